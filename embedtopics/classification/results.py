@@ -125,3 +125,97 @@ class ClassificationReport(Displayed):
             f"{metric} {one.value:.3f} [{one.low:.3f}, {one.high:.3f}] on {self.n:,} texts, "
             f"best baseline {best:.3f}, {looks} at them"
         )
+
+
+@dataclass(frozen=True)
+class ShareOfClass:
+    """The share of one class in a corpus or a group of it.
+
+    Parameters
+    ----------
+    group : str or None
+    name : str or int
+        The class.
+    n, n_labelled : int
+        Texts, and those among them with a label.
+    share, low, high : float
+        The corrected estimate, and its 95 % interval.
+    labels_share, labels_low, labels_high : float
+        From the labels alone.
+    predicted : float
+        Share of the predicted class, which is biased.
+    residual_variance, prediction_variance : float
+        Parts of the variance of the estimate: the first is divided by the labels.
+    """
+
+    group: str | None
+    name: Any
+    n: int
+    n_labelled: int
+    share: float
+    low: float
+    high: float
+    labels_share: float
+    labels_low: float
+    labels_high: float
+    predicted: float
+    residual_variance: float
+    prediction_variance: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Prevalence(Displayed):
+    """What share of a corpus each class is.
+
+    Parameters
+    ----------
+    shares : tuple of ShareOfClass
+    method : {"ppi", "design", "adjusted", "em"}
+    by : str or None
+        What the groups are of.
+    decisions : tuple of Decision
+    """
+
+    shares: tuple[ShareOfClass, ...]
+    method: str
+    by: str | None
+    decisions: tuple[Decision, ...] = ()
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each group and class."""
+        import pandas as pd
+
+        frame = pd.DataFrame([vars(one) for one in self.shares])
+        frame = frame.rename(columns={"name": "class"})
+        return frame.drop(columns=["residual_variance", "prediction_variance"])
+
+    def further_labels(self, width: float) -> pd.DataFrame:
+        """Return how many labels more would make each interval as narrow as `width`.
+
+        Infinite where predictions would have to be of more texts; NaN where nothing is known of
+        the variance. The labels must be drawn at random as the first ones.
+
+        Raises
+        ------
+        InputError
+            If `width` is not between 0 and 1.
+        """
+        from embedtopics._utils.checks import checked_level
+        from embedtopics.classification._shares import Share, labels_needed
+
+        checked_level(width, "width")
+        frame = self.to_frame()[["group", "class", "n_labelled", "low", "high"]].copy()
+        frame["further_labels"] = [
+            labels_needed(
+                Share(one.share, one.residual_variance, one.prediction_variance, one.n_labelled),
+                width,
+            )
+            for one in self.shares
+        ]
+        return frame
+
+    def _summary(self) -> str:
+        found = [f"{one.name} {one.share:.1%} [{one.low:.1%}, {one.high:.1%}]"
+                 for one in self.shares[:3]]  # fmt: skip
+        more = ", ..." if len(self.shares) > 3 else ""
+        return f"{self.method}: {', '.join(found)}{more}"

@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from embedtopics.classification.results import ClassificationReport, RiskCoverage
+from embedtopics.classification.results import (
+    ClassificationReport,
+    Prevalence,
+    RiskCoverage,
+    ShareOfClass,
+)
 from embedtopics.errors import InputError
+from embedtopics.plots._bars import heading
 from embedtopics.plots._colors import PALETTE
-from embedtopics.plots._theme import GREY, INK, MUTED, caption, look, name_axis, note
+from embedtopics.plots._theme import (
+    GREY,
+    INK,
+    MUTED,
+    axes_of,
+    caption,
+    look,
+    name_axis,
+    note,
+    panel_figure,
+    panel_note,
+)
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -132,7 +150,7 @@ def risk_coverage(found: ClassificationReport | RiskCoverage) -> Figure:
     place: dict[str, Any] = {"xref": "x", "yref": "y", "size": 12, "across": "right"}
     notes = [
         note("bound (95 %)", 1.0, float(curve.high[-1]), color=PALETTE[3], yshift=6, **place),
-        note("error", 1.0, float(curve.error[-1]), color=PALETTE[0], up="top", yshift=-8, **place),
+        note("error", 1.0, float(curve.error[-1]), color=PALETTE[0], up="top", yshift=-26, **place),
         note(f"<b>Error among the surest</b> · {curve.n:,} labelled texts", yshift=10),
     ]
     layout = look(380, 560, l=16, r=24, t=48, b=16) | {
@@ -142,3 +160,101 @@ def risk_coverage(found: ClassificationReport | RiskCoverage) -> Figure:
         "annotations": notes,
     }  # fmt: skip
     return go.Figure(data=[bound, error], layout=layout)
+
+
+def prevalence(found: Prevalence, classes: Sequence[Any] | None = None) -> Figure:
+    """Draw the share of each class over time or groups, with its interval.
+
+    Dots are corrected estimates; grey ones beside them come from the labels alone, and a cross is
+    the share of predicted classes, which no label has corrected.
+
+    Parameters
+    ----------
+    found : Prevalence
+    classes : sequence, optional
+        Those to draw; by default all of more than two, and the last of two.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        A panel a class.
+
+    Raises
+    ------
+    InputError
+        If there is no such class.
+    """
+    known = list(dict.fromkeys(one.name for one in found.shares))
+    chosen = list(classes) if classes is not None else known[-1:] if len(known) == 2 else known
+    if not chosen or any(name not in known for name in chosen):
+        raise InputError("classes", f"some of the classes {known}", classes)
+    groups = list(dict.fromkeys(one.group for one in found.shares))
+    names = ["all texts" if group is None else group for group in groups]
+    is_time = found.by is not None and len(names) > 1 and all(map(_is_date, names))
+    height = 190 if is_time else max(70, 26 * len(names) + 30)
+    margin = {"t": 64, "b": 34, "l": 16}
+    figure = panel_figure([height] * len(chosen), between=64, margin=margin)
+    notes = []
+    for panel, name in enumerate(chosen):
+        shares = [one for one in found.shares if one.name == name]
+        axes = axes_of(panel)
+        places = names if is_time else [groups.index(one.group) for one in shares]
+        for trace in _share_traces(shares, places, is_time):
+            figure.add_trace(trace | axes)
+        figure.update_layout({
+            f"{'y' if is_time else 'x'}axis{axes['xaxis'][1:]}":
+                {"tickformat": ".0%", "rangemode": "tozero", "showgrid": True},
+        })  # fmt: skip
+        if not is_time:
+            figure.update_layout({f"yaxis{axes['yaxis'][1:]}": name_axis(names, 36)})
+        about = f"{sum(one.n for one in shares):,} texts, {shares[0].n_labelled:,} labelled"
+        if len(shares) > 1:
+            n_labelled = sum(one.n_labelled for one in shares)
+            about = f"{sum(one.n for one in shares):,} texts, {n_labelled:,} labelled"
+        notes.append(panel_note(figure, panel, heading(str(name), about, 60)))
+    key = (f'<b><span style="color:{PALETTE[0]}">● corrected</span></b>  '
+           f'<span style="color:{GREY}">● labels alone</span>  ✕ predicted')  # fmt: skip
+    notes.append(note(key, 1.0, 1.0, across="right", size=12, color=MUTED, yshift=34))
+    return figure.update_layout(annotations=notes, showlegend=False)
+
+
+def _is_date(name: str) -> bool:
+    return len(name) == 10 and name[4] == name[7] == "-" and name.replace("-", "").isdigit()
+
+
+def _share_traces(
+    shares: Sequence[ShareOfClass], places: Sequence[Any], is_time: bool
+) -> list[dict[str, Any]]:
+    """Return what is drawn of one class: labels alone, predictions, and estimates on top."""
+
+    def dots(value: str, low: str, high: str, color: str, size: int, shift: float) -> Any:
+        values = [getattr(one, value) for one in shares]
+        ends = {
+            "type": "data", "symmetric": False, "width": 0, "thickness": 1.5, "color": color,
+            "array": [getattr(one, high) - v for one, v in zip(shares, values, strict=True)],
+            "arrayminus": [v - getattr(one, low) for one, v in zip(shares, values, strict=True)],
+        }  # fmt: skip
+        hover = [
+            f"{v:.1%} [{getattr(one, low):.1%}, {getattr(one, high):.1%}], "
+            f"{one.n_labelled:,} of {one.n:,} texts labelled"
+            for one, v in zip(shares, values, strict=True)
+        ]
+        moved = list(places) if is_time else [place + shift for place in places]
+        across, up = (moved, values) if is_time else (values, moved)
+        return {
+            "type": "scatter", "mode": "lines+markers" if is_time and size > 6 else "markers",
+            "x": across, "y": up, "marker": {"size": size, "color": color},
+            "line": {"color": color, "width": 2}, f"error_{'y' if is_time else 'x'}": ends,
+            "text": hover, "hovertemplate": "%{text}<extra></extra>",
+        }  # fmt: skip
+
+    predicted = [one.predicted for one in shares]
+    x, y = (list(places), predicted) if is_time else (predicted, list(places))
+    cross = {"symbol": "x-thin", "size": 8, "line": {"width": 1.5, "color": INK}}
+    marks = {"type": "scatter", "mode": "markers", "x": x, "y": y, "marker": cross,
+             "hovertemplate": "%{text}<extra></extra>",
+             "text": [f"{value:.1%} predicted" for value in predicted]}  # fmt: skip
+    made = [marks, dots("share", "low", "high", PALETTE[0], 9, 0.0)]
+    if any(one.labels_share == one.labels_share for one in shares):
+        made.insert(0, dots("labels_share", "labels_low", "labels_high", "#b4bbc4", 6, 0.28))
+    return made

@@ -40,7 +40,7 @@ known words among which these are looked for, the most frequent of the corpus.""
 
 FEWEST_USES, SMOOTHING = 10, 0.75
 """Of a known word that lends its vector; and the power of the counts of contexts, without which
-rare words seem to be alike (Levy, Goldberg and Dagan 2015, section 3.2)."""
+rare words seem similar (Levy, Goldberg and Dagan 2015, section 3.2)."""
 
 N_NEIGHBORS, N_COMPARED = 5, 2000
 """Neighbours that are shown, of so many of the most frequent known words."""
@@ -60,8 +60,8 @@ def extend_vocabulary(
 ) -> ExtendedVocabulary:
     """Add words to an encoder's vocabulary, each as one piece with a vector of its own.
 
-    A new word is read as one piece where it stands alone, not within a longer word; of two that
-    begin alike the longer is taken; texts without new words keep their pieces and vectors. Before
+    A new word is read as one piece where it stands alone, not within a longer word; where two are
+    possible the longer is taken; texts without new words keep their pieces and vectors. Before
     further pre-training, a new vector says no more than what it starts with.
 
     Parameters

@@ -161,8 +161,8 @@ def test_a_head_is_learned_first_and_the_body_stays(checkpoint, tmp_path, monkey
     texts = sentences(5, seed=9)
     assert after.encode(texts) == pytest.approx(before.encode(texts), abs=2e-3)
     model = AutoModelForMaskedLM.from_pretrained(tmp_path / "out")
-    table = model.get_input_embeddings().weight
-    assert table is model.get_output_embeddings().weight and len(seen) == 1
+    weights = model.get_input_embeddings().weight
+    assert weights is model.get_output_embeddings().weight and len(seen) == 1
 
 
 def test_geometry_keeps_the_vectors(checkpoint, tmp_path):
@@ -203,12 +203,12 @@ def test_checkpointing_of_gradients_changes_no_weight(checkpoint, tmp_path):
 
 
 def test_nothing_of_a_long_text_is_lost_and_no_block_is_of_two(checkpoint):
-    tokenizer = AutoTokenizer.from_pretrained(checkpoint("bert")).backend_tokenizer
+    pieces = AutoTokenizer.from_pretrained(checkpoint("bert")).backend_tokenizer
     texts = [" ".join(sentences(12)), "the cat sat on the mat", "cat", ""]
-    blocks = cut_into_blocks(texts, tokenizer, 16)
+    blocks = cut_into_blocks(texts, pieces, 16)
     assert max(blocks.lengths) == 16 and set(blocks.text_of.tolist()) == {0, 1}
-    tokenizer.no_truncation()
-    plain = tokenizer.encode(texts[0], add_special_tokens=False).ids
+    pieces.no_truncation()
+    plain = pieces.encode(texts[0], add_special_tokens=False).ids
     of_first = [one.ids[1:-1] for one in blocks.take(np.flatnonzero(blocks.text_of == 0)).tokens]
     joined = np.concatenate(of_first).tolist()
     assert joined == plain[: len(joined)] and len(plain) - 4 < len(joined)

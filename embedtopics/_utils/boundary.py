@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
-from embedtopics._utils.checks import is_number, is_whole
+from embedtopics._utils.checks import is_number, is_whole, is_whole_text
 from embedtopics.errors import EmbedTopicsError, InputError
 
 FAULTS = (TypeError, AttributeError, ValueError, LookupError, ArithmeticError)
@@ -143,4 +143,4 @@ def _is_list(value: Any) -> bool:
 
 
 def _is_odd(text: str) -> bool:
-    return "\0" in text or any("\ud800" <= character <= "\udfff" for character in text)
+    return "\0" in text or not is_whole_text(text)

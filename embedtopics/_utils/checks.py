@@ -38,13 +38,23 @@ def is_of(value: Any, hint: Any) -> bool:
     if not isinstance(value, kind):
         return False
     if kind is tuple and parts[-1:] == (...,):
-        # Of texts there may be hundreds of thousands.
-        is_text = parts[0] is str
-        return set(map(type, value)) <= {str} if is_text else all(is_of(v, parts[0]) for v in value)
+        if parts[0] is not str:
+            return all(is_of(one, parts[0]) for one in value)
+        # Of texts there may be hundreds of thousands. Half a character breaks every later table.
+        return set(map(type, value)) <= {str} and is_whole_text("".join(value))
     if kind is tuple:
         return len(value) == len(parts) and all(map(is_of, value, parts))
     if kind is Mapping:
         return all(is_of(key, parts[0]) and is_of(one, parts[1]) for key, one in value.items())
+    return True
+
+
+def is_whole_text(text: str) -> bool:
+    """Return whether there is no half of a surrogate pair in a text."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
     return True
 
 

@@ -302,7 +302,7 @@ def open_regular(name: str | Path, directory: int | None = None) -> BinaryIO:
     handle = os.open(name, flags, dir_fd=directory)
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise ValueError(f"{str(name)[:200]} is no file")
+            raise OSError(f"{str(name)[:200]} is no file")
         return os.fdopen(handle, "rb")
     except BaseException:
         os.close(handle)

@@ -409,7 +409,7 @@ def _value(value: Any, changed: Counter[str]) -> Any:
     if isinstance(value, bool):
         return value
     if isinstance(value, (int, float)):
-        fits = math.isfinite(value) and (isinstance(value, float) or abs(value) < MOST_DIGITS)
+        fits = math.isfinite(value) if isinstance(value, float) else abs(value) < MOST_DIGITS
         changed["numbers_as_text"] += not fits
         return value if fits else str(value)
     if isinstance(value, date):  # a datetime and a pandas.Timestamp are dates, too

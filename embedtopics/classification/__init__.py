@@ -8,6 +8,10 @@ from embedtopics._utils.lazy import attach
 
 if TYPE_CHECKING:
     from embedtopics.classification._classifier import TextClassifier as TextClassifier
+    from embedtopics.classification._prevalence import effects as effects
+    from embedtopics.classification._prevalence import prevalence as prevalence
+    from embedtopics.classification._report import evaluate as evaluate
+    from embedtopics.classification._report import suspicious_labels as suspicious_labels
     from embedtopics.classification._storage import load_classifier as load_classifier
     from embedtopics.classification._targets import label_conflicts as label_conflicts
 

@@ -290,6 +290,21 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         save(self, folder)
 
+    def export(self, folder: str | os.PathLike[str]) -> None:
+        """Write a "fine_tune" model as a checkpoint of transformers.
+
+        ``AutoModelForSequenceClassification`` loads it; its logits are those of
+        `decision_function`, before calibration.
+
+        Raises
+        ------
+        InputError
+            For other methods, and for families of encoders that transformers builds otherwise.
+        """
+        from embedtopics.classification._storage import export
+
+        export(self, folder)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.one_d_array = tags.input_tags.string = True

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from embedtopics.classification._classifier import TextClassifier
 
 KIND, FORMAT = "text classifier", 1
+EXPORT = "exported classifier"
 ABOUT, ARRAYS, ENCODER = "classifier.json", "arrays.safetensors", "encoder"
 KEPT = ("left_out_scores_", "left_out_codes_", "left_out_rows_", "groups_", "training_keys_")
 """Fitted arrays that are saved under their own names."""
@@ -176,3 +177,51 @@ def _encoder(path: Path, about: dict[str, Any], given: Any, method: str) -> Any:
 
     made: Any = encoder_from_settings(about["encoder"])
     return CachedEncoder(made) if isinstance(made, SentenceEncoder) else made
+
+
+def export(model: TextClassifier, folder: str | os.PathLike[str]) -> None:
+    """Write a checkpoint for transformers; see `TextClassifier.export`."""
+    import torch
+    from sklearn.utils.validation import check_is_fitted
+    from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
+
+    from embedtopics.classification._training import DENSE_OF_FAMILY
+    from embedtopics.encoders.sentence._checkpoint import Dense
+    from embedtopics.encoders.sentence._loading import silent_transformers
+
+    check_is_fitted(model, "head_")
+    known = ", ".join(DENSE_OF_FAMILY)
+    if model.method != "fine_tune":
+        found = f'method="{model.method}", whose head reads vectors that no such model makes'
+        raise InputError("method", '"fine_tune" for a checkpoint of transformers', found=found)
+    recipe = model.encoder_.recipe
+    family = recipe.checkpoint.family
+    if family not in DENSE_OF_FAMILY:
+        raise InputError("encoder", f"of a family among {known} to be exported", found=family)
+    source, head = recipe.checkpoint.folder, model.head_
+    local: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+    with silent_transformers(), torch.random.fork_rng([]):
+        config = AutoConfig.from_pretrained(source, num_labels=len(head.bias), **local)
+        names = [str(one) for one in model.classes_]
+        if head.kind == "ordinal":
+            names = [f"above {name}" for name in names[:-1]]
+        config.id2label = dict(enumerate(names))
+        config.label2id = {name: place for place, name in enumerate(names)}
+        kind = "single_label" if head.kind == "softmax" else "multi_label"
+        config.problem_type = f"{kind}_classification"
+        made: Any = AutoModelForSequenceClassification.from_pretrained(
+            source, config=config, use_safetensors=True, **local
+        )
+        dense_name, head_name, _ = DENSE_OF_FAMILY[family]
+        dense = next(step for step in recipe.steps if isinstance(step, Dense))
+        for name, weight, bias in (
+            (dense_name, dense.weight, dense.bias), (head_name, head.weights, head.bias),
+        ):  # fmt: skip
+            part = made.get_submodule(name)
+            with torch.no_grad():
+                part.weight.copy_(torch.tensor(weight))
+                part.bias.copy_(torch.tensor(bias))
+        with replacing_folder(Path(folder).expanduser(), EXPORT) as fresh:
+            made.save_pretrained(fresh)
+            AutoTokenizer.from_pretrained(source, **local).save_pretrained(fresh)
+            write_manifest(fresh, EXPORT, FORMAT)

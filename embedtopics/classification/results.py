@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
+from embedtopics._utils.display import Displayed
+from embedtopics.corpus.results import Decision
+from embedtopics.errors import InputError
 from embedtopics.protocols import Float64Array
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,3 +33,189 @@ class RiskCoverage:
     high: Float64Array
     thresholds: Float64Array
     n: int
+
+
+@dataclass(frozen=True)
+class Score:
+    """One figure with its 95 % interval.
+
+    Parameters
+    ----------
+    of : str
+        "classifier" or the name of a baseline.
+    name : str, int or None
+        The class; None for all together.
+    metric : str
+    value, low, high : float
+    n : int
+        Texts of the class, or all.
+    """
+
+    of: str
+    name: Any
+    metric: str
+    value: float
+    low: float
+    high: float
+    n: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ClassificationReport(Displayed):
+    """How well a classifier does on texts that it has not learned from.
+
+    Parameters
+    ----------
+    classes : tuple
+    head : str
+    scores : tuple of Score
+        Of all classes together and of each, with 95 % intervals over texts; near-copies are drawn
+        together.
+    baselines : tuple of Score
+        Of the most frequent class, and of logistic regression on TF-IDF.
+    confusion : float64 ndarray of shape (n_classes, n_classes) or None
+        True classes in rows, predicted ones in columns; None for several labels a text.
+    calibration_error : float
+        Expected calibration error of the likeliest class.
+    calibration : float64 ndarray of shape (n_bins, 3)
+        Mean confidence, share right and texts of bins of equal size.
+    risk_coverage : RiskCoverage or None
+    n, n_groups : int
+        Texts, and groups of near-copies among them.
+    n_looks : int
+        How often this classifier, or one saved to the same folder, was measured on these texts,
+        this time included.
+    decisions : tuple of Decision
+    """
+
+    classes: tuple[Any, ...]
+    head: str
+    scores: tuple[Score, ...]
+    baselines: tuple[Score, ...]
+    confusion: Float64Array | None
+    calibration_error: float
+    calibration: Float64Array
+    risk_coverage: RiskCoverage | None
+    n: int
+    n_groups: int
+    n_looks: int
+    decisions: tuple[Decision, ...] = ()
+
+    def score(self, metric: str, name: Any = None) -> Score:
+        """Return a figure of a class, or of all together."""
+        for one in self.scores:
+            if (one.metric, one.name) == (metric, name):
+                return one
+        known = sorted({f"{one.metric}" for one in self.scores})
+        raise InputError("metric", f"one of {', '.join(known)}, and a class or None", metric)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each figure: of whom, class, metric, value, low, high, n."""
+        import pandas as pd
+
+        rows = [vars(one) for one in (*self.scores, *self.baselines)]
+        frame = pd.DataFrame(rows).rename(columns={"name": "class"})
+        return frame[["of", "class", "metric", "value", "low", "high", "n"]]
+
+    def _summary(self) -> str:
+        metric = "quadratic kappa" if self.head == "ordinal" else "macro F1"
+        one, looks = self.score(metric), "1 look" if self.n_looks == 1 else f"{self.n_looks} looks"
+        best = max((b.value for b in self.baselines if b.metric == metric), default=float("nan"))
+        return (
+            f"{metric} {one.value:.3f} [{one.low:.3f}, {one.high:.3f}] on {self.n:,} texts, "
+            f"best baseline {best:.3f}, {looks} at them"
+        )
+
+
+@dataclass(frozen=True)
+class ShareOfClass:
+    """The share of one class in a corpus or a group of it.
+
+    Parameters
+    ----------
+    group : str or None
+    name : str or int
+        The class.
+    n, n_labelled : int
+        Texts, and those among them with a label.
+    share, low, high : float
+        The corrected estimate, and its 95 % interval.
+    labels_share, labels_low, labels_high : float
+        From the labels alone.
+    predicted : float
+        Share of the predicted class, which is biased.
+    residual_variance, prediction_variance : float
+        Parts of the variance of the estimate: the first is divided by the labels.
+    """
+
+    group: str | None
+    name: Any
+    n: int
+    n_labelled: int
+    share: float
+    low: float
+    high: float
+    labels_share: float
+    labels_low: float
+    labels_high: float
+    predicted: float
+    residual_variance: float
+    prediction_variance: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Prevalence(Displayed):
+    """What share of a corpus each class is.
+
+    Parameters
+    ----------
+    shares : tuple of ShareOfClass
+    method : {"ppi", "design", "adjusted", "em"}
+    by : str or None
+        What the groups are of.
+    decisions : tuple of Decision
+    """
+
+    shares: tuple[ShareOfClass, ...]
+    method: str
+    by: str | None
+    decisions: tuple[Decision, ...] = ()
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each group and class."""
+        import pandas as pd
+
+        frame = pd.DataFrame([vars(one) for one in self.shares])
+        frame = frame.rename(columns={"name": "class"})
+        return frame.drop(columns=["residual_variance", "prediction_variance"])
+
+    def further_labels(self, width: float) -> pd.DataFrame:
+        """Return how many labels more would make each interval as narrow as `width`.
+
+        Infinite where predictions would have to be of more texts; NaN where nothing is known of
+        the variance. The labels must be drawn at random as the first ones.
+
+        Raises
+        ------
+        InputError
+            If `width` is not between 0 and 1.
+        """
+        from embedtopics._utils.checks import checked_level
+        from embedtopics.classification._shares import Share, labels_needed
+
+        checked_level(width, "width")
+        frame = self.to_frame()[["group", "class", "n_labelled", "low", "high"]].copy()
+        frame["further_labels"] = [
+            labels_needed(
+                Share(one.share, one.residual_variance, one.prediction_variance, one.n_labelled),
+                width,
+            )
+            for one in self.shares
+        ]
+        return frame
+
+    def _summary(self) -> str:
+        found = [f"{one.name} {one.share:.1%} [{one.low:.1%}, {one.high:.1%}]"
+                 for one in self.shares[:3]]  # fmt: skip
+        more = ", ..." if len(self.shares) > 3 else ""
+        return f"{self.method}: {', '.join(found)}{more}"

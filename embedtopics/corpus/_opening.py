@@ -42,8 +42,18 @@ def check_path(path: Path) -> None:
 
 
 MOST_UNPACKED, MOST_RATIO = 1 << 30, 100
-"""Bytes that a .gz file may always unpack to, and times its own size. Texts shrink to a third or a
-tenth; what shrinks a thousand times was made to fill a memory."""
+"""Bytes that a packed file may always unpack to, and times its own size. Texts shrink to a third or
+a tenth; what shrinks a thousand times was made to fill a memory."""
+
+
+def check_unpacked(path: Path, n_bytes: int) -> None:
+    """Refuse a packed file of which so much comes out."""
+    most = max(MOST_UNPACKED, MOST_RATIO * path.stat().st_size)
+    if n_bytes > most:
+        raise InputError(
+            f"{path.name}: unpacks to more than {most:,} bytes, over {MOST_RATIO} times its size; "
+            "if that is meant, unpack it yourself and read the unpacked file"
+        )
 
 
 class _Unpacked(gzip.GzipFile):
@@ -62,11 +72,7 @@ class _Unpacked(gzip.GzipFile):
         return self._checked(super().read1(size))
 
     def _checked(self, data: bytes) -> bytes:
-        if self.tell() > self._most:
-            raise InputError(
-                f"{self._path.name}: unpacks to more than {self._most:,} bytes, over {MOST_RATIO} "
-                "times its size; if that is meant, unpack it yourself and read the unpacked file"
-            )
+        check_unpacked(self._path, self.tell())
         return data
 
 

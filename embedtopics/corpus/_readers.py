@@ -16,7 +16,13 @@ from typing import Any, cast
 import pandas as pd
 
 from embedtopics.corpus._hashing import replace_surrogates
-from embedtopics.corpus._opening import check_path, describe_encoding, open_binary, open_text
+from embedtopics.corpus._opening import (
+    check_path,
+    check_unpacked,
+    describe_encoding,
+    open_binary,
+    open_text,
+)
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
 
@@ -452,15 +458,19 @@ def _read_parquet(path: Path, encoding: str, limit: int | None) -> Table:
         data = io.BytesIO(stream.read()) if path.suffix.lower() == ".gz" else stream
         try:
             file = pq.ParquetFile(data)
-            if limit is None:
-                table = file.read()
-            else:  # of the others, none is read
-                batches: list[Any] = []
-                for batch in file.iter_batches(batch_size=min(limit, 65536)):
-                    batches.append(batch)
-                    if sum(map(len, batches)) >= limit:
-                        break
-                table = pa.Table.from_batches(batches, schema=file.schema_arrow).slice(0, limit)
+            if limit is None:  # else, of the others, none is read
+                groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
+                check_unpacked(path, sum(group.total_byte_size for group in groups))
+            batches: list[Any] = []
+            n_bytes = 0
+            for batch in file.iter_batches(batch_size=min(limit or 8192, 8192)):
+                batches.append(batch)
+                # A value that is repeated is stored once: sizes in the file do not tell all.
+                n_bytes += batch.nbytes
+                check_unpacked(path, n_bytes)
+                if limit is not None and sum(map(len, batches)) >= limit:
+                    break
+            table = pa.Table.from_batches(batches, schema=file.schema_arrow).slice(0, limit)
             frame = table.to_pandas()
             _refuse_repeated(frame, path.name)
         except pa.ArrowException as error:

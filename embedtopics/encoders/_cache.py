@@ -18,6 +18,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._utils.folders import open_regular
 from embedtopics._utils.progress import progress_bar
 from embedtopics.corpus.results import Encoding
 from embedtopics.encoders._base import BaseEncoder, arguments_of, check_texts
@@ -156,7 +157,7 @@ def join_small(store: Store, name: str) -> None:
     parts, joined = [], []
     for path in paths:
         with suppress(OSError):  # the next search finds out
-            with path.open("rb") as file:
+            with open_regular(path) as file:
                 shard = _read_keys(path, file, store.dtype)
             parts.append((shard.keys, *_read_vectors(shard)))
             joined.append(path)
@@ -186,7 +187,7 @@ def _readable(store: Store) -> Iterator[_Shard]:
     """Yield the shards whose keys are as they were written, the newest first."""
     for path in sorted(store.folder.glob("*.shard"), reverse=True):
         try:
-            with path.open("rb") as file:
+            with open_regular(path) as file:
                 yield _read_keys(path, file, store.dtype)
         except OSError as error:
             _pass_over(path, error)
@@ -209,7 +210,7 @@ def _read_keys(path: Path, file: BinaryIO, dtype: str) -> _Shard:
 
 def _read_vectors(shard: _Shard) -> tuple[FloatArray, Int64Array]:
     n, kind = len(shard.keys), np.dtype(shard.dtype).newbyteorder("<")
-    with shard.path.open("rb") as file:
+    with open_regular(shard.path) as file:
         file.seek(HEADER_BYTES + 16 * n)
         data = file.read()
     of_counts = 8 * N_COUNTS * n

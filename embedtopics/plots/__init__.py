@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from embedtopics.plots._bars import stability as stability
     from embedtopics.plots._bars import term_decline as term_decline
     from embedtopics.plots._bars import terms as terms
+    from embedtopics.plots._classification import confusion as confusion
+    from embedtopics.plots._classification import prevalence as prevalence
+    from embedtopics.plots._classification import reliability as reliability
+    from embedtopics.plots._classification import risk_coverage as risk_coverage
     from embedtopics.plots._comparison import comparison as comparison
     from embedtopics.plots._geometry import cka as cka
     from embedtopics.plots._geometry import contextualization as contextualization

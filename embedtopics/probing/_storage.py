@@ -27,7 +27,13 @@ from typing import Any
 
 import numpy as np
 
-from embedtopics._utils.folders import MANIFEST, read_manifest, replacing_file, write_manifest
+from embedtopics._utils.folders import (
+    MANIFEST,
+    parse_json,
+    read_manifest,
+    replacing_file,
+    write_manifest,
+)
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.probing.results import HiddenStates
@@ -186,7 +192,7 @@ def open_store(folder: Path) -> tuple[HiddenStates, dict[str, Any]]:
             **{name: about[name] for name in ("unit", "pooling", "encoder", "fingerprint")},
         )
         return states, about
-    except (KeyError, TypeError, ValueError, OSError) as error:
+    except (ArithmeticError, LookupError, TypeError, ValueError, OSError) as error:
         raise CorruptFileError(f"{folder} is damaged ({error}); extract again") from error
 
 
@@ -241,7 +247,7 @@ def _map_vectors(
 
 def _read_json(path: Path) -> Any:
     try:
-        return json.loads(path.read_text("utf-8"))
+        return parse_json(path.read_bytes())
     except (OSError, ValueError) as error:
         raise CorruptFileError(f"{path} is damaged ({error}); extract again") from error
 

@@ -201,7 +201,7 @@ def _open_parts(view: SegmentView, mmap: bool, is_checked: bool) -> _Parts:
         width = dense.vectors.shape[1]
         if total.shape != (width,) or total.dtype != np.float64 or not np.isfinite(total).all():
             raise ValueError(f"{total.dtype} of shape {total.shape}")
-    except (OSError, ValueError, EOFError) as error:
+    except (OSError, ValueError, EOFError, MemoryError) as error:
         raise damage(path, str(error)) from error
     return _Parts(dense, postings, total)
 

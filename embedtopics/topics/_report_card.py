@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.checks import resolve_seed
+from embedtopics.corpus._hashing import is_missing
 from embedtopics.errors import InputError
 from embedtopics.evaluation._agreement import agreement
 from embedtopics.evaluation._bootstrap import interval, resampled_means
@@ -288,8 +289,6 @@ def _of_labels(
 
 def _labels_of(result: TopicResult, labels: Any) -> npt.NDArray[Any]:
     """Return the label of each row as a string, "" where there is none."""
-    import pandas as pd
-
     if isinstance(labels, str):
         columns = [str(name) for name in result.corpus.metadata.columns]
         if labels not in result.corpus.metadata:
@@ -303,7 +302,7 @@ def _labels_of(result: TopicResult, labels: Any) -> npt.NDArray[Any]:
     n_rows = len(result.documents.of_row)
     if values.shape != (n_rows,):
         raise InputError("labels", f"one for each of the {n_rows} rows", labels)
-    return np.array(["" if pd.isna(v) else str(v).strip() for v in values], dtype=object)
+    return np.array(["" if is_missing(v) else str(v).strip() for v in values], dtype=object)
 
 
 def _topic_table(result: TopicResult, scores: dict[str, Float64Array]) -> pd.DataFrame:

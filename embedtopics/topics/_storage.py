@@ -361,7 +361,7 @@ def _with_tuples(content: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _of(content: dict[str, Any], name: str, hint: Any) -> Any:
+def _of(content: Mapping[str, Any], name: str, hint: Any) -> Any:
     """Return one part of a file of JSON, if it is of a type."""
     value = tuple(content[name]) if isinstance(content[name], list) else content[name]
     if not is_of(value, hint):
@@ -387,6 +387,11 @@ def _edit(content: dict[str, Any] | str) -> Edit:
 # Compiled functions trust the numbers of documents and terms that they are given: one out of range
 # would make them read, or write, memory that is not theirs. A folder may come from anybody.
 
+SETTINGS: Mapping[str, Any] = {
+    "least_ratio": float, "languages": Texts | None, "extra_stop_words": Texts | None,
+    "n_keywords": int, "seed": int, "n_neighbors": int,
+}  # fmt: skip
+"""Settings that later questions calculate with."""
 KINDS = {"u": "uint", "i": "int", "f": "float", "b": "bool"}
 """Of any width: stages of the user's own may give wider ones."""
 
@@ -397,6 +402,8 @@ def check_parts(result: TopicResult) -> None:
     n_terms = len(result.term_counts.terms)
     if [topic.topic_id for topic in result.topics] != list(range(n_topics)):
         raise ValueError("topics are not numbered from 0")
+    for name in SETTINGS.keys() & result.settings.keys():
+        _of(result.settings, name, SETTINGS[name])
     for name, array, kind, shape in _expected(result):
         if array is not None and (array.dtype.kind != kind or array.shape != shape):
             found = f"{array.dtype} of shape {array.shape}"
@@ -404,6 +411,12 @@ def check_parts(result: TopicResult) -> None:
     documents, clustering, tokens = result.documents, result.clustering, result.tokens
     if documents.hashes.dtype != np.uint64:
         raise ValueError(f"hashes: {documents.hashes.dtype}, expected uint64")
+    if int(documents.weights.clip(0, n_rows + 1).sum()) > n_rows:
+        raise ValueError("documents have more rows than there are")
+    if result.embeddings.dtype != np.float32:
+        raise ValueError(f"embeddings: {result.embeddings.dtype}, expected float32")
+    _within("status", result.corpus.status, 0, 3)
+    _within("weights", documents.weights, 1, n_rows + 1)
     _within("first_rows", documents.first_rows, 0, n_rows)
     _within("of_row", documents.of_row, NOISE, n)
     _within("neighbours", result.graph.indices, 0, n)
@@ -565,7 +578,10 @@ TEXT, ID, STATUS = "__text__", "__id__", "__status__"
 
 def _write_rows(corpus: Corpus, path: Path) -> None:
     """Write the rows; columns that parquet cannot hold are written as their text."""
+    import pandas as pd
+
     frame, _ = storable(corpus.metadata)
+    frame.columns = pd.Index(_saved_names(corpus))
     frame.insert(0, TEXT, list(corpus.texts))
     frame.insert(1, ID, list(corpus.ids))
     frame.insert(2, STATUS, corpus.status)
@@ -579,7 +595,12 @@ def _saved_name(corpus: Corpus, column: Any) -> str | None:
     if column is None:
         return None
     names = list(corpus.metadata.columns)
-    return unique_names(names)[names.index(column)] if column in names else str(column)
+    return _saved_names(corpus)[names.index(column)] if column in names else str(column)
+
+
+def _saved_names(corpus: Corpus) -> list[str]:
+    """Return the names of the columns of the metadata; none is one of those beside it."""
+    return unique_names([TEXT, ID, STATUS, *corpus.metadata.columns])[3:]
 
 
 def _read_rows(stream: BinaryIO, about: dict[str, Any]) -> Corpus:
@@ -588,6 +609,8 @@ def _read_rows(stream: BinaryIO, about: dict[str, Any]) -> Corpus:
     table = parquet.read_table(BufferReader(_mapped(stream)))
     # Straight to strings: a Series of them is several times as slow to go through.
     texts, ids = (tuple(table.column(name).to_pylist()) for name in (TEXT, ID))
+    if not is_of(texts, Texts):
+        raise ValueError("it lacks texts")
     frame = table.drop_columns([TEXT, ID]).to_pandas()
     return Corpus.of_fields(
         texts=texts,

@@ -11,6 +11,7 @@ import numpy as np
 from embedtopics._utils.checks import optional_count, resolve_seed
 from embedtopics._utils.display import excerpt
 from embedtopics.clustering.results import NOISE
+from embedtopics.corpus._hashing import replace_surrogates
 from embedtopics.errors import InputError
 from embedtopics.evaluation._intrusion import (
     Sheet,
@@ -145,8 +146,13 @@ def documents(result: TopicResult) -> pd.DataFrame:
     given = corpus.metadata.copy(deep=False)
     reserved = {*first, *made}
     given.columns = pd.Index(
-        [f"{name}_given" if name in reserved else name for name in given.columns]
-    )
+        [
+            f"{name}_given" if name in reserved
+            # Half of a character is in no column that pandas writes.
+            else replace_surrogates(name) if isinstance(name, str) else name
+            for name in given.columns
+        ]
+    )  # fmt: skip
     index = corpus.index
     return pd.concat(
         [pd.DataFrame(first, index=index), given, pd.DataFrame(made, index=index)], axis=1

@@ -71,9 +71,8 @@ def judged(trial: Trial) -> tuple[str, str]:
         is_clear = message.strip() and "\n" not in message and len(message) <= LONGEST
         return (REFUSED, "") if is_clear else (FAILED, f"no clear sentence: {message[:300]!r}")
     except BaseException as error:
-        places = [
-            f for f in traceback.extract_tb(error.__traceback__) if "embedtopics" in f.filename
-        ]
+        found = traceback.extract_tb(error.__traceback__)
+        places = [f for f in found if "embedtopics" in f.filename] or found
         place = f"{places[-1].filename.rpartition('embedtopics/')[2]}:{places[-1].lineno}"
         return FAILED, f"{type(error).__name__}: {str(error)[:200]!r} at {place}"
     if trial.must == "refuse":

@@ -248,6 +248,14 @@ def test_what_unpacks_without_end_is_refused(tmp_path, monkeypatch, suffix):
     assert list(Corpus(varied).texts) == texts
 
 
+def test_a_table_that_repeats_a_value_without_end_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(_opening, "MOST_UNPACKED", 5_000)
+    pd.DataFrame({"text": ["a" * 1000] * 10_000}).to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(InputError, match="unpacks to more than"):
+        Corpus(tmp_path / "a.parquet")
+    assert len(Corpus(tmp_path / "a.parquet", limit=5)) == 5
+
+
 def content_of(suffix, texts):
     frame = pd.DataFrame({"text": texts})
     if suffix == "parquet":

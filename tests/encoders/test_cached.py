@@ -244,15 +244,15 @@ def test_bad_parameters(tmp_path, message, encoder, options):
 @pytest.mark.parametrize("error", [PermissionError, OSError])
 def test_what_cannot_be_read_now_is_not_thrown_away(tmp_path, monkeypatch, caplog, error):
     CachedEncoder(Counting(), folder=tmp_path).encode(["a", "b"])
-    opened, [shard] = Path.open, tmp_path.rglob("*.shard")
+    opened, [shard] = cached.open_regular, tmp_path.rglob("*.shard")
 
-    def refuse(path, mode="r", *arguments, **more):
-        if path == shard and mode == "rb":
+    def refuse(path):
+        if path == shard:
             raise error(errno.EMFILE, "Too many open files")
-        return opened(path, mode, *arguments, **more)
+        return opened(path)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "open", refuse)
+        patch.setattr(cached, "open_regular", refuse)
         assert n_encoded(["a"], tmp_path) == 1
     assert "cannot be read" in caplog.text
     assert shard.exists()

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._utils.checks import is_count
+from embedtopics._utils.folders import MANIFEST, changed_files, parse_json
 from embedtopics.encoders._base import load_error
 from embedtopics.errors import ModelLoadError
 from embedtopics.protocols import FloatArray
@@ -167,7 +169,7 @@ def required(path: Path) -> Path:
 def read_json(path: Path, kind: type = dict) -> Any:
     """Return a file's content, or say that it is broken."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = parse_json(path.read_bytes())
         if not isinstance(content, kind):
             raise ValueError(f"holds a {type(content).__name__}, not a {kind.__name__}")
         return content
@@ -202,7 +204,7 @@ def _read_pooling(folder: Path) -> tuple[tuple[str, ...], bool]:
     path = required(folder / "config.json")
     config = read_json(path)
     modes = config.get("pooling_mode") or _legacy_modes(config) or ["mean"]
-    modes = [modes] if isinstance(modes, str) else list(modes)
+    modes = list(modes) if isinstance(modes, list) else [modes]
     unknown = [str(mode) for mode in modes if mode not in POOLINGS]
     if unknown:
         found = f"{', '.join(unknown)} ({path})"
@@ -306,6 +308,7 @@ _CHOOSE = "choose an encoder checkpoint"
 _DEFAULT_MAX_LENGTH = 512
 _LEAST_LENGTH = 3
 _DEPTHS = ("num_hidden_layers", "n_layers", "n_layer", "num_layers")
+_HEADS = ("num_attention_heads", "n_heads", "n_head", "num_heads")
 _WIDTHS = ("hidden_size", "dim", "d_model", "n_embd")
 _INCIDENTAL = ("_name_or_path", "transformers_version", "torch_dtype", "dtype", "architectures")
 """Keys of a configuration that change no vector."""
@@ -388,6 +391,13 @@ def read_checkpoint(folder: Path) -> Checkpoint:
         kind = config.get("model_type")
         found = f"an encoder-decoder of type {kind!r} ({inner / 'config.json'})"
         raise load_error("an encoder", found, _CHOOSE)
+    for name, most in {
+        **dict.fromkeys(_DEPTHS + _HEADS, 1000),
+        **dict.fromkeys(_WIDTHS, 1 << 16),
+    }.items():
+        if config.get(name) is not None and not (is_count(config[name]) and config[name] <= most):
+            expected, found = f"a {name} from 1 to {most:,}", f"{config[name]!r:.40}"
+            raise load_error(expected, f"{found} ({inner / 'config.json'})", _CHOOSE)
     limit = _position_limit(config)
     file = inner / "tokenizer_config.json"
     of_tokenizer: dict[str, Any] = read_json(file) if file.is_file() else {}
@@ -401,6 +411,7 @@ def read_checkpoint(folder: Path) -> Checkpoint:
     weights = _find_weights(inner)
     for file in weights:
         _check_whole(file)
+    _check_unchanged(inner)
     return Checkpoint(
         folder=inner,
         weights=weights,
@@ -440,6 +451,19 @@ def _check_whole(file: Path) -> None:
         raise load_error(
             f"whole safetensors weights in {file}", f"{size:,} bytes where {found} should be"
         )
+
+
+def _check_unchanged(folder: Path) -> None:
+    """Make sure that files which a training run of ours wrote are as its manifest records them."""
+    try:
+        changed = sorted(changed_files(folder))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return  # there is no manifest, or it is another program's
+    if changed:
+        raise load_error(
+            f"{folder / changed[0]} as it was written", "another checksum",
+            f"restore the file from a copy; if it was changed on purpose, delete {MANIFEST} there",
+        )  # fmt: skip
 
 
 def _find_weights(folder: Path) -> tuple[Path, ...]:

@@ -335,7 +335,8 @@ def explaining(folder: Path, is_writing: bool = False) -> Iterator[None]:
                 f"{verb} there"
             ) from error
         is_damage = code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-        if is_damage or "decode to UTF-8" in str(error):
+        marks = ("decode to UTF-8", "no such column")
+        if is_damage or any(mark in str(error) for mark in marks):
             raise CorruptFileError(
                 f"{path} is damaged ({error}); restore the folder from a copy, or build the index "
                 "again"

@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -111,7 +111,8 @@ def list_files(connection: sqlite3.Connection) -> list[SegmentFile]:
     query = "SELECT segment, path, bytes, sha256 FROM files ORDER BY segment, path"
     files = [SegmentFile(*row) for row in connection.execute(query)]
     for file in files:
-        if not (type(file.bytes) is int and is_below(str(file.path))):
+        kinds = tuple(type(getattr(file, field.name)) for field in fields(file))
+        if kinds != (int, str, int, str) or not is_below(file.path):
             raise CorruptFileError(
                 f"{CATALOG} names a file that is not of the index ({str(file.path)[:100]!r}); "
                 "restore the folder from a copy, or build the index again"

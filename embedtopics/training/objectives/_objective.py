@@ -41,6 +41,9 @@ class Objective:
     # Makes the columns of a batch; the loss gets vectors of the first few, and ids of the others.
     views: Callable[[TokenColumns, np.random.Generator], TokenColumns] | None = None
     n_encoded: int | None = None  # how many these are; None for all
+    # Of the data, the trainer's arguments and the steps of an epoch: an optimizer and the schedule
+    # of its rates, or None for those of the trainer.
+    optimizers: Callable[[Any, Any, int], Any] | None = None
 
 
 def given(n_dimensions: int) -> nn.Module:

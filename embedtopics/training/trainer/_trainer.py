@@ -126,6 +126,9 @@ class EncoderTrainer(SentenceTransformerTrainer):
             data_collator=_collate,  # type: ignore[arg-type]
             processing_class=None,
         )
+        if run.data.objective.optimizers is not None:
+            made = run.data.objective.optimizers(run.data, args, run.steps_per_epoch)
+            self.optimizer, self.lr_scheduler = made or (None, None)
         for printing in (PrinterCallback, ProgressCallback):
             self.remove_callback(printing)
         for callback in (_Steps(self), *callbacks):

@@ -1,0 +1,419 @@
+"""What share of a corpus each class is, corrected for what a classifier mistakes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+
+from embedtopics._utils.checks import checked_choice, resolve_seed
+from embedtopics.classification._folds import grouped_folds, n_folds_for, near_copies
+from embedtopics.classification._shares import (
+    N_FOLDS,
+    design_share,
+    interval_of,
+    ppi_share,
+    shifted_shares,
+    tuned_by_fold,
+)
+from embedtopics.classification._targets import Targets, read_targets
+from embedtopics.classification.results import Prevalence, ShareOfClass
+from embedtopics.corpus._corpus import Corpus
+from embedtopics.corpus._hashing import TEXT
+from embedtopics.corpus.results import Decision
+from embedtopics.encoders._cache import keys_of
+from embedtopics.errors import InputError
+from embedtopics.evaluation._shares import wilson
+from embedtopics.protocols import BoolArray, Float64Array, Int64Array, RandomState
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from embedtopics.classification._classifier import TextClassifier
+
+METHODS = ("ppi", "design", "adjusted", "em")
+PERIODS = {"year": "Y", "quarter": "Q", "month": "M", "week": "W", "day": "D"}
+
+
+@dataclass(frozen=True, eq=False)
+class _Predicted:
+    """A corpus with what is known and predicted of its texts; row by row of those with text."""
+
+    corpus: Corpus
+    classes: npt.NDArray[Any]
+    found: Float64Array  # (n_texts, n_classes), of labelled texts by models that left them out
+    truth: Float64Array  # (n_texts, n_classes), 0 where there is no label
+    known: BoolArray  # (n_texts,)
+    guess: Float64Array  # (n_texts, n_classes), 1 for predicted classes
+    decisions: tuple[Decision, ...]
+
+
+def prevalence(
+    classifier: TextClassifier,
+    corpus: Any,
+    labelled: Any = None,
+    *,
+    by: str | None = None,
+    every: str = "year",
+    probability: Any = None,
+    method: str | None = None,
+    random_state: RandomState = 0,
+) -> Prevalence:
+    """Estimate what share of a corpus each class is, with intervals that allow for its mistakes.
+
+    Shares of predicted classes are biased by what a classifier mistakes. Labels of a random sample
+    of the same corpus correct them, whatever the classifier's accuracy; the better it is, the
+    narrower the interval.
+
+    Parameters
+    ----------
+    classifier : TextClassifier
+        Fitted on other texts; or not fitted, or fitted on some of the labelled texts: then it is
+        cross-fitted on these, so that no label is used twice.
+    corpus : Corpus, or what `Corpus` takes
+    labelled : sequence or str, optional
+        A label for each row, None where there is none, or the column with them. Which rows have one
+        must have been drawn at random. Without labels the classifier's own mistakes on texts
+        that were left out of its fit are taken for those on the corpus, which holds if only the
+        shares of the classes differ (prior shift).
+    by : str, optional
+        Column of groups or dates, or "time" or "group" for those of the corpus.
+    every : {"year", "quarter", "month", "week", "day"}
+        Of dates.
+    probability : sequence or str, optional
+        Probability with which each row was drawn to be labelled, where it was not the same for
+        all, or the column with it.
+    method : {"ppi", "design", "adjusted", "em"}, optional
+        Prediction-powered inference with tuned power, its factor cross-fitted (PPI++, Angelopoulos,
+        Duchi and Zrnic 2023); design-based, with known probabilities (Egami et al. 2023); without
+        labels, adjusted count (Forman 2008) or EM (Saerens et al. 2002). By default "design" where
+        `probability` is given, "ppi" where there are labels, else "adjusted".
+    random_state : int, Generator or None
+        Of folds and resamples.
+
+    Returns
+    -------
+    Prevalence
+
+    Raises
+    ------
+    InputError
+        Where rows, labels or probabilities cannot be used: the message names the row.
+    """
+    read = Corpus.of(corpus)
+    seed = resolve_seed(random_state)
+    default = "adjusted" if labelled is None else "ppi" if probability is None else "design"
+    chosen = checked_choice(method or default, "method", METHODS)
+    if (labelled is None) != (chosen in ("adjusted", "em")):
+        wanted = f"{'given' if labelled is None else 'left out'} for method={chosen!r}"
+        raise InputError("labelled", wanted)
+    if (probability is None) == (chosen == "design"):
+        wanted = f"{'given' if probability is None else 'left out'} for method={chosen!r}"
+        raise InputError("probability", wanted)
+    groups = _groups(read, by, every)
+    rows = np.flatnonzero(read.status == TEXT)
+    if labelled is None:
+        return _without_labels(classifier, read, rows, groups[rows], (by, chosen), seed)
+    known = predicted(classifier, read, labelled, seed)
+    chance = None
+    if probability is not None:
+        chance = _chances(read, probability, known.known, rows)
+    return _with_labels(known, groups[rows], by, chosen, chance, seed)
+
+
+def predicted(classifier: TextClassifier, corpus: Corpus, labelled: Any, seed: int) -> _Predicted:
+    """Predict a corpus, its labelled texts by models that have not seen them."""
+    rows = np.flatnonzero(corpus.status == TEXT)
+    texts = [corpus.texts[row] for row in rows.tolist()]
+    is_fitted = hasattr(classifier, "head_")
+    given = classifier.classes_ if is_fitted else classifier.classes
+    values = _column(corpus, labelled, "labelled")
+    targets = read_targets(values, classifier.head, given, learned=is_fitted)
+    known = targets.known[rows]
+    if known.sum() < 2:
+        raise InputError("labelled", "labels of at least 2 texts", found=f"{int(known.sum())}")
+    codes = targets.codes[rows]
+    n_classes = len(targets.classes)
+    truth = codes if codes.ndim == 2 else np.eye(n_classes)[np.maximum(codes, 0)]
+    truth = np.where(known[:, None], truth, 0).astype(np.float64)
+    marked = np.flatnonzero(known)
+    decisions: tuple[Decision, ...] = ()
+    if is_fitted and not _has_learned(classifier, [texts[i] for i in marked.tolist()]):
+        found = classifier.predict_proba(texts)
+    else:
+        found, n_folds = _cross_predicted(classifier, texts, marked, targets, rows, seed)
+        message = (
+            f"The classifier was fitted {n_folds} times on the labelled texts, each time without "
+            "those that it then predicted."
+        )
+        decisions = (Decision("classification", "cross_fitted", n_folds, message),)
+    guess = np.eye(n_classes)[found.argmax(axis=1)]
+    if codes.ndim == 2:
+        guess = (found >= 0.5).astype(np.float64)
+    return _Predicted(corpus, targets.classes, found, truth, known, guess, decisions)
+
+
+def _has_learned(classifier: TextClassifier, texts: list[str]) -> bool:
+    known = set(map(tuple, classifier.training_keys_.tolist()))
+    return any(tuple(key) in known for key in keys_of(texts).tolist())
+
+
+def _cross_predicted(
+    classifier: TextClassifier,
+    texts: list[str],
+    marked: Int64Array,
+    targets: Targets,
+    rows: Int64Array,
+    seed: int,
+) -> tuple[Float64Array, int]:
+    """Predict labelled texts by models that left them out, others by the mean of these models."""
+    codes = targets.codes[rows][marked]
+    chosen = [texts[i] for i in marked.tolist()]
+    several = codes.ndim == 2
+    y: Any = codes if several else targets.classes[codes]
+    n_folds = n_folds_for(codes, N_FOLDS)
+    folds = grouped_folds(codes, near_copies(chosen, None), n_folds, seed)
+    n_classes = len(targets.classes)
+    found = np.zeros((len(texts), n_classes))
+    is_marked = np.zeros(len(texts), dtype=np.bool_)
+    is_marked[marked] = True
+    used = np.unique(folds).tolist()
+    for fold in used:
+        model: TextClassifier = clone(classifier)
+        train = np.flatnonzero(folds != fold)
+        model.fit([chosen[i] for i in train.tolist()], y[train])
+        places = [targets.classes.tolist().index(one) for one in model.classes_.tolist()]
+        columns = np.array(list(range(n_classes)) if several else places)
+        of_texts = model.predict_proba(texts)
+        held = marked[folds == fold]
+        found[np.ix_(held, columns)] = of_texts[held]
+        others = np.flatnonzero(~is_marked)
+        found[np.ix_(others, columns)] += of_texts[others] / len(used)
+    return found, len(used)
+
+
+def _column(corpus: Corpus, given: Any, name: str) -> Sequence[Any]:
+    if isinstance(given, str):
+        if given not in corpus.metadata.columns:
+            known = ", ".join(map(str, corpus.metadata.columns)) or "none"
+            raise InputError(name, f"a column of the corpus: {known}", given)
+        return corpus.metadata[given].tolist()
+    if getattr(given, "ndim", 1) != 1 or hasattr(given, "columns"):
+        return given  # type: ignore[no-any-return]
+    values = list(given)
+    if len(values) != len(corpus):
+        found = f"{len(values):,} for {len(corpus):,} rows"
+        raise InputError(name, "one value for each row of the corpus", found=found)
+    return values
+
+
+def _chances(corpus: Corpus, given: Any, known: BoolArray, rows: Int64Array) -> Float64Array:
+    values = np.array(
+        [np.nan if v is None else v for v in _column(corpus, given, "probability")], dtype=object
+    )
+    try:
+        chances = values.astype(np.float64)
+    except (TypeError, ValueError):
+        raise InputError("probability", "numbers above 0, up to 1", values[0]) from None
+    wrong = (chances <= 0) | (chances > 1)
+    wrong[rows[known]] |= np.isnan(chances[rows[known]])
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        remedy = "a text that could not be drawn is not represented: leave it out of the corpus"
+        raise InputError("probability", "above 0, up to 1", float(chances[row]), remedy, row=row)
+    return np.asarray(chances[rows])
+
+
+def _groups(corpus: Corpus, by: str | None, every: str) -> npt.NDArray[Any]:
+    """Return the group of each row as a string; empty for none."""
+    import pandas as pd
+
+    checked_choice(every, "every", PERIODS)
+    if by is None:
+        return np.full(len(corpus), "", dtype=object)
+    name = {"time": corpus.time_column, "group": corpus.group_column}.get(by) or by
+    if name not in corpus.metadata.columns:
+        known = ", ".join(map(str, corpus.metadata.columns)) or "none"
+        raise InputError("by", f"a column of the corpus: {known}", by)
+    column = corpus.metadata[name]
+    if pd.api.types.is_datetime64_any_dtype(column):
+        column = column.dt.tz_localize(None).dt.to_period(PERIODS[every]).dt.start_time
+        column = column.dt.strftime("%Y-%m-%d").where(column.notna(), None)
+    found = [None if pd.isna(value) else str(value) for value in column]
+    return np.array(found, dtype=object)
+
+
+def _with_labels(
+    known: _Predicted,
+    groups: npt.NDArray[Any],
+    by: str | None,
+    method: str,
+    chance: Float64Array | None,
+    seed: int,
+) -> Prevalence:
+    parts = _parts(groups, by)
+    marked = np.flatnonzero(known.known)
+    weights = np.ones(len(marked)) if chance is None else 1 / chance[marked]
+    n_others = len(known.known) - len(marked)
+    # All texts count in a design, the labelled ones among them.
+    ratio = len(marked) / max(n_others, 1) if chance is None else 0.0
+    everything: list[tuple[str | None, BoolArray]] = [(None, np.ones(len(groups), dtype=np.bool_))]
+    rows: list[ShareOfClass] = []
+    for place, name in enumerate(known.classes.tolist()):
+        y, f = known.truth[:, place], known.found[:, place]
+        factor = np.zeros(len(y))
+        factor[marked] = tuned_by_fold(y[marked], f[marked], weights, ratio, seed)
+        gain = 1.0
+        for group, is_in in [*everything, *parts]:
+            labels, others = is_in & known.known, is_in & ~known.known
+            if chance is None:
+                share = ppi_share(y[labels], f[labels], f[others], factor[labels])
+            else:
+                share = design_share(y[labels], f[labels], f[is_in], chance[labels], factor[labels])
+            n_yes = float(y[labels].sum())
+            rare = min(n_yes, share.n - n_yes)
+            low, high = interval_of(share, rare, gain)
+            if group is None and share.variance > 0:
+                middle = float(np.clip(share.value, 0.01, 0.99))
+                gain = middle * (1 - middle) / share.variance / max(share.n, 1)
+            alone = _labels_alone(y[labels], None if chance is None else chance[labels])
+            if group is not None or not parts:
+                rows.append(ShareOfClass(
+                    group, name, int(is_in.sum()), share.n,
+                    float(np.clip(share.value, 0, 1)), low, high, *alone,
+                    float(known.guess[is_in, place].mean()), share.residual, share.predictions,
+                ))  # fmt: skip
+    return Prevalence(tuple(rows), method, by, known.decisions)
+
+
+def _parts(groups: npt.NDArray[Any], by: str | None) -> list[tuple[str | None, BoolArray]]:
+    if by is None:
+        return []
+    names = sorted({name for name in groups if name is not None})
+    return [(name, np.asarray(groups == name)) for name in names]
+
+
+def _labels_alone(y: Float64Array, chance: Float64Array | None) -> tuple[float, float, float]:
+    """Return the share among the labels and its interval, without any prediction."""
+    if not len(y):
+        return np.nan, np.nan, np.nan
+    if chance is not None:
+        zeros = np.zeros(len(y))
+        share = design_share(y, zeros, zeros, chance, zeros)
+        low, high = interval_of(share, min(y.sum(), len(y) - y.sum()))
+        return share.value, low, high
+    ends = wilson(y.sum(), len(y))
+    return float(y.mean()), float(ends[0]), float(ends[1])
+
+
+def _without_labels(
+    classifier: TextClassifier,
+    corpus: Corpus,
+    rows: Int64Array,
+    groups: npt.NDArray[Any],
+    asked: tuple[str | None, str],
+    seed: int,
+) -> Prevalence:
+    from sklearn.utils.validation import check_is_fitted
+
+    check_is_fitted(classifier, "head_")
+    by, method = asked
+    held = classifier.left_out_scores_, classifier.left_out_codes_
+    if classifier.head == "multilabel" or not len(held[0]):
+        remedy = "fit it with a calibration, or give labels of some texts of the corpus"
+        wanted = "of one label a text, with scores of texts that were left out"
+        raise InputError("classifier", wanted, classifier, remedy)
+    scores = classifier.decision_function([corpus.texts[row] for row in rows.tolist()])
+    guess = classifier.calibration_.apply(scores).argmax(axis=1)
+    parts = _parts(groups, by) or [(None, np.ones(len(rows), dtype=np.bool_))]
+    found: list[ShareOfClass] = []
+    for group, is_in in parts:
+        values, low, high = shifted_shares(classifier.head, method, held, scores[is_in], seed)
+        for place, name in enumerate(classifier.classes_.tolist()):
+            ends = float(values[place]), float(low[place]), float(high[place])
+            naive = float((guess[is_in] == place).mean())
+            found.append(ShareOfClass(
+                group, name, int(is_in.sum()), 0, *ends, np.nan, np.nan, np.nan, naive, np.nan,
+                np.nan,
+            ))  # fmt: skip
+    message = (
+        "No text of the corpus has a label: shares hold only if texts of a class are like those "
+        "that the classifier learned from, and the shares alone differ (prior shift)."
+    )
+    return Prevalence(tuple(found), method, by,
+                      (Decision("classification", "prior_shift", method, message),))  # fmt: skip
+
+
+def effects(
+    classifier: TextClassifier,
+    corpus: Any,
+    labelled: Any,
+    covariates: Sequence[str],
+    *,
+    target: Any,
+    probability: Any = None,
+    random_state: RandomState = 0,
+) -> pd.DataFrame:
+    """Estimate by how much the probability of a class changes with covariates.
+
+    A linear probability model of the pseudo-outcomes of Egami et al. (2023): predictions, corrected
+    by the labels of a random sample, with standard errors that hold under heteroscedasticity (HC1).
+
+    Parameters
+    ----------
+    classifier, corpus, labelled, probability, random_state
+        As for `prevalence`.
+    covariates : sequence of str
+        Columns: numbers as they are, others as levels beside the first of them in order.
+    target : str or int
+        The class.
+
+    Returns
+    -------
+    DataFrame
+        Columns term, effect, low, high and p; the first row is the intercept.
+    """
+    import pandas as pd
+    from scipy.stats import t as student
+
+    read, seed = Corpus.of(corpus), resolve_seed(random_state)
+    known = predicted(classifier, read, labelled, seed)
+    if target not in known.classes.tolist():
+        raise InputError("target", f"one of the classes {known.classes.tolist()}", target)
+    rows = np.flatnonzero(read.status == TEXT)
+    missing = [name for name in covariates if name not in read.metadata.columns]
+    if missing or not len(covariates):
+        columns = ", ".join(map(str, read.metadata.columns)) or "none"
+        raise InputError("covariates", f"columns of the corpus: {columns}", [*covariates])
+    frame = read.metadata.iloc[rows][list(covariates)]
+    X = pd.get_dummies(frame, drop_first=True, dtype=np.float64)
+    whole = X.notna().all(axis=1).to_numpy() & frame.notna().all(axis=1).to_numpy()
+    X.insert(0, "intercept", 1.0)
+    place = known.classes.tolist().index(target)
+    f, y = known.found[:, place], known.truth[:, place]
+    chance = np.full(len(f), known.known.mean())
+    if probability is not None:
+        chance = _chances(read, probability, known.known, rows)
+    factor = np.zeros(len(f))
+    marked = known.known
+    factor[:] = tuned_by_fold(y[marked], f[marked], 1 / chance[marked], 0.0, seed).mean()
+    outcome = factor * f
+    outcome[marked] += (y - factor * f)[marked] / chance[marked]
+    design, outcome = X.to_numpy(dtype=np.float64)[whole], outcome[whole]
+    inverse = np.linalg.pinv(design.T @ design)
+    coefficients = inverse @ design.T @ outcome
+    residuals = outcome - design @ coefficients
+    n, k = design.shape
+    middle = (design * residuals[:, None]).T @ (design * residuals[:, None])
+    errors = np.sqrt(np.diag(inverse @ middle @ inverse) * n / max(n - k, 1))
+    df = max(int(marked[whole].sum()) - k, 1)
+    reach = student.ppf(0.975, df) * errors
+    return pd.DataFrame({
+        "term": X.columns, "effect": coefficients, "low": coefficients - reach,
+        "high": coefficients + reach,
+        "p": 2 * student.sf(np.abs(coefficients / np.maximum(errors, 1e-300)), df),
+    })  # fmt: skip

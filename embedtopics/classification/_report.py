@@ -1,0 +1,260 @@
+"""How far a classifier can be trusted: scores with intervals, baselines, labels that look wrong."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from embedtopics.classification._calibration import (
+    calibration_error,
+    confidences,
+    risk_coverage,
+)
+from embedtopics.classification._folds import near_copies
+from embedtopics.classification._scores import confusion_of, kappa, rates
+from embedtopics.classification._targets import read_targets
+from embedtopics.classification.results import ClassificationReport, Score
+from embedtopics.corpus.results import Decision
+from embedtopics.encoders._cache import keys_of
+from embedtopics.errors import InputError
+from embedtopics.evaluation._bootstrap import bounded_interval, resampled_sums
+from embedtopics.protocols import Float64Array, Int64Array
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from embedtopics.classification._classifier import TextClassifier
+
+N_RESAMPLES = 1000
+
+
+def evaluate(
+    classifier: TextClassifier,
+    test: tuple[Sequence[str], Any],
+    train: tuple[Sequence[str], Any],
+    *,
+    random_state: int = 0,
+) -> ClassificationReport:
+    """Measure a classifier on labelled texts that it has not learned from, beside baselines.
+
+    The classifier counts how often it was measured on these texts: what is changed because of such
+    a figure makes the next one too high.
+
+    Parameters
+    ----------
+    classifier : TextClassifier
+        Fitted.
+    test, train : pair of texts and labels
+        `train` are those that it was fitted on; the baselines learn from them. Texts without label
+        are left out.
+    random_state : int
+        Of the resamples.
+
+    Returns
+    -------
+    ClassificationReport
+
+    Raises
+    ------
+    InputError
+        Where a test label is no class that was learned: the message names the row.
+    """
+    check_is_fitted(classifier, "head_")
+    texts, targets = classifier._read(*test, classifier.classes_)
+    if not texts:
+        raise InputError("test", "labelled texts", found="none")
+    learned, of_learned = classifier._read(*train, classifier.classes_)
+    codes = targets.codes
+    vectors = classifier._vectors(texts)
+    groups = near_copies(texts, vectors)
+    found = classifier.calibration_.apply(classifier.head_.scores(vectors))
+    scores = [*_scored("classifier", classifier, found, codes, groups, random_state)]
+    baselines: list[Score] = []
+    for name, guess in _baselines(
+        classifier.head, learned, of_learned.codes, texts, found.shape[1]
+    ):
+        made = _scored(name, classifier, guess, codes, groups, random_state)
+        baselines += [one for one in made if one.name is None]
+    several = codes.ndim == 2
+    best = found.argmax(axis=1)
+    sure, right = (found.ravel(), codes.ravel()) if several else confidences(found, codes)
+    error, bins = calibration_error(sure, right)
+    decisions = list(_overlap(texts, learned))
+    n_looks = _looked(classifier, texts)
+    if n_looks > 1:
+        message = (
+            f"This classifier was measured {n_looks} times on these texts: what was changed because"
+            " of it makes its figures too high and their intervals too narrow."
+        )
+        decisions.append(Decision("classification", "looks", n_looks, message))
+    return ClassificationReport(
+        classes=tuple(classifier.classes_.tolist()), head=classifier.head, scores=tuple(scores),
+        baselines=tuple(baselines),
+        confusion=None if several else confusion_of(codes, best, found.shape[1]),
+        calibration_error=error, calibration=bins,
+        risk_coverage=None if several else risk_coverage(sure, right),
+        n=len(texts), n_groups=len(np.unique(groups)), n_looks=n_looks, decisions=tuple(decisions),
+    )  # fmt: skip
+
+
+def _overlap(texts: list[str], learned: list[str]) -> Iterator[Decision]:
+    known = set(map(tuple, keys_of(learned).tolist()))
+    n = sum(tuple(key) in known for key in keys_of(texts).tolist())
+    if n:
+        message = f"{n:,} of the test texts are training texts: the figures are too high."
+        yield Decision("classification", "overlap", n, message)
+
+
+def _looked(classifier: TextClassifier, texts: list[str]) -> int:
+    """Count a look at a test set, whatever the order of its texts."""
+    keys = keys_of(texts)
+    ordered = keys[np.lexsort(keys.T)]
+    name = hashlib.sha256(ordered.tobytes()).hexdigest()[:32]
+    classifier.test_log_[name] = classifier.test_log_.get(name, 0) + 1
+    return classifier.test_log_[name]
+
+
+def _scored(
+    of: str,
+    classifier: TextClassifier,
+    found: Float64Array,
+    codes: Int64Array,
+    groups: Int64Array,
+    seed: int,
+) -> Iterator[Score]:
+    """Yield the scores of probabilities (n_texts, n_classes), with intervals over groups."""
+    n, n_classes = found.shape
+    one_hot = np.eye(n_classes, dtype=np.int64)
+    several = codes.ndim == 2
+    truth = codes if several else one_hot[codes]
+    guess = (found >= 0.5).astype(np.int64) if several else one_hot[found.argmax(axis=1)]
+    right = (truth == guess).all(axis=1)
+    parts = [truth & guess, truth, guess, right[:, None], np.ones((n, 1), dtype=np.int64)]
+    is_ordinal = classifier.head == "ordinal"
+    if is_ordinal:
+        cells = codes * n_classes + found.argmax(axis=1)
+        parts.append(np.eye(n_classes**2, dtype=np.int64)[cells])
+    columns = np.concatenate(parts, axis=1)
+    numbered = np.unique(groups, return_inverse=True)[1]
+    added = np.zeros((int(numbered.max()) + 1, columns.shape[1]))
+    np.add.at(added, numbered, columns)
+    whole = _figures(columns.sum(axis=0, keepdims=True).astype(np.float64), n_classes, is_ordinal)
+    drawn = _figures(resampled_sums(added, N_RESAMPLES, seed), n_classes, is_ordinal)
+    met = added > 0
+    n_all = len(added)
+    units = {
+        "recall": met[:, n_classes : 2 * n_classes].sum(axis=0),
+        "precision": met[:, 2 * n_classes : 3 * n_classes].sum(axis=0),
+    }
+    units["f1"] = np.maximum(units["recall"], units["precision"])
+    per_class = truth.sum(axis=0)
+    for metric, value in whole.items():
+        bounds = (-1.0, 1.0) if metric == "quadratic kappa" else (0.0, 1.0)
+        if metric == "mean absolute error":
+            bounds = (0.0, float(max(1, n_classes - 1)))
+        n_units = units.get(metric, np.array(n_all))
+        low, high = bounded_interval(value[0], drawn[metric], n_units, bounds=bounds)
+        if metric not in units:
+            yield Score(of, None, metric, float(value[0]), float(low), float(high), n)
+            continue
+        for place, name in enumerate(classifier.classes_.tolist()):
+            ends = float(value[0][place]), float(low[place]), float(high[place])
+            yield Score(of, name, metric, *ends, int(per_class[place]))
+
+
+def _figures(sums: Float64Array, n_classes: int, is_ordinal: bool) -> dict[str, Float64Array]:
+    """Return figures (n_tables, ...) of summed columns (n_tables, n_columns)."""
+    hits, true, given = (sums[:, i * n_classes : (i + 1) * n_classes] for i in range(3))
+    right, total = sums[:, 3 * n_classes], sums[:, 3 * n_classes + 1]
+    found = rates(hits, true, given)
+    below = np.maximum((true + given).sum(axis=1), 1)
+    figures = {"accuracy": right / total, "macro F1": found["f1"].mean(axis=1),
+               "micro F1": 2 * hits.sum(axis=1) / below}  # fmt: skip
+    if is_ordinal:
+        tables = sums[:, 3 * n_classes + 2 :].reshape(-1, n_classes, n_classes)
+        places = np.arange(n_classes)
+        apart = np.abs(places[:, None] - places)
+        figures["quadratic kappa"] = kappa(tables)
+        figures["mean absolute error"] = (tables * apart).sum(axis=(1, 2)) / total
+    return {**figures, **found}
+
+
+def _baselines(
+    head: str, learned: list[str], codes: Int64Array, texts: list[str], n_classes: int
+) -> Iterator[tuple[str, Float64Array]]:
+    """Yield what the simplest models predict, as probabilities."""
+    from embedtopics.classification._classifier import TextClassifier
+
+    shares = codes.mean(axis=0) if codes.ndim == 2 else np.bincount(codes, minlength=n_classes)
+    yield "most frequent", np.tile(np.asarray(shares, dtype=np.float64), (len(texts), 1))
+    y: Any = codes if codes.ndim == 2 else codes.tolist()
+    if codes.ndim == 1 and len(np.unique(codes)) < n_classes:
+        return
+    order = list(range(n_classes)) if head == "ordinal" else None
+    model = TextClassifier("tfidf", head=head, classes=order, calibration=None).fit(learned, y)
+    yield "TF-IDF, logistic regression", model.predict_proba(texts)
+
+
+def suspicious_labels(classifier: TextClassifier, texts: Sequence[str], y: Any) -> pd.DataFrame:
+    """Return the training texts whose label is likely wrong, the likeliest first.
+
+    By confident learning (Northcutt et al. 2021, equation 2): a text counts as of another class
+    where its probability, from a head that left the text out, is at least the mean probability of
+    that class among the texts that have it.
+
+    Parameters
+    ----------
+    classifier : TextClassifier
+        Fitted with a calibration, on `texts` and `y` in this order.
+    texts, y : sequence
+        As they were given to `fit`.
+
+    Returns
+    -------
+    DataFrame
+        Columns row, text, label, suggested, probability (of the label) and of_suggested.
+    """
+    import pandas as pd
+
+    check_is_fitted(classifier, "head_")
+    targets = read_targets(y, classifier.head, classifier.classes_, learned=True)
+    rows = np.flatnonzero(targets.known)
+    known = [texts[row] for row in rows.tolist()]
+    if not np.array_equal(keys_of(known), classifier.training_keys_):
+        raise InputError("texts", "those that the classifier was fitted on, in the same order",
+                         found="others")  # fmt: skip
+    if classifier.head == "multilabel" or len(classifier.left_out_rows_) != len(rows):
+        wanted = "a classifier of one label a text, with probabilities by cross-fitting"
+        remedy = 'fit one with method="frozen" and a calibration'
+        raise InputError("classifier", wanted, classifier, remedy)
+    found = classifier.calibration_.apply(classifier.left_out_scores_)
+    codes = targets.codes[rows]
+    suspects, suggested = confident_errors(found, codes)
+    own = found[suspects, codes[suspects]]
+    order = np.argsort(own, kind="stable")
+    names = classifier.classes_
+    return pd.DataFrame({
+        "row": rows[suspects[order]],
+        "text": [known[place] for place in suspects[order].tolist()],
+        "label": names[codes[suspects[order]]],
+        "suggested": names[suggested[order]],
+        "probability": own[order],
+        "of_suggested": found[suspects[order], suggested[order]],
+    })  # fmt: skip
+
+
+def confident_errors(found: Float64Array, codes: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Return texts that are confidently of another class than labelled, and that class."""
+    n_classes = found.shape[1]
+    usual = np.array([
+        found[codes == k, k].mean() if (codes == k).any() else np.inf for k in range(n_classes)
+    ])  # fmt: skip
+    above = np.where(found >= usual - 1e-6, found, -1.0)
+    best = above.argmax(axis=1)
+    is_wrong = (above.max(axis=1) >= 0) & (best != codes)
+    suspects = np.flatnonzero(is_wrong)
+    return suspects, best[suspects]

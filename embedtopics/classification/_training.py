@@ -1,0 +1,534 @@
+"""Encoders that learn from labelled texts: from pairs of a few, or all weights with a head."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from embedtopics._utils.folders import check_output_folder
+from embedtopics._utils.machine import package_versions
+from embedtopics.classification._folds import grouped_folds, n_folds_for, near_copies
+from embedtopics.classification._heads import (
+    USUAL_STRENGTH,
+    LinearHead,
+    fit_head,
+    probabilities,
+    sample_weights,
+)
+from embedtopics.classification._scores import kappa_of, macro_f1_of
+from embedtopics.classification._targets import Targets
+from embedtopics.encoders._registry import resolve_exact
+from embedtopics.encoders.sentence._encoder import SentenceEncoder
+from embedtopics.errors import InputError, MissingExtraError
+from embedtopics.protocols import Float64Array, FloatArray, Int64Array
+from embedtopics.training._examples import Examples
+from embedtopics.training._settings import TrainingSettings, checked_between, settings_from
+from embedtopics.training.results import TrainingReport
+from embedtopics.training.trainer._checkpoints import (
+    checkpoints_of,
+    delete_checkpoints,
+    refuse_finished,
+)
+
+if TYPE_CHECKING:
+    import os
+
+    from torch import nn
+
+    from embedtopics.classification._classifier import TextClassifier
+    from embedtopics.training.objectives._objective import Objective
+    from embedtopics.training.objectives._trainable import Trainable
+    from embedtopics.training.trainer._running import Run
+
+PAIR_ROUNDS = 10
+"""Partners of each text, one after another: pairs grow with the number of texts, not its square."""
+
+FEW_SHOT = {"epochs": 1.0, "batch_size": 8, "patience": None, "sample_size": 0,
+            "learning_rate": 5e-5}  # fmt: skip
+FINE_TUNE = {"patience": None, "batch_size": 16}
+"""Beside the usual settings: 3 epochs, a peak learning rate of 2e-5, weight decay of 0.01."""
+
+VALIDATION_PAIRS = 16
+CALIBRATION_FOLDS = 3
+HELD_OUT = 0.1
+"""Share of the texts that chooses the weights of "fine_tune" where none are given."""
+
+DENSE_OF_FAMILY = {
+    "albert": ("albert.pooler", "classifier", "Tanh"),
+    "bert": ("bert.pooler.dense", "classifier", "Tanh"),
+    "camembert": ("classifier.dense", "classifier.out_proj", "Tanh"),
+    "distilbert": ("pre_classifier", "classifier", "ReLU"),
+    "electra": ("classifier.dense", "classifier.out_proj", "GELU"),
+    "mpnet": ("classifier.dense", "classifier.out_proj", "Tanh"),
+    "roberta": ("classifier.dense", "classifier.out_proj", "Tanh"),
+    "xlm-roberta": ("classifier.dense", "classifier.out_proj", "Tanh"),
+}
+"""Where transformers has the layer between the first token and the head, the head, and what comes
+between: "fine_tune" trains the same model, so that it can be exported."""
+
+
+@dataclass(frozen=True)
+class _Ulmfit:
+    """Options after Howard and Ruder (2018), "Universal language model fine-tuning"."""
+
+    layer_decay: float = 1.0  # 1 / 2.6 there (section 3.2)
+    slanted: bool = False  # equation 3
+    unfreezing: bool = False  # section 3.3
+
+    def __post_init__(self) -> None:
+        if self.layer_decay != 1.0:
+            checked_between(self.layer_decay, "layer_decay", 0, 1, closed=True)
+        for name in ("slanted", "unfreezing"):
+            if not isinstance(getattr(self, name), bool):
+                raise InputError(name, "True or False", getattr(self, name))
+
+
+def fit_trained(
+    model: TextClassifier,
+    texts: list[str],
+    targets: Targets,
+    held: tuple[list[str], Targets] | None,
+    of_class: Float64Array | None,
+    seed: int,
+    out: str | os.PathLike[str] | None,
+    resume: bool,
+) -> None:
+    """Train the encoder of a classifier and its head."""
+    for name in ("accelerate", "datasets"):
+        if find_spec(name) is None:
+            raise MissingExtraError(f'training needs {name}: pip install "embedtopics[train]"')
+    if out is None:
+        folder = Path(tempfile.mkdtemp(prefix="embedtopics-classifier-")) / "encoder"
+    else:
+        folder = Path(out).expanduser()
+        refuse_finished(folder, overwrite=False, resume=resume)
+    options = {"random_state": seed, **(model.training or {})}
+    if model.method == "few_shot":
+        if held is not None:
+            raise InputError("validation", 'left out for method="few_shot"')
+        _few_shot(model, texts, targets.codes, of_class, options, folder, resume)
+    else:
+        sets = _held_out(model, texts, targets, seed) if held is None else (texts, targets, *held)
+        _fine_tune(model, sets, of_class, options, folder, resume)
+    if out is None:  # the folder goes with the encoder that reads it
+        weakref.finalize(model.encoder_, shutil.rmtree, folder.parent, ignore_errors=True)
+
+
+def _held_out(
+    model: TextClassifier, texts: list[str], targets: Targets, seed: int
+) -> tuple[list[str], Targets, list[str], Targets]:
+    """Hold texts out, of each class the same share, copies together."""
+    codes = targets.codes
+    model.groups_ = near_copies(texts, None)
+    n_folds = max(2, min(round(1 / HELD_OUT), n_folds_for(codes, 10)))
+    is_held = grouped_folds(codes, model.groups_, n_folds, seed) == 0
+    parts: list[Any] = []
+    for rows in (np.flatnonzero(~is_held), np.flatnonzero(is_held)):
+        known = targets.known[rows]
+        part = replace(targets, codes=codes[rows], known=known)
+        parts += [[texts[row] for row in rows.tolist()], part]
+    n_held = int(is_held.sum())
+    model._note("held_out", n_held, f"{n_held:,} texts were held out to choose the weights.")
+    return tuple(parts)  # type: ignore[return-value]
+
+
+def _marks(codes: Int64Array, n_classes: int, ordinal: bool) -> FloatArray:
+    """Return labels as 0 and 1, (n, n_classes); of ordered classes, all up to a text's."""
+    if codes.ndim == 2:
+        return codes.astype(np.float32)
+    if ordinal:
+        return (np.arange(n_classes) <= codes[:, None]).astype(np.float32)
+    return np.eye(n_classes, dtype=np.float32)[codes]
+
+
+def _examples(columns: Sequence[Sequence[str]], labels: FloatArray) -> Examples:
+    rows = np.arange(len(labels), dtype=np.int64)
+    return Examples("taught", tuple(map(tuple, columns)), labels, rows, source="labelled texts")
+
+
+# ---------------------------------------------------------------- few labels
+
+
+def _few_shot(
+    model: TextClassifier,
+    texts: list[str],
+    codes: Int64Array,
+    of_class: Float64Array | None,
+    options: dict[str, Any],
+    folder: Path,
+    resume: bool,
+) -> None:
+    settings: TrainingSettings = settings_from(TrainingSettings, {**FEW_SHOT, **options})
+    weights = sample_weights(codes, of_class)
+    model.groups_ = near_copies(texts, None)
+    n_classes = len(model.classes_)
+
+    def trained(rows: Int64Array, place: Path) -> tuple[Any, LinearHead]:
+        marks = _marks(codes[rows], n_classes, model.head == "ordinal")
+        chosen = [texts[row] for row in rows.tolist()]
+        encoder = _learn_pairs(model, chosen, marks, settings, place, resume)
+        of_rows = None if weights is None else weights[rows]
+        vectors = encoder.encode(chosen)
+        return encoder, fit_head(model.head, vectors, codes[rows], USUAL_STRENGTH, of_rows)
+
+    scores, left = np.empty((0, 0)), np.empty(0, dtype=np.int64)
+    if model.calibration is not None:
+        n_folds = n_folds_for(codes, CALIBRATION_FOLDS)
+        folds = grouped_folds(codes, model.groups_, n_folds, settings.random_state)
+        n_outputs = n_classes - (model.head == "ordinal")
+        scores, left = np.full((len(codes), n_outputs), -30.0), np.arange(len(codes))
+        for fold in np.unique(folds).tolist():
+            rows, others = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
+            with tempfile.TemporaryDirectory() as made:
+                encoder, head = trained(others, Path(made) / "encoder")
+                found = head.scores(encoder.encode([texts[row] for row in rows.tolist()]))
+                scores[rows, : found.shape[1]] = found
+    model.left_out_scores_, model.left_out_codes_ = scores, codes[left]
+    model.left_out_rows_ = left
+    model.encoder_, model.head_ = trained(np.arange(len(texts)), folder)
+    n = len(texts) * PAIR_ROUNDS
+    model._note("pairs", n, f"The encoder learned from {n:,} pairs of texts of one class.")
+
+
+def _partners(marks: FloatArray, rng: np.random.Generator) -> tuple[Int64Array, Int64Array]:
+    """Return pairs of texts of one label, or of those that share most, in turn."""
+    first, second = [], []
+    similar = _jaccard_of(marks)
+    for row, others in enumerate(similar):
+        others = others.copy()
+        others[row] = -1.0
+        pool = np.flatnonzero(others == others.max())
+        chosen = np.resize(rng.permutation(pool), PAIR_ROUNDS)
+        first += [row] * PAIR_ROUNDS
+        second += chosen.tolist()
+    return np.array(first), np.array(second)
+
+
+def _jaccard_of(marks: FloatArray) -> FloatArray:
+    both = marks @ marks.T
+    either = marks.sum(axis=1)[:, None] + marks.sum(axis=1) - both
+    return np.where(either > 0, both / np.maximum(either, 1), 1.0).astype(np.float32)
+
+
+def _learn_pairs(
+    model: TextClassifier,
+    texts: list[str],
+    marks: FloatArray,
+    settings: TrainingSettings,
+    folder: Path,
+    resume: bool,
+) -> SentenceEncoder:
+    """Train an encoder so that the cosine of texts is how many of their labels they share."""
+    from embedtopics.training.objectives import _trainable as models
+    from embedtopics.training.objectives._objective import Objective
+
+    first, second = _partners(marks, np.random.default_rng(settings.random_state))
+    columns = [texts[i] for i in first], [texts[i] for i in second]
+    both = np.concatenate([marks[first], marks[second]], axis=1)
+    examples = _examples(columns, both)
+    rng = np.random.default_rng((settings.random_state, 1))
+    size = min(VALIDATION_PAIRS, len(examples))
+    sample = examples.take(np.sort(rng.permutation(len(examples))[:size]))
+    objective = Objective("classification: pairs", examples, _pair_loss)
+    trainable = models.trainable_of(model.encoder, settings)
+    if settings.lora_rank is not None:
+        trainable = models.with_lora(
+            trainable, settings.lora_rank, random_state=settings.random_state
+        )
+    _train(trainable, objective, replace(objective, examples=sample), settings, folder, resume)
+    models.save_trainable(trainable, folder)
+    delete_checkpoints(checkpoints_of(folder))
+    return _opened(folder)
+
+
+def _opened(folder: Path) -> SentenceEncoder:
+    return SentenceEncoder(folder, precision="float32", long_texts="chunk")
+
+
+def _pair_loss(_: Any, given: Any) -> nn.Module:
+    """Return the loss of Tunstall et al. (2022), over all pairs of a batch and not some."""
+    import torch
+    from torch import nn
+
+    class _PairLoss(nn.Module):
+        def forward(self, features: list[dict[str, Any]], labels: Any) -> Any:
+            vectors = torch.cat([each["sentence_embedding"] for each in features])
+            marks = torch.cat(torch.chunk(labels, 2, dim=1))
+            units = torch.nn.functional.normalize(vectors, dim=1)
+            both = marks @ marks.T
+            sums = marks.sum(dim=1)
+            either = sums[:, None] + sums - both
+            wanted = torch.where(either > 0, both / either.clamp_min(1), torch.ones_like(both))
+            upper = torch.triu(torch.ones_like(both), diagonal=1) > 0
+            losses, wanted = (units @ units.T - wanted)[upper].square(), wanted[upper]
+            # Similar and dissimilar pairs count the same, however many classes there are.
+            is_near = wanted > 0.5
+            near, far = losses[is_near], losses[~is_near]
+            parts = [part.mean() for part in (near, far) if len(part)]
+            return torch.stack(parts).mean()
+
+    return _PairLoss()
+
+
+# ---------------------------------------------------------------- all weights
+
+
+def _fine_tune(
+    model: TextClassifier,
+    sets: tuple[list[str], Targets, list[str], Targets],
+    of_class: Float64Array | None,
+    options: dict[str, Any],
+    folder: Path,
+    resume: bool,
+) -> None:
+    from embedtopics.training._report import write_report
+    from embedtopics.training.objectives import _trainable as models
+    from embedtopics.training.objectives._objective import Objective
+
+    texts, targets, held_texts, held = sets
+    own = {name: options.pop(name) for name in vars(_Ulmfit()) if name in options}
+    extra = _Ulmfit(**own)
+    settings: TrainingSettings = settings_from(
+        TrainingSettings, {**FINE_TUNE, **options}, vars(extra)
+    )
+    n_classes, kind = len(model.classes_), model.head
+    trainable = _with_dense(model.encoder, settings)
+    folder = check_output_folder(folder, trainable.output_kind)
+    metric = partial(_metric, kind)
+    marks = [_marks(each.codes, n_classes, kind == "ordinal") for each in (targets, held)]
+    objective = Objective(
+        f"classification: {kind}", _examples([texts], marks[0]),
+        partial(_head_loss, kind, n_classes, of_class, _dropout(trainable)),
+        "quadratic kappa" if kind == "ordinal" else "macro F1", metric,
+        optimizers=partial(_optimizers, extra),
+    )  # fmt: skip
+    measured = replace(objective, examples=_examples([held_texts], marks[1]))
+    run, loss = _train(trainable, objective, measured, settings, folder, resume, vars(extra))
+    models.save_trainable(trainable, folder)
+    model.head_ = _linear(kind, loss)
+    model.encoder_ = _opened(folder)
+    model.left_out_scores_ = model.head_.scores(model._vectors(held_texts))
+    model.left_out_codes_ = held.codes
+    model.left_out_rows_ = np.empty(0, dtype=np.int64)
+    report = TrainingReport(
+        objective=objective.name, base=trainable.name, folder=str(folder),
+        settings={**settings.to_dict(), **vars(extra)},
+        data={"n_train": len(texts), "n_validation": len(held_texts), "n_learned_from": len(texts),
+              "train": "labelled texts", "validation": "labelled texts"},
+        before_after=(), versions=package_versions(),
+        **vars(replace(run, decisions=(*trainable.decisions, *run.decisions))),
+    )  # fmt: skip
+    write_report(report, folder)
+    delete_checkpoints(checkpoints_of(folder))
+    model.training_report_ = report
+    model.decisions_ = (*model.decisions_, *report.decisions)
+
+
+def _train(
+    trainable: Trainable,
+    objective: Objective,
+    measured: Objective,
+    settings: TrainingSettings,
+    folder: Path,
+    resume: bool,
+    extra: Mapping[str, Any] | None = None,
+) -> tuple[Run, nn.Module]:
+    """Train, and return the run and the loss with its weights."""
+    from embedtopics.training.trainer._batching import prepare, tokenized
+    from embedtopics.training.trainer._running import train
+    from embedtopics.training.trainer._trainer import device_and_precision
+
+    if settings.matryoshka:
+        raise InputError("matryoshka", "left out for classifiers", settings.matryoshka)
+    device_and_precision(settings)
+    identity = {
+        "encoder": trainable.fingerprint,
+        "objective": objective.name,
+        "training examples": objective.examples.fingerprint,
+        "validation examples": measured.examples.fingerprint,
+        "settings": {**settings.to_dict(), **(extra or {})},
+    }
+    data = prepare(trainable, objective, settings.random_state)
+    held_out = tokenized(trainable, measured.examples)
+    run = train(data, held_out, settings, checkpoints_of(folder), identity, resume)
+    data.loss.to("cpu")
+    data.model.to("cpu")
+    return run, data.loss
+
+
+def _with_dense(encoder: Any, settings: TrainingSettings) -> Trainable:
+    """Return an encoder whose vector is that of the first token after one more layer."""
+    import torch
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Dense, Pooling
+
+    from embedtopics.encoders.sentence._loading import silent_transformers
+    from embedtopics.training.objectives import _trainable as models
+
+    found: Any = resolve_exact(encoder)
+    plain = getattr(found, "uncached", found)
+    if not isinstance(plain, SentenceEncoder):
+        raise InputError("encoder", 'a transformer for method="fine_tune"', plain)
+    fresh = {"pooling": "cls", "layers": 1, "dimensions": None, "prompt": "", "normalize": False}
+    trainable = models.trainable_of(SentenceEncoder(**{**plain.get_params(), **fresh}), settings)
+    if settings.lora_rank is not None:
+        state = settings.random_state
+        trainable = models.with_lora(trainable, settings.lora_rank, random_state=state)
+    transformer: Any = trainable.model[0]
+    config = transformer.model.config
+    width = int(config.hidden_size if hasattr(config, "hidden_size") else config.dim)
+    activation = DENSE_OF_FAMILY.get(config.model_type, ("", "", "Tanh"))[2]
+    pooler = getattr(transformer.model, "pooler", None)
+    trained: Any = getattr(pooler, "dense", pooler)
+    with torch.random.fork_rng([]):
+        torch.manual_seed(settings.random_state)
+        weight = torch.randn(width, width) * getattr(config, "initializer_range", 0.02)
+    bias = torch.zeros(width)
+    if isinstance(trained, torch.nn.Linear) and trained.weight.shape == weight.shape:
+        weight, bias = trained.weight.detach().clone(), trained.bias.detach().clone()
+    made: dict[str, Any] = {"init_weight": weight, "init_bias": bias}
+    dense = Dense(width, width, activation_function=getattr(torch.nn, activation)(), **made)
+    with silent_transformers():
+        model = SentenceTransformer(
+            modules=[transformer, Pooling(width, "cls"), dense], device="cpu", local_files_only=True
+        )
+    return replace(trainable, model=model.eval(), n_unpooled=0)
+
+
+def _dropout(trainable: Trainable) -> float:
+    config: Any = trainable.model[0].model.config  # type: ignore[union-attr]
+    for name in ("classifier_dropout", "seq_classif_dropout", "hidden_dropout_prob"):
+        if getattr(config, name, None) is not None:
+            return float(getattr(config, name))
+    return 0.1
+
+
+def _head_loss(
+    kind: str, n_classes: int, of_class: Float64Array | None, dropout: float, _: Any, given: Any
+) -> nn.Module:
+    """Return a head with its loss; it takes labels as `_marks` writes them."""
+    import torch
+    from torch import nn
+    from torch.nn import functional
+
+    weights = None if of_class is None else torch.tensor(of_class, dtype=torch.float32)
+
+    class _HeadLoss(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            width = given.get_embedding_dimension()
+            self.linear = nn.Linear(width, 1 if kind == "ordinal" else n_classes)
+            nn.init.normal_(self.linear.weight, std=0.02)
+            nn.init.zeros_(self.linear.bias)
+            self.dropout = nn.Dropout(dropout)
+            if kind == "ordinal":
+                self.first = nn.Parameter(torch.tensor(1.0 - n_classes / 2))
+                self.steps = nn.Parameter(torch.zeros(n_classes - 2))  # logarithms
+
+        def scores(self, vectors: Any) -> Any:
+            found = self.linear(self.dropout(vectors))
+            if kind != "ordinal":
+                return found
+            steps = torch.cumsum(torch.exp(self.steps), dim=0)
+            thresholds = self.first + torch.cat([steps.new_zeros(1), steps])
+            return found - thresholds
+
+        def forward(self, features: list[dict[str, Any]], labels: Any) -> Any:
+            scores = self.scores(features[0]["sentence_embedding"])
+            of_class = None if weights is None else weights.to(scores.device)
+            if kind == "softmax":
+                return functional.cross_entropy(scores, labels.argmax(dim=1), of_class)
+            if kind == "multilabel":
+                return functional.binary_cross_entropy_with_logits(scores, labels, of_class)
+            above = torch.sigmoid(scores)
+            ends = torch.ones_like(above[:, :1]), torch.zeros_like(above[:, :1])
+            chances = -torch.diff(torch.cat([ends[0], above, ends[1]], dim=1), dim=1)
+            codes = labels.sum(dim=1).long() - 1
+            return functional.nll_loss(chances.clamp_min(1e-7).log(), codes, of_class)
+
+    return _HeadLoss()
+
+
+def _linear(kind: str, loss: Any) -> LinearHead:
+    """Return the head of a trained loss as arrays."""
+    import torch
+
+    with torch.no_grad():
+        weight = loss.linear.weight.double().numpy()
+        loss.eval()
+        bias = loss.scores(torch.zeros(1, weight.shape[1])).double().numpy()[0]
+    return LinearHead(kind, np.repeat(weight, len(bias) // len(weight), axis=0), bias)
+
+
+def _metric(
+    kind: str, embeddings: Sequence[FloatArray], labels: Any, loss: Any, keys: Any = None
+) -> float:
+    """Return the macro F1, or the quadratic kappa of ordered classes."""
+    import torch
+
+    with torch.no_grad():
+        device = next(loss.parameters()).device
+        scores = loss.scores(torch.from_numpy(embeddings[0]).to(device)).double().cpu().numpy()
+    found, marks = probabilities(kind, scores), np.asarray(labels)
+    if kind == "ordinal":
+        return kappa_of(
+            marks.sum(axis=1).astype(np.int64) - 1, found.argmax(axis=1), found.shape[1]
+        )
+    truth = marks.astype(np.int64)
+    guess = (found >= 0.5).astype(np.int64)
+    if kind == "softmax":
+        guess = np.eye(found.shape[1], dtype=np.int64)[found.argmax(axis=1)]
+    return macro_f1_of(truth, guess)
+
+
+def _optimizers(extra: _Ulmfit, data: Any, arguments: Any, n_steps_per_epoch: int) -> Any:
+    """Return AdamW and the schedule of its rates, with a group of weights a layer."""
+    import torch
+
+    from embedtopics.training.objectives._trainable import layers_of
+
+    if extra == _Ulmfit():
+        return None
+    transformer = data.model[0].model
+    layers = list(layers_of(transformer))
+    parts: list[list[Any]] = [[data.loss, data.model[2]], *[[layer] for layer in layers[::-1]]]
+    taken: set[int] = set()
+    groups: list[dict[str, Any]] = []
+    depths: list[int] = []
+    for depth, modules in enumerate([*parts, [transformer]]):
+        for decays in (True, False):
+            chosen = []
+            for module in modules:
+                for weight in module.parameters():
+                    is_plain = weight.ndim < 2  # biases and layer norms
+                    if weight.requires_grad and id(weight) not in taken and decays != is_plain:
+                        taken.add(id(weight))
+                        chosen.append(weight)
+            if chosen:
+                rate = arguments.learning_rate * extra.layer_decay**depth
+                decay = arguments.weight_decay if decays else 0.0
+                groups.append({"params": chosen, "lr": rate, "weight_decay": decay})
+                depths.append(depth)
+    optimizer = torch.optim.AdamW(groups)
+    total, warm = arguments.max_steps, max(1, arguments.warmup_steps)
+
+    def factor(depth: int, step: int) -> float:
+        if extra.unfreezing and step < depth * n_steps_per_epoch:
+            return 0.0
+        if step < warm:
+            return float(step / warm)
+        falls = float(max(0, total - step) / max(1, total - warm))
+        # Slanted triangular rates end at a 32nd of the peak (equation 3).
+        return (1 + 31 * falls) / 32 if extra.slanted else falls
+
+    factors: list[Any] = [partial(factor, depth) for depth in depths]
+    return optimizer, torch.optim.lr_scheduler.LambdaLR(optimizer, factors)

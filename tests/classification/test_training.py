@@ -1,0 +1,169 @@
+"""Encoders that learn from labelled texts: pairs, all weights, going on, and export."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+from embedtopics.classification import TextClassifier, load_classifier
+from embedtopics.classification._training import _optimizers, _pair_loss, _partners, _Ulmfit
+from embedtopics.training.trainer._running import _Training
+from tests.factories import refuses
+
+THEMES = {"pets": "cat dog sat mat".split(), "water": "river blue stone".split(),
+          "light": "light red sound".split()}  # fmt: skip
+QUICK = {"epochs": 3, "learning_rate": 3e-3, "batch_size": 8, "show_progress": False}
+
+SLOW = {**QUICK, "epochs": 12, "learning_rate": 2e-2, "validations_per_epoch": 0.5}
+
+
+@pytest.fixture(scope="module")
+def themed():
+    rng = np.random.default_rng(0)
+    themes = [list(THEMES)[i] for i in rng.integers(0, 3, 72)]
+    ends = [f"{'abcdefghij'[i % 10]} in {'klmnopqr'[i // 10]}" for i in range(72)]
+    chosen = [" ".join(rng.choice(THEMES[theme], 3)) for theme in themes]
+    texts = [f"the {words} {end}" for words, end in zip(chosen, ends, strict=True)]
+    return texts, themes
+
+
+def test_pairs_grow_with_the_texts_and_share_a_label():
+    marks = np.eye(3, dtype=np.float32)[np.repeat([0, 1, 2], 20)]
+    first, second = _partners(marks, np.random.default_rng(0))
+    assert len(first) == 600 and (first != second).all()
+    assert (marks[first] == marks[second]).all()
+    assert all(len(set(second[first == row])) == 10 for row in range(60))
+
+
+def test_the_loss_of_pairs_by_hand():
+    vectors = [torch.tensor([[1.0, 0.0], [0.0, 2.0]]), torch.tensor([[1.0, 0.0], [1.0, 1.0]])]
+    labels = torch.tensor([[1.0, 0, 1, 0], [0, 1, 0, 1]])  # of both texts of each pair
+    found = _pair_loss(None, None)([{"sentence_embedding": v} for v in vectors], labels)
+    half = 0.5**0.5
+    near = ((1 - 1) ** 2 + (half - 1) ** 2) / 2
+    far = (0 + half**2 + 0 + half**2) / 4
+    assert np.isclose(float(found), (near + far) / 2)
+
+
+@pytest.mark.parametrize("head", ["softmax", "ordinal", "multilabel"])
+@pytest.mark.parametrize("method", ["few_shot", "fine_tune"])
+def test_an_encoder_learns_labels(tmp_path, tiny_bert, themed, method, head):
+    texts, themes = themed
+    y = [[t] for t in themes] if head == "multilabel" else themes
+    model = TextClassifier(
+        tiny_bert, method, head, classes=list(THEMES), class_weight="balanced",
+        training=QUICK if method == "few_shot" else SLOW,
+        calibration="temperature" if method == "fine_tune" else None,
+    ).fit(texts[:48], y[:48])  # fmt: skip
+    if method == "few_shot":
+        numbers = np.array([list(THEMES).index(theme) for theme in themes])
+        assert (model.predict_proba(texts[48:]).argmax(axis=1) == numbers[48:]).mean() > 0.6
+    else:  # a tiny model with random weights learns slowly from its first token
+        losses = model.training_report_.curves.training_loss
+        assert losses[-10:].mean() < 0.97 * losses[:10].mean()
+    model.save(tmp_path / "model")
+    again = load_classifier(tmp_path / "model")
+    assert np.allclose(again.predict_proba(texts), model.predict_proba(texts), atol=1e-6)
+    if method == "fine_tune":
+        assert again.training_report_.curves.metric_name in ("macro F1", "quadratic kappa")
+        model.export(tmp_path / "export")
+        same_as_transformers(tmp_path / "export", texts, model)
+    else:
+        with refuses("method"):
+            model.export(tmp_path / "export")
+
+
+def same_as_transformers(folder, texts, model):
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    exported = AutoModelForSequenceClassification.from_pretrained(folder).eval()
+    with torch.no_grad():
+        logits = exported(**tokenizer(texts, padding=True, return_tensors="pt")).logits
+    assert np.allclose(logits.numpy(), model.decision_function(texts), atol=1e-4)
+    names = list(exported.config.id2label.values())
+    wanted = model.classes_.tolist()
+    assert names == (wanted if model.head != "ordinal" else [f"above {n}" for n in wanted[:-1]])
+
+
+def test_roberta_is_exported_too(tmp_path, tiny_roberta, themed):
+    model = TextClassifier(tiny_roberta, "fine_tune", training={**QUICK, "epochs": 1}).fit(*themed)
+    model.export(tmp_path / "export")
+    same_as_transformers(tmp_path / "export", themed[0], model)
+
+
+def test_a_run_that_was_interrupted_goes_on(tmp_path, tiny_bert, themed, monkeypatch):
+    make = partial(TextClassifier, tiny_bert, "fine_tune", training={**QUICK, "layer_decay": 0.5})
+    whole = make().fit(*themed, out=tmp_path / "whole")
+    write, steps = _Training.write_checkpoint, []
+
+    def stop_later(run, trainer, step):
+        write(run, trainer, step)
+        steps.append(step)
+        if len(steps) == 4:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_Training, "write_checkpoint", stop_later)
+        with pytest.raises(KeyboardInterrupt):
+            make().fit(*themed, out=tmp_path / "part")
+    again = make().fit(*themed, out=tmp_path / "part")
+    assert any(decision.name == "resumed" for decision in again.decisions_)
+    assert np.array_equal(again.predict_proba(themed[0]), whole.predict_proba(themed[0]))
+    with refuses("out"):
+        make().fit(*themed, out=tmp_path / "part")
+
+
+def test_rates_by_layer_and_step(tiny_bert):
+    from embedtopics.classification._training import _with_dense
+    from embedtopics.training import TrainingSettings
+
+    class Data:
+        model = _with_dense(tiny_bert, TrainingSettings()).model
+        loss = torch.nn.Linear(16, 3)
+
+    class Arguments:
+        learning_rate, weight_decay, max_steps, warmup_steps = 0.01, 0.1, 20, 2
+
+    extra = _Ulmfit(layer_decay=0.5, slanted=True, unfreezing=True)
+    optimizer, schedule = _optimizers(extra, Data, Arguments, 4)
+    sizes = sum(w.numel() for group in optimizer.param_groups for w in group["params"])
+    pooler = sum(w.numel() for w in Data.model[0].model.pooler.parameters())
+    assert sizes == sum(w.numel() for w in [*Data.model.parameters(), *Data.loss.parameters()])
+    assert pooler  # it stays in the encoder, unused
+    rates = []
+    for _ in range(20):
+        rates.append(schedule.get_last_lr())
+        optimizer.step()
+        schedule.step()
+    top, second, bottom = (np.array(rates)[:, place] for place in (0, 2, -1))
+    assert (
+        top[0] == 0 and np.isclose(top[2], 0.01) and np.isclose(top[11], 0.01 * (1 + 31 / 2) / 32)
+    )
+    assert (second[:4] == 0).all() and np.isclose(second[6] / top[6], 0.5)
+    assert (bottom[:12] == 0).all() and np.isclose(bottom[13] / top[13], 0.125)
+    assert _optimizers(_Ulmfit(), Data, Arguments, 4) is None
+
+
+@pytest.mark.parametrize(
+    ("parameter", "options", "method"),
+    [
+        ("layer_decay", {"layer_decay": 2.0}, "fine_tune"),
+        ("slanted", {"slanted": 1}, "fine_tune"),
+        ("lr", {"lr": 1.0}, "fine_tune"),
+        ("matryoshka", {"matryoshka": (8,)}, "few_shot"),
+        ("layer_decay", {"layer_decay": 0.5}, "few_shot"),
+    ],
+)
+def test_bad_training_options_are_refused(tiny_bert, themed, parameter, options, method):
+    with refuses(parameter):
+        TextClassifier(tiny_bert, method, training=options).fit(*themed)
+
+
+def test_what_cannot_be_trained_is_refused(themed, tiny_bert):
+    with refuses("encoder"):
+        TextClassifier("tfidf", "fine_tune").fit(*themed)
+    with refuses("validation"):
+        TextClassifier(tiny_bert, "few_shot").fit(*themed, validation=themed)
+    with refuses("y", row=1):
+        TextClassifier(tiny_bert, "fine_tune").fit(*themed, validation=(["a", "b"], ["pets", "x"]))

@@ -25,7 +25,6 @@ MAY_IMPORT = {
     "training": {"encoders", "neighbors", "evaluation", "comparison"},
     "pretraining": {"encoders", "training", "terms", "evaluation", "neighbors"},
     "classification": {"encoders", "neighbors", "terms", "training", "evaluation"},
-    "pretraining": {"encoders", "neighbors", "terms", "training", "evaluation"},
     "probing": {"encoders", "neighbors", "reduction", "clustering", "evaluation"},
     "topics": {"encoders", "neighbors", "reduction", "clustering", "terms", "evaluation"},
     "comparison": {"encoders", "neighbors", "reduction", "clustering", "terms", "evaluation"},

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from embedtopics import encoders as encoders
     from embedtopics import evaluation as evaluation
     from embedtopics import plots as plots
+    from embedtopics import pretraining as pretraining
     from embedtopics import probing as probing
     from embedtopics import report as report
     from embedtopics import retrieval as retrieval

@@ -23,6 +23,7 @@ MAY_IMPORT = {
     "encoders": {"terms"},
     "retrieval": {"encoders", "neighbors", "terms", "evaluation"},
     "training": {"encoders", "neighbors", "evaluation", "comparison"},
+    "pretraining": {"encoders", "training", "terms", "evaluation", "neighbors"},
     "classification": {"encoders", "neighbors", "terms", "training", "evaluation"},
     "probing": {"encoders", "neighbors", "reduction", "clustering", "evaluation"},
     "topics": {"encoders", "neighbors", "reduction", "clustering", "terms", "evaluation"},

@@ -103,7 +103,7 @@ def few_steps(monkeypatch):
 def test_python_blocks_run(desk, monkeypatch, steps):
     if steps == "few":
         few_steps(monkeypatch)
-    assert len(PYTHON) == 14
+    assert len(PYTHON) == 15
     names: dict[str, object] = {}
     for block in PYTHON:
         exec(compile(block, "README.md", "exec"), names)
@@ -207,7 +207,7 @@ def test_commands_run(desk, request, monkeypatch, command):
 
 
 def test_all_commands_are_found():
-    assert len(list(commands())) == 29
+    assert len(list(commands())) == 30
 
 
 def test_every_filter_of_the_table_is_read():

@@ -36,6 +36,7 @@ class Objective:
     make_loss: Callable[[Any, nn.Module], nn.Module]
     metric_name: str = ""  # empty for none
     metric: Metric | None = None
+    keeps_lowest_loss: bool = False  # which weights are kept, whatever the metric
     in_batch_negatives: bool = False
     # Makes the columns of a batch; the loss gets vectors of the first few, and ids of the others.
     views: Callable[[TokenColumns, np.random.Generator], TokenColumns] | None = None

@@ -228,9 +228,16 @@ def trainable_of(encoder: Any, settings: TrainingSettings | None = None) -> Trai
 
 
 def save_trainable(
-    trainable: Trainable, folder: str | os.PathLike[str], *, matryoshka: Sequence[int] = ()
+    trainable: Trainable,
+    folder: str | os.PathLike[str],
+    *,
+    matryoshka: Sequence[int] = (),
+    also: Callable[[Path], None] | None = None,
 ) -> None:
-    """Write a model, adapters merged, as a folder that we and sentence-transformers read."""
+    """Write a model, adapters merged, as a folder that we and sentence-transformers read.
+
+    What else belongs in it is written by `also`, before the folder takes its place.
+    """
     path, model, encoder = Path(folder).expanduser(), trainable.model, trainable.encoder
     if isinstance(encoder, StaticEncoder):
         _trained_static(model, encoder, matryoshka).save(path)
@@ -241,6 +248,8 @@ def save_trainable(
     with replacing_folder(path, KIND) as fresh:
         with silent_transformers():
             model.save(str(fresh), create_model_card=False)
+        if also is not None:
+            also(fresh)
         if matryoshka:
             file = fresh / "config_sentence_transformers.json"
             config = json.loads(file.read_text("utf-8"))

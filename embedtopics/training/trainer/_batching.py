@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,7 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from embedtopics.protocols import Int64Array
+from embedtopics.protocols import FloatArray, Int64Array
 from embedtopics.training._examples import Examples
 from embedtopics.training.objectives._objective import Objective, TokenColumns, given
 from embedtopics.training.objectives._trainable import Trainable
@@ -288,6 +289,44 @@ class TrainingData:
             loss = torch.stack(list(loss.values())).sum()
         return torch.as_tensor(loss)
 
+    def batch_encoder(self, tokens_at_once: int) -> BatchEncoder:
+        """Return what encodes the columns of batches."""
+        return BatchEncoder(self.forward, tokens_at_once)
+
+    def measure(
+        self,
+        encoder: BatchEncoder,
+        examples: TokenizedExamples,
+        batch_size: int,
+        with_metric: bool = True,
+    ) -> tuple[float, float]:
+        """Return loss and metric (or NaN) on examples, without dropout, in the same batches."""
+        objective, learned = self.objective, self.learned()
+        was_training = self.model.training
+        learned.eval()
+        try:
+            with torch.no_grad(), torch.random.fork_rng([]):
+                torch.manual_seed(0)
+                whole = self.batch(examples, range(len(examples)), np.random.default_rng(0))
+                columns = [_encode_distinct(encoder, column) for column in whole.encoded]
+                total, n_measured = 0.0, 0
+                keys = examples.keys if objective.in_batch_negatives else None
+                for places in BatchPlan(np.zeros(len(examples)), batch_size, 0, keys).of_epoch(0):
+                    chosen = torch.as_tensor(places)
+                    batch = self.batch(examples, places, np.random.default_rng(0))
+                    vectors = [column[chosen.to(column.device)] for column in columns]
+                    total += float(self.loss_of(batch, vectors)) * len(places)
+                    n_measured += len(places)
+                metric = math.nan
+                if with_metric and objective.metric is not None:
+                    arrays: list[FloatArray] = [column.cpu().numpy() for column in columns]
+                    metric = float(
+                        objective.metric(arrays, examples.labels, self.loss, examples.keys)
+                    )
+        finally:
+            learned.train(was_training)
+        return total / max(1, n_measured), metric
+
     def weights(self) -> dict[str, torch.Tensor]:
         """Return all weights of the model and of the loss, by name."""
         return self.learned().state_dict()
@@ -299,6 +338,13 @@ class TrainingData:
     def learned(self) -> nn.Module:
         """Return model and loss as one module, whose weights are those that are learned."""
         return nn.ModuleDict({"model": self.model, "loss": self.loss})
+
+
+def _encode_distinct(encoder: BatchEncoder, column: list[list[int]]) -> torch.Tensor:
+    places: dict[tuple[int, ...], int] = {}
+    of_text = [places.setdefault(tuple(ids), len(places)) for ids in column]
+    vectors = encoder.encode([list(ids) for ids in places])
+    return vectors[torch.as_tensor(of_text, device=vectors.device)]
 
 
 def prepare(trainable: Trainable, objective: Objective, seed: int) -> TrainingData:

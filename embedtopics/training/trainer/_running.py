@@ -18,12 +18,10 @@ from embedtopics._utils.progress import progress_bar
 from embedtopics.corpus._readers import name_rows
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
-from embedtopics.protocols import FloatArray
 from embedtopics.training._settings import TrainingSettings
 from embedtopics.training.curves._verdict import diverged_at, read_curves
 from embedtopics.training.results import Curves, Diagnosis
 from embedtopics.training.trainer._batching import (
-    BatchEncoder,
     BatchPlan,
     TokenizedExamples,
     TrainingData,
@@ -49,46 +47,6 @@ from embedtopics.training.trainer._trainer import (
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-
-def measure(
-    data: TrainingData,
-    encoder: BatchEncoder,
-    examples: TokenizedExamples,
-    batch_size: int,
-    with_metric: bool = True,
-) -> tuple[float, float]:
-    """Return loss and metric (or NaN) on examples, without dropout, always in the same batches."""
-    objective, learned = data.objective, data.learned()
-    was_training = data.model.training
-    learned.eval()
-    try:
-        with torch.no_grad(), torch.random.fork_rng([]):
-            torch.manual_seed(0)
-            whole = data.batch(examples, range(len(examples)), np.random.default_rng(0))
-            columns = [_encode_distinct(encoder, column) for column in whole.encoded]
-            total, n_measured = 0.0, 0
-            keys = examples.keys if objective.in_batch_negatives else None
-            for places in BatchPlan(np.zeros(len(examples)), batch_size, 0, keys).of_epoch(0):
-                chosen = torch.as_tensor(places)
-                batch = data.batch(examples, places, np.random.default_rng(0))
-                vectors = [column[chosen.to(column.device)] for column in columns]
-                total += float(data.loss_of(batch, vectors)) * len(places)
-                n_measured += len(places)
-            metric = math.nan
-            if with_metric and objective.metric is not None:
-                arrays: list[FloatArray] = [column.cpu().numpy() for column in columns]
-                metric = float(objective.metric(arrays, examples.labels, data.loss, examples.keys))
-    finally:
-        learned.train(was_training)
-    return total / max(1, n_measured), metric
-
-
-def _encode_distinct(encoder: BatchEncoder, column: list[list[int]]) -> torch.Tensor:
-    places: dict[tuple[int, ...], int] = {}
-    of_text = [places.setdefault(tuple(ids), len(places)) for ids in column]
-    vectors = encoder.encode([list(ids) for ids in places])
-    return vectors[torch.as_tensor(of_text, device=vectors.device)]
 
 
 _log = logging.getLogger(__name__)
@@ -184,7 +142,7 @@ class _Training:
         self.n_steps = settings.max_steps or max(1, round(settings.epochs * self.steps_per_epoch))
         at_once = settings.tokens_at_once or _tokens_at_once(data.model, self.device)
         self.notes = _Notes(tokens_at_once=at_once)
-        self.encoder = BatchEncoder(data.forward, at_once)
+        self.encoder = data.batch_encoder(at_once)
         every = self.steps_per_epoch / settings.validations_per_epoch
         n = min(self.n_steps, max(LEAST_VALIDATIONS, round(self.n_steps / every)))
         self.validated_at = {round(self.n_steps * (i + 1) / n) for i in range(n)}
@@ -265,10 +223,10 @@ class _Training:
     def validate(self, step: int) -> None:
         """Measure the model on held-out examples, and keep its weights if they are best."""
         notes, size = self.notes, self.settings.batch_size
-        loss, metric = measure(self.data, self.encoder, self.validation, size)
+        loss, metric = self.data.measure(self.encoder, self.validation, size)
         sample = math.nan
         if len(self.sample):
-            sample, _ = measure(self.data, self.encoder, self.sample, size, with_metric=False)
+            sample, _ = self.data.measure(self.encoder, self.sample, size, with_metric=False)
         notes.validation_steps.append(step)
         notes.validation_loss.append(loss)
         notes.sample_loss.append(sample)
@@ -277,7 +235,8 @@ class _Training:
             wanted = "one with a finite validation loss before training"
             raise InputError("encoder", wanted, found=str(loss))
         # One of them for the whole run: where the metric is NaN later on, vectors collapsed.
-        figure = -loss if math.isnan(notes.metric[0]) else metric
+        by_loss = self.data.objective.keeps_lowest_loss or math.isnan(notes.metric[0])
+        figure = -loss if by_loss else metric
         figure = figure if math.isfinite(figure) else -math.inf
         if figure > notes.best_figure:
             notes.best_figure, notes.best_step, notes.n_without_gain = figure, step, 0

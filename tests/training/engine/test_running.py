@@ -13,8 +13,14 @@ from embedtopics.training._settings import TrainingSettings
 from embedtopics.training.objectives._losses import pairs_ranking
 from embedtopics.training.objectives._trainable import trainable_of
 from embedtopics.training.trainer import _running as running
-from embedtopics.training.trainer._batching import BatchEncoder, BatchPlan, prepare, tokenized
-from embedtopics.training.trainer._running import measure, train
+from embedtopics.training.trainer._batching import (
+    BatchEncoder,
+    BatchPlan,
+    TrainingData,
+    prepare,
+    tokenized,
+)
+from embedtopics.training.trainer._running import train
 from embedtopics.training.trainer._trainer import arguments_for, device_and_precision
 from tests.training.engine.conftest import CONTENT
 
@@ -166,7 +172,7 @@ def test_the_first_validation_is_done_with_the_numbers_of_the_others(lesson_of, 
     options = settings(precision="bfloat16", epochs=1)
     lesson, validation = lesson_of(options)
     seen = []
-    original = running.measure
+    original = TrainingData.measure
 
     def noting(lesson, *arguments, **named):
         found = []
@@ -178,7 +184,7 @@ def test_the_first_validation_is_done_with_the_numbers_of_the_others(lesson_of, 
         return measured
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(running, "measure", noting)
+        patch.setattr(TrainingData, "measure", noting)
         train(lesson, validation, options, tmp_path / "run", ABOUT)
     assert len(seen) == 6 and all(dtypes == {torch.bfloat16} for dtypes in seen)
     assert {tensor.dtype for tensor in lesson.weights().values()} <= {torch.float32, torch.int64}
@@ -223,7 +229,7 @@ def test_examples_without_room_in_a_batch_are_left_out_of_the_mean(tiny_bert):
     lesson = prepare(trainee, pairs_ranking(examples, both_ways=False), 0)
     held_out = tokenized(trainee, examples)
     encoder = BatchEncoder(lesson.forward, 4096)
-    loss, _ = measure(lesson, encoder, held_out, 8, with_metric=False)
+    loss, _ = lesson.measure(encoder, held_out, 8, with_metric=False)
 
     trainee.model.eval()
     with torch.no_grad():

@@ -1,0 +1,98 @@
+"""The head that predicts tokens: of any masked language model, on the states that need it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+from transformers.modeling_outputs import BaseModelOutput
+
+from embedtopics.encoders._base import load_error
+from embedtopics.encoders.sentence._checkpoint import Recipe
+from embedtopics.encoders.sentence._loading import silent_transformers
+
+
+class _GivenStates(nn.Module):
+    """Stands for the transformer in its masked language model: returns the states it is given."""
+
+    body: Any
+
+    def __init__(self, body: Any) -> None:
+        super().__init__()
+        self.__dict__["body"] = body  # no part of this module: it is the trained one
+
+    @property
+    def embeddings(self) -> Any:
+        """Those of the transformer, which some heads multiply with."""
+        return self.body.embeddings
+
+    def forward(self, *_: Any, inputs_embeds: Any = None, **__: Any) -> BaseModelOutput:
+        return BaseModelOutput(last_hidden_state=inputs_embeds)
+
+
+class TokenHead(nn.Module):
+    """The head of a masked language model, tied to the embeddings of a transformer.
+
+    Whatever its layers are called: the model's own code runs, on the states of those tokens alone
+    that are predicted, so that scores of the vocabulary are computed nowhere else.
+    """
+
+    body: Any
+
+    def __init__(self, model: Any, body: Any, is_new: bool) -> None:
+        super().__init__()
+        self.model = model
+        self.is_new = is_new
+        self.__dict__["body"] = body
+        self._prefix = str(model.base_model_prefix)
+        setattr(model, self._prefix, _GivenStates(body))
+        self.tie()
+
+    def tie(self) -> None:
+        """Share the weights that the head has in common with the transformer."""
+        for name, source in dict(self.model.all_tied_weights_keys).items():
+            if source.startswith(f"{self._prefix}."):
+                path, _, key = name.rpartition(".")
+                weight = self.body.get_parameter(source.removeprefix(f"{self._prefix}."))
+                setattr(self.model.get_submodule(path), key, weight)
+
+    def forward(self, states: torch.Tensor) -> torch.Tensor:
+        """Return scores (n, n_vocabulary) of hidden states (n, width)."""
+        scores: torch.Tensor = self.model(inputs_embeds=states[None], return_dict=True).logits[0]
+        return scores.float()
+
+    def save(self, folder: Any) -> None:
+        """Write transformer and head as a masked language model."""
+        stub = getattr(self.model, self._prefix)
+        setattr(self.model, self._prefix, self.body)
+        try:
+            with silent_transformers():
+                self.model.save_pretrained(str(folder))
+        finally:
+            setattr(self.model, self._prefix, stub)
+
+
+def token_head(recipe: Recipe, body: Any, seed: int) -> TokenHead:
+    """Return the head of a checkpoint; a new one, drawn from the seed, where it has none."""
+    from transformers import AutoModelForMaskedLM
+
+    checkpoint, trusted = recipe.checkpoint, recipe.trusts_code
+    with torch.random.fork_rng([]), silent_transformers():
+        torch.manual_seed(seed)
+        try:
+            model, report = AutoModelForMaskedLM.from_pretrained(
+                checkpoint.folder,
+                dtype=torch.float32,
+                use_safetensors=True,
+                local_files_only=not trusted,
+                trust_remote_code=trusted,
+                output_loading_info=True,
+            )
+        except ValueError:
+            found = f"{checkpoint.folder} of the family {checkpoint.family!r}"
+            wanted = "a checkpoint of a family with masked language models"
+            raise load_error(wanted, found, "choose one such as BERT or RoBERTa") from None
+    prefix = f"{model.base_model_prefix}."
+    missing = [key for key in report["missing_keys"] if not key.startswith(prefix)]
+    return TokenHead(model.train(), body, bool(missing))

@@ -1,0 +1,323 @@
+"""Which tokens of a text are to be predicted, and what stands in their place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field, is_dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics._utils.checks import checked_count
+from embedtopics.errors import InputError
+from embedtopics.protocols import Float64Array, Int64Array
+from embedtopics.training._settings import checked_between
+
+LONGEST_SPAN, P_SPAN = 10, 0.2
+"""Words of a span at most, and the parameter of their geometric law (Joshi et al. 2020)."""
+
+TRIES = 20
+"""Spans that are drawn for each one that is needed: some fall on words that are taken."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tokens:
+    """A text as the model reads it; what a masking chooses from.
+
+    Parameters
+    ----------
+    ids : int64 ndarray of shape (n_tokens,)
+        Special tokens at both ends included.
+    words : int64 ndarray of shape (n_tokens,)
+        Number of the word that each token is of, ascending; -1 for special tokens.
+    surfaces : tuple of str, length n_tokens
+        That word, in lower case and without punctuation at its ends; "" for special tokens.
+    """
+
+    ids: Int64Array
+    words: Int64Array
+    surfaces: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+class Masking(Protocol):
+    """What `pretrain` takes as `masking`: anything with this method."""
+
+    def choose(self, tokens: Tokens, rng: np.random.Generator) -> Int64Array:
+        """Return a number for each token: -1 where it is not predicted.
+
+        Tokens of equal numbers are hidden, replaced or kept together.
+        """
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomMasking:
+    """Predict tokens drawn one by one (Devlin et al. 2019, section 3.1).
+
+    Parameters
+    ----------
+    share : float
+        Of the tokens that are predicted; at least one a text.
+    masked, replaced : float
+        Shares of these that the mask token and another token stand in for; the rest is shown.
+    replacement : {"uniform", "unigram"}
+        How other tokens are drawn: all with one chance, or by their frequency in the corpus.
+    """
+
+    share: float = 0.15
+    masked: float = 0.8
+    replaced: float = 0.1
+    replacement: str = "uniform"
+
+    def __post_init__(self) -> None:
+        checked_between(self.share, "share", 0, 1)
+        checked_between(self.masked, "masked", 0, 1, closed=True)
+        checked_between(self.replaced, "replaced", 0, 1 - self.masked, closed=True)
+        if self.replacement not in ("uniform", "unigram"):
+            raise InputError("replacement", '"uniform" or "unigram"', self.replacement)
+
+    def choose(self, tokens: Tokens, rng: np.random.Generator) -> Int64Array:
+        """Return a number for each token: -1 where it is not predicted."""
+        places = np.flatnonzero(tokens.words >= 0)
+        chosen = np.full(len(tokens), -1, dtype=np.int64)
+        drawn = rng.choice(places, self._budget(len(places)), replace=False)
+        chosen[drawn] = drawn
+        return chosen
+
+    def _budget(self, n_tokens: int) -> int:
+        """Return how many tokens are predicted; as in BERT, at least one."""
+        return min(n_tokens, max(1, round(self.share * n_tokens)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class WholeWordMasking(RandomMasking):
+    """Predict all pieces of words, drawn one by one (Cui et al. 2021).
+
+    A word with more pieces than are left of the share is passed over. Parameters are those of
+    `RandomMasking`.
+    """
+
+    def choose(self, tokens: Tokens, rng: np.random.Generator) -> Int64Array:
+        """Return a number for each token: -1 where it is not predicted."""
+        words = tokens.words[tokens.words >= 0]
+        taken = _words_within(words, rng.permutation(np.unique(words)), self._budget(len(words)))
+        is_chosen = np.isin(tokens.words, taken)
+        return np.where(is_chosen, np.arange(len(tokens)), -1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpanMasking(RandomMasking):
+    """Predict spans of words, hidden or replaced together (Joshi et al. 2020, section 3.1).
+
+    The length of a span, in words, is drawn from a geometric law without its tail; with the
+    defaults it is 3.8 on average.
+
+    Parameters
+    ----------
+    p : float
+        Of the geometric law.
+    longest : int
+        Words of a span at most.
+    share, masked, replaced, replacement
+        As in `RandomMasking`.
+    """
+
+    p: float = P_SPAN
+    longest: int = LONGEST_SPAN
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checked_between(self.p, "p", 0, 1)
+        checked_count(self.longest, "longest")
+
+    def choose(self, tokens: Tokens, rng: np.random.Generator) -> Int64Array:
+        """Return a number for each token: -1 where it is not predicted."""
+        words = tokens.words[tokens.words >= 0]
+        names, sizes = np.unique(words, return_counts=True)
+        budget, n_taken, n_spans = self._budget(len(words)), 0, 0
+        span_of = np.full(len(names), -1, dtype=np.int64)
+        law = (1 - self.p) ** np.arange(self.longest)
+        law /= law.sum()
+        for _ in range(TRIES * budget):
+            begin = int(rng.integers(len(names)))
+            end = begin + 1 + int(rng.choice(self.longest, p=law))
+            fits = np.cumsum(sizes[begin:end]) <= budget - n_taken
+            # A first word that has too many pieces is taken where nothing else would be.
+            n_words = int(fits.sum()) or int(not n_spans)
+            if not n_words or (span_of[begin : begin + n_words] >= 0).any():
+                continue
+            span_of[begin : begin + n_words] = n_spans
+            n_spans += 1
+            n_taken += int(sizes[begin : begin + n_words].sum())
+            if n_taken >= budget:
+                break
+        chosen = np.full(len(tokens), -1, dtype=np.int64)
+        chosen[tokens.words >= 0] = span_of[np.searchsorted(names, words)]
+        return chosen
+
+
+@dataclass(frozen=True)
+class SelectiveMasking(RandomMasking):
+    """Predict the words that matter, and others only to fill the share up.
+
+    After Timoneda and Vallejo Vera (2025), "Behind the mask: Random and selective masking in
+    transformer models applied to specialized social science texts": a model that has to predict
+    the terms of a field learns where they stand. In each text, occurrences of the words are drawn
+    with the chance `occurrences`, up to the share; the rest are words drawn at random.
+
+    Parameters
+    ----------
+    words : iterable of str
+        Without regard to case. One word each, as the tokenizer parts them.
+    occurrences : float
+        Chance of an occurrence to be predicted. Below 1, so that the words are also read.
+    share, masked, replaced, replacement
+        As in `RandomMasking`.
+    """
+
+    words: Iterable[str]
+    occurrences: float = field(default=0.5, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        wanted = "a list of words, none blank"
+        if isinstance(self.words, str) or not isinstance(self.words, Iterable):
+            raise InputError("words", wanted, self.words)
+        words = list(self.words)
+        for row, word in enumerate(words):
+            if not isinstance(word, str) or not word.strip():
+                raise InputError("words", wanted, word, row=row)
+            if len(word.split()) > 1:
+                raise InputError("words", "single words", word, "give its words", row=row)
+        if not words:
+            raise InputError("words", wanted, words)
+        object.__setattr__(self, "words", tuple(sorted({word.strip().lower() for word in words})))
+        checked_between(self.occurrences, "occurrences", 0, 1, closed=True)
+
+    @classmethod
+    def of_corpus(
+        cls, corpus: Any, classes: Any, n_words: int = 200, **options: Any
+    ) -> SelectiveMasking:
+        """Choose the words by class-TF-IDF: those that a class says often, and others seldom.
+
+        Parameters
+        ----------
+        corpus : Corpus, or what `Corpus.of` takes
+        classes : str or array_like
+            Column of the corpus, or a class for each row.
+        n_words : int
+            Each class in turn gives its next best word until there are so many.
+        **options
+            Of `SelectiveMasking`.
+
+        Raises
+        ------
+        InputError
+            Where there are fewer than two classes, or no words.
+        """
+        from embedtopics.pretraining._blocks import words_of_classes
+
+        return cls(words_of_classes(corpus, classes, checked_count(n_words, "n_words")), **options)
+
+    def choose(self, tokens: Tokens, rng: np.random.Generator) -> Int64Array:
+        """Return a number for each token: -1 where it is not predicted."""
+        wanted = set(self.words)
+        is_wanted = np.array([surface in wanted for surface in tokens.surfaces], dtype=np.bool_)
+        words = tokens.words[tokens.words >= 0]
+        own = np.unique(tokens.words[is_wanted & (tokens.words >= 0)])
+        own = rng.permutation(own[rng.random(len(own)) < self.occurrences])
+        others = rng.permutation(np.setdiff1d(words, tokens.words[is_wanted]))
+        order = np.concatenate([own, others])
+        if not len(order):  # every word is wanted, and chance has spared all
+            order = rng.permutation(np.unique(words))
+        taken = _words_within(words, order, self._budget(len(words)))
+        return np.where(np.isin(tokens.words, taken), np.arange(len(tokens)), -1)
+
+
+def _words_within(words: Int64Array, order: Int64Array, budget: int) -> Int64Array:
+    """Return the words, in their order, whose tokens fit the budget; the first if none does."""
+    names, sizes = np.unique(words, return_counts=True)
+    taken, left = [], budget
+    for word, size in zip(order.tolist(), sizes[np.searchsorted(names, order)], strict=True):
+        if size <= left:
+            taken.append(word)
+            left -= size
+            if not left:
+                break
+    return np.array(taken or order[:1].tolist(), dtype=np.int64)
+
+
+MASKINGS = {"random": RandomMasking, "whole_word": WholeWordMasking, "span": SpanMasking}
+
+
+def resolve_masking(masking: Any) -> Any:
+    """Return a masking by its name, or the object given."""
+    if isinstance(masking, str) and masking in MASKINGS:
+        return MASKINGS[masking]()
+    if isinstance(masking, type) or not callable(getattr(masking, "choose", None)):
+        names = ", ".join(MASKINGS)
+        raise InputError("masking", f"{names}, or an object with a method choose", masking)
+    return masking
+
+
+def describe_masking(masking: Any) -> dict[str, Any]:
+    """Return what tells a masking from others, in what JSON can hold."""
+    values = vars(masking) if is_dataclass(masking) else {}
+    return {"masking": type(masking).__name__, **values}
+
+
+@dataclass(frozen=True, eq=False)
+class Replacements:
+    """What stands in for tokens that are predicted."""
+
+    mask_id: int
+    ids: Int64Array  # (n_ordinary,), tokens that are not special
+    reaches: Float64Array  # (n_ordinary,), cumulated chances of these; the last is 1
+
+    @classmethod
+    def of(
+        cls, mask_id: int, ordinary: Int64Array, blocks: Iterable[Tokens] | None
+    ) -> Replacements:
+        """Return tokens to be drawn by their frequency in blocks, if given; else uniformly."""
+        counts = np.zeros(int(ordinary.max()) + 1, dtype=np.float64)
+        counts[ordinary] = 1.0
+        if blocks is not None:
+            found = np.bincount(np.concatenate([block.ids for block in blocks]))
+            counts[: len(found)] *= found[: len(counts)]
+            counts[len(found) :] = 0.0
+        reaches = np.cumsum(counts[ordinary])
+        return cls(mask_id, ordinary, reaches / reaches[-1])
+
+
+def shown_tokens(
+    tokens: Tokens, masking: Any, replacements: Replacements, rng: np.random.Generator
+) -> tuple[Int64Array, npt.NDArray[np.bool_]]:
+    """Return what the model sees of a text, and where it predicts the token."""
+    units = np.asarray(masking.choose(tokens, rng))
+    if units.shape != (len(tokens),) or units.dtype.kind not in "iu":
+        wanted = "one whose choose() returns a whole number for each token"
+        raise InputError("masking", wanted, found=f"{units.dtype} of shape {units.shape}")
+    is_predicted = (units >= 0) & (tokens.words >= 0)
+    _, unit_of = np.unique(units[is_predicted], return_inverse=True)
+    fates = rng.random(int(unit_of.max(initial=-1)) + 1)[unit_of]
+    masked = float(getattr(masking, "masked", 0.8))
+    replaced = float(getattr(masking, "replaced", 0.1))
+    drawn = np.searchsorted(replacements.reaches, rng.random(len(fates)), side="right")
+    drawn = replacements.ids[np.minimum(drawn, len(replacements.ids) - 1)]
+    shown = tokens.ids.copy()
+    now = np.where(fates < masked + replaced, drawn, tokens.ids[is_predicted])
+    shown[is_predicted] = np.where(fates < masked, replacements.mask_id, now)
+    return shown, is_predicted
+
+
+_EDGES = re.compile(r"^\W+|\W+$")
+
+
+def surface_of(piece: str) -> str:
+    """Return a word in lower case, without punctuation and spaces at its ends."""
+    return _EDGES.sub("", piece).lower() or piece.strip()

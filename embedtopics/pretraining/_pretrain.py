@@ -1,0 +1,454 @@
+"""Go on pre-training an encoder on texts without labels, and report what it learned."""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from embedtopics._utils.folders import check_output_folder, replacing_folder
+from embedtopics._utils.machine import package_versions
+from embedtopics.corpus.results import Decision
+from embedtopics.encoders.sentence._encoder import SentenceEncoder
+from embedtopics.errors import InputError, MissingExtraError
+from embedtopics.pretraining._blocks import Blocks, cut_into_blocks, texts_of
+from embedtopics.pretraining._masking import Replacements, describe_masking, resolve_masking
+from embedtopics.protocols import Int64Array
+from embedtopics.training._compare import compare_before_after, judge
+from embedtopics.training._examples import Examples
+from embedtopics.training._figures import Figure, compare_scores
+from embedtopics.training._report import write_report
+from embedtopics.training._settings import TrainingSettings, settings_from
+from embedtopics.training.results import Change, Diagnosis, TrainingReport
+from embedtopics.training.trainer._checkpoints import (
+    checkpoints_of,
+    delete_checkpoints,
+    refuse_finished,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from embedtopics.pretraining._masked_model import Geometry, MaskedData, Scores
+    from embedtopics.training.objectives._trainable import Trainable
+    from embedtopics.training.trainer._running import Run
+
+USUAL = {"learning_rate": 5e-5, "validations_per_epoch": 2.0}
+"""Beside the usual settings."""
+
+HEAD: dict[str, Any] = {"learning_rate": 1e-3, "epochs": 1.0, "patience": None}
+HEAD_STEPS = 500
+"""Steps at most in which a new head is learned on the frozen transformer."""
+
+HELD_OUT, MOST_HELD_OUT, FEWEST_TEXTS = 0.1, 1000, 10
+N_RESAMPLES = 2000
+TASK = "held-out texts"
+LOSS, ACCURACY = "masked log-likelihood", "masked accuracy"
+
+
+@dataclass(frozen=True, eq=False)
+class PretrainingResult:
+    """An encoder that was pre-trained further, and how that went.
+
+    Parameters
+    ----------
+    encoder : SentenceEncoder
+        With the pooling and the steps that it had before.
+    report : TrainingReport
+        Curves (the metric is the share of hidden tokens predicted rightly), their verdict, and what
+        changed.
+    """
+
+    encoder: SentenceEncoder
+    report: TrainingReport
+
+    @property
+    def diagnosis(self) -> Diagnosis:
+        """The curve reader's verdict."""
+        return self.report.diagnosis
+
+    @property
+    def held_out(self) -> pd.DataFrame:
+        """Loss in nats, perplexity and accuracy on held-out texts, before and after."""
+        import pandas as pd
+
+        found = {change.metric: change for change in self.report.before_after[:2]}
+        ends = [[getattr(found[name], end) for end in ("before", "after")] for name in found]
+        losses = [-value for value in ends[0]]
+        rows = [losses, [math.exp(min(700.0, loss)) for loss in losses], ends[1]]
+        return pd.DataFrame(rows, ["loss", "perplexity", "accuracy"], ["before", "after"])
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write the encoder with its head, report and card; transformers reads both."""
+        from embedtopics.training.objectives._trainable import KIND
+
+        with replacing_folder(Path(folder).expanduser(), KIND) as fresh:
+            shutil.copytree(self.report.folder, fresh, dirs_exist_ok=True)
+
+    def __repr__(self) -> str:
+        return f"PretrainingResult({self.report!r})"
+
+
+def pretrain(
+    encoder: Any,
+    corpus: Any,
+    masking: Any = "random",
+    *,
+    out: str | os.PathLike[str] | None = None,
+    validation: Any = None,
+    keep_geometry: bool | None = None,
+    general_texts: Any = None,
+    gradient_checkpointing: bool = False,
+    test: Any = None,
+    general: Any = None,
+    resume: bool = True,
+    overwrite: bool = False,
+    **options: Any,
+) -> PretrainingResult:
+    """Go on with masked language modelling on a corpus without labels.
+
+    A model that predicts hidden tokens of a field's texts learns its language (Gururangan et al.
+    2020, "Don't stop pretraining"). Whether that makes better vectors is another question: see the
+    report, and `embedtopics.training.compare_before_after`.
+
+    Texts that are longer than the model reads are cut into blocks. No text sees another: blocks of
+    like length go through the model together, which leaves little padding. Scores of the vocabulary
+    are computed only where a token is predicted.
+
+    Parameters
+    ----------
+    encoder : str, path, SentenceEncoder or CachedEncoder
+        A checkpoint of any family with masked language models; it is not changed. Where it has no
+        head that predicts tokens, as sentence encoders, one that is tied to the embeddings is
+        learned first, on the frozen transformer, in at most 500 steps.
+    corpus : Corpus, sequence of str or whatever `Corpus.of` takes
+    masking : {"random", "whole_word", "span"} or object
+        Which tokens are predicted: by name with the defaults, an object such as
+        ``SelectiveMasking(words)``, or one of your own with a method ``choose(tokens, rng)``. Masks
+        are drawn anew at each step, from `random_state`.
+    out : path, optional
+        Folder for the encoder, its head, report and model card; while training goes on,
+        ``<out>.training`` holds checkpoints. By default a temporary one: see `save`.
+    validation : like `corpus`, optional
+        Held-out texts, whose hidden tokens choose the weights that are kept; by default a tenth of
+        the texts, at most 1,000.
+    keep_geometry : bool, optional
+        Keep the vectors of texts near those of the untouched encoder, by a second loss: 1 - cosine,
+        on as many unmasked texts as a batch has. It costs about as much again. By default for
+        sentence encoders, whose vectors masked language modelling alone would spoil.
+    general_texts : like `corpus`, optional
+        With `keep_geometry`: half of those texts are drawn from here.
+    gradient_checkpointing : bool
+        Compute hidden states twice and hold fewer of them: less memory, a third more time.
+    test, general : Examples, or mapping of name to Examples, optional
+        On which the encoders before and after are compared, as by `compare_before_after`. Their
+        texts should not be in the corpus.
+    resume : bool
+        Continue from a checkpoint of the same run in ``<out>.training``, to the same weights.
+    overwrite : bool
+        Replace a finished encoder in `out`.
+    **options
+        Fields of `TrainingSettings`, such as ``epochs=1``; a batch is of blocks.
+
+    Returns
+    -------
+    PretrainingResult
+
+    Raises
+    ------
+    InputError
+        If an option is bad, there are too few texts, or the tokenizer has no mask token.
+    ModelLoadError
+        If the checkpoint cannot be loaded or has no masked language model.
+
+    Examples
+    --------
+    >>> result = pretrain("all-MiniLM-L6-v2", texts, "whole_word")  # doctest: +SKIP
+    >>> result.held_out, result.diagnosis.verdict  # doctest: +SKIP
+    """
+    for name in ("accelerate", "datasets"):
+        if find_spec(name) is None:
+            raise MissingExtraError(f'pretrain needs {name}: pip install "embedtopics[train]"')
+    settings: TrainingSettings = settings_from(TrainingSettings, {**USUAL, **options})
+    for name in ("matryoshka", "lora_rank"):
+        if getattr(settings, name):
+            raise InputError(name, "left out for pretrain", getattr(settings, name))
+    folder = _output_folder(out, overwrite, resume)
+    prepared = _prepare(encoder, corpus, validation, resolve_masking(masking), settings)
+    if keep_geometry is None:
+        keep_geometry = prepared.is_sentence_encoder
+    if general_texts is not None and not keep_geometry:
+        raise InputError("general_texts", "left out without keep_geometry")
+    if gradient_checkpointing:
+        body, names = prepared.data.body, ("activation", "gradient")  # as versions call it
+        named = (f"{name}_checkpointing_enable" for name in names)
+        getattr(body, next(name for name in named if hasattr(body, name)))()
+    run, scores = _learn(prepared, settings, folder, resume, keep_geometry, general_texts)
+    adapted, changes = _saved(prepared, folder, scores, {"test": test, "general": general})
+    n_texts, n_held_out = (len(set(b.text_of.tolist())) for b in (prepared.learned, prepared.held))
+    sources = dict(zip(("train", "validation"), prepared.sources, strict=True))
+    report = TrainingReport(
+        objective=f"masked language model: {type(prepared.data.masking).__name__}",
+        base=prepared.trainable.name,
+        folder=str(folder),
+        settings={**settings.to_dict(), "keep_geometry": keep_geometry},
+        data={"n_train": n_texts, "n_validation": n_held_out, **sources,
+              "n_learned_from": len(prepared.learned),
+              "n_tokens": int(prepared.learned.lengths.sum()),
+              **describe_masking(prepared.data.masking)},
+        before_after=changes,
+        versions=package_versions(),
+        **vars(replace(run, decisions=(*prepared.decisions, *run.decisions))),
+    )  # fmt: skip
+    write_report(report, folder)
+    for place in (folder, _head_folder(folder)):
+        delete_checkpoints(checkpoints_of(place))
+    if out is None:  # the folder goes with the encoder that reads it
+        weakref.finalize(adapted, shutil.rmtree, folder.parent, ignore_errors=True)
+    return PretrainingResult(adapted, report)
+
+
+@dataclass(frozen=True, eq=False)
+class _Prepared:
+    """All that a run needs."""
+
+    trainable: Trainable
+    data: MaskedData
+    learned: Blocks
+    held: Blocks
+    sources: tuple[str, str]
+    identity: Mapping[str, Any]
+    decisions: tuple[Decision, ...]
+    is_sentence_encoder: bool
+
+
+def _output_folder(out: Any, overwrite: bool, resume: bool) -> Path:
+    from embedtopics.training.objectives._trainable import KIND
+
+    if out is None:
+        return Path(tempfile.mkdtemp(prefix="embedtopics-pretraining-")) / "encoder"
+    refuse_finished(out, overwrite, resume)
+    return check_output_folder(Path(out).expanduser(), KIND)
+
+
+def _head_folder(folder: Path) -> Path:
+    """Return the folder beside which the checkpoints of the head's own run lie."""
+    return folder.with_name(f"{folder.name}.head")
+
+
+def _prepare(
+    encoder: Any, corpus: Any, validation: Any, masking: Any, settings: TrainingSettings
+) -> _Prepared:
+    import torch
+
+    from embedtopics.encoders.sentence._loading import load_vocabulary
+    from embedtopics.pretraining._head import token_head
+    from embedtopics.pretraining._masked_model import MaskedData
+    from embedtopics.training.objectives._objective import Objective
+    from embedtopics.training.objectives._trainable import trainable_of
+    from embedtopics.training.trainer._trainer import device_and_precision
+
+    device, precision = device_and_precision(settings)
+    texts, source = texts_of(corpus)
+    other = None if validation is None else texts_of(validation, "validation")
+    trainable = trainable_of(encoder, settings)
+    if trainable.is_static:
+        raise InputError("encoder", "a transformer", found=f"the static encoder {trainable.name}")
+    seed, recipe = settings.random_state, trainable.encoder.recipe  # type: ignore[union-attr]
+    tokenizer = load_vocabulary(recipe.checkpoint, recipe.trusts_code).tokenizer
+    mask_id, ordinary = _mask_and_ordinary(tokenizer, recipe.checkpoint.folder)
+    blocks = cut_into_blocks(texts, tokenizer, trainable.max_length or recipe.max_length)
+    if other is None:
+        learned, held = _split(blocks, seed)
+    else:
+        learned, held = blocks, cut_into_blocks(other[0], tokenizer, trainable.max_length or 512)
+    for name, part, fewest in (("corpus", learned, FEWEST_TEXTS), ("validation", held, 1)):
+        if len(part) < fewest:
+            wanted = f"at least {fewest} texts of four tokens and more to learn from"
+            raise InputError(name, wanted, found=f"{len(part)} of {len(texts):,}")
+    examples = _examples(texts, learned)
+    described = describe_masking(masking)
+    head = token_head(recipe, trainable.model[0].model, seed)
+    by_frequency = getattr(masking, "replacement", "uniform") == "unigram"
+    data = MaskedData(
+        trainable=replace(trainable, n_unpooled=0),  # blocks have no prompt
+        objective=Objective(
+            "masked language model", examples, lambda *_: head, "accuracy", keeps_lowest_loss=True
+        ),
+        loss=head,
+        examples=learned,
+        masking=masking,
+        replacements=Replacements.of(mask_id, ordinary, learned.tokens if by_frequency else None),
+        seed=seed,
+        autocast=partial(
+            torch.autocast, torch.device(device).type,
+            dtype=getattr(torch, precision if precision != "float32" else "bfloat16"),
+            enabled=precision != "float32",
+        ),
+    )  # fmt: skip
+    identity = {
+        "encoder": trainable.fingerprint,
+        "objective": described,
+        "training examples": examples.fingerprint,
+        "validation examples": None if other is None else _examples(other[0], held).fingerprint,
+        "settings": settings.to_dict(),
+    }
+    sources = (source, "held out of these texts" if other is None else other[1])
+    inner = recipe.checkpoint.folder
+    is_sentence_encoder = any((f / "modules.json").is_file() for f in (inner, inner.parent))
+    return _Prepared(
+        trainable, data, learned, held, sources, identity, trainable.decisions, is_sentence_encoder
+    )
+
+
+def _examples(texts: list[str], blocks: Blocks) -> Examples:
+    """Return the text of each block."""
+    of_blocks = tuple(texts[place] for place in blocks.text_of.tolist())
+    return Examples("texts", (of_blocks,), None, blocks.text_of)
+
+
+def _mask_and_ordinary(tokenizer: Any, folder: Path) -> tuple[int, Int64Array]:
+    """Return the mask token, and all that are not special."""
+    added = tokenizer.get_added_tokens_decoder()
+    special = {number for number, token in added.items() if token.special}
+    names = {added[number].content: number for number in special}
+    mask = next((names[name] for name in ("[MASK]", "<mask>") if name in names), None)
+    if mask is None:
+        found = f"none among {', '.join(sorted(names)) or 'no special tokens'} ({folder})"
+        raise InputError("encoder", "one whose tokenizer has a mask token", found=found)
+    ordinary = sorted(set(tokenizer.get_vocab().values()) - special)
+    return mask, np.array(ordinary, dtype=np.int64)
+
+
+def _split(blocks: Blocks, seed: int) -> tuple[Blocks, Blocks]:
+    """Hold texts out, with all their blocks."""
+    texts = np.unique(blocks.text_of)
+    n_held_out = min(MOST_HELD_OUT, math.ceil(HELD_OUT * len(texts)))
+    held = np.random.default_rng((seed, 3)).permutation(texts)[:n_held_out]
+    is_held = np.isin(blocks.text_of, held)
+    return blocks.take(np.flatnonzero(~is_held)), blocks.take(np.flatnonzero(is_held))
+
+
+def _learn(
+    prepared: _Prepared,
+    settings: TrainingSettings,
+    folder: Path,
+    resume: bool,
+    keep_geometry: bool,
+    general_texts: Any,
+) -> tuple[Run, tuple[Scores, Scores]]:
+    """Learn a head where there is none, then all weights; predict held-out tokens at both ends."""
+    from embedtopics.training.trainer._running import train
+
+    data, held = prepared.data, prepared.held
+    identity = {**prepared.identity, "keep_geometry": keep_geometry}
+    encoder = data.batch_encoder(4096)
+    geometry = None
+    if keep_geometry:
+        geometry = _geometry(prepared, general_texts)
+    decisions = []
+    if data.loss.is_new:
+        frozen = [weight for weight in data.model.parameters() if weight.requires_grad]
+        data.model.requires_grad_(False)
+        n_steps = settings.max_steps or math.ceil(
+            len(data.examples) / settings.batch_size / settings.accumulation
+        )
+        own = replace(settings, **HEAD, max_steps=min(HEAD_STEPS, n_steps))
+        run = train(
+            data, held, own, checkpoints_of(_head_folder(folder)), identity, resume  # type: ignore[arg-type]
+        )  # fmt: skip
+        for weight in frozen:
+            weight.requires_grad_(True)
+        first, last = run.curves.validation_loss[[0, -1]]
+        text = (
+            f"The checkpoint has no head that predicts tokens; one was learned in {run.n_steps:,} "
+            f"steps on the frozen transformer (held-out loss {first:.2f} to {last:.2f})."
+        )
+        decisions = [Decision("training", "head_learned", run.n_steps, text)]
+    before = data.scores(encoder, held)
+    data = replace(data, geometry=geometry)
+    run = train(data, held, settings, checkpoints_of(folder), identity, resume)  # type: ignore[arg-type]
+    after = data.scores(encoder, held)
+    return replace(run, decisions=(*decisions, *run.decisions)), (before, after)
+
+
+def _geometry(prepared: _Prepared, general_texts: Any) -> Geometry:
+    """Encode blocks with the encoder while it is untouched."""
+    import torch
+
+    from embedtopics.pretraining._masked_model import MEASURED_AT_ONCE, Geometry
+    from embedtopics.training.trainer._batching import BatchEncoder
+
+    data = prepared.data
+    encoder = BatchEncoder(data.forward, MEASURED_AT_ONCE)
+    general = None
+    if general_texts is not None:
+        recipe: Any = prepared.trainable.encoder.recipe  # type: ignore[union-attr]
+        from embedtopics.encoders.sentence._loading import load_vocabulary
+
+        tokenizer = load_vocabulary(recipe.checkpoint, recipe.trusts_code).tokenizer
+        texts = texts_of(general_texts, "general_texts")[0]
+        general = cut_into_blocks(texts, tokenizer, prepared.trainable.max_length or 512)
+        if not len(general):
+            raise InputError("general_texts", "texts of four tokens and more")
+    vectors = []
+    data.model.eval()
+    for blocks in [data.examples] + ([] if general is None else [general]):
+        made = encoder.encode([one.ids.tolist() for one in blocks.tokens])
+        vectors.append(torch.nn.functional.normalize(made, dim=1).cpu().numpy())
+    return Geometry(vectors[0], general, vectors[1] if general is not None else None)
+
+
+def _saved(
+    prepared: _Prepared, folder: Path, scores: tuple[Scores, Scores], sets: Mapping[str, Any]
+) -> tuple[SentenceEncoder, tuple[Change, ...]]:
+    """Write transformer and head, and compare the encoders."""
+    from embedtopics.training.objectives._trainable import save_trainable
+
+    trainable, head = prepared.trainable, prepared.data.loss
+    trainable.model.to("cpu")
+    head.to("cpu")
+    save_trainable(trainable, folder, also=head.save)
+    before: Any = trainable.encoder
+    read_as = {"precision": before.recipe.precision, "long_texts": before.recipe.long_texts}
+    after = SentenceEncoder(folder, **read_as)
+    changes = _changes(prepared.held, *scores)
+    named = {name: found for name, found in sets.items() if found is not None}
+    if named:
+        changes += compare_before_after(before, after, **named)
+    return after, changes
+
+
+def _changes(held: Blocks, before: Scores, after: Scores) -> tuple[Change, ...]:
+    """Compare predictions of the same hidden tokens, texts resampled."""
+    made = []
+    for metric, first, last in (
+        (LOSS, -before.loss, -after.loss), (ACCURACY, before.n_right, after.n_right)
+    ):  # fmt: skip
+        figure = Figure(metric, _per_token, first, last, before.n_predicted, held.text_of)
+        found = compare_scores(figure, N_RESAMPLES, 0)
+        n = int(before.n_predicted.sum())
+        note = f"Of {n:,} hidden tokens; these texts decided which step was kept, too."
+        made.append(judge(TASK, metric, found, n, note).change)
+    return tuple(made)
+
+
+def _per_token(scores: Any, truth: Any) -> Any:
+    """Return the measure of the sum of scores over the sum of predictions."""
+
+    def measure(counts: Any) -> Any:
+        below = np.asarray(counts) @ truth
+        above = np.asarray(counts) @ scores
+        return np.divide(above, below, out=np.full(len(above), np.nan), where=below != 0)
+
+    return measure

@@ -106,7 +106,8 @@ def interval_of(share: Share, n_rare: float, gain: float = np.inf) -> tuple[floa
 
     `n_rare` counts the labels of the rarer kind. Where they are few, their variance says little:
     the trials are at most `gain` times the labels. In 500 draws for classifiers of 60 to 95 %
-    accuracy it covers 93 to 98 % at a prevalence of 50 and of 2 %.
+    accuracy, at a prevalence of 50 and of 2 %, it covers 94.8 to 97.2 % where labels are a random
+    sample, and 91.2 to 95.4 % where their chances differ and are known.
     """
     n = share.n
     if n < 2 or np.isnan(share.value):

@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import (
     after_the_fit,
+    classification,
     coherence,
     comparison,
     domain_adaptation,
@@ -66,6 +67,7 @@ BENCHMARKS = {
     "search_speed": search_speed,
     "comparison": comparison,
     "coherence": coherence,
+    "classification": classification,
 }
 SYSTEMS = {system.name: system for system in (BERTOPIC, EMBEDTOPICS)}
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from embedtopics._utils import table_files
 from embedtopics._utils.folders import (
+    MANIFEST,
     add_unchecked,
     check_output_folder,
     is_kind,
@@ -69,6 +70,21 @@ def test_a_place_that_is_taken_or_cannot_be_is_refused_and_left_as_it_is(tmp_pat
         with pytest.raises(InputError, match=message):
             save(tmp_path / place, "two")
     assert contents(tmp_path) == before
+
+
+def test_manifests_of_others_are_not_deleted_and_those_of_folders_inside_are_ours(tmp_path):
+    folder = tmp_path / "saved"
+    save(folder, "one")
+    (folder / "inside").mkdir()
+    (folder / "inside" / "part.json").write_text("{}")
+    (folder / "inside" / MANIFEST).write_text("{}")
+    add_unchecked(folder, ["inside/part.json"])
+    save(folder, "two")
+    (folder / "extra").mkdir()
+    (folder / "extra" / MANIFEST).write_text("mine")
+    with pytest.raises(InputError, match="holds other files"):
+        save(folder, "three")
+    assert (folder / "extra" / MANIFEST).read_text() == "mine"
 
 
 def test_files_that_were_added_may_be_edited_and_are_replaced_with_the_folder(tmp_path):

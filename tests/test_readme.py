@@ -103,7 +103,7 @@ def few_steps(monkeypatch):
 def test_python_blocks_run(desk, monkeypatch, steps):
     if steps == "few":
         few_steps(monkeypatch)
-    assert len(PYTHON) == 13
+    assert len(PYTHON) == 15
     names: dict[str, object] = {}
     for block in PYTHON:
         exec(compile(block, "README.md", "exec"), names)
@@ -169,6 +169,21 @@ def collection(tmp_path_factory):
     return folder / "articles.index"
 
 
+@pytest.fixture(scope="session")
+def classifier(tmp_path_factory):
+    """The classifier that the README's commands use, and a file of labelled texts."""
+    folder = tmp_path_factory.mktemp("classifier")
+    demo = pd.read_csv(demo_path(), keep_default_na=False).rename(columns={"text": "body"})
+    demo = demo[demo["theme"].isin(["heat_pumps", "chess"])].drop_duplicates("body")
+    demo["label"] = demo["theme"]
+    demo.to_csv(folder / "labelled.csv", index=False)
+    model = et.classification.TextClassifier("all-MiniLM-L6-v2")
+    model.fit(demo["body"][::2].tolist(), demo["label"][::2].tolist()).save(
+        folder / "my-classifier"
+    )
+    return folder
+
+
 @pytest.mark.slow
 @pytest.mark.smoke
 @pytest.mark.filterwarnings("default")  # a command does not stop at a library's warning
@@ -177,6 +192,8 @@ def test_commands_run(desk, request, monkeypatch, command):
     few_steps(monkeypatch)
     if " results" in command:
         shutil.copytree(request.getfixturevalue("results"), desk / "results")
+    if " my-classifier" in command:
+        shutil.copytree(request.getfixturevalue("classifier"), desk, dirs_exist_ok=True)
     if " my-encoder" in command and "--out" not in command:
         shutil.copytree(request.getfixturevalue("tuned"), desk / "my-encoder")
         scored = inferences().rename(columns={"a": "sentence1", "b": "sentence2"})
@@ -190,7 +207,7 @@ def test_commands_run(desk, request, monkeypatch, command):
 
 
 def test_all_commands_are_found():
-    assert len(list(commands())) == 25
+    assert len(list(commands())) == 30
 
 
 def test_every_filter_of_the_table_is_read():

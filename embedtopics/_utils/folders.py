@@ -86,8 +86,9 @@ def _is_ours(folder: Path, kind: str) -> bool:
         found = {path.relative_to(folder).as_posix() for path in paths}
     except (OSError, ValueError, KeyError, TypeError):
         return False
-    ours = all(name in known or name.rsplit("/", 1)[-1] == MANIFEST for name in found)
-    return ours and is_kind(folder, kind)
+    # Folders inside have manifests of their own: those of which something is listed.
+    known |= {f"{above}/{MANIFEST}" for name in known for above in PurePosixPath(name).parents}
+    return found <= known | {MANIFEST} and is_kind(folder, kind)
 
 
 @contextmanager

@@ -8,6 +8,10 @@ from embedtopics._utils.lazy import attach
 
 if TYPE_CHECKING:
     from embedtopics.classification._classifier import TextClassifier as TextClassifier
+    from embedtopics.classification._corpora import classify as classify
+    from embedtopics.classification._explain import class_terms as class_terms
+    from embedtopics.classification._explain import nearest_labelled as nearest_labelled
+    from embedtopics.classification._explain import occlusion as occlusion
     from embedtopics.classification._prevalence import effects as effects
     from embedtopics.classification._prevalence import prevalence as prevalence
     from embedtopics.classification._report import evaluate as evaluate

@@ -67,7 +67,8 @@ def prevalence(
 
     Shares of predicted classes are biased by what a classifier mistakes. Labels of a random sample
     of the same corpus correct them, whatever the classifier's accuracy; the better it is, the
-    narrower the interval.
+    narrower the interval. Intervals are for texts of this kind, of which the corpus is a sample;
+    for the share of these very texts they are on the safe side.
 
     Parameters
     ----------

@@ -21,10 +21,11 @@ from embedtopics.classification._heads import (
     USUAL_STRENGTH,
     LinearHead,
     fit_head,
+    kappa_of,
+    macro_f1_of,
     probabilities,
     sample_weights,
 )
-from embedtopics.classification._scores import kappa_of, macro_f1_of
 from embedtopics.classification._targets import Targets
 from embedtopics.encoders._registry import resolve_exact
 from embedtopics.encoders.sentence._encoder import SentenceEncoder

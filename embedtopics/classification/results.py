@@ -193,7 +193,8 @@ class Prevalence(Displayed):
         """Return how many labels more would make each interval as narrow as `width`.
 
         Infinite where predictions would have to be of more texts; NaN where nothing is known of
-        the variance. The labels must be drawn at random as the first ones.
+        the variance. The labels must be drawn at random as the first ones. Intervals are for texts
+        of this kind, of which the corpus is a sample: more may be needed than it has texts.
 
         Raises
         ------

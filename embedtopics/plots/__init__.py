@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from embedtopics.plots._over_time import by_group as by_group
     from embedtopics.plots._over_time import effects as effects
     from embedtopics.plots._over_time import over_time as over_time
+    from embedtopics.plots._tokens import tokens as tokens
     from embedtopics.plots._word_map import word_map as word_map
     from embedtopics.plots._word_map import word_paths as word_paths
 

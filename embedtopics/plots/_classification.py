@@ -214,7 +214,7 @@ def prevalence(found: Prevalence, classes: Sequence[Any] | None = None) -> Figur
         notes.append(panel_note(figure, panel, heading(str(name), about, 60)))
     key = (f'<b><span style="color:{PALETTE[0]}">● corrected</span></b>  '
            f'<span style="color:{GREY}">● labels alone</span>  ✕ predicted')  # fmt: skip
-    notes.append(note(key, 1.0, 1.0, across="right", size=12, color=MUTED, yshift=34))
+    notes.append(note(key, 1.0, 1.0, across="right", size=12, color=MUTED, yshift=14))
     return figure.update_layout(annotations=notes, showlegend=False)
 
 

@@ -1,4 +1,4 @@
-"""Go on pre-training a language model on one's own texts, and find out whether it helped."""
+"""Further pre-training of encoders on texts of one's own: vocabulary, masking, and the verdict."""
 
 from __future__ import annotations
 
@@ -12,5 +12,8 @@ if TYPE_CHECKING:
     from embedtopics.pretraining._masking import SpanMasking as SpanMasking
     from embedtopics.pretraining._masking import WholeWordMasking as WholeWordMasking
     from embedtopics.pretraining._pretrain import pretrain as pretrain
+    from embedtopics.pretraining._report import tokenizer_report as tokenizer_report
+    from embedtopics.pretraining._tokenizers import train_tokenizer as train_tokenizer
+    from embedtopics.pretraining._vocabulary import extend_vocabulary as extend_vocabulary
 
 __getattr__, __dir__, __all__ = attach(__name__, __file__)

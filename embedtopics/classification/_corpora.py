@@ -1,0 +1,236 @@
+"""Classes of whole corpora: files that memory does not hold, part by part, to parquet."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Generator
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from embedtopics._utils.checks import checked_count
+from embedtopics._utils.display import one_line
+from embedtopics._utils.folders import replacing_file
+from embedtopics._utils.progress import progress_bar
+from embedtopics.classification._calibration import threshold_for
+from embedtopics.corpus._corpus import Corpus
+from embedtopics.corpus._hashing import TEXT
+from embedtopics.corpus._opening import check_path, open_text
+from embedtopics.corpus._readers import sniff_delimiter
+from embedtopics.corpus.results import Decision, Exported
+from embedtopics.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from embedtopics.classification._classifier import TextClassifier
+
+PART_ROWS = 20_000
+ABOUT = "_classified.json"
+"""Readers of parquet folders pass over names that begin with "_"."""
+
+
+def classify(
+    classifier: TextClassifier,
+    corpus: Any,
+    out: str | os.PathLike[str],
+    *,
+    text: str | None = None,
+    id: str | None = None,
+    max_error: float | None = None,
+    part_rows: int = PART_ROWS,
+    show_progress: bool | None = None,
+) -> Exported:
+    """Give every text of a corpus its class, part by part, in a folder of parquet files.
+
+    A run that was interrupted goes on where it ended. Vectors come from the cache where the
+    classifier's encoder has one.
+
+    Parameters
+    ----------
+    classifier : TextClassifier
+        Fitted.
+    corpus : path, Corpus, or what `Corpus` takes
+        csv, tsv, jsonl and parquet files are read in parts, and may be larger than memory.
+    out : path
+        Folder, which `pandas.read_parquet` reads as one table: row, id, label, confidence, and the
+        probability of each class. Rows without text have no label.
+    text, id : str, optional
+        Columns, as in `Corpus`.
+    max_error : float, optional
+        Hold predictions back as in `TextClassifier.predict`: the label is missing there.
+    part_rows : int
+        Rows of a file.
+    show_progress : bool, optional
+
+    Returns
+    -------
+    Exported
+
+    Raises
+    ------
+    InputError
+        Where `out` holds anything else, such as the classes of another corpus or classifier.
+    """
+    from sklearn.utils.validation import check_is_fitted
+
+    check_is_fitted(classifier, "head_")
+    size = checked_count(part_rows, "part_rows")
+    threshold = -np.inf
+    if max_error is not None:
+        threshold = threshold_for(max_error, classifier.risk_coverage())
+    folder = Path(out).expanduser()
+    about = {
+        "classifier": _fingerprint(classifier), "part_rows": size, "max_error": max_error,
+        "text": text, "id": id, "source": _source(corpus),
+    }  # fmt: skip
+    _claim(folder, about)
+    paths, n_rows, n_done = [], 0, 0
+    with ExitStack() as stack:
+        bar = stack.enter_context(
+            progress_bar(total=0, unit="text", description="Classifying", show=show_progress)
+        )
+        parts = stack.enter_context(closing(_parts(corpus, text, id, size)))
+        for number, part in enumerate(parts):
+            path = folder / f"part-{number:06d}.parquet"
+            if path.exists():
+                n_done += 1
+            else:
+                table = _classified(classifier, part, n_rows, threshold)
+                with replacing_file(path) as fresh:
+                    table.to_parquet(fresh, index=False)
+            paths.append(path)
+            n_rows += len(part)
+            bar.update(len(part))
+    message = f"{n_rows:,} rows have classes, in {len(paths):,} files; {n_done:,} were there."
+    return Exported(tuple(paths), (Decision("classification", "classified", n_rows, message),))
+
+
+def _fingerprint(classifier: TextClassifier) -> str:
+    """Return what a prediction depends on, as a digest."""
+    parts = [
+        classifier.head_.weights.tobytes(), classifier.head_.bias.tobytes(),
+        repr(classifier.calibration_).encode(), repr(classifier.classes_.tolist()).encode(),
+        str(getattr(classifier.encoder_, "fingerprint", "")).encode(),
+    ]  # fmt: skip
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()
+
+
+def _source(corpus: Any) -> str:
+    if isinstance(corpus, (str, os.PathLike)) and Path(corpus).is_file():
+        return f"{Path(corpus).name}, {Path(corpus).stat().st_size} bytes"
+    read = Corpus.of(corpus)
+    return hashlib.sha256(read.hashes.tobytes()).hexdigest()
+
+
+def _claim(folder: Path, about: dict[str, Any]) -> None:
+    """Make the folder, or make sure that what is in it is of the same run."""
+    content = json.dumps(about, indent=1, default=str)
+    if folder.is_dir() and any(folder.iterdir()):
+        named = folder / ABOUT
+        if not named.is_file() or named.read_text("utf-8") != content:
+            found = f"{folder}, which holds {'another run' if named.is_file() else 'other files'}"
+            raise InputError("out", "a new folder", found=found, remedy="name another one")
+        return
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError("out", "a folder that can be made", found=f"{folder} ({error})") from None
+    with replacing_file(folder / ABOUT) as fresh:
+        fresh.write_text(content, "utf-8")
+
+
+def _parts(corpus: Any, text: str | None, id: str | None, size: int) -> Generator[Corpus]:
+    is_path = isinstance(corpus, (str, os.PathLike)) and Path(corpus).is_file()
+    frames = _frames(Path(corpus), size) if is_path else None
+    if frames is None:
+        read = Corpus(corpus, text, id) if text or id else Corpus.of(corpus)
+        for begin in range(0, len(read), size):
+            yield read[begin : begin + size]
+        return
+    begin = 0
+    with closing(frames):
+        while True:
+            try:
+                frame = next(frames, None)
+                if frame is None:
+                    return
+                part = Corpus(frame, text, id)
+            except InputError as error:
+                raise InputError(f"{error} (rows from {begin} of {corpus})") from None
+            except ValueError as error:  # of pandas and pyarrow, wrong encodings too
+                found = f"{corpus}, unreadable after {begin:,} rows ({one_line(error)})"
+                raise InputError("corpus", "a file that can be read", found=found) from None
+            text = text or part.text_column  # of the first part
+            begin += len(part)
+            yield part
+
+
+def _frames(path: Path, size: int) -> Generator[pd.DataFrame] | None:
+    """Return the parts of a file as tables, or None where it is read as a whole."""
+    import pandas as pd
+
+    check_path(path)
+    name = path.name.lower().removesuffix(".gz")
+    if path.name.lower().endswith(".parquet"):
+        return _batches(path, size)
+    if name.endswith((".jsonl", ".ndjson")):
+        plain: dict[str, Any] = {"dtype": False, "lines": True}
+        return _chunks(pd.read_json, path, size, plain)
+    if name.endswith((".csv", ".tsv")):
+        with open_text(path, "utf-8") as stream:
+            head = stream.read(65536)
+        delimiter = "\t" if name.endswith(".tsv") else sniff_delimiter(head) or ","
+        options = {"dtype": str, "keep_default_na": False, "encoding": "utf-8-sig"}
+        return _chunks(pd.read_csv, path, size, {**options, "sep": delimiter})
+    return None
+
+
+def _batches(path: Path, size: int) -> Generator[pd.DataFrame]:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(batch_size=size):
+            yield batch.to_pandas()
+
+
+def _chunks(read: Any, path: Path, size: int, options: dict[str, Any]) -> Generator[pd.DataFrame]:
+    with read(path, chunksize=size, **options) as reader:
+        for frame in reader:
+            yield frame.reset_index(drop=True)
+
+
+def _classified(
+    classifier: TextClassifier, part: Corpus, begin: int, threshold: float
+) -> pd.DataFrame:
+    """Return the table of a part."""
+    import pandas as pd
+
+    rows = np.flatnonzero(part.status == TEXT)
+    found = classifier.predict_proba([part.texts[row] for row in rows.tolist()])
+    names = classifier.classes_.tolist()
+    labels: list[Any] = [None] * len(part)
+    confidence = np.full(len(part), np.nan, dtype=np.float32)
+    several = classifier.head == "multilabel"
+    for row, chances in zip(rows.tolist(), found, strict=True):
+        best = int(chances.argmax())
+        confidence[row] = chances[best]
+        if several:
+            labels[row] = [name for name, p in zip(names, chances, strict=True) if p >= 0.5]
+        elif chances[best] >= threshold:
+            labels[row] = names[best]
+    table = pd.DataFrame({"row": np.arange(begin, begin + len(part)), "id": part.ids})
+    kind = "O" if several else classifier.classes_.dtype.kind
+    # Named, so that a part in which all are missing is of the same type.
+    dtypes = {"i": "Int64", "U": "string", "b": "boolean"}
+    table["label"] = pd.Series(labels, dtype=dtypes.get(kind, object))
+    table["confidence"] = confidence
+    for place, name in enumerate(names):
+        column = np.full(len(part), np.nan, dtype=np.float32)
+        column[rows] = found[:, place]
+        table[f"p_{name}"] = column
+    return table

@@ -1,0 +1,233 @@
+"""``embedtopics classify``: classes for texts, how far to trust them, and their shares."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from embedtopics.cli._display import (
+    FIGURE,
+    PAGE,
+    RIGHT,
+    TABLE,
+    WORDS,
+    check_target,
+    guarded,
+    make_console,
+    print_notes,
+    print_table,
+    write_figure,
+)
+from embedtopics.cli._options import (
+    Checkpoint,
+    DocumentsFile,
+    GroupColumn,
+    IdColumn,
+    OutFigure,
+    OutTable,
+    RandomState,
+    TextColumn,
+    TimeColumn,
+)
+from embedtopics.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from embedtopics.corpus import Corpus
+
+app = typer.Typer(
+    help="Give texts classes, see how far to trust them, and estimate their shares.",
+    no_args_is_help=True,
+)
+
+ModelFolder = Annotated[Path, typer.Argument(help="Folder that classify train wrote.")]
+LabelColumn = Annotated[str, typer.Option(help="Column of labels; empty cells have none.")]
+
+
+@app.command()
+@guarded
+def train(
+    file: DocumentsFile,
+    out: Annotated[Path, typer.Option(help="Folder for the classifier.")],
+    label: LabelColumn = "label",
+    text: TextColumn = None,
+    encoder: Checkpoint = "all-MiniLM-L6-v2",
+    method: Annotated[str, typer.Option(help="frozen, few_shot or fine_tune.")] = "frozen",
+    head: Annotated[str, typer.Option(help="softmax, or ordinal for ordered classes.")] = "softmax",
+    classes: Annotated[
+        str | None, typer.Option(help="The classes in their order, the lowest first: low,high.")
+    ] = None,
+    epochs: Annotated[float | None, typer.Option(help="Of few_shot and fine_tune.")] = None,
+    balanced: Annotated[
+        bool, typer.Option("--balanced", help="Let rare classes count as much as frequent ones.")
+    ] = False,
+    random_state: RandomState = 0,
+) -> None:
+    """Learn classes from labelled texts."""
+    from embedtopics._utils.folders import check_output_folder
+    from embedtopics.classification import TextClassifier
+    from embedtopics.classification._storage import KIND
+
+    check_output_folder(out, KIND)
+    texts, y = _labelled(file, text, label)
+    order: Any = None
+    if classes is not None:
+        order = [name.strip() for name in classes.split(",")]
+        if all(isinstance(value, int) for value in y if value is not None):
+            order = [int(name) if name.lstrip("-").isdigit() else name for name in order]
+    training = None if epochs is None else {"epochs": epochs}
+    model = TextClassifier(
+        encoder, method, head, classes=order, class_weight="balanced" if balanced else None,
+        training=training, random_state=random_state,
+    ).fit(texts, y)  # fmt: skip
+    model.save(out)
+    console = make_console()
+    names = ", ".join(map(str, model.classes_.tolist()[:12]))
+    console.print(f"{len(model.training_keys_):,} labelled texts, {len(model.classes_)} classes: "
+                  f"{names}", soft_wrap=True)  # fmt: skip
+    print_notes(console, [decision.message for decision in model.decisions_])
+    console.print(f"Written to {out}; next: embedtopics classify report {out} TEST --train {file}",
+                  soft_wrap=True)  # fmt: skip
+
+
+@app.command()
+@guarded
+def predict(
+    model: ModelFolder,
+    file: DocumentsFile,
+    out: Annotated[Path, typer.Option(help="Folder for parquet files; a run that ended goes on.")],
+    text: TextColumn = None,
+    id: IdColumn = None,
+    max_error: Annotated[
+        float | None, typer.Option(help="Leave texts out for which this error cannot be held.")
+    ] = None,
+) -> None:
+    """Give every text of a file its class; the file may be larger than memory."""
+    from embedtopics.classification import classify, load_classifier
+
+    done = classify(load_classifier(model), file, out, text=text, id=id, max_error=max_error)
+    console = make_console()
+    print_notes(console, [note.message for note in done.notes])
+    console.print(f'Read them with pandas.read_parquet("{out}")', soft_wrap=True)
+
+
+@app.command()
+@guarded
+def report(
+    model: ModelFolder,
+    file: DocumentsFile,
+    train: Annotated[
+        Path, typer.Option(readable=False, help="The texts that it learned from, for baselines.")
+    ],
+    label: LabelColumn = "label",
+    text: TextColumn = None,
+    out: OutTable = None,
+    figure: OutFigure = None,
+) -> None:
+    """Measure a classifier on labelled texts that it has not seen, once."""
+    from embedtopics import plots
+    from embedtopics._utils.table_files import write_table
+    from embedtopics.classification import evaluate, load_classifier
+
+    check_target(out, TABLE)
+    check_target(figure, PAGE, "--figure")
+    loaded = load_classifier(model)
+    found = evaluate(loaded, _labelled(file, text, label), _labelled(train, text, label))
+    loaded.save(model)  # the look at the test set is recorded
+    if out is not None:
+        write_table(found.to_frame(), out)
+    if figure is not None:
+        write_figure(plots.reliability(found), figure)
+    console = make_console()
+    rows = [
+        [one.of, "all" if one.name is None else str(one.name), one.metric, f"{one.value:.3f}",
+         f"{one.low:.3f} to {one.high:.3f}", f"{one.n:,}"]
+        for one in (*found.scores, *found.baselines)
+    ]  # fmt: skip
+    columns = [("of", WORDS), ("class", WORDS), ("metric", WORDS), ("value", FIGURE),
+               ("95 %", FIGURE), ("texts", RIGHT)]  # fmt: skip
+    print_table(console, columns, rows)
+    console.print(f"calibration error {found.calibration_error:.3f}; measured on these texts "
+                  f"{found.n_looks} time{'s' * (found.n_looks > 1)}", soft_wrap=True)  # fmt: skip
+    print_notes(console, [decision.message for decision in found.decisions])
+
+
+@app.command()
+@guarded
+def prevalence(
+    model: ModelFolder,
+    file: DocumentsFile,
+    label: Annotated[
+        str | None, typer.Option(help="Column with labels of a random sample of the rows.")
+    ] = None,
+    by: Annotated[str | None, typer.Option(help="Column of groups or dates.")] = None,
+    every: Annotated[str, typer.Option(help="year, quarter, month, week or day.")] = "year",
+    probability: Annotated[
+        str | None, typer.Option(help="Column with the probability of being labelled.")
+    ] = None,
+    method: Annotated[str | None, typer.Option(help="ppi, design, adjusted or em.")] = None,
+    text: TextColumn = None,
+    time: TimeColumn = None,
+    group: GroupColumn = None,
+    width: Annotated[
+        float | None, typer.Option(help="Say how many labels more make intervals so narrow.")
+    ] = None,
+    out: OutTable = None,
+    figure: OutFigure = None,
+) -> None:
+    """Estimate what share of a corpus each class is, corrected by labels of a random sample."""
+    from embedtopics import classification, plots
+    from embedtopics._utils.table_files import write_table
+    from embedtopics.corpus import Corpus
+
+    check_target(out, TABLE)
+    check_target(figure, PAGE, "--figure")
+    corpus = Corpus(file, text, time=time, group=group)
+    labels = None if label is None else _labels(corpus, label)
+    found = classification.prevalence(
+        classification.load_classifier(model), corpus, labels, by=by, every=every,
+        probability=probability, method=method,
+    )  # fmt: skip
+    if out is not None:
+        write_table(found.to_frame(), out)
+    if figure is not None:
+        write_figure(plots.prevalence(found), figure)
+    _print_shares(make_console(), found, width)
+
+
+def _print_shares(console: Console, found: Any, width: float | None) -> None:
+    columns = [("group", WORDS), ("class", WORDS), ("share", FIGURE), ("95 %", FIGURE),
+               ("labels alone", FIGURE), ("predicted", FIGURE)]  # fmt: skip
+    rows = []
+    for one in found.shares:
+        has_labels = one.labels_share == one.labels_share
+        alone = f"{one.labels_low:.1%} to {one.labels_high:.1%}" if has_labels else ""
+        share, predicted = f"{one.share:.1%}", f"{one.predicted:.1%}"
+        ends = f"{one.low:.1%} to {one.high:.1%}"
+        rows.append([one.group or "all", str(one.name), share, ends, alone, predicted])
+    if width is not None:
+        columns.append(("labels more", RIGHT))
+        further = found.further_labels(width)["further_labels"]
+        for cells, n in zip(rows, further, strict=True):
+            cells.append("" if n != n else f"{n:,.0f}" if n < 1e9 else "no number")
+    print_table(console, columns, rows)
+    print_notes(console, [decision.message for decision in found.decisions])
+
+
+def _labelled(file: Path, text: str | None, label: str) -> tuple[list[str], list[Any]]:
+    """Return the texts of a file and their labels; those without a label have none."""
+    from embedtopics.corpus import Corpus
+
+    corpus = Corpus(file, text)
+    return list(corpus.texts), _labels(corpus, label)
+
+
+def _labels(corpus: Corpus, label: str) -> list[Any]:
+    if label not in corpus.metadata.columns:
+        known = ", ".join(map(str, corpus.metadata.columns)) or "none"
+        raise InputError("label", f"a column of the file: {known}", label)
+    values = corpus.metadata[label].tolist()
+    return [None if isinstance(value, str) and not value.strip() else value for value in values]

@@ -1,0 +1,217 @@
+"""How an encoder's tokenizer reads a corpus."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from embedtopics._utils.checks import checked_count
+from embedtopics.corpus._corpus import Corpus
+from embedtopics.corpus._languages import detect_languages
+from embedtopics.encoders._cache import CachedEncoder
+from embedtopics.encoders._registry import resolve_exact
+from embedtopics.encoders.sentence._encoder import SentenceEncoder
+from embedtopics.encoders.sentence._loading import load_vocabulary
+from embedtopics.encoders.static._encoder import StaticEncoder
+from embedtopics.errors import InputError
+from embedtopics.pretraining.results import TokenizerReport
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from tokenizers import Encoding, Tokenizer
+
+WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
+"""A word: letters and digits, with apostrophes between them."""
+
+N_LANGUAGES = 1000
+"""Texts whose language is detected, the first by their hashes."""
+
+N_EXAMPLES, LONGEST_EXAMPLE = 6, 300
+TEXTS_AT_ONCE = 1000
+
+
+def tokenizer_report(
+    corpus: Any, encoder: Any = "all-MiniLM-L6-v2", *, most_words: int = 100_000
+) -> TokenizerReport:
+    """Report into how many pieces an encoder's tokenizer cuts the words of a corpus.
+
+    Many pieces a word mean that the checkpoint has hardly seen the words, and that less of a text
+    is read.
+
+    Parameters
+    ----------
+    corpus : Corpus, or what `Corpus.of` takes
+    encoder : SentenceEncoder, StaticEncoder or str
+        Or the name or folder of a checkpoint; only its tokenizer is loaded.
+    most_words : int
+        Rows of `words` that are kept, the costliest.
+
+    Returns
+    -------
+    TokenizerReport
+        Words are letters and digits with apostrophes between them; those that differ in their
+        case alone are one where the tokenizer does not tell them apart. Pieces that are
+        no part of a word are not counted.
+
+    Raises
+    ------
+    InputError
+        If the encoder has no tokenizer, or no text holds a word.
+
+    References
+    ----------
+    Rust et al. (2021), "How good is your tokenizer? On the monolingual performance of multilingual
+    language models".
+
+    Examples
+    --------
+    >>> report = tokenizer_report(["a graphene sheet"])  # doctest: +SKIP
+    >>> report.words.iloc[0][["word", "cut"]].tolist()  # doctest: +SKIP
+    ['graphene', 'graph ##ene']
+    """
+    checked_count(most_words, "most_words")
+    name, tokenizer, unknown_id = tokenizer_of(encoder)
+    read = Corpus.of(corpus)
+    texts, weights = read.document_texts(), read.distinct().weights
+    counts = _Counts(texts, weights, tokenizer, unknown_id)
+    if not counts.words:
+        raise InputError("corpus", "texts that hold words", found=f"none in {len(texts)} texts")
+    per_text = counts.per_text
+    order = np.argsort(per_text[:, 1] / np.maximum(per_text[:, 0], 1), kind="stable")
+    order = order[per_text[order, 0] > 0]
+    chosen = order[np.unique(np.linspace(0, len(order) - 1, N_EXAMPLES).round().astype(int))]
+    totals = (per_text * weights[:, None]).sum(axis=0).tolist()
+    return TokenizerReport(
+        encoder=name,
+        n_texts=int(weights.sum()),
+        n_words=totals[0],
+        n_pieces=totals[1],
+        n_unknown=totals[3],
+        words=counts.table(most_words),
+        by_language=_by_language(texts, weights, per_text),
+        examples=tuple(_cut(texts[row][:LONGEST_EXAMPLE], tokenizer) for row in chosen.tolist()),
+    )
+
+
+def tokenizer_of(encoder: Any) -> tuple[str, Tokenizer, int]:
+    """Return an encoder's name, its tokenizer (it neither cuts nor pads), and the unknown id."""
+    from tokenizers import Tokenizer
+
+    found: Any = resolve_exact(encoder)
+    while isinstance(found, CachedEncoder):
+        found = found.uncached
+    if isinstance(found, SentenceEncoder):
+        vocabulary = load_vocabulary(found.recipe.checkpoint, found.recipe.trusts_code)
+        return found.name, vocabulary.tokenizer, vocabulary.unknown_id
+    if isinstance(found, StaticEncoder):
+        tokenizer = Tokenizer.from_str(found.tokenizer_json)
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        return found.name, tokenizer, -1
+    raise InputError("encoder", "a SentenceEncoder or a StaticEncoder, or its name", found)
+
+
+def folds_case(tokenizer: Tokenizer) -> bool:
+    """Return whether a tokenizer reads capital letters as small ones."""
+    normalizer = tokenizer.normalizer
+    return normalizer is not None and normalizer.normalize_str("A") == "a"
+
+
+def cut_words(
+    texts: Sequence[str], tokenizer: Tokenizer
+) -> Iterator[tuple[int, list[str], Encoding, np.ndarray]]:
+    """Yield of each text its number, words, encoding, and the word of each piece; -1 for none."""
+    for begin in range(0, len(texts), TEXTS_AT_ONCE):
+        some = texts[begin : begin + TEXTS_AT_ONCE]
+        encodings = tokenizer.encode_batch(list(some), add_special_tokens=False)
+        for row, (text, encoding) in enumerate(zip(some, encodings, strict=True), begin):
+            found = list(WORD.finditer(text))
+            starts = np.array([match.start() for match in found], dtype=np.int64)
+            ends = np.array([match.end() for match in found], dtype=np.int64)
+            # A piece may begin with the space before it, so that its last character counts, or be
+            # that space alone.
+            last = np.array(
+                [end - (not text[end - 1 : end].isspace()) for _, end in encoding.offsets],
+                dtype=np.int64,
+            )
+            word = np.searchsorted(starts, last, side="right") - 1
+            if len(starts):
+                word[(word >= 0) & (last >= ends[word])] = -1
+            yield row, [match.group() for match in found], encoding, word
+
+
+class _Counts:
+    """Words of texts, how often they come, and their pieces."""
+
+    def __init__(
+        self, texts: Sequence[str], weights: Any, tokenizer: Tokenizer, unknown_id: int
+    ) -> None:
+        folds = folds_case(tokenizer)
+        self.words: dict[str, list[Any]] = {}  # n, n_documents, pieces, n_unknown
+        self.per_text = np.zeros((len(texts), 4), dtype=np.int64)  # words, pieces, cut, unknown
+        for row, words, encoding, of_word in cut_words(texts, tokenizer):
+            weight, seen = int(weights[row]), set()
+            pieces: list[list[int]] = [[] for _ in words]
+            for place, word in enumerate(of_word.tolist()):
+                if word >= 0:
+                    pieces[word].append(place)
+            ids, tokens = encoding.ids, encoding.tokens
+            for word, places in zip(words, pieces, strict=True):
+                n_unknown = sum(ids[place] == unknown_id for place in places)
+                self.per_text[row] += (1, len(places), len(places) >= 3, n_unknown)
+                key = word.lower() if folds else word
+                known = self.words.get(key)
+                if known is None:
+                    known = [0, 0, tuple(tokens[place] for place in places), n_unknown]
+                    self.words[key] = known
+                known[0] += weight
+                known[1] += 0 if key in seen else weight
+                seen.add(key)
+
+    def table(self, most: int) -> pd.DataFrame:
+        """Return the costliest words; ties by their letters."""
+        import pandas as pd
+
+        rows = [
+            (word, n, n_documents, len(cut), " ".join(cut), n_unknown, n * max(len(cut) - 1, 0))
+            for word, (n, n_documents, cut, n_unknown) in self.words.items()
+        ]
+        rows.sort(key=lambda row: (-row[-1], -row[1], row[0]))
+        names = ["word", "n", "n_documents", "pieces", "cut", "n_unknown", "cost"]
+        return pd.DataFrame(rows[:most], columns=names)
+
+
+def _by_language(texts: Sequence[str], weights: Any, per_text: Any) -> pd.DataFrame:
+    """Return the figures of a sample of texts by their language, the most frequent first."""
+    import pandas as pd
+
+    found: dict[str, list[int]] = {}
+    for row, text in enumerate(texts[:N_LANGUAGES]):
+        if per_text[row, 0]:
+            code = next(iter(detect_languages([text]).shares), "unknown")
+            found.setdefault(code, []).append(row)
+    rows = []
+    for code, inside in found.items():
+        w = weights[inside]
+        words, pieces, cut, unknown = (per_text[inside] * w[:, None]).sum(axis=0).tolist()
+        rows.append((code, int(w.sum()), pieces / words, cut / words, unknown / max(pieces, 1)))
+    rows.sort(key=lambda row: (-row[1], row[0]))
+    names = ["language", "n_texts", "fertility", "share_cut", "share_unknown"]
+    return pd.DataFrame(rows, columns=names)
+
+
+def _cut(text: str, tokenizer: Tokenizer) -> tuple[str, ...]:
+    """Return the parts of a text that become pieces, and as parts of their own what does not."""
+    parts, end = [], 0
+    for begin, stop in tokenizer.encode(text, add_special_tokens=False).offsets:
+        # Several pieces may share one character, as the bytes of an emoji do.
+        if stop <= end:
+            continue
+        if begin > end:
+            parts.append(text[end:begin])
+        parts.append(text[max(begin, end) : stop])
+        end = stop
+    return (*parts, text[end:]) if end < len(text) else tuple(parts)

@@ -1,0 +1,202 @@
+"""Tokenizers that are learned from a corpus."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from embedtopics._utils.checks import checked_choice, checked_count, is_count
+from embedtopics.corpus._corpus import Corpus
+from embedtopics.errors import InputError
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+    from transformers import PreTrainedTokenizerFast
+
+KINDS = ("wordpiece", "bpe", "unigram")
+_INSIDE = "##"
+"""Before a piece that begins within a word."""
+
+MOST_TOKENS = 2**31 - 1
+"""Ids are 32-bit integers."""
+
+
+class _Specials(NamedTuple):
+    """Special tokens of a family, in the order of their ids."""
+
+    pad: str
+    unknown: str
+    first: str
+    last: str
+    mask: str
+
+
+_BERT = _Specials("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+_ROBERTA = _Specials("<pad>", "<unk>", "<s>", "</s>", "<mask>")
+
+
+def train_tokenizer(
+    corpus: Any,
+    kind: str = "wordpiece",
+    *,
+    vocab_size: int = 8000,
+    lowercase: bool = True,
+    min_frequency: int = 2,
+    special_tokens: Any = (),
+    max_length: int = 512,
+) -> PreTrainedTokenizerFast:
+    """Learn a tokenizer from the texts of a corpus.
+
+    Parameters
+    ----------
+    corpus : Corpus, or what `Corpus.of` takes
+        Each distinct text is read once, in an order of its own, so that that of the rows does not
+        matter.
+    kind : {"wordpiece", "bpe", "unigram"}
+        As of BERT (Wu et al. 2016), of RoBERTa (byte-level; Sennrich et al. 2016) and of XLM-R
+        (Kudo 2018).
+    vocab_size : int
+        Most tokens, the special ones included; fewer where the texts hold no more, and more where
+        the characters of "wordpiece", each at the beginning and within words, do not fit.
+    lowercase : bool
+        Read capital letters as small ones; "wordpiece" takes the accents away as well, as BERT.
+    min_frequency : int
+        How often a pair must come to be merged; not of "unigram".
+    special_tokens : sequence of str
+        Further tokens that are never cut, beside those of the family.
+    max_length : int
+        Most tokens of a text, which the tokenizer says to those who load it.
+
+    Returns
+    -------
+    transformers.PreTrainedTokenizerFast
+        ``save_pretrained(folder)`` makes it the tokenizer of a checkpoint.
+
+    Raises
+    ------
+    InputError
+        If a parameter is bad, or the texts hold no characters.
+
+    Examples
+    --------
+    >>> tokenizer = train_tokenizer(["a sheet of graphene"] * 3, vocab_size=80)  # doctest: +SKIP
+    >>> tokenizer.tokenize("graphene")  # doctest: +SKIP
+    ['graphene']
+    """
+    from transformers import PreTrainedTokenizerFast
+
+    checked_choice(kind, "kind", KINDS)
+    checked_count(min_frequency, "min_frequency")
+    checked_count(max_length, "max_length", 3)
+    family = _BERT if kind == "wordpiece" else _ROBERTA
+    more = _checked_specials(special_tokens, family)
+    least = len(family) + len(more) + 1
+    if not is_count(vocab_size, least) or vocab_size > MOST_TOKENS:
+        expected = f"an integer from {least} to {MOST_TOKENS:,}, the largest id"
+        raise InputError("vocab_size", expected, vocab_size)
+    texts = Corpus.of(corpus).document_texts()
+    if not any(text.strip() for text in texts):
+        raise InputError("corpus", "texts that hold words", found=f"none in {len(texts)} texts")
+    tokenizer = _untrained(kind, lowercase)
+    trainer = _trainer(kind, tokenizer, texts, [*family, *more], int(vocab_size), min_frequency)
+    tokenizer.train_from_iterator(texts, trainer)
+    tokenizer = _in_order(tokenizer, len(family) + len(more))
+    _frame(tokenizer, family)
+    made: Any = PreTrainedTokenizerFast
+    return made(  # type: ignore[no-any-return]
+        tokenizer_object=tokenizer,
+        pad_token=family.pad,
+        unk_token=family.unknown,
+        cls_token=family.first,
+        sep_token=family.last,
+        mask_token=family.mask,
+        additional_special_tokens=list(more),
+        model_max_length=int(max_length),
+    )
+
+
+def _checked_specials(tokens: Any, family: _Specials) -> tuple[str, ...]:
+    if isinstance(tokens, str):
+        raise InputError("special_tokens", "a sequence of strings", tokens)
+    found = tuple(tokens)
+    for row, token in enumerate(found):
+        if not isinstance(token, str) or not token.strip():
+            raise InputError("special_tokens", "strings that are not blank", token, row=row)
+        if token in family or token in found[:row]:
+            raise InputError("special_tokens", "tokens that come once", token, row=row)
+    return found
+
+
+def _untrained(kind: str, lowercase: bool) -> Tokenizer:
+    """Return a tokenizer that knows nothing."""
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+    from tokenizers import decoders as into_text
+
+    lowering = [normalizers.Lowercase()] if lowercase else []
+    if kind == "wordpiece":
+        tokenizer = Tokenizer(models.WordPiece(unk_token=_BERT.unknown))
+        tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
+        tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        tokenizer.decoder = into_text.WordPiece()
+    elif kind == "bpe":
+        tokenizer = Tokenizer(models.BPE())
+        tokenizer.normalizer = normalizers.Sequence(lowering)
+        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        tokenizer.decoder = into_text.ByteLevel()
+    else:
+        tokenizer = Tokenizer(models.Unigram())
+        tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), *lowering])
+        tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+        tokenizer.decoder = into_text.Metaspace()
+    return tokenizer
+
+
+def _trainer(
+    kind: str, tokenizer: Tokenizer, texts: list[str], specials: list[str], size: int, least: int
+) -> Any:
+    from tokenizers import pre_tokenizers, trainers
+
+    options: dict[str, Any] = {"show_progress": False, "special_tokens": specials}
+    if kind == "unigram":
+        return trainers.UnigramTrainer(vocab_size=size, unk_token=_ROBERTA.unknown, **options)
+    options["min_frequency"] = int(least)
+    if kind == "bpe":
+        # All bytes, so that nothing is unknown.
+        alphabet = pre_tokenizers.ByteLevel.alphabet()
+        return trainers.BpeTrainer(vocab_size=size, initial_alphabet=alphabet, **options)
+    # The library numbers the characters within words by a hash that is drawn anew in each process,
+    # and decides ties between merges by number. Given as special tokens, they have an order.
+    normal = tokenizer.normalizer.normalize_str
+    held = sorted({char for text in texts for char in normal(text) if not char.isspace()})
+    options["special_tokens"] = [*specials, *(f"{_INSIDE}{char}" for char in held)]
+    return trainers.WordPieceTrainer(vocab_size=max(size, len(specials) + 2 * len(held)), **options)
+
+
+def _in_order(tokenizer: Tokenizer, n_specials: int) -> Tokenizer:
+    """Return a tokenizer whose pieces have their ids by their letters, not by chance.
+
+    The sums of "unigram" are made in parallel, so that its scores differ in the last digits.
+    """
+    from tokenizers import Tokenizer
+
+    state = json.loads(tokenizer.to_str())
+    state["added_tokens"] = [one for one in state["added_tokens"] if one["id"] < n_specials]
+    if state["model"]["type"] == "Unigram":
+        pieces = state["model"]["vocab"]
+        rest = sorted([piece, round(score, 4)] for piece, score in pieces[n_specials:])
+        state["model"]["vocab"] = pieces[:n_specials] + rest
+    return Tokenizer.from_str(json.dumps(state))
+
+
+def _frame(tokenizer: Tokenizer, family: _Specials) -> None:
+    """Let a text, or a pair of texts, stand between the special tokens of its family."""
+    from tokenizers.processors import TemplateProcessing
+
+    first, last = family.first, family.last
+    is_bert = family is _BERT
+    pair = f"{first} $A {last} $B:1 {last}:1" if is_bert else f"{first} $A {last} {last} $B {last}"
+    tokenizer.post_processor = TemplateProcessing(
+        single=f"{first} $A {last}",
+        pair=pair,
+        special_tokens=[(token, tokenizer.token_to_id(token)) for token in (first, last)],
+    )

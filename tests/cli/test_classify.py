@@ -1,0 +1,71 @@
+"""``embedtopics classify``: the whole way, as a user goes it."""
+
+import pandas as pd
+import pytest
+
+from tests.classification.conftest import themed_texts
+from tests.cli.running import refused, run
+from tests.encoders.conftest import tiny_bert  # noqa: F401
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory, tiny_bert):  # noqa: F811
+    """A folder with files of labelled texts, and a classifier of them."""
+    folder = tmp_path_factory.mktemp("desk")
+    texts, themes = themed_texts(160, noise=0.2)
+    frame = pd.DataFrame({"text": texts, "theme": themes, "side": ["left", "right"] * 80})
+    frame[:80].to_csv(folder / "train.csv", index=False)
+    frame[80:].to_csv(folder / "test.csv", index=False)
+    sample = frame.assign(theme=frame["theme"].where(frame.index % 3 == 0, ""))
+    sample[80:].to_csv(folder / "corpus.csv", index=False)
+    done = run("classify", "train", folder / "train.csv", "--label", "theme", "--encoder",
+               tiny_bert, "--out", folder / "model", "--balanced")  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert "80 labelled texts, 3 classes: chess, fruit, train" in done.stdout
+    return folder
+
+
+def test_a_report_is_printed_and_counted(desk):
+    files = ["--train", desk / "train.csv", "--out", desk / "scores.csv"]
+    asked = ["classify", "report", desk / "model", desk / "test.csv", "--label", "theme", *files,
+             "--figure", desk / "sure.html"]  # fmt: skip
+    first, second = run(*asked, columns=100), run(*asked, columns=100)
+    assert first.exit_code == 0, first.output
+    assert "TF-IDF" in first.stdout and "measured on these texts 1 time" in first.stdout
+    assert "measured on these texts 2 times" in second.stdout and "too high" in second.stdout
+    assert {"value", "low", "high"} <= set(pd.read_csv(desk / "scores.csv").columns)
+    assert (desk / "sure.html").is_file()
+
+
+def test_predictions_are_written(desk):
+    done = run("classify", "predict", desk / "model", desk / "corpus.csv", "--out", desk / "found",
+               "--text", "text")  # fmt: skip
+    assert done.exit_code == 0, done.output
+    table = pd.read_parquet(desk / "found")
+    assert len(table) == 80 and set(table["label"]) <= {"chess", "fruit", "train"}
+
+
+def test_shares_are_printed(desk):
+    done = run("classify", "prevalence", desk / "model", desk / "corpus.csv", "--label", "theme",
+               "--by", "side", "--width", 0.1, "--out", desk / "shares.csv",
+               "--figure", desk / "shares.html", columns=100)  # fmt: skip
+    assert done.exit_code == 0, done.output
+    shares = pd.read_csv(desk / "shares.csv")
+    assert shares["n_labelled"].sum() == 3 * 27 and "labels more" in done.stdout
+    assert ((shares["low"] <= shares["share"]) & (shares["share"] <= shares["high"])).all()
+    without = run("classify", "prevalence", desk / "model", desk / "corpus.csv", "--text", "text")
+    assert without.exit_code == 0 and "prior shift" in without.stdout
+
+
+def test_bad_input_is_one_line(desk):
+    train, model = desk / "train.csv", desk / "model"
+    out = ["--out", desk / "other"]
+    assert "--label" in refused("classify", "train", train, "--label", "topic", *out)
+    assert "--method" in refused(
+        "classify", "train", train, "--label", "theme", "--method", "svm", *out
+    )
+    assert "--classes" in refused(
+        "classify", "train", train, "--label", "theme", "--head", "ordinal", *out
+    )
+    assert "--every" in refused("classify", "prevalence", model, train, "--every", "decade")
+    refused("classify", "predict", desk / "missing", train, *out)

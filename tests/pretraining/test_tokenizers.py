@@ -1,0 +1,134 @@
+"""Tokenizers: how they read a corpus, and those that are learned, beside the library by hand."""
+
+import re
+
+import pytest
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
+
+from embedtopics import plots
+from embedtopics.encoders import SentenceEncoder
+from embedtopics.pretraining import tokenizer_report, train_tokenizer
+from tests.factories import refuses
+from tests.pretraining.conftest import TEXTS
+
+
+def test_a_report_by_hand(tiny_bert):
+    # Known are some words and all letters but z, so that a word with it is unknown.
+    texts = ["The cat, the dog!", "the CAT sat", "zebra", "oxen oxen", "the cat sat", "", None]
+    report = tokenizer_report(texts, str(tiny_bert))
+    of = report.words.set_index("word")
+    assert (report.n_texts, report.n_words) == (5, 4 + 3 + 1 + 2 + 3)
+    assert of.loc["the", ["n", "n_documents", "pieces", "cut"]].tolist() == [4, 3, 1, "the"]
+    assert of.loc["oxen", ["n", "n_documents", "pieces", "cost"]].tolist() == [2, 1, 4, 6]
+    assert of.loc["oxen", "cut"] == "o ##x ##e ##n"
+    assert of.loc["zebra", ["pieces", "n_unknown"]].tolist() == [1, 1]
+    assert report.n_pieces == 4 + 3 + 1 + 8 + 3 and report.n_unknown == 1
+    assert report.fertility == pytest.approx(19 / 13)
+    assert report.share_cut == pytest.approx(2 / 13)
+    assert report.words.iloc[0]["word"] == "oxen"
+    assert report.by_language["n_texts"].sum() == 5
+    assert "1.46 pieces a word" in repr(report)
+
+
+def test_every_family_reads_the_same_words(masked_folder):
+    report = tokenizer_report(TEXTS, str(masked_folder))
+    words = re.findall(r"\w+", " ".join(dict.fromkeys(TEXTS)).lower())
+    assert report.n_words == 3 * len(words)
+    assert dict(zip(report.words["word"], report.words["n"], strict=True)) == {
+        word: 3 * words.count(word) for word in words
+    }
+    encoder = SentenceEncoder(masked_folder)
+    tokenizer = Tokenizer.from_str(encoder.tokenizer_json)
+    for word, cut in zip(report.words["word"], report.words["cut"], strict=True):
+        # As within a text; the first word of one may be cut otherwise by bytes.
+        known = {" ".join(tokenizer.encode(f"{before}{word}", add_special_tokens=False).tokens)
+                 for before in ("", " ")}  # fmt: skip
+        assert cut in known
+    joined = ["".join(example) for example in report.examples]
+    assert set(joined) == set(TEXTS)
+
+
+def test_the_figure_has_every_part(masked_folder):
+    report = tokenizer_report([*TEXTS, "<b>&amp; $x$</b> " * 30], str(masked_folder))
+    figure = plots.tokens(report)
+    shown = "".join(figure.data[0].text).replace("\u00a0", "")
+    assert "<b>" not in shown and "&lt;" in shown and "$" not in shown
+    assert len(figure.layout.shapes) == len(figure.data[0].text)
+    assert max(shape.x1 for shape in figure.layout.shapes) <= 900 - 48
+
+
+TRAINERS = {
+    "wordpiece": (models.WordPiece(unk_token="[UNK]"), trainers.WordPieceTrainer),
+    "bpe": (models.BPE(), trainers.BpeTrainer),
+    "unigram": (models.Unigram(), trainers.UnigramTrainer),
+}
+
+
+@pytest.mark.parametrize("kind", TRAINERS)
+def test_a_learned_vocabulary_is_that_of_the_library(kind):
+    made = train_tokenizer(TEXTS, kind, vocab_size=600, min_frequency=2)
+    model, trainer = TRAINERS[kind]
+    by_hand = Tokenizer(model)
+    options = {"show_progress": False, "vocab_size": 600}
+    if kind == "wordpiece":
+        by_hand.normalizer = normalizers.BertNormalizer(lowercase=True)
+        by_hand.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        # Ties between merges go by the number of a character, which is else drawn by the library.
+        inside = [f"##{char}" for char in sorted(set("".join(TEXTS).lower()) - {" "})]
+        specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *inside]
+        options |= {"min_frequency": 2, "special_tokens": specials}
+    elif kind == "bpe":
+        by_hand.normalizer = normalizers.Lowercase()
+        by_hand.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        alphabet = pre_tokenizers.ByteLevel.alphabet()
+        options |= {"min_frequency": 2, "initial_alphabet": alphabet}
+    else:
+        parts = [normalizers.NFKC(), normalizers.Lowercase()]
+        by_hand.normalizer = normalizers.Sequence(parts)
+        by_hand.pre_tokenizer = pre_tokenizers.Metaspace()
+        options |= {"unk_token": "<unk>", "special_tokens": ["<unk>"]}
+    by_hand.train_from_iterator(sorted(set(TEXTS)), trainer(**options))
+    specials = set(made.all_special_tokens) | {"[PAD]", "[UNK]", "<unk>"}
+    assert set(made.get_vocab()) - specials >= set(by_hand.get_vocab()) - specials
+    for text in TEXTS[:4]:
+        ours = made.backend_tokenizer.encode(text, add_special_tokens=False).tokens
+        assert ours == by_hand.encode(text).tokens
+
+
+@pytest.mark.parametrize("kind", TRAINERS)
+def test_learning_does_not_depend_on_chance_or_order(kind):
+    first, second = (train_tokenizer(some, kind, vocab_size=320) for some in (TEXTS, TEXTS[::-1]))
+    assert first.get_vocab() == second.get_vocab()
+    assert first.tokenize(TEXTS[1]) == second.tokenize(TEXTS[1])
+    assert first.cls_token_id != first.sep_token_id
+    one, two = first("a river")["input_ids"], first("a river", "a town")["input_ids"]
+    assert one[0] == two[0] == first.cls_token_id and one[-1] == first.sep_token_id
+    assert two[: len(one)] == one
+    kept = train_tokenizer(TEXTS, kind, vocab_size=320, lowercase=False, special_tokens=["[Q]"])
+    assert "[Q]" in kept.tokenize("what [Q] is it") and kept.tokenize("T") != kept.tokenize("t")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "name", "row"),
+    [
+        ({"kind": "words"}, "kind", None),
+        ({"vocab_size": 5}, "vocab_size", None),
+        ({"vocab_size": 2**31}, "vocab_size", None),
+        ({"special_tokens": "[Q]"}, "special_tokens", None),
+        ({"special_tokens": ["[Q]", " "]}, "special_tokens", 1),
+        ({"special_tokens": ["[Q]", "[MASK]"]}, "special_tokens", 1),
+        ({"corpus": ["", " "]}, "corpus", None),
+        ({"min_frequency": 0}, "min_frequency", None),
+        ({"max_length": 2}, "max_length", None),
+    ],
+)
+def test_bad_parameters(parameters, name, row):
+    with refuses(name, row=row):
+        train_tokenizer(**{"corpus": TEXTS, **parameters})
+
+
+def test_what_has_no_tokenizer_or_no_words(tiny_bert):
+    with refuses("encoder"):
+        tokenizer_report(TEXTS, "tfidf")
+    with refuses("corpus"):
+        tokenizer_report(["...", "!"], str(tiny_bert))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
+from unicodedata import category
 
 import numpy as np
 
@@ -22,9 +24,6 @@ from embedtopics.pretraining.results import TokenizerReport
 if TYPE_CHECKING:
     import pandas as pd
     from tokenizers import Encoding, Tokenizer
-
-WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
-"""A word: letters and digits, with apostrophes between them."""
 
 N_LANGUAGES = 1000
 """Texts whose language is detected, the first by their hashes."""
@@ -128,7 +127,7 @@ def cut_words(
         some = texts[begin : begin + TEXTS_AT_ONCE]
         encodings = tokenizer.encode_batch(list(some), add_special_tokens=False)
         for row, (text, encoding) in enumerate(zip(some, encodings, strict=True), begin):
-            found = list(WORD.finditer(text))
+            found = list(_word().finditer(text))
             starts = np.array([match.start() for match in found], dtype=np.int64)
             ends = np.array([match.end() for match in found], dtype=np.int64)
             # A piece may begin with the space before it, so that its last character counts, or be
@@ -141,6 +140,15 @@ def cut_words(
             if len(starts):
                 word[(word >= 0) & (last >= ends[word])] = -1
             yield row, [match.group() for match in found], encoding, word
+
+
+@cache
+def _word() -> re.Pattern[str]:
+    """Return what a word is: letters with their marks and digits, and apostrophes between them."""
+    # Python counts the vowel signs of Hindi or Thai, and accents apart from letters, as no letters.
+    marks = "".join(chr(i) for i in range(0x300, 0x1F000) if category(chr(i)) in ("Mn", "Mc"))
+    letter = rf"(?:[^\W_][{marks}]*)"
+    return re.compile(rf"{letter}+(?:['\u2019]{letter}+)*")
 
 
 class _Counts:

@@ -1,6 +1,7 @@
 """Tokenizers: how they read a corpus, and those that are learned, beside the library by hand."""
 
 import re
+import unicodedata
 
 import pytest
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
@@ -46,6 +47,13 @@ def test_every_family_reads_the_same_words(masked_folder):
         assert cut in known
     joined = ["".join(example) for example in report.examples]
     assert set(joined) == set(TEXTS)
+
+
+def test_marks_belong_to_the_letters_before_them(masked_folder):
+    words = ["हिन्दी", "में", "किताबें", "cafe\u0301", "l\u2019eau", "ไม่"]
+    found = tokenizer_report([" ".join(words), "snake_case"], str(masked_folder)).words["word"]
+    composed = [unicodedata.normalize("NFC", word) for word in words]
+    assert sorted(found) == sorted([*composed, "snake", "case"])
 
 
 def test_the_figure_has_every_part(masked_folder):

@@ -7,7 +7,7 @@ import typer
 from embedtopics.cli._classify import app as classify_app
 from embedtopics.cli._edit import add, edit, export, label, name
 from embedtopics.cli._evaluate import compare, evaluate, evaluate_encoder
-from embedtopics.cli._pretrain import tokens
+from embedtopics.cli._pretrain import pretrain, tokens
 from embedtopics.cli._probe import probe
 from embedtopics.cli._questions import by_group, find, hierarchy, over_time
 from embedtopics.cli._search import app as index_app
@@ -26,7 +26,7 @@ app = typer.Typer(
 )
 for command in (
     add, by_group, compare, demo, export, find, evaluate, evaluate_encoder, hierarchy, inspect,
-    name, edit, label, over_time, probe, search, search_eval, tokens, topics,
+    name, edit, label, over_time, pretrain, probe, search, search_eval, tokens, topics,
 ):  # fmt: skip
     app.command()(command)
 app.add_typer(cache_app, name="cache")

@@ -109,7 +109,7 @@ def train_on(
 def run_and_tell(
     options: RunOptions,
     settings: dict[str, Any],
-    fit: str,
+    fit: str | Callable[..., Any],
     learned: Sequence[Any],
     read: Read | None,
     *,
@@ -127,7 +127,8 @@ def run_and_tell(
         held["validation"] = validation
     given = {**held, **more, **settings, "resume": options.resume, "overwrite": options.overwrite}
     with _decisions_shown_later(), _ended_politely(options.out):
-        report = getattr(_fit, fit)(*learned, out=options.out, **given)
+        function = getattr(_fit, fit) if isinstance(fit, str) else fit
+        report = function(*learned, out=options.out, **given)
     shown: dict[str, Any] = {"documents": options.corpus or documents, "text": options.text}
     print_report(report, Path(report.folder), notes=notes, figure=options.figure, **shown)
     if report.stopped == "loss not finite":

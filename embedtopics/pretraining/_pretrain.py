@@ -111,6 +111,8 @@ def pretrain(
     gradient_checkpointing: bool = False,
     test: Any = None,
     general: Any = None,
+    compare_on: Any = None,
+    classes: Any = None,
     resume: bool = True,
     overwrite: bool = False,
     **options: Any,
@@ -153,6 +155,9 @@ def pretrain(
     test, general : Examples, or mapping of name to Examples, optional
         On which the encoders before and after are compared, as by `compare_before_after`. Their
         texts should not be in the corpus.
+    compare_on, classes : optional
+        Texts, and perhaps their classes, on which neighbors and topics are compared: `corpus` and
+        `classes` of `compare_before_after`.
     resume : bool
         Continue from a checkpoint of the same run in ``<out>.training``, to the same weights.
     overwrite : bool
@@ -194,7 +199,8 @@ def pretrain(
         named = (f"{name}_checkpointing_enable" for name in names)
         getattr(body, next(name for name in named if hasattr(body, name)))()
     run, scores = _learn(prepared, settings, folder, resume, keep_geometry, general_texts)
-    adapted, changes = _saved(prepared, folder, scores, {"test": test, "general": general})
+    sets = {"test": test, "general": general, "corpus": compare_on, "classes": classes}
+    adapted, changes = _saved(prepared, folder, scores, sets)
     n_texts, n_held_out = (len(set(b.text_of.tolist())) for b in (prepared.learned, prepared.held))
     sources = dict(zip(("train", "validation"), prepared.sources, strict=True))
     report = TrainingReport(

@@ -1,0 +1,53 @@
+"""``embedtopics pretrain``: what it prints, writes and refuses."""
+
+import pandas as pd
+import pytest
+
+from embedtopics import training
+from tests.cli.running import refused, run
+from tests.encoders.conftest import tiny_bert  # noqa: F401
+from tests.pretraining.conftest import sentences
+
+QUICK = ("--epochs", 1, "--batch-size", 16, "--learning-rate", 1e-3, "--precision", "float32")
+
+
+@pytest.fixture
+def articles(tmp_path):
+    texts = sentences(120)
+    kinds = [text.split()[0] < "m" for text in texts]
+    pd.DataFrame({"body": texts, "kind": kinds}).to_csv(tmp_path / "articles.csv", index=False)
+    return tmp_path / "articles.csv"
+
+
+def test_reads_texts_and_says_what_came_of_it(tiny_bert, articles, tmp_path):  # noqa: F811
+    out = tmp_path / "my-encoder"
+    done = run(
+        "pretrain", articles, "--text", "body", "--masking", "whole-word", "--encoder", tiny_bert,
+        "--out", out, *QUICK, "--corpus", articles, "--classes", "kind",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    report = training.read_report(out)
+    assert report.objective == "masked language model: WholeWordMasking"
+    assert {change.task for change in report.before_after} == {"held-out texts", "corpus"}
+    printed = " ".join(done.stdout.split())
+    loss = report.before_after[0]
+    assert f"{loss.before:.3f} {loss.after:.3f} {loss.difference:+.3f}" in printed
+    assert f"verdict: {report.diagnosis.verdict}" in printed
+    assert "no head that predicts tokens" in " ".join(done.stderr.split())
+    line = refused("pretrain", articles, "--text", "body", "--encoder", tiny_bert, "--out", out)
+    assert "finished encoder" in line
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--masking", "every"), "masking"),
+        (("--text", "title"), "title"),
+        (("--matryoshka", "8"), "matryoshka"),
+        (("--lora-rank", "2"), "lora"),
+    ],
+)
+def test_bad_options_are_refused_in_a_line(tiny_bert, articles, tmp_path, options, said):  # noqa: F811
+    out = tmp_path / "my-encoder"
+    line = refused("pretrain", articles, "--encoder", tiny_bert, "--out", out, *options)
+    assert said in line and not out.exists()

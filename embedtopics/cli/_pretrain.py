@@ -94,6 +94,10 @@ def pretrain(
             help="Keep vectors near those of before; if left out, for sentence encoders.",
         ),
     ] = None,
+    add_words: Annotated[
+        int,
+        typer.Option(min=0, help="First add so many words that the encoder cuts into pieces."),
+    ] = 0,
     *,
     options: RunOptions,
 ) -> None:
@@ -103,6 +107,7 @@ def pretrain(
     """
     from embedtopics.corpus._corpus import Corpus
     from embedtopics.pretraining._pretrain import pretrain as go_on
+    from embedtopics.pretraining._vocabulary import extend_vocabulary
 
     def learn(encoder: Any, texts: Any, *, corpus: Any = None, **given: Any) -> Any:
         return go_on(encoder, texts, masking.replace("-", "_"), compare_on=corpus, **given).report
@@ -111,4 +116,11 @@ def pretrain(
         settings = prepared(options)
         texts = Corpus.from_file(file, text=options.text, encoding=options.encoding)
         more: dict[str, Any] = {"documents": file, "keep_geometry": keep_geometry}
-        run_and_tell(options, settings, learn, (starting_encoder(options), texts), None, **more)
+        encoder = starting_encoder(options)
+        if add_words:
+            folder = f"{options.out}-words"
+            added = extend_vocabulary(encoder, corpus=texts, out=folder, n_words=add_words).words
+            encoder = folder
+            some = ", ".join(added["word"].head(5))
+            typer.echo(printable(f"{len(added)} words added ({some}, ...) in {folder}"), err=True)
+        run_and_tell(options, settings, learn, (encoder, texts), None, **more)

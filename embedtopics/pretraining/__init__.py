@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from embedtopics.pretraining._masking import SelectiveMasking as SelectiveMasking
     from embedtopics.pretraining._masking import SpanMasking as SpanMasking
     from embedtopics.pretraining._masking import WholeWordMasking as WholeWordMasking
+    from embedtopics.pretraining._new import new_encoder as new_encoder
     from embedtopics.pretraining._pretrain import pretrain as pretrain
     from embedtopics.pretraining._report import tokenizer_report as tokenizer_report
     from embedtopics.pretraining._tokenizers import train_tokenizer as train_tokenizer

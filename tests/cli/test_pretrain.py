@@ -38,6 +38,19 @@ def test_reads_texts_and_says_what_came_of_it(tiny_bert, articles, tmp_path):  #
     assert "finished encoder" in line
 
 
+def test_words_are_added_before(tiny_bert, articles, tmp_path):  # noqa: F811
+    table = pd.read_csv(articles)
+    table["body"] += " oxen"
+    table.to_csv(articles, index=False)
+    done = run(
+        "pretrain", articles, "--text", "body", "--add-words", 1, "--encoder", tiny_bert,
+        "--out", tmp_path / "out", *QUICK,
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert "1 words added (oxen" in " ".join(done.stderr.split())
+    assert "oxen" in (tmp_path / "out" / "tokenizer.json").read_text()
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

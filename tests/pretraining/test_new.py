@@ -1,0 +1,52 @@
+"""An encoder from nothing."""
+
+import numpy as np
+import pytest
+
+from embedtopics.pretraining import new_encoder, pretrain, train_tokenizer
+from tests.factories import contents, exact_encoder, refuses
+from tests.pretraining.conftest import TEXTS, sentences
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return train_tokenizer(TEXTS, vocab_size=200)
+
+
+def test_the_weights_are_those_of_the_seed(tokenizer, tmp_path):
+    from transformers import AutoModelForMaskedLM
+
+    sizes = {"layers": 2, "width": 128, "max_length": 24}
+    for name, seed in (("a", 0), ("b", 0), ("c", 1)):
+        new_encoder(tokenizer, out=tmp_path / name, random_state=seed, **sizes)
+    assert contents(tmp_path / "a") == contents(tmp_path / "b") != contents(tmp_path / "c")
+    model = AutoModelForMaskedLM.from_pretrained(tmp_path / "a")
+    assert model.config.num_attention_heads == 2 and model.config.num_hidden_layers == 2
+    assert model.get_input_embeddings().weight.shape == (len(tokenizer), 128)
+    encoder = exact_encoder(tmp_path / "a", runtime="torch")
+    assert encoder.max_length == 24
+    np.testing.assert_allclose(np.linalg.norm(encoder.encode(TEXTS[:2]), axis=1), 1, rtol=1e-5)
+
+
+def test_it_learns_what_follows_what(tmp_path):
+    texts = sentences(300)
+    own = train_tokenizer(texts, vocab_size=120)
+    empty = new_encoder(own, out=tmp_path / "empty", layers=1, width=32, max_length=32)
+    learned = pretrain(empty, texts, epochs=6, batch_size=16, learning_rate=5e-3)
+    loss = learned.held_out.loc["loss"]
+    assert loss["after"] < loss["before"] - 1.0
+
+
+@pytest.mark.parametrize(
+    ("parameters", "name"),
+    [
+        ({"layers": 0}, "layers"),
+        ({"width": 100}, "width"),
+        ({"max_length": 2}, "max_length"),
+        ({"tokenizer": "wordpiece"}, "tokenizer"),
+    ],
+)
+def test_bad_parameters_write_nothing(tokenizer, tmp_path, parameters, name):
+    with refuses(name):
+        new_encoder(**{"tokenizer": tokenizer, **parameters}, out=tmp_path / "a")
+    assert not contents(tmp_path)

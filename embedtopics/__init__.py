@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from embedtopics import retrieval as retrieval
     from embedtopics import topics as topics
     from embedtopics import training as training
+    from embedtopics.classification import TextClassifier as TextClassifier
     from embedtopics.clustering import DensityClusterer as DensityClusterer
     from embedtopics.corpus import Corpus as Corpus
     from embedtopics.encoders import CachedEncoder as CachedEncoder

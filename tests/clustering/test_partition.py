@@ -70,7 +70,7 @@ def test_partitions_of_all_numbers_are_one_tree(n_cells):
         before = labels
     np.testing.assert_array_equal(tree.into(n_cells), tree.cells)
     np.testing.assert_array_equal(tree.into(tree.n_most + 9), before)
-    assert adjusted_rand_score(truth, tree.into(12)) > 0.85
+    assert adjusted_rand_score(truth, tree.into(12)) > 0.8
 
 
 @settings(deadline=None, max_examples=60)

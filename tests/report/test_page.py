@@ -8,6 +8,7 @@ import pytest
 
 from embedtopics import report
 from embedtopics.corpus.results import Decision
+from embedtopics.errors import InputError
 from embedtopics.report._report import hover_length, report_html
 from embedtopics.topics.results import Edit
 from tests.factories import make_result, refuses
@@ -164,7 +165,7 @@ def test_a_failed_write_keeps_the_old_report(tmp_path, result, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full_disk)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(InputError, match="No space left"):
         report.write_report(result, path)
     for nowhere in (tmp_path, tmp_path / "none" / "report.html"):
         with refuses("path"):

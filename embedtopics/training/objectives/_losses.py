@@ -66,7 +66,9 @@ def nli_ranking(
     """Learn that a premise is nearest to what it entails (Gao et al. 2021, equation 5)."""
     made = triplets_of_inferences(examples)
     loss = ranking_loss(scale, both_ways)
-    return Objective("nli: ranking", made, loss, "share nearer", share_nearer, True)
+    return Objective(
+        "nli: ranking", made, loss, "share nearer", share_nearer, in_batch_negatives=True
+    )
 
 
 def triplets_of_inferences(examples: Examples) -> Examples:
@@ -181,13 +183,15 @@ def pairs_ranking(
     name = "pairs: ranking, both ways" if both_ways else "pairs: ranking"
     name = name if scale == SCALE else f"{name}, scale {scale:g}"
     loss = ranking_loss(scale, both_ways)
-    return Objective(name, examples, loss, "MRR@10", mean_reciprocal_rank, True)
+    return Objective(name, examples, loss, "MRR@10", mean_reciprocal_rank, in_batch_negatives=True)
 
 
 def triplet_ranking(examples: Examples, _: Any = None, *, scale: float = SCALE) -> Objective:
     """Learn that a positive is nearer than the negatives, and than the texts of the batch."""
     loss = ranking_loss(scale, False)
-    return Objective("triplets: ranking", examples, loss, "share nearer", share_nearer, True)
+    return Objective(
+        "triplets: ranking", examples, loss, "share nearer", share_nearer, in_batch_negatives=True
+    )
 
 
 def triplet(examples: Examples, _: Any = None, *, margin: float = 0.2) -> Objective:
@@ -532,7 +536,7 @@ def passed_through(loss_of: Any, examples: Examples, _: Any = None) -> Objective
     metric_name, metric = _METRICS.get(examples.kind, ("", None))
     in_batch = examples.kind in ("pairs", "triplets")
     name = f"{examples.kind}: {name}"
-    return Objective(name, examples, make_loss, metric_name, metric, in_batch)
+    return Objective(name, examples, make_loss, metric_name, metric, in_batch_negatives=in_batch)
 
 
 OBJECTIVES: dict[str, dict[str, Callable[..., Objective]]] = {

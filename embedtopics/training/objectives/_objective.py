@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,8 +36,9 @@ class Objective:
     make_loss: Callable[[Any, nn.Module], nn.Module]
     metric_name: str = ""  # empty for none
     metric: Metric | None = None
-    keeps_lowest_loss: bool = False  # which weights are kept, whatever the metric
+    _: KW_ONLY
     in_batch_negatives: bool = False
+    keeps_lowest_loss: bool = False  # which weights are kept, whatever the metric
     # Makes the columns of a batch; the loss gets vectors of the first few, and ids of the others.
     views: Callable[[TokenColumns, np.random.Generator], TokenColumns] | None = None
     n_encoded: int | None = None  # how many these are; None for all

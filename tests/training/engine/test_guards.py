@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from embedtopics.corpus._readers import name_rows
-from embedtopics.training.trainer import _running as running
-from embedtopics.training.trainer._batching import BatchPlan
+from embedtopics.training.trainer._batching import BatchEncoder, BatchPlan
 from embedtopics.training.trainer._running import train
 from embedtopics.training.trainer._trainer import EncoderTrainer
 from tests.factories import raising, refuses
@@ -59,7 +58,7 @@ def test_what_is_no_number_stops_the_run_and_keeps_the_best(
 
 
 def memory_for_six_groups(patch):
-    original, calls = running.BatchEncoder._seeded, []
+    original, calls = BatchEncoder._seeded, []
 
     def failing(self, texts, seed, group):
         calls.append(len(texts))
@@ -67,7 +66,7 @@ def memory_for_six_groups(patch):
             raise torch.OutOfMemoryError("CUDA out of memory")
         return original(self, texts, seed, group)
 
-    patch.setattr(running.BatchEncoder, "_seeded", failing)
+    patch.setattr(BatchEncoder, "_seeded", failing)
 
 
 def memory_for_two_batches(patch):
@@ -102,7 +101,7 @@ def test_less_is_encoded_at_once_where_memory_runs_out(lesson_of, tmp_path, memo
 
 def test_other_errors_are_not_taken_for_a_lack_of_memory(lesson_of, tmp_path, monkeypatch):
     lesson, validation = lesson_of(settings())
-    monkeypatch.setattr(running.BatchEncoder, "learn", raising(RuntimeError("shapes")))
+    monkeypatch.setattr(BatchEncoder, "learn", raising(RuntimeError("shapes")))
     with pytest.raises(RuntimeError, match="shapes"):
         train(lesson, validation, settings(), tmp_path / "run", ABOUT)
 

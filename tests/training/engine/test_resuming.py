@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from embedtopics.training.trainer import _running as running
+from embedtopics.training.trainer._batching import BatchEncoder
 from embedtopics.training.trainer._checkpoints import latest_checkpoint
 from embedtopics.training.trainer._running import train
 from tests.factories import refuses
@@ -135,7 +136,7 @@ def test_damaged_weights_are_passed_over(lesson_of, tmp_path, damaged, left):
 def test_what_was_decided_before_the_interruption_is_told_after_it(lesson_of, tmp_path):
     options = settings(tokens_at_once=4096)
     lesson, validation = lesson_of(options)
-    original = running.BatchEncoder._seeded
+    original = BatchEncoder._seeded
 
     def failing(self, texts, seed, group):
         if self.tokens_at_once > 2048:
@@ -143,7 +144,7 @@ def test_what_was_decided_before_the_interruption_is_told_after_it(lesson_of, tm
         return original(self, texts, seed, group)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(running.BatchEncoder, "_seeded", failing)
+        patch.setattr(BatchEncoder, "_seeded", failing)
         kill("after_step", 7, lesson, validation, options, tmp_path / "run")
     _, run = trained(lesson_of, tmp_path / "run", options)
     assert [d.name for d in run.decisions] == ["out_of_memory", "resumed"]

@@ -356,10 +356,10 @@ def _cut(
     seed: int,
 ) -> tuple[Blocks, Blocks]:
     """Return blocks to learn from, and held-out ones."""
-    room = max_length if segments is None else max(3, max_length - len(segments.separator))
+    limit = max_length if segments is None else max(3, max_length - len(segments.separator))
 
     def blocks_of(some: list[str]) -> Blocks:
-        blocks = cut_into_blocks(some, tokenizer, room)
+        blocks = cut_into_blocks(some, tokenizer, limit)
         return blocks if segments is None else segments.usable(blocks)
 
     blocks = blocks_of(texts)

@@ -57,11 +57,14 @@ def _explained(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def unusable(error: Exception) -> InputError | None:
-    """Return what to say of a name that no system takes and of a full disk, None of the rest."""
+    """Return what to say of names that no system takes, rights and full disks; None of the rest."""
     number, text = getattr(error, "errno", 0), str(error)[:200]
     if number in (errno.ENAMETOOLONG, errno.ELOOP) or "Symlink loop" in text:
         message = "the name of a file or folder is too long, or a link that leads to itself"
         return InputError(f"{message}; name another ({text})")
+    if number in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return InputError(f"a file cannot be opened or written ({text}); change who may, or name "
+                          "another")  # fmt: skip
     if number in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT) or "No usable temporary" in text:
         return InputError(f"a file cannot be written ({text}); free some space, also in the "
                           "folder for temporary files")  # fmt: skip

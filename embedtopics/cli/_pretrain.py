@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -29,6 +30,7 @@ from embedtopics.cli._options import (
 )
 from embedtopics.cli._train_options import RunOptions, takes
 from embedtopics.cli._train_running import prepared, run_and_tell, spoken, starting_encoder
+from embedtopics.errors import InputError
 
 
 @guarded
@@ -85,8 +87,18 @@ def tokens(
 def pretrain(
     file: DocumentsFile,
     masking: Annotated[
-        str, typer.Option(help="random, whole-word or span: which tokens are hidden.")
+        str, typer.Option(help="random, whole-word, span or selective: which tokens are hidden.")
     ] = "random",
+    terms: Annotated[
+        str | None,
+        typer.Option(
+            help="Of selective: a file with a word a line, or a column of classes, whose own terms "
+            "by class-TF-IDF are hidden."
+        ),
+    ] = None,
+    objective: Annotated[
+        str, typer.Option(help="mlm, mlm+nsp, mlm+sop or rtd: what is learned.")
+    ] = "mlm",
     keep_geometry: Annotated[
         bool | None,
         typer.Option(
@@ -110,12 +122,15 @@ def pretrain(
     from embedtopics.pretraining._vocabulary import extend_vocabulary
 
     def learn(encoder: Any, texts: Any, *, corpus: Any = None, **given: Any) -> Any:
-        return go_on(encoder, texts, masking.replace("-", "_"), compare_on=corpus, **given).report
+        return go_on(encoder, texts, chosen, compare_on=corpus, **given).report
 
     with spoken("--text"):
         settings = prepared(options)
         texts = Corpus.from_file(file, text=options.text, encoding=options.encoding)
-        more: dict[str, Any] = {"documents": file, "keep_geometry": keep_geometry}
+        chosen = _masking(masking.replace("-", "_"), terms, texts)
+        more: dict[str, Any] = {
+            "documents": file, "keep_geometry": keep_geometry, "objective": objective
+        }  # fmt: skip
         encoder = starting_encoder(options)
         if add_words:
             folder = f"{options.out}-words"
@@ -124,3 +139,18 @@ def pretrain(
             some = ", ".join(added["word"].head(5))
             typer.echo(printable(f"{len(added)} words added ({some}, ...) in {folder}"), err=True)
         run_and_tell(options, settings, learn, (encoder, texts), None, **more)
+
+
+def _masking(name: str, terms: str | None, corpus: Any) -> Any:
+    """Return a masking by its name, or that of terms: of a file, or of a column of classes."""
+    from embedtopics.pretraining import SelectiveMasking
+
+    if (name == "selective") != (terms is not None):
+        wanted = "a file or a column with --masking selective, and with it alone"
+        raise InputError("terms", wanted, terms)
+    if terms is None:
+        return name
+    file = Path(terms).expanduser()
+    if not file.is_file():
+        return SelectiveMasking.of_corpus(corpus, terms)
+    return SelectiveMasking(list(filter(None, file.read_text("utf-8").split("\n"))))

@@ -7,6 +7,7 @@ leaves as little padding, and is exact for all of them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, islice, zip_longest
@@ -18,6 +19,7 @@ from embedtopics.corpus._corpus import Corpus, require_text
 from embedtopics.encoders._base import readable, slabs
 from embedtopics.errors import InputError
 from embedtopics.pretraining._masking import Tokens, surface_of
+from embedtopics.pretraining._segments import middle_of
 from embedtopics.protocols import Int64Array
 
 if TYPE_CHECKING:
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
 FEWEST_TOKENS = 4
 """Tokens of a block, special ones not counted, below which there is no context to predict from."""
+
+_SENTENCE_END = re.compile(r"[.!?\u2026]\s|[\u3002\uff01\uff1f]")
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +38,7 @@ class Blocks:
     tokens: list[Tokens]
     numbers: Int64Array  # (n_blocks,), their own, by which fixed masks are drawn
     text_of: Int64Array  # (n_blocks,), which text each is of
+    middles: Int64Array  # (n_blocks,), where a second segment would begin; -1 for nowhere
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -47,7 +52,7 @@ class Blocks:
         """Return some of the blocks."""
         chosen = np.asarray(places, dtype=np.int64)
         tokens = [self.tokens[place] for place in chosen.tolist()]
-        return Blocks(tokens, self.numbers[chosen], self.text_of[chosen])
+        return Blocks(tokens, self.numbers[chosen], self.text_of[chosen], self.middles[chosen])
 
 
 def cut_into_blocks(texts: Sequence[str], tokenizer: Tokenizer, max_length: int) -> Blocks:
@@ -57,6 +62,7 @@ def cut_into_blocks(texts: Sequence[str], tokenizer: Tokenizer, max_length: int)
     interned: dict[str, str] = {}
     blocks: list[Tokens] = []
     text_of: list[int] = []
+    middles: list[int] = []
     for text_id, (text, encoding) in enumerate(_encoded(texts, tokenizer)):
         for part in [encoding, *encoding.overflowing]:
             words = np.array([-1 if w is None else w for w in part.word_ids], dtype=np.int64)
@@ -71,7 +77,10 @@ def cut_into_blocks(texts: Sequence[str], tokenizer: Tokenizer, max_length: int)
             surfaces = tuple(interned.setdefault(name, name) for name in found)
             blocks.append(Tokens(np.array(part.ids, dtype=np.int64), words, surfaces))
             text_of.append(text_id)
-    return Blocks(blocks, np.arange(len(blocks)), np.array(text_of, dtype=np.int64))
+            ends = [_SENTENCE_END.match(text, max(0, b - 1)) is not None for _, b in part.offsets]
+            middles.append(middle_of(words, ends))
+    places = (np.array(found, dtype=np.int64) for found in (text_of, middles))
+    return Blocks(blocks, np.arange(len(blocks)), *places)
 
 
 def _encoded(texts: Sequence[str], tokenizer: Tokenizer) -> Any:

@@ -11,6 +11,7 @@ from transformers.modeling_outputs import BaseModelOutput
 from embedtopics.encoders._base import load_error
 from embedtopics.encoders.sentence._checkpoint import Recipe
 from embedtopics.encoders.sentence._loading import silent_transformers
+from embedtopics.pretraining._detector import PairHead
 
 
 class _GivenStates(nn.Module):
@@ -40,9 +41,10 @@ class TokenHead(nn.Module):
 
     body: Any
 
-    def __init__(self, model: Any, body: Any, is_new: bool) -> None:
+    def __init__(self, model: Any, body: Any, is_new: bool, pair: PairHead | None) -> None:
         super().__init__()
         self.model = model
+        self.pair = pair
         self.is_new = is_new
         self.__dict__["body"] = body
         self._prefix = str(model.base_model_prefix)
@@ -73,7 +75,7 @@ class TokenHead(nn.Module):
             setattr(self.model, self._prefix, stub)
 
 
-def token_head(recipe: Recipe, body: Any, seed: int) -> TokenHead:
+def token_head(recipe: Recipe, body: Any, seed: int, has_pairs: bool = False) -> TokenHead:
     """Return the head of a checkpoint; a new one, drawn from the seed, where it has none."""
     from transformers import AutoModelForMaskedLM
 
@@ -93,6 +95,7 @@ def token_head(recipe: Recipe, body: Any, seed: int) -> TokenHead:
             found = f"{checkpoint.folder} of the family {checkpoint.family!r}"
             wanted = "a checkpoint of a family with masked language models"
             raise load_error(wanted, found, "choose one such as BERT or RoBERTa") from None
+        pair = PairHead(int(body.config.hidden_size)) if has_pairs else None
     prefix = f"{model.base_model_prefix}."
     missing = [key for key in report["missing_keys"] if not key.startswith(prefix)]
-    return TokenHead(model.train(), body, bool(missing))
+    return TokenHead(model.train(), body, bool(missing), pair)

@@ -13,9 +13,11 @@ import torch
 from torch.nn import functional
 
 from embedtopics.pretraining._blocks import Blocks
+from embedtopics.pretraining._detector import Detector
 from embedtopics.pretraining._head import TokenHead
 from embedtopics.pretraining._masking import Replacements, shown_tokens
-from embedtopics.protocols import Float64Array, FloatArray
+from embedtopics.pretraining._segments import Paired, Segments
+from embedtopics.protocols import Float64Array, FloatArray, Int64Array
 from embedtopics.training.trainer._batching import (
     GROUPS_OF_A_STEP,
     BatchEncoder,
@@ -32,11 +34,38 @@ MEASURED_AT_ONCE = 4096
 IGNORED = -100
 
 
-class MaskedBatch(NamedTuple):
-    """Texts with what is predicted of them, and texts whose vectors are to stay."""
+DETECTION_WEIGHT = 50.0
+"""Of finding replaced tokens, beside the generator's loss (Clark et al. 2020, section 2)."""
+
+TOKENS, PAIRS, REPLACED = "masked", "pair", "replaced-token"
+"""What is predicted: hidden tokens, whether segments belong together, which tokens were replaced;
+as in the names of the measures."""
+
+
+class Rows(NamedTuple):
+    """Texts as they are shown, and what is predicted of them."""
 
     shown: list[list[int]]
     truth: list[list[int]]  # the token where it is predicted, else IGNORED
+    begins: list[int]  # of each second segment; none where there are no pairs
+    labels: list[int]  # of pairs
+
+    def of(self, group: Int64Array) -> Rows:
+        """Return some of the texts."""
+        parts: list[Any] = [[part[i] for i in group] if part else [] for part in self]
+        return Rows(*parts)
+
+    def sizes(self) -> dict[str, int]:
+        """Return how many predictions of each kind there are."""
+        n_hidden = sum(token != IGNORED for row in self.truth for token in row)
+        n_tokens = sum(map(len, self.shown))
+        return {TOKENS: n_hidden, PAIRS: len(self.labels), REPLACED: n_tokens}
+
+
+class MaskedBatch(NamedTuple):
+    """Texts with what is predicted of them, and texts whose vectors are to stay."""
+
+    rows: Rows
     kept: list[list[int]]  # as they are, without masks
     wanted: torch.Tensor | None  # (n_kept, n_dimensions), of length one
 
@@ -44,6 +73,14 @@ class MaskedBatch(NamedTuple):
     def encoded(self) -> MaskedBatch:
         """All of it: what `MaskedEncoder.learn` takes."""
         return self
+
+
+class Predicted(NamedTuple):
+    """What is predicted of a group: all (n,), a row a prediction."""
+
+    losses: torch.Tensor
+    is_right: torch.Tensor
+    texts: torch.Tensor  # the text of each
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +93,7 @@ class Geometry:
 
 
 class Scores(NamedTuple):
-    """How well the tokens of each block are predicted; all (n_blocks,)."""
+    """How well something is predicted of each block; all (n_blocks,)."""
 
     loss: Float64Array  # summed over its predictions
     n_right: Float64Array
@@ -67,12 +104,13 @@ class Scores(NamedTuple):
 class MaskedData(TrainingData):
     """What is trained, on which blocks, with which masks."""
 
-    loss: TokenHead
+    loss: TokenHead | Detector
     examples: Blocks  # type: ignore[assignment]
     masking: Any
     replacements: Replacements
     seed: int
     geometry: Geometry | None = None
+    segments: Segments | None = None
     autocast: Callable[[], AbstractContextManager[Any]] = field(kw_only=True)
 
     @property
@@ -80,15 +118,22 @@ class MaskedData(TrainingData):
         """The transformer."""
         return self.model[0].model
 
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What is predicted where it is measured, the main thing first."""
+        if isinstance(self.loss, Detector):
+            return (REPLACED,)
+        return (TOKENS,) if self.segments is None else (TOKENS, PAIRS)
+
     def batch(  # type: ignore[override]
         self, examples: Any, places: Sequence[int], rng: np.random.Generator
     ) -> MaskedBatch:
         """Mask some blocks anew, and choose the texts whose vectors are to stay."""
         chosen = examples.take(places)
-        shown, truth = self._masked(chosen, [rng] * len(chosen))
+        rows = self._masked(chosen, examples, [rng] * len(chosen), True)
         geometry = self.geometry
         if geometry is None:
-            return MaskedBatch(shown, truth, [], None)
+            return MaskedBatch(rows, [], None)
         n_own = len(chosen) if geometry.general is None else -(-len(chosen) // 2)
         kept = [one.ids.tolist() for one in chosen.tokens[:n_own]]
         wanted = [geometry.own[np.asarray(places)[:n_own]]]
@@ -96,71 +141,105 @@ class MaskedData(TrainingData):
             drawn = rng.integers(len(geometry.general), size=len(chosen) - n_own)
             kept += [one.ids.tolist() for one in geometry.general.take(drawn).tokens]
             wanted.append(geometry.general_vectors[drawn])
-        return MaskedBatch(shown, truth, kept, torch.from_numpy(np.concatenate(wanted)))
+        return MaskedBatch(rows, kept, torch.from_numpy(np.concatenate(wanted)))
 
     def _masked(
-        self, blocks: Blocks, rngs: Sequence[np.random.Generator]
-    ) -> tuple[list[list[int]], list[list[int]]]:
+        self,
+        blocks: Blocks,
+        pool: Blocks,
+        rngs: Sequence[np.random.Generator],
+        is_learning: bool,
+    ) -> Rows:
+        found = Paired(blocks.tokens, [], [])
+        if self.segments is not None:
+            found = self.segments.draw(blocks, pool, rngs)
+        # What the generator would put in changes as it learns; the yardstick does not.
+        replaces_all = not is_learning and isinstance(self.loss, Detector)
         shown, truth = [], []
-        for tokens, rng in zip(blocks.tokens, rngs, strict=True):
-            seen, is_predicted = shown_tokens(tokens, self.masking, self.replacements, rng)
+        for tokens, rng in zip(found.tokens, rngs, strict=True):
+            seen, is_predicted = shown_tokens(
+                tokens, self.masking, self.replacements, rng, replaces_all
+            )
             shown.append(seen.tolist())
             truth.append(np.where(is_predicted, tokens.ids, IGNORED).tolist())
-        return shown, truth
+        return Rows(shown, truth, found.begins, found.labels)
 
     def loss_of(self, batch: Any, vectors: Sequence[torch.Tensor]) -> torch.Tensor:
         """Return a part of the loss, which `MaskedEncoder.learn` has computed."""
         return vectors[0]
 
-    def predictions(
-        self, shown: list[list[int]], truth: list[list[int]]
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Return scores (n, n_vocabulary), true tokens (n,), and the text of each (n,)."""
-        features = self.trainable.features(shown)
-        states = self.body(
-            input_ids=features["input_ids"], attention_mask=features["attention_mask"]
-        ).last_hidden_state
-        width = states.shape[1]
-        padded = torch.tensor([row + [IGNORED] * (width - len(row)) for row in truth])
-        is_predicted = padded != IGNORED
-        scores = self.loss(states[is_predicted.to(states.device)])
-        return scores, padded[is_predicted].to(states.device), is_predicted.nonzero()[:, 0]
+    def predictions(self, rows: Rows, is_learning: bool) -> dict[str, Predicted]:
+        """Predict what is hidden in some texts; where it is measured, nothing is generated."""
+        features = self.trainable.features(rows.shown)
+        inputs = {name: features[name] for name in ("input_ids", "attention_mask")}
+        width = inputs["input_ids"].shape[1]
+        padded = torch.tensor([row + [IGNORED] * (width - len(row)) for row in rows.truth])
+        padded = padded.to(inputs["input_ids"].device)
+        is_hidden = padded != IGNORED
+        truth, texts = padded[is_hidden], is_hidden.nonzero()[:, 0]
+        found = {}
+        if isinstance(self.loss, Detector):
+            now = inputs["input_ids"].clone()
+            if is_learning:
+                scores = self.loss.generate(inputs, is_hidden)
+                found[TOKENS] = _chosen(scores, truth, texts)
+                now[is_hidden] = torch.multinomial(scores.detach().softmax(dim=1), 1)[:, 0]
+            is_text = inputs["attention_mask"].bool()
+            was_replaced = (is_hidden & (now != padded))[is_text].float()
+            score = self.loss(self.body(**{**inputs, "input_ids": now}).last_hidden_state[is_text])
+            losses = functional.binary_cross_entropy_with_logits(
+                score, was_replaced, reduction="none"
+            )
+            right = (score > 0) == was_replaced.bool()
+            return found | {REPLACED: Predicted(losses, right, is_text.nonzero()[:, 0])}
+        if rows.begins and getattr(self.body.config, "type_vocab_size", 0) > 1:
+            begins = torch.tensor(rows.begins, device=padded.device)[:, None]
+            is_second = torch.arange(width, device=padded.device) >= begins
+            inputs["token_type_ids"] = is_second.long() * inputs["attention_mask"]
+        states = self.body(**inputs).last_hidden_state
+        found[TOKENS] = _chosen(self.loss(states[is_hidden]), truth, texts)
+        if self.loss.pair is not None:
+            labels = torch.tensor(rows.labels, device=padded.device)
+            each = torch.arange(len(labels), device=padded.device)
+            found[PAIRS] = _chosen(self.loss.pair(states[:, 0]), labels, each)
+        return found
 
     def batch_encoder(self, tokens_at_once: int) -> BatchEncoder:
         """Return what learns from batches."""
         return MaskedEncoder(self, tokens_at_once)
 
-    def scores(self, encoder: BatchEncoder, blocks: Blocks) -> Scores:
+    def scores(self, encoder: BatchEncoder, blocks: Blocks) -> dict[str, Scores]:
         """Predict under fixed masks, those of a block's number, without dropout."""
         rngs = [np.random.default_rng((self.seed, 11, n)) for n in blocks.numbers.tolist()]
-        shown, truth = self._masked(blocks, rngs)
-        found = np.zeros((3, len(blocks)))
+        rows = self._masked(blocks, blocks, rngs, False)
+        found = {kind: np.zeros((3, len(blocks))) for kind in self.kinds}
         at_once = min(encoder.tokens_at_once, MEASURED_AT_ONCE)
         learned = self.learned()
         was_training = self.model.training
         learned.eval()
         try:
             with torch.no_grad(), self.autocast():
-                for group in groups_of_like_length([len(row) for row in shown], at_once):
-                    parts = [shown[i] for i in group], [truth[i] for i in group]
-                    scores, tokens, rows = self.predictions(*parts)
-                    losses = functional.cross_entropy(scores, tokens, reduction="none")
-                    rights = scores.argmax(dim=1) == tokens
-                    for place, values in enumerate((losses, rights, torch.ones_like(losses))):
-                        columns = group[rows.numpy()]
-                        np.add.at(found[place], columns, values.double().cpu().numpy())
+                for group in groups_of_like_length([len(row) for row in rows.shown], at_once):
+                    made = self.predictions(rows.of(group), is_learning=False)
+                    for kind in found:
+                        part = made[kind]
+                        figures = part.losses, part.is_right, torch.ones_like(part.losses)
+                        columns = group[part.texts.cpu().numpy()]
+                        for place, values in enumerate(figures):
+                            np.add.at(found[kind][place], columns, values.double().cpu().numpy())
         finally:
             learned.train(was_training)
-        return Scores(*found)
+        return {kind: Scores(*parts) for kind, parts in found.items()}
 
     def measure(
         self, encoder: BatchEncoder, examples: Any, batch_size: int, with_metric: bool = True
     ) -> tuple[float, float]:
-        """Return the mean loss of a prediction in nats, and the share of right ones."""
+        """Return the loss in nats, each kind's a mean, and the main share of right predictions."""
         found = self.scores(encoder, examples)
-        n = max(1.0, float(found.n_predicted.sum()))
-        accuracy = float(found.n_right.sum()) / n if with_metric else math.nan
-        return float(found.loss.sum()) / n, accuracy
+        ns = {kind: max(1.0, float(one.n_predicted.sum())) for kind, one in found.items()}
+        main = self.kinds[0]
+        accuracy = float(found[main].n_right.sum()) / ns[main] if with_metric else math.nan
+        return sum(float(found[kind].loss.sum()) / n for kind, n in ns.items()), accuracy
 
     def weights(self) -> dict[str, torch.Tensor]:
         """Return all weights by name; those that are tied, once."""
@@ -190,25 +269,35 @@ class MaskedEncoder(BatchEncoder):
     ) -> torch.Tensor:
         """Compute the loss of a `MaskedBatch`, and add its gradients to the weights."""
         batch: MaskedBatch = columns
-        n = max(1, sum(token != IGNORED for row in batch.truth for token in row))
+        rows, sizes = batch.rows, batch.rows.sizes()
+        self._data.loss.train()  # the trainer does so with the encoder alone
         losses = []
         n_groups = 0
-        for group in groups_of_like_length([len(row) for row in batch.shown], self.tokens_at_once):
+        for group in groups_of_like_length([len(row) for row in rows.shown], self.tokens_at_once):
             torch.manual_seed(seed * GROUPS_OF_A_STEP + n_groups)
             n_groups += 1
-            parts = [batch.shown[i] for i in group], [batch.truth[i] for i in group]
-            scores, tokens, _ = self._data.predictions(*parts)
-            loss = loss_of([functional.cross_entropy(scores, tokens, reduction="sum") / n])
+            made = self._data.predictions(rows.of(group), is_learning=True)
+            parts = [
+                part.losses.sum() * (DETECTION_WEIGHT if kind == REPLACED else 1.0)
+                / max(1, sizes[kind])
+                for kind, part in made.items()
+            ]  # fmt: skip
+            loss = loss_of([torch.stack(parts).sum()])
             backward(loss)
             losses.append(loss.detach())
         for group in groups_of_like_length([len(row) for row in batch.kept], self.tokens_at_once):
             torch.manual_seed(seed * GROUPS_OF_A_STEP + n_groups)
             n_groups += 1
-            made = self._data.forward([batch.kept[i] for i in group])
+            vectors = self._data.forward([batch.kept[i] for i in group])
             assert batch.wanted is not None
-            wanted = batch.wanted[torch.from_numpy(group)].to(made.device)
-            apart = (1.0 - functional.cosine_similarity(made, wanted, dim=1)).sum()
+            wanted = batch.wanted[torch.from_numpy(group)].to(vectors.device)
+            apart = (1.0 - functional.cosine_similarity(vectors, wanted, dim=1)).sum()
             loss = loss_of([GEOMETRY_WEIGHT * apart / len(batch.kept)])
             backward(loss)
             losses.append(loss.detach())
         return torch.stack(losses).sum()
+
+
+def _chosen(scores: torch.Tensor, truth: torch.Tensor, texts: torch.Tensor) -> Predicted:
+    losses = functional.cross_entropy(scores, truth, reduction="none")
+    return Predicted(losses, scores.argmax(dim=1) == truth, texts)

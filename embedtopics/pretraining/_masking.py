@@ -43,6 +43,10 @@ class Tokens:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def part(self, begin: int, end: int) -> Tokens:
+        """Return the tokens from one place to before another."""
+        return Tokens(self.ids[begin:end], self.words[begin:end], self.surfaces[begin:end])
+
 
 class Masking(Protocol):
     """What `pretrain` takes as `masking`: anything with this method."""
@@ -295,7 +299,11 @@ class Replacements:
 
 
 def shown_tokens(
-    tokens: Tokens, masking: Any, replacements: Replacements, rng: np.random.Generator
+    tokens: Tokens,
+    masking: Any,
+    replacements: Replacements,
+    rng: np.random.Generator,
+    replaces_all: bool = False,
 ) -> tuple[Int64Array, npt.NDArray[np.bool_]]:
     """Return what the model sees of a text, and where it predicts the token."""
     units = np.asarray(masking.choose(tokens, rng))
@@ -305,8 +313,10 @@ def shown_tokens(
     is_predicted = (units >= 0) & (tokens.words >= 0)
     _, unit_of = np.unique(units[is_predicted], return_inverse=True)
     fates = rng.random(int(unit_of.max(initial=-1)) + 1)[unit_of]
-    masked = float(getattr(masking, "masked", 0.8))
-    replaced = float(getattr(masking, "replaced", 0.1))
+    masked, replaced = 0.0, 1.0
+    if not replaces_all:
+        masked = float(getattr(masking, "masked", 0.8))
+        replaced = float(getattr(masking, "replaced", 0.1))
     drawn = np.searchsorted(replacements.reaches, rng.random(len(fates)), side="right")
     drawn = replacements.ids[np.minimum(drawn, len(replacements.ids) - 1)]
     shown = tokens.ids.copy()

@@ -16,13 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from embedtopics._utils.checks import checked_choice
 from embedtopics._utils.folders import check_output_folder, replacing_folder
 from embedtopics._utils.machine import package_versions
 from embedtopics.corpus.results import Decision
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
 from embedtopics.errors import InputError, MissingExtraError
-from embedtopics.pretraining._blocks import Blocks, cut_into_blocks, texts_of
+from embedtopics.pretraining._blocks import FEWEST_TOKENS, Blocks, cut_into_blocks, texts_of
 from embedtopics.pretraining._masking import Replacements, describe_masking, resolve_masking
+from embedtopics.pretraining._segments import FEWEST_OF_PAIR, Segments
 from embedtopics.protocols import Int64Array
 from embedtopics.training._compare import compare_before_after, judge
 from embedtopics.training._examples import Examples
@@ -53,7 +55,12 @@ HEAD_STEPS = 500
 HELD_OUT, MOST_HELD_OUT, FEWEST_TEXTS = 0.1, 1000, 10
 N_RESAMPLES = 2000
 TASK = "held-out texts"
-LOSS, ACCURACY = "masked log-likelihood", "masked accuracy"
+_NAMES = {
+    "mlm": "masked language model",
+    "mlm+nsp": "masked language model and next sentence",
+    "mlm+sop": "masked language model and sentence order",
+    "rtd": "replaced-token detection",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,14 +86,26 @@ class PretrainingResult:
 
     @property
     def held_out(self) -> pd.DataFrame:
-        """Loss in nats, perplexity and accuracy on held-out texts, before and after."""
+        """Loss in nats, perplexity and accuracy on held-out texts, before and after.
+
+        Those of pairs have rows of their own; "rtd" is measured on tokens replaced by frequency.
+        """
         import pandas as pd
 
-        found = {change.metric: change for change in self.report.before_after[:2]}
-        ends = [[getattr(found[name], end) for end in ("before", "after")] for name in found]
-        losses = [-value for value in ends[0]]
-        rows = [losses, [math.exp(min(700.0, loss)) for loss in losses], ends[1]]
-        return pd.DataFrame(rows, ["loss", "perplexity", "accuracy"], ["before", "after"])
+        rows: dict[str, list[float]] = {}
+        for change in self.report.before_after:
+            kind, _, measure = change.metric.partition(" ")
+            if change.task != TASK:
+                continue
+            prefix = "pair " if kind == "pair" else ""
+            ends = [change.before, change.after]
+            if measure == "accuracy":
+                rows[f"{prefix}accuracy"] = ends
+                continue
+            rows[f"{prefix}loss"] = [-end for end in ends]
+            if kind == "masked":
+                rows["perplexity"] = [math.exp(min(700.0, -end)) for end in ends]
+        return pd.DataFrame(rows, ["before", "after"]).T
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the encoder with its head, report and card; transformers reads both."""
@@ -104,6 +123,7 @@ def pretrain(
     corpus: Any,
     masking: Any = "random",
     *,
+    objective: str = "mlm",
     out: str | os.PathLike[str] | None = None,
     validation: Any = None,
     keep_geometry: bool | None = None,
@@ -117,7 +137,7 @@ def pretrain(
     overwrite: bool = False,
     **options: Any,
 ) -> PretrainingResult:
-    """Go on with masked language modelling on a corpus without labels.
+    """Pre-train an encoder further on a corpus without labels.
 
     A model that predicts hidden tokens of a field's texts learns its language (Gururangan et al.
     2020, "Don't stop pretraining"). Whether that makes better vectors is another question: see the
@@ -138,6 +158,13 @@ def pretrain(
         Which tokens are predicted: by name with the defaults, an object such as
         ``SelectiveMasking(words)``, or one of your own with a method ``choose(tokens, rng)``. Masks
         are drawn anew at each step, from `random_state`.
+    objective : {"mlm", "mlm+nsp", "mlm+sop", "rtd"}
+        Masked language modelling; with next sentence prediction on ``[CLS] a [SEP] b [SEP]``, where
+        half of the second segments are of other texts (Devlin et al. 2019); with sentence order
+        prediction, where half of the pairs are swapped (Lan et al. 2020); or replaced-token
+        detection: a small generator fills hidden tokens in, the encoder finds what it replaced
+        (Clark et al. 2020). Segments are parted at the end of a sentence near the middle of a
+        block. Heads for pairs and for replaced tokens start anew, and are not kept.
     out : path, optional
         Folder for the encoder, its head, report and model card; while training goes on,
         ``<out>.training`` holds checkpoints. By default a temporary one: see `save`.
@@ -189,7 +216,8 @@ def pretrain(
         if getattr(settings, name):
             raise InputError(name, "left out for pretrain", getattr(settings, name))
     folder = _output_folder(out, overwrite, resume)
-    prepared = _prepare(encoder, corpus, validation, resolve_masking(masking), settings)
+    checked_choice(objective, "objective", _NAMES)
+    prepared = _prepare(encoder, corpus, validation, resolve_masking(masking), settings, objective)
     if keep_geometry is None:
         keep_geometry = prepared.is_sentence_encoder
     if general_texts is not None and not keep_geometry:
@@ -201,20 +229,20 @@ def pretrain(
     run, scores = _learn(prepared, settings, folder, resume, keep_geometry, general_texts)
     sets = {"test": test, "general": general, "corpus": compare_on, "classes": classes}
     adapted, changes = _saved(prepared, folder, scores, sets)
-    n_texts, n_held_out = (len(set(b.text_of.tolist())) for b in (prepared.learned, prepared.held))
+    learned = prepared.data.examples
+    n_texts, n_held_out = (len(set(b.text_of.tolist())) for b in (learned, prepared.held))
     sources = dict(zip(("train", "validation"), prepared.sources, strict=True))
     report = TrainingReport(
-        objective=f"masked language model: {type(prepared.data.masking).__name__}",
+        objective=f"{prepared.data.objective.name}: {type(prepared.data.masking).__name__}",
         base=prepared.trainable.name,
         folder=str(folder),
         settings={**settings.to_dict(), "keep_geometry": keep_geometry},
         data={"n_train": n_texts, "n_validation": n_held_out, **sources,
-              "n_learned_from": len(prepared.learned),
-              "n_tokens": int(prepared.learned.lengths.sum()),
+              "n_learned_from": len(learned), "n_tokens": int(learned.lengths.sum()),
               **describe_masking(prepared.data.masking)},
         before_after=changes,
         versions=package_versions(),
-        **vars(replace(run, decisions=(*prepared.decisions, *run.decisions))),
+        **vars(replace(run, decisions=(*prepared.trainable.decisions, *run.decisions))),
     )  # fmt: skip
     write_report(report, folder)
     for place in (folder, _head_folder(folder)):
@@ -230,11 +258,9 @@ class _Prepared:
 
     trainable: Trainable
     data: MaskedData
-    learned: Blocks
     held: Blocks
     sources: tuple[str, str]
     identity: Mapping[str, Any]
-    decisions: tuple[Decision, ...]
     is_sentence_encoder: bool
 
 
@@ -253,11 +279,17 @@ def _head_folder(folder: Path) -> Path:
 
 
 def _prepare(
-    encoder: Any, corpus: Any, validation: Any, masking: Any, settings: TrainingSettings
+    encoder: Any,
+    corpus: Any,
+    validation: Any,
+    masking: Any,
+    settings: TrainingSettings,
+    objective: str = "mlm",
 ) -> _Prepared:
     import torch
 
     from embedtopics.encoders.sentence._loading import load_vocabulary
+    from embedtopics.pretraining._detector import Detector
     from embedtopics.pretraining._head import token_head
     from embedtopics.pretraining._masked_model import MaskedData
     from embedtopics.training.objectives._objective import Objective
@@ -273,29 +305,31 @@ def _prepare(
     seed, recipe = settings.random_state, trainable.encoder.recipe  # type: ignore[union-attr]
     tokenizer = load_vocabulary(recipe.checkpoint, recipe.trusts_code).tokenizer
     mask_id, ordinary = _mask_and_ordinary(tokenizer, recipe.checkpoint.folder)
-    blocks = cut_into_blocks(texts, tokenizer, trainable.max_length or recipe.max_length)
-    if other is None:
-        learned, held = _split(blocks, seed)
-    else:
-        learned, held = blocks, cut_into_blocks(other[0], tokenizer, trainable.max_length or 512)
-    for name, part, fewest in (("corpus", learned, FEWEST_TEXTS), ("validation", held, 1)):
-        if len(part) < fewest:
-            wanted = f"at least {fewest} texts of four tokens and more to learn from"
-            raise InputError(name, wanted, found=f"{len(part)} of {len(texts):,}")
+    max_length = trainable.max_length or recipe.max_length
+    segments = Segments.of(objective, tokenizer, max_length)
+    others = None if other is None else other[0]
+    learned, held = _cut(texts, others, tokenizer, max_length, segments, seed)
     examples = _examples(texts, learned)
-    described = describe_masking(masking)
-    head = token_head(recipe, trainable.model[0].model, seed)
-    by_frequency = getattr(masking, "replacement", "uniform") == "unigram"
+    inner = recipe.checkpoint.folder
+    is_sentence_encoder = any((f / "modules.json").is_file() for f in (inner, inner.parent))
+    body = trainable.model[0].model
+    # A new head would spoil what a sentence encoder knows; from nothing, all is learned at once.
+    head: Any = (
+        Detector(body, max_length, seed, is_sentence_encoder) if objective == "rtd"
+        else token_head(recipe, body, seed, segments is not None)
+    )  # fmt: skip
+    by_frequency = getattr(masking, "replacement", "uniform") == "unigram" or objective == "rtd"
     data = MaskedData(
         trainable=replace(trainable, n_unpooled=0),  # blocks have no prompt
         objective=Objective(
-            "masked language model", examples, lambda *_: head, "accuracy", keeps_lowest_loss=True
+            _NAMES[objective], examples, lambda *_: head, "accuracy", keeps_lowest_loss=True
         ),
         loss=head,
         examples=learned,
         masking=masking,
         replacements=Replacements.of(mask_id, ordinary, learned.tokens if by_frequency else None),
         seed=seed,
+        segments=segments,
         autocast=partial(
             torch.autocast, torch.device(device).type,
             dtype=getattr(torch, precision if precision != "float32" else "bfloat16"),
@@ -304,17 +338,41 @@ def _prepare(
     )  # fmt: skip
     identity = {
         "encoder": trainable.fingerprint,
-        "objective": described,
+        "objective": {**describe_masking(masking), "kind": objective},
         "training examples": examples.fingerprint,
         "validation examples": None if other is None else _examples(other[0], held).fingerprint,
         "settings": settings.to_dict(),
     }
     sources = (source, "held out of these texts" if other is None else other[1])
-    inner = recipe.checkpoint.folder
-    is_sentence_encoder = any((f / "modules.json").is_file() for f in (inner, inner.parent))
-    return _Prepared(
-        trainable, data, learned, held, sources, identity, trainable.decisions, is_sentence_encoder
-    )
+    return _Prepared(trainable, data, held, sources, identity, is_sentence_encoder)
+
+
+def _cut(
+    texts: list[str],
+    validation: list[str] | None,
+    tokenizer: Any,
+    max_length: int,
+    segments: Segments | None,
+    seed: int,
+) -> tuple[Blocks, Blocks]:
+    """Return blocks to learn from, and held-out ones."""
+    limit = max_length if segments is None else max(3, max_length - len(segments.separator))
+
+    def blocks_of(some: list[str]) -> Blocks:
+        blocks = cut_into_blocks(some, tokenizer, limit)
+        return blocks if segments is None else segments.usable(blocks)
+
+    blocks = blocks_of(texts)
+    if validation is None:
+        learned, held = _split(blocks, seed)
+    else:
+        learned, held = blocks, blocks_of(validation)
+    for name, part, fewest in (("corpus", learned, FEWEST_TEXTS), ("validation", held, 1)):
+        if len(part) < fewest:
+            least = FEWEST_TOKENS if segments is None else FEWEST_OF_PAIR
+            wanted = f"at least {fewest} texts of {least} tokens and more to learn from"
+            raise InputError(name, wanted, found=f"{len(part)} of {len(texts):,}")
+    return learned, held
 
 
 def _examples(texts: list[str], blocks: Blocks) -> Examples:
@@ -352,7 +410,7 @@ def _learn(
     resume: bool,
     keep_geometry: bool,
     general_texts: Any,
-) -> tuple[Run, tuple[Scores, Scores]]:
+) -> tuple[Run, tuple[dict[str, Scores], dict[str, Scores]]]:
     """Learn a head where there is none, then all weights; predict held-out tokens at both ends."""
     from embedtopics.training.trainer._running import train
 
@@ -416,7 +474,10 @@ def _geometry(prepared: _Prepared, general_texts: Any) -> Geometry:
 
 
 def _saved(
-    prepared: _Prepared, folder: Path, scores: tuple[Scores, Scores], sets: Mapping[str, Any]
+    prepared: _Prepared,
+    folder: Path,
+    scores: tuple[dict[str, Scores], dict[str, Scores]],
+    sets: Mapping[str, Any],
 ) -> tuple[SentenceEncoder, tuple[Change, ...]]:
     """Write transformer and head, and compare the encoders."""
     from embedtopics.training.objectives._trainable import save_trainable
@@ -424,7 +485,7 @@ def _saved(
     trainable, head = prepared.trainable, prepared.data.loss
     trainable.model.to("cpu")
     head.to("cpu")
-    save_trainable(trainable, folder, also=head.save)
+    save_trainable(trainable, folder, also=getattr(head, "save", None))
     before: Any = trainable.encoder
     read_as = {"precision": before.recipe.precision, "long_texts": before.recipe.long_texts}
     after = SentenceEncoder(folder, **read_as)
@@ -435,17 +496,20 @@ def _saved(
     return after, changes
 
 
-def _changes(held: Blocks, before: Scores, after: Scores) -> tuple[Change, ...]:
+def _changes(
+    held: Blocks, before: Mapping[str, Scores], after: Mapping[str, Scores]
+) -> tuple[Change, ...]:
     """Compare predictions of the same hidden tokens, texts resampled."""
     made = []
-    for metric, first, last in (
-        (LOSS, -before.loss, -after.loss), (ACCURACY, before.n_right, after.n_right)
-    ):  # fmt: skip
-        figure = Figure(metric, _per_token, first, last, before.n_predicted, held.text_of)
-        found = compare_scores(figure, N_RESAMPLES, 0)
-        n = int(before.n_predicted.sum())
-        note = f"Of {n:,} hidden tokens; these texts decided which step was kept, too."
-        made.append(judge(TASK, metric, found, n, note).change)
+    for kind, first in before.items():
+        last, n = after[kind], int(first.n_predicted.sum())
+        note = f"Of {n:,} predictions; these texts decided which step was kept, too."
+        ends = (-first.loss, -last.loss), (first.n_right, last.n_right)
+        for measure, (start, end) in zip(("log-likelihood", "accuracy"), ends, strict=True):
+            metric = f"{kind} {measure}"
+            figure = Figure(metric, _per_token, start, end, first.n_predicted, held.text_of)
+            found = compare_scores(figure, N_RESAMPLES, 0)
+            made.append(judge(TASK, metric, found, n, note).change)
     return tuple(made)
 
 

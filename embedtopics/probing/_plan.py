@@ -14,50 +14,17 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from embedtopics._utils.progress import progress_bar
 from embedtopics.corpus._windows import Span, sentence_starts
 from embedtopics.encoders._base import readable, slabs
+from embedtopics.encoders.sentence._alignment import align
 from embedtopics.errors import InputError
 from embedtopics.probing.results import ProbeTask
 from embedtopics.protocols import Int32Array, Int64Array
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
-
-
-def align(
-    spans: npt.NDArray[np.integer],
-    offsets: npt.NDArray[np.integer],
-    stretches: Sequence[int | None],
-) -> Int64Array:
-    """Return the word of each token, the one with most of its characters; -1 between words.
-
-    One without characters of a word, such as a mark for the space before it, belongs to the word of
-    the next token, else of the previous one, within what the tokenizer split off as one piece.
-    """
-    spans, offsets = spans.astype(np.int64), offsets.astype(np.int64)
-    widths = spans[:, 1] - spans[:, 0]
-    owners = np.repeat(np.arange(len(spans)), widths)
-    inside = np.repeat(spans[:, 0] - np.cumsum(widths) + widths, widths) + np.arange(len(owners))
-    first = np.searchsorted(inside, offsets[:, 0])
-    behind = np.searchsorted(inside, offsets[:, 1])
-    found = np.full(len(offsets), -1, dtype=np.int64)
-    holds = behind > first
-    found[holds] = owners[first[holds]]
-    shared = np.flatnonzero(holds)[owners[first[holds]] != owners[behind[holds] - 1]]
-    for token in shared.tolist():
-        held = owners[first[token] : behind[token]]
-        found[token] = held[0] + np.bincount(held - held[0]).argmax()
-    alone = np.flatnonzero(found < 0).tolist()
-    for order, step in ((reversed(alone), 1), (alone, -1)):
-        for token in order:
-            near = token + step
-            is_inside = 0 <= near < len(found) and stretches[token] is not None
-            if found[token] < 0 and is_inside and stretches[near] == stretches[token]:
-                found[token] = found[near]
-    return found
 
 
 def cut_into_windows(n_tokens: int, size: int) -> Int64Array:

@@ -4,12 +4,12 @@ import base64
 import hashlib
 import html
 import os
-import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from embedtopics._utils.folders import replacing_file
 from embedtopics.plots._theme import cut
 
 
@@ -106,13 +106,11 @@ def _policy(scripts: Sequence[str], *, compiles: bool) -> str:
 
 def write_page(page: str, path: Path) -> Path:
     """Write a page beside its place and move it there, so that it is complete or not there."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        with temporary.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(page)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with (
+        replacing_file(path) as temporary,
+        temporary.open("x", encoding="utf-8", newline="\n") as file,
+    ):
+        file.write(page)
+        file.flush()
+        os.fsync(file.fileno())
     return path

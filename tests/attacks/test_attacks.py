@@ -1,6 +1,9 @@
 """Everything that can be thrown at the package is served or refused in one sentence."""
 
+import json
+import os
 import re
+import subprocess
 import sys
 
 import pytest
@@ -8,6 +11,7 @@ import pytest
 pytest.importorskip("resource", reason="limits of processes are those of POSIX")
 
 from tests.attacks import content, folders
+from tests.attacks.interruptions import WORKS
 from tests.attacks.trials import FAILED, attack, judged
 
 
@@ -46,3 +50,23 @@ def test_what_once_failed(tmp_path, monkeypatch, family):
         (trial.name, *judged(trial)) for trial in family() if re.search(MENDED[family], trial.name)
     ]
     assert len(found) >= 2 and [one for one in found if one[1] == FAILED] == []
+
+
+INTERRUPTIONS = {"kill": 60, "full": 40, "denied": 40, "limit": 14, "moment": 12}
+"""How many at most of each kind; there are as many as a work changes files."""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a system with fork")
+@pytest.mark.parametrize("work", WORKS)
+def test_an_interruption_leaves_the_old_or_the_new(tmp_path, work):
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", "tests.attacks.interruptions", work,
+         json.dumps(INTERRUPTIONS)],
+        capture_output=True, text=True, env=environment, cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]
+    sys.stdout.write(f"{work}: {len(found)} interruptions\n")
+    assert len(found) > 25 and [one for one in found if one[2]] == []

@@ -53,7 +53,9 @@ def wrapped(tokenizer, first, last, pad, mask, unknown):
     from transformers import PreTrainedTokenizerFast
 
     ids = [(name, tokenizer.token_to_id(name)) for name in (first, last)]
-    tokenizer.post_processor = TemplateProcessing(f"{first} $A {last}", special_tokens=ids)
+    tokenizer.post_processor = TemplateProcessing(
+        f"{first} $A {last}", f"{first} $A {last} $B:1 {last}:1", special_tokens=ids
+    )
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, cls_token=first, sep_token=last, pad_token=pad,
         mask_token=mask, unk_token=unknown, model_max_length=32,

@@ -22,9 +22,17 @@ QUICK = {"epochs": 2, "batch_size": 8, "learning_rate": 3e-3, "patience": None,
 FAMILIES = ("bert", "roberta", "deberta", "modernbert", "xlm", "distilbert")
 
 
-def prepared(folder, texts, **options):
+def prepared(folder, texts, objective="mlm", **options):
     settings = TrainingSettings(**{**QUICK, **options})
-    return _prepare(exact_encoder(folder), texts, None, RandomMasking(), settings)
+    return _prepare(exact_encoder(folder), texts, None, RandomMasking(), settings, objective)
+
+
+def features_of(run, batch):
+    """What a model of transformers takes of a batch."""
+    features = run.trainable.features(batch.rows.shown)
+    width = features["input_ids"].shape[1]
+    truth = [row + [-100] * (width - len(row)) for row in batch.rows.truth]
+    return features, torch.tensor(truth)
 
 
 def weights_of(folder):
@@ -42,9 +50,7 @@ def test_loss_and_gradients_are_those_of_transformers(checkpoint, family):
     loss = encoder.learn(batch, lambda parts: parts[0], lambda part: part.backward(), 1)
 
     model = AutoModelForMaskedLM.from_pretrained(folder).eval()
-    features = run.trainable.features(batch.shown)
-    width = features["input_ids"].shape[1]
-    labels = torch.tensor([row + [-100] * (width - len(row)) for row in batch.truth])
+    features, labels = features_of(run, batch)
     expected = model(
         input_ids=features["input_ids"], attention_mask=features["attention_mask"], labels=labels
     ).loss
@@ -134,9 +140,10 @@ def test_masks_are_drawn_anew_and_stay_fixed_where_it_is_measured(checkpoint):
     run = prepared(checkpoint("bert"), sentences(40))
     data = run.data
     first, second = (data.batch(data.examples, [1, 2], np.random.default_rng(n)) for n in (1, 2))
-    assert first.shown != second.shown
+    assert first.rows.shown != second.rows.shown
     encoder = data.batch_encoder(4096)
-    once, again = data.scores(encoder, run.held), data.scores(encoder, run.held.take([1, 0]))
+    some = run.held, run.held.take([1, 0])
+    once, again = (data.scores(encoder, blocks)["masked"] for blocks in some)
     assert once.loss[:2] == pytest.approx(again.loss[::-1], rel=1e-6)
     assert once.n_predicted.sum() == again.n_predicted.sum() + once.n_predicted[2:].sum()
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from embedtopics.encoders.sentence._alignment import align
 from embedtopics.probing._plan import (
-    align,
     cut_into_windows,
     make_plan,
     read_texts,

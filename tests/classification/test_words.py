@@ -1,0 +1,144 @@
+"""Words with labels: entities as seqeval has them, words found again, files that come back."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from embedtopics.classification import (
+    TokenClassifier,
+    entities,
+    spans_of,
+    word_scores,
+    write_conll,
+)
+from embedtopics.classification._spans import labels_of
+from embedtopics.errors import CorruptFileError
+from embedtopics.probing import read_token_table
+from tests.factories import each, refuses
+
+LABELS = ["O", "B-a", "I-a", "B-b", "I-b"]
+rows = st.lists(st.lists(st.sampled_from(LABELS), min_size=1, max_size=9), min_size=1, max_size=9)
+
+
+@given(rows)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
+def test_entities_and_scores_are_those_of_seqeval(labels):
+    metrics = pytest.importorskip("seqeval.metrics")
+    from seqeval.metrics.sequence_labeling import get_entities
+
+    for row in labels:
+        found = spans_of(row)
+        assert found == [(begin, end + 1, kind) for kind, begin, end in get_entities(row)]
+        assert spans_of(labels_of(found, len(row))) == found
+    guess = [row[::-1] for row in labels]
+    scores = word_scores([*labels, ["O"]], [*guess, ["O"]], n_resamples=0)
+    assert scores.loc["all", "f1"] == pytest.approx(metrics.f1_score(labels, guess))
+    assert scores.loc["all", "recall"] == pytest.approx(metrics.recall_score(labels, guess))
+
+
+def test_scores_by_hand():
+    truth = [["B-a", "I-a", "O", "B-b"], ["O", "B-a"], ["O", "O"]]
+    guess = [["B-a", "I-a", "O", "B-a"], ["O", "B-a"], ["B-b", "O"]]
+    scores = word_scores(truth, guess)
+    # Two of three entities by hand, two of four predicted ones.
+    assert scores.loc["all", ["n", "precision", "recall", "f1"]].tolist() == [3, 0.5, 2 / 3, 4 / 7]
+    assert scores.loc["b", ["n", "precision", "recall", "f1"]].tolist() == [1, 0, 0, 0]
+    assert 0 < scores.loc["all", "low"] < 4 / 7 < scores.loc["all", "high"] < 1
+    tags = word_scores([["N", "V"], ["N"]], [["N", "N"], ["N"]])
+    assert tags.loc["all", "f1"] == pytest.approx(2 / 3)
+    assert tags.loc["N", ["precision", "recall"]].tolist() == pytest.approx([2 / 3, 1])
+
+
+SENTENCES = [
+    f"the {noun} {verb} {'a ' * (n % 2)}{other} on the mat".split()
+    for n, (noun, verb, other) in enumerate(
+        (noun, verb, other)
+        for noun in ("cat", "dog", "owl") for verb in ("sees", "hears") for other in ("hen", "fox")
+    )
+]  # fmt: skip
+
+
+def tagged(words):
+    nouns, verbs = {"cat", "dog", "owl", "hen", "fox", "mat"}, {"sees", "hears"}
+    return ["NOUN" if w in nouns else "VERB" if w in verbs else "X" for w in words]
+
+
+@pytest.fixture(scope="module", params=["frozen", "fine_tune"])
+def model(request, tiny_bert):
+    training = (
+        None
+        if request.param == "frozen"
+        else {"epochs": 100, "learning_rate": 1e-2, "batch_size": 4}
+    )
+    made = TokenClassifier(tiny_bert, request.param, training=training)
+    return made.fit(SENTENCES, [tagged(words) for words in SENTENCES])
+
+
+def test_words_are_found_again_alone_and_in_any_company(model):
+    truth = [tagged(words) for words in SENTENCES]
+    assert model.score(SENTENCES, truth) > 0.8
+    assert model.classes_.tolist() == ["NOUN", "VERB", "X"]
+    some = [["the", "cat"], [], ["dog"] * 40, ["\u200b", "owl"]]
+    together = model.predict_proba(some)
+    assert [len(found) for found in together] == [2, 0, 40, 2]
+    for words, found in zip(some, together, strict=True):
+        np.testing.assert_allclose(model.predict_proba([words])[0], found, atol=1e-5)
+        np.testing.assert_allclose(found.sum(axis=1), 1)
+
+
+def test_it_comes_back_from_a_folder(model, tmp_path):
+    model.save(tmp_path / "m")
+    loaded = TokenClassifier.load(tmp_path / "m")
+    found, again = model.predict_proba(SENTENCES), loaded.predict_proba(SENTENCES)
+    np.testing.assert_allclose(np.concatenate(again), np.concatenate(found), atol=1e-6)
+    if model.method == "fine_tune":
+        from transformers import AutoModelForTokenClassification
+
+        exported = AutoModelForTokenClassification.from_pretrained(tmp_path / "m" / "model")
+        assert list(exported.config.id2label.values()) == ["NOUN", "VERB", "X"]
+    (tmp_path / "m" / "classifier.json").write_text("{}")
+    with pytest.raises(CorruptFileError):
+        TokenClassifier.load(tmp_path / "m")
+
+
+def test_words_and_labels_are_written_and_read(tmp_path):
+    write_conll(tmp_path / "words.tsv", SENTENCES, [tagged(words) for words in SENTENCES])
+    table = read_token_table(tmp_path / "words.tsv")
+    assert [list(s.words) for s in table.sentences] == SENTENCES
+    assert [list(s.columns["label"]) for s in table.sentences] == list(map(tagged, SENTENCES))
+
+
+def test_entities_with_their_text():
+    found = entities([["Ada", "saw", "New", "York"]], [["B-person", "O", "B-place", "I-place"]])
+    assert found.to_numpy().tolist() == [
+        [0, 0, 1, "person", "Ada"], [0, 2, 4, "place", "New York"],
+    ]  # fmt: skip
+
+
+WRONG = {
+    "X": ["the cat", [], [["a"], "b"], [["a"], []], [["a"], [" "]], [["a", 1]], None],
+    "y": [[], None, [["X"]], [["X"], ["X", "X"]], [["X"], [""]]],
+}
+
+
+@pytest.mark.parametrize(("name", "value"), each(**WRONG))
+def test_bad_words_and_labels(name, value, tiny_bert):
+    given = {"X": [["a"], ["b"]], "y": [["X"], ["Y"]]} | {name: value}
+    with refuses(name):
+        TokenClassifier(tiny_bert).fit(**given)
+
+
+def test_other_bad_input(tiny_bert, tmp_path):
+    with refuses("y"):
+        TokenClassifier(tiny_bert).fit([["a", "b"]], [["X", "X"]])
+    with refuses("training"):
+        TokenClassifier(tiny_bert, training={"epochs": 2}).fit([["a", "b"]], [["X", "Y"]])
+    with refuses("method"):
+        TokenClassifier(tiny_bert, "few_shot").fit([["a", "b"]], [["X", "Y"]])
+    with refuses("encoder"):
+        TokenClassifier("tfidf").fit([["a", "b"]], [["X", "Y"]])
+    with refuses("sentences", row=0):
+        write_conll(tmp_path / "a.tsv", [["a\tb"]], [["X"]])
+    with refuses("spans"):
+        labels_of([(0, 2, "a"), (1, 3, "b")], 4)

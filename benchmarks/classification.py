@@ -181,7 +181,8 @@ def render(result: Mapping[str, Any]) -> str:
         ],
     )  # fmt: skip
     return (
-        f"Accuracy on {result['n_test']} test texts (mean ± deviation of the draws), and CPU seconds to fit, all-MiniLM-L6-v2:\n\n"
+        f"Accuracy on {result['n_test']} test texts (mean ± deviation of the draws), and CPU "
+        "seconds to fit, all-MiniLM-L6-v2:\n\n"
         f"{few}\n\nIntervals of shares over {result['shares'][0]['n_draws']} draws of labels and of"
         f" 5,000 other texts, whose classifier has such an accuracy at even shares:\n\n{shares}"
     )

@@ -47,8 +47,18 @@ def test_the_loss_of_pairs_by_hand():
     assert np.isclose(float(found), (near + far) / 2)
 
 
-@pytest.mark.parametrize("head", ["softmax", "ordinal", "multilabel"])
-@pytest.mark.parametrize("method", ["few_shot", "fine_tune"])
+SLOW = [
+    pytest.param(method, head, marks=pytest.mark.slow)
+    for method, head in (
+        ("few_shot", "ordinal"), ("few_shot", "multilabel"),
+        ("fine_tune", "softmax"), ("fine_tune", "multilabel"),
+    )
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("method", "head"), [("few_shot", "softmax"), ("fine_tune", "ordinal"), *SLOW]
+)
 def test_an_encoder_learns_labels(tmp_path, tiny_bert, themed, method, head):
     texts, themes = themed
     y = [[t] for t in themes] if head == "multilabel" else themes

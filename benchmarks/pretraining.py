@@ -19,7 +19,7 @@ from benchmarks.rendering import markdown_table
 __all__ = ["measure", "render"]
 
 SCRIPT = ROOT / "benchmarks" / "systems" / "masked_language_model.py"
-N_TEXTS, N_STEPS, BATCH, LENGTH, SEEDS = 400, 8, 16, 128, (1,)
+N_TEXTS, N_STEPS, BATCH, LENGTH, SEEDS = 400, 8, 16, 128, (1, 2, 3)
 
 
 def measure(options: Options) -> dict[str, Any]:
@@ -46,21 +46,28 @@ def measure(options: Options) -> dict[str, Any]:
 def render(result: Mapping[str, Any]) -> str:
     """Return the table of a result."""
     rows = []
+    steps = range(result["runs"][0]["steps"])
     for system in ("embedtopics", "transformers"):
         own = [run for run in result["runs"] if run["system"] == system]
-        speed, loss = ([run[name] for run in own] for name in ("tokens_per_second", "loss"))
+        wall, processor, loss = (
+            [run[name] for run in own]
+            for name in ("tokens_per_second", "tokens_per_processor_second", "loss")
+        )
+        curve = np.mean([run["training_loss"] for run in own], axis=0)
         rows.append([
-            system, f"{np.median(speed):,.0f}", f"{min(speed):,.0f} to {max(speed):,.0f}",
-            f"{np.mean(loss):.3f}", f"{min(loss):.3f} to {max(loss):.3f}",
+            system, *(f"{np.median(v):,.0f} ({min(v):,.0f} to {max(v):,.0f})"
+                      for v in (processor, wall)),
+            f"{np.mean(loss):.3f} ({min(loss):.3f} to {max(loss):.3f})",
+            ", ".join(f"{curve[step]:.2f}" for step in steps),
         ])  # fmt: skip
-    header = ["system", "tokens/s, median", "range", "held-out loss, mean", "range"]
-    steps, n = result["runs"][0]["steps"], len(result["runs"]) // 2
+    header = ["system", "tokens a processor second, median (range)", "tokens/s, median (range)",
+              "held-out loss, mean (range)", "training loss by step, mean"]  # fmt: skip
+    n = len(result["runs"]) // 2
     return "\n\n".join([
         markdown_table(header, rows),
         f"A BERT of 4 layers and 256 dimensions with MiniLM's vocabulary, from random weights, on "
         f"{result['n_texts']:,} arXiv abstracts, {result['batch']} texts of at most "
-        f"{result['length']} tokens a batch, {steps} steps, one thread, seeds: {n}, in turn, on a "
-        "machine whose two cores other work shared. Tokens are those of the texts, padding not "
-        "counted; the held-out loss of both is measured "
-        "by the same code under the same masks.",
+        f"{result['length']} tokens a batch, {len(steps)} steps, one thread, seeds: {n}, in turn, "
+        "on a machine whose two cores other work shared. Tokens are those of the texts, padding "
+        "not counted; the held-out loss of both is measured by the same code under the same masks.",
     ])  # fmt: skip

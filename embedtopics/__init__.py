@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from embedtopics._utils.lazy import attach
 
 if TYPE_CHECKING:
+    from embedtopics import annotation as annotation
     from embedtopics import classification as classification
     from embedtopics import comparison as comparison
     from embedtopics import corpus as corpus
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from embedtopics import retrieval as retrieval
     from embedtopics import topics as topics
     from embedtopics import training as training
+    from embedtopics.annotation import AnnotationProject as AnnotationProject
     from embedtopics.classification import TextClassifier as TextClassifier
     from embedtopics.clustering import DensityClusterer as DensityClusterer
     from embedtopics.corpus import Corpus as Corpus

@@ -25,6 +25,7 @@ MAY_IMPORT = {
     "training": {"encoders", "neighbors", "evaluation", "comparison"},
     "pretraining": {"encoders", "training", "terms", "evaluation", "neighbors"},
     "classification": {"encoders", "neighbors", "terms", "training", "evaluation"},
+    "annotation": {"classification", "encoders", "neighbors", "retrieval", "evaluation"},
     "probing": {"encoders", "neighbors", "reduction", "clustering", "evaluation"},
     "topics": {"encoders", "neighbors", "reduction", "clustering", "terms", "evaluation"},
     "comparison": {"encoders", "neighbors", "reduction", "clustering", "terms", "evaluation"},

@@ -6,7 +6,7 @@ import json
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,11 +31,24 @@ def main() -> None:
     tokenizer.model_max_length = job["length"]
     tokenizer.save_pretrained(start)
     run = ours if job["system"] == "embedtopics" else theirs
-    seconds, n_tokens, out = run(job, start, tokenizer)
+    found = run(job, start, tokenizer)
     print(json.dumps({
-        "system": job["system"], "seed": job["seed"], "steps": job["steps"], "seconds": seconds,
-        "tokens_per_second": n_tokens / seconds, "loss": held_out_loss(job, out),
+        "system": job["system"], "seed": job["seed"], "steps": job["steps"],
+        "seconds": found.seconds, "processor_seconds": found.processor_seconds,
+        "tokens_per_second": found.n_tokens / found.seconds,
+        "tokens_per_processor_second": found.n_tokens / found.processor_seconds,
+        "training_loss": [round(loss, 4) for loss in found.losses],
+        "loss": held_out_loss(job, Path(job["folder"]) / "out"),
     }))  # fmt: skip
+
+
+class Trained(NamedTuple):
+    """What the steps took, and the loss of each."""
+
+    seconds: float
+    processor_seconds: float
+    n_tokens: float
+    losses: list[float]
 
 
 def parts_of(job: dict[str, Any]) -> tuple[list[str], list[str]]:
@@ -50,12 +63,22 @@ def settings_of(job: dict[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def ours(job: dict[str, Any], start: Path, tokenizer: Any) -> tuple[float, float, Path]:
+def ours(job: dict[str, Any], start: Path, tokenizer: Any) -> Trained:
     """Pre-train with this package; its seconds are those of the steps."""
     from embedtopics.pretraining import pretrain
     from embedtopics.training.trainer import _running
 
     _running.LEAST_VALIDATIONS = 1
+    used: list[float] = []
+
+    class Clock:
+        """Reads the processor's clock where the run reads the time: at the ends of steps."""
+
+        def perf_counter(self) -> float:
+            used.append(time.process_time())
+            return time.perf_counter()
+
+    _running.time = Clock()  # type: ignore[assignment]
     learned, held_out = parts_of(job)
     out = Path(job["folder"]) / "out"
     result = pretrain(
@@ -65,10 +88,12 @@ def ours(job: dict[str, Any], start: Path, tokenizer: Any) -> tuple[float, float
     )  # fmt: skip
     report = result.report
     of_block = report.data["n_tokens"] / report.data["n_learned_from"]
-    return report.seconds, of_block * job["batch"] * report.n_steps, out
+    processor = sum(end - begin for begin, end in zip(used[::2], used[1::2], strict=False))
+    n_tokens = of_block * job["batch"] * report.n_steps
+    return Trained(report.seconds, processor, n_tokens, report.curves.training_loss.tolist())
 
 
-def theirs(job: dict[str, Any], start: Path, tokenizer: Any) -> tuple[float, float, Path]:
+def theirs(job: dict[str, Any], start: Path, tokenizer: Any) -> Trained:
     """Pre-train with transformers' Trainer, its collator padding each batch."""
     from transformers import (
         BertForMaskedLM,
@@ -88,19 +113,24 @@ def theirs(job: dict[str, Any], start: Path, tokenizer: Any) -> tuple[float, flo
         dict(zip(names, row, strict=True)) for row in zip(*(read[n] for n in names), strict=True)
     ]
     n_tokens = float(np.mean([len(block["input_ids"]) for block in blocks]))
-    moments: list[float] = []
+    moments: list[tuple[float, float]] = []
+    losses: list[float] = []
 
     class Clock(TrainerCallback):
         def on_step_begin(self, *_: Any, **__: Any) -> None:
-            moments.append(time.perf_counter())
+            moments.append((time.perf_counter(), time.process_time()))
 
         def on_step_end(self, *_: Any, **__: Any) -> None:
-            moments.append(time.perf_counter())
+            moments.append((time.perf_counter(), time.process_time()))
+
+        def on_log(self, *_: Any, logs: Any = None, **__: Any) -> None:
+            losses.extend([logs["loss"]] if "loss" in logs else [])
 
     arguments = TrainingArguments(
         output_dir=job["folder"], per_device_train_batch_size=job["batch"], use_cpu=True,
         warmup_steps=int(np.ceil(0.1 * job["steps"])), lr_scheduler_type="linear",
-        save_strategy="no", logging_strategy="no", report_to="none", disable_tqdm=True,
+        save_strategy="no", logging_strategy="steps", logging_steps=1, report_to="none",
+        disable_tqdm=True,
         seed=job["seed"], dataloader_pin_memory=False, **settings_of(job),
     )  # fmt: skip
     collator = DataCollatorForLanguageModeling(tokenizer, mlm_probability=0.15, seed=job["seed"])
@@ -111,7 +141,8 @@ def theirs(job: dict[str, Any], start: Path, tokenizer: Any) -> tuple[float, flo
     out = Path(job["folder"]) / "out"
     trainer.save_model(out)
     tokenizer.save_pretrained(out)
-    return moments[-1] - moments[0], n_tokens * job["batch"] * job["steps"], out
+    wall, processor = (last - first for first, last in zip(moments[0], moments[-1], strict=True))
+    return Trained(wall, processor, n_tokens * job["batch"] * job["steps"], losses)
 
 
 def held_out_loss(job: dict[str, Any], folder: Path) -> float:

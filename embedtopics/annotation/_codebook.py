@@ -1,0 +1,149 @@
+"""What a study fixes: its codebook, its design, and the random order of its texts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+
+from embedtopics._utils.checks import (
+    checked_choice,
+    checked_count,
+    checked_share,
+    is_whole_text,
+    resolve_seed,
+)
+from embedtopics.errors import InputError
+from embedtopics.protocols import Float64Array
+
+KEYS = "1234567890abcdefghijklmnopqrstuvwxyz"
+"""Keys in the order in which labels get them; other keys of the page are no letters or digits."""
+
+MOST_LABELS = len(KEYS)
+LONGEST_NAME = 200
+
+
+@dataclass(frozen=True)
+class Label:
+    """One label of a codebook.
+
+    Parameters
+    ----------
+    name : str
+    key : str, optional
+        The letter or digit that gives it on the page; by default the next digit that is free.
+    definition : str
+        When it applies, for coders.
+    examples : tuple of str
+    """
+
+    name: str
+    key: str = ""
+    definition: str = ""
+    examples: tuple[str, ...] = ()
+
+
+def read_labels(labels: Any) -> tuple[Label, ...]:
+    """Read labels: names, `Label`s, mappings with their fields, or names with definitions."""
+    if isinstance(labels, Mapping):
+        labels = [Label(name, definition=text) for name, text in labels.items()]
+    if isinstance(labels, (str, bytes)) or not isinstance(labels, Sequence) or len(labels) < 2:
+        raise InputError("labels", "a list of at least 2 labels", labels)
+    read = [_read(label, row) for row, label in enumerate(labels)]
+    if len(read) > MOST_LABELS:
+        expected = f"at most {MOST_LABELS}, one for each key"
+        raise InputError("labels", expected, found=f"{len(read)}")
+    _refuse_repeated([label.name for label in read], "different names")
+    _refuse_repeated([label.key for label in read if label.key], "labels with different keys")
+    free = iter([key for key in KEYS if key not in {label.key for label in read}])
+    return tuple(
+        label if label.key else Label(label.name, next(free), label.definition, label.examples)
+        for label in read
+    )
+
+
+def _read(label: Any, row: int) -> Label:
+    if isinstance(label, Mapping):
+        unknown = set(label) - set(Label.__dataclass_fields__)
+        if unknown or "name" not in label:
+            expected = f"mappings with {', '.join(Label.__dataclass_fields__)}"
+            raise InputError("labels", expected, dict(label), row=row)
+        label = Label(**label)
+    read = label if isinstance(label, Label) else Label(label)
+    texts = [read.name, read.key, read.definition, *read.examples]
+    if isinstance(read.examples, str) or not all(
+        isinstance(text, str) and is_whole_text(text) for text in texts
+    ):
+        raise InputError("labels", "names, keys, definitions and examples of text", label, row=row)
+    name = read.name.strip()
+    if not 0 < len(name) <= LONGEST_NAME:
+        raise InputError("labels", f"names of 1 to {LONGEST_NAME} characters", read.name, row=row)
+    key = read.key.lower()
+    if key and (len(key) != 1 or key not in KEYS):
+        raise InputError("labels", "of keys that are one letter or digit", read.key, row=row)
+    return Label(name, key, read.definition, tuple(read.examples))
+
+
+def _refuse_repeated(values: list[str], expected: str) -> None:
+    for row, value in enumerate(values):
+        if value in values[:row]:
+            raise InputError("labels", expected, found=f"{value!r} twice", row=row)
+
+
+def as_json(labels: tuple[Label, ...]) -> list[dict[str, Any]]:
+    """Return labels as a journal keeps them."""
+    return [asdict(label) for label in labels]
+
+
+KINDS = {"single": "softmax", "several": "multilabel", "ordinal": "ordinal"}
+"""Kinds of labels, and the head that learns them."""
+
+
+@dataclass(frozen=True)
+class StudyDesign:
+    """What a study fixes before its first label.
+
+    Parameters
+    ----------
+    teach : float
+        Share of the texts that the strategy picks; the others are the *count* stream, drawn at
+        random, from which shares and quality are estimated.
+    n_test : int
+        Texts of the count stream from which no model ever learns; at most a tenth of all texts.
+    overlap : float
+        Share of the texts that every annotator labels.
+    random_state : int or None
+        Of the random order of the texts.
+    """
+
+    teach: float = 0.5
+    n_test: int = 50
+    overlap: float = 0.0
+    random_state: int | None = 0
+
+    def checked(self) -> StudyDesign:
+        """Return the design with a seed, or refuse it."""
+        return StudyDesign(
+            checked_share(self.teach, "teach"), checked_count(self.n_test, "n_test", 0),
+            checked_share(self.overlap, "overlap"), resolve_seed(self.random_state),
+        )  # fmt: skip
+
+
+def checked_kind(kind: str) -> str:
+    """Return a kind of labels, or refuse it."""
+    return str(checked_choice(kind, "kind", KINDS))
+
+
+def permanent_numbers(keys: list[str], seed: int, purpose: str) -> Float64Array:
+    """Return a number between 0 and 1 for each text, which it keeps whatever else is there.
+
+    They make a simple random sample of the texts with the smallest numbers, however many those
+    are, and a sample that stays one when texts are added or removed (permanent random numbers;
+    Ohlsson 1995, "Coordination of samples using permanent random numbers").
+    """
+    prefix = f"{seed}:{purpose}:".encode()
+    digests = [blake2b(prefix + key.encode(), digest_size=8).digest() for key in keys]
+    return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.float64) / 2.0**64

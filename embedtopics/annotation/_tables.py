@@ -1,0 +1,157 @@
+"""Answers as tables: out of a study, into one, and annotators beside one another."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from embedtopics._utils.table_files import write_table
+from embedtopics.annotation._records import ADJUDICATED
+from embedtopics.annotation.results import AnnotatorAgreement
+from embedtopics.corpus.results import Exported
+from embedtopics.errors import InputError
+from embedtopics.evaluation._human_scores import krippendorff_alpha
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from embedtopics.annotation._project import AnnotationProject
+
+COLUMNS = ("id", "key", "text", "label", "unsure", "note", "annotator", "stream", "probability",
+           "test", "time")  # fmt: skip
+SEPARATOR = "|"
+"""Between several labels of a text in a csv file."""
+
+
+def to_frame(study: AnnotationProject) -> pd.DataFrame:
+    """Return a row for each text and annotator."""
+    import pandas as pd
+
+    with study._lock:
+        sample, n_missing = study.counted()
+        is_sample = set(sample)
+        chance = (len(sample) + n_missing) / len(study.keys)
+        rows = []
+        for key in study._records.stacks:
+            row = study._row.get(key)
+            text = None if row is None else study._documents.texts[row]
+            for answer in study._records.answers(key).values():
+                label = None if answer.labels is None else _plain(answer.labels, study.kind)
+                rows.append((
+                    answer.id, key, text, label, answer.unsure, answer.note, answer.by,
+                    answer.stream, chance if key in is_sample else np.nan,
+                    key in study._records.test, answer.time,
+                ))  # fmt: skip
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def _plain(labels: tuple[str, ...], kind: str) -> Any:
+    return list(labels) if kind == "several" else labels[0]
+
+
+def labels(study: AnnotationProject) -> pd.Series:
+    """Return the label of each row of the corpus."""
+    import pandas as pd
+
+    with study._lock:
+        known = dict(zip(*study._labelled(), strict=True))
+    of_row = study.corpus.distinct().of_row.tolist()
+    keys = [study.keys[place] if place >= 0 else "" for place in of_row]
+    found = [_plain(known[key], study.kind) if key in known else None for key in keys]
+    return pd.Series(found, index=study.corpus.index, dtype=object, name="label")
+
+
+def export(study: AnnotationProject, path: str | os.PathLike[str]) -> Exported:
+    """Write the answers to a file."""
+    frame = to_frame(study)
+    if study.kind == "several" and Path(path).suffix in (".csv", ".tsv"):
+        joined = [None if one is None else SEPARATOR.join(one) for one in frame["label"]]
+        frame["label"] = joined
+    return write_table(frame, os.fspath(path), name="labels")
+
+
+def add_labels(study: AnnotationProject, data: Any, by: str) -> int:
+    """Take in labels by key, id or text: all or none."""
+    import pandas as pd
+
+    from embedtopics.corpus._readers import as_table, is_frame, is_records, read_file
+
+    if not (is_frame(data) or is_records(data) or isinstance(data, (str, os.PathLike))):
+        raise InputError("data", "a frame or the path of a file", found=type(data).__name__)
+    is_held = is_frame(data) or is_records(data)
+    frame = (as_table(data) if is_held else read_file(Path(data), "utf-8", None)).frame
+    named = [name for name in ("key", "id", "text") if name in frame.columns]
+    if "label" not in frame.columns or not named:
+        found = ", ".join(map(str, frame.columns))
+        raise InputError("data", 'of columns "label" and "key", "id" or "text"', found=found)
+    key_of = _keys_by(study, named[0])
+    read: list[tuple[str, list[str]]] = []
+    names = study._records.names
+    for row, (value, label) in enumerate(zip(frame[named[0]], frame["label"], strict=True)):
+        several = isinstance(label, (list, tuple, np.ndarray))
+        if not several and (pd.isna(label) or label == ""):
+            continue
+        if value not in key_of:
+            raise InputError(named[0], "that of a text of the corpus", value, row=row)
+        split = study.kind == "several" and not several
+        given = list(label) if several else str(label).split(SEPARATOR) if split else [str(label)]
+        wrong = [name for name in given if name not in names]
+        if wrong or (study.kind != "several" and len(given) != 1):
+            raise InputError("label", f"among {', '.join(names)}", label, row=row)
+        read.append((key_of[value], given))
+    for key, given in read:
+        stream = None if key in study._records.stacks else "imported"
+        study.label(key, given, by=by, stream=stream)
+    return len(read)
+
+
+def _keys_by(study: AnnotationProject, column: str) -> dict[str, str]:
+    """Return the key of each text by its key, by the ids of all its rows, or by itself."""
+    if column == "key":
+        return {key: key for key in study.keys}
+    of_row = study.corpus.distinct().of_row.tolist()
+    values = study.corpus.ids if column == "id" else study.corpus.texts
+    return {
+        value: study.keys[place] for value, place in zip(values, of_row, strict=True) if place >= 0
+    }
+
+
+def agreement(study: AnnotationProject) -> AnnotatorAgreement:
+    """Return alpha of the annotators and the texts on which they differ."""
+    import pandas as pd
+
+    with study._lock:
+        given = {
+            key: {
+                answer.by: answer.labels for answer in study._records.answers(key).values()
+                if answer.labels is not None and answer.stream != ADJUDICATED
+            }
+            for key in study._records.stacks
+        }  # fmt: skip
+        shared = {key: one for key, one in given.items() if len(one) > 1}
+        annotators = sorted({by for one in shared.values() for by in one})
+        differ = [key for key, one in shared.items() if len({*map(frozenset, one.values())}) > 1]
+        rows = []
+        for key in differ:
+            row = study._row.get(key)
+            decided = study._records.label_of(key)
+            cells = [shared[key].get(by) for by in annotators]
+            rows.append((
+                study._documents.ids[row] if row is not None else None, key,
+                study._documents.texts[row] if row is not None else None,
+                *(None if cell is None else _plain(cell, study.kind) for cell in cells),
+                None if decided is None else _plain(decided, study.kind),
+            ))  # fmt: skip
+    columns = ["id", "key", "text", *annotators, "decided"]
+    names = study._records.names if study.kind == "several" else ("",)
+    alpha = {}
+    for name in names:
+        ratings = np.full((len(annotators), len(shared)), np.nan, dtype=object)
+        for place, one in enumerate(shared.values()):
+            for by, said in one.items():
+                ratings[annotators.index(by), place] = name in said if name else said[0]
+        alpha[name or "label"] = krippendorff_alpha(ratings) if shared else float("nan")
+    return AnnotatorAgreement(alpha, len(shared), pd.DataFrame(rows, columns=columns))

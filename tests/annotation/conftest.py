@@ -1,0 +1,42 @@
+"""A study of the toy texts, and a coder who knows the answers."""
+
+import pytest
+
+from embedtopics.annotation import AnnotationProject, StudyDesign
+
+NAMES = ["fruit", "train", "chess"]
+
+
+@pytest.fixture
+def begin(toy, tmp_path):
+    """Return a function that opens a study of the toy texts in one folder."""
+    texts, vectors, _ = toy
+    opened = []
+
+    def begin(labels=NAMES, folder="study", corpus=texts, encoder=vectors, **options):
+        study = AnnotationProject(corpus, labels, tmp_path / folder, encoder=encoder, **options)
+        opened.append(study)
+        return study
+
+    yield begin
+    for study in opened:
+        study.close()
+
+
+@pytest.fixture
+def truth(toy):
+    texts, _, themes = toy
+    return {text: NAMES[theme] for text, theme in zip(texts, themes, strict=True)}
+
+
+def code(study, truth, n, by="annotator"):
+    """Label the next texts as a coder does who makes no mistake; return them."""
+    given = []
+    for _ in range(n):
+        text = study.next(by=by)
+        study.label(text.key, truth[text.text], by=by)
+        given.append(text)
+    return given
+
+
+small = StudyDesign(n_test=5)

@@ -1,0 +1,290 @@
+"""The journal keeps what it confirmed; the codebook, annotators, tables and undo."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from embedtopics.annotation import Label, StudyDesign
+from embedtopics.annotation._codebook import permanent_numbers
+from embedtopics.annotation._journal import Journal
+from embedtopics.errors import CorruptFileError
+from tests.annotation.conftest import NAMES, code
+from tests.factories import FULL_DISK, each, raising, refuses
+
+
+def test_answers_are_there_when_the_study_is_opened_again(begin, truth):
+    study = begin()
+    given = code(study, truth, 12)
+    study.skip(given[0].key)
+    study.label(given[1].key, "chess", unsure=True, note="or fruit? <b>")
+    frame = study.to_frame()
+    study.close()
+    again = begin(labels=None)
+    pd.testing.assert_frame_equal(again.to_frame(), frame)
+    assert frame["label"].isna().sum() == 1 and frame.loc[1, "note"] == "or fruit? <b>"
+    assert [label.key for label in again.codebook] == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize(
+    "tail", [b'{"event": "ans', b'{"event": "answer"}garbage\n', b"\x00\x00\n"]
+)
+def test_a_torn_last_line_is_mended_and_nothing_else_lost(begin, truth, tail, tmp_path):
+    study = begin()
+    code(study, truth, 3)
+    study.close()
+    path = tmp_path / "study/journal.jsonl"
+    whole = path.read_bytes()
+    path.write_bytes(whole + tail)
+    again = begin(labels=None)
+    assert path.read_bytes() == whole and len(again.to_frame()) == 3
+    assert [one.name for one in again.decisions] == ["mended"]
+    code(again, truth, 1)
+    assert path.read_bytes().startswith(whole)
+
+
+def test_damage_and_newer_versions_are_refused(begin, truth, tmp_path):
+    code(study := begin(), truth, 3)
+    study.close()
+    path = tmp_path / "study/journal.jsonl"
+    lines = path.read_text().splitlines()
+    for number, changed in [
+        (1, lines[1][:-4]), (0, lines[0].replace('"version": 1', '"version": 2')),
+        (0, lines[0].replace("embedtopics annotation", "other")),
+        (1, lines[1].replace('"by"', '"who"')), (1, '{"event": "unknown", "n": 1}'),
+    ]:  # fmt: skip
+        path.write_text("\n".join([*lines[:number], changed, *lines[number + 1 :]]) + "\n")
+        with pytest.raises(CorruptFileError):
+            begin(labels=None)
+    path.write_text("\n".join(lines) + "\n")
+    begin(labels=None)
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from embedtopics.annotation._journal import Journal
+journal = Journal(Path(sys.argv[1]))
+if not journal.events:
+    journal.add("study", kind="embedtopics annotation", version=1)
+print("ready", flush=True)
+while True:
+    print(journal.add("answer", note="x" * 300)["n"], flush=True)
+"""
+
+
+def test_a_killed_process_loses_nothing_that_it_confirmed(tmp_path):
+    confirmed = -1
+    for delay in range(1, 6):
+        process = subprocess.Popen([sys.executable, "-c", KILLED, tmp_path / "study"],
+                                   stdout=subprocess.PIPE)  # fmt: skip
+        lines = [process.stdout.readline() for _ in range(3 + 11 * delay)]
+        os.kill(process.pid, signal.SIGKILL)
+        lines += process.stdout.read().splitlines(keepends=True)
+        process.wait()
+        process.stdout.close()
+        numbers = [int(line) for line in lines if line.strip().isdigit() and line.endswith(b"\n")]
+        confirmed = max(confirmed, *numbers)
+        journal = Journal(tmp_path / "study")
+        assert [event["n"] for event in journal.events] == list(range(len(journal.events)))
+        assert len(journal.events) > confirmed
+        journal.close()
+
+
+def test_one_process_at_a_time_has_a_study(begin):
+    study = begin()
+    with refuses(""):
+        begin()
+    study.close()
+    begin()
+
+
+def test_a_full_disk_loses_only_what_it_refused(begin, truth, monkeypatch):
+    study = begin()
+    code(study, truth, 2)
+    text = study.next()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", raising(FULL_DISK))
+        with refuses("") as caught:
+            study.label(text.key, "fruit")
+        assert "No space left" in str(caught.value)
+    assert len(study.to_frame()) == 2
+    study.label(text.key, "fruit")
+    study.close()
+    assert len(begin(labels=None).to_frame()) == 3
+
+
+def test_undo_brings_back_the_text_and_what_was_said_before(begin, truth):
+    study = begin()
+    first, second = code(study, truth, 2)
+    study.label(first.key, "chess")
+    other = study.next(by="other")
+    study.label(other.key, truth[other.text], by="other")
+    assert study.undo().key == first.key
+    labels = study.labels().dropna()
+    assert len(labels) == 3 and all(
+        truth[study.corpus.texts[row]] == labels[row] for row in labels.index
+    )
+    assert study.undo() == second and study.next() != first
+    assert study.undo().key == first.key and study.undo() is None
+    study.close()
+    assert begin(labels=None).to_frame()["annotator"].tolist() == ["other"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "row"),
+    [
+        (["a", "b", "a"], 2), ([Label("a", "x"), Label("b", "X")], 1), (["a", " "], 1),
+        ([Label("a", "?"), "b"], 0), (["a", {"name": "b", "colour": "red"}], 1),
+        ([Label("a", examples="text"), "b"], 0), (["a", 3], 1), ("ab", None), (["a"], None),
+        ([f"label {i}" for i in range(40)], None),
+    ],
+)  # fmt: skip
+def test_codebooks_that_cannot_be_worked_with(begin, labels, row, tmp_path):
+    with refuses("labels", row=row):
+        begin(labels)
+    assert not (tmp_path / "study").exists()
+
+
+def test_labels_get_keys_that_are_free(begin):
+    study = begin([Label("b", "2"), "a", {"name": "c", "definition": "third"}, Label("d", "Q")])
+    assert [label.key for label in study.codebook] == ["2", "1", "3", "q"]
+    assert begin({"x": "defined", "y": ""}, folder="other").codebook[0].definition == "defined"
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    each(kind=["pairs", "several"], design=[StudyDesign(teach=0.2)], labels=[["a", "b"]]),
+)
+def test_a_study_stays_what_it_was(begin, parameter, value):
+    begin().close()
+    with refuses(parameter):
+        begin(**{parameter: value})
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    each(teach=[1.5, "half"], n_test=[-1, 2.5], overlap=[None], random_state=["x"]),
+)
+def test_designs_that_are_refused(begin, parameter, value):
+    with refuses(parameter):
+        begin(design=StudyDesign(**{parameter: value}))
+
+
+def test_answers_that_are_refused_leave_no_trace(begin):
+    study = begin()
+    key = study.next().key
+    for parameter, arguments in [
+        ("key", {"key": "0" * 32}), ("labels", {"labels": "pear"}), ("labels", {"labels": []}),
+        ("labels", {"labels": ["fruit", "chess"]}), ("by", {"by": "two\nlines"}),
+        ("note", {"note": "x" * 10_001}), ("note", {"note": "\ud800"}),
+    ]:  # fmt: skip
+        with refuses(parameter):
+            study.label(**{"key": key, "labels": "fruit", **arguments})
+    assert study.to_frame().empty
+    for corpus in (["one text"], ["same", "same"], ["", None]):
+        with refuses("corpus"):
+            begin(corpus=corpus, folder="other")
+    with refuses("encoder"):
+        begin(encoder=np.ones((3, 2)), folder="other")
+    with refuses("encoder"):
+        begin(encoder="tfidf", folder="other")
+    with refuses("strategy"):
+        begin(strategy="best", folder="other")
+    with refuses("topics"):
+        begin(topics=[1, 2], folder="other")
+
+
+def test_labels_stay_with_their_texts_when_the_corpus_changes(begin, toy, truth):
+    texts, vectors, _ = toy
+    study = begin()
+    code(study, truth, 20)
+    before = study.labels().dropna()
+    study.close()
+    gone = before.index[0]
+    kept = np.flatnonzero(np.arange(len(texts)) != gone)[::-1]
+    changed = [texts[row] for row in kept] + ["A new text."]
+    again = begin(labels=None, corpus=changed, encoder=np.vstack([vectors[kept], vectors[:1]]))
+    after = again.labels().dropna()
+    assert {changed[row]: label for row, label in after.items()} == {
+        texts[row]: label for row, label in before.items() if row != gone
+    }
+    assert [(one.name, one.value) for one in again.decisions] == [("gone", 1)]
+    assert len(again.to_frame()) == 20 and again.to_frame()["text"].isna().sum() == 1
+
+
+def test_rows_of_one_text_have_one_label(begin, toy):
+    texts, vectors, _ = toy
+    study = begin(
+        corpus=[*texts, texts[0], ""], encoder=np.vstack([vectors, vectors[:1], vectors[:1]])
+    )
+    key = next(key for key in study.keys if study._documents.texts[study._row[key]] == texts[0])
+    study.label(key, "chess")
+    assert study.labels().dropna().index.tolist() == [0, len(texts)]
+    assert study.labels().iloc[-1] is None
+
+
+def test_a_codebook_edited_amid_work_is_recorded(begin, truth):
+    study = begin()
+    code(study, truth, 15)
+    with refuses("labels"):
+        study.edit_codebook(["plant", "game"], {"fruit": "plant"})
+    study.edit_codebook(["plant", "game"], {"fruit": "plant", "train": "game", "chess": "game"})
+    counts = study.to_frame()["label"].value_counts()
+    code(study, {t: "plant" if n == "fruit" else "game" for t, n in truth.items()}, 3)
+    study.close()
+    assert set(counts.index) == {"plant", "game"} and counts.sum() == 15
+    again = begin(labels=["plant", "game"])
+    assert len(again.to_frame()) == 18 and set(again.to_frame()["label"]) <= {"plant", "game"}
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl"])
+@pytest.mark.parametrize("kind", ["single", "several"])
+def test_labels_go_out_and_come_back(begin, truth, tmp_path, suffix, kind):
+    study = begin(kind=kind)
+    for number in range(9):
+        text = study.next()
+        extra = ["train"] * (number % 2 and truth[text.text] != "train")
+        study.label(text.key, [truth[text.text], *extra] if kind == "several" else truth[text.text])
+    study.export(tmp_path / f"labels.{suffix}")
+    other = begin(folder="other", kind=kind)
+    assert other.add_labels(tmp_path / f"labels.{suffix}") == 9
+    pd.testing.assert_series_equal(other.labels(), study.labels())
+    assert set(other.to_frame()["stream"]) == {"imported"}
+    assert other.progress()["count"] == 0
+
+
+def test_imports_are_taken_as_a_whole_or_not_at_all(begin, toy):
+    texts = toy[0]
+    study = begin()
+    for parameter, row, frame in [
+        ("label", 1, {"text": texts[:2], "label": ["fruit", "pear"]}),
+        ("text", 0, {"text": ["unknown"], "label": ["fruit"]}),
+        ("data", None, {"text": texts[:2]}), ("data", None, {"label": ["fruit"]}),
+    ]:  # fmt: skip
+        with refuses(parameter, row=row):
+            study.add_labels(pd.DataFrame(frame))
+    assert study.to_frame().empty
+    frame = pd.DataFrame({"id": study.corpus.ids[:3], "label": ["fruit", None, "chess"]})
+    assert study.add_labels(frame) == 2 and study.labels().dropna().index.tolist() == [0, 2]
+
+
+def test_the_journal_is_lines_of_plain_json(begin, truth, tmp_path):
+    study = begin([*NAMES[:2], "échecs\u2028"])
+    text = study.next()
+    study.label(text.key, "échecs\u2028".strip(), note="\u2028 ja")
+    lines = (tmp_path / "study/journal.jsonl").read_bytes().decode("ascii").splitlines()
+    assert [json.loads(line)["event"] for line in lines] == ["study", "answer"]
+
+
+def test_permanent_numbers_are_uniform_and_do_not_depend_on_other_texts():
+    keys = [f"{i:032x}" for i in range(4000)]
+    numbers = permanent_numbers(keys, 3, "count")
+    assert np.array_equal(permanent_numbers(keys[::-1], 3, "count")[::-1], numbers)
+    assert abs(np.sort(numbers) - np.linspace(0, 1, 4000)).max() < 1.63 / 4000**0.5  # KS, 1 %
+    assert abs(np.corrcoef(numbers, permanent_numbers(keys, 3, "overlap"))[0, 1]) < 0.05

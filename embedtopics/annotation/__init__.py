@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from embedtopics.annotation._codebook import StudyDesign as StudyDesign
     from embedtopics.annotation._estimates import recall_test as recall_test
     from embedtopics.annotation._project import AnnotationProject as AnnotationProject
+    from embedtopics.annotation._server import serve as serve
     from embedtopics.annotation._strategies import CoreSet as CoreSet
     from embedtopics.annotation._strategies import Disagreement as Disagreement
     from embedtopics.annotation._strategies import RandomSampling as RandomSampling

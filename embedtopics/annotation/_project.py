@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -48,6 +49,8 @@ N_STARTS = 10
 """Texts from which a study starts where no topics are given."""
 
 LONGEST_NOTE = 10_000
+LONGEST_HELD = 1800.0
+"""Seconds after which a text that was shown and not answered is given to others: a closed tab."""
 
 
 class AnnotationProject:
@@ -153,7 +156,7 @@ class AnnotationProject:
         in_overlap = permanent_numbers(self.keys, seed, "overlap") < self.design.overlap
         self._overlap = {key for key, is_in in zip(self.keys, in_overlap, strict=True) if is_in}
         self.decisions = self._noticed()
-        self._held: dict[str, tuple[str, str]] = {}
+        self._held: dict[str, tuple[str, str, float]] = {}
         self._model: TaughtClassifier | None = None
         self._probabilities: Float64Array | None = None
         self._queue: list[str] = []
@@ -315,7 +318,7 @@ class AnnotationProject:
                 if key in self._records.stacks:
                     stream = self._records.stream_of(key)
                 else:
-                    stream = self._held.get(key, ("", "teach"))[1]
+                    stream = self._held.get(key, ("", "teach", 0.0))[1]
             id = self._documents.ids[self._row[key]]
             event = self._journal.add(
                 "answer", text=key, id=id, by=by, labels=labels, stream=stream,
@@ -326,7 +329,7 @@ class AnnotationProject:
         if self._wake is not None:
             self._wake.set()
 
-    def undo(self, *, by: str = "annotator") -> TextToLabel | None:
+    def undo(self, *, by: str = "annotator", holder: str | None = None) -> TextToLabel | None:
         """Take back the last answer of an annotator and return its text; None where there is none.
 
         The answer before it, if there was one, holds again.
@@ -340,7 +343,7 @@ class AnnotationProject:
             self._records.apply(self._journal.add("undo", by=by))
             if key not in self._row:
                 return None
-            self._held[key] = (by, stream)
+            self._hold(key, holder or by, stream)
             return self._shown(key, stream)
 
     def edit_codebook(self, labels: Any, renamed: Mapping[str, str] | None = None) -> None:
@@ -390,17 +393,25 @@ class AnnotationProject:
         if holder is None:
             self.release(by)
         with self._lock:
+            self.release("")  # of no holder, but those that were held for too long
             found = self._next(by)
             if found is None:
                 return None
             key, stream = found
-            self._held[key] = (holder or by, stream)
+            self._hold(key, holder or by, stream)
             return self._shown(key, stream)
 
     def release(self, holder: str) -> None:
         """Let others have the texts that a holder was given and did not answer."""
         with self._lock:
-            self._held = {key: held for key, held in self._held.items() if held[0] != holder}
+            oldest = time.monotonic() - LONGEST_HELD
+            self._held = {
+                key: held for key, held in self._held.items()
+                if held[0] != holder and held[2] > oldest
+            }  # fmt: skip
+
+    def _hold(self, key: str, holder: str, stream: str) -> None:
+        self._held[key] = (holder, stream, time.monotonic())
 
     def _shown(self, key: str, stream: str) -> TextToLabel:
         row = self._row[key]
@@ -440,8 +451,7 @@ class AnnotationProject:
 
     def _next_taught(self) -> str | None:
         for _ in range(2):
-            while self._queue:
-                key = self._queue.pop(0)
+            for key in self._queue:
                 if key not in self._records.stacks and key not in self._held:
                     return key
             self._queue = self._picked(self._pool())

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from embedtopics.classification._explain import class_terms as class_terms
     from embedtopics.classification._explain import nearest_labelled as nearest_labelled
     from embedtopics.classification._explain import occlusion as occlusion
+    from embedtopics.classification._pairs import PairScorer as PairScorer
+    from embedtopics.classification._pairs import fit_pair_scorer as fit_pair_scorer
     from embedtopics.classification._prevalence import effects as effects
     from embedtopics.classification._prevalence import prevalence as prevalence
     from embedtopics.classification._report import evaluate as evaluate

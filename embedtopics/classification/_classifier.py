@@ -139,8 +139,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         validation : pair of texts and labels, optional
             Of "fine_tune", to choose the weights that are kept; by default a tenth of the texts.
         out : path, optional
-            Folder for the trained encoder, and while training goes on for checkpoints beside it,
-            from which a run that was interrupted goes on. By default a temporary one.
+            Folder for the trained encoder, and while "fine_tune" goes on for checkpoints beside
+            it, from which a run that was interrupted goes on. By default a temporary one.
         resume : bool
             False starts over.
 

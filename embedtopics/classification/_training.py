@@ -1,4 +1,4 @@
-"""Encoders that learn from labelled texts: from pairs of a few, or all weights with a head."""
+"""Encoders that learn from labelled texts: all weights, with a head."""
 
 from __future__ import annotations
 
@@ -18,19 +18,17 @@ from embedtopics._utils.folders import check_output_folder
 from embedtopics._utils.machine import package_versions
 from embedtopics.classification._folds import grouped_folds, n_folds_for, near_copies
 from embedtopics.classification._heads import (
-    USUAL_STRENGTH,
     LinearHead,
-    fit_head,
     kappa_of,
     macro_f1_of,
     probabilities,
-    sample_weights,
 )
+from embedtopics.classification._pairs import fit_few_shot, label_marks, opened
 from embedtopics.classification._targets import Targets
 from embedtopics.encoders._registry import resolve_exact
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
 from embedtopics.errors import InputError, MissingExtraError
-from embedtopics.protocols import Float64Array, FloatArray, Int64Array
+from embedtopics.protocols import Float64Array, FloatArray
 from embedtopics.training._examples import Examples
 from embedtopics.training._settings import TrainingSettings, checked_between, settings_from
 from embedtopics.training.results import TrainingReport
@@ -50,15 +48,9 @@ if TYPE_CHECKING:
     from embedtopics.training.objectives._trainable import Trainable
     from embedtopics.training.trainer._running import Run
 
-PAIR_ROUNDS = 10
-"""Partners of each text, one after another: pairs grow with the number of texts, not its square."""
-
-FEW_SHOT = {"epochs": 1.0, "batch_size": 8, "patience": None, "sample_size": 0,
-            "learning_rate": 5e-5}  # fmt: skip
 FINE_TUNE = {"patience": None, "batch_size": 16}
 """Beside the usual settings: 3 epochs, a peak learning rate of 2e-5, weight decay of 0.01."""
 
-VALIDATION_PAIRS = 16
 CALIBRATION_FOLDS = 3
 HELD_OUT = 0.1
 """Share of the texts that chooses the weights of "fine_tune" where none are given."""
@@ -105,7 +97,7 @@ def fit_trained(
 ) -> None:
     """Train the encoder of a classifier and its head."""
     for name in ("accelerate", "datasets"):
-        if find_spec(name) is None:
+        if model.method == "fine_tune" and find_spec(name) is None:
             raise MissingExtraError(f'training needs {name}: pip install "embedtopics[train]"')
     if out is None:
         folder = Path(tempfile.mkdtemp(prefix="embedtopics-classifier-")) / "encoder"
@@ -116,7 +108,7 @@ def fit_trained(
     if model.method == "few_shot":
         if held is not None:
             raise InputError("validation", 'left out for method="few_shot"')
-        _few_shot(model, texts, targets.codes, of_class, options, folder, resume)
+        fit_few_shot(model, texts, targets.codes, of_class, options, folder)
     else:
         sets = _held_out(model, texts, targets, seed) if held is None else (texts, targets, *held)
         _fine_tune(model, sets, of_class, options, folder, resume)
@@ -142,145 +134,9 @@ def _held_out(
     return tuple(parts)  # type: ignore[return-value]
 
 
-def _marks(codes: Int64Array, n_classes: int, ordinal: bool) -> FloatArray:
-    """Return labels as 0 and 1, (n, n_classes); of ordered classes, all up to a text's."""
-    if codes.ndim == 2:
-        return codes.astype(np.float32)
-    if ordinal:
-        return (np.arange(n_classes) <= codes[:, None]).astype(np.float32)
-    return np.eye(n_classes, dtype=np.float32)[codes]
-
-
 def _examples(columns: Sequence[Sequence[str]], labels: FloatArray) -> Examples:
     rows = np.arange(len(labels), dtype=np.int64)
     return Examples("taught", tuple(map(tuple, columns)), labels, rows, source="labelled texts")
-
-
-# ---------------------------------------------------------------- few labels
-
-
-def _few_shot(
-    model: TextClassifier,
-    texts: list[str],
-    codes: Int64Array,
-    of_class: Float64Array | None,
-    options: dict[str, Any],
-    folder: Path,
-    resume: bool,
-) -> None:
-    settings: TrainingSettings = settings_from(TrainingSettings, {**FEW_SHOT, **options})
-    weights = sample_weights(codes, of_class)
-    model.groups_ = near_copies(texts, None)
-    n_classes = len(model.classes_)
-
-    def trained(rows: Int64Array, place: Path) -> tuple[Any, LinearHead]:
-        marks = _marks(codes[rows], n_classes, model.head == "ordinal")
-        chosen = [texts[row] for row in rows.tolist()]
-        encoder = _learn_pairs(model, chosen, marks, settings, place, resume)
-        of_rows = None if weights is None else weights[rows]
-        vectors = encoder.encode(chosen)
-        return encoder, fit_head(model.head, vectors, codes[rows], USUAL_STRENGTH, of_rows)
-
-    scores, left = np.empty((0, 0)), np.empty(0, dtype=np.int64)
-    if model.calibration is not None:
-        n_folds = n_folds_for(codes, CALIBRATION_FOLDS)
-        folds = grouped_folds(codes, model.groups_, n_folds, settings.random_state)
-        n_outputs = n_classes - (model.head == "ordinal")
-        scores, left = np.full((len(codes), n_outputs), -30.0), np.arange(len(codes))
-        for fold in np.unique(folds).tolist():
-            rows, others = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
-            with tempfile.TemporaryDirectory() as made:
-                encoder, head = trained(others, Path(made) / "encoder")
-                found = head.scores(encoder.encode([texts[row] for row in rows.tolist()]))
-                scores[rows, : found.shape[1]] = found
-    model.left_out_scores_, model.left_out_codes_ = scores, codes[left]
-    model.left_out_rows_ = left
-    model.encoder_, model.head_ = trained(np.arange(len(texts)), folder)
-    n = len(texts) * PAIR_ROUNDS
-    model._note("pairs", n, f"The encoder learned from {n:,} pairs of texts of one class.")
-
-
-def _partners(marks: FloatArray, rng: np.random.Generator) -> tuple[Int64Array, Int64Array]:
-    """Return pairs of texts of one label, or of those that share most, in turn."""
-    first, second = [], []
-    similar = _jaccard_of(marks)
-    for row, others in enumerate(similar):
-        others = others.copy()
-        others[row] = -1.0
-        pool = np.flatnonzero(others == others.max())
-        chosen = np.resize(rng.permutation(pool), PAIR_ROUNDS)
-        first += [row] * PAIR_ROUNDS
-        second += chosen.tolist()
-    return np.array(first), np.array(second)
-
-
-def _jaccard_of(marks: FloatArray) -> FloatArray:
-    both = marks @ marks.T
-    either = marks.sum(axis=1)[:, None] + marks.sum(axis=1) - both
-    return np.where(either > 0, both / np.maximum(either, 1), 1.0).astype(np.float32)
-
-
-def _learn_pairs(
-    model: TextClassifier,
-    texts: list[str],
-    marks: FloatArray,
-    settings: TrainingSettings,
-    folder: Path,
-    resume: bool,
-) -> SentenceEncoder:
-    """Train an encoder so that the cosine of texts is how many of their labels they share."""
-    from embedtopics.training.objectives import _trainable as models
-    from embedtopics.training.objectives._objective import Objective
-
-    first, second = _partners(marks, np.random.default_rng(settings.random_state))
-    columns = [texts[i] for i in first], [texts[i] for i in second]
-    both = np.concatenate([marks[first], marks[second]], axis=1)
-    examples = _examples(columns, both)
-    rng = np.random.default_rng((settings.random_state, 1))
-    size = min(VALIDATION_PAIRS, len(examples))
-    sample = examples.take(np.sort(rng.permutation(len(examples))[:size]))
-    objective = Objective("classification: pairs", examples, _pair_loss)
-    trainable = models.trainable_of(model.encoder, settings)
-    if settings.lora_rank is not None:
-        trainable = models.with_lora(
-            trainable, settings.lora_rank, random_state=settings.random_state
-        )
-    _train(trainable, objective, replace(objective, examples=sample), settings, folder, resume)
-    models.save_trainable(trainable, folder)
-    delete_checkpoints(checkpoints_of(folder))
-    return _opened(folder)
-
-
-def _opened(folder: Path) -> SentenceEncoder:
-    return SentenceEncoder(folder, precision="float32", long_texts="chunk")
-
-
-def _pair_loss(_: Any, given: Any) -> nn.Module:
-    """Return the loss of Tunstall et al. (2022), over all pairs of a batch and not some."""
-    import torch
-    from torch import nn
-
-    class _PairLoss(nn.Module):
-        def forward(self, features: list[dict[str, Any]], labels: Any) -> Any:
-            vectors = torch.cat([each["sentence_embedding"] for each in features])
-            marks = torch.cat(torch.chunk(labels, 2, dim=1))
-            units = torch.nn.functional.normalize(vectors, dim=1)
-            both = marks @ marks.T
-            sums = marks.sum(dim=1)
-            either = sums[:, None] + sums - both
-            wanted = torch.where(either > 0, both / either.clamp_min(1), torch.ones_like(both))
-            upper = torch.triu(torch.ones_like(both), diagonal=1) > 0
-            losses, wanted = (units @ units.T - wanted)[upper].square(), wanted[upper]
-            # Similar and dissimilar pairs count the same, however many classes there are.
-            is_near = wanted > 0.5
-            near, far = losses[is_near], losses[~is_near]
-            parts = [part.mean() for part in (near, far) if len(part)]
-            return torch.stack(parts).mean()
-
-    return _PairLoss()
-
-
-# ---------------------------------------------------------------- all weights
 
 
 def _fine_tune(
@@ -305,7 +161,7 @@ def _fine_tune(
     trainable = _with_dense(model.encoder, settings)
     folder = check_output_folder(folder, trainable.output_kind)
     metric = partial(_metric, kind)
-    marks = [_marks(each.codes, n_classes, kind == "ordinal") for each in (targets, held)]
+    marks = [label_marks(each.codes, n_classes, kind == "ordinal") for each in (targets, held)]
     objective = Objective(
         f"classification: {kind}", _examples([texts], marks[0]),
         partial(_head_loss, kind, n_classes, of_class, _dropout(trainable)),
@@ -316,7 +172,7 @@ def _fine_tune(
     run, loss = _train(trainable, objective, measured, settings, folder, resume, vars(extra))
     models.save_trainable(trainable, folder)
     model.head_ = _linear(kind, loss)
-    model.encoder_ = _opened(folder)
+    model.encoder_ = opened(folder)
     model.left_out_scores_ = model.head_.scores(model._vectors(held_texts))
     model.left_out_codes_ = held.codes
     model.left_out_rows_ = np.empty(0, dtype=np.int64)
@@ -416,7 +272,7 @@ def _dropout(trainable: Trainable) -> float:
 def _head_loss(
     kind: str, n_classes: int, of_class: Float64Array | None, dropout: float, _: Any, given: Any
 ) -> nn.Module:
-    """Return a head with its loss; it takes labels as `_marks` writes them."""
+    """Return a head with its loss; it takes labels as `label_marks` writes them."""
     import torch
     from torch import nn
     from torch.nn import functional

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from embedtopics.cli._annotate import annotate
 from embedtopics.cli._classify import app as classify_app
 from embedtopics.cli._edit import add, edit, export, label, name
 from embedtopics.cli._evaluate import compare, evaluate, evaluate_encoder
@@ -25,8 +26,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in (
-    add, by_group, compare, demo, export, find, evaluate, evaluate_encoder, hierarchy, inspect,
-    name, edit, label, over_time, pretrain, probe, search, search_eval, tokens, topics,
+    add, annotate, by_group, compare, demo, export, find, evaluate, evaluate_encoder, hierarchy,
+    inspect, name, edit, label, over_time, pretrain, probe, search, search_eval, tokens, topics,
 ):  # fmt: skip
     app.command()(command)
 app.add_typer(cache_app, name="cache")

@@ -8,7 +8,9 @@ import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from embedtopics.classification import TextClassifier, load_classifier
-from embedtopics.classification._training import _optimizers, _pair_loss, _partners, _Ulmfit
+from embedtopics.classification._pairs import _in_batches, _pair_loss
+from embedtopics.classification._training import _optimizers, _Ulmfit
+from embedtopics.training import TrainingSettings
 from embedtopics.training.trainer._running import _Training
 from tests.factories import refuses
 
@@ -16,6 +18,7 @@ THEMES = {"pets": "cat dog sat mat".split(), "water": "river blue stone".split()
           "light": "light red sound".split()}  # fmt: skip
 QUICK = {"epochs": 3, "learning_rate": 3e-3, "batch_size": 8, "show_progress": False}
 
+FEW = {**QUICK, "epochs": 60, "batch_size": 16}
 SLOW = {**QUICK, "epochs": 12, "learning_rate": 2e-2, "validations_per_epoch": 0.5}
 
 
@@ -29,32 +32,43 @@ def themed():
     return texts, themes
 
 
-def test_pairs_grow_with_the_texts_and_share_a_label():
-    marks = np.eye(3, dtype=np.float32)[np.repeat([0, 1, 2], 20)]
-    first, second = _partners(marks, np.random.default_rng(0))
-    assert len(first) == 600 and (first != second).all()
-    assert (marks[first] == marks[second]).all()
-    assert all(len(set(second[first == row])) == 10 for row in range(60))
+@pytest.mark.parametrize("n", [1, 2, 7, 20])
+def test_each_text_is_read_once_an_epoch_beside_one_of_its_label(n):
+    marks = np.eye(3, dtype=np.float32)[np.repeat([0, 1, 2], n)]
+    batches = _in_batches(marks, TrainingSettings(epochs=2, batch_size=8))
+    rows = np.concatenate(batches)
+    assert np.array_equal(np.sort(rows[: 3 * n]), np.arange(3 * n)) and len(rows) == 6 * n
+    without = [row for b in batches for row in b if (marks[b] @ marks[row]).sum() < 2]
+    assert len(without) <= 2 * (6 if n == 1 else 3)  # at most one a label is left over
 
 
 def test_the_loss_of_pairs_by_hand():
-    vectors = [torch.tensor([[1.0, 0.0], [0.0, 2.0]]), torch.tensor([[1.0, 0.0], [1.0, 1.0]])]
-    labels = torch.tensor([[1.0, 0, 1, 0], [0, 1, 0, 1]])  # of both texts of each pair
-    found = _pair_loss(None, None)([{"sentence_embedding": v} for v in vectors], labels)
+    vectors = torch.tensor([[1.0, 0.0], [0.0, 2.0], [1.0, 0.0], [1.0, 1.0]])
+    found = _pair_loss(torch.tensor([[1.0, 0], [0, 1], [1, 0], [0, 1]]), [vectors])
     half = 0.5**0.5
     near = ((1 - 1) ** 2 + (half - 1) ** 2) / 2
     far = (0 + half**2 + 0 + half**2) / 4
     assert np.isclose(float(found), (near + far) / 2)
 
 
-@pytest.mark.parametrize("head", ["softmax", "ordinal", "multilabel"])
-@pytest.mark.parametrize("method", ["few_shot", "fine_tune"])
+SLOW = [
+    pytest.param(method, head, marks=pytest.mark.slow)
+    for method, head in (
+        ("few_shot", "ordinal"), ("few_shot", "multilabel"),
+        ("fine_tune", "softmax"), ("fine_tune", "multilabel"),
+    )
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("method", "head"), [("few_shot", "softmax"), ("fine_tune", "ordinal"), *SLOW]
+)
 def test_an_encoder_learns_labels(tmp_path, tiny_bert, themed, method, head):
     texts, themes = themed
     y = [[t] for t in themes] if head == "multilabel" else themes
     model = TextClassifier(
         tiny_bert, method, head, classes=list(THEMES), class_weight="balanced",
-        training=QUICK if method == "few_shot" else SLOW,
+        training=FEW if method == "few_shot" else SLOW,
         calibration="temperature" if method == "fine_tune" else None,
     ).fit(texts[:48], y[:48])  # fmt: skip
     if method == "few_shot":
@@ -116,7 +130,6 @@ def test_a_run_that_was_interrupted_goes_on(tmp_path, tiny_bert, themed, monkeyp
 
 def test_rates_by_layer_and_step(tiny_bert):
     from embedtopics.classification._training import _with_dense
-    from embedtopics.training import TrainingSettings
 
     class Data:
         model = _with_dense(tiny_bert, TrainingSettings()).model
@@ -153,6 +166,8 @@ def test_rates_by_layer_and_step(tiny_bert):
         ("lr", {"lr": 1.0}, "fine_tune"),
         ("matryoshka", {"matryoshka": (8,)}, "few_shot"),
         ("layer_decay", {"layer_decay": 0.5}, "few_shot"),
+        ("patience", {"patience": 3}, "few_shot"),
+        ("learning_rate", {"learning_rate": 1e30, "epochs": 20}, "few_shot"),
     ],
 )
 def test_bad_training_options_are_refused(tiny_bert, themed, parameter, options, method):

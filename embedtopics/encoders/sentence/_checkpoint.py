@@ -398,7 +398,7 @@ def read_checkpoint(folder: Path) -> Checkpoint:
         if config.get(name) is not None and not (is_count(config[name]) and config[name] <= most):
             expected, found = f"a {name} from 1 to {most:,}", f"{config[name]!r:.40}"
             raise load_error(expected, f"{found} ({inner / 'config.json'})", _CHOOSE)
-    limit = _position_limit(config)
+    limit = position_limit(config)
     file = inner / "tokenizer_config.json"
     of_tokenizer: dict[str, Any] = read_json(file) if file.is_file() else {}
     declared = lengths.get("max_seq_length")
@@ -493,7 +493,8 @@ def _find_tokenizer(folder: Path) -> tuple[Path, ...]:
     return found
 
 
-def _position_limit(config: dict[str, Any]) -> int | None:
+def position_limit(config: dict[str, Any]) -> int | None:
+    """Return how many tokens a model of a configuration can read, if it says so."""
     positions = config.get("max_position_embeddings")
     if not isinstance(positions, int) or positions < 1:
         return None

@@ -155,6 +155,19 @@ def bytes_a_token(n_layers: int, width: int) -> int:
     return max(1, n_layers) * max(1, width) * 4 * 40
 
 
+BYTES_AT_ONCE = {"cpu": 3 * 2**30, "cuda": 16 * 2**30}
+"""Memory for what is encoded at once, by device."""
+
+
+def tokens_held(model: Any, device: str) -> int:
+    """Return how many tokens are encoded together, as memory should hold."""
+    config = getattr(getattr(model[0], "auto_model", None), "config", None)
+    n_layers = getattr(config, "num_hidden_layers", 1)
+    width = getattr(config, "hidden_size", model.get_embedding_dimension())
+    memory = BYTES_AT_ONCE["cpu" if device == "cpu" else "cuda"]
+    return max(512, memory // bytes_a_token(n_layers, width))
+
+
 class BatchEncoder:
     """Encodes the columns of a batch in groups of like length, with gradients (Gao et al. 2021)."""
 

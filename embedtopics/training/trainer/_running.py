@@ -25,7 +25,7 @@ from embedtopics.training.trainer._batching import (
     BatchPlan,
     TokenizedExamples,
     TrainingData,
-    bytes_a_token,
+    tokens_held,
 )
 from embedtopics.training.trainer._checkpoints import (
     EXIT_CODE,
@@ -50,9 +50,6 @@ if TYPE_CHECKING:
 
 
 _log = logging.getLogger(__name__)
-
-BYTES_AT_ONCE = {"cpu": 3 * 2**30, "cuda": 16 * 2**30}
-"""Memory for what is encoded at once, by device."""
 
 NOTES_OF_THE_LOSS = 200
 """Notes of the training loss over a run; each is the mean over the steps since the last."""
@@ -107,15 +104,6 @@ def train(
         return _Training(data, validation, settings, folder, request, callbacks).run()
 
 
-def _tokens_at_once(model: Any, device: str) -> int:
-    """Return how many tokens are encoded together, as memory should hold."""
-    config = getattr(getattr(model[0], "auto_model", None), "config", None)
-    n_layers = getattr(config, "num_hidden_layers", 1)
-    width = getattr(config, "hidden_size", model.get_embedding_dimension())
-    memory = BYTES_AT_ONCE["cpu" if device == "cpu" else "cuda"]
-    return max(512, memory // bytes_a_token(n_layers, width))
-
-
 class _Training:
     """The state of a run: what a step, a validation and a checkpoint share."""
 
@@ -140,7 +128,7 @@ class _Training:
         )
         self.steps_per_epoch = -(-len(self.plan) // settings.accumulation)
         self.n_steps = settings.max_steps or max(1, round(settings.epochs * self.steps_per_epoch))
-        at_once = settings.tokens_at_once or _tokens_at_once(data.model, self.device)
+        at_once = settings.tokens_at_once or tokens_held(data.model, self.device)
         self.notes = _Notes(tokens_at_once=at_once)
         self.encoder = data.batch_encoder(at_once)
         every = self.steps_per_epoch / settings.validations_per_epoch

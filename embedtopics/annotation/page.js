@@ -1,0 +1,245 @@
+"use strict";
+// Everything that comes from the server is put on the page as text, never as markup.
+(() => {
+  const $ = (id) => document.getElementById(id);
+  const token = new URLSearchParams(location.search).get("token") || "";
+  const tab = sessionStorage.getItem("tab") || crypto.randomUUID();
+  sessionStorage.setItem("tab", tab);
+
+  let study = null; // codebook and kind
+  let current = null; // the text on the page
+  const upcoming = []; // texts that come after it, fetched before they are needed
+  let fetching = null;
+  let chosen = new Set();
+  let unsure = false;
+  let busy = false;
+
+  async function ask(path, content) {
+    const options = { headers: { "X-Token": token } };
+    if (content !== undefined) {
+      options.method = "POST";
+      options.headers["Content-Type"] = "application/json";
+      options.body = JSON.stringify(content);
+    }
+    let response;
+    try {
+      response = await fetch(path, options);
+    } catch {
+      throw new Error("The server does not answer. What you chose is still here: start it again, then press the key again.");
+    }
+    const answer = await response.json();
+    if (!response.ok) throw new Error(answer.error || "The server refused the request.");
+    return answer;
+  }
+
+  const make = (name, text, parent) => {
+    const element = document.createElement(name);
+    if (text) element.textContent = text;
+    if (parent) parent.append(element);
+    return element;
+  };
+  const percent = (value) => `${(100 * value).toFixed(value < 0.1 ? 1 : 0)} %`;
+  const say = (text) => { $("said").textContent = text; };
+  const complain = (error) => { $("message").textContent = error.message || String(error); };
+
+  // The codebook, and a button for each label
+
+  function drawLabels() {
+    $("labels").replaceChildren();
+    $("book").replaceChildren();
+    for (const label of study.labels) {
+      const button = make("button", "", $("labels"));
+      button.type = "button";
+      make("kbd", label.key, button);
+      make("span", label.name, button);
+      button.addEventListener("click", () => choose(label));
+      if (study.kind === "several") button.setAttribute("aria-pressed", "false");
+      label.button = button;
+      const term = make("dt", "", $("book"));
+      make("kbd", label.key, term);
+      make("span", label.name, term);
+      if (label.definition) make("dd", label.definition, $("book"));
+      for (const example of label.examples) make("dd", `“${example}”`, $("book"));
+    }
+    $("confirm").hidden = study.kind !== "several";
+    $("who").textContent = `by ${study.annotator}`;
+  }
+
+  function drawStatus(status) {
+    const p = status.progress;
+    $("counts").textContent =
+      `${p.labelled.toLocaleString()} of ${p.texts.toLocaleString()} labelled · teach ${p.teach} · count ${p.count} · test ${p.test}`;
+    const found = status.estimates;
+    if (!found || !found.classes) {
+      const left = Math.max(0, 10 - p.sample);
+      $("quality").textContent = left
+        ? `Quality and shares appear after ${left} more count texts.`
+        : "Quality and shares are being estimated.";
+      return;
+    }
+    const [value, low, high] = found.accuracy;
+    $("quality").textContent =
+      `The model is right on ${percent(value)} of ${found.n} count texts that it had not seen (95 %: ${percent(low)} to ${percent(high)}).`;
+    drawShares(found.classes);
+    const widest = [...found.classes].sort((a, b) => (b.high - b.low) - (a.high - a.low))[0];
+    const lines = [];
+    if (widest.width_after !== null) {
+      const width = (w) => (100 * w).toFixed(1);
+      lines.push(`${widest.further} more count texts would narrow the share of ${widest.name} from ${width(widest.high - widest.low)} to about ${width(widest.width_after)} points.`);
+    }
+    const least = [...found.classes].sort((a, b) => a.recall_bound - b.recall_bound)[0];
+    lines.push(`Of all ${least.name} texts at least ${percent(least.recall_bound)} are labelled.`);
+    $("advice").textContent = lines.join(" ");
+  }
+
+  function drawShares(classes) {
+    const svg = "http://www.w3.org/2000/svg";
+    $("shares").replaceChildren();
+    for (const one of classes) {
+      const box = make("div", "", $("shares"));
+      box.className = "share";
+      const line = make("p", "", box);
+      make("span", one.name, line);
+      make("span", `${percent(one.share)} (${percent(one.low)} to ${percent(one.high)})`, line);
+      const picture = document.createElementNS(svg, "svg");
+      picture.setAttribute("viewBox", "0 0 100 10");
+      picture.setAttribute("preserveAspectRatio", "none");
+      picture.setAttribute("aria-hidden", "true");
+      const parts = [["track", 0, 100, 4, 2], ["range", 100 * one.low, 100 * (one.high - one.low), 2, 6], ["point", 100 * one.share - 0.4, 0.8, 0, 10]];
+      for (const [kind, x, width, y, height] of parts) {
+        const part = document.createElementNS(svg, "rect");
+        part.setAttribute("class", kind);
+        for (const [name, value] of Object.entries({ x, y, width, height })) part.setAttribute(name, value);
+        picture.append(part);
+      }
+      box.append(picture);
+    }
+  }
+
+  // The text
+
+  const fetchNext = (fresh = false) => ask("api/next", { tab, fresh }).then((answer) => answer.next);
+
+  function prefetch() {
+    fetching ??= fetchNext()
+      .then((text) => { if (text !== null) upcoming.push(text); })
+      .finally(() => { fetching = null; });
+    return fetching;
+  }
+
+  const prefetchQuietly = () => { if (!upcoming.length) prefetch().catch(() => {}); }; // asked again when needed
+
+  function show(text) {
+    current = text;
+    chosen = new Set();
+    setUnsure(false);
+    $("note").value = "";
+    openNote(false);
+    for (const label of study.labels) if (study.kind === "several") label.button.setAttribute("aria-pressed", "false");
+    const isDone = text === null;
+    $("text").classList.toggle("done", isDone);
+    $("text").textContent = isDone ? "There is no text left. All labels are on disk." : text.text;
+    $("text").scrollTop = 0;
+    $("stream").hidden = isDone;
+    $("stream").textContent = isDone ? "" : text.stream === "count" ? "count: drawn at random" : text.stream === "teach" ? "teach: picked for the model" : text.stream;
+    $("row-id").textContent = isDone ? "" : text.id;
+    for (const button of document.querySelectorAll("#labels button, #skip, #confirm")) button.disabled = isDone;
+    say(isDone ? "There is no text left." : `Next text: ${text.text.slice(0, 2000)}`);
+  }
+
+  async function advance() {
+    if (!upcoming.length && fetching) await fetching.catch(() => {});
+    if (!upcoming.length) await prefetch();
+    show(upcoming.shift() ?? null);
+    if (current !== null) prefetchQuietly();
+  }
+
+  async function once(work) {
+    if (busy) return;
+    busy = true;
+    try {
+      await work();
+      $("message").textContent = "";
+    } catch (error) {
+      complain(error);
+    } finally {
+      busy = false;
+    }
+  }
+
+  // What people do
+
+  function choose(label) {
+    if (current === null) return;
+    if (study.kind !== "several") { answer([label.name]); return; }
+    if (!chosen.delete(label.name)) chosen.add(label.name);
+    label.button.setAttribute("aria-pressed", String(chosen.has(label.name)));
+  }
+
+  const answer = (labels) => once(async () => {
+    if (current === null) return;
+    const status = await ask("api/label", { key: current.key, labels, unsure, note: $("note").value, stream: current.stream });
+    drawStatus(status);
+    await advance();
+  });
+
+  const skip = () => once(async () => {
+    if (current === null) return;
+    drawStatus(await ask("api/skip", { key: current.key, note: $("note").value }));
+    await advance();
+  });
+
+  const undo = () => once(async () => {
+    const status = await ask("api/undo", { tab });
+    drawStatus(status);
+    if (status.next === null) { say("There is nothing to undo."); return; }
+    if (current !== null) upcoming.unshift(current); // it comes after the one that is back
+    show(status.next);
+  });
+
+  function setUnsure(on) {
+    unsure = on;
+    $("unsure").setAttribute("aria-pressed", String(on));
+  }
+
+  function openNote(on) {
+    $("note-box").hidden = !on;
+    $("note-open").setAttribute("aria-expanded", String(on));
+    if (on) $("note").focus();
+  }
+
+  $("confirm").addEventListener("click", () => answer([...chosen]));
+  $("skip").addEventListener("click", skip);
+  $("undo").addEventListener("click", undo);
+  $("unsure").addEventListener("click", () => setUnsure(!unsure));
+  $("note-open").addEventListener("click", () => openNote($("note-box").hidden));
+
+  document.addEventListener("keydown", (event) => {
+    if (!study || event.ctrlKey || event.metaKey || event.altKey || event.repeat || event.isComposing) return;
+    if (event.target === $("note")) {
+      if (event.key === "Escape") { event.target.blur(); event.preventDefault(); }
+      return;
+    }
+    if (!$("keys").checked) return;
+    const label = study.labels.find((one) => one.key === event.key.toLowerCase());
+    const actions = {
+      ArrowLeft: undo, ArrowRight: skip, "?": () => setUnsure(!unsure), "/": () => openNote(true),
+    };
+    const onButton = event.target instanceof HTMLButtonElement;
+    if (study.kind === "several" && !onButton) actions.Enter = () => answer([...chosen]);
+    const action = label ? () => choose(label) : actions[event.key];
+    if (!action) return;
+    event.preventDefault();
+    action();
+  });
+
+  once(async () => {
+    study = await ask("api/state");
+    drawLabels();
+    drawStatus(study);
+    show(await fetchNext(true));
+    if (current !== null) prefetchQuietly();
+    // Estimates are made in the background.
+    setInterval(() => { if (!busy) ask("api/state").then(drawStatus, () => {}); }, 3000);
+  });
+})();

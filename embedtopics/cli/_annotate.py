@@ -1,0 +1,74 @@
+"""``embedtopics annotate``: a page on this machine on which people label texts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from embedtopics.cli._display import guarded, make_console, print_notes
+from embedtopics.cli._options import Checkpoint, DocumentsFile, IdColumn, TextColumn
+from embedtopics.errors import InputError
+
+
+@guarded
+def annotate(
+    file: DocumentsFile,
+    labels: Annotated[
+        str | None, typer.Option(help='The labels, such as "gender,other"; only at the beginning.')
+    ] = None,
+    text: TextColumn = None,
+    id: IdColumn = None,
+    folder: Annotated[
+        Path | None, typer.Option(help="Folder of the study; FILE.study if left out.")
+    ] = None,
+    codebook: Annotated[
+        Path | None,
+        typer.Option(help="JSON list of objects with name, key, definition, examples."),
+    ] = None,
+    kind: Annotated[str | None, typer.Option(help="single, several or ordinal.")] = None,
+    teach: Annotated[
+        float | None, typer.Option(help="Share of texts that the strategy picks; 0.5.")
+    ] = None,
+    strategy: Annotated[
+        str, typer.Option(help="uncertainty, entropy, diversity, rare, disagreement, random.")
+    ] = "uncertainty",
+    encoder: Checkpoint = "all-MiniLM-L6-v2",
+    annotator: Annotated[str, typer.Option(help="Who labels.")] = "annotator",
+    port: Annotated[int, typer.Option(help="0 for one that is free.")] = 0,
+) -> None:
+    """Label texts on a local page while a model learns beside you."""
+    from embedtopics.annotation import AnnotationProject, StudyDesign, serve
+    from embedtopics.corpus import Corpus
+
+    given: Any = None if labels is None else [name.strip() for name in labels.split(",")]
+    if codebook is not None:
+        if given is not None:
+            raise InputError("codebook", "left out where labels are given", str(codebook))
+        given = _read_codebook(codebook)
+    place = file.with_suffix(".study") if folder is None else folder
+    console = make_console()
+    design = None if teach is None else StudyDesign(teach=teach)
+    corpus = Corpus(file, text, id)
+    with AnnotationProject(
+        corpus, given, place, kind, encoder=encoder, strategy=strategy, design=design
+    ) as study:
+        server = serve(study, annotator=annotator, port=port)
+        print_notes(console, [note.message for note in (*corpus.notes, *study.decisions)])
+        console.print(f"Labels go to {place}. Open this address; Ctrl-C ends.", soft_wrap=True)
+        typer.echo(server.url)
+        try:
+            server.run()
+        except KeyboardInterrupt:  # the usual way to end
+            console.print(f"{study.progress()['labelled']:,} texts have a label.", soft_wrap=True)
+        finally:
+            server.close()
+
+
+def _read_codebook(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError("codebook", "a file of JSON", str(path), str(error)[:200]) from error

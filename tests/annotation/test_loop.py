@@ -1,0 +1,195 @@
+"""Streams, strategies, the model, shares, stopping and agreement, beside oracles."""
+
+import krippendorff
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import hypergeom
+
+from embedtopics.annotation import (
+    CoreSet,
+    Disagreement,
+    RandomSampling,
+    RareNeighbors,
+    StudyDesign,
+    Uncertainty,
+    recall_test,
+)
+from embedtopics.annotation._strategies import Pool
+from tests.annotation.conftest import NAMES, code
+from tests.factories import each, refuses
+
+
+@pytest.fixture
+def pool(toy):
+    """Twelve labelled texts and what a model might think of all."""
+    _, vectors, themes = toy
+    vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    rng = np.random.default_rng(0)
+    labelled = rng.permutation(len(vectors))[:12]
+    candidates = np.setdiff1d(np.arange(len(vectors)), labelled)
+    return Pool(vectors, candidates, labelled, themes[labelled],
+                rng.dirichlet(np.ones(3), len(vectors)))  # fmt: skip
+
+
+def test_margin_and_entropy_pick_what_their_formulas_say(pool):
+    found = pool.probabilities[pool.candidates]
+    ordered = np.sort(found, axis=1)
+    wanted = pool.candidates[np.argsort(ordered[:, 2] - ordered[:, 1])[:5]]
+    assert Uncertainty().pick(pool, 5).tolist() == wanted.tolist()
+    entropy = -(found * np.log(found)).sum(axis=1)
+    wanted = pool.candidates[np.argsort(-entropy)[:5]]
+    assert Uncertainty("entropy").pick(pool, 5).tolist() == wanted.tolist()
+
+
+def test_a_core_set_by_brute_force(pool):
+    covered, wanted = pool.labelled.tolist(), []
+    for _ in range(5):
+        far = [min(np.linalg.norm(pool.vectors[a] - pool.vectors[b]) for b in covered)
+               if a not in covered else -1 for a in pool.candidates]  # fmt: skip
+        wanted.append(int(pool.candidates[np.argmax(far)]))
+        covered.append(wanted[-1])
+    assert CoreSet().pick(pool, 5).tolist() == wanted
+
+
+def test_neighbors_of_rare_positives_lie_around_them(pool):
+    rare = int(np.bincount(pool.codes).argmin())
+    anchors = pool.labelled[pool.codes == rare]
+    near = (pool.vectors[pool.candidates] @ pool.vectors[anchors].T).max(axis=1)
+    best = pool.candidates[np.argsort(-near)[:10]]
+    assert set(RareNeighbors(k=40, size=10).pick(pool, 10)) == set(best)
+
+
+def test_disagreement_picks_the_least_likely_of_the_rarest_prediction(pool):
+    found = pool.probabilities[pool.candidates]
+    rare = np.bincount(found.argmax(axis=1)).argmin()
+    of_rare = np.flatnonzero(found.argmax(axis=1) == rare)
+    wanted = pool.candidates[of_rare[found[of_rare, rare].argmin()]]
+    assert Disagreement().pick(pool, 3)[0] == wanted
+
+
+@pytest.mark.parametrize(
+    "strategy", [RandomSampling(), CoreSet(), Uncertainty(), RareNeighbors(), Disagreement()]
+)
+def test_strategies_return_different_candidates_and_need_no_model(pool, strategy):
+    for given in (
+        pool,
+        Pool(pool.vectors, pool.candidates, pool.labelled[:0], pool.codes[:0], None),
+    ):
+        picked = strategy.pick(given, 7)
+        assert len(set(picked)) == 7 and set(picked) <= set(given.candidates)
+        assert strategy.pick(given, 10**6).size <= len(given.candidates)
+
+
+@pytest.mark.parametrize(("parameter", "value"), each(measure=["variance"], k=[0], size=[-1]))
+def test_options_of_strategies_that_are_refused(parameter, value):
+    with refuses(parameter):
+        (Uncertainty if parameter == "measure" else RareNeighbors)(**{parameter: value})
+
+
+@pytest.mark.parametrize("teach", [0.0, 0.25, 0.5, 1.0])
+def test_streams_are_mixed_as_stated_and_the_test_part_is_not_taught(begin, truth, teach):
+    study = begin(design=StudyDesign(teach=teach, n_test=9))
+    given = code(study, truth, 60)
+    n_taught = sum(text.stream == "teach" for text in given)
+    assert n_taught == round(60 * teach)
+    frame = study.to_frame()
+    assert (frame["stream"] == "teach").sum() == n_taught
+    assert (frame.loc[frame["test"], "stream"] == "count").all()
+    sample, n_missing = study.counted()
+    in_sample = frame["probability"].notna()
+    assert set(frame.loc[in_sample, "key"]) == set(sample) and n_missing == 0
+    assert np.allclose(frame.loc[in_sample, "probability"], len(sample) / len(study.keys))
+
+
+def test_the_sample_is_the_same_whatever_is_taught(begin, truth):
+    first, second = begin(strategy="random"), begin(folder="other", strategy="diversity")
+    for study in (first, second):
+        code(study, truth, 60)
+    one, other = first.counted()[0], second.counted()[0]
+    shorter = min(len(one), len(other))
+    assert shorter >= 30 and one[:shorter] == other[:shorter]
+
+
+def test_a_study_starts_with_one_text_of_each_topic(begin, toy, truth):
+    topics = np.where(np.arange(len(toy[0])) % 7 == 0, -1, toy[2])
+    study = begin(topics=topics, design=StudyDesign(teach=1.0))
+    assert [truth[text.text] for text in code(study, truth, 3)] == NAMES  # the largest first
+
+
+@pytest.mark.parametrize("kind", ["single", "several", "ordinal"])
+def test_the_model_learns_and_shares_hold_the_truth(begin, truth, kind):
+    study = begin(kind=kind, design=StudyDesign(n_test=10))
+    code(study, truth, 80)
+    guess = study.predict()[NAMES].idxmax(axis=1)
+    assert (guess == [truth[text] for text in study.corpus.texts]).mean() > 0.95
+    quality = study.quality()
+    assert set(quality["part"]) == {"count", "test"} and (quality["value"].dropna() > 0.8).all()
+    true = pd.Series(truth).value_counts(normalize=True)
+    shares = study.prevalence().to_frame()
+    assert [
+        low <= true[name] <= high for name, low, high in shares[["class", "low", "high"]].values
+    ]
+    stopping = study.stopping().to_frame()
+    assert (stopping["width_after_50"] < stopping["width"]).all()
+
+
+def test_nothing_is_estimated_from_nothing(begin):
+    study = begin(design=StudyDesign(teach=1.0))
+    with refuses("count texts"):
+        study.prevalence()
+    with refuses(""):
+        study.predict()
+    study.label(study.next().key, "fruit")
+    assert study.stopping().to_frame()["width"].isna().all()
+
+
+def test_one_label_alone_can_be_counted(begin, truth):
+    study = begin(["yes", "no"], design=StudyDesign(teach=0.0))
+    for _ in range(30):
+        study.label(study.next().key, "no")
+    share = {one.name: one for one in study.prevalence().shares}["yes"]
+    assert share.share == 0 and 0.05 < share.high < 0.2
+
+
+def test_the_recall_test_by_hand():
+    # 40 of 300 taught texts are relevant, and 1 of 400 counted ones: a recall of 95 % would be
+    # missed with floor(41 / .95 - 40) + 1 = 4 or more among the 1,700 that were not taught.
+    found = recall_test(2000, 300, 40, 400, 1)
+    assert np.isclose(found.p, hypergeom.cdf(1, 1700, 4, 400)) and not found.enough
+    assert recall_test(2000, 300, 40, 1500, 0).enough
+    bounds = [k for k in range(1, 1301) if hypergeom.cdf(1, 1700, k, 400) >= 0.05]
+    assert np.isclose(found.bound, 41 / (40 + max(bounds)))
+    assert recall_test(100, 40, 10, 60, 0).bound == 1.0
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    each(n_texts=[-1, 10], taught_relevant=[301], counted_relevant=[401], recall=[0, 1.0],
+         confidence=[2], n_taught=[1.5]),
+)  # fmt: skip
+def test_counts_that_cannot_be(parameter, value):
+    given = {"n_texts": 2000, "n_taught": 300, "taught_relevant": 40, "n_counted": 400,
+             "counted_relevant": 1}  # fmt: skip
+    with refuses("n_taught" if (parameter, value) == ("n_texts", 10) else parameter):
+        recall_test(**{**given, parameter: value})
+
+
+def test_annotators_who_differ(begin, truth):
+    study = begin(design=StudyDesign(teach=0.0, overlap=1.0))
+    first = code(study, truth, 20, by="Ada")
+    second = [study.next(by="Bo") for _ in range(1)]
+    assert second[0].key in {text.key for text in first}
+    for place, text in enumerate(first):
+        study.label(text.key, "chess" if place < 4 else truth[text.text], by="Bo")
+    found = study.agreement()
+    table = study.to_frame().pivot(index="annotator", columns="key", values="label")
+    codes = table.replace({name: place for place, name in enumerate(NAMES)}).astype(float)
+    wanted = krippendorff.alpha(codes.to_numpy(), level_of_measurement="nominal")
+    assert np.isclose(found.alpha["label"], wanted) and found.n_texts == 20
+    differ = [text for text in first[:4] if truth[text.text] != "chess"]
+    assert set(found.disagreements["key"]) == {text.key for text in differ}
+    assert study.labels().notna().sum() == 20 - len(differ)
+    study.adjudicate(differ[0].key, "train")
+    decided = study.agreement().disagreements.set_index("key")["decided"]
+    assert decided[differ[0].key] == "train" and decided.notna().sum() == 1

@@ -1,0 +1,249 @@
+"""The page over HTTP: labels, undo, who is refused; and once in a browser, by keyboard."""
+
+import http.client
+import json
+import threading
+import urllib.error
+import urllib.request
+from contextlib import closing, contextmanager
+
+import pytest
+
+from embedtopics.annotation import serve
+from tests.annotation.conftest import NAMES
+from tests.factories import FULL_DISK, raising, refuses
+from tests.report.driving import IN_A_BROWSER, Browser, check_console
+
+ATTACK = "<script>document.title='pwned'</script><img src=x onerror=\"document.title='p'\">"
+
+
+@contextmanager
+def served(study, **options):
+    server = serve(study, **options)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.close()
+        thread.join()
+
+
+def ask(server, path, content=None, **headers):
+    """Return status, headers and content of an answer to what the page would send."""
+    base = {"X-Token": server.token, "Origin": f"http://127.0.0.1:{server.port}"}
+    if content is not None:
+        base["Content-Type"] = "application/json"
+    sent = {name: value for name, value in {**base, **headers}.items() if value is not None}
+    data = (
+        None
+        if content is None
+        else content
+        if isinstance(content, bytes)
+        else json.dumps(content).encode()
+    )
+    request = urllib.request.Request(f"http://127.0.0.1:{server.port}{path}", data, sent)
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return answer.status, answer.headers, answer.read()
+    except urllib.error.HTTPError as error:
+        return error.code, error.headers, error.read()
+
+
+def do(server, action, **content):
+    status, _, answer = ask(server, f"/api/{action}", content)
+    assert status == 200, answer
+    return json.loads(answer)
+
+
+def test_labels_skips_and_undo_over_http(begin, toy, truth):
+    texts, vectors, _ = toy
+    hostile = [ATTACK, *texts[1:]]
+    study = begin(corpus=hostile, encoder=vectors)
+    with served(study, annotator="Ada") as server:
+        state = json.loads(ask(server, "/api/state")[2])
+        assert [one["name"] for one in state["labels"]] == NAMES and state["annotator"] == "Ada"
+        first = do(server, "next", tab="a")["next"]
+        other = do(server, "next", tab="b")["next"]
+        assert first["key"] != other["key"] and {first["text"], other["text"]} <= set(hostile)
+        assert do(server, "next", tab="a", fresh=True)["next"] == first
+        done = do(server, "label", key=first["key"], labels=["chess"], unsure=True, note="<b>")
+        assert done["progress"]["labelled"] == 1
+        do(server, "skip", key=other["key"])
+        assert do(server, "undo", tab="a")["next"]["key"] == other["key"]
+        back = do(server, "undo", tab="a")
+        assert back["next"]["key"] == first["key"] and back["progress"]["answered"] == 0
+        do(server, "label", key=first["key"], labels=["fruit"], stream=first["stream"])
+        status, _, answer = ask(server, "/api/label", {"key": first["key"], "labels": ["pear"]})
+        assert status == 400 and "labels must be one of" in json.loads(answer)["error"]
+    frame = study.to_frame()
+    assert frame[["annotator", "label", "note"]].values.tolist() == [["Ada", "fruit", ""]]
+
+
+def test_estimates_come_with_enough_count_texts(begin, truth):
+    study = begin()
+    with served(study) as server:
+        for _ in range(44):
+            text = do(server, "next", tab="a")["next"]
+            do(server, "label", key=text["key"], labels=[truth[text["text"]]])
+        Browser.until(lambda: json.loads(ask(server, "/api/state")[2])["estimates"])
+        found = json.loads(ask(server, "/api/state")[2])["estimates"]
+    assert [one["name"] for one in found["classes"]] == NAMES
+    assert all(0 <= one["low"] <= one["share"] <= one["high"] <= 1 for one in found["classes"])
+    assert found["accuracy"][0] > 0.9
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "headers", "status"),
+    [
+        ("/", None, {"X-Token": None}, 403),
+        ("/page.js", None, {"X-Token": "wrong"}, 403),
+        ("/api/state", None, {"X-Token": None}, 403),
+        ("/api/state", None, {"Origin": "http://evil.example"}, 403),
+        ("/api/state", None, {"Host": "evil.example"}, 403),
+        ("/api/undo", {"tab": "a"}, {"Origin": "http://evil.example"}, 403),
+        ("/api/undo", {"tab": "a"}, {"Origin": None}, 403),
+        ("/api/undo", {"tab": "a"}, {"Origin": "null"}, 403),
+        ("/api/undo", {"tab": "a"}, {"X-Token": "wr\u00f6ng"}, 403),
+        ("/api/undo", {"tab": "a"}, {"Content-Type": "text/plain"}, 415),
+        ("/api/undo", b"x" * 100_001, {}, 413),
+        ("/api/undo", b"[1]", {}, 400),
+        ("/api/undo", b"{", {}, 400),
+        ("/api/undo", {}, {}, 400),
+        ("/api/label", {"key": "x", "labels": "fruit"}, {}, 400),
+        ("/api/label", {"key": 3, "labels": ["fruit"]}, {}, 400),
+        ("/../_server.py", None, {}, 404),
+        ("/api/label", None, {}, 404),
+    ],
+)
+def test_requests_that_are_refused_change_nothing(begin, path, content, headers, status):
+    study = begin()
+    with served(study) as server:
+        code, found, answer = ask(server, path, content, **headers)
+        assert code == status and "error" in json.loads(answer)
+        assert "default-src 'none'" in found["Content-Security-Policy"]
+    assert study.to_frame().empty
+
+
+def test_a_request_without_length_is_refused(begin):
+    with served(begin()) as server:
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+        with closing(connection):
+            connection.putrequest("POST", "/api/undo")
+            for name, value in [("X-Token", server.token), ("Content-Type", "application/json"),
+                                ("Origin", f"http://127.0.0.1:{server.port}")]:  # fmt: skip
+                connection.putheader(name, value)
+            connection.endheaders()
+            assert connection.getresponse().status == 411
+
+
+def test_the_page_names_no_other_place_and_holds_the_token(begin):
+    with served(begin()) as server:
+        for path in ("/", "/page.css", "/page.js"):
+            status, headers, content = ask(
+                server, f"{path}?token={server.token}", **{"X-Token": None}
+            )
+            assert status == 200 and headers["Referrer-Policy"] == "no-referrer"
+            outside = content.replace(b"http://www.w3.org/2000/svg", b"")
+            assert b"http" not in outside and b"innerHTML" not in outside
+        assert server.url.startswith("http://127.0.0.1:") and server.token in server.url
+
+
+def test_a_port_that_is_taken_and_names_that_are_none(begin):
+    study = begin()
+    with served(study) as server, refuses("port"):
+        serve(study, port=server.port)
+    with refuses("port"):
+        serve(study, port=70_000)
+    with refuses("by"):
+        serve(study, annotator="")
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    with closing(Browser(tmp_path_factory.mktemp("browser"))) as opened:
+        yield opened
+
+
+def opened(browser, url):
+    browser.events.clear()
+    browser.call("Page.navigate", url=url)
+    browser.wait("document.querySelectorAll('#labels button').length > 0")
+    browser.wait("document.querySelector('#text').textContent.length > 0")
+
+
+def keyed(browser, key):
+    """Press a key and wait until the text has changed."""
+    before = browser.ask("document.querySelector('#text').textContent")
+    for kind in ("keyDown", "keyUp"):
+        browser.call("Input.dispatchKeyEvent", type=kind, key=key)
+    browser.wait(f"document.querySelector('#text').textContent !== {json.dumps(before)}")
+    return before
+
+
+class TestInABrowser:
+    pytestmark = IN_A_BROWSER
+
+    def test_fifty_texts_by_keyboard_undo_reload_and_hostile_text(self, browser, begin, toy, truth):
+        texts, vectors, _ = toy
+        hostile = [ATTACK, "word " * 20_000, *texts[2:]]
+        truth = {**truth, ATTACK: "chess", hostile[1]: "train"}
+        study = begin(
+            [{"name": n, "definition": ATTACK} for n in NAMES], corpus=hostile, encoder=vectors
+        )
+        with served(study) as server:
+            opened(browser, server.url)
+            key_of = {name: str(place) for place, name in enumerate(NAMES, 1)}
+            seen = []
+            for _ in range(50):
+                text = browser.ask("document.querySelector('#text').textContent")
+                seen.append(keyed(browser, key_of[truth[text]]))
+            assert len(set(seen)) == 50
+            waiting = keyed(browser, "ArrowLeft")
+            assert browser.ask("document.querySelector('#text').textContent") == seen[-1]
+            keyed(browser, key_of[truth[seen[-1]]])
+            assert browser.ask("document.querySelector('#text').textContent") == waiting
+            opened(browser, server.url)
+            browser.wait("document.querySelectorAll('.share').length === 3")
+            assert browser.ask("document.title") == "Label texts"
+            assert browser.ask("document.querySelectorAll('img').length") == 0
+            asked = [e["params"]["request"]["url"] for e in browser.events
+                     if e["method"] == "Network.requestWillBeSent"]  # fmt: skip
+            own = f"http://127.0.0.1:{server.port}/"
+            assert asked and all(url.startswith((own, "data:")) for url in asked)
+            check_console(browser)
+        labels = study.labels().dropna()
+        assert len(labels) == 50 and all(truth[hostile[row]] == one for row, one in labels.items())
+
+    def test_a_full_disk_is_said_and_what_was_typed_stays(self, browser, begin, monkeypatch):
+        study = begin()
+        with served(study) as server:
+            opened(browser, server.url)
+            text = browser.ask("document.querySelector('#text').textContent")
+            browser.press("/")
+            browser.type("a note 1")
+            browser.press("Escape")
+            with monkeypatch.context() as patch:
+                patch.setattr("os.fsync", raising(FULL_DISK))
+                browser.press("1")
+                browser.wait("document.querySelector('#message').textContent.includes('No space')")
+            assert browser.ask("document.querySelector('#text').textContent") == text
+            keyed(browser, "1")
+            assert browser.ask("document.querySelector('#message').textContent") == ""
+        assert study.to_frame()[["label", "note"]].values.tolist() == [["fruit", "a note 1"]]
+
+    def test_several_labels_and_a_narrow_page(self, browser, begin):
+        study = begin(kind="several")
+        with served(study) as server:
+            browser.call("Emulation.setDeviceMetricsOverride", width=390, height=800,
+                         deviceScaleFactor=1, mobile=True)  # fmt: skip
+            opened(browser, server.url)
+            assert browser.ask("document.documentElement.scrollWidth") <= 390
+            browser.press("1")
+            browser.press("3")
+            browser.press("?")
+            keyed(browser, "Enter")
+            keyed(browser, "Enter")
+        frame = study.to_frame()
+        assert frame["label"].tolist() == [["fruit", "chess"], []]
+        assert frame["unsure"].tolist() == [True, False]

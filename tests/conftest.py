@@ -1,5 +1,6 @@
 """Shared by all tests: where the development data sets lie, and small corpora with vectors."""
 
+import gc
 import os
 import shutil
 import tempfile
@@ -55,6 +56,13 @@ def pytest_collection_modifyitems(items):
         chosen = getattr(test, "_hypothesis_internal_use_settings", None)
         if chosen is not None and chosen.max_examples > most:
             test._hypothesis_internal_use_settings = hypothesis.settings(chosen, max_examples=most)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def what_is_there_is_not_looked_at_by_the_collector():
+    """Leave what earlier files imported out of garbage collection, which trainers ask for often."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_unconfigure(config):

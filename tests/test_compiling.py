@@ -86,7 +86,6 @@ print(hashlib.sha256(positions.tobytes()).hexdigest(),
 
 
 @pytest.mark.slow
-@pytest.mark.smoke
 def test_the_layouts_code_is_kept_and_gives_the_same_bits(tmp_path):
     first, second = (run(tmp_path, LAY_OUT, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2))
     digest, n_compiled = first.stdout.split()

@@ -103,7 +103,7 @@ def few_steps(monkeypatch):
 def test_python_blocks_run(desk, monkeypatch, steps):
     if steps == "few":
         few_steps(monkeypatch)
-    assert len(PYTHON) == 15
+    assert len(PYTHON) == 16
     names: dict[str, object] = {}
     for block in PYTHON:
         exec(compile(block, "README.md", "exec"), names)

@@ -107,7 +107,9 @@ class TaughtClassifier(BaseEstimator):
             if self.constant_ is not None:
                 found[:] = np.eye(n_classes)[self.constant_]
             return found
-        scores = self.linear_.scores(vectors)
+        # In single precision, which takes a third of the time for all texts of a corpus.
+        weights = self.linear_.weights.T.astype(np.float32)
+        scores = np.asarray(vectors @ weights, dtype=np.float64) + self.linear_.bias
         n_outputs = n_classes - (self.head == "ordinal")
         missing = np.full((len(vectors), n_outputs - scores.shape[1]), NEVER)
         return probabilities(self.head, np.hstack([scores, missing]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -94,9 +95,7 @@ class _Fitter:
         self.guess: Float64Array | None = None
 
     def fit(self, strength: float) -> LinearHead:
-        from threadpoolctl import threadpool_limits
-
-        with threadpool_limits(limits=1, user_api="blas"):  # sums in one order on any machine
+        with _blas().limit(limits=1, user_api="blas"):  # sums in one order on any machine
             if self.kind == "ordinal":
                 self.guess = _fit_ordinal(self.X, self.codes, strength, self.weights, self.guess)
                 slope, thresholds = _ordinal_parts(self.guess, self.X.shape[1])
@@ -132,6 +131,15 @@ class _Fitter:
         else:
             slopes[present], bias[present] = model.coef_, model.intercept_
         return slopes, bias
+
+
+@cache
+def _blas() -> Any:
+    """Return the control of threads; to look for the libraries takes longer than a small fit."""
+    import sklearn.linear_model  # noqa: F401, so that SciPy's library is loaded, too
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def _scaled(vectors: Any) -> tuple[Any, Float64Array, float]:

@@ -61,6 +61,8 @@ def annotate(
         typer.echo(server.url)
         try:
             server.run()
+        except KeyboardInterrupt:  # the usual way to end
+            console.print(f"{study.progress()['labelled']:,} texts have a label.", soft_wrap=True)
         finally:
             server.close()
 

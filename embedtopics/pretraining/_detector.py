@@ -20,7 +20,6 @@ class PairHead(nn.Module):
     def __init__(self, width: int) -> None:
         super().__init__()
         self.pooler, self.scores = nn.Linear(width, width), nn.Linear(width, 2)
-        _start(self)
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
         scores: torch.Tensor = self.scores(torch.tanh(self.pooler(states))).float()
@@ -53,7 +52,6 @@ class Detector(nn.Module):
                 pad_token_id=getattr(body.config, "pad_token_id", None) or 0,
             ))  # fmt: skip
             self.dense, self.scores = nn.Linear(width, width), nn.Linear(width, 1)
-            _start(self.dense, self.scores)
         self.generator.electra.embeddings.word_embeddings.weight = table
         self.generator.generator_lm_head.weight = table
 
@@ -67,10 +65,3 @@ class Detector(nn.Module):
         """Return a score of each hidden state (n, width): positive where it was replaced."""
         hidden = nn.functional.gelu(self.dense(states))
         return torch.as_tensor(self.scores(hidden)).float()[:, 0]
-
-
-def _start(*parts: nn.Module) -> None:
-    """Draw weights as BERT and ELECTRA do."""
-    for part in parts:
-        for name, weight in part.named_parameters():
-            nn.init.zeros_(weight) if "bias" in name else nn.init.normal_(weight, std=0.02)

@@ -7,7 +7,7 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
@@ -164,7 +164,8 @@ def pretrain(
         prediction, where half of the pairs are swapped (Lan et al. 2020); or replaced-token
         detection: a small generator fills hidden tokens in, the encoder finds what it replaced
         (Clark et al. 2020). Segments are parted at the end of a sentence near the middle of a
-        block. Heads for pairs and for replaced tokens start anew, and are not kept.
+        block. Heads for pairs and for replaced tokens start anew, and are not kept; "rtd" keeps
+        none at all.
     out : path, optional
         Folder for the encoder, its head, report and model card; while training goes on,
         ``<out>.training`` holds checkpoints. By default a temporary one: see `save`.
@@ -262,6 +263,7 @@ class _Prepared:
     sources: tuple[str, str]
     identity: Mapping[str, Any]
     is_sentence_encoder: bool
+    cut: Callable[[list[str]], Blocks]
 
 
 def _output_folder(out: Any, overwrite: bool, resume: bool) -> Path:
@@ -344,7 +346,8 @@ def _prepare(
         "settings": settings.to_dict(),
     }
     sources = (source, "held out of these texts" if other is None else other[1])
-    return _Prepared(trainable, data, held, sources, identity, is_sentence_encoder)
+    cut = partial(cut_into_blocks, tokenizer=tokenizer, max_length=max_length)
+    return _Prepared(trainable, data, held, sources, identity, is_sentence_encoder, cut)
 
 
 def _cut(
@@ -457,12 +460,7 @@ def _geometry(prepared: _Prepared, general_texts: Any) -> Geometry:
     encoder = BatchEncoder(data.forward, MEASURED_AT_ONCE)
     general = None
     if general_texts is not None:
-        recipe: Any = prepared.trainable.encoder.recipe  # type: ignore[union-attr]
-        from embedtopics.encoders.sentence._loading import load_vocabulary
-
-        tokenizer = load_vocabulary(recipe.checkpoint, recipe.trusts_code).tokenizer
-        texts = texts_of(general_texts, "general_texts")[0]
-        general = cut_into_blocks(texts, tokenizer, prepared.trainable.max_length or 512)
+        general = prepared.cut(texts_of(general_texts, "general_texts")[0])
         if not len(general):
             raise InputError("general_texts", "texts of four tokens and more")
     vectors = []

@@ -15,7 +15,6 @@ def graph_of(n=300, d=10, seed=0, k=15):
 
 
 @pytest.mark.slow
-@pytest.mark.smoke
 @pytest.mark.parametrize("n", [40, 300])
 def test_equals_umap_learn(n):
     with warnings.catch_warnings():

@@ -34,7 +34,6 @@ def test_keeps_neighborhoods(blobs):
 
 
 @pytest.mark.slow
-@pytest.mark.smoke
 def test_as_trustworthy_as_umap_learn(blobs):
     import warnings
 

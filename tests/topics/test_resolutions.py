@@ -142,6 +142,7 @@ def test_each_level_can_be_read(branched):
         assert np.nanmean(read.clustering.persistence) == pytest.approx(level.persistence)
 
 
+@pytest.mark.slow
 def test_a_fit_goes_on_with_as_many_topics_as_there_are(branched, branches):
     fitted = fit(branches, n_topics=400)
     with pytest.raises(NotEnoughTopics) as raised:

@@ -197,6 +197,7 @@ def test_a_number_of_topics_is_met_in_every_replicate(branched):
         assert replicate(recipe, np.random.default_rng(seed)).max() == 3
 
 
+@pytest.mark.slow
 def test_more_topics_than_there_are_is_no_error(branches):
     texts, vectors = branches
     model = et.TopicModel(n_topics=500, languages=[]).fit(texts, embeddings=vectors)

@@ -167,7 +167,6 @@ def test_the_checkpoint_of_the_fit_may_compute_in_other_numbers(toy, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.smoke
 def test_an_encoder_with_settings_is_made_again_as_it_was(tmp_path):
     texts = [f"A short text about the number {i} and nothing else." for i in range(30)]
     encoder = et.SentenceEncoder(pooling="cls", max_length=64)

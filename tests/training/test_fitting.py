@@ -63,6 +63,7 @@ def test_a_fit_leaves_an_encoder_its_report_and_a_card(tiny_bert, tmp_path, sets
     assert spearman.after == pytest.approx(spearmanr(cosines, test.labels).statistic, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_the_order_of_the_rows_does_not_matter(tiny_bert, tmp_path, sets):
     train, _, _ = sets
     shuffled = np.random.default_rng(0).permutation(len(train))
@@ -74,6 +75,7 @@ def test_the_order_of_the_rows_does_not_matter(tiny_bert, tmp_path, sets):
     assert not np.allclose(found[0], exact_encoder(tiny_bert).encode(CONTENT))
 
 
+@pytest.mark.slow
 def test_without_validation_examples_a_part_is_held_out(tiny_bert, tmp_path):
     train = graded_pairs(400, seed=1)
     words = tuple(f"{word} {number}" for number, word in enumerate(train.columns[0]))
@@ -219,7 +221,6 @@ def test_before_and_after_are_read_alike_so_that_nothing_learned_is_no_differenc
 
 
 @pytest.mark.slow
-@pytest.mark.smoke
 def test_texts_alone_and_a_teacher_train_too(tiny_bert, tmp_path):
     texts = [f"{a} {b} {c}" for a in CONTENT for b in CONTENT for c in CONTENT[:2] if a != b]
     settings = {**FAST, "epochs": 1}
@@ -289,6 +290,7 @@ def test_input_examples_callbacks_steps_and_a_loss_of_the_library(tiny_bert, tmp
     assert et.training.read_examples(pairs, "pairs").columns == train.columns
 
 
+@pytest.mark.slow
 def test_test_sets_are_counted_in_the_report_of_the_folder(tiny_bert, tmp_path, sets):
     train, validation, test = sets
     quick = {**FAST, "max_steps": 1, "out": tmp_path / "tuned", "validation": validation}

@@ -34,7 +34,7 @@ def draw(rng):
 @pytest.mark.parametrize(
     ("draws", "least"),
     [
-        (range(40), 0.87),
+        pytest.param(range(40), 0.87, marks=pytest.mark.slow),
         # Of 200 draws 182 or more hold it in 99 of 100 cases, if 95 % of all do.
         pytest.param(range(1000, 1200), 0.91, marks=pytest.mark.slow),
     ],

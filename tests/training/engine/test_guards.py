@@ -84,7 +84,11 @@ def memory_for_two_batches(patch):
 
 @pytest.mark.parametrize(
     ("memory", "accumulation"),
-    [(memory_for_six_groups, 1), (memory_for_six_groups, 3), (memory_for_two_batches, 3)],
+    [
+        (memory_for_six_groups, 1),
+        pytest.param(memory_for_six_groups, 3, marks=pytest.mark.slow),
+        pytest.param(memory_for_two_batches, 3, marks=pytest.mark.slow),
+    ],
 )
 def test_less_is_encoded_at_once_where_memory_runs_out(lesson_of, tmp_path, memory, accumulation):
     options = settings(accumulation=accumulation, tokens_at_once=4096)

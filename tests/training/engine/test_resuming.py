@@ -58,7 +58,7 @@ def checked(lesson_of, tmp_path, options, method, when, kind="graded"):
 
 @pytest.mark.parametrize(
     "when",
-    [pytest.param(1, marks=pytest.mark.slow), 4, pytest.param(5, marks=pytest.mark.slow), 6, 9],
+    [4, *(pytest.param(step, marks=pytest.mark.slow) for step in (1, 5, 6, 9))],
 )
 def test_batches_that_do_not_fill_a_step_are_gone_on_with(lesson_of, tmp_path, when):
     # Six batches an epoch, in steps of four and two.
@@ -71,9 +71,14 @@ def test_batches_that_do_not_fill_a_step_are_gone_on_with(lesson_of, tmp_path, w
     ("changes", "n_steps", "stopped"),
     [
         ({"epochs": 0.5}, 3, "finished"),
-        ({"epochs": 2}, 12, "finished"),
+        pytest.param({"epochs": 2}, 12, "finished", marks=pytest.mark.slow),
         # Steps so small that nothing changes, and so no validation is a gain.
-        ({"learning_rate": 1e-12, "patience": 3, "epochs": 4}, 9, "no improvement"),
+        pytest.param(
+            {"learning_rate": 1e-12, "patience": 3, "epochs": 4},
+            9,
+            "no improvement",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_a_run_that_died_after_its_last_step_learns_nothing_more(

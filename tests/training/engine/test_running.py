@@ -190,6 +190,7 @@ def test_the_first_validation_is_done_with_the_numbers_of_the_others(lesson_of, 
     assert {tensor.dtype for tensor in lesson.weights().values()} <= {torch.float32, torch.int64}
 
 
+@pytest.mark.slow
 def test_what_another_launcher_left_does_not_change_the_precision(lesson_of, tmp_path, monkeypatch):
     monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "bf16")
     found = []

@@ -1,0 +1,66 @@
+"""``embedtopics annotate``: a page until Ctrl-C, and what is refused before one is served."""
+
+import json
+import signal
+import subprocess
+import sys
+import urllib.request
+
+import pandas as pd
+import pytest
+
+from tests.cli.running import refused, rows
+
+
+@pytest.fixture
+def file(tmp_path):
+    rows().to_csv(tmp_path / "articles.csv", index=False)
+    return tmp_path / "articles.csv"
+
+
+def test_labels_given_on_the_page_are_in_the_folder(file):
+    codebook = [{"name": "health", "definition": "Hospitals."}, {"name": "other", "key": "o"}]
+    (file.parent / "book.json").write_text(json.dumps(codebook), "utf-8")
+    command = [sys.executable, "-u", "-m", "embedtopics", "annotate", file, "--text", "body",
+               "--id", "id", "--codebook", file.parent / "book.json", "--encoder", "lsa",
+               "--annotator", "Ada"]  # fmt: skip
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    url = next(line.strip() for line in process.stdout if line.startswith("http://127.0.0.1:"))
+    base, token = url.split("/?token=")
+
+    def ask(action, **content):
+        headers = {"X-Token": token, "Origin": base, "Content-Type": "application/json"}
+        request = urllib.request.Request(
+            f"{base}/api/{action}", json.dumps(content).encode(), headers
+        )
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return json.loads(answer.read())
+
+    text = ask("next", tab="a")["next"]
+    ask("label", key=text["key"], labels=["health"])
+    process.send_signal(signal.SIGINT)
+    rest = process.stdout.read()
+    process.stdout.close()
+    assert process.wait(timeout=60) == 0 and "1 texts have a label" in rest
+    lines = (file.parent / "articles.study/journal.jsonl").read_text("utf-8").splitlines()
+    answer = json.loads(lines[-1])
+    assert (answer["id"], answer["labels"], answer["by"]) == (text["id"], ["health"], "Ada")
+    assert pd.read_csv(file)["id"].tolist() == rows()["id"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ((), "--labels must be given"),
+        (("--labels", "a,b,a"), "--labels"),
+        (("--labels", "a,b", "--kind", "pairs"), "--kind"),
+        (("--labels", "a,b", "--codebook", "book.json"), "--codebook"),
+        (("--codebook", "missing.json"), "--codebook"),
+        (("--labels", "a,b", "--port", "99999"), "--port"),
+        (("--labels", "a,b", "--strategy", "best"), "--strategy"),
+        (("--labels", "a,b", "--teach", "2"), "--teach"),
+    ],
+)
+def test_what_is_refused(file, options, said):
+    line = refused("annotate", file, "--text", "body", "--encoder", "lsa", *options)
+    assert said in line

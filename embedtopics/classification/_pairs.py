@@ -228,7 +228,7 @@ def _take_steps(
     n_warm = max(1, round(settings.warmup * n_steps))
     optimizer = torch.optim.AdamW(
         [weight for weight in network.parameters() if weight.requires_grad],
-        settings.learning_rate, weight_decay=settings.weight_decay,
+        settings.learning_rate, weight_decay=settings.weight_decay, fused=True,
     )  # fmt: skip
     show = settings.show_progress
     bar = progress_bar(total=n_steps, unit="step", description="Training", show=show)

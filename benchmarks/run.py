@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import (
     after_the_fit,
+    annotation,
     classification,
     coherence,
     comparison,
@@ -70,6 +71,7 @@ BENCHMARKS = {
     "comparison": comparison,
     "coherence": coherence,
     "classification": classification,
+    "annotation": annotation,
 }
 SYSTEMS = {system.name: system for system in (BERTOPIC, EMBEDTOPICS)}
 

@@ -193,3 +193,24 @@ def test_annotators_who_differ(begin, truth):
     study.adjudicate(differ[0].key, "train")
     decided = study.agreement().disagreements.set_index("key")["decided"]
     assert decided[differ[0].key] == "train" and decided.notna().sum() == 1
+
+
+def test_the_recall_test_errs_rarely_although_both_streams_are_mixed():
+    rng = np.random.default_rng(0)
+    wrong, above, n_below = 0, 0, 0
+    for _ in range(300):
+        is_relevant = np.arange(400) < 40
+        score = is_relevant + rng.normal(0, 0.7, 400)
+        order, best = rng.permutation(400).tolist(), np.argsort(-score).tolist()
+        stream = np.zeros(400, dtype=int)  # 1 where taught, 2 where counted
+        for place in range(230):
+            chosen = next(row for row in (best, order)[place % 2] if not stream[row])
+            stream[chosen] = 1 + place % 2
+        taught, counted = stream == 1, stream == 2
+        found = recall_test(400, taught.sum(), (taught & is_relevant).sum(), counted.sum(),
+                            (counted & is_relevant).sum(), recall=0.9)  # fmt: skip
+        recall = is_relevant[stream > 0].sum() / 40
+        n_below += recall < 0.9
+        wrong += found.enough and recall < 0.9
+        above += found.bound > recall
+    assert n_below > 60 and wrong <= 0.07 * 300 and above <= 0.07 * 300

@@ -51,7 +51,6 @@ if TYPE_CHECKING:
 FINE_TUNE = {"patience": None, "batch_size": 16}
 """Beside the usual settings: 3 epochs, a peak learning rate of 2e-5, weight decay of 0.01."""
 
-CALIBRATION_FOLDS = 3
 HELD_OUT = 0.1
 """Share of the texts that chooses the weights of "fine_tune" where none are given."""
 

@@ -171,6 +171,7 @@ def test_labels_correct_what_a_classifier_mistakes(model):
     assert (further > 0).all()
 
 
+@pytest.mark.slow
 def test_a_classifier_that_knows_the_labels_is_cross_fitted(counted):
     corpus, frame = corpus_of(500)
     found = prevalence(TextClassifier(counted), corpus, frame["label"])

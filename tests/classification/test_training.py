@@ -51,18 +51,11 @@ def test_the_loss_of_pairs_by_hand():
     assert np.isclose(float(found), (near + far) / 2)
 
 
-SLOW = [
-    pytest.param(method, head, marks=pytest.mark.slow)
-    for method, head in (
-        ("few_shot", "ordinal"), ("few_shot", "multilabel"),
-        ("fine_tune", "softmax"), ("fine_tune", "multilabel"),
-    )
-]  # fmt: skip
+SLOWLY = [pytest.param(head, marks=pytest.mark.slow) for head in ("ordinal", "multilabel")]
 
 
-@pytest.mark.parametrize(
-    ("method", "head"), [("few_shot", "softmax"), ("fine_tune", "ordinal"), *SLOW]
-)
+@pytest.mark.parametrize("head", ["softmax", *SLOWLY])
+@pytest.mark.parametrize("method", ["few_shot", "fine_tune"])
 def test_an_encoder_learns_labels(tmp_path, tiny_bert, themed, method, head):
     texts, themes = themed
     y = [[t] for t in themes] if head == "multilabel" else themes
@@ -106,6 +99,8 @@ def test_roberta_is_exported_too(tmp_path, tiny_roberta, themed):
     same_as_transformers(tmp_path / "export", themed[0], model)
 
 
+@pytest.mark.slow
+@pytest.mark.smoke
 def test_a_run_that_was_interrupted_goes_on(tmp_path, tiny_bert, themed, monkeypatch):
     make = partial(TextClassifier, tiny_bert, "fine_tune", training={**QUICK, "layer_decay": 0.5})
     whole = make().fit(*themed, out=tmp_path / "whole")

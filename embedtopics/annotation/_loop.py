@@ -10,7 +10,7 @@ import numpy as np
 from embedtopics.annotation._codebook import StudyDesign, permanent_numbers
 from embedtopics.annotation._learner import TaughtClassifier, TextVectors, codes_of
 from embedtopics.annotation._records import Records
-from embedtopics.annotation._strategies import CoreSet, Pool, Strategy
+from embedtopics.annotation._strategies import CoreSet, Pool, RandomSampling, Strategy
 from embedtopics.annotation.results import TextToLabel
 from embedtopics.corpus import Corpus
 from embedtopics.protocols import BoolArray, Float64Array, Int64Array
@@ -180,6 +180,8 @@ class TeachingLoop:
             is_open = np.zeros(len(self.keys), dtype=np.bool_)
             is_open[pool.candidates] = True
             rows = self._starts[is_open[self._starts]]
+        elif isinstance(self.strategy, RandomSampling):  # which needs no start
+            rows = self.strategy.pick(pool, N_STARTS)
         elif pool.probabilities is None or (self._starts is None and n_taught < N_STARTS):
             rows = CoreSet().pick(pool, N_STARTS)
         else:

@@ -71,7 +71,7 @@ class AnnotationProject(TeachingLoop):
         What picks *teach* texts; an object has ``pick(pool, n)``.
     topics : sequence of int, optional
         Topic of each row, -1 for none: the study starts with one text from each. By default it
-        starts with texts that are far from one another.
+        starts with texts that are far from one another, but for the strategy "random".
     design : StudyDesign, optional
         Fixed when the study begins.
 

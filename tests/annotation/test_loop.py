@@ -117,6 +117,14 @@ def test_a_study_starts_with_one_text_of_each_topic(begin, toy, truth):
     assert [truth[text.text] for text in code(study, truth, 3)] == NAMES  # the largest first
 
 
+def test_the_random_strategy_is_random_from_the_first_text(begin, truth):
+    design = StudyDesign(teach=1.0)
+    other = code(begin(design=design), truth, 6)
+    texts = code(begin(design=design, strategy="random", folder="other"), truth, 6)
+    assert [text.key for text in texts] != [text.key for text in other]
+    assert not {text.key for text in texts} <= {text.key for text in other}
+
+
 @pytest.mark.parametrize("kind", ["single", "several", "ordinal"])
 def test_the_model_learns_and_shares_hold_the_truth(begin, truth, kind):
     study = begin(kind=kind, design=StudyDesign(n_test=10))

@@ -11,6 +11,7 @@ import resource
 import shutil
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tqdm import tqdm
 
 WATCHED = ("open", "os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.truncate", "os.link")
 READS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
@@ -33,6 +35,7 @@ class Work:
     first: Callable[[Path], Any]
     then: Callable[[Path], Any]
     read: Callable[[Path], Any]
+    is_the_same: bool = False  # what is read, before and after
 
 
 def _result(version: str) -> Any:
@@ -90,7 +93,7 @@ def exported_table() -> Work:
     )  # fmt: skip
 
 
-def _index_work(change: Callable[[Any], Any]) -> Work:
+def _index_work(change: Callable[[Any], Any], is_the_same: bool = False) -> Work:
     from embedtopics.retrieval import SearchIndex
     from embedtopics.retrieval.storage._checks import check
     from tests.retrieval.killed import build
@@ -109,7 +112,7 @@ def _index_work(change: Callable[[Any], Any]) -> Work:
                 for mode in ("dense", "lexical")]  # fmt: skip
         return sorted((document.id, document.text) for document in index), hits
 
-    return Work(first, lambda folder: change(folder), read)
+    return Work(first, change, read, is_the_same)
 
 
 def built_index() -> Work:
@@ -135,7 +138,7 @@ def compacted_index() -> Work:
     """Compact an index; what it holds stays."""
     from embedtopics.retrieval import SearchIndex
 
-    return _index_work(lambda folder: SearchIndex.load(folder).compact())
+    return _index_work(lambda folder: SearchIndex.load(folder).compact(), is_the_same=True)
 
 
 def cached_vectors() -> Work:
@@ -155,6 +158,7 @@ def cached_vectors() -> Work:
         lambda folder: CachedEncoder(Counting(), folder=folder).encode(texts[:10]),
         lambda folder: CachedEncoder(Counting(), folder=folder).encode(texts),
         read,
+        is_the_same=True,
     )
 
 
@@ -219,7 +223,30 @@ def trained_encoder() -> Work:
         running.train(lesson, validation, settings(), folder, ABOUT)
         return {name: weights.tolist() for name, weights in weights_of(lesson).items()}
 
-    return Work(lambda folder: folder.mkdir(), train, train)
+    return Work(lambda folder: folder.mkdir(), train, train, is_the_same=True)
+
+
+def labelled_text() -> Work:
+    """Label one text more; the labels before stay, and another try gives the same."""
+    from embedtopics.annotation import AnnotationProject
+
+    texts = [f"{'cat owl' if i % 2 else 'train rail'} {i}" for i in range(12)]
+
+    def label(n: int) -> Callable[[Path], Any]:
+        def run(folder: Path) -> None:
+            with AnnotationProject(texts, ["a", "b"], folder, encoder="random") as study:
+                known = study.labels().tolist()
+                for row, key in enumerate(study.keys[:n]):
+                    if known[row] is None:
+                        study.label(key, "ab"[row % 2])
+
+        return run
+
+    def read(folder: Path) -> Any:
+        with AnnotationProject(texts, None, folder, encoder="random") as study:
+            return study.labels().tolist()
+
+    return Work(label(3), label(4), read)
 
 
 WORKS: dict[str, Callable[[], Work]] = {
@@ -227,6 +254,7 @@ WORKS: dict[str, Callable[[], Work]] = {
     for made in (
         saved_result, written_report, exported_table, built_index, enlarged_index, compacted_index,
         cached_vectors, saved_classifier, stored_states, trained_encoder,
+        labelled_text,
     )
 }  # fmt: skip
 
@@ -264,6 +292,8 @@ def _in_child(job: Callable[[], Any], is_read: bool = False) -> str:
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
+        # tqdm's own lock is shared by forks: one that is killed in its hold would stop all others.
+        tqdm.set_lock(threading.RLock())
         try:
             answer = job()  # a model, or arrays, of which nothing is asked
             said = "done " + (hashlib.sha256(repr(answer).encode()).hexdigest() if is_read else "")
@@ -324,6 +354,7 @@ def trials(work: Work, kinds: dict[str, int], folder: Path) -> Iterator[tuple[st
     assert interrupted("never", 0).startswith("done")
     seconds, after = time.monotonic() - begun, read()
     assert before.startswith("done") and after.startswith("done"), (before, after)
+    assert (before == after) == work.is_the_same, "nothing was changed"
     for kind, most in kinds.items():
         for point in _points(kind, most, seconds):
             ended = interrupted(kind, point)

@@ -52,7 +52,7 @@ notebooks: install   ## Run the notebooks in place.
 	$(BIN)/python -m pytest -q -n 2 -m "slow" tests/test_notebooks.py
 
 browser: install     ## Look at the pages in a browser, where there is one.
-	$(BIN)/python -m pytest -q $(SIDE) -m "browser" tests/report tests/plots
+	$(BIN)/python -m pytest -q $(SIDE) -m "browser" tests/report tests/plots tests/annotation
 
 benchmarks: install  ## Measure; see benchmarks/README.md for what it needs.
 	$(BIN)/python benchmarks/run.py

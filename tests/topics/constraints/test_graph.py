@@ -16,6 +16,7 @@ def cloud():
     return embeddings, fuzzy_graph(build_graph(embeddings, 8)), rng.integers(-1, 3, 80)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weight", [0.2, 0.5, 0.9, 1.0])
 def test_parting_equals_umap_learn(cloud, weight):
     with warnings.catch_warnings():

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from embedtopics._utils.display import one_line
 from embedtopics._utils.folders import find_folder, parse_json
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.protocols import Int64Array
@@ -338,8 +339,8 @@ def explaining(folder: Path, is_writing: bool = False) -> Iterator[None]:
         marks = ("decode to UTF-8", "no such column")
         if is_damage or any(mark in str(error) for mark in marks):
             raise CorruptFileError(
-                f"{path} is damaged ({error}); restore the folder from a copy, or build the index "
-                "again"
+                f"{path} is damaged ({one_line(error)}); restore the folder from a copy, or build "
+                "the index again"
             ) from error
         raise
     except OSError as error:

@@ -45,7 +45,8 @@ def main() -> None:
     )  # fmt: skip
     report = result.report
     print(json.dumps({
-        "fertility": fertility, "seconds": seconds, "processor_seconds": processor, "n_steps": report.n_steps,
+        "fertility": fertility, "seconds": seconds, "processor_seconds": processor,
+        "n_steps": report.n_steps,
         "best_step": report.best_step, "verdict": result.diagnosis.verdict,
         "decisions": [decision.message for decision in report.decisions],
         "changes": [asdict(change) for change in (*report.before_after, *changes)],

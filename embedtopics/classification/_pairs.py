@@ -236,7 +236,8 @@ def _tokens_alone(trainable: Trainable, ids: list[list[int]]) -> Iterator[None]:
     tokens = torch.tensor(sorted({trainable.pad_id, *chain.from_iterable(ids)}), device=device)
     place = torch.zeros(len(table.weight), dtype=torch.long, device=device)
     place[tokens] = torch.arange(len(tokens), device=device)
-    part = torch.nn.Embedding.from_pretrained(table.weight.detach()[tokens], freeze=False)
+    rows = table.weight.detach()[tokens]
+    part: Any = torch.nn.Embedding(*rows.shape, _weight=rows)
     part.register_forward_pre_hook(lambda _, given: (place[given[0]],))
     transformer.set_input_embeddings(part)
     yield

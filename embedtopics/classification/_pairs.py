@@ -237,7 +237,7 @@ def _tokens_alone(trainable: Trainable, ids: list[list[int]]) -> Iterator[None]:
     place = torch.zeros(len(table.weight), dtype=torch.long, device=device)
     place[tokens] = torch.arange(len(tokens), device=device)
     rows = table.weight.detach()[tokens]
-    part: Any = torch.nn.Embedding(*rows.shape, _weight=rows)
+    part = torch.nn.Embedding(len(rows), rows.shape[1], _weight=rows)
     part.register_forward_pre_hook(lambda _, given: (place[given[0]],))
     transformer.set_input_embeddings(part)
     yield

@@ -80,7 +80,7 @@ def extend_vocabulary(
         Most words that are taken from the corpus.
     start : {"pieces", "context", "states"} or mapping of word to sequence of words
         What a vector starts as: the mean of those of its pieces; of those of the known words
-        that the encoder reads most alike in the corpus; the mean of the word's own contextual
+        that the encoder reads most similarly in the corpus; the mean of the word's own contextual
         vectors there, moved to where token vectors are; or the mean of those of the similar words
         that you name (Timoneda and Vallejo Vera 2025). Where there are none, its pieces'.
 
@@ -115,7 +115,7 @@ def extend_vocabulary(
         chosen, decisions = _checked_words(words, tokenizer, vocabulary.unknown_id)
     similar, states = _named(chosen, start, tokenizer), None
     if texts is not None and start == "context":
-        similar = _alike(chosen, texts, asked, tokenizer)
+        similar = _most_similar(chosen, texts, asked, tokenizer)
     elif texts is not None and start == "states":
         states = _directions(chosen, texts, asked, tokenizer, len(chosen))
     # The ids whose means, one for each similar word, the new vector is the mean of.
@@ -235,7 +235,7 @@ def _known_words(
     return known
 
 
-def _alike(
+def _most_similar(
     words: list[str], corpus: Corpus, encoder: SentenceEncoder, tokenizer: Tokenizer
 ) -> dict[str, tuple[str, ...]]:
     """Return the known words whose contextual vectors are nearest to those of each new word."""
@@ -264,18 +264,18 @@ def _directions(
     model: Any = model_of(encoder.recipe)
     transformer = model[0].model.eval()
     folds, number = folds_case(tokenizer), {word: i for i, word in enumerate(words)}
-    room = encoder.recipe.max_length - tokenizer.num_special_tokens_to_add(False)
+    limit = encoder.recipe.max_length - tokenizer.num_special_tokens_to_add(False)
     sums, n_uses = np.zeros((len(words), transformer.config.hidden_size)), np.zeros(len(words))
     total, n_tokens, n_texts = np.zeros(sums.shape[1]), 0, 0
     for _, found, encoding, of_word in cut_words(corpus.document_texts(), tokenizer):
         names = [number.get(word.lower() if folds else word, -1) for word in found]
-        of_piece = np.array([*names, -1])[of_word[:room]]
+        of_piece = np.array([*names, -1])[of_word[:limit]]
         sought = of_piece[of_piece >= 0]
         if n_texts >= MOST_TEXTS:
             sought = sought[sought < n_new]
         if not (n_uses[sought] < N_USES).any():
             continue
-        encoding.truncate(room)
+        encoding.truncate(limit)
         whole = tokenizer.post_process(encoding)
         with torch.no_grad():
             layers = transformer(torch.tensor([whole.ids]), output_hidden_states=True).hidden_states

@@ -137,7 +137,7 @@ def read_states(folder, texts, words):
     return torch.nn.functional.normalize(torch.stack(apart), dim=1)
 
 
-def test_similar_words_are_those_that_the_encoder_reads_alike(tiny_bert, tmp_path):
+def test_similar_words_are_those_that_the_encoder_reads_similarly(tiny_bert, tmp_path):
     texts = [
         f"{animal} ran in the park on mat {i}" for animal in ("dog", "oxen") for i in range(10)
     ]

@@ -6,9 +6,11 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +40,7 @@ from embedtopics.training._settings import TrainingSettings, settings_from
 
 if TYPE_CHECKING:
     from embedtopics.classification._classifier import TextClassifier
+    from embedtopics.training.objectives._trainable import Trainable
 
 FEW_SHOT = {"epochs": 6.0, "batch_size": 16, "learning_rate": 1e-4}
 """Each text is read once an epoch, beside one of its label: the cost grows with the texts, not
@@ -133,8 +136,11 @@ def fit_few_shot(
     def trained(rows: Int64Array, place: Path) -> tuple[Any, LinearHead]:
         marks = label_marks(codes[rows], n_classes, model.head == "ordinal")
         chosen = [texts[row] for row in rows.tolist()]
-        encoder = _learn_pairs(model.encoder, chosen, marks, settings, place)
+        _learn_pairs(model.encoder, chosen, marks, settings, place)
         of_rows = None if weights is None else weights[rows]
+        # By torch: to export the network takes longer than to encode so few texts. What predicts
+        # is exported when it first encodes.
+        encoder = opened(place, runtime="torch")
         vectors = encoder.encode(chosen)
         return encoder, fit_head(model.head, vectors, codes[rows], USUAL_STRENGTH, of_rows)
 
@@ -152,7 +158,8 @@ def fit_few_shot(
                 scores[rows, : found.shape[1]] = found
     model.left_out_scores_, model.left_out_codes_ = scores, codes[left]
     model.left_out_rows_ = left
-    model.encoder_, model.head_ = trained(np.arange(len(texts)), folder)
+    model.head_ = trained(np.arange(len(texts)), folder)[1]
+    model.encoder_ = opened(folder)
     text = f"The encoder read each of {len(texts):,} texts {settings.epochs:g} times, in pairs."
     model._note("epochs", settings.epochs, text)
 
@@ -184,7 +191,7 @@ def _jaccard_of(marks: FloatArray) -> FloatArray:
 
 def _learn_pairs(
     encoder: Any, texts: list[str], marks: FloatArray, settings: TrainingSettings, folder: Path
-) -> SentenceEncoder:
+) -> None:
     """Train an encoder so that the cosine of texts is how many of their labels they share."""
     import torch
 
@@ -210,13 +217,37 @@ def _learn_pairs(
         seed = settings.random_state * 1_000 + step
         return reader.learn(columns, partial(_pair_loss, of_batch), torch.Tensor.backward, seed)
 
-    _take_steps(network, len(batches), learn, settings)
+    with _tokens_alone(trainable, ids):
+        _take_steps(network, len(batches), learn, settings)
     models.save_trainable(trainable, folder)
-    return opened(folder)
 
 
-def opened(folder: Path) -> SentenceEncoder:
-    return SentenceEncoder(folder, precision="float32", long_texts="chunk")
+@contextmanager
+def _tokens_alone(trainable: Trainable, ids: list[list[int]]) -> Iterator[None]:
+    """Learn vectors of the tokens that occur: those of a whole vocabulary take 14 % of a step."""
+    import torch
+
+    transformer: Any = None if trainable.is_static else trainable.model[0].model
+    table = transformer and transformer.get_input_embeddings()
+    if table is None or not table.weight.requires_grad:
+        yield
+        return
+    device = table.weight.device
+    tokens = torch.tensor(sorted({trainable.pad_id, *chain.from_iterable(ids)}), device=device)
+    place = torch.zeros(len(table.weight), dtype=torch.long, device=device)
+    place[tokens] = torch.arange(len(tokens), device=device)
+    rows = table.weight.detach()[tokens]
+    part = torch.nn.Embedding(len(rows), rows.shape[1], _weight=rows)
+    part.register_forward_pre_hook(lambda _, given: (place[given[0]],))
+    transformer.set_input_embeddings(part)
+    yield
+    transformer.set_input_embeddings(table)
+    with torch.no_grad():
+        table.weight[tokens.cpu()] = part.weight.cpu()
+
+
+def opened(folder: Path, runtime: str | None = None) -> SentenceEncoder:
+    return SentenceEncoder(folder, precision="float32", long_texts="chunk", runtime=runtime)
 
 
 def _take_steps(

@@ -172,7 +172,8 @@ def _fine_tune(
     models.save_trainable(trainable, folder)
     model.head_ = _linear(kind, loss)
     model.encoder_ = opened(folder)
-    model.left_out_scores_ = model.head_.scores(model._vectors(held_texts))
+    vectors = opened(folder, runtime="torch").encode(held_texts)
+    model.left_out_scores_ = model.head_.scores(vectors)
     model.left_out_codes_ = held.codes
     model.left_out_rows_ = np.empty(0, dtype=np.int64)
     report = TrainingReport(

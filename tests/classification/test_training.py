@@ -1,5 +1,6 @@
 """Encoders that learn from labelled texts: pairs, all weights, going on, and export."""
 
+from contextlib import nullcontext
 from functools import partial
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-from embedtopics.classification import TextClassifier, load_classifier
+from embedtopics.classification import TextClassifier, _pairs, load_classifier
 from embedtopics.classification._pairs import _in_batches, _pair_loss
 from embedtopics.classification._training import _optimizers, _Ulmfit
 from embedtopics.training import TrainingSettings
@@ -80,6 +81,18 @@ def test_an_encoder_learns_labels(tmp_path, tiny_bert, themed, method, head):
     else:
         with refuses("method"):
             model.export(tmp_path / "export")
+
+
+def test_vectors_of_the_tokens_that_occur_are_learned_as_if_with_all(
+    tiny_bert, themed, monkeypatch
+):
+    texts, themes = themed
+    training = {**QUICK, "weight_decay": 0.0}
+    make = partial(TextClassifier, tiny_bert, "few_shot", training=training, calibration=None)
+    alone = make().fit(texts[:24], themes[:24])
+    monkeypatch.setattr(_pairs, "_tokens_alone", lambda *_: nullcontext())
+    whole = make().fit(texts[:24], themes[:24])
+    assert np.allclose(alone._vectors(texts), whole._vectors(texts), atol=1e-4)
 
 
 def same_as_transformers(folder, texts, model):

@@ -18,12 +18,14 @@ from embedtopics.classification._calibration import (
     risk_coverage,
     threshold_for,
 )
-from embedtopics.classification._folds import grouped_folds, n_folds_for, near_copies
 from embedtopics.classification._heads import (
     USUAL_STRENGTH,
     LinearHead,
     cross_fit,
     fit_head,
+    grouped_folds,
+    n_folds_for,
+    near_copies,
     sample_weights,
 )
 from embedtopics.classification._targets import (

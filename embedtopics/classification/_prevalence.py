@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from embedtopics._utils.checks import checked_choice, resolve_seed
-from embedtopics.classification._folds import grouped_folds, n_folds_for, near_copies
+from embedtopics.classification._heads import grouped_folds, n_folds_for, near_copies
 from embedtopics.classification._shares import (
     N_FOLDS,
     design_share,

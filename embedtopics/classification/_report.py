@@ -14,8 +14,7 @@ from embedtopics.classification._calibration import (
     confidences,
     risk_coverage,
 )
-from embedtopics.classification._folds import near_copies
-from embedtopics.classification._heads import confusion_of, kappa, rates
+from embedtopics.classification._heads import confusion_of, kappa, near_copies, rates
 from embedtopics.classification._targets import read_targets
 from embedtopics.classification.results import ClassificationReport, Score
 from embedtopics.corpus.results import Decision

@@ -16,11 +16,13 @@ import numpy as np
 
 from embedtopics._utils.folders import check_output_folder
 from embedtopics._utils.machine import package_versions
-from embedtopics.classification._folds import grouped_folds, n_folds_for, near_copies
 from embedtopics.classification._heads import (
     LinearHead,
+    grouped_folds,
     kappa_of,
     macro_f1_of,
+    n_folds_for,
+    near_copies,
     probabilities,
 )
 from embedtopics.classification._pairs import fit_few_shot, label_marks, opened

@@ -159,7 +159,7 @@ def _parts(corpus: Any, text: str | None, id: str | None, size: int) -> Generato
                 frame = next(frames, None)
                 if frame is None:
                     return
-                part = Corpus(frame, text, id)
+                part = Corpus(frame.reset_index(drop=True), text, id)
             except InputError as error:
                 raise InputError(f"{error} (rows from {begin} of {corpus})") from None
             except ValueError as error:  # of pandas and pyarrow, wrong encodings too
@@ -172,21 +172,12 @@ def _parts(corpus: Any, text: str | None, id: str | None, size: int) -> Generato
 
 def _frames(path: Path, size: int) -> Generator[pd.DataFrame] | None:
     """Return the parts of a file as tables, or None where it is read as a whole."""
-    import pandas as pd
-
     check_path(path)
     name = path.name.lower().removesuffix(".gz")
     if path.name.lower().endswith(".parquet"):
         return _batches(path, size)
-    if name.endswith((".jsonl", ".ndjson")):
-        plain: dict[str, Any] = {"dtype": False, "lines": True}
-        return _chunks(pd.read_json, path, size, plain)
-    if name.endswith((".csv", ".tsv")):
-        with open_text(path, "utf-8") as stream:
-            head = stream.read(65536)
-        delimiter = "\t" if name.endswith(".tsv") else sniff_delimiter(head) or ","
-        options = {"dtype": str, "keep_default_na": False, "encoding": "utf-8-sig"}
-        return _chunks(pd.read_csv, path, size, {**options, "sep": delimiter})
+    if name.endswith((".jsonl", ".ndjson", ".csv", ".tsv")):
+        return _chunks(path, name, size)
     return None
 
 
@@ -198,10 +189,20 @@ def _batches(path: Path, size: int) -> Generator[pd.DataFrame]:
             yield batch.to_pandas()
 
 
-def _chunks(read: Any, path: Path, size: int, options: dict[str, Any]) -> Generator[pd.DataFrame]:
-    with read(path, chunksize=size, **options) as reader:
-        for frame in reader:
-            yield frame.reset_index(drop=True)
+def _chunks(path: Path, name: str, size: int) -> Generator[pd.DataFrame]:
+    import pandas as pd
+
+    reader: Any
+    if name.endswith((".jsonl", ".ndjson")):
+        reader = pd.read_json(path, dtype=False, lines=True, chunksize=size)
+    else:
+        with open_text(path, "utf-8") as stream:
+            sign = "\t" if name.endswith(".tsv") else sniff_delimiter(stream.read(65536)) or ","
+        reader = pd.read_csv(
+            path, dtype=str, keep_default_na=False, encoding="utf-8-sig", sep=sign, chunksize=size
+        )
+    with reader:
+        yield from reader
 
 
 def _classified(
@@ -212,25 +213,20 @@ def _classified(
 
     rows = np.flatnonzero(part.status == TEXT)
     found = classifier.predict_proba([part.texts[row] for row in rows.tolist()])
-    names = classifier.classes_.tolist()
+    names, several = classifier.classes_.tolist(), classifier.head == "multilabel"
     labels: list[Any] = [None] * len(part)
-    confidence = np.full(len(part), np.nan, dtype=np.float32)
-    several = classifier.head == "multilabel"
     for row, chances in zip(rows.tolist(), found, strict=True):
-        best = int(chances.argmax())
-        confidence[row] = chances[best]
         if several:
             labels[row] = [name for name, p in zip(names, chances, strict=True) if p >= 0.5]
-        elif chances[best] >= threshold:
-            labels[row] = names[best]
-    table = pd.DataFrame({"row": np.arange(begin, begin + len(part)), "id": part.ids})
-    kind = "O" if several else classifier.classes_.dtype.kind
+        elif chances.max() >= threshold:
+            labels[row] = names[int(chances.argmax())]
+    every = np.full((len(part), len(names)), np.nan, dtype=np.float32)
+    every[rows] = found
     # Named, so that a part in which all are missing is of the same type.
     dtypes = {"i": "Int64", "U": "string", "b": "boolean"}
-    table["label"] = pd.Series(labels, dtype=dtypes.get(kind, object))
-    table["confidence"] = confidence
-    for place, name in enumerate(names):
-        column = np.full(len(part), np.nan, dtype=np.float32)
-        column[rows] = found[:, place]
-        table[f"p_{name}"] = column
-    return table
+    kind = "O" if several else classifier.classes_.dtype.kind
+    return pd.DataFrame({
+        "row": np.arange(begin, begin + len(part)), "id": part.ids,
+        "label": pd.Series(labels, dtype=dtypes.get(kind, object)),
+        "confidence": every.max(axis=1), **{f"p_{n}": c for n, c in zip(names, every.T, strict=True)},
+    })  # fmt: skip

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from embedtopics._utils.checks import checked_count
 from embedtopics._utils.display import one_line
 from embedtopics._utils.folders import replacing_file
 from embedtopics._utils.progress import progress_bar
@@ -30,6 +29,8 @@ if TYPE_CHECKING:
     from embedtopics.classification._classifier import TextClassifier
 
 PART_ROWS = 20_000
+"""Rows of a file."""
+
 ABOUT = "_classified.json"
 """Readers of parquet folders pass over names that begin with "_"."""
 
@@ -42,7 +43,6 @@ def classify(
     text: str | None = None,
     id: str | None = None,
     max_error: float | None = None,
-    part_rows: int = PART_ROWS,
     show_progress: bool | None = None,
 ) -> Exported:
     """Give every text of a corpus its class, part by part, in a folder of parquet files.
@@ -63,8 +63,6 @@ def classify(
         Columns, as in `Corpus`.
     max_error : float, optional
         Hold predictions back as in `TextClassifier.predict`: the label is missing there.
-    part_rows : int
-        Rows of a file.
     show_progress : bool, optional
 
     Returns
@@ -79,13 +77,12 @@ def classify(
     from sklearn.utils.validation import check_is_fitted
 
     check_is_fitted(classifier, "head_")
-    size = checked_count(part_rows, "part_rows")
     threshold = -np.inf
     if max_error is not None:
         threshold = threshold_for(max_error, classifier.risk_coverage())
     folder = Path(out).expanduser()
     about = {
-        "classifier": _fingerprint(classifier), "part_rows": size, "max_error": max_error,
+        "classifier": _fingerprint(classifier), "part_rows": PART_ROWS, "max_error": max_error,
         "text": text, "id": id, "source": _source(corpus),
     }  # fmt: skip
     _claim(folder, about)
@@ -94,7 +91,7 @@ def classify(
         bar = stack.enter_context(
             progress_bar(total=0, unit="text", description="Classifying", show=show_progress)
         )
-        parts = stack.enter_context(closing(_parts(corpus, text, id, size)))
+        parts = stack.enter_context(closing(_parts(corpus, text, id)))
         for number, part in enumerate(parts):
             path = folder / f"part-{number:06d}.parquet"
             if path.exists():
@@ -144,13 +141,13 @@ def _claim(folder: Path, about: dict[str, Any]) -> None:
         fresh.write_text(content, "utf-8")
 
 
-def _parts(corpus: Any, text: str | None, id: str | None, size: int) -> Generator[Corpus]:
+def _parts(corpus: Any, text: str | None, id: str | None) -> Generator[Corpus]:
     is_path = isinstance(corpus, (str, os.PathLike)) and Path(corpus).is_file()
-    frames = _frames(Path(corpus), size) if is_path else None
+    frames = _frames(Path(corpus)) if is_path else None
     if frames is None:
         read = Corpus(corpus, text, id) if text or id else Corpus.of(corpus)
-        for begin in range(0, len(read), size):
-            yield read[begin : begin + size]
+        for begin in range(0, len(read), PART_ROWS):
+            yield read[begin : begin + PART_ROWS]
         return
     begin = 0
     with closing(frames):
@@ -170,36 +167,41 @@ def _parts(corpus: Any, text: str | None, id: str | None, size: int) -> Generato
             yield part
 
 
-def _frames(path: Path, size: int) -> Generator[pd.DataFrame] | None:
+def _frames(path: Path) -> Generator[pd.DataFrame] | None:
     """Return the parts of a file as tables, or None where it is read as a whole."""
     check_path(path)
     name = path.name.lower().removesuffix(".gz")
     if path.name.lower().endswith(".parquet"):
-        return _batches(path, size)
+        return _batches(path)
     if name.endswith((".jsonl", ".ndjson", ".csv", ".tsv")):
-        return _chunks(path, name, size)
+        return _chunks(path, name)
     return None
 
 
-def _batches(path: Path, size: int) -> Generator[pd.DataFrame]:
+def _batches(path: Path) -> Generator[pd.DataFrame]:
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path) as file:
-        for batch in file.iter_batches(batch_size=size):
+        for batch in file.iter_batches(batch_size=PART_ROWS):
             yield batch.to_pandas()
 
 
-def _chunks(path: Path, name: str, size: int) -> Generator[pd.DataFrame]:
+def _chunks(path: Path, name: str) -> Generator[pd.DataFrame]:
     import pandas as pd
 
     reader: Any
     if name.endswith((".jsonl", ".ndjson")):
-        reader = pd.read_json(path, dtype=False, lines=True, chunksize=size)
+        reader = pd.read_json(path, dtype=False, lines=True, chunksize=PART_ROWS)
     else:
         with open_text(path, "utf-8") as stream:
             sign = "\t" if name.endswith(".tsv") else sniff_delimiter(stream.read(65536)) or ","
         reader = pd.read_csv(
-            path, dtype=str, keep_default_na=False, encoding="utf-8-sig", sep=sign, chunksize=size
+            path,
+            dtype=str,
+            keep_default_na=False,
+            encoding="utf-8-sig",
+            sep=sign,
+            chunksize=PART_ROWS,
         )
     with reader:
         yield from reader
@@ -228,5 +230,6 @@ def _classified(
     return pd.DataFrame({
         "row": np.arange(begin, begin + len(part)), "id": part.ids,
         "label": pd.Series(labels, dtype=dtypes.get(kind, object)),
-        "confidence": every.max(axis=1), **{f"p_{n}": c for n, c in zip(names, every.T, strict=True)},
+        "confidence": every.max(axis=1),
+        **{f"p_{name}": column for name, column in zip(names, every.T, strict=True)},
     })  # fmt: skip

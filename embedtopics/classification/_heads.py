@@ -286,18 +286,6 @@ def kappa(confusion: Float64Array) -> Float64Array:
     return np.where(expected > 0, 1 - observed / np.where(expected > 0, expected, 1.0), 0.0)
 
 
-def macro_f1_of(truth: Int64Array, guess: Int64Array) -> float:
-    """Return the mean F1 of labels that are 0 and 1, (n, n_classes)."""
-    hits = (truth & guess).sum(axis=0).astype(np.float64)
-    found = rates(hits, truth.sum(axis=0).astype(np.float64), guess.sum(axis=0).astype(np.float64))
-    return float(found["f1"].mean())
-
-
-def kappa_of(truth: Int64Array, guess: Int64Array, n_classes: int) -> float:
-    """Return the quadratically weighted kappa of labels."""
-    return float(kappa(confusion_of(truth, guess, n_classes)))
-
-
 NEAR_COPY = 0.95
 """Least similarity of near-copies, where 0 is that of two texts of the collection on average."""
 

@@ -258,11 +258,11 @@ def _with_labels(
             gain = middle * (1 - middle) / share.variance / max(share.n, 1)
         for group, is_in in parts:
             share, rare = _share_of(y, f, known.known, is_in, chance, factor)
-            ends = interval_of(share, rare, gain if group is not None else 1.0)
+            low, high = interval_of(share, rare, gain if group is not None else 1.0)
             labels = is_in & known.known
             alone = _labels_alone(y[labels], None if chance is None else chance[labels])
             yield ShareOfClass(
-                group, name, int(is_in.sum()), share.n, float(np.clip(share.value, 0, 1)), *ends,
+                group, name, int(is_in.sum()), share.n, min(max(share.value, 0.0), 1.0), low, high,
                 *alone, float(known.guess[is_in, place].mean()), share.residual, share.predictions,
             )  # fmt: skip
 
@@ -309,9 +309,11 @@ def _without_labels(
     for group, is_in in parts:
         ends = shifted_shares(classifier.head, method, held, scores[is_in], seed)
         for place, name in enumerate(classifier.classes_.tolist()):
+            value, low, high = (float(one[place]) for one in ends)
+            naive = float((guess[is_in] == place).mean())
             found.append(ShareOfClass(
-                group, name, int(is_in.sum()), 0, *(float(one[place]) for one in ends),
-                *[np.nan] * 3, float((guess[is_in] == place).mean()), np.nan, np.nan,
+                group, name, int(is_in.sum()), 0, value, low, high, np.nan, np.nan, np.nan, naive,
+                np.nan, np.nan,
             ))  # fmt: skip
     message = (
         "No text of the corpus has a label: shares hold only if texts of a class are like those "

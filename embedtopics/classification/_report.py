@@ -151,17 +151,15 @@ def _scored(
     met = (added > 0).sum(axis=0)
     recall, precision = met[n_classes : 2 * n_classes], met[2 * n_classes : 3 * n_classes]
     units = {"recall": recall, "precision": precision, "f1": np.maximum(recall, precision)}
-    names = classifier.classes_.tolist()
     for metric, value in whole.items():
         bounds = {"quadratic kappa": (-1.0, 1.0), "mean absolute error": (0.0, n_classes - 1.0)}
         ends = bounded_interval(value[0], drawn[metric], units.get(metric, len(added)),
                                 bounds=bounds.get(metric, (0.0, 1.0)))  # fmt: skip
-        columns = np.stack([value[0], *ends]).reshape(3, -1).T.tolist()
-        if metric in units:
-            each = zip(names, columns, truth.sum(axis=0).tolist(), strict=True)
-            yield from (Score(of, name, metric, *figures, n) for name, figures, n in each)
-        else:
-            yield Score(of, None, metric, *columns[0], n)
+        names = classifier.classes_.tolist() if metric in units else [None]
+        figures = np.stack([value[0], *ends]).reshape(3, -1).T.tolist()
+        counts = truth.sum(axis=0).tolist() if metric in units else [n]
+        for name, (value_of, low, high), n_texts in zip(names, figures, counts, strict=True):
+            yield Score(of, name, metric, value_of, low, high, n_texts)
 
 
 def _figures(sums: Float64Array, n_classes: int, is_ordinal: bool) -> dict[str, Float64Array]:

@@ -19,6 +19,7 @@ from embedtopics.plots._map import map as document_map
 from embedtopics.report._markup import (
     asset,
     bar,
+    checked_place,
     data_script,
     flatten,
     html_page,
@@ -337,11 +338,7 @@ def write_report(
     from embedtopics.report._classification import classification_html
     from embedtopics.report._comparison import comparison_html
 
-    path = Path(path)
-    if path.is_dir():
-        raise InputError("path", "the name of a file", path, "add report.html")
-    if not path.parent.is_dir():
-        raise InputError("path", "in a folder that exists", path, "create the folder first")
+    path = checked_place(path, "report.html")
     if isinstance(result, Comparison):
         return write_page(comparison_html(result, title=title), path)
     if isinstance(result, ClassificationReport):

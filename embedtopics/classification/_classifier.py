@@ -18,12 +18,14 @@ from embedtopics.classification._calibration import (
     risk_coverage,
     threshold_for,
 )
-from embedtopics.classification._folds import grouped_folds, n_folds_for, near_copies
 from embedtopics.classification._heads import (
     USUAL_STRENGTH,
     LinearHead,
     cross_fit,
     fit_head,
+    grouped_folds,
+    n_folds_for,
+    near_copies,
     sample_weights,
 )
 from embedtopics.classification._targets import (
@@ -67,7 +69,6 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The classes in their order, the lowest first; needed for ordered classes with names. By
         default those of the labels, sorted.
     class_weight : "balanced" or mapping of class to weight, optional
-        Weights of the texts by their class.
     calibration : {"temperature", "isotonic"}, optional
         How probabilities are calibrated, on texts that their head was not fitted on: by
         cross-fitting, or on the validation texts of "fine_tune". For "few_shot" the encoder is
@@ -86,7 +87,6 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     encoder_ : Encoder
         As it was given, or as it was trained.
     decisions_ : tuple of Decision
-        What was chosen and noticed.
     training_report_ : TrainingReport or None
         Learning curves, and what they say.
 
@@ -268,9 +268,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         best: npt.NDArray[Any] = self.classes_[found.argmax(axis=1)]
         if max_error is None:
             return best
-        threshold = threshold_for(max_error, self.risk_coverage())
         best = best.astype(object)
-        best[found.max(axis=1) < threshold] = None
+        best[found.max(axis=1) < threshold_for(max_error, self.risk_coverage())] = None
         return best
 
     def risk_coverage(self) -> RiskCoverage:

@@ -6,9 +6,11 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +18,13 @@ import numpy as np
 
 from embedtopics._utils.folders import check_output_folder, replacing_folder, write_manifest
 from embedtopics._utils.progress import progress_bar
-from embedtopics.classification._folds import grouped_folds, n_folds_for, near_copies
 from embedtopics.classification._heads import (
     USUAL_STRENGTH,
     LinearHead,
     fit_head,
+    grouped_folds,
+    n_folds_for,
+    near_copies,
     sample_weights,
 )
 from embedtopics.corpus.results import Decision
@@ -38,6 +42,7 @@ from embedtopics.training._settings import TrainingSettings, settings_from
 
 if TYPE_CHECKING:
     from embedtopics.classification._classifier import TextClassifier
+    from embedtopics.training.objectives._trainable import Trainable
 
 FEW_SHOT = {"epochs": 6.0, "batch_size": 16, "learning_rate": 1e-4}
 """Each text is read once an epoch, beside one of its label: the cost grows with the texts, not
@@ -50,7 +55,7 @@ OF_BOTH = (
     "epochs", "max_steps", "batch_size", "learning_rate", "weight_decay", "warmup", "max_gradient",
     "max_length", "device", "random_state", "show_progress",
 )  # fmt: skip
-OF_FEW_SHOT = (*OF_BOTH, "tokens_at_once", "lora_rank")
+OF_FEW_SHOT = (*OF_BOTH, "tokens_at_once")
 """The settings of training without validations on the way."""
 
 CALIBRATION_FOLDS = 3
@@ -90,22 +95,12 @@ class PairScorer:
         return _cross_encoder(self.folder, TrainingSettings())
 
 
-def _settings_of(
-    options: Mapping[str, Any], known: Sequence[str] = OF_FEW_SHOT
-) -> TrainingSettings:
+def settings_of(options: Mapping[str, Any], known: Sequence[str]) -> TrainingSettings:
     """Return settings; those that this training does not have are refused."""
     settings: TrainingSettings = settings_from(TrainingSettings, options)
     for name in sorted(set(options) - set(known)):
         raise InputError(name, f"left out here, where {', '.join(known)} count", options[name])
     return settings
-
-
-def _device(settings: TrainingSettings) -> str:
-    import torch
-
-    device = settings.device or ("cuda" if torch.cuda.is_available() else "cpu")
-    check_device(device)
-    return device
 
 
 def label_marks(codes: Int64Array, n_classes: int, ordinal: bool) -> FloatArray:
@@ -125,34 +120,36 @@ def fit_few_shot(
     options: dict[str, Any],
     folder: Path,
 ) -> None:
-    settings = _settings_of({**FEW_SHOT, **options})
+    settings = settings_of({**FEW_SHOT, **options}, OF_FEW_SHOT)
     weights = sample_weights(codes, of_class)
     model.groups_ = near_copies(texts, None)
     n_classes = len(model.classes_)
 
-    def trained(rows: Int64Array, place: Path) -> tuple[Any, LinearHead]:
+    def trained(rows: Int64Array, place: Path) -> tuple[SentenceEncoder, LinearHead]:
         marks = label_marks(codes[rows], n_classes, model.head == "ordinal")
         chosen = [texts[row] for row in rows.tolist()]
-        encoder = _learn_pairs(model.encoder, chosen, marks, settings, place)
+        _learn_pairs(model.encoder, chosen, marks, settings, place)
+        # By torch: to export the network takes longer than to encode so few texts.
+        encoder = opened(place, runtime="torch")
         of_rows = None if weights is None else weights[rows]
         vectors = encoder.encode(chosen)
         return encoder, fit_head(model.head, vectors, codes[rows], USUAL_STRENGTH, of_rows)
 
-    scores, left = np.empty((0, 0)), np.empty(0, dtype=np.int64)
+    scores = np.empty((0, 0))
     if model.calibration is not None:
         n_folds = n_folds_for(codes, CALIBRATION_FOLDS)
         folds = grouped_folds(codes, model.groups_, n_folds, settings.random_state)
-        n_outputs = n_classes - (model.head == "ordinal")
-        scores, left = np.full((len(codes), n_outputs), -30.0), np.arange(len(codes))
+        scores = np.full((len(codes), n_classes - (model.head == "ordinal")), -30.0)
         for fold in np.unique(folds).tolist():
             rows, others = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
             with tempfile.TemporaryDirectory() as made:
                 encoder, head = trained(others, Path(made) / "encoder")
                 found = head.scores(encoder.encode([texts[row] for row in rows.tolist()]))
                 scores[rows, : found.shape[1]] = found
-    model.left_out_scores_, model.left_out_codes_ = scores, codes[left]
-    model.left_out_rows_ = left
-    model.encoder_, model.head_ = trained(np.arange(len(texts)), folder)
+    model.left_out_scores_, model.left_out_codes_ = scores, codes[: len(scores)]
+    model.left_out_rows_ = np.arange(len(scores))
+    model.head_ = trained(np.arange(len(texts)), folder)[1]
+    model.encoder_ = opened(folder)
     text = f"The encoder read each of {len(texts):,} texts {settings.epochs:g} times, in pairs."
     model._note("epochs", settings.epochs, text)
 
@@ -177,6 +174,7 @@ def _in_batches(marks: FloatArray, settings: TrainingSettings) -> list[Int64Arra
 
 
 def _jaccard_of(marks: FloatArray) -> FloatArray:
+    """Return the share of their labels that two texts have in common, (n, n)."""
     both = marks @ marks.T
     either = marks.sum(axis=1)[:, None] + marks.sum(axis=1) - both
     return np.where(either > 0, both / np.maximum(either, 1), 1.0).astype(np.float32)
@@ -184,7 +182,7 @@ def _jaccard_of(marks: FloatArray) -> FloatArray:
 
 def _learn_pairs(
     encoder: Any, texts: list[str], marks: FloatArray, settings: TrainingSettings, folder: Path
-) -> SentenceEncoder:
+) -> None:
     """Train an encoder so that the cosine of texts is how many of their labels they share."""
     import torch
 
@@ -193,9 +191,6 @@ def _learn_pairs(
 
     device = _device(settings)
     trainable = models.trainable_of(encoder, settings)
-    if settings.lora_rank is not None:
-        state = settings.random_state
-        trainable = models.with_lora(trainable, settings.lora_rank, random_state=state)
     network: Any = trainable.model.to(device)
     ids = trainable.tokenize_texts(texts)
     batches = _in_batches(marks, settings)
@@ -205,18 +200,42 @@ def _learn_pairs(
     )
 
     def learn(step: int) -> Any:
-        of_batch = torch.as_tensor(marks[batches[step]], device=device)
+        similar = torch.as_tensor(_jaccard_of(marks[batches[step]]), device=device)
         columns = [[ids[row] for row in batches[step]]]
         seed = settings.random_state * 1_000 + step
-        return reader.learn(columns, partial(_pair_loss, of_batch), torch.Tensor.backward, seed)
+        return reader.learn(columns, partial(_pair_loss, similar), torch.Tensor.backward, seed)
 
-    _take_steps(network, len(batches), learn, settings)
+    with _tokens_alone(trainable, ids):
+        _take_steps(network, len(batches), learn, settings)
     models.save_trainable(trainable, folder)
-    return opened(folder)
 
 
-def opened(folder: Path) -> SentenceEncoder:
-    return SentenceEncoder(folder, precision="float32", long_texts="chunk")
+@contextmanager
+def _tokens_alone(trainable: Trainable, ids: list[list[int]]) -> Iterator[None]:
+    """Learn vectors of the tokens that occur: those of a whole vocabulary take 14 % of a step."""
+    import torch
+
+    transformer: Any = None if trainable.is_static else trainable.model[0].model
+    table = transformer and transformer.get_input_embeddings()
+    if table is None or not table.weight.requires_grad:
+        yield
+        return
+    device = table.weight.device
+    tokens = torch.tensor(sorted({trainable.pad_id, *chain.from_iterable(ids)}), device=device)
+    place = torch.zeros(len(table.weight), dtype=torch.long, device=device)
+    place[tokens] = torch.arange(len(tokens), device=device)
+    rows = table.weight.detach()[tokens]
+    part = torch.nn.Embedding(len(rows), rows.shape[1], _weight=rows)
+    part.register_forward_pre_hook(lambda _, given: (place[given[0]],))
+    transformer.set_input_embeddings(part)
+    yield
+    transformer.set_input_embeddings(table)
+    with torch.no_grad():
+        table.weight[tokens.cpu()] = part.weight.cpu()
+
+
+def opened(folder: Path, runtime: str | None = None) -> SentenceEncoder:
+    return SentenceEncoder(folder, precision="float32", long_texts="chunk", runtime=runtime)
 
 
 def _take_steps(
@@ -249,17 +268,45 @@ def _take_steps(
     network.eval().to("cpu")
 
 
-def _pair_loss(marks: Any, vectors: Any) -> Any:
+def learn_batches(
+    network: Any,
+    lengths: Sequence[int],
+    loss_of: Callable[[list[int], str], Any],
+    settings: TrainingSettings,
+) -> None:
+    """Train a network on examples of some lengths; `loss_of` takes rows and the device."""
+    from embedtopics.training.trainer._batching import BatchPlan
+
+    device = _device(settings)
+    network.to(device)
+    plan = BatchPlan(lengths, settings.batch_size, settings.random_state)
+    n_steps = settings.max_steps or max(1, round(settings.epochs * len(plan)))
+    batches = [b for epoch in range(-(-n_steps // len(plan))) for b in plan.of_epoch(epoch)]
+
+    def learn(step: int) -> Any:
+        loss = loss_of(batches[step], device)
+        loss.backward()
+        return loss.detach()
+
+    _take_steps(network, n_steps, learn, settings)
+
+
+def _device(settings: TrainingSettings) -> str:
+    import torch
+
+    device = settings.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    check_device(device)
+    return device
+
+
+def _pair_loss(similar: Any, vectors: Any) -> Any:
     """Return the loss of Tunstall et al. (2022), over all pairs of a batch and not some."""
     import torch
 
     units = torch.nn.functional.normalize(torch.cat(list(vectors)), dim=1)
-    both = marks @ marks.T
-    sums = marks.sum(dim=1)
-    either = sums[:, None] + sums - both
-    wanted = torch.where(either > 0, both / either.clamp_min(1), torch.ones_like(both))
-    upper = torch.triu(torch.ones_like(both), diagonal=1) > 0
-    losses, wanted = (units @ units.T - wanted)[upper].square(), wanted[upper]
+    upper = torch.triu(torch.ones_like(similar), diagonal=1) > 0
+    wanted = similar[upper]
+    losses = ((units @ units.T)[upper] - wanted).square()
     # Similar and dissimilar pairs count the same, however many classes there are.
     near, far = losses[wanted > 0.5], losses[wanted <= 0.5]
     return torch.stack([part.mean() for part in (near, far) if len(part)]).mean()
@@ -312,17 +359,15 @@ def fit_pair_scorer(
         For examples of another kind, a model that is no transformer, and settings that this
         training does not have.
     """
-    settings = _settings_of({**PAIR_SCORER, **(training or {})}, OF_BOTH)
+    settings = settings_of({**PAIR_SCORER, **(training or {})}, OF_BOTH)
     kind = getattr(examples, "kind", None)
     if kind not in ("graded", "binary", "pairs", "triplets"):
         raise InputError("examples", "graded, binary, pairs or triplets of read_examples", examples)
     if kind == "pairs":
         examples = mine_hard_negatives(examples, miner, num_negatives=num_negatives, corpus=corpus)
     pairs, labels = _judged(examples)
-    if out is None:
-        folder = Path(tempfile.mkdtemp(prefix="embedtopics-scorer-")) / "model"
-    else:
-        folder = check_output_folder(Path(out).expanduser(), SCORER)
+    folder = Path(out or Path(tempfile.mkdtemp(prefix="embedtopics-scorer-")) / "model")
+    folder = check_output_folder(folder.expanduser(), SCORER)
     queries = sorted({query for query, _ in pairs})
     rng = np.random.default_rng(settings.random_state)
     n_held = max(2, len(queries) // 10) if len(queries) >= LEAST_QUERIES else 0
@@ -433,26 +478,16 @@ def _learn_judgements(
 ) -> None:
     import torch
 
-    from embedtopics.training.trainer._batching import BatchPlan
-
-    device = _device(settings)
-    network.to(device)
-    lengths = [sum(map(len, pairs[row])) for row in rows.tolist()]
-    plan = BatchPlan(lengths, settings.batch_size, settings.random_state)
-    n_steps = settings.max_steps or max(1, round(settings.epochs * len(plan)))
-    batches = [b for epoch in range(-(-n_steps // len(plan))) for b in plan.of_epoch(epoch)]
     share = float(labels[rows].mean())
-    weight = torch.tensor((1 - share) / share if 0 < share < 1 else 1.0, device=device)
+    weight = torch.tensor((1 - share) / share if 0 < share < 1 else 1.0)
 
-    def learn(step: int) -> Any:
-        chosen = rows[batches[step]]
+    def loss_of(places: list[int], device: str) -> Any:
+        chosen = rows[places]
         features = _features(tokenizer, [pairs[row] for row in chosen.tolist()]).to(device)
-        wanted = torch.as_tensor(labels[chosen], device=device)
-        found = network(**features).logits[:, 0]
-        loss: Any = torch.nn.functional.binary_cross_entropy_with_logits(
-            found, wanted, pos_weight=weight
-        )
-        loss.backward()
-        return loss.detach()
+        return torch.nn.functional.binary_cross_entropy_with_logits(
+            network(**features).logits[:, 0], torch.as_tensor(labels[chosen], device=device),
+            pos_weight=weight.to(device),
+        )  # fmt: skip
 
-    _take_steps(network, n_steps, learn, settings)
+    lengths = [sum(map(len, pairs[row])) for row in rows.tolist()]
+    learn_batches(network, lengths, loss_of, settings)

@@ -193,6 +193,7 @@ FORMAT = 1
 LABELS = "labels.csv"
 CONTENT = {
     "report.html": "the report: map, topics, what was decided (opens offline)",
+    "explorer.html": "the explorer: search, select and compare the documents (opens offline)",
     "topics.csv": "a topic a row",
     "labels.csv": "the topics' names, to be edited and read back by embedtopics label",
     "documents.parquet": "every input row, with its topic and map position",
@@ -255,6 +256,7 @@ def write_results_folder(
     result: TopicResult, folder: Path, *, title: str | None = None, labels: bytes | None = None
 ) -> None:
     """Write everything, all or nothing."""
+    from embedtopics.report._explorer import write_explorer
     from embedtopics.report._report import write_report
     from embedtopics.topics._storage import write_result
     from embedtopics.topics.editing._labels import write_labels
@@ -271,7 +273,26 @@ def write_results_folder(
             (fresh / LABELS).write_bytes(labels)
         title = title or f"Topics of {result.corpus.source}"
         write_report(result, fresh / "report.html", title=title)
+        explored = fresh / "explorer.html"
+        write_explorer(result, explored, title=title, levels=_other_levels(result))
         write_manifest(fresh, KIND, FORMAT)
+
+
+def _other_levels(result: TopicResult) -> list[TopicResult]:
+    """Return the result in about a fourth and in about four times as many topics, where it can."""
+    from embedtopics.topics._resolution import at_resolution, levels
+    from embedtopics.topics.editing._merge import at_level
+
+    n_topics, others = result.n_topics, []
+    if n_topics >= 12:
+        others.append(at_level(result, n_topics=n_topics // 4))
+    finer = [] if result.tree is None else [
+        level for level in levels(result) if level.n_topics >= 1.5 * n_topics > 0
+    ]  # fmt: skip
+    if finer:
+        nearest = min(finer, key=lambda level: abs(level.n_topics - 4 * n_topics))
+        others.append(at_resolution(result, min_cluster_size=nearest.min_cluster_size))
+    return others
 
 
 def check_column(result: TopicResult, column: str | None, known: str | None, option: str) -> None:

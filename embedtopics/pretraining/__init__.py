@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from embedtopics.pretraining._masking import SelectiveMasking as SelectiveMasking
     from embedtopics.pretraining._masking import SpanMasking as SpanMasking
     from embedtopics.pretraining._masking import WholeWordMasking as WholeWordMasking
-    from embedtopics.pretraining._new import new_encoder as new_encoder
     from embedtopics.pretraining._pretrain import pretrain as pretrain
     from embedtopics.pretraining._report import tokenizer_report as tokenizer_report
+    from embedtopics.pretraining._tokenizers import new_encoder as new_encoder
     from embedtopics.pretraining._tokenizers import train_tokenizer as train_tokenizer
     from embedtopics.pretraining._vocabulary import extend_vocabulary as extend_vocabulary
 

@@ -12,11 +12,9 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from embedtopics.pretraining._blocks import Blocks
-from embedtopics.pretraining._detector import Detector
-from embedtopics.pretraining._head import TokenHead
+from embedtopics.pretraining._blocks import Blocks, Paired, Segments
+from embedtopics.pretraining._head import Detector, TokenHead
 from embedtopics.pretraining._masking import Replacements, shown_tokens
-from embedtopics.pretraining._segments import Paired, Segments
 from embedtopics.protocols import Float64Array, FloatArray, Int64Array
 from embedtopics.training.trainer._batching import (
     GROUPS_OF_A_STEP,

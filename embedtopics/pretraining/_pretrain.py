@@ -22,9 +22,15 @@ from embedtopics._utils.machine import package_versions
 from embedtopics.corpus.results import Decision
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
 from embedtopics.errors import InputError, MissingExtraError
-from embedtopics.pretraining._blocks import FEWEST_TOKENS, Blocks, cut_into_blocks, texts_of
+from embedtopics.pretraining._blocks import (
+    FEWEST_OF_PAIR,
+    FEWEST_TOKENS,
+    Blocks,
+    Segments,
+    cut_into_blocks,
+    texts_of,
+)
 from embedtopics.pretraining._masking import Replacements, describe_masking, resolve_masking
-from embedtopics.pretraining._segments import FEWEST_OF_PAIR, Segments
 from embedtopics.protocols import Int64Array
 from embedtopics.training._compare import compare_before_after, judge
 from embedtopics.training._examples import Examples
@@ -156,8 +162,9 @@ def pretrain(
     corpus : Corpus, sequence of str or whatever `Corpus.of` takes
     masking : {"random", "whole_word", "span"} or object
         Which tokens are predicted: by name with the defaults, an object such as
-        ``SelectiveMasking(words)``, or one of your own with a method ``choose(tokens, rng)``. Masks
-        are drawn anew at each step, from `random_state`.
+        ``SelectiveMasking(words)``, or one of your own with a method ``choose(tokens, rng)`` which
+        returns a number for each token: -1 where it is not predicted; those of equal numbers are
+        hidden, replaced or kept together. Masks are drawn anew at each step, from `random_state`.
     objective : {"mlm", "mlm+nsp", "mlm+sop", "rtd"}
         Masked language modelling; with next sentence prediction on ``[CLS] a [SEP] b [SEP]``, where
         half of the second segments are of other texts (Devlin et al. 2019); with sentence order
@@ -291,8 +298,7 @@ def _prepare(
     import torch
 
     from embedtopics.encoders.sentence._loading import load_vocabulary
-    from embedtopics.pretraining._detector import Detector
-    from embedtopics.pretraining._head import token_head
+    from embedtopics.pretraining._head import Detector, token_head
     from embedtopics.pretraining._masked_model import MaskedData
     from embedtopics.training.objectives._objective import Objective
     from embedtopics.training.objectives._trainable import trainable_of

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from embedtopics._utils.lazy import attach
 
 if TYPE_CHECKING:
+    from embedtopics.report._explorer import explorer as explorer
+    from embedtopics.report._explorer import write_explorer as write_explorer
     from embedtopics.report._report import write_report as write_report
 
 __getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from embedtopics._utils.folders import replacing_file
+from embedtopics.errors import InputError
 from embedtopics.plots._theme import cut
 
 
@@ -62,15 +63,18 @@ def html_page(
     scripts: Sequence[str],
     *,
     compiles: bool = False,
+    inline_styles: bool = True,
 ) -> str:
     """Return a page that loads nothing and runs no script but those given."""
+    style = f"\n{style}"
+    styles = "'unsafe-inline'" if inline_styles else _hash(style)
     return "\n".join(
         [
             '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
             '<meta http-equiv="Content-Security-Policy" content="'
-            f'{_policy(scripts, compiles=compiles)}">',
+            f'{_policy(scripts, styles, compiles=compiles)}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{heading}</title>\n<style>\n{style}</style>\n</head>\n<body>",
+            f"<title>{heading}</title>\n<style>{style}</style>\n</head>\n<body>",
             f"<header><h1>{heading}</h1></header>\n<main>",
             *sections,
             "</main>",
@@ -93,15 +97,29 @@ def data_script(name: str, json: str) -> str:
     return f'<script type="application/json" id="{name}">{json}</script>'
 
 
-def _policy(scripts: Sequence[str], *, compiles: bool) -> str:
+def _hash(script: str) -> str:
+    digest = hashlib.sha256(script.encode("utf-8")).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
+
+
+def _policy(scripts: Sequence[str], styles: str, *, compiles: bool) -> str:
     """Return a content security policy that lets these scripts run and no others."""
-    digests = (hashlib.sha256(script.encode("utf-8")).digest() for script in scripts)
     allowed = " 'unsafe-eval'" if compiles else ""
-    hashes = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
+    hashes = " ".join(_hash(script) for script in scripts)
     return (
         f"default-src 'none'; script-src {hashes}{allowed}; "
-        "style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
+        f"style-src {styles}; img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
+
+
+def checked_place(path: str | os.PathLike[str], example: str) -> Path:
+    """Return the path of a page to write, whose folder exists."""
+    path = Path(path)
+    if path.is_dir():
+        raise InputError("path", "the name of a file", path, f"add {example}")
+    if not path.parent.is_dir():
+        raise InputError("path", "in a folder that exists", path, "create the folder first")
+    return path
 
 
 def write_page(page: str, path: Path) -> Path:

@@ -5,7 +5,10 @@ const Scatter = (() => {
   const FADED = 0.2; // share of its colour that is left to a faded point
 
   const unpack = (text, Kind) => {
-    const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+    if (Uint8Array.fromBase64) return new Kind(Uint8Array.fromBase64(text).buffer);
+    const characters = atob(text);
+    const bytes = new Uint8Array(characters.length);
+    for (let i = 0; i < bytes.length; i += 1) bytes[i] = characters.charCodeAt(i);
     return new Kind(bytes.buffer);
   };
 
@@ -203,5 +206,5 @@ const Scatter = (() => {
     }
   };
 
-  return { unpack, paint, drawOver, nearest, next, inside };
+  return { unpack, channels, disc, blend, paint, drawOver, nearest, next, inside };
 })();

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from embedtopics.classification import TextClassifier, label_conflicts
-from embedtopics.classification._folds import grouped_folds, near_copies
+from embedtopics.classification._heads import grouped_folds, near_copies
 from embedtopics.classification._targets import read_targets
 from tests.factories import refuses
 

@@ -1,5 +1,6 @@
 """Encoders that learn from labelled texts: pairs, all weights, going on, and export."""
 
+from contextlib import nullcontext
 from functools import partial
 
 import numpy as np
@@ -7,8 +8,8 @@ import pytest
 import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-from embedtopics.classification import TextClassifier, load_classifier
-from embedtopics.classification._pairs import _in_batches, _pair_loss
+from embedtopics.classification import TextClassifier, _pairs, load_classifier
+from embedtopics.classification._pairs import _in_batches, _jaccard_of, _pair_loss
 from embedtopics.classification._training import _optimizers, _Ulmfit
 from embedtopics.training import TrainingSettings
 from embedtopics.training.trainer._running import _Training
@@ -44,7 +45,8 @@ def test_each_text_is_read_once_an_epoch_beside_one_of_its_label(n):
 
 def test_the_loss_of_pairs_by_hand():
     vectors = torch.tensor([[1.0, 0.0], [0.0, 2.0], [1.0, 0.0], [1.0, 1.0]])
-    found = _pair_loss(torch.tensor([[1.0, 0], [0, 1], [1, 0], [0, 1]]), [vectors])
+    marks = np.array([[1.0, 0], [0, 1], [1, 0], [0, 1]])
+    found = _pair_loss(torch.from_numpy(_jaccard_of(marks)), [vectors])
     half = 0.5**0.5
     near = ((1 - 1) ** 2 + (half - 1) ** 2) / 2
     far = (0 + half**2 + 0 + half**2) / 4
@@ -80,6 +82,18 @@ def test_an_encoder_learns_labels(tmp_path, tiny_bert, themed, method, head):
     else:
         with refuses("method"):
             model.export(tmp_path / "export")
+
+
+def test_vectors_of_the_tokens_that_occur_are_learned_as_if_with_all(
+    tiny_bert, themed, monkeypatch
+):
+    texts, themes = themed
+    training = {**QUICK, "weight_decay": 0.0}
+    make = partial(TextClassifier, tiny_bert, "few_shot", training=training, calibration=None)
+    alone = make().fit(texts[:24], themes[:24])
+    monkeypatch.setattr(_pairs, "_tokens_alone", lambda *_: nullcontext())
+    whole = make().fit(texts[:24], themes[:24])
+    assert np.allclose(alone._vectors(texts), whole._vectors(texts), atol=1e-4)
 
 
 def same_as_transformers(folder, texts, model):

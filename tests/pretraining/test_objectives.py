@@ -5,8 +5,7 @@ import pytest
 import torch
 
 from embedtopics.pretraining import pretrain
-from embedtopics.pretraining._blocks import cut_into_blocks
-from embedtopics.pretraining._segments import Segments
+from embedtopics.pretraining._blocks import Segments, cut_into_blocks
 from tests.factories import refuses
 from tests.pretraining.conftest import save_checkpoint, sentences
 from tests.pretraining.test_pretrain import QUICK, features_of, prepared, weights_of

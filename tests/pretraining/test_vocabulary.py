@@ -117,15 +117,62 @@ def test_similar_words_are_those_named_or_those_of_like_contexts(masked_folder, 
     np.testing.assert_allclose(after[len(tokenizer)], (means[0] + means[1]) / 2, atol=1e-6)
 
 
-def test_contexts_find_the_word_that_is_used_alike(tiny_bert, tmp_path):
-    # "oxen" stands where "dog" stands, and "cat" among other words.
-    texts = [f"{animal} ran in the park on the mat {i}" for animal in ("dog", "oxen") for i in
-             range(12)] + [f"red cat sat and blue stone light {i}" for i in range(12)]  # fmt: skip
+def read_states(folder, texts, words):
+    """The mean state of each word after the first of two layers, from that of all tokens."""
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder)
+    uses, every = {word: [] for word in words}, []
+    for text in texts:
+        given = tokenizer(text, return_tensors="pt")
+        with torch.no_grad():
+            state = model.eval()(**given, output_hidden_states=True).hidden_states[1][0]
+        every.append(state[1:-1])
+        for place, word in enumerate(text.split()):
+            if word in uses:
+                at = [i for i, of in enumerate(given.word_ids()) if of == place]
+                uses[word].append(state[at].mean(dim=0))
+    apart = [torch.stack(uses[word]).mean(dim=0) - torch.cat(every).mean(dim=0) for word in words]
+    return torch.nn.functional.normalize(torch.stack(apart), dim=1)
+
+
+def test_similar_words_are_those_that_the_encoder_reads_similarly(tiny_bert, tmp_path):
+    texts = [
+        f"{animal} ran in the park on mat {i}" for animal in ("dog", "oxen") for i in range(10)
+    ]
     made = extend_vocabulary(
         str(tiny_bert), corpus=texts, n_words=1, out=tmp_path / "a", start="context"
     )
+    known = ["dog", "mat", "park", "ran", "the"]
+    states = read_states(tiny_bert, texts, ["oxen", *known]).numpy()
+    near = [
+        known[i] for i in np.argsort(-(states[1:] @ states[0])) if states[1 + i] @ states[0] > 0
+    ]
     assert made.words["word"].tolist() == ["oxen"]
-    assert "dog" in made.words["similar"][0] and "cat" not in made.words["similar"][0]
+    cut = made.words["pieces"].str.count(" ")[0] * 10 / sum(len(text.split()) for text in texts)
+    np.testing.assert_allclose(np.subtract(*made.fertility), cut)
+    assert made.words["similar"].tolist() == [", ".join(near)]
+
+
+def test_contextual_vectors_are_moved_to_where_token_vectors_are(tiny_bert, tmp_path):
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    texts = ["the graphene ran in the park", "red graphene sat on the mat", "the cat sat"]
+    words = ["graphene", "nowhere"]
+    made = extend_vocabulary(str(tiny_bert), words, texts, out=tmp_path / "a", start="states")
+    tokenizer = AutoTokenizer.from_pretrained(tiny_bert)
+    table, after = (
+        AutoModel.from_pretrained(folder).get_input_embeddings().weight.detach()
+        for folder in (tiny_bert, made.encoder.name)
+    )
+    spread = (table - table.mean(dim=0)).norm(dim=1).mean()
+    # The third text holds no new word, and is not read.
+    expected = table.mean(dim=0) + spread * read_states(tiny_bert, texts[:2], words[:1])[0]
+    torch.testing.assert_close(after[len(tokenizer)], expected)
+    ids = tokenizer("nowhere", add_special_tokens=False)["input_ids"]
+    torch.testing.assert_close(after[len(tokenizer) + 1], table[ids].mean(dim=0))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,165 @@
+"""Arrays, texts and posting lists as a page holds them: small, and read without a parser."""
+
+from __future__ import annotations
+
+import base64
+import re
+import zlib
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from scipy.sparse import csc_matrix
+
+TEXTS_PER_BLOCK = 1000
+"""Texts that are inflated together: enough for deflate to learn from, and shown in a few ms."""
+
+LINES_PER_BLOCK = 20_000
+"""Identifiers or addresses that are inflated together."""
+
+_ONE_BYTE, _TWO_BYTES, _THREE_BYTES = 64, 56 << 8, 8 << 16
+"""Words with codes of each length: lead bytes 0x80 to 0xbf, 0xc0 to 0xf7 and 0xf8 to 0xff."""
+
+_LEAST_OCCURRENCES = 4
+_TOKEN = re.compile(r"[^\W_]+|[\W_]")
+
+
+class CodedTexts(NamedTuple):
+    """Texts of which the frequent words are numbers, and these words, the most frequent first."""
+
+    texts: list[bytes]
+    words: tuple[str, ...]
+
+
+def packed(name: str, content: bytes | npt.NDArray[Any], *, deflate: bool = True) -> str:
+    """Return bytes, or a little-endian array, as a script element that no browser runs."""
+    if isinstance(content, np.ndarray):
+        content = content.astype(content.dtype.newbyteorder("<")).tobytes()
+    if deflate:
+        content = zlib.compress(content, 9)
+    how = " data-deflated" if deflate else ""
+    body = base64.b64encode(content).decode()
+    return f'<script type="application/octet-stream" id="packed-{name}"{how}>{body}</script>'
+
+
+def packed_strings(name: str, strings: Sequence[str]) -> str:
+    """Return strings parted by NUL, which is replaced in them."""
+    clean = "\0".join(one.replace("\0", "\ufffd") for one in strings)
+    return packed(name, clean.encode("utf-8", "replace"))
+
+
+def packed_lines(name: str, lines: Sequence[str], per_block: int = LINES_PER_BLOCK) -> list[str]:
+    """Return strings as numbered blocks."""
+    blocks = (lines[i : i + per_block] for i in range(0, len(lines), per_block))
+    return [packed_strings(f"{name}-{number}", block) for number, block in enumerate(blocks)]
+
+
+def packed_texts(texts: Sequence[str]) -> list[str]:
+    """Return texts as their frequent words, and numbered blocks of coded texts parted by NUL."""
+    coded = code_texts(texts)
+    blocks = (
+        b"\0".join(coded.texts[i : i + TEXTS_PER_BLOCK])
+        for i in range(0, len(texts), TEXTS_PER_BLOCK)
+    )
+    return [
+        packed_strings("words", coded.words),
+        *(packed(f"texts-{number}", block) for number, block in enumerate(blocks)),
+    ]
+
+
+def code_texts(texts: Sequence[str]) -> CodedTexts:
+    """Replace frequent words by numbers before texts are deflated, which saves a fourth of them.
+
+    Bytes below 0x80 stand for themselves, those from 0x80 on begin the number of a word; 0x01
+    precedes the length (7 bits a byte, lowest first) and UTF-8 of what is neither. A space is left
+    out between two words of which at least one is a number and neither is such a piece.
+    """
+    split = [_TOKEN.findall(text) for text in texts]
+    counts = Counter(token for tokens in split for token in tokens if len(token) > 1)
+    frequent = [
+        word
+        for word, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        if count >= _LEAST_OCCURRENCES
+    ][: _ONE_BYTE + _TWO_BYTES + _THREE_BYTES]
+    codes = {word: _word_code(rank) for rank, word in enumerate(frequent)}
+    return CodedTexts([_coded(tokens, codes) for tokens in split], tuple(frequent))
+
+
+def _word_code(rank: int) -> bytes:
+    if rank < _ONE_BYTE:
+        return bytes((0x80 + rank,))
+    rank -= _ONE_BYTE
+    if rank < _TWO_BYTES:
+        return bytes((0xC0 + (rank >> 8), rank & 255))
+    rank -= _TWO_BYTES
+    return bytes((0xF8 + (rank >> 16), (rank >> 8) & 255, rank & 255))
+
+
+_CODE, _PLAIN, _OTHER = range(3)
+"""What stands before: a number, a word spelled in ASCII, or anything else."""
+
+
+def _coded(tokens: Sequence[str], codes: dict[str, bytes]) -> bytes:
+    parts: list[bytes] = []
+    kinds = [
+        _CODE if token in codes else _PLAIN if token.isascii() and token.isalnum() else _OTHER
+        for token in tokens
+    ]
+    last = len(tokens) - 1
+    for place, (token, kind) in enumerate(zip(tokens, kinds, strict=True)):
+        if kind == _CODE:
+            parts.append(codes[token])
+        elif token == " " and 0 < place < last:
+            sides = {kinds[place - 1], kinds[place + 1]}
+            if sides not in ({_CODE}, {_CODE, _PLAIN}):
+                parts.append(b" ")
+        elif token.isascii() and token > "\x01":
+            parts.append(token.encode())
+        else:
+            spelled = token.encode("utf-8", "replace")
+            parts.append(b"\x01" + varints(np.array([len(spelled)])) + spelled)
+    return b"".join(parts)
+
+
+def varints(values: npt.NDArray[Any]) -> bytes:
+    """Return non-negative integers below 2**35, 7 bits a byte, lowest first (LEB128)."""
+    values = values.astype(np.uint64)
+    n_bytes = np.ones(len(values), dtype=np.int64)
+    for bits in (7, 14, 21, 28):
+        n_bytes += values >= (1 << bits)
+    starts = np.cumsum(n_bytes) - n_bytes
+    out = np.zeros(int(n_bytes.sum()), dtype=np.uint8)
+    for place in range(5):
+        held = n_bytes > place
+        low = (values[held] >> np.uint64(7 * place)) & np.uint64(127)
+        goes_on = np.where(n_bytes[held] > place + 1, 128, 0)
+        out[starts[held] + place] = low.astype(np.uint8) | goes_on.astype(np.uint8)
+    return out.tobytes()
+
+
+def postings(counts: csc_matrix) -> tuple[bytes, npt.NDArray[np.uint32]]:
+    """Return the posting lists of the columns of (n_documents, n_terms), and the bytes of each.
+
+    An entry is twice the step from the document before (from -1 at first), plus 1 where the term
+    occurs more than once; then its occurrences less 2 follow.
+    """
+    counts = counts.sorted_indices()
+    steps = np.diff(counts.indices.astype(np.int64), prepend=-1)
+    starts = counts.indptr[:-1][np.diff(counts.indptr) > 0]
+    steps[starts] = counts.indices[starts] + 1
+    repeats = counts.data > 1
+    entries = np.zeros((len(steps), 2), dtype=np.int64)
+    entries[:, 0] = 2 * steps + repeats
+    entries[:, 1] = counts.data - 2
+    written = np.stack([np.ones(len(steps), dtype=bool), repeats], axis=1)
+    values = entries[written]
+    n_bytes = np.ones(len(values), dtype=np.int64)
+    for bits in (7, 14, 21, 28):
+        n_bytes += values >= (1 << bits)
+    ends = np.concatenate([[0], np.cumsum(n_bytes)])
+    n_values = np.concatenate([[0], np.cumsum(written.sum(axis=1))])
+    return varints(values), np.diff(ends[n_values[counts.indptr]]).astype(np.uint32)

@@ -1,0 +1,331 @@
+"use strict";
+// What the page holds: columns, texts that are inflated when they are looked at, and the index.
+const Store = (() => {
+  const about = JSON.parse(document.getElementById("about").textContent);
+  const TEXTS_PER_BLOCK = 1000;
+  const LINES_PER_BLOCK = 20000;
+  const KEPT_BLOCKS = 60;
+  const Z_OF_95 = 1.959963984540054;
+
+  const inflated = async (name) => {
+    const element = document.getElementById(`packed-${name}`);
+    if (!element) return null;
+    const bytes = Scatter.unpack(element.textContent, Uint8Array);
+    if (!("deflated" in element.dataset)) return bytes;
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    return new Uint8Array(await new Response(stream).arrayBuffer());
+  };
+  const column = async (name, Kind) => {
+    const bytes = await inflated(name);
+    return bytes && new Kind(bytes.buffer);
+  };
+  const strings = async (name) => {
+    const bytes = await inflated(name);
+    return bytes ? new TextDecoder().decode(bytes).split("\0") : [];
+  };
+
+  // Blocks by their names, of which the last ones used are kept.
+  const blocks = new Map();
+  const block = (name, read) => {
+    const found = blocks.get(name) ?? read(name);
+    blocks.delete(name);
+    blocks.set(name, found);
+    if (blocks.size > KEPT_BLOCKS) blocks.delete(blocks.keys().next().value);
+    return found;
+  };
+
+  const [CODE, PLAIN, OTHER] = [0, 1, 2];
+  const utf8 = new TextDecoder();
+
+  // Texts in which frequent words are numbers; see code_texts in _packing.py.
+  const decode = (bytes, words) => {
+    const texts = [];
+    let [text, before, at] = ["", OTHER, 0];
+    while (at < bytes.length) {
+      const byte = bytes[at];
+      at += 1;
+      if (byte >= 0x80) {
+        let rank = byte - 0x80;
+        if (byte >= 0xf8) {
+          rank = 64 + (56 << 8) + ((byte - 0xf8) << 16) + (bytes[at] << 8) + bytes[at + 1];
+          at += 2;
+        } else if (byte >= 0xc0) {
+          rank = 64 + ((byte - 0xc0) << 8) + bytes[at];
+          at += 1;
+        }
+        text += before === OTHER ? words[rank] : ` ${words[rank]}`;
+        before = CODE;
+      } else if (byte > 1) {
+        const isPlain = (byte > 96 && byte < 123) || (byte > 64 && byte < 91) ||
+          (byte > 47 && byte < 58);
+        if (isPlain && before === CODE) text += " ";
+        text += String.fromCharCode(byte);
+        before = isPlain ? PLAIN : OTHER;
+      } else if (byte === 1) {
+        let [length, shift, part] = [0, 0, 0];
+        do {
+          part = bytes[at];
+          at += 1;
+          length |= (part & 127) << shift;
+          shift += 7;
+        } while (part > 127);
+        text += utf8.decode(bytes.subarray(at, at + length));
+        at += length;
+        before = OTHER;
+      } else {
+        texts.push(text);
+        [text, before] = ["", OTHER];
+      }
+    }
+    texts.push(text);
+    return texts;
+  };
+
+  const store = { about, n: about.rows, nDocuments: about.documents, index: null };
+
+  // What the first picture needs.
+  store.load = async () => {
+    const [places, labels, repeats, rows, times, groups] = await Promise.all([
+      column("places", Uint16Array), column("labels", Uint16Array), column("repeats", Uint32Array),
+      column("rows", Uint32Array), column("times", Int32Array), column("groups", Uint32Array),
+    ]);
+    const { n, nDocuments } = store;
+    store.rowNumber = (row) => (rows ? rows[row] : row);
+    store.times = times;
+    store.groups = groups;
+    store.firstRow = new Uint32Array(nDocuments);
+    store.documentOf = new Uint32Array(n);
+    store.repeats = new Uint32Array(nDocuments);
+    store.topicOf = new Uint16Array(n); // 0 for none
+    store.places = repeats ? new Uint16Array(2 * n) : places;
+    for (let row = 0, next = 0; row < n; row += 1) {
+      const isNew = !repeats || !repeats[row];
+      const document = isNew ? next : store.documentOf[row - repeats[row]];
+      if (isNew) {
+        store.firstRow[next] = row;
+        next += 1;
+      }
+      store.documentOf[row] = document;
+      store.repeats[document] += 1;
+      store.topicOf[row] = labels[document];
+      if (repeats) {
+        store.places[2 * row] = places[2 * document];
+        store.places[2 * row + 1] = places[2 * document + 1];
+      }
+    }
+  };
+
+  let words = null;
+  const textBlock = (name) => {
+    words ??= strings("words");
+    return Promise.all([inflated(name), words]).then(([bytes, known]) => decode(bytes, known));
+  };
+  store.text = async (row) => {
+    if (!about.hasTexts) return "";
+    const document = store.documentOf[row];
+    const name = `texts-${Math.floor(document / TEXTS_PER_BLOCK)}`;
+    return (await block(name, textBlock))[document % TEXTS_PER_BLOCK];
+  };
+  const line = async (name, row) => {
+    const lines = await block(`${name}-${Math.floor(row / LINES_PER_BLOCK)}`, strings);
+    return lines[row % LINES_PER_BLOCK];
+  };
+  store.id = async (row) => (about.hasIds ? line("ids", row) : String(store.rowNumber(row)));
+  store.url = async (row) => (about.columns.url ? line("urls", row) : "");
+
+  // ---- the index: terms in the order of strings, and in which documents each stands how often
+
+  let indexing = null;
+  store.loadIndex = () => {
+    indexing ??= (async () => {
+      const [terms, lengths, nBytes, lists, nWords] = await Promise.all([
+        strings("terms"), column("lengths", Uint8Array), column("posting-bytes", Uint32Array),
+        inflated("postings"), column("n-words", Uint32Array),
+      ]);
+      if (!lists) return null;
+      const starts = new Uint32Array(terms.length + 1);
+      for (let term = 0; term < terms.length; term += 1) {
+        starts[term + 1] = starts[term] + nBytes[term];
+      }
+      store.index = { terms, lengths, starts, lists, nWords, ignored: new Set(about.notIndexed) };
+      return store.index;
+    })();
+    return indexing;
+  };
+
+  // Call visit(document, occurrences) for each document that holds a term.
+  const each = ({ starts, lists }, term, visit) => {
+    let [at, document] = [starts[term], -1];
+    const end = starts[term + 1];
+    const next = () => {
+      let byte = lists[at];
+      at += 1;
+      if (byte < 128) return byte;
+      let [value, shift] = [byte & 127, 7];
+      do {
+        byte = lists[at];
+        at += 1;
+        value |= (byte & 127) << shift;
+        shift += 7;
+      } while (byte > 127);
+      return value;
+    };
+    while (at < end) {
+      const entry = next();
+      document += entry >> 1;
+      visit(document, entry & 1 ? next() + 2 : 1);
+    }
+  };
+
+  // Place of the first term that is not before a string.
+  const lowerBound = (terms, text) => {
+    let [low, high] = [0, terms.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (terms[middle] < text) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  };
+
+  // Terms that a piece of a query stands for: itself where it is quoted, else all that begin with
+  // it; where none does, as in languages that put no spaces, all that hold it.
+  const matching = ({ terms }, { text, exact }) => {
+    const found = [];
+    const first = lowerBound(terms, text);
+    if (exact) return terms[first] === text ? [first] : [];
+    for (let at = first; at < terms.length && terms[at].startsWith(text); at += 1) {
+      if (!terms[at].includes(" ")) found.push(at);
+    }
+    if (!found.length && text.length > 1) {
+      for (let at = 0; at < terms.length; at += 1) {
+        if (terms[at].includes(text) && !terms[at].includes(" ")) found.push(at);
+      }
+    }
+    return found;
+  };
+
+  // A query's pieces: words, and what stands in quotes.
+  store.pieces = (query) => {
+    const pieces = [];
+    const clean = query.normalize("NFC").toLowerCase();
+    for (const [, quoted, plain] of clean.matchAll(/"([^"]*)"?|([^\s"]+)/g)) {
+      if (quoted !== undefined) {
+        const text = quoted.trim().replace(/\s+/g, " ");
+        if (text) pieces.push({ text, exact: true });
+        continue;
+      }
+      const text = plain.replace(/^[^\p{L}\p{N}\p{M}]+|[^\p{L}\p{N}\p{M}]+$/gu, "");
+      if (text) pieces.push({ text, exact: false });
+    }
+    return pieces;
+  };
+
+  // Which documents hold all words of a query, and the words that were not looked for.
+  store.search = (query) => {
+    const held = new Uint8Array(store.nDocuments);
+    const skipped = [];
+    let n = 0;
+    const ask = ({ text, exact }) => {
+      const found = matching(store.index, { text, exact });
+      if (!found.length && store.index.ignored.has(text)) {
+        skipped.push(text);
+        return;
+      }
+      if (!found.length) {
+        const parts = text.split(/[^\p{L}\p{N}\p{M}]+/u).filter(Boolean);
+        if (parts.length > 1) {
+          parts.forEach((part) => ask({ text: part, exact }));
+          return;
+        }
+      }
+      n += 1;
+      for (const term of found) {
+        each(store.index, term, (document) => {
+          if (held[document] === n - 1) held[document] = n;
+        });
+      }
+    };
+    store.pieces(query).forEach(ask);
+    if (n) for (let i = 0; i < held.length; i += 1) held[i] = held[i] === n ? 1 : 0;
+    else held.fill(1);
+    return { held, skipped };
+  };
+
+  // ---- the words that set rows apart: as embedtopics.topics.keyness has them
+
+  const placesFor = ({ nWords }, weights, longest) => {
+    const places = new Float64Array(longest + 1);
+    for (let document = 0; document < nWords.length; document += 1) {
+      const weight = weights[document];
+      if (!weight) continue;
+      for (let k = 0; k < longest; k += 1) {
+        places[k + 1] += weight * Math.max(nWords[document] - k, 0);
+      }
+    }
+    return places;
+  };
+
+  const countTerms = (index, weights) => {
+    const counts = new Float64Array(index.terms.length);
+    for (let term = 0; term < counts.length; term += 1) {
+      if (!index.lengths[term]) continue;
+      let sum = 0;
+      each(index, term, (document, occurrences) => { sum += weights[document] * occurrences; });
+      counts[term] = sum;
+    }
+    return counts;
+  };
+
+  const everywhere = (index) => {
+    index.longest ??= index.lengths.reduce((most, length) => Math.max(most, length), 1);
+    index.totals ??= countTerms(index, store.repeats);
+    index.places ??= placesFor(index, store.repeats, index.longest);
+  };
+
+  // Log-odds under an informative Dirichlet prior of as many words as the smaller side has (Monroe,
+  // Colaresi and Quinn 2008, equations 16 to 22), with 95 % intervals. Both are weights of documents;
+  // without a reference, it is the rest.
+  store.keyness = (target, other = null) => {
+    const { index } = store;
+    everywhere(index);
+    const { terms, lengths, totals, longest, places } = index;
+    const counts = [countTerms(index, target), null];
+    counts[1] = other ? countTerms(index, other) : totals.map((sum, i) => sum - counts[0][i]);
+    const reference = other ?? store.repeats.map((repeats, i) => repeats - target[i]);
+    const sizes = [target, reference].map((weights) => placesFor(index, weights, longest));
+    const found = [];
+    for (let length = 1; length <= longest; length += 1) {
+      const n = sizes.map((of) => of[length]);
+      if (!n[0] || !n[1]) continue;
+      const tested = [];
+      const sums = [0, 0];
+      let shares = 0;
+      for (let term = 0; term < terms.length; term += 1) {
+        if (lengths[term] !== length) continue;
+        if (counts[0][term] + counts[1][term] < about.minCount) continue;
+        tested.push(term);
+        sums[0] += counts[0][term];
+        sums[1] += counts[1][term];
+        shares += totals[term] / Math.max(places[length], 1);
+      }
+      const weight = Math.min(...n) / (shares + Math.max(1 - shares, 0));
+      const all = [0, 1].map((side) =>
+        sums[side] + Math.max(n[side] - sums[side], 0) + Math.min(...n));
+      for (const term of tested) {
+        const prior = weight * totals[term] / Math.max(places[length], 1);
+        const [one, other] = [counts[0][term] + prior, counts[1][term] + prior];
+        if (!(one > 0 && other > 0 && all[0] > one && all[1] > other)) continue;
+        const effect = Math.log(one / (all[0] - one)) - Math.log(other / (all[1] - other));
+        const error = Math.sqrt(1 / one + 1 / other);
+        found.push({
+          term: terms[term], effect, low: effect - Z_OF_95 * error, high: effect + Z_OF_95 * error,
+          z: effect / error, counts: [counts[0][term], counts[1][term]],
+        });
+      }
+    }
+    return found.sort((a, b) => b.z - a.z);
+  };
+
+  return store;
+})();

@@ -1,0 +1,347 @@
+"use strict";
+// The map: points by WebGL 2 or on the CPU, density below them, names and outlines above them.
+const Atlas = (() => {
+  const SWIFT = 28; // milliseconds in which a frame is drawn while the map moves
+  const CELLS = 192;
+  const OFFSETS = [[0, 0], [0, -1], [0, 1], [0.6, 0], [-0.6, 0]];
+
+  const VERTEX = `#version 300 es
+    in vec2 place; in vec4 ink; uniform vec4 view; uniform float size; out vec4 color;
+    void main() {
+      gl_Position = vec4(place * view.xy + view.zw, 0.0, 1.0);
+      gl_PointSize = size; color = ink;
+    }`;
+  const FRAGMENT = `#version 300 es
+    precision mediump float; in vec4 color; uniform float size; out vec4 seen;
+    void main() {
+      float away = length(gl_PointCoord - 0.5) * size;
+      float share = color.a * clamp(0.5 * size - away, 0.0, 1.0);
+      seen = vec4(color.rgb * share, share);
+    }`;
+
+  // Points on a graphics card, or null where WebGL 2 is missing.
+  const onCard = (canvas, places) => {
+    const gl = canvas.getContext("webgl2", { antialias: false, premultipliedAlpha: true });
+    if (!gl) return null;
+    const program = gl.createProgram();
+    for (const [kind, source] of [[gl.VERTEX_SHADER, VERTEX], [gl.FRAGMENT_SHADER, FRAGMENT]]) {
+      const shader = gl.createShader(kind);
+      gl.shaderSource(shader, source);
+      gl.compileShader(shader);
+      gl.attachShader(program, shader);
+    }
+    gl.linkProgram(program);
+    if (!gl.getProgramParameter(program, gl.LINK_STATUS)) return null;
+    gl.useProgram(program);
+    const at = (name) => gl.getUniformLocation(program, name);
+    const [view, size] = [at("view"), at("size")];
+    const attribute = (name, width, kind, normalized) => {
+      gl.bindBuffer(gl.ARRAY_BUFFER, gl.createBuffer());
+      const place = gl.getAttribLocation(program, name);
+      gl.enableVertexAttribArray(place);
+      gl.vertexAttribPointer(place, width, kind, normalized, 0, 0);
+    };
+    attribute("place", 2, gl.UNSIGNED_SHORT, false);
+    gl.bufferData(gl.ARRAY_BUFFER, places, gl.STATIC_DRAW);
+    attribute("ink", 4, gl.UNSIGNED_BYTE, true); // stays bound: inks change
+    gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, gl.createBuffer());
+    gl.enable(gl.BLEND);
+    gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
+    return {
+      kind: "webgl2",
+      ink(colors, order) {
+        gl.bufferData(gl.ARRAY_BUFFER, colors, gl.DYNAMIC_DRAW);
+        gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, order, gl.DYNAMIC_DRAW);
+      },
+      draw({ x, y, scale }, radius, parts) {
+        const { width, height } = canvas;
+        gl.viewport(0, 0, width, height);
+        gl.clearColor(0, 0, 0, 0);
+        gl.clear(gl.COLOR_BUFFER_BIT);
+        gl.uniform1f(size, 2 * radius + 1);
+        gl.uniform4f(view, 2 * scale / width, 2 * scale / height,
+          -2 * scale * x / width, -2 * scale * y / height);
+        for (const [from, count] of parts) {
+          gl.drawElements(gl.POINTS, count, gl.UNSIGNED_INT, 4 * from);
+        }
+      },
+      finish: () => gl.finish(),
+    };
+  };
+
+  // The same on the CPU, onto whatever the canvas below shows.
+  const onCpu = (canvas, places) => {
+    let [colors, order] = [null, null];
+    return {
+      kind: "cpu",
+      ink(given, indices) { [colors, order] = [given, indices]; },
+      draw({ x, y, scale }, radius, parts) {
+        const { width, height } = canvas;
+        const context = canvas.getContext("2d", { willReadFrequently: true });
+        const image = context.getImageData(0, 0, width, height);
+        const discs = new Map();
+        const color = [0, 0, 0];
+        for (const [from, count] of parts) {
+          for (let k = from; k < from + count; k += 1) {
+            const i = order[k];
+            const left = width / 2 + (places[2 * i] - x) * scale;
+            const top = height / 2 - (places[2 * i + 1] - y) * scale;
+            const [column, line] = [Math.floor(left), Math.floor(top)];
+            const alpha = colors[4 * i + 3];
+            let disc = discs.get(alpha);
+            if (!disc) discs.set(alpha, disc = Scatter.disc(radius, alpha / 255));
+            if (column < disc.reach || line < disc.reach || column >= width - disc.reach ||
+                line >= height - disc.reach) continue;
+            color[0] = colors[4 * i];
+            color[1] = colors[4 * i + 1];
+            color[2] = colors[4 * i + 2];
+            const stencil = disc.stencils[((left - column) * 4 | 0) + 4 * ((top - line) * 4 | 0)];
+            Scatter.blend(image, stencil, column, line, color);
+          }
+        }
+        context.putImageData(image, 0, 0);
+      },
+      finish() {},
+    };
+  };
+
+  // How many points lie where, smoothed, as an image whose opacity says it.
+  const densityImage = (places, span, color) => {
+    const step = Math.max(...span) / CELLS;
+    const rim = 8;
+    const [width, height] = span.map((side) => Math.ceil(side / step) + 1 + 2 * rim);
+    let counts = new Float32Array(width * height);
+    for (let i = 0; i < places.length; i += 2) {
+      counts[(rim + Math.floor(places[i + 1] / step)) * width + rim +
+        Math.floor(places[i] / step)] += 1;
+    }
+    for (let pass = 0; pass < 3; pass += 1) {
+      for (const [away, n, other, m] of [[1, width, width, height], [width, height, 1, width]]) {
+        const smooth = new Float32Array(counts.length);
+        for (let line = 0; line < m; line += 1) {
+          let sum = 0;
+          for (let k = -2; k < n; k += 1) {
+            if (k + 2 < n) sum += counts[line * other + (k + 2) * away];
+            if (k >= 3) sum -= counts[line * other + (k - 3) * away];
+            if (k >= 0) smooth[line * other + k * away] = sum / 5;
+          }
+        }
+        counts = smooth;
+      }
+    }
+    const most = Math.sqrt(counts.reduce((a, b) => Math.max(a, b), 0)) || 1;
+    const canvas = document.createElement("canvas");
+    [canvas.width, canvas.height] = [width, height];
+    const context = canvas.getContext("2d");
+    const image = context.createImageData(width, height);
+    const [red, green, blue] = Scatter.channels(color);
+    for (let line = 0; line < height; line += 1) {
+      for (let k = 0; k < width; k += 1) {
+        const share = Math.sqrt(counts[line * width + k]) / most;
+        const pixel = 4 * ((height - 1 - line) * width + k);
+        image.data.set([red, green, blue, Math.round(72 * Math.max(share - 0.04, 0))], pixel);
+      }
+    }
+    context.putImageData(image, 0, 0);
+    return { canvas, step, rim, width, height };
+  };
+
+  const wrapped = (name) => {
+    const lines = [];
+    for (const word of (name.length > 46 ? `${name.slice(0, 45)}…` : name).split(/\s+/)) {
+      const last = lines.at(-1);
+      if (last !== undefined && last.length + word.length < 20) lines[lines.length - 1] += ` ${word}`;
+      else lines.push(word.length > 26 ? `${word.slice(0, 25)}…` : word);
+    }
+    return lines.slice(0, 3);
+  };
+
+  // Which names stand where, in pixels: of few topics over the whole map, of more topics nearer.
+  const placeNames = (context, names, view, width, height) => {
+    const [placed, boxes] = [[], []];
+    for (const name of names) {
+      if (!name.anchor) continue;
+      const left = width / 2 + (name.anchor[0] - view.x) * view.scale;
+      const top = height / 2 - (name.anchor[1] - view.y) * view.scale;
+      if (left < 0 || top < 0 || left > width || top > height) continue;
+      context.font = name.font;
+      const lines = name.lines ??= wrapped(name.label);
+      const half = [Math.max(...lines.map((line) => context.measureText(line).width)) / 2 + 4,
+        lines.length * name.height / 2 + 2];
+      for (const [right, down] of OFFSETS) {
+        const x = Math.min(Math.max(left + 2 * right * half[0], half[0]), width - half[0]);
+        const y = Math.min(Math.max(top + 2 * down * half[1], half[1]), height - half[1]);
+        if (boxes.some(([a, b, w, h]) =>
+          Math.abs(a - x) < w + half[0] && Math.abs(b - y) < h + half[1])) continue;
+        boxes.push([x, y, ...half]);
+        placed.push({ ...name, x, y, lines });
+        break;
+      }
+      if (placed.length >= 60) break;
+    }
+    return placed;
+  };
+
+  // An order in which every beginning is spread over all points.
+  const shuffled = (n) => {
+    const order = new Uint32Array(n);
+    const gcd = (a, b) => (b ? gcd(b, a % b) : a);
+    let stride = Math.max(Math.floor(n * 0.618034), 1);
+    while (gcd(stride, n) > 1) stride += 1;
+    for (let k = 0, at = 0; k < n; k += 1) {
+      order[k] = at;
+      at = (at + stride) % n;
+    }
+    return order;
+  };
+
+  const make = (holder, { n, places, span }) => {
+    const [ground, dots, over] = holder.querySelectorAll("canvas");
+    const flat = new URLSearchParams(location.hash.slice(1)).has("cpu");
+    const card = flat || !n ? null : onCard(dots, places);
+    const painter = card ?? onCpu(ground, places);
+    const base = shuffled(n);
+    const order = new Uint32Array(n);
+    const visible = new Int8Array(n);
+    let [segments, density, share, ratio] = [[], null, 1, 1];
+    const view = { x: span[0] / 2, y: span[1] / 2, zoom: 1, scale: 1, fit: 1 };
+
+    const atlas = {
+      kind: painter.kind, view, visible, order,
+      // Colours as RGBA of each row, and the pass, 0 to 2, in which each is drawn.
+      ink(colors, passes, shade) {
+        let from = 0;
+        segments = [0, 1, 2].map((pass) => {
+          const begin = from;
+          for (let k = 0; k < n; k += 1) if (passes[base[k]] === pass) order[from++] = base[k];
+          return [begin, from - begin];
+        });
+        painter.ink(colors, order);
+        density = densityImage(places, span, shade);
+      },
+      resize() {
+        ratio = Math.min(window.devicePixelRatio || 1, 2);
+        for (const canvas of [ground, dots, over]) {
+          const [width, height] = [holder.clientWidth, holder.clientHeight]
+            .map((side) => Math.max(Math.round(side * ratio), 1));
+          if (canvas.width !== width || canvas.height !== height) {
+            [canvas.width, canvas.height] = [width, height];
+          }
+        }
+        const room = Math.min(64, holder.clientWidth / 8) * ratio;
+        view.fit = Math.max(Math.min((ground.width - room) / span[0],
+          (ground.height - room) / span[1]), 1e-6);
+        atlas.ratio = ratio;
+      },
+      // Draw all, or while the map moves so many points as a short while allows.
+      draw(background, moves) {
+        view.scale = view.fit * view.zoom;
+        const context = ground.getContext("2d", { willReadFrequently: painter.kind === "cpu" });
+        context.fillStyle = background;
+        context.fillRect(0, 0, ground.width, ground.height);
+        if (density) {
+          const { canvas, step, rim, width, height } = density;
+          context.imageSmoothingQuality = "high";
+          context.drawImage(canvas,
+            ground.width / 2 + (-rim * step - view.x) * view.scale,
+            ground.height / 2 - ((height - rim) * step - view.y) * view.scale,
+            width * step * view.scale, height * step * view.scale);
+        }
+        const radius = atlas.radius();
+        const part = moves ? share : 1;
+        const begin = performance.now();
+        painter.draw(view, radius, segments.map(([from, count]) => [from, Math.ceil(count * part)]));
+        if (moves) {
+          painter.finish();
+          const took = Math.max(performance.now() - begin, 0.5);
+          share = Math.min(1, Math.max(share * Math.min(SWIFT / took, 1.5), Math.min(1, 5000 / n)));
+        }
+        return part === 1;
+      },
+      radius: () => Math.min(Math.max(5.6 - 0.95 * Math.log10(n + 1), 0.8), 4) * ratio *
+        Math.min(view.zoom ** 0.3, 2.4),
+      at: (i) => [ground.width / 2 + (places[2 * i] - view.x) * view.scale,
+        ground.height / 2 - (places[2 * i + 1] - view.y) * view.scale].map((v) => v / ratio),
+      // From pixels of the page to steps of the map.
+      under: (left, top) => [(left * ratio - ground.width / 2) / view.scale + view.x,
+        (ground.height / 2 - top * ratio) / view.scale + view.y],
+      nearest(left, top) {
+        const [x, y] = atlas.under(left, top);
+        return Scatter.nearest(places, visible, x, y, 14 * ratio / view.scale);
+      },
+      next: (look, from, [right, down]) => Scatter.next(places, look, from, [right, -down]),
+      inside: (line) => Scatter.inside(places, visible, line),
+      move(right, down) {
+        view.x = Math.min(Math.max(view.x - right * ratio / view.scale, 0), span[0]);
+        view.y = Math.min(Math.max(view.y + down * ratio / view.scale, 0), span[1]);
+      },
+      zoom(factor, left, top) {
+        const before = atlas.under(left, top);
+        view.zoom = Math.min(Math.max(view.zoom * factor, 0.5), 400);
+        view.scale = view.fit * view.zoom;
+        const after = atlas.under(left, top);
+        view.x += before[0] - after[0];
+        view.y += before[1] - after[1];
+        atlas.move(0, 0);
+      },
+      reset() { Object.assign(view, { x: span[0] / 2, y: span[1] / 2, zoom: 1 }); },
+      names(list) {
+        return placeNames(over.getContext("2d"), list,
+          { ...view, scale: view.scale / ratio }, holder.clientWidth, holder.clientHeight);
+      },
+      // What lies over the points: names, the points looked at and the line that is drawn.
+      drawOver(names, { halo, ink, marked, line }) {
+        const context = over.getContext("2d");
+        context.setTransform(ratio, 0, 0, ratio, 0, 0);
+        context.clearRect(0, 0, over.width, over.height);
+        context.textAlign = "center";
+        context.textBaseline = "middle";
+        context.lineJoin = "round";
+        for (const name of names) {
+          context.font = name.font;
+          context.lineWidth = 4;
+          context.strokeStyle = halo;
+          context.fillStyle = name.color;
+          name.lines.forEach((text, k) => {
+            const y = name.y + (k - (name.lines.length - 1) / 2) * name.height;
+            context.strokeText(text, name.x, y);
+            context.fillText(text, name.x, y);
+          });
+        }
+        for (const i of marked) {
+          context.beginPath();
+          context.arc(...atlas.at(i), 7, 0, 2 * Math.PI);
+          for (const [width, color] of [[5, halo], [2.25, ink]]) {
+            context.lineWidth = width;
+            context.strokeStyle = color;
+            context.stroke();
+          }
+        }
+        if (!line) return;
+        context.beginPath();
+        for (let k = 0; k < line.length; k += 2) {
+          context.lineTo((ground.width / 2 + (line[k] - view.x) * view.scale) / ratio,
+            (ground.height / 2 - (line[k + 1] - view.y) * view.scale) / ratio);
+        }
+        context.closePath();
+        context.setLineDash([5, 4]);
+        context.lineWidth = 1.5;
+        context.strokeStyle = ink;
+        context.stroke();
+        context.setLineDash([]);
+      },
+      // All layers in one canvas.
+      picture(background) {
+        atlas.draw(background, false);
+        const canvas = document.createElement("canvas");
+        [canvas.width, canvas.height] = [ground.width, ground.height];
+        const context = canvas.getContext("2d");
+        for (const layer of [ground, dots, over]) context.drawImage(layer, 0, 0);
+        return canvas;
+      },
+    };
+    return atlas;
+  };
+
+  return { make };
+})();

@@ -1,0 +1,233 @@
+import base64
+import json
+import re
+import zlib
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csc_matrix
+
+from embedtopics import report
+from embedtopics.corpus import Corpus
+from embedtopics.report._explorer import explorer_html, indexed_terms
+from embedtopics.report._packing import code_texts, postings, varints
+from tests.factories import make_result, refuses
+from tests.report.test_page import NASTY, Page, check_that_nothing_is_loaded
+
+
+@pytest.fixture(scope="module")
+def result():
+    return make_result(texts=[NASTY], topic_labels=[NASTY])
+
+
+@pytest.fixture(scope="module")
+def page(result):
+    return explorer_html(result)
+
+
+def column(page, name, dtype=None):
+    """Return what a script element of the page holds: bytes, or an array."""
+    pattern = rf'<script type="application/octet-stream" id="packed-{name}"([^>]*)>([^<]*)</script>'
+    how, body = re.search(pattern, page).groups()
+    content = base64.b64decode(body)
+    content = zlib.decompress(content) if "deflated" in how else content
+    return content if dtype is None else np.frombuffer(content, dtype)
+
+
+def about(page):
+    """Return what the page knows as JSON."""
+    return json.loads(re.search(r'id="about">(.*?)</script>', page).group(1))
+
+
+def read_varints(content):
+    """Read LEB128 by its definition."""
+    values, value, shift = [], 0, 0
+    for byte in content:
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            values.append(value)
+            value, shift = 0, 0
+    return values
+
+
+def decoded(content, words):
+    """Read a coded text by the description of the code."""
+    out, before, at = "", "other", 0
+    while at < len(content):
+        byte = content[at]
+        at += 1
+        if byte >= 0x80:
+            if byte < 0xC0:
+                rank = byte - 0x80
+            elif byte < 0xF8:
+                rank, at = 64 + ((byte - 0xC0) << 8) + content[at], at + 1
+            else:
+                low = (content[at] << 8) + content[at + 1]
+                rank, at = 64 + (56 << 8) + ((byte - 0xF8) << 16) + low, at + 2
+            out += ("" if before == "other" else " ") + words[rank]
+            before = "code"
+        elif byte == 1:
+            length, shift, part = 0, 0, 128
+            while part > 127:
+                part, at = content[at], at + 1
+                length |= (part & 127) << shift
+                shift += 7
+            out += content[at : at + length].decode()
+            before, at = "other", at + length
+        else:
+            is_word = chr(byte).isalnum()
+            out += (" " if is_word and before == "code" else "") + chr(byte)
+            before = "word" if is_word else "other"
+    return out
+
+
+@given(st.lists(st.integers(0, 2**35 - 1)))
+def test_integers_come_back_from_seven_bits_a_byte(values):
+    assert read_varints(varints(np.array(values, dtype=np.int64))) == values
+
+
+words_and_more = st.text() | st.lists(
+    st.sampled_from(
+        ["the", "The", "café", "ไทย", "🙂", " ", "  ", "x", "é", "_", "\0", "\x01", "’"]
+    )
+).map("".join)
+
+
+@given(st.lists(words_and_more, max_size=8))
+def test_any_text_comes_back_from_its_code(texts):
+    texts = [text.encode("utf-8", "replace").decode() for text in texts]
+    coded = code_texts(texts * 4)
+    assert [decoded(one, coded.words) for one in coded.texts[: len(texts)]] == texts
+    assert all(b"\0" not in one.replace(b"\x01\x01\0", b"") for one in coded.texts)
+
+
+def test_words_with_codes_of_every_length_come_back():
+    words = [f"w{i}" for i in range(64 + (56 << 8) + 300)]
+    text = " ".join(words)
+    coded = code_texts([text] * 4)
+    assert len(coded.words) == len(words)
+    assert decoded(coded.texts[0], coded.words) == text
+    assert len(coded.texts[0]) == 64 + 2 * (56 << 8) + 3 * 300
+
+
+@given(st.integers(0, 40), st.integers(0, 6), st.integers(0, 2**32 - 1))
+def test_posting_lists_hold_the_counts(n_documents, n_terms, seed):
+    rng = np.random.default_rng(seed)
+    counts = rng.poisson(0.7, (n_documents, n_terms))
+    content, n_bytes = postings(csc_matrix(counts))
+    ends = np.concatenate([[0], np.cumsum(n_bytes, dtype=np.int64)])
+    assert ends[-1] == len(content)
+    found = np.zeros_like(counts)
+    for term in range(n_terms):
+        entries, document = iter(read_varints(content[ends[term] : ends[term + 1]])), -1
+        for entry in entries:
+            document += entry >> 1
+            found[document, term] = next(entries) + 2 if entry & 1 else 1
+    np.testing.assert_array_equal(found, counts)
+
+
+def test_every_word_that_is_no_stop_word_can_be_searched(result):
+    terms, lengths, counts = indexed_terms(result)
+    held = dict(zip(terms, counts.T.toarray(), strict=True))
+    for term, expected in zip(terms, lengths, strict=True):
+        assert expected in (0, len(term.split())), term
+    for document, row in enumerate(result.documents.first_rows[:40].tolist()):
+        for word in set(result.corpus.texts[row].split()):
+            assert held[word][document] == result.corpus.texts[row].split().count(word)
+
+
+def test_no_text_becomes_an_element_and_only_the_scripts_run(page):
+    parsed = Page(page)
+    assert not {"b", "i", "img"} & {tag for tag, _ in parsed.tags}
+    policy, _ = check_that_nothing_is_loaded(page, 4)
+    assert "unsafe" not in policy
+
+
+def test_rows_texts_and_topics_come_back(page, result):
+    held, corpus = about(page), result.corpus
+    labels = column(page, "labels", "<u2").astype(int) - 1
+    back = column(page, "repeats", "<u4")
+    first = np.flatnonzero(back == 0)
+    rows = column(page, "rows", "<u4")
+    words = column(page, "words").decode().split("\0")
+    texts = [decoded(t, words) for t in column(page, "texts-0").split(b"\0")]
+    assert held["rows"] == len(rows) == int((result.documents.of_row >= 0).sum())
+    assert held["withoutText"] == 1
+    assert texts[1:] == [corpus.texts[rows[place]] for place in first][1:]
+    document = np.cumsum(back == 0) - 1
+    document[back > 0] = document[np.flatnonzero(back) - back[back > 0]]
+    np.testing.assert_array_equal(labels[document], result.labels[rows])
+    places = column(page, "places", "<u2").reshape(-1, 2).astype(float)
+    shown = result.map[result.documents.of_row[rows[first]]]
+    for axis in (0, 1):
+        assert np.corrcoef(places[:, axis], shown[:, axis])[0, 1] > 0.999_999
+    times = column(page, "times", "<i4").astype("datetime64[m]")
+    np.testing.assert_array_equal(times, corpus.time.iloc[rows].to_numpy("datetime64[m]"))
+
+
+def test_groups_ids_addresses_and_missing_times_come_back():
+    base = make_result(n_documents=30, n_topics=2)
+    n = len(base.corpus)
+    frame = pd.DataFrame({
+        "text": list(base.corpus.texts), "key": [f"k{i}" for i in range(n)],
+        "when": [None if i % 5 == 0 else f"2020-01-{1 + i % 28:02}" for i in range(n)],
+        "who": [None if i % 7 == 0 else "ab"[i % 2] for i in range(n)],
+        "link": [f"https://example.org/{i}" if i % 2 else None for i in range(n)],
+    })  # fmt: skip
+    corpus = Corpus.from_frame(frame, text="text", id="key", time="when", group="who")
+    page = explorer_html(replace(base, corpus=corpus))
+    held, rows = about(page), np.flatnonzero(base.documents.of_row >= 0)
+    assert held["columns"] == {"time": "when", "group": "who", "url": "link"}
+    assert column(page, "ids-0").decode().split("\0") == [f"k{i}" for i in rows]
+    names = [None, *held["groups"]]
+    expected = [None if i % 7 == 0 else "ab"[i % 2] for i in rows]
+    assert [names[i] for i in column(page, "groups", "<u4")] == expected
+    minutes = column(page, "times", "<i4")
+    assert [(m == -(2**31)) for m in minutes] == [i % 5 == 0 for i in rows]
+    links = column(page, "urls-0").decode().split("\0")
+    assert links == [f"https://example.org/{i}" if i % 2 else "" for i in rows]
+
+
+def test_very_long_texts_are_cut_and_the_page_says_so(monkeypatch):
+    monkeypatch.setattr("embedtopics.report._explorer._CHARACTERS", 3000)
+    page = explorer_html(make_result(n_documents=30, n_topics=2, texts=["long " * 2000]))
+    limit = about(page)["cutAt"]
+    words = column(page, "words").decode().split("\0")
+    texts = [decoded(t, words) for t in column(page, "texts-0").split(b"\0")]
+    assert max(map(len, texts)) == limit
+    assert sum(map(len, texts)) <= 3000
+
+
+def test_levels_are_of_the_same_documents(result):
+    other = make_result(n_topics=3)
+    fewer = replace(other, documents=result.documents)
+    held = about(explorer_html(result, levels=[fewer]))
+    assert [len(level) for level in held["levels"]] == [3]
+    with refuses("levels"):
+        explorer_html(result, levels=[make_result(n_documents=20)])
+
+
+@pytest.mark.parametrize("n_documents", [1, 2])
+def test_a_result_without_topics_has_an_explorer(n_documents):
+    page = explorer_html(make_result(n_documents=n_documents, n_topics=0, dated=False))
+    assert about(page)["topics"] == []
+
+
+def test_write_explorer_writes_one_file_and_a_notebook_shows_it_in_a_frame(tmp_path, result, page):
+    path = tmp_path / "study.html"
+    assert report.write_explorer(result, path) == path
+    assert path.read_text(encoding="utf-8") == page
+    shown = report.explorer(result)._repr_html_()
+    assert shown.startswith('<iframe srcdoc="&lt;!doctype html&gt;') and shown.count("<") == 2
+    for nowhere in (tmp_path, tmp_path / "none" / "study.html"):
+        with refuses("path"):
+            report.write_explorer(result, nowhere)
+    with refuses("result"):
+        report.write_explorer("result", path)
+    with refuses("height"):
+        report.explorer(result, height=2)

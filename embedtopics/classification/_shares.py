@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from embedtopics.classification._heads import probabilities
+from embedtopics.classification._heads import confusion_of, probabilities
 from embedtopics.evaluation._shares import wilson
 from embedtopics.protocols import Float64Array, Int64Array
 
@@ -190,10 +190,8 @@ def shifted_shares(
     estimate = _by_count if method == "adjusted" else _by_em
     rng = np.random.default_rng(seed)
     classes = [np.flatnonzero(codes == k) for k in np.unique(codes)]
-    value = estimate(kind, of_held, codes, scores)
-    drawn = []
-    n_resamples = N_RESAMPLES if method == "adjusted" else N_RESAMPLES // 4
-    for _ in range(n_resamples):
+    value, drawn = estimate(kind, of_held, codes, scores), []
+    for _ in range(N_RESAMPLES if method == "adjusted" else N_RESAMPLES // 4):
         rows = np.concatenate([rng.choice(part, len(part)) for part in classes])
         texts = rng.integers(0, len(scores), len(scores))
         drawn.append(estimate(kind, of_held[rows], codes[rows], scores[texts]))
@@ -204,13 +202,11 @@ def shifted_shares(
 def _by_count(
     kind: str, of_held: Float64Array, codes: Int64Array, scores: Float64Array
 ) -> Float64Array:
-    guess = probabilities(kind, of_held).argmax(axis=1)
+    guess, given = (probabilities(kind, each).argmax(axis=1) for each in (of_held, scores))
     n_classes = scores.shape[1] + (kind == "ordinal")
-    table = np.bincount(codes * n_classes + guess, minlength=n_classes**2).astype(np.float64)
-    table = table.reshape(n_classes, n_classes)
+    table = confusion_of(codes, guess, n_classes)
     rates = table / np.maximum(table.sum(axis=1, keepdims=True), 1)
-    given = np.bincount(probabilities(kind, scores).argmax(axis=1), minlength=n_classes)
-    return adjusted_count(rates, given / len(scores))
+    return adjusted_count(rates, np.bincount(given, minlength=n_classes) / len(scores))
 
 
 def _by_em(

@@ -18,10 +18,12 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,7 +33,7 @@ import numpy.typing as npt
 from embedtopics._utils.folders import parse_json
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.protocols import Int32Array, Int64Array
-from embedtopics.terms._spans import words_of
+from embedtopics.terms._spans import edit_distance, words_of
 from embedtopics.terms._stop_words import stems_of, stop_words_for
 from embedtopics.terms._tokens import tokenize
 
@@ -140,6 +142,33 @@ def query_words(query: str, settings: LexicalSettings) -> QueryWords:
     return QueryWords(dict(sorted(written.items())), left_out)
 
 
+class ParsedQuery(NamedTuple):
+    """A query without its quotes and exclusions, and the words of each phrase and exclusion."""
+
+    text: str
+    phrases: tuple[tuple[str, ...], ...]
+    excluded: tuple[tuple[str, ...], ...]
+
+
+# A hyphen before a number is a minus.
+_SYNTAX = re.compile(r'(?<!\S)(-?)"([^"]+)"(?!\w)|(?<!\S)-(?=[^\W\d_])([^\s"]+)')
+
+
+def parse_query(query: str) -> ParsedQuery:
+    """Read "phrases in quotes" and -exclusions; any other text is the query as it is."""
+    phrases: list[tuple[str, ...]] = []
+    excluded: list[tuple[str, ...]] = []
+
+    def keep(match: re.Match[str]) -> str:
+        is_out = match[1] != ""
+        words = tuple(words_of(match[2] or match[3]))
+        if words:
+            (excluded if is_out else phrases).append(words)
+        return " " if is_out else match[2]
+
+    return ParsedQuery(_SYNTAX.sub(keep, query), tuple(phrases), tuple(excluded))
+
+
 @dataclass(frozen=True, eq=False)
 class LexicalSegment:
     """The words of some passages, in the order of their code points.
@@ -176,6 +205,25 @@ class LexicalSegment:
 
     def _word(self, number: int) -> bytes:
         return self.letters[self.ends[number] : self.ends[number + 1]].tobytes()
+
+    def similar(self, form: str, n: int = 50) -> list[str]:
+        """Return the words that share the largest part of their pairs of bytes with a form."""
+        wanted = f" {form} ".encode("utf-8", "surrogatepass")
+        sizes = np.diff(self.ends)
+        shared = np.zeros(len(sizes))
+        letters, ends = self.letters, self.ends
+        for first, second in set(pairwise(wanted)):
+            if 32 in (first, second):  # the beginning or the end of a word
+                full = np.flatnonzero(sizes > 0)
+                at = ends[full] if first == 32 else ends[full + 1] - 1
+                shared[full[letters[at] == (second if first == 32 else first)]] += 1
+                continue
+            both = np.flatnonzero((letters[:-1] == first) & (letters[1:] == second))
+            words = np.searchsorted(ends, both, side="right") - 1
+            shared[np.unique(words[both + 1 < ends[words + 1]])] += 1
+        dice = 2 * shared / (len(wanted) + sizes)
+        best = np.argsort(-dice, kind="stable")[:n]
+        return [self._word(i).decode("utf-8", "replace") for i in best[dice[best] > 0].tolist()]
 
     def postings(self, number: int) -> tuple[Int32Array, npt.NDArray[Any]]:
         """Return the passages that hold a word, and how often; none for the number -1."""
@@ -336,6 +384,41 @@ class LexicalSearcher:
             rows, _ = segment.postings(segment.find(form))
             n += len(rows) if mask is None else int(np.count_nonzero(mask[rows]))
         return n
+
+    def suggest(self, form: str) -> str | None:
+        """Return the word of the collection nearest to one that no passage holds, if it is near."""
+        most = 1 if len(form) <= 5 else 2
+        found = {word for segment in self.segments for word in segment.similar(form)}
+        near = [
+            (distance, -self._n_holding(word), word)
+            for word in found
+            if (distance := edit_distance(form, word)) <= most and self._n_holding(word)
+        ]
+        return min(near)[2] if near and len(form) > 2 else None
+
+    def best_with(self, form: str) -> tuple[Int64Array, Int64Array]:
+        """Return the segment and the row of the first passage that holds a form of the index."""
+        for place, (segment, mask) in enumerate(zip(self.segments, self.alive, strict=True)):
+            rows = segment.postings(segment.find(form))[0]
+            rows = rows if mask is None else rows[mask[rows]]
+            if len(rows):
+                return np.array([place]), rows[:1].astype(np.int64)
+        raise KeyError(form)
+
+    def coverage_at(
+        self, query: str, segments: npt.NDArray[Any], rows: npt.NDArray[Any]
+    ) -> FloatVector:
+        """Return the share of a query's words, by rarity, that given passages hold, (n,)."""
+        words, wanted = self.read(query), self._wanted(query)
+        most = math.log(1 + (self.n_passages + 0.5) / 0.5)  # of a word that no passage holds
+        total = sum(
+            wanted[form].worth if form in wanted else words.weight(form) * most
+            for form in words.written
+        )
+        held = np.zeros(len(rows))
+        for form, parts in self.parts_at(query, segments, rows).items():
+            held += np.where(parts > 0, wanted[form].worth, 0.0)
+        return held / total if total > 0 else held
 
     def search(self, query: str, k: int, masks: Sequence[Mask | None] | None = None) -> LexicalHits:
         """Return the passages with the highest scores, among those of the masks, (n_passages,)."""

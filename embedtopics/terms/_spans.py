@@ -180,3 +180,17 @@ def words_of(text: str) -> list[str]:
         for chunk in _chunks(piece)
         for word in _split(chunk)
     ]
+
+
+def edit_distance(one: str, other: str) -> int:
+    """Return how many letters to add, drop, change or swap with the next (Damerau 1964)."""
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for i, a in enumerate(one, 1):
+        last, before, row = before, row, [i]
+        for j, b in enumerate(other, 1):
+            best = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (a != b))
+            if i > 1 and j > 1 and a == other[j - 2] and one[i - 2] == b:
+                best = min(best, last[j - 2] + 1)
+            row.append(best)
+    return row[-1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -128,17 +127,3 @@ def confidences(
                          "multilabel")  # fmt: skip
     right = probabilities.argmax(axis=1) == codes if codes is not None else np.empty(0)
     return probabilities.max(axis=1), right
-
-
-def calibration_arrays(calibration: Calibration) -> Mapping[str, npt.NDArray[Any]]:
-    """Return a calibration as arrays, to be saved."""
-    return {
-        "temperature": np.array([calibration.temperature]),
-        **{f"knots/{k:05d}": np.ascontiguousarray(v) for k, v in enumerate(calibration.knots)},
-    }
-
-
-def calibration_of(head: str, arrays: Mapping[str, npt.NDArray[Any]]) -> Calibration:
-    """Return a calibration from arrays that `calibration_arrays` made."""
-    names = sorted(name for name in arrays if name.startswith("knots/"))
-    return Calibration(head, float(arrays["temperature"][0]), tuple(arrays[n] for n in names))

@@ -71,11 +71,7 @@ def log_loss(
 
 
 def fit_head(
-    kind: str,
-    vectors: Any,
-    codes: Int64Array,
-    strength: float,
-    weights: Float64Array | None = None,
+    kind: str, vectors: Any, codes: Int64Array, strength: float, weights: Float64Array | None = None
 ) -> LinearHead:
     """Fit a head by penalized maximum likelihood; `codes` (n,), or 0 and 1 (n, n_classes).
 

@@ -146,8 +146,7 @@ def fit_few_shot(
                 encoder, head = trained(others, Path(made) / "encoder")
                 found = head.scores(encoder.encode([texts[row] for row in rows.tolist()]))
                 scores[rows, : found.shape[1]] = found
-    model.left_out_scores_, model.left_out_codes_ = scores, codes[: len(scores)]
-    model.left_out_rows_ = np.arange(len(scores))
+    model._left_out(scores, codes)
     model.head_ = trained(np.arange(len(texts)), folder)[1]
     model.encoder_ = opened(folder)
     text = f"The encoder read each of {len(texts):,} texts {settings.epochs:g} times, in pairs."
@@ -229,7 +228,7 @@ def _tokens_alone(trainable: Trainable, ids: list[list[int]]) -> Iterator[None]:
     part.register_forward_pre_hook(lambda _, given: (place[given[0]],))
     transformer.set_input_embeddings(part)
     yield
-    transformer.set_input_embeddings(table)
+    transformer.set_input_embeddings(table.cpu())
     with torch.no_grad():
         table.weight[tokens.cpu()] = part.weight.cpu()
 
@@ -245,10 +244,8 @@ def _take_steps(
     import torch
 
     n_warm = max(1, round(settings.warmup * n_steps))
-    optimizer = torch.optim.AdamW(
-        [weight for weight in network.parameters() if weight.requires_grad],
-        settings.learning_rate, weight_decay=settings.weight_decay, fused=True,
-    )  # fmt: skip
+    learned = [weight for weight in network.parameters() if weight.requires_grad]
+    optimizer = torch.optim.AdamW(learned, weight_decay=settings.weight_decay, fused=True)
     show = settings.show_progress
     bar = progress_bar(total=n_steps, unit="step", description="Training", show=show)
     network.train()
@@ -312,9 +309,6 @@ def _pair_loss(similar: Any, vectors: Any) -> Any:
     return torch.stack([part.mean() for part in (near, far) if len(part)]).mean()
 
 
-# ---------------------------------------------------------------- query and passage together
-
-
 def fit_pair_scorer(
     model: str | os.PathLike[str],
     examples: Examples,
@@ -336,14 +330,9 @@ def fit_pair_scorer(
         Name or folder of the encoder to begin with, or the folder of a cross-encoder.
     examples : Examples
         Query and passage with a judgement ("graded" or "binary"); or with negatives ("triplets");
-        or, without any judgement, "pairs" as `make_pairs` makes them of a collection, whose
-        negatives are mined.
-    miner : Encoder, str or path
-        Of the negatives of "pairs", see `embedtopics.training.mine_hard_negatives`.
-    corpus : sequence of str, optional
-        More texts that may be negatives of "pairs".
-    num_negatives : int
-        Of each of the "pairs".
+        or "pairs" as `make_pairs` makes them of a collection, whose negatives are mined.
+    miner, corpus, num_negatives
+        Of "pairs", as `embedtopics.training.mine_hard_negatives` takes them.
     out : path, optional
         Folder of the trained model, which `load_cross_encoder` reads; by default a temporary one.
     training : mapping, optional
@@ -356,8 +345,7 @@ def fit_pair_scorer(
     Raises
     ------
     InputError
-        For examples of another kind, a model that is no transformer, and settings that this
-        training does not have.
+        For examples of another kind, a model that is no transformer, and other settings.
     """
     settings = settings_of({**PAIR_SCORER, **(training or {})}, OF_BOTH)
     kind = getattr(examples, "kind", None)
@@ -443,17 +431,12 @@ def _logits(network: Any, tokenizer: Any, pairs: Sequence[tuple[str, str]]) -> F
 
 
 def _features(tokenizer: Any, pairs: Sequence[tuple[str, str]]) -> Any:
-    queries, passages = zip(*pairs, strict=True)
-    cut: dict[str, Any] = {"truncation": True, "padding": True, "return_tensors": "pt"}
-    return tokenizer(list(queries), list(passages), **cut)
+    return tokenizer(*map(list, zip(*pairs, strict=True)), truncation=True, padding=True,
+                     return_tensors="pt")  # fmt: skip
 
 
 def _ranked(
-    network: Any,
-    tokenizer: Any,
-    pairs: list[tuple[str, str]],
-    labels: FloatArray,
-    rows: Int64Array,
+    network: Any, tokenizer: Any, pairs: list[tuple[str, str]], labels: FloatArray, rows: Int64Array
 ) -> RetrievalScores | None:
     """Measure the ranking of the examples of some queries."""
     if not len(rows):

@@ -12,11 +12,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from embedtopics._utils.checks import checked_count
-from embedtopics.classification._calibration import (
-    calibration_error,
-    confidences,
-    risk_coverage,
-)
+from embedtopics.classification._calibration import calibration_error, confidences, risk_coverage
 from embedtopics.classification._heads import confusion_of, kappa, near_copies, rates
 from embedtopics.classification._targets import one_length, read_targets
 from embedtopics.classification.results import ClassificationReport, Score
@@ -41,6 +37,7 @@ def evaluate(
     test: tuple[Sequence[str], Any],
     train: tuple[Sequence[str], Any],
     *,
+    topics: tuple[Sequence[int], Sequence[int]] | None = None,
     random_state: int = 0,
 ) -> ClassificationReport:
     """Measure a classifier on labelled texts that it has not learned from, beside baselines.
@@ -55,6 +52,9 @@ def evaluate(
     test, train : pair of texts and labels
         `train` are those that it was fitted on; the baselines learn from them. Texts without label
         are left out.
+    topics : pair of sequences of int, optional
+        The topic of each test text and of each training text, as another baseline: the shares of
+        the classes in its topic.
     random_state : int
         Of the resamples.
 
@@ -78,9 +78,12 @@ def evaluate(
     found = classifier.calibration_.apply(classifier.head_.scores(vectors))
     scores = [*_scored("classifier", classifier, found, codes, groups, random_state)]
     baselines: list[Score] = []
-    for name, guess in _baselines(
-        classifier.head, learned, of_learned.codes, texts, found.shape[1]
-    ):
+    guesses = dict(_baselines(classifier.head, learned, of_learned.codes, texts, found.shape[1]))
+    if topics is not None:
+        of_test = _topics_of(classifier, topics[0], test)
+        of_train = _topics_of(classifier, topics[1], train)
+        guesses["topics alone"] = _by_topic(of_test, of_train, of_learned.codes, found.shape[1])
+    for name, guess in guesses.items():
         made = _scored(name, classifier, guess, codes, groups, random_state)
         baselines += [one for one in made if one.name is None]
     several = codes.ndim == 2
@@ -195,6 +198,26 @@ def _baselines(
     yield "TF-IDF, logistic regression", model.predict_proba(texts)
 
 
+def _topics_of(
+    classifier: TextClassifier, topics: Sequence[int], given: tuple[Sequence[str], Any]
+) -> Int64Array:
+    """Return the topics of the texts that have labels."""
+    known = read_targets(given[1], classifier.head, classifier.classes_, learned=True).known
+    if len(topics) != len(known):
+        found = f"{len(topics):,} for {len(known):,} texts"
+        raise InputError("topics", "the topic of each test and of each training text", found=found)
+    return np.asarray(topics, dtype=np.int64)[known]
+
+
+def _by_topic(
+    topics: Int64Array, learned: Int64Array, codes: Int64Array, n_classes: int
+) -> Float64Array:
+    """Return the shares of the classes in the topic of each text; in a new topic those of all."""
+    truth = codes if codes.ndim == 2 else np.eye(n_classes, dtype=np.int64)[codes]
+    shares = {topic: truth[learned == topic].mean(axis=0) for topic in np.unique(learned).tolist()}
+    return np.stack([shares.get(topic, truth.mean(axis=0)) for topic in topics.tolist()])
+
+
 def suspicious_labels(classifier: TextClassifier, texts: Sequence[str], y: Any) -> pd.DataFrame:
     """Return the training texts whose label is likely wrong, the likeliest first.
 
@@ -221,26 +244,22 @@ def suspicious_labels(classifier: TextClassifier, texts: Sequence[str], y: Any) 
     rows = np.flatnonzero(targets.known)
     known = [texts[row] for row in rows.tolist()]
     if not np.array_equal(keys_of(known), classifier.training_keys_):
-        raise InputError("texts", "those that the classifier was fitted on, in the same order",
-                         found="others")  # fmt: skip
+        wanted = "those that the classifier was fitted on, in the same order"
+        raise InputError("texts", wanted, found="others")
     if classifier.head == "multilabel" or len(classifier.left_out_rows_) != len(rows):
         wanted = "a classifier of one label a text, with probabilities by cross-fitting"
         remedy = 'fit one with method="frozen" and a calibration'
         raise InputError("classifier", wanted, classifier, remedy)
     found = classifier.calibration_.apply(classifier.left_out_scores_)
-    codes = targets.codes[rows]
+    codes, names = targets.codes[rows], classifier.classes_
     suspects, suggested = confident_errors(found, codes)
     own = found[suspects, codes[suspects]]
-    order = np.argsort(own, kind="stable")
-    names = classifier.classes_
-    return pd.DataFrame({
-        "row": rows[suspects[order]],
-        "text": [known[place] for place in suspects[order].tolist()],
-        "label": names[codes[suspects[order]]],
-        "suggested": names[suggested[order]],
-        "probability": own[order],
-        "of_suggested": found[suspects[order], suggested[order]],
+    table = pd.DataFrame({
+        "row": rows[suspects], "text": [known[place] for place in suspects.tolist()],
+        "label": names[codes[suspects]], "suggested": names[suggested], "probability": own,
+        "of_suggested": found[suspects, suggested],
     })  # fmt: skip
+    return table.sort_values("probability", kind="stable", ignore_index=True)
 
 
 def confident_errors(found: Float64Array, codes: Int64Array) -> tuple[Int64Array, Int64Array]:

@@ -30,7 +30,7 @@ from embedtopics._utils.folders import (
     write_manifest,
 )
 from embedtopics._utils.machine import package_versions
-from embedtopics.classification._calibration import calibration_arrays, calibration_of
+from embedtopics.classification._calibration import Calibration
 from embedtopics.classification._heads import LinearHead
 from embedtopics.corpus.results import Decision
 from embedtopics.encoders._cache import CachedEncoder
@@ -92,7 +92,9 @@ def save(model: TextClassifier, folder: str | os.PathLike[str]) -> None:
     check_is_fitted(model, "head_")
     arrays = {
         "weights": model.head_.weights, "bias": model.head_.bias,
-        **calibration_arrays(model.calibration_), **{name: getattr(model, name) for name in KEPT},
+        "temperature": np.array([model.calibration_.temperature]),
+        **{f"knots/{k:05d}": knots for k, knots in enumerate(model.calibration_.knots)},
+        **{name: getattr(model, name) for name in KEPT},
     }  # fmt: skip
     with written(folder, KIND, _about(model, Path(folder).expanduser()), arrays) as fresh:
         if model.method != "frozen":
@@ -105,8 +107,6 @@ def _about(model: TextClassifier, path: Path) -> dict[str, Any]:
     parameters = {name: getattr(model, name) for name in _PARAMETERS}
     if not isinstance(parameters["random_state"], (int, type(None))):
         parameters["random_state"] = None
-    if isinstance(parameters["class_weight"], dict):
-        parameters["class_weight"] = [[_item(k), v] for k, v in parameters["class_weight"].items()]
     log = dict(model.test_log_)
     if is_kind(path, KIND):  # what was fitted again into one folder looks at one test set
         for name, n_looks in read_saved(path, KIND)[0].get("test_log", {}).items():
@@ -151,13 +151,11 @@ def load_classifier(folder: str | os.PathLike[str], *, encoder: Any = None) -> T
     path = Path(folder).expanduser()
     about, arrays = read_saved(path, KIND)
     with damage(path):
-        parameters = dict(about["parameters"])
-        if isinstance(parameters["class_weight"], list):
-            parameters["class_weight"] = {k: v for k, v in parameters["class_weight"]}
-        model = TextClassifier(classes=about["order"], **parameters)
+        model = TextClassifier(classes=about["order"], **about["parameters"])
         model.classes_ = np.array(about["classes"])
         model.head_ = LinearHead(model.head, arrays["weights"], arrays["bias"])
-        model.calibration_ = calibration_of(model.head, arrays)
+        knots = tuple(arrays[name] for name in sorted(arrays) if name.startswith("knots/"))
+        model.calibration_ = Calibration(model.head, float(arrays["temperature"][0]), knots)
         for name in KEPT:
             setattr(model, name, arrays[name])
         model.decisions_ = tuple(Decision(**one) for one in about["decisions"])
@@ -198,25 +196,24 @@ def export(model: TextClassifier, folder: str | os.PathLike[str]) -> None:
     from embedtopics.encoders.sentence._loading import silent_transformers
 
     check_is_fitted(model, "head_")
-    known = ", ".join(DENSE_OF_FAMILY)
     if model.method != "fine_tune":
         found = f'method="{model.method}", whose head reads vectors that no such model makes'
         raise InputError("method", '"fine_tune" for a checkpoint of transformers', found=found)
-    recipe = model.encoder_.recipe
-    family = recipe.checkpoint.family
+    recipe, head = model.encoder_.recipe, model.head_
+    family, source = recipe.checkpoint.family, recipe.checkpoint.folder
     if family not in DENSE_OF_FAMILY:
+        known = ", ".join(DENSE_OF_FAMILY)
         raise InputError("encoder", f"of a family among {known} to be exported", found=family)
-    source, head = recipe.checkpoint.folder, model.head_
+    names = [str(one) for one in model.classes_]
+    if head.kind == "ordinal":
+        names = [f"above {name}" for name in names[:-1]]
+    kind = "single_label" if head.kind == "softmax" else "multi_label"
     local: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
     with silent_transformers(), torch.random.fork_rng([]):
-        config = AutoConfig.from_pretrained(source, num_labels=len(head.bias), **local)
-        names = [str(one) for one in model.classes_]
-        if head.kind == "ordinal":
-            names = [f"above {name}" for name in names[:-1]]
-        config.id2label = dict(enumerate(names))
-        config.label2id = {name: place for place, name in enumerate(names)}
-        kind = "single_label" if head.kind == "softmax" else "multi_label"
-        config.problem_type = f"{kind}_classification"
+        config = AutoConfig.from_pretrained(
+            source, id2label=dict(enumerate(names)), problem_type=f"{kind}_classification",
+            label2id={name: place for place, name in enumerate(names)}, **local,
+        )  # fmt: skip
         made: Any = AutoModelForSequenceClassification.from_pretrained(
             source, config=config, use_safetensors=True, **local
         )

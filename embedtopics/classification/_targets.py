@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._utils.checks import checked_choice
 from embedtopics.corpus._hashing import normalize_text
 from embedtopics.encoders._base import check_texts
 from embedtopics.errors import InputError
@@ -86,23 +87,10 @@ def class_counts(targets: Targets) -> Int64Array:
     return np.bincount(targets.codes[targets.known], minlength=len(targets.classes))
 
 
-def balanced_weights(
-    targets: Targets, class_weight: str | Mapping[Any, float] | None
-) -> Float64Array | None:
+def balanced_weights(targets: Targets, class_weight: str | None) -> Float64Array | None:
     """Return the weight of each class, (n_classes,), or None where all are the same."""
-    if class_weight is None:
+    if checked_choice(class_weight, "class_weight", (None, "balanced")) is None:
         return None
-    names = targets.classes.tolist()
-    if isinstance(class_weight, Mapping):
-        unknown = [name for name in class_weight if name not in names]
-        if unknown:
-            raise InputError("class_weight", f"weights of classes among {names}", unknown[0])
-        weights = np.array([float(class_weight.get(name, 1.0)) for name in names])
-        if not (np.isfinite(weights) & (weights > 0)).all():
-            raise InputError("class_weight", "finite weights above 0", dict(class_weight))
-        return weights
-    if class_weight != "balanced":
-        raise InputError("class_weight", '"balanced", a mapping of classes, or None', class_weight)
     counts = class_counts(targets).astype(np.float64)
     return np.asarray(counts.sum() / (len(counts) * np.maximum(counts, 1)))
 

@@ -193,13 +193,11 @@ class TokenClassifier(BaseEstimator):  # type: ignore[misc]
 
     def score(self, X: Sequence[Words], y: Sequence[Sequence[str]]) -> float:
         """Return F1 over whole entities where labels are BIO, else the share of right words."""
-        return float(self.evaluate(X, y, n_resamples=0)["f1"].iloc[-1])
+        return float(word_scores(y, self.predict(X), n_resamples=0)["f1"].iloc[-1])
 
-    def evaluate(
-        self, X: Sequence[Words], y: Sequence[Sequence[str]], *, n_resamples: int = 1000
-    ) -> pd.DataFrame:
+    def evaluate(self, X: Sequence[Words], y: Sequence[Sequence[str]]) -> pd.DataFrame:
         """Compare with labels by hand; see `word_scores`."""
-        return word_scores(y, self.predict(X), n_resamples=n_resamples)
+        return word_scores(y, self.predict(X))
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write arrays and JSON, and for "fine_tune" a checkpoint; `TokenClassifier.load` reads it.
@@ -394,12 +392,11 @@ def checked_words(X: Any, may_be_empty: bool = False) -> list[list[str]]:
     sentences = []
     for row, words in enumerate(X):
         is_list = hasattr(words, "__iter__") and not isinstance(words, (str, bytes))
-        made = list(words) if is_list else []
-        if not is_list or not all(isinstance(word, str) for word in made):
+        made: list[Any] = list(words) if is_list else [None]
+        if not all(isinstance(word, str) for word in made):
             raise InputError("X", "a list of words for each sentence", words, row=row)
-        if not may_be_empty and (not made or not all(word.strip() for word in made)):
-            found = "no words" if not made else "a word without characters"
-            raise InputError("X", "words in each sentence", found=found, row=row)
+        if not may_be_empty and not (made and all(map(str.strip, made))):
+            raise InputError("X", "words in each sentence, with characters", made, row=row)
         sentences.append(made)
     if not sentences and not may_be_empty:
         raise InputError("X", "at least one sentence", found="none")
@@ -414,8 +411,7 @@ def checked_labels(y: Any, sentences: Sequence[Sequence[Any]]) -> list[list[str]
         raise InputError("y", "a list of labels for each sentence", found=found)
     for row, (words, given) in enumerate(zip(sentences, labels, strict=True)):
         if len(words) != len(given) or not all(given):
-            found = f"{len(given)} labels for {len(words)} words"
-            found = found if len(words) != len(given) else "an empty one"
+            found = f"the labels {given} for {len(words)} words"
             raise InputError("y", "a label for each word", found=found, row=row)
     return labels
 
@@ -466,17 +462,15 @@ def word_scores(
     ----------
     y_true, y_pred : sequence of sequences of str
         A label for each word of each sentence.
-    n_resamples : int
-        Resamples of sentences for the intervals; 0 for none.
-    random_state : int
+    n_resamples, random_state : int
+        Of the intervals, over sentences drawn with replacement; 0 resamples for none.
 
     Returns
     -------
     DataFrame
         A row a type of entity, and one for all, with precision, recall and F1 of entities whose
         first and last word and type are all right, the 95 % interval of F1, and how many there
-        are. Of labels that are not BIO, the same of words: F1 of all is then the share of right
-        words. Intervals are of sentences drawn with replacement.
+        are. Of labels that are not BIO, the same of words: F1 of all is the share of right ones.
     """
     import pandas as pd
 
@@ -533,7 +527,7 @@ def write_conll(
     sentences: Sequence[Sequence[str]],
     labels: Sequence[Sequence[str]],
 ) -> None:
-    """Write one word and its label a line, an empty line after each sentence.
+    """Write words and their labels as columns, an empty line after each sentence.
 
     `embedtopics.probing.read_token_table` reads such files.
 
@@ -544,12 +538,10 @@ def write_conll(
         Words, and a label for each; without tabs and line breaks.
     """
     words = checked_words(sentences, may_be_empty=True)
-    given = checked_labels(labels, words)
-    for row, cells in enumerate(zip(words, given, strict=True)):
-        if any(set(cell) & set("\t\n\r") for column in cells for cell in column):
+    lines = ["token\tlabel"]
+    for row, (one, other) in enumerate(zip(words, checked_labels(labels, words), strict=True)):
+        if set("".join([*one, *other])) & set("\t\n\r"):
             raise InputError("sentences", "words without tabs and line breaks", row=row)
-    with replacing_file(Path(path)) as fresh, fresh.open("w", encoding="utf-8") as file:
-        file.write("token\tlabel\n")
-        for one, other in zip(words, given, strict=True):
-            file.writelines(f"{word}\t{label}\n" for word, label in zip(one, other, strict=True))
-            file.write("\n")
+        lines += [*map("\t".join, zip(one, other, strict=True)), ""]
+    with replacing_file(Path(path)) as fresh:
+        fresh.write_text("\n".join([*lines, ""]), "utf-8")

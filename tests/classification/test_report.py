@@ -46,6 +46,21 @@ def ordinal(counted, sets):
     return model, evaluate(model, sets[1], sets[0])
 
 
+def test_topics_alone_are_a_baseline(ordinal, sets):
+    model, (train, test) = ordinal[0], sets
+    topics = [
+        [{"fruit": 5, "train": 9, "chess": 9}[theme] for theme in y] for _, y in (test, train)
+    ]
+    topics[0][0] = 7  # a new one: the shares of all
+    report = evaluate(model, test, train, topics=topics)
+    most = max(("train", "chess"), key=train[1].count), max(ORDER, key=train[1].count)
+    guess = [most[1], *("fruit" if topic == 5 else most[0] for topic in topics[0][1:])]
+    found = {one.metric: one.value for one in report.baselines if one.of == "topics alone"}
+    assert np.isclose(found["accuracy"], accuracy_score(test[1], guess))
+    with refuses("topics"):
+        evaluate(model, test, train, topics=(topics[0][:-1], topics[1]))
+
+
 def test_scores_are_those_of_scikit_learn(ordinal, sets):
     model, report = ordinal
     texts, truth = sets[1]

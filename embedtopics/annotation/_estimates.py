@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from embedtopics._utils.checks import checked_count, checked_level
-from embedtopics.annotation._codebook import KINDS
-from embedtopics.annotation.results import RecallTest, Stopping, StoppingOfClass
+from embedtopics.annotation._codebook import KINDS, as_json
+from embedtopics.annotation._tables import agreement
+from embedtopics.annotation.results import RecallTest, Stopping, StoppingOfClass, StudyReport
 from embedtopics.classification._prevalence import predicted, prevalence
 from embedtopics.classification.results import Prevalence
 from embedtopics.errors import InputError
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from embedtopics.annotation._project import AnnotationProject
     from embedtopics.classification import TextClassifier
 
+N_EXAMPLES = 3
 ENOUGH = 2
 """Count texts with a label below which nothing is estimated."""
 
@@ -119,6 +122,31 @@ def suspicious(study: AnnotationProject) -> pd.DataFrame:
     found = suspicious_labels(model.fit(texts, given), texts, given)
     found.insert(0, "key", [keys[row] for row in found.pop("row")])
     return found
+
+
+def report(study: AnnotationProject, by: str | None) -> StudyReport:
+    """Return the study as it stands."""
+    import pandas as pd
+
+    found, frame = agreement(study), study.to_frame()
+    tables = {"Codebook": pd.DataFrame(as_json(study.codebook))}
+    shares_found = None
+    with suppress(InputError):  # too few count texts
+        shares_found = shares(study, by)
+        tables["How well the model does on texts that it has not seen"] = quality(study)
+    alpha = pd.DataFrame(found.alpha.items(), columns=["label", "Krippendorff's alpha"])
+    if found.n_texts:
+        tables[f"Agreement on {found.n_texts:,} texts of two annotators or more"] = alpha
+        tables["Texts on which annotators differ"] = found.disagreements
+    known = frame[frame["label"].notna() & frame["text"].notna()].explode("label")
+    known = known[known["label"].notna()]
+    # The first of the random order: nobody chose them.
+    known = known.sort_values("probability", kind="stable", na_position="last")
+    examples = known.groupby("label", sort=False).head(N_EXAMPLES)
+    tables["Examples"] = examples.sort_values("label", kind="stable")[
+        ["label", "id", "text", "note", "annotator", "stream"]
+    ]
+    return StudyReport(study.progress(), tables, shares_found, study.decisions)
 
 
 def stopping(study: AnnotationProject, recall: float, confidence: float, further: int) -> Stopping:

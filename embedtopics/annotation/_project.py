@@ -25,12 +25,8 @@ from embedtopics.annotation._journal import KIND, VERSION, Journal
 from embedtopics.annotation._learner import TextVectors
 from embedtopics.annotation._loop import TeachingLoop
 from embedtopics.annotation._records import ADJUDICATED, Records
-from embedtopics.annotation._strategies import (
-    STRATEGIES,
-    Strategy,
-    first_of_topics,
-)
-from embedtopics.annotation.results import AnnotatorAgreement, Stopping, TextToLabel
+from embedtopics.annotation._strategies import Strategy, checked_strategy, first_of_topics
+from embedtopics.annotation.results import AnnotatorAgreement, Stopping, StudyReport, TextToLabel
 from embedtopics.corpus import Corpus
 from embedtopics.corpus.results import Decision, Exported
 from embedtopics.encoders._registry import fitted, resolve_encoder
@@ -117,7 +113,7 @@ class AnnotationProject(TeachingLoop):
         design: StudyDesign | None = None,
     ) -> None:
         self.corpus = Corpus.of(corpus)
-        self.strategy = _checked_strategy(strategy)
+        self.strategy = checked_strategy(strategy)
         distinct = self.corpus.distinct()
         if len(distinct) < 2:
             raise InputError("corpus", "of at least 2 different texts", found=f"{len(distinct)}")
@@ -519,6 +515,16 @@ class AnnotationProject(TeachingLoop):
         """
         return _estimates.stopping(self, recall, confidence, checked_count(further, "further"))
 
+    def report(self, by: str | None = None) -> StudyReport:
+        """Return the study as it stands: codebook, numbers, quality, shares, agreement, examples.
+
+        Parameters
+        ----------
+        by : str, optional
+            Column of groups or dates, for the shares.
+        """
+        return _estimates.report(self, by)
+
     def agreement(self) -> AnnotatorAgreement:
         """Return Krippendorff's alpha of the annotators, and the texts on which they differ."""
         return _tables.agreement(self)
@@ -578,15 +584,6 @@ class AnnotationProject(TeachingLoop):
                 "count": self._records.streams["count"], "sample": len(sample),
                 "sample_without_label": n_missing, "test": len(self._records.test),
             }  # fmt: skip
-
-
-def _checked_strategy(strategy: str | Strategy) -> Strategy:
-    if isinstance(strategy, str):
-        return STRATEGIES[checked_choice(strategy, "strategy", STRATEGIES)]
-    if not callable(getattr(strategy, "pick", None)):
-        expected = f"one of {', '.join(STRATEGIES)}, or an object with pick(pool, n)"
-        raise InputError("strategy", expected, strategy)
-    return strategy
 
 
 def _checked_topics(topics: Sequence[int], corpus: Corpus) -> Int64Array:

@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from embedtopics._utils.checks import checked_choice, checked_count
+from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import nearest
 from embedtopics.protocols import Float64Array, FloatArray, Int64Array
 
@@ -215,3 +216,13 @@ def first_of_topics(vectors: FloatArray, topics: Int64Array) -> Int64Array:
         middle = vectors[members].mean(axis=0)
         rows.append(int(members[(vectors[members] @ middle).argmax()]))
     return np.array(rows, dtype=np.int64)
+
+
+def checked_strategy(strategy: str | Strategy) -> Strategy:
+    """Return a strategy by its name, or the object given."""
+    if isinstance(strategy, str):
+        return STRATEGIES[checked_choice(strategy, "strategy", STRATEGIES)]
+    if not callable(getattr(strategy, "pick", None)):
+        expected = f"one of {', '.join(STRATEGIES)}, or an object with pick(pool, n)"
+        raise InputError("strategy", expected, strategy)
+    return strategy

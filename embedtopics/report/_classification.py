@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from embedtopics.annotation.results import StudyReport
 from embedtopics.classification.results import ClassificationReport, Score
-from embedtopics.plots._classification import confusion, reliability, risk_coverage
+from embedtopics.plots._classification import confusion, prevalence, reliability, risk_coverage
 from embedtopics.report._markup import asset, data_script, html_page, section, table, text
 from embedtopics.report._report import decisions_section
 
@@ -97,11 +98,44 @@ def _by_class(report: ClassificationReport) -> str:
                                                   rows))  # fmt: skip
 
 
+def study_html(report: StudyReport, *, title: str | None = None) -> str:
+    """Return a study of annotators as a self-contained HTML page."""
+    from plotly.offline import get_plotlyjs
+
+    n = report.progress
+    said = (
+        f"<p>{n['labelled']:,} of {n['texts']:,} distinct texts have a label: {n['teach']:,} were "
+        f"picked for the model, {n['count']:,} drawn at random. Shares and quality are estimated "
+        f"from the random ones; {n['test']:,} texts are kept for tests, and no model learns from "
+        "them.</p>"
+    )
+    parts, data, scripts = [section("summary", "Summary", said)], [], []
+    if report.shares is not None:
+        note = '<p class="note">Of the distinct texts of the corpus, with 95 % intervals.</p>'
+        place = '<div id="place-figure-shares"></div>'
+        parts.append(section("shares", "What share of the texts carries each label", note, place))
+        figure = prevalence(report.shares)
+        data = [data_script("figure-shares", figure.to_json(engine="json"))]
+        scripts = [get_plotlyjs(), SCRIPT]
+    tables = enumerate(report.tables.items())
+    parts += [_further(number, name, each) for number, (name, each) in tables]
+    parts.append(decisions_section(report.decisions))
+    heading = text(title if title is not None else "A study of labelled texts", 160)
+    return html_page(heading, asset("page.css"), parts, data, scripts, compiles=bool(scripts))
+
+
 def _further(number: int, name: str, frame: "pd.DataFrame") -> str:
     """Return a table as it is given, its texts escaped."""
     rows = [
-        [f"{cell:.3g}" if isinstance(cell, float) else text(cell, 300) for cell in row]
+        [f"{cell:.3g}" if isinstance(cell, float) else text(_plain(cell), 300) for cell in row]
         for row in frame.head(MOST_ROWS).itertuples(index=False)
     ]
     shown = table([text(column, 60) for column in frame.columns], rows)
     return section(f"table-{number}", text(name, 120), shown if rows else "<p>None.</p>")
+
+
+def _plain(cell: Any) -> Any:
+    """Return several values as one text, and none as nothing."""
+    if isinstance(cell, (list, tuple)):
+        return "; ".join(map(str, cell))
+    return "" if cell is None else cell

@@ -9,6 +9,7 @@ from pathlib import Path, PurePath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from embedtopics.annotation.results import StudyReport
 from embedtopics.classification.results import ClassificationReport
 from embedtopics.comparison.results import Comparison
 from embedtopics.corpus.results import Decision
@@ -297,7 +298,7 @@ _HOVER_BUDGET = 4_000_000
 
 
 def write_report(
-    result: TopicResult | Comparison | ClassificationReport,
+    result: TopicResult | Comparison | ClassificationReport | StudyReport,
     path: str | os.PathLike[str],
     *,
     title: str | None = None,
@@ -312,7 +313,7 @@ def write_report(
 
     Parameters
     ----------
-    result : TopicResult, Comparison or ClassificationReport
+    result : TopicResult, Comparison, ClassificationReport or StudyReport
         Of a comparison the maps are linked: a document that is pointed at, selected or hidden in
         one is so in all.
     path : str or path
@@ -335,7 +336,7 @@ def write_report(
     OSError
         If the folder cannot be written to, or the disk is full.
     """
-    from embedtopics.report._classification import classification_html
+    from embedtopics.report._classification import classification_html, study_html
     from embedtopics.report._comparison import comparison_html
 
     path = checked_place(path, "report.html")
@@ -343,8 +344,10 @@ def write_report(
         return write_page(comparison_html(result, title=title), path)
     if isinstance(result, ClassificationReport):
         return write_page(classification_html(result, tables, title=title), path)
+    if isinstance(result, StudyReport):
+        return write_page(study_html(result, title=title), path)
     if not isinstance(result, TopicResult):
-        wanted = "a TopicResult, a Comparison or a ClassificationReport"
+        wanted = "a TopicResult, a Comparison, a ClassificationReport or a StudyReport"
         raise InputError("result", wanted, result)
     return write_page(report_html(result, title=title), path)
 

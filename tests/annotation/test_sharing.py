@@ -186,3 +186,26 @@ def test_a_journal_holds_spans_as_lists(begin, tmp_path):
     mark(study, 1)
     line = json.loads((tmp_path / "study/journal.jsonl").read_text().splitlines()[1])
     assert line["spans"] == SPANS and line["labels"] == ["fruit", "train"]
+
+
+def test_the_page_of_a_study_says_what_was_found(begin, truth, tmp_path):
+    from embedtopics.report import write_report
+
+    attack = "<script>alert(1)</script>"
+    study = begin([{"name": name, "definition": attack} for name in NAMES], design=small)
+    page = write_report(study.report(), tmp_path / "new.html").read_text("utf-8")
+    assert "0 of" in page and attack not in page and "Codebook" in page
+    given = code(study, truth, 40, by="ann")
+    study.label(given[0].key, "chess", by="bea")
+    study.label(given[1].key, truth[given[1].text], by="bea")
+    found = study.report()
+    assert found.shares is not None and found.progress["labelled"] in (39, 40)
+    pd.testing.assert_frame_equal(found.to_frame(), study.prevalence().to_frame())
+    differing = found.tables["Texts on which annotators differ"]
+    assert len(differing) == (truth[given[0].text] != "chess")
+    examples = found.tables["Examples"]
+    assert examples.groupby("label").size().max() <= 3
+    assert examples["label"].tolist() == sorted(examples["label"])
+    page = write_report(found, tmp_path / "study.html").read_text("utf-8")
+    assert "Krippendorff" in page and attack not in page and given[1].text[:20] not in ("",)
+    assert 'id="place-figure-shares"' in page and "default-src" in page

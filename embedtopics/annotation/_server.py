@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from embedtopics._utils.local_server import LocalServer
-from embedtopics.annotation._project import AnnotationProject, checked_annotator
+from embedtopics.annotation._codebook import checked_annotator
+from embedtopics.annotation._project import AnnotationProject
 from embedtopics.annotation.results import TextToLabel
 from embedtopics.errors import EmbedTopicsError, InputError
 

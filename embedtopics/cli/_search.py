@@ -130,6 +130,26 @@ def _cell(hit: Hit, name: str) -> str:
 
 
 @guarded
+def serve(
+    index: IndexFolder,
+    port: Annotated[int, typer.Option(help="0 for one that is free.")] = 0,
+    encoder: MovedEncoder = None,
+) -> None:
+    """Search and read an index on a local page, with a JSON API."""
+    from embedtopics.report import serve_index
+
+    server = serve_index(_load(index, encoder), port=port)
+    make_console().print("Open this address; Ctrl-C ends.", soft_wrap=True)
+    typer.echo(server.url)
+    try:
+        server.run()
+    except KeyboardInterrupt:  # the usual way to end
+        pass
+    finally:
+        server.close()
+
+
+@guarded
 def search_eval(
     index: IndexFolder,
     queries: Annotated[Path, typer.Argument(readable=False, help="jsonl, csv or tsv: id, text.")],

@@ -378,15 +378,6 @@ class LexicalSearcher:
         ]
         return min(near)[2] if near and len(form) > 2 else None
 
-    def best_with(self, form: str) -> tuple[Int64Array, Int64Array]:
-        """Return the segment and the row of the first passage that holds a form of the index."""
-        for place, (segment, mask) in enumerate(zip(self.segments, self.alive, strict=True)):
-            rows = segment.postings(segment.find(form))[0]
-            rows = rows if mask is None else rows[mask[rows]]
-            if len(rows):
-                return np.array([place]), rows[:1].astype(np.int64)
-        raise KeyError(form)
-
     def coverage_at(
         self, query: str, segments: npt.NDArray[Any], rows: npt.NDArray[Any]
     ) -> FloatVector:

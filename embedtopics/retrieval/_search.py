@@ -532,11 +532,10 @@ def _suggestions(version: IndexVersion, collection: Collection, query: str) -> d
         near = lexical.suggest(form)
         if near is None:
             continue
-        found = lexical.best_with(near)
-        (document,) = collection.documents(version.documents_at(*found).tolist())
-        if document is None:
-            raise Vanished
-        words = Counter(w for w in words_of(document.text) if lexical.settings.form(w) == near)
+        _, segments, rows = lexical.search(near, 1)  # a stem is its own stem, with few exceptions
+        found = collection.documents(version.documents_at(segments, rows).tolist())
+        texts = " ".join(document.text for document in found if document is not None)
+        words = Counter(word for word in words_of(texts) if lexical.settings.form(word) == near)
         made.update(dict.fromkeys(written, words.most_common(1)[0][0] if words else near))
     return made
 

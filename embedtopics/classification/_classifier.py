@@ -11,22 +11,20 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from embedtopics._utils.checks import checked_choice, resolve_seed
-from embedtopics.classification._calibration import (
-    CALIBRATIONS,
-    calibrate,
-    confidences,
-    risk_coverage,
-    threshold_for,
-)
 from embedtopics.classification._heads import (
+    CALIBRATIONS,
     USUAL_STRENGTH,
     LinearHead,
+    calibrate,
+    confidences,
     cross_fit,
     fit_head,
     grouped_folds,
     n_folds_for,
     near_copies,
+    risk_coverage,
     sample_weights,
+    threshold_for,
 )
 from embedtopics.classification._targets import (
     HEADS,

@@ -15,7 +15,7 @@ import numpy as np
 from embedtopics._utils.display import one_line
 from embedtopics._utils.folders import replacing_file
 from embedtopics._utils.progress import progress_bar
-from embedtopics.classification._calibration import threshold_for
+from embedtopics.classification._heads import threshold_for
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus._hashing import TEXT
 from embedtopics.corpus._opening import check_path, open_text

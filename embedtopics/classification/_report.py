@@ -12,8 +12,15 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from embedtopics._utils.checks import checked_count
-from embedtopics.classification._calibration import calibration_error, confidences, risk_coverage
-from embedtopics.classification._heads import confusion_of, kappa, near_copies, rates
+from embedtopics.classification._heads import (
+    calibration_error,
+    confidences,
+    confusion_of,
+    kappa,
+    near_copies,
+    rates,
+    risk_coverage,
+)
 from embedtopics.classification._targets import one_length, read_targets
 from embedtopics.classification.results import ClassificationReport, Score
 from embedtopics.corpus.results import Decision

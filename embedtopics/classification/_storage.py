@@ -30,8 +30,7 @@ from embedtopics._utils.folders import (
     write_manifest,
 )
 from embedtopics._utils.machine import package_versions
-from embedtopics.classification._calibration import Calibration
-from embedtopics.classification._heads import LinearHead
+from embedtopics.classification._heads import Calibration, LinearHead
 from embedtopics.corpus.results import Decision
 from embedtopics.encoders._cache import CachedEncoder
 from embedtopics.encoders._registry import encoder_from_settings, learns, resolve_encoder

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from embedtopics.classification._classifier import TextClassifier
     from embedtopics.training.objectives._trainable import Trainable
 
-FINE_TUNE = {"patience": None, "batch_size": 16}
+FINE_TUNE = {"patience": None, "batch_size": 16, "sample_size": 128}
 """Beside the usual settings: 3 epochs, a peak learning rate of 2e-5, weight decay of 0.01."""
 
 HELD_OUT = 0.1
@@ -111,7 +111,7 @@ def fit_trained(
         fit_few_shot(model, texts, targets.codes, of_class, options, folder)
     else:
         sets = _held_out(model, texts, targets, seed) if held is None else (texts, targets, *held)
-        _fine_tune(model, sets, of_class, options, folder, resume)
+        _fine_tune(model, sets, of_class, options, folder, None if out is None else resume)
     if out is None:  # the folder goes with the encoder that reads it
         weakref.finalize(model.encoder_, shutil.rmtree, folder.parent, ignore_errors=True)
 
@@ -139,7 +139,7 @@ def _fine_tune(
     of_class: Float64Array | None,
     options: dict[str, Any],
     folder: Path,
-    resume: bool,
+    resume: bool | None,
 ) -> None:
     import torch
 

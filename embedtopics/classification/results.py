@@ -181,7 +181,7 @@ class Prevalence(Displayed):
             If `width` is not between 0 and 1.
         """
         from embedtopics._utils.checks import checked_level
-        from embedtopics.classification._shares import Share, labels_needed
+        from embedtopics.classification._prevalence import Share, labels_needed
 
         checked_level(width, "width")
         frame = self.to_frame()[["group", "class", "n_labelled", "low", "high"]].copy()

@@ -260,7 +260,7 @@ def train_measured(
     measured: Objective,
     settings: TrainingSettings,
     checkpoints: Path,
-    resume: bool,
+    resume: bool | None,
     callbacks: Sequence[Any],
 ) -> Run:
     """Train on the examples of one objective, and measure those of another on the way."""

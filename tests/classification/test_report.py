@@ -20,13 +20,13 @@ from embedtopics.classification import (
     load_classifier,
     suspicious_labels,
 )
-from embedtopics.classification._calibration import (
+from embedtopics.classification._heads import (
     calibrate,
     calibration_error,
+    log_loss,
     risk_coverage,
     threshold_for,
 )
-from embedtopics.classification._heads import log_loss
 from embedtopics.classification._report import confident_errors
 from tests.classification.conftest import themed_texts
 from tests.factories import refuses

@@ -103,6 +103,15 @@ def settings_of(options: Mapping[str, Any], known: Sequence[str]) -> TrainingSet
     return settings
 
 
+def transformer_of(encoder: Any, parameter: str = "encoder") -> SentenceEncoder:
+    """Return the encoder of a name or folder, or refuse one that is no transformer."""
+    found: Any = resolve_exact(encoder)
+    found = getattr(found, "uncached", found)
+    if not isinstance(found, SentenceEncoder):
+        raise InputError(parameter, "a transformer: its name, folder or SentenceEncoder", encoder)
+    return found
+
+
 def label_marks(codes: Int64Array, n_classes: int, ordinal: bool) -> FloatArray:
     """Return labels as 0 and 1, (n, n_classes); of ordered classes, all up to a text's."""
     if codes.ndim == 2:
@@ -397,11 +406,7 @@ def _cross_encoder(model: str | os.PathLike[str], settings: TrainingSettings) ->
 
     folder = Path(model).expanduser()
     if not folder.is_dir():
-        found: Any = resolve_exact(model)
-        plain = getattr(found, "uncached", found)
-        if not isinstance(plain, SentenceEncoder):
-            raise InputError("model", "the name or folder of a transformer", model)
-        folder = plain.recipe.checkpoint.folder
+        folder = transformer_of(model, "model").recipe.checkpoint.folder
     local: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
     with torch.random.fork_rng(), silent_transformers():
         torch.manual_seed(settings.random_state)  # of a head that is new

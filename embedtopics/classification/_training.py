@@ -26,9 +26,8 @@ from embedtopics.classification._heads import (
     probabilities,
     rates,
 )
-from embedtopics.classification._pairs import fit_few_shot, label_marks, opened
+from embedtopics.classification._pairs import fit_few_shot, label_marks, opened, transformer_of
 from embedtopics.classification._targets import Targets
-from embedtopics.encoders._registry import resolve_exact
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
 from embedtopics.errors import InputError, MissingExtraError
 from embedtopics.protocols import Float64Array, FloatArray
@@ -209,10 +208,7 @@ def _with_dense(encoder: Any, settings: TrainingSettings) -> Trainable:
     from embedtopics.encoders.sentence._loading import silent_transformers
     from embedtopics.training.objectives import _trainable as models
 
-    found: Any = resolve_exact(encoder)
-    plain = getattr(found, "uncached", found)
-    if not isinstance(plain, SentenceEncoder):
-        raise InputError("encoder", 'a transformer for method="fine_tune"', plain)
+    plain = transformer_of(encoder)
     fresh = {"pooling": "cls", "layers": 1, "dimensions": None, "prompt": "", "normalize": False}
     trainable = models.trainable_of(SentenceEncoder(**{**plain.get_params(), **fresh}), settings)
     if settings.lora_rank is not None:

@@ -22,11 +22,10 @@ from embedtopics.classification._heads import (
     grouped_folds,
     rates,
 )
-from embedtopics.classification._pairs import OF_BOTH, learn_batches, settings_of
+from embedtopics.classification._pairs import OF_BOTH, learn_batches, settings_of, transformer_of
 from embedtopics.classification._storage import damage, read_saved, written
 from embedtopics.encoders._base import readable
-from embedtopics.encoders._cache import CachedEncoder
-from embedtopics.encoders._registry import encoder_from_settings, resolve_encoder
+from embedtopics.encoders._registry import encoder_from_settings
 from embedtopics.encoders.sentence._alignment import align
 from embedtopics.encoders.sentence._checkpoint import Checkpoint, read_checkpoint
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
@@ -125,7 +124,7 @@ class TokenClassifier(BaseEstimator):  # type: ignore[misc]
             found = f"one class: {self.classes_.tolist()}"
             raise InputError("y", "labels of at least 2 classes", found=found)
         codes = [np.searchsorted(self.classes_, row) for row in labels]
-        self.encoder_ = _encoder_of(self.encoder)
+        self.encoder_ = transformer_of(self.encoder)
         if self.method == "frozen":
             self._fit_frozen(sentences, codes, seed)
         else:
@@ -244,23 +243,14 @@ class TokenClassifier(BaseEstimator):  # type: ignore[misc]
                 model.head_ = LinearHead("softmax", arrays["weights"], arrays["bias"])
                 if model.head_.bias.shape != model.classes_.shape:
                     raise ValueError("its head does not fit its classes")
-                encoder: Any = encoder_from_settings(about["encoder"])
-                model.encoder_ = model.encoder = _encoder_of(encoder)
+                encoder = encoder_from_settings(about["encoder"])
+                model.encoder_ = model.encoder = transformer_of(encoder)
         if model.method == "frozen":
             model._reader = _reader_of(model.encoder_)
         else:
             model.encoder = path / MODEL
             model._reader = _trained_reader(read_checkpoint(path / MODEL), length)
         return model
-
-
-def _encoder_of(encoder: Any) -> SentenceEncoder:
-    found: Any = resolve_encoder(encoder)
-    found = found.uncached if isinstance(found, CachedEncoder) else found
-    if not isinstance(found, SentenceEncoder):
-        expected = "a checkpoint of a transformer, its folder or a SentenceEncoder"
-        raise InputError("encoder", expected, found=type(found).__name__)
-    return found
 
 
 def _reader_of(encoder: SentenceEncoder) -> _Reader:

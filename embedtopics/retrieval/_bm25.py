@@ -23,7 +23,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,7 +32,7 @@ import numpy.typing as npt
 from embedtopics._utils.folders import parse_json
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.protocols import Int32Array, Int64Array
-from embedtopics.terms._spans import edit_distance, words_of
+from embedtopics.terms._spans import edit_distance, words_like, words_of
 from embedtopics.terms._stop_words import stems_of, stop_words_for
 from embedtopics.terms._tokens import tokenize
 
@@ -206,25 +205,6 @@ class LexicalSegment:
     def _word(self, number: int) -> bytes:
         return self.letters[self.ends[number] : self.ends[number + 1]].tobytes()
 
-    def similar(self, form: str, n: int = 50) -> list[str]:
-        """Return the words that share the largest part of their pairs of bytes with a form."""
-        wanted = f" {form} ".encode("utf-8", "surrogatepass")
-        sizes = np.diff(self.ends)
-        shared = np.zeros(len(sizes))
-        letters, ends = self.letters, self.ends
-        for first, second in set(pairwise(wanted)):
-            if 32 in (first, second):  # the beginning or the end of a word
-                full = np.flatnonzero(sizes > 0)
-                at = ends[full] if first == 32 else ends[full + 1] - 1
-                shared[full[letters[at] == (second if first == 32 else first)]] += 1
-                continue
-            both = np.flatnonzero((letters[:-1] == first) & (letters[1:] == second))
-            words = np.searchsorted(ends, both, side="right") - 1
-            shared[np.unique(words[both + 1 < ends[words + 1]])] += 1
-        dice = 2 * shared / (len(wanted) + sizes)
-        best = np.argsort(-dice, kind="stable")[:n]
-        return [self._word(i).decode("utf-8", "replace") for i in best[dice[best] > 0].tolist()]
-
     def postings(self, number: int) -> tuple[Int32Array, npt.NDArray[Any]]:
         """Return the passages that hold a word, and how often; none for the number -1."""
         if number < 0:
@@ -388,22 +368,15 @@ class LexicalSearcher:
     def suggest(self, form: str) -> str | None:
         """Return the word of the collection nearest to one that no passage holds, if it is near."""
         most = 1 if len(form) <= 5 else 2
-        found = {word for segment in self.segments for word in segment.similar(form)}
+        found = {
+            word for part in self.segments for word in words_like(form, part.letters, part.ends)
+        }
         near = [
             (distance, -self._n_holding(word), word)
             for word in found
             if (distance := edit_distance(form, word)) <= most and self._n_holding(word)
         ]
         return min(near)[2] if near and len(form) > 2 else None
-
-    def best_with(self, form: str) -> tuple[Int64Array, Int64Array]:
-        """Return the segment and the row of the first passage that holds a form of the index."""
-        for place, (segment, mask) in enumerate(zip(self.segments, self.alive, strict=True)):
-            rows = segment.postings(segment.find(form))[0]
-            rows = rows if mask is None else rows[mask[rows]]
-            if len(rows):
-                return np.array([place]), rows[:1].astype(np.int64)
-        raise KeyError(form)
 
     def coverage_at(
         self, query: str, segments: npt.NDArray[Any], rows: npt.NDArray[Any]

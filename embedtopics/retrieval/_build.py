@@ -227,10 +227,7 @@ def prepare(
     width: int = 0,
     show_progress: bool | None = None,
 ) -> Prepared:
-    """Cut documents into passages, and encode these; every different passage once.
-
-    Without an encoder, vectors have one dimension and are zero: they have no direction.
-    """
+    """Cut documents into passages, and encode each once; without encoder vectors are zero."""
     decisions = list(corpus.notes)
     if passages and embeddings is None:
         can_cut = callable(getattr(encoder, "windows", None))

@@ -376,8 +376,8 @@ class SearchIndex:
 
         Notes
         -----
-        Several are compared as one vector: the mean of the unit vectors of those wanted, less half
-        the mean of those in `unlike` (Rocchio 1971). The documents named are not among the hits.
+        Several are one vector: the mean of the unit vectors wanted, less half the mean of those in
+        `unlike` (Rocchio 1971). The documents named are not among the hits.
 
         Raises
         ------

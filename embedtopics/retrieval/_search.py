@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -39,7 +39,7 @@ from embedtopics.retrieval.filters._conditions import Filter, filter_sql
 from embedtopics.retrieval.filters._parse import parse_filter
 from embedtopics.retrieval.results import Document, Hit, SearchHits
 from embedtopics.retrieval.storage._collection import Collection
-from embedtopics.terms._representative import choose_diverse
+from embedtopics.terms._representative import diversify, scaled_relevance
 from embedtopics.terms._spans import words_of
 from embedtopics.terms._tokens import texts_with
 
@@ -301,8 +301,7 @@ def facets(
     if query is None:
         numbers = matching_documents(collection, read_filter(collection, where))
     else:
-        checked_query = _read_queries([query])
-        hits = search(reader, checked_query[0], where, None, options)
+        hits = search(reader, _read_queries([query])[0], where, None, options)
         known = collection.numbers([str(hit.id) for hit in hits])
         numbers = np.array(sorted(known.values()), dtype=np.int64)
     rows = [
@@ -398,33 +397,6 @@ def _diversified(version: IndexVersion, found: Found, options: SearchOptions) ->
         scores = scaled_relevance(scores)
     vectors = version.vectors_at(found.segments, found.rows)
     return found.take(diversify(scores, vectors, options.k, options.diversity))
-
-
-class _Cosines:
-    """Rows of a matrix of cosines, each computed when it is asked for."""
-
-    def __init__(self, vectors: npt.NDArray[Any]) -> None:
-        self._vectors = np.asarray(vectors, dtype=np.float64)
-
-    def __getitem__(self, place: int) -> npt.NDArray[np.float64]:
-        # Not by BLAS, whose last bits depend on the number of threads.
-        return np.asarray(np.einsum("id,d->i", self._vectors, self._vectors[place]))
-
-
-def scaled_relevance(scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Divide scores of any kind by the best; counted from the lowest where some are below 0."""
-    above = scores - min(0.0, float(scores.min(initial=0.0)))
-    best = float(above.max(initial=0.0))
-    return np.asarray(above / best if best > 0 else above)
-
-
-def diversify(
-    relevance: npt.NDArray[Any], vectors: npt.NDArray[Any], k: int, diversity: float
-) -> Int64Array:
-    """Return k of n places by maximal marginal relevance (Carbonell and Goldstein 1998)."""
-    cosines = cast(npt.NDArray[Any], _Cosines(vectors))
-    chosen = choose_diverse(relevance, cosines, k, diversity, lambda *_: False, least=-1.0)
-    return np.array(chosen, dtype=np.int64)
 
 
 def _fetch(
@@ -560,11 +532,10 @@ def _suggestions(version: IndexVersion, collection: Collection, query: str) -> d
         near = lexical.suggest(form)
         if near is None:
             continue
-        found = lexical.best_with(near)
-        (document,) = collection.documents(version.documents_at(*found).tolist())
-        if document is None:
-            raise Vanished
-        words = Counter(w for w in words_of(document.text) if lexical.settings.form(w) == near)
+        _, segments, rows = lexical.search(near, 1)  # a stem is its own stem, with few exceptions
+        found = collection.documents(version.documents_at(segments, rows).tolist())
+        texts = " ".join(document.text for document in found if document is not None)
+        words = Counter(word for word in words_of(texts) if lexical.settings.form(word) == near)
         made.update(dict.fromkeys(written, words.most_common(1)[0][0] if words else near))
     return made
 

@@ -13,7 +13,12 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics.protocols import Int64Array
 from embedtopics.terms._tokens import (
     _ADDRESS,
     _ASCII_CHUNK,
@@ -194,3 +199,27 @@ def edit_distance(one: str, other: str) -> int:
                 best = min(best, last[j - 2] + 1)
             row.append(best)
     return row[-1]
+
+
+def words_like(
+    word: str, letters: npt.NDArray[np.uint8], ends: Int64Array, n: int = 50
+) -> list[str]:
+    """Return the n words of a vocabulary that share the largest part of their pairs of bytes.
+
+    Word `i` of the vocabulary is ``letters[ends[i]:ends[i + 1]]`` in UTF-8; beginning and end count
+    as letters. The part is Dice's coefficient.
+    """
+    wanted, sizes = f" {word} ".encode("utf-8", "surrogatepass"), np.diff(ends)
+    shared, full = np.zeros(len(sizes)), np.flatnonzero(sizes > 0)
+    for first, second in set(pairwise(wanted)):
+        if first == ord(" "):
+            shared[full[letters[ends[full]] == second]] += 1
+        elif second == ord(" "):
+            shared[full[letters[ends[full + 1] - 1] == first]] += 1
+        else:
+            both = np.flatnonzero((letters[:-1] == first) & (letters[1:] == second))
+            words = np.searchsorted(ends, both, side="right") - 1
+            shared[np.unique(words[both + 1 < ends[words + 1]])] += 1
+    best = np.argsort(-2 * shared / (len(wanted) + sizes), kind="stable")[:n]
+    parts = (letters[ends[i] : ends[i + 1]] for i in best[shared[best] > 0].tolist())
+    return [part.tobytes().decode("utf-8", "replace") for part in parts]

@@ -67,7 +67,7 @@ def model(request, tiny_bert):
     training = (
         None
         if request.param == "frozen"
-        else {"epochs": 100, "learning_rate": 1e-2, "batch_size": 4}
+        else {"epochs": 40, "learning_rate": 1e-2, "batch_size": 4}
     )
     made = TokenClassifier(tiny_bert, request.param, training=training)
     return made.fit(SENTENCES, [tagged(words) for words in SENTENCES])

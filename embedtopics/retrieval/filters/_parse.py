@@ -34,7 +34,6 @@ MOST_VALUES = 30_000
 """Values in one filter, a date counting twice; SQLite binds at most 32,766."""
 MOST_LEVELS = 12
 """Levels of parentheses and not: from 13 on, some filters overflow the parser of SQLite."""
-"""Of parentheses and negations."""
 
 _GRAMMAR = r"""
 ?start: disjunction

@@ -323,6 +323,17 @@ class TestInABrowser:
             keyed(browser, "1")
             assert browser.ask("document.querySelector('#text').textContent") == before
 
+    def test_a_search_waits_for_an_answer_under_way(self, browser, begin, toy):
+        with served(begin()) as server:
+            opened(browser, server.url)
+            browser.wait("!document.querySelector('#skip').disabled")
+            browser.ask(
+                f"document.querySelector('#query').value = {json.dumps(toy[0][7].split()[0])};"
+                "document.querySelector('#skip').click();"
+                "document.querySelector('#find').requestSubmit(); 0"
+            )
+            browser.wait("document.querySelectorAll('#found li').length > 0")
+
     def test_a_killed_server_goes_on_and_two_tabs_share_no_text(self, browser, toy, tmp_path):
         import signal
         import subprocess

@@ -178,6 +178,12 @@
     }
   }
 
+  async function inTurn(work) {
+    // What is looked up waits for an answer under way; only a second answer is dropped.
+    while (busy) await new Promise((done) => { setTimeout(done, 20); });
+    await once(work);
+  }
+
   // What people do
 
   function choose(label) {
@@ -301,7 +307,7 @@
     document.querySelector("#text .cursor")?.scrollIntoView({ block: "nearest" });
   }
 
-  const showHint = () => once(async () => {
+  const showHint = () => inTurn(async () => {
     if (current === null) return;
     const on = $("hint").getAttribute("aria-pressed") !== "true";
     const key = current.key;
@@ -349,12 +355,12 @@
 
   $("find").addEventListener("submit", (event) => {
     event.preventDefault();
-    once(async () => {
+    inTurn(async () => {
       const { found, n } = await ask("api/search", { query: $("query").value });
       list(found, n ? `${n.toLocaleString()} ${n === 1 ? "text" : "texts"}${n > found.length ? `, the first ${found.length} below` : ""}` : "No text holds these words.");
     });
   });
-  $("noted").addEventListener("click", () => once(async () => {
+  $("noted").addEventListener("click", () => inTurn(async () => {
     const { found } = await ask("api/noted");
     list(found, found.length ? "" : "There are none.");
   }));

@@ -15,7 +15,7 @@ from embedtopics.annotation import (
     Uncertainty,
     recall_test,
 )
-from embedtopics.annotation._strategies import Pool
+from embedtopics.annotation._strategies import STRATEGIES, Pool
 from tests.annotation.conftest import NAMES, code
 from tests.factories import each, refuses
 

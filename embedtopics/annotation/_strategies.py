@@ -194,7 +194,7 @@ class Disagreement:
 
 @dataclass(frozen=True)
 class Discriminative:
-    """Texts that are told from the labelled ones most surely: what has not been seen yet.
+    """Texts that a classifier separates from the labelled ones most surely: what is new.
 
     Gissin and Shalev-Shwartz 2019, "Discriminative active learning", section 3.1, with logistic
     regression on as many as ten times the labelled texts.

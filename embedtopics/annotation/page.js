@@ -413,7 +413,7 @@
   };
   $("map").addEventListener("pointerdown", (event) => { line = [placeOf(event)]; $("map").setPointerCapture(event.pointerId); });
   $("map").addEventListener("pointermove", (event) => { if (event.buttons && line.length) { line.push(placeOf(event)); drawMap(); } });
-  $("map").addEventListener("pointerup", () => once(async () => {
+  $("map").addEventListener("pointerup", () => inTurn(async () => {
     const scale = (value) => 16 + (value / 1000) * ($("map").width - 32);
     const inside = line.length < 3 ? [] : points.filter(([, x, y]) => isInside(scale(x), scale(y)));
     const open = inside.filter((one) => one[3] < 0).map((one) => one[0]).slice(0, 500);
@@ -422,7 +422,7 @@
     line = [];
     drawMap();
   }));
-  $("map-open").addEventListener("click", () => once(async () => {
+  $("map-open").addEventListener("click", () => inTurn(async () => {
     const open = $("map-box").hidden;
     $("map-box").hidden = !open;
     $("map-open").setAttribute("aria-expanded", String(open));

@@ -1,34 +1,37 @@
-"""Few labels beside SetFit, TF-IDF and frozen vectors; and intervals of shares in simulations."""
+"""Classifiers: few labels, all weights, words and pairs beside peers, and intervals of shares."""
 
 from __future__ import annotations
 
+import datetime
 import gzip
 import json
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks import classification_training
 from benchmarks.corpora import DATA
+from benchmarks.machine import describe_machine
 from benchmarks.options import Options
 from benchmarks.rendering import markdown_table
 
 __all__ = ["measure", "render"]
 
 ENCODER = "all-MiniLM-L6-v2"
+RESULT = Path(__file__).parent / "results" / "classification.json"
 N_TEST = 500
-SECONDS = 1_700
-"""No further draw of few labels begins after so long, on one thread."""
-
 CORPORA = ("sst2", "subjectivity", "trec_questions", "ag_news")
-PLAN = [
-    *((corpus, 8, draw) for draw in range(3) for corpus in CORPORA),
-    *((corpus, 16, draw) for draw in range(3) for corpus in CORPORA),
-]
-"""Corpus, labels of a class, and draw, in the order in which they are measured."""
+SECONDS, SETFIT_SECONDS = 1_200, 500
+"""No further draw of few labels begins after so long, on one thread of a machine that is shared."""
+
+OURS = ("TF-IDF", "frozen", "few_shot")
+DRAWS = {8: 10, 16: 3, 64: 2}
+"""By labels of a class."""
 
 SIMULATED = [
     (p, n, accuracy) for p, n in ((0.5, 200), (0.02, 500)) for accuracy in (0.6, 0.8, 0.95)
@@ -36,26 +39,45 @@ SIMULATED = [
 
 
 def measure(options: Options) -> dict[str, Any]:
-    """Draw few labels and measure each method; then simulate shares."""
+    """Measure the sections that were asked for; others stay as they were measured."""
+    kept: dict[str, Any] = {}
+    if options.sections and not options.quick and RESULT.exists():
+        kept = json.loads(RESULT.read_text("utf-8"))["sections"]
+    for name in options.sections or SECTIONS:
+        rows = list(SECTIONS[name](options.quick))
+        about = {"date": datetime.date.today().isoformat(), "machine": describe_machine()}
+        kept[name] = {**about, "rows": rows}
+    return {"sections": {name: kept[name] for name in SECTIONS if name in kept}, "n_test": N_TEST}
+
+
+def _shares(quick: bool) -> Iterator[dict[str, Any]]:
+    """Simulate labels of a random sample and of known chances, and classifiers."""
     from tests.classification.test_prevalence import covered
 
-    n_draws = 20 if options.quick else 500
-    shares = []
+    n_draws = 20 if quick else 500
     for by_design in (False, True):
         for p, n, accuracy in SIMULATED:
             cover, ratio = covered(p, accuracy, n, n_draws, seed=2, by_design=by_design)
-            shares.append({
+            yield {
                 "design": "known chances" if by_design else "random sample", "prevalence": p,
                 "n_labels": n, "accuracy": accuracy, "n_draws": n_draws,
                 "coverage": float(cover), "width_beside_labels_alone": float(ratio),
-            })  # fmt: skip
-    for fit in _methods().values():  # imports are nobody's time
+            }  # fmt: skip
+
+
+def _few_labels(
+    n: int, n_draws: int, only: tuple[str, ...], quick: bool
+) -> Iterator[dict[str, Any]]:
+    """Draw few labels and let some of the methods take turns, draw by draw."""
+    methods = {name: fit for name, fit in _methods().items() if name in only}
+    for fit in methods.values():  # imports are nobody's time
         fit(["ripe plums", "late trains", "sweet pears", "slow trains"], np.array([0, 1, 0, 1]))
-    begun, found = time.monotonic(), []
-    for corpus, n, draw in PLAN[: 1 if options.quick else None]:
-        if time.monotonic() - begun < SECONDS:
-            found += list(_few_labels(corpus, n, draw))
-    return {"shares": shares, "few_labels": found, "n_test": N_TEST}
+    begun = time.monotonic()
+    most = SETFIT_SECONDS if "SetFit 1.2" in only else SECONDS
+    for draw in range(1 if quick else n_draws):
+        for corpus in CORPORA[: 1 if quick else None]:
+            if time.monotonic() - begun < most:
+                yield from _one_draw(corpus, n, draw, methods)
 
 
 def _read(corpus: str) -> tuple[list[str], np.ndarray, list[str], np.ndarray]:
@@ -88,21 +110,23 @@ def _rows(corpus: str, name: str) -> list[dict[str, Any]]:
         return [json.loads(line) for line in lines]
 
 
-def _few_labels(corpus: str, n: int, draw: int) -> Iterator[dict[str, Any]]:
+def _one_draw(
+    corpus: str, n: int, draw: int, methods: Mapping[str, Callable[..., Any]]
+) -> Iterator[dict[str, Any]]:
     texts, labels, test, truth = _read(corpus)
     rng = np.random.default_rng(draw)
     rows = np.concatenate(
         [rng.choice(np.flatnonzero(labels == one), n, replace=False) for one in np.unique(labels)]
     )
     chosen, y = [texts[row] for row in rows], labels[rows]
-    for method, fit in _methods().items():
-        begun = time.monotonic(), time.process_time()
+    for method, fit in methods.items():
+        begun = time.process_time()
         predict = fit(chosen, y)
-        seconds, cpu = time.monotonic() - begun[0], time.process_time() - begun[1]
+        fitted = time.process_time()
         accuracy = float(np.mean(np.asarray(predict(test)) == truth))
         yield {
-            "corpus": corpus, "labels_of_a_class": n, "draw": draw, "method": method,
-            "accuracy": accuracy, "seconds": seconds, "cpu_seconds": cpu,
+            "corpus": corpus, "draw": draw, "method": method, "accuracy": accuracy,
+            "cpu_seconds": fitted - begun, "predict_cpu_seconds": time.process_time() - fitted,
         }  # fmt: skip
 
 
@@ -114,16 +138,12 @@ def _methods() -> dict[str, Callable[[list[str], np.ndarray], Any]]:
             encoder, method, calibration=None
         ).fit(texts, y).predict  # fmt: skip
 
-    methods = {
+    return {
         "TF-IDF": ours("tfidf", "frozen"),
         "frozen": ours(ENCODER, "frozen"),
         "few_shot": ours(ENCODER, "few_shot"),
+        "SetFit 1.2": _setfit,
     }
-    try:
-        import setfit  # noqa: F401
-    except ImportError:
-        return methods
-    return {**methods, "SetFit 1.2": _setfit}
 
 
 def _setfit(texts: list[str], y: np.ndarray) -> Any:
@@ -149,40 +169,120 @@ def _setfit(texts: list[str], y: np.ndarray) -> Any:
     return lambda test: names[np.asarray(model.predict(test, as_numpy=True))]
 
 
+SECTIONS: dict[str, Callable[[bool], Iterator[dict[str, Any]]]] = {
+    **{f"few_labels_{n}": partial(_few_labels, n, DRAWS[n], OURS) for n in DRAWS},
+    "setfit_8": partial(_few_labels, 8, 5, ("few_shot", "SetFit 1.2")),
+    "fine_tune": classification_training.fine_tune,
+    "ulmfit": classification_training.ulmfit,
+    "words": classification_training.words,
+    "pairs": classification_training.scored_pairs,
+    "shares": _shares,
+}
+
+
 def render(result: Mapping[str, Any]) -> str:
-    """Return two tables: few labels, and intervals of shares."""
-    found = result["few_labels"]
+    """Return a table for each section, and when it was measured."""
+    parts = [f"Accuracy is on {result['n_test']} test texts, the encoder all-MiniLM-L6-v2."]
+    for name, section in result["sections"].items():
+        rows = section["rows"]
+        if name.startswith(("few_labels", "setfit")):
+            n = name.rpartition("_")[2]
+            parts.append(f"{n} labels of a class (mean ± deviation of the draws; in brackets CPU "
+                         "seconds to fit, and to predict the test texts):")  # fmt: skip
+            parts.append(_few_table(rows))
+        else:
+            title, columns = TABLES[name]
+            cells = [[show(row) for show in columns.values()] for row in rows]
+            parts += [title, markdown_table(list(columns), cells)]
+        parts.append(f"Measured on {section['date']}.")
+    return "\n\n".join(parts)
+
+
+def _few_table(found: list[dict[str, Any]]) -> str:
     methods = list(dict.fromkeys(one["method"] for one in found))
     rows = []
-    for corpus, n in dict.fromkeys((o["corpus"], o["labels_of_a_class"]) for o in found):
-        cells = [corpus, str(n)]
-        draws, times = 0, {}
+    for corpus in dict.fromkeys(one["corpus"] for one in found):
+        cells, times = [corpus], {}
         for method in methods:
-            of = [o for o in found if (o["corpus"], o["labels_of_a_class"], o["method"])
-                  == (corpus, n, method)]  # fmt: skip
-            draws = max(draws, len(of))
+            of = [o for o in found if (o["corpus"], o["method"]) == (corpus, method)]
             reached = [o["accuracy"] for o in of]
             spread = f" ± {100 * np.std(reached, ddof=1):.1f}" if len(of) > 1 else ""
-            seconds = np.mean([o["cpu_seconds"] for o in of])
-            cells.append(f"{np.mean(reached):.1%}{spread} ({seconds:,.1f} s)" if of else "")
-            times[method] = float(np.sum([o["cpu_seconds"] for o in of]))
-        ratio = times.get("SetFit 1.2", np.nan) / times["few_shot"]
-        rows.append([*cells, f"{ratio:.1f}", str(draws)])
-    few = markdown_table(
-        ["corpus", "labels of a class", *methods, "SetFit's time / few_shot's", "draws"], rows
-    )
-    shares = markdown_table(
-        ["labels", "prevalence", "n", "accuracy", "coverage of 95 %", "width beside labels alone"],
-        [
-            [one["design"], f"{one['prevalence']:.0%}", str(one["n_labels"]),
-             f"{one['accuracy']:.0%}", f"{one['coverage']:.1%}",
-             f"{one['width_beside_labels_alone']:.2f}"]
-            for one in result["shares"]
-        ],
-    )  # fmt: skip
-    return (
-        f"Accuracy on {result['n_test']} test texts (mean ± deviation of the draws), and CPU "
-        "seconds to fit, all-MiniLM-L6-v2:\n\n"
-        f"{few}\n\nIntervals of shares over {result['shares'][0]['n_draws']} draws of labels and of"
-        f" 5,000 other texts, whose classifier has such an accuracy at even shares:\n\n{shares}"
-    )
+            fit, more = (
+                np.mean([o[f"{kind}cpu_seconds"] for o in of]) for kind in ("", "predict_")
+            )
+            cells.append(f"{np.mean(reached):.1%}{spread} ({fit:,.1f} + {more:,.1f} s)")
+            times[method] = fit, fit + more
+        cells.append(str(len(of)))
+        if "SetFit 1.2" in times:
+            both = zip(times["SetFit 1.2"], times["few_shot"], strict=True)
+            cells.append(" and ".join(f"{theirs / ours:.1f}" for theirs, ours in both))
+        rows.append(cells)
+    more = ["SetFit's time to fit, and to fit and predict, beside few_shot's"]
+    header = ["corpus", *methods, "draws", *(more if "SetFit 1.2" in methods else [])]
+    return markdown_table(header, rows)
+
+
+def _interval(row: Mapping[str, Any], name: str) -> str:
+    return f"{row[name]:.3f} [{row['low']:.3f}, {row['high']:.3f}]"
+
+
+Shown = tuple[str, dict[str, Callable[[Mapping[str, Any]], str]]]
+TABLES: dict[str, Shown] = {
+    "fine_tune": (
+        "All weights at equal steps, beside transformers' Trainer; both measure 100 other texts "
+        "once an epoch and keep the best weights:",
+        {
+            "corpus": lambda row: row["corpus"],
+            "method": lambda row: row["method"],
+            "seed": lambda row: str(row["seed"]),
+            "steps": lambda row: str(row["n_steps"]),
+            "accuracy": lambda row: f"{row['accuracy']:.1%}",
+            "examples a CPU second": lambda row: f"{row['n_examples'] / row['cpu_seconds']:.1f}",
+        },
+    ),
+    "ulmfit": (
+        "ULMFiT's options on trec_questions, at a peak rate of 1e-4:",
+        {
+            "options": lambda row: row["options"],
+            "seed": lambda row: str(row["seed"]),
+            "steps": lambda row: str(row["n_steps"]),
+            "accuracy": lambda row: f"{row['accuracy']:.1%}",
+            "CPU s": lambda row: f"{row['cpu_seconds']:.0f}",
+        },
+    ),
+    "words": (
+        "Words: the share of right tags on ud_english_ewt, F1 of entities on wnut17; "
+        '"transformers" is a plain loop with the same rates, steps and batches:',
+        {
+            "corpus": lambda row: row["corpus"],
+            "method": lambda row: row["method"],
+            "sentences": lambda row: str(row["n_train"]),
+            "F1": lambda row: _interval(row, "f1"),
+            "CPU s": lambda row: f"{row['cpu_seconds']:.0f}",
+        },
+    ),
+    "pairs": (
+        "Queries of Cranfield, whose first passages by vectors are ranked again by a scorer:",
+        {
+            "run": lambda row: row["run"],
+            "queries": lambda row: str(row["n_queries"]),
+            "ranked again": lambda row: str(row["depth"]),
+            "pairs learned": lambda row: (
+                f"{row['n_pairs']} and {row['n_negatives']} negatives of each"
+            ),
+            "NDCG@10": lambda row: _interval(row, "ndcg@10"),
+        },
+    ),
+    "shares": (
+        "Intervals of shares over 500 draws of labels and of 5,000 other texts, whose classifier "
+        "has such an accuracy at even shares:",
+        {
+            "labels": lambda row: row["design"],
+            "prevalence": lambda row: f"{row['prevalence']:.0%}",
+            "n": lambda row: str(row["n_labels"]),
+            "accuracy": lambda row: f"{row['accuracy']:.0%}",
+            "coverage of 95 %": lambda row: f"{row['coverage']:.1%}",
+            "width beside labels alone": lambda row: f"{row['width_beside_labels_alone']:.2f}",
+        },
+    ),
+}

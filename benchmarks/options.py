@@ -24,9 +24,12 @@ class Options:
     repeats : int
         How often each timing is taken (tables show the median run), and with how many seeds
         quality is measured (tables show the means).
+    sections : tuple of str
+        Of a benchmark that has sections: those to measure again; by default all.
     """
 
     systems: tuple[System, ...] = (BERTOPIC, EMBEDTOPICS)
     quick: bool = False
     seeded: bool = False
     repeats: int = 1
+    sections: tuple[str, ...] = ()

@@ -90,6 +90,7 @@ def main() -> None:
         quick=arguments.quick,
         seeded=arguments.seeded,
         repeats=arguments.repeats,
+        sections=tuple(arguments.sections),
     )
     # What is not the whole comparison must not take the place of figures that were.
     is_whole = not options.quick and len(options.systems) == len(SYSTEMS)
@@ -126,6 +127,13 @@ def _parse() -> argparse.Namespace:
         choices=SYSTEMS,
         default=list(SYSTEMS),
         help="with fewer than all: kept apart",
+    )
+    parser.add_argument(
+        "--sections",
+        nargs="+",
+        choices=classification.SECTIONS,
+        default=[],
+        help="of classification: those to measure again; all by default",
     )
     parser.add_argument("--tables", action="store_true", help="only make the tables again")
     arguments = parser.parse_args()

@@ -213,11 +213,11 @@ def test_all_commands_are_found():
 def test_every_filter_of_the_table_is_read():
     columns = {
         "year": "integer", "source": "text", "topic": "integer", "title": "text", "date": "date",
-        "author": "text", "column with spaces": "integer",
+        "author": "text", "column with spaces": "integer", "tags": "list", "authors": "list",
     }  # fmt: skip
     table = README.split("| filter | meaning |")[1].split("\n\n")[0]
     filters = re.findall(r"^\| `(.+?)` \|", table, re.M)
-    assert len(filters) == 5
+    assert len(filters) == 6
     asked = " ".join(filters)
     for one in filters:
         assert parse_filter(one, columns).text == one

@@ -29,9 +29,9 @@ POLICY = (
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 FILES = {
-    "/": ("page.html", "text/html"),
-    "/page.css": ("page.css", "text/css"),
-    "/page.js": ("page.js", "text/javascript"),
+    "/": ("html", "text/html"),
+    "/page.css": ("css", "text/css"),
+    "/page.js": ("js", "text/javascript"),
 }
 
 Action = Callable[[Mapping[str, Any]], dict[str, Any]]
@@ -47,7 +47,7 @@ class Refused(Exception):
 
 
 class LocalServer:
-    """Serves ``page.html``, ``page.css`` and ``page.js`` of a subpackage, and actions.
+    """Serves a page of a subpackage, such as ``page.html``, ``page.css``, ``page.js``; and actions.
 
     Only requests that know the token and come from the page itself, or from no page, are answered;
     those that change something (`posts`) come from the page. A path that ends in a slash takes one
@@ -55,12 +55,17 @@ class LocalServer:
     """
 
     def __init__(
-        self, package: str, port: int, gets: Mapping[str, Action], posts: Mapping[str, Action]
+        self,
+        package: str,
+        port: int,
+        gets: Mapping[str, Action],
+        posts: Mapping[str, Action],
+        page: str = "page",
     ) -> None:
         if not is_count(port, 0) or port > 65_535:
             raise InputError("port", "an integer from 0 to 65535", port)
         self.token = secrets.token_urlsafe(24)
-        self.package, self.gets, self.posts = package, gets, posts
+        self.package, self.page, self.gets, self.posts = package, page, gets, posts
         try:
             self._http = _Server((HOST, int(port)), _Handler)
         except OSError as error:
@@ -113,15 +118,15 @@ class _Handler(BaseHTTPRequestHandler):
             page, asked = self.server.page, urlsplit(self.path)
             self._check_sender(asked.query, read is not None)
             if read is None and asked.path in FILES:
-                name, kind = FILES[asked.path]
-                content = (files(page.package) / name).read_text("utf-8")
-                if name == "page.html":
+                end, kind = FILES[asked.path]
+                content = (files(page.package) / f"{page.page}.{end}").read_text("utf-8")
+                if end == "html":
                     content = content.replace("{token}", page.token)
                 self._send(200, content.encode(), kind)
                 return
             above, _, last = asked.path.rpartition("/")
-            own = actions.get(asked.path) or (actions.get(f"{above}/") if last else None)
-            if own is None:
+            own = actions.get(asked.path) or actions.get(f"{above}/")
+            if own is None or not last:
                 raise Refused(404, "there is no such page")
             given = dict(read() if read else parse_qs(asked.query, keep_blank_values=True))
             if asked.path not in actions:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from embedtopics._utils.checks import (
     checked_choice,
     checked_count,
     checked_share,
+    is_count,
     is_whole_text,
     resolve_seed,
 )
@@ -98,8 +100,13 @@ def as_json(labels: tuple[Label, ...]) -> list[dict[str, Any]]:
     return [asdict(label) for label in labels]
 
 
-KINDS = {"single": "softmax", "several": "multilabel", "ordinal": "ordinal"}
-"""Kinds of labels, and the head that learns them."""
+KINDS = {
+    "single": "softmax", "several": "multilabel", "ordinal": "ordinal", "spans": "multilabel",
+}  # fmt: skip
+"""Kinds of labels, and the head that learns them; of spans, which labels a text has."""
+
+MANY = ("several", "spans")
+"""Kinds of which a text may have any number."""
 
 
 @dataclass(frozen=True)
@@ -147,3 +154,29 @@ def permanent_numbers(keys: list[str], seed: int, purpose: str) -> Float64Array:
     prefix = f"{seed}:{purpose}:".encode()
     digests = [blake2b(prefix + key.encode(), digest_size=8).digest() for key in keys]
     return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.float64) / 2.0**64
+
+
+def checked_annotator(by: str) -> str:
+    """Return the name of an annotator, or refuse it."""
+    if not isinstance(by, str) or not 0 < len(by) <= 200 or not by.isprintable():
+        raise InputError("by", "a name of 1 to 200 characters", by)
+    return by
+
+
+def checked_spans(spans: Any, text: str, names: Sequence[str]) -> tuple[tuple[str, int, int], ...]:
+    """Return parts of a text in their order, or refuse them."""
+    found: list[tuple[str, int, int]] = []
+    for row, span in enumerate(spans):
+        wanted = "(label, begin, end), in characters of the text"
+        if not isinstance(span, (list, tuple)) or len(span) != 3:
+            raise InputError("spans", wanted, span, row=row)
+        name, begin, end = span
+        checked_choice(name, "spans", names)
+        if not (is_count(begin, 0) and is_count(end, 1) and begin < end <= len(text)):
+            raise InputError("spans", wanted, span, row=row)
+        found.append((name, int(begin), int(end)))
+    found.sort(key=lambda one: one[1:])
+    for row, (one, other) in enumerate(pairwise(found), 1):
+        if other[1] < one[2]:
+            raise InputError("spans", "parts that do not overlap", other, row=row)
+    return tuple(found)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from embedtopics._utils.checks import checked_count, checked_level
-from embedtopics.annotation.results import RecallTest, Stopping, StoppingOfClass
+from embedtopics.annotation._codebook import KINDS, as_json
+from embedtopics.annotation._tables import agreement
+from embedtopics.annotation.results import RecallTest, Stopping, StoppingOfClass, StudyReport
 from embedtopics.classification._prevalence import predicted, prevalence
 from embedtopics.classification.results import Prevalence
 from embedtopics.errors import InputError
@@ -20,7 +23,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from embedtopics.annotation._project import AnnotationProject
+    from embedtopics.classification import TextClassifier
 
+N_EXAMPLES = 3
 ENOUGH = 2
 """Count texts with a label below which nothing is estimated."""
 
@@ -44,7 +49,7 @@ def _sample(study: AnnotationProject) -> tuple[Any, list[Any]]:
         given: list[Any] = [None] * len(study.keys)
         for key in keys:
             label = study._records.label_of(key) or ()
-            given[study._row[key]] = list(label) if study.kind == "several" else label[0]
+            given[study._row[key]] = list(label) if study.has_many else label[0]
         return study._classifier(set(keys)), given
 
 
@@ -61,7 +66,7 @@ def quality(study: AnnotationProject) -> pd.DataFrame:
     if is_test.any():
         found = model.fit_taught().of_rows(slice(None))
         guess = np.eye(found.shape[1])[found.argmax(axis=1)]
-        if study.kind == "several":
+        if study.has_many:
             guess = (found >= 0.5).astype(np.float64)
         rows += list(_figures("test", known.truth, guess, is_test, study))
     return pd.DataFrame(rows, columns=["part", "class", "metric", "value", "low", "high", "n"])
@@ -84,6 +89,66 @@ def _ratio(hits: int, n: int) -> tuple[float, float, float, int]:
         return math.nan, math.nan, math.nan, 0
     low, high = wilson(hits, n)
     return hits / n, float(low), float(high), n
+
+
+def classifier(study: AnnotationProject, method: str, options: dict[str, Any]) -> TextClassifier:
+    """Return a classifier that has learned from all labels but the test part's."""
+    from embedtopics.classification import TextClassifier
+
+    with study._lock:
+        known = dict(zip(*study._labelled(), strict=True))
+    keys = [key for key in known if key not in study._records.test]
+    if not keys:
+        raise InputError("labels", "of texts outside the test part; label more texts", found="none")
+    texts = [study._documents.texts[study._row[key]] for key in keys]
+    given = [list(known[key]) if study.has_many else known[key][0] for key in keys]
+    options = {"head": KINDS[study.kind], "classes": study._records.names, **options}
+    return TextClassifier(method=method, **options).fit(texts, given)
+
+
+def suspicious(study: AnnotationProject) -> pd.DataFrame:
+    """Return labelled texts whose label is likely wrong."""
+    from embedtopics.classification import TextClassifier, suspicious_labels
+
+    if study.has_many:
+        raise InputError("kind", "one label a text", study.kind)
+    with study._lock:
+        keys, labels = study._labelled()
+    texts = [study._documents.texts[study._row[key]] for key in keys]
+    given = [label[0] for label in labels]
+    model = TextClassifier(
+        study._vectors, "frozen", KINDS[study.kind], classes=study._records.names
+    )
+    found = suspicious_labels(model.fit(texts, given), texts, given)
+    found.insert(0, "key", [keys[row] for row in found.pop("row")])
+    return found
+
+
+def report(study: AnnotationProject, by: str | None) -> StudyReport:
+    """Return the study as it stands."""
+    import pandas as pd
+
+    found, frame = agreement(study), study.to_frame()
+    tables = {"Codebook": pd.DataFrame(as_json(study.codebook))}
+    shares_found = None
+    with suppress(InputError):  # too few count texts
+        shares_found = shares(study, by)
+        known = quality(study)
+        known["class"] = known["class"].fillna("all")
+        tables["How well the model does on texts that it has not seen"] = known
+    alpha = pd.DataFrame(found.alpha.items(), columns=["label", "Krippendorff's alpha"])
+    if found.n_texts:
+        tables[f"Agreement on {found.n_texts:,} texts of two annotators or more"] = alpha
+        tables["Texts on which annotators differ"] = found.disagreements
+    given = frame[frame["label"].notna() & frame["text"].notna()].explode("label")
+    given = given[given["label"].notna()]
+    # The first of the random order: nobody chose them.
+    given = given.sort_values("probability", kind="stable", na_position="last")
+    examples = given.groupby("label", sort=False).head(N_EXAMPLES)
+    tables["Examples"] = examples.sort_values("label", kind="stable")[
+        ["label", "id", "text", "note", "annotator", "stream"]
+    ]
+    return StudyReport(study.progress(), tables, shares_found, study.decisions)
 
 
 def stopping(study: AnnotationProject, recall: float, confidence: float, further: int) -> Stopping:

@@ -62,37 +62,11 @@ class Journal:
 
     def _read(self) -> None:
         content = self._file.read() or b""
-        *lines, rest = content.split(b"\n")
-        whole = len(content) - len(rest)
-        for number, line in enumerate(lines, 1):
-            try:
-                event = parse_json(line)
-                if not isinstance(event, dict) or not isinstance(event.get("event"), str):
-                    raise ValueError("it is no event")
-            except ValueError as error:
-                if number < len(lines):
-                    raise CorruptFileError(
-                        f"line {number} of {self.path} is damaged ({str(error)[:200]}); restore it "
-                        "from a copy"
-                    ) from error
-                whole -= len(line) + 1
-                break
-            self.events.append(event)
-        if self.events:
-            self._check_header(self.events[0])
+        self.events, whole = _parsed(content, self.path)
         if whole < len(content):
             self.n_mended = 1
             self._cut(whole)
         self._length = whole
-
-    def _check_header(self, header: dict[str, Any]) -> None:
-        if header.get("kind") != KIND or not isinstance(header.get("version"), int):
-            raise CorruptFileError(f"{self.path} is no journal of a study; name another folder")
-        if header["version"] > VERSION:
-            raise CorruptFileError(
-                f"{self.path} is of format {header['version']}, newer than this version reads "
-                f"({VERSION}); upgrade embedtopics"
-            )
 
     def _cut(self, length: int) -> None:
         self._file.truncate(length)
@@ -122,3 +96,43 @@ class Journal:
         self._length += len(line)
         self.events.append(entry)
         return entry
+
+
+def read_events(path: Path) -> list[dict[str, Any]]:
+    """Return the events of a journal that is only read; another process may have it open."""
+    try:
+        events, _ = _parsed(path.read_bytes(), path)
+    except OSError as error:
+        raise InputError("folder", "that of a study", str(path.parent)) from error
+    if not events:
+        raise InputError("folder", "that of a study that was begun", str(path.parent))
+    return events
+
+
+def _parsed(content: bytes, path: Path) -> tuple[list[dict[str, Any]], int]:
+    """Return events, and how many bytes they are: half a line at the end is none."""
+    *lines, rest = content.split(b"\n")
+    whole, events = len(content) - len(rest), []
+    for number, line in enumerate(lines, 1):
+        try:
+            event = parse_json(line)
+            if not isinstance(event, dict) or not isinstance(event.get("event"), str):
+                raise ValueError("it is no event")
+        except ValueError as error:
+            if number < len(lines):
+                raise CorruptFileError(
+                    f"line {number} of {path} is damaged ({str(error)[:200]}); restore it "
+                    "from a copy"
+                ) from error
+            whole -= len(line) + 1
+            break
+        events.append(event)
+    header: dict[str, Any] = events[0] if events else {"kind": KIND, "version": VERSION}
+    if header.get("kind") != KIND or not isinstance(header.get("version"), int):
+        raise CorruptFileError(f"{path} is no journal of a study; name another folder")
+    if header["version"] > VERSION:
+        raise CorruptFileError(
+            f"{path} is of format {header['version']}, newer than this version reads "
+            f"({VERSION}); upgrade embedtopics"
+        )
+    return events, whole

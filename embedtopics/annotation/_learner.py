@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 
-from embedtopics.annotation._codebook import KINDS
+from embedtopics.annotation._codebook import KINDS, MANY
 from embedtopics.classification._heads import (
     USUAL_STRENGTH,
     LinearHead,
@@ -31,6 +31,10 @@ class TextVectors:
     matrix: FloatArray
     row_of: dict[str, int]
 
+    def encode(self, texts: Sequence[str]) -> FloatArray:
+        """Return the vectors of texts: what a classifier asks of an encoder."""
+        return self.matrix[self.rows(texts)]
+
     def rows(self, texts: Sequence[str]) -> Int64Array:
         """Return the rows of texts."""
         return np.array([self.row_of[text] for text in texts], dtype=np.int64)
@@ -39,7 +43,7 @@ class TextVectors:
 def codes_of(labels: Sequence[tuple[str, ...]], names: Sequence[str], kind: str) -> Int64Array:
     """Return labels as class numbers (n,), or as 0 and 1 (n, n_classes) for several a text."""
     place = {name: number for number, name in enumerate(names)}
-    if kind != "several":
+    if kind not in MANY:
         return np.array([place[label[0]] for label in labels], dtype=np.int64)
     codes = np.zeros((len(labels), len(names)), dtype=np.int64)
     for row, label in enumerate(labels):

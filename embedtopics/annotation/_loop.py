@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 
-from embedtopics.annotation._codebook import StudyDesign, permanent_numbers
+from embedtopics.annotation._codebook import MANY, StudyDesign, permanent_numbers
 from embedtopics.annotation._learner import TaughtClassifier, TextVectors, codes_of
 from embedtopics.annotation._records import Records
 from embedtopics.annotation._strategies import CoreSet, Pool, RandomSampling, Strategy
@@ -48,14 +48,20 @@ class TeachingLoop:
         self._model: TaughtClassifier | None = None
         self._probabilities: Float64Array | None = None
         self._queue: list[str] = []
+        self._asked: list[str] = []
         self._learned_version = -1
         self._wake: threading.Event | None = None
         self._lock = threading.RLock()
 
     @property
     def kind(self) -> str:
-        """The kind of labels: "single", "several" or "ordinal"."""
+        """The kind of labels: "single", "several", "ordinal" or "spans"."""
         return self._records.kind
+
+    @property
+    def has_many(self) -> bool:
+        """Whether a text may have any number of labels."""
+        return self.kind in MANY
 
     @property
     def design(self) -> StudyDesign:
@@ -84,6 +90,9 @@ class TeachingLoop:
 
     def _next(self, by: str) -> tuple[str, str] | None:
         stacks = self._records.stacks
+        for key in self._asked:
+            if key not in self._held:
+                return key, self._records.first_streams.get(key, "teach")
         for key in self._overlap & stacks.keys():
             if by not in stacks[key] and key in self._row and key not in self._held:
                 return key, self._records.stream_of(key)

@@ -15,7 +15,9 @@ from embedtopics.annotation._codebook import (
     Label,
     StudyDesign,
     as_json,
+    checked_annotator,
     checked_kind,
+    checked_spans,
     permanent_numbers,
     read_labels,
 )
@@ -23,12 +25,8 @@ from embedtopics.annotation._journal import KIND, VERSION, Journal
 from embedtopics.annotation._learner import TextVectors
 from embedtopics.annotation._loop import TeachingLoop
 from embedtopics.annotation._records import ADJUDICATED, Records
-from embedtopics.annotation._strategies import (
-    STRATEGIES,
-    Strategy,
-    first_of_topics,
-)
-from embedtopics.annotation.results import AnnotatorAgreement, Stopping, TextToLabel
+from embedtopics.annotation._strategies import Strategy, checked_strategy, first_of_topics
+from embedtopics.annotation.results import AnnotatorAgreement, Stopping, StudyReport, TextToLabel
 from embedtopics.corpus import Corpus
 from embedtopics.corpus.results import Decision, Exported
 from embedtopics.encoders._registry import fitted, resolve_encoder
@@ -39,6 +37,7 @@ from embedtopics.protocols import Int64Array
 if TYPE_CHECKING:
     import pandas as pd
 
+    from embedtopics.classification import TextClassifier
     from embedtopics.classification.results import Prevalence
 
 LONGEST_NOTE = 10_000
@@ -63,12 +62,14 @@ class AnnotationProject(TeachingLoop):
         where the folder has a study.
     folder : path
         Holds ``journal.jsonl``. Labels stay with their texts, by hash, when the corpus changes.
-    kind : {"single", "several", "ordinal"}
-        One label a text, any number of them, or one of an ordered scale, the lowest first.
+    kind : {"single", "several", "ordinal", "spans"}
+        One label a text, any number of them, one of an ordered scale, the lowest first, or parts of
+        texts that have labels: the model and shares are then of the labels that a text has.
     encoder : str, path, Encoder or ndarray of shape (n_rows, n_dimensions)
         Or the vectors themselves, a row for each row of the corpus.
-    strategy : {"uncertainty", "entropy", "diversity", "rare", "disagreement", "random"} or object
-        What picks *teach* texts; an object has ``pick(pool, n)``.
+    strategy : str or object
+        What picks *teach* texts: "uncertainty", "entropy", "diversity", "rare", "disagreement",
+        "discriminative", "random", or an object with ``pick(pool, n)``.
     topics : sequence of int, optional
         Topic of each row, -1 for none: the study starts with one text from each. By default it
         starts with texts that are far from one another, but for the strategy "random".
@@ -113,7 +114,7 @@ class AnnotationProject(TeachingLoop):
         design: StudyDesign | None = None,
     ) -> None:
         self.corpus = Corpus.of(corpus)
-        self.strategy = _checked_strategy(strategy)
+        self.strategy = checked_strategy(strategy)
         distinct = self.corpus.distinct()
         if len(distinct) < 2:
             raise InputError("corpus", "of at least 2 different texts", found=f"{len(distinct)}")
@@ -229,8 +230,9 @@ class AnnotationProject(TeachingLoop):
     # Answers
 
     def label(
-        self, key: str, labels: str | Sequence[str], *, by: str = "annotator",
+        self, key: str, labels: str | Sequence[str] = (), *, by: str = "annotator",
         unsure: bool = False, note: str = "", stream: str | None = None,
+        spans: Sequence[tuple[str, int, int]] = (),
     ) -> None:  # fmt: skip
         """Record a label, on disk before this returns; a later one replaces it.
 
@@ -239,13 +241,15 @@ class AnnotationProject(TeachingLoop):
         key : str
             Of the text, as `next` gave it.
         labels : str or sequence of str
-            One label; any number, none included, for several labels a text.
+            One label; any number, none included, for several labels a text; none for spans.
         by : str
             The annotator.
         unsure : bool
         note : str
         stream : str, optional
             From which the text came; by default that for which `next` gave it, or "teach".
+        spans : sequence of (label, begin, end)
+            Of the kind "spans": parts of the text, in characters, that do not overlap.
 
         Raises
         ------
@@ -254,12 +258,19 @@ class AnnotationProject(TeachingLoop):
         """
         names = (labels,) if isinstance(labels, str) else tuple(labels)
         known = self._records.names
+        self._row_of(key)
+        marked = checked_spans(spans, self._documents.texts[self._row[key]], known)
+        if marked and self.kind != "spans":
+            raise InputError("spans", 'given for the kind "spans" alone', list(marked))
+        if names and self.kind == "spans":
+            raise InputError("labels", "left out where parts of texts have labels", list(names))
+        names = names or tuple(name for name, _, _ in marked)
         for name in names:
             checked_choice(name, "labels", known)
-        if self.kind != "several" and len(names) != 1:
+        if not self.has_many and len(names) != 1:
             raise InputError("labels", "one label", list(names))
         ordered = [name for name in known if name in names]
-        self._answer(key, ordered, by, stream, unsure=unsure, note=note)
+        self._answer(key, ordered, by, stream, unsure=unsure, note=note, spans=marked)
 
     def skip(self, key: str, *, by: str = "annotator", note: str = "") -> None:
         """Put a text aside: it comes back at the end of the study."""
@@ -271,10 +282,9 @@ class AnnotationProject(TeachingLoop):
 
     def _answer(
         self, key: str, labels: list[str] | None, by: str, stream: str | None,
-        *, unsure: bool, note: str,
+        *, unsure: bool, note: str, spans: tuple[tuple[str, int, int], ...] = (),
     ) -> None:  # fmt: skip
-        if key not in self._row:
-            raise InputError("key", "of a text of the corpus", key)
+        self._row_of(key)
         checked_annotator(by)
         if not isinstance(note, str) or len(note) > LONGEST_NOTE or not is_whole_text(note):
             raise InputError("note", f"text of at most {LONGEST_NOTE:,} characters", note)
@@ -285,14 +295,22 @@ class AnnotationProject(TeachingLoop):
                 else:
                     stream = self._held.get(key, ("", "teach", 0.0))[1]
             id = self._documents.ids[self._row[key]]
+            more = {"spans": spans} if self.kind == "spans" else {}
             event = self._journal.add(
                 "answer", text=key, id=id, by=by, labels=labels, stream=stream,
-                unsure=bool(unsure), note=note, n_texts=len(self.keys),
+                unsure=bool(unsure), note=note, n_texts=len(self.keys), **more,
             )  # fmt: skip
             self._records.apply(event)
             self._held.pop(key, None)
+            if key in self._asked:
+                self._asked.remove(key)
         if self._wake is not None:
             self._wake.set()
+
+    def _row_of(self, key: str) -> int:
+        if key not in self._row:
+            raise InputError("key", "of a text of the corpus", key)
+        return self._row[key]
 
     def undo(self, *, by: str = "annotator", holder: str | None = None) -> TextToLabel | None:
         """Take back the last answer of an annotator and return its text; None where there is none.
@@ -366,6 +384,76 @@ class AnnotationProject(TeachingLoop):
             self._hold(key, holder or by, stream)
             return self._shown(key, stream)
 
+    def queue(self, keys: Sequence[str]) -> int:
+        """Let texts come next, such as hits of a search or labels that look wrong.
+
+        Those without an answer count as taught. Return how many wait.
+
+        Parameters
+        ----------
+        keys : sequence of str
+            Keys or ids of texts.
+
+        Raises
+        ------
+        InputError
+            For one that is not of the corpus, with its row.
+        """
+        by_id = _tables.keys_by(self, "id")
+        found = [key if key in self._row else by_id.get(key) for key in keys]
+        if None in found:
+            row = found.index(None)
+            raise InputError("keys", "keys or ids of texts of the corpus", keys[row], row=row)
+        with self._lock:
+            self._asked = list(dict.fromkeys([*map(str, found), *self._asked]))
+            return len(self._asked)
+
+    def merge(self, folder: str | os.PathLike[str], *, by: str | None = None) -> int:
+        """Take in the answers of a study of the same texts in another folder, as of a colleague.
+
+        Each answer keeps its annotator, stream and time; what is here already is left out, so that
+        a folder can be merged again. Of two answers of one annotator to a text the later holds.
+
+        Parameters
+        ----------
+        folder : path
+            It is only read. The labels must be the same.
+        by : str, optional
+            Annotator whose answers all of these become, where both studies used one name.
+
+        Returns
+        -------
+        int
+            Answers that are new.
+
+        Raises
+        ------
+        InputError
+            Where kind or labels are not the same.
+        CorruptFileError
+            For a damaged journal.
+        """
+        return _tables.merge(self, folder, by)
+
+    def suspicious_labels(self) -> pd.DataFrame:
+        """Return labelled texts whose label is likely wrong: see `queue` to look at them again.
+
+        By `embedtopics.classification.suspicious_labels`; columns key, text, label, suggested,
+        probability (of the label) and of_suggested. For one label a text.
+        """
+        return _estimates.suspicious(self)
+
+    def classifier(self, method: str = "fine_tune", **options: Any) -> TextClassifier:
+        """Return a classifier of texts that has learned from all labels but the test part's.
+
+        Parameters
+        ----------
+        method : {"frozen", "few_shot", "fine_tune"}
+        **options
+            Of `embedtopics.classification.TextClassifier`.
+        """
+        return _estimates.classifier(self, method, options)
+
     def predict(self) -> pd.DataFrame:
         """Return id, and the probability of each label by the model, for every row of the corpus.
 
@@ -428,6 +516,16 @@ class AnnotationProject(TeachingLoop):
         """
         return _estimates.stopping(self, recall, confidence, checked_count(further, "further"))
 
+    def report(self, by: str | None = None) -> StudyReport:
+        """Return the study as it stands: codebook, numbers, quality, shares, agreement, examples.
+
+        Parameters
+        ----------
+        by : str, optional
+            Column of groups or dates, for the shares.
+        """
+        return _estimates.report(self, by)
+
     def agreement(self) -> AnnotatorAgreement:
         """Return Krippendorff's alpha of the annotators, and the texts on which they differ."""
         return _tables.agreement(self)
@@ -436,8 +534,9 @@ class AnnotationProject(TeachingLoop):
         """Return a row for each text and annotator.
 
         Columns: id, key, text (None where it is not in the corpus any more), label (a list for
-        several labels a text; None where skipped), unsure, note, annotator, stream, probability (of
-        being drawn, for count texts that are a simple random sample), test, time.
+        several labels a text; None where skipped), spans (of that kind), unsure, note, annotator,
+        stream, probability (of being drawn, for count texts that are a simple random sample), test,
+        time.
         """
         return _tables.to_frame(self)
 
@@ -446,7 +545,11 @@ class AnnotationProject(TeachingLoop):
         return _tables.labels(self)
 
     def export(self, path: str | os.PathLike[str]) -> Exported:
-        """Write `to_frame` to a file that ends in .csv, .parquet or .jsonl."""
+        """Write `to_frame` to a file that ends in .csv, .parquet or .jsonl.
+
+        Spans can be written as .conll: a word and its label (B-, I- or O) a line. For `datasets`,
+        ``Dataset.from_pandas(study.to_frame())``.
+        """
         return _tables.export(self, path)
 
     def add_labels(self, data: Any, *, by: str = "imported") -> int:
@@ -458,7 +561,8 @@ class AnnotationProject(TeachingLoop):
         Parameters
         ----------
         data : frame or path
-            With a column "label" and one of "key", "id" or "text"; rows without label are left out.
+            With a column "label" ("spans" of that kind) and one of "key", "id" or "text"; rows
+            without label are left out.
         by : str
             The annotator.
 
@@ -481,22 +585,6 @@ class AnnotationProject(TeachingLoop):
                 "count": self._records.streams["count"], "sample": len(sample),
                 "sample_without_label": n_missing, "test": len(self._records.test),
             }  # fmt: skip
-
-
-def checked_annotator(by: str) -> str:
-    """Return the name of an annotator, or refuse it."""
-    if not isinstance(by, str) or not 0 < len(by) <= 200 or not by.isprintable():
-        raise InputError("by", "a name of 1 to 200 characters", by)
-    return by
-
-
-def _checked_strategy(strategy: str | Strategy) -> Strategy:
-    if isinstance(strategy, str):
-        return STRATEGIES[checked_choice(strategy, "strategy", STRATEGIES)]
-    if not callable(getattr(strategy, "pick", None)):
-        expected = f"one of {', '.join(STRATEGIES)}, or an object with pick(pool, n)"
-        raise InputError("strategy", expected, strategy)
-    return strategy
 
 
 def _checked_topics(topics: Sequence[int], corpus: Corpus) -> Int64Array:

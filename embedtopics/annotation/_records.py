@@ -27,6 +27,7 @@ class Answer:
     note: str = ""
     time: str = ""
     number: int = -1
+    spans: tuple[tuple[str, int, int], ...] = ()  # label, begin and end, in characters
 
 
 class Records:
@@ -58,6 +59,7 @@ class Records:
             self._add(Answer(
                 event["text"], event["id"], event["by"], labels, event["stream"],
                 bool(event["unsure"]), str(event["note"]), event["time"], int(event["n"]),
+                tuple((str(name), int(a), int(b)) for name, a, b in event.get("spans", ())),
             ))  # fmt: skip
         elif event["event"] == "undo":
             self.undo(event["by"])
@@ -94,7 +96,9 @@ class Records:
                 for place, answer in enumerate(stack):
                     if answer.labels is not None:
                         names = [renamed.get(name, name) for name in answer.labels]
-                        stack[place] = replace(answer, labels=tuple(dict.fromkeys(names)))
+                        spans = tuple((renamed.get(n, n), a, b) for n, a, b in answer.spans)
+                        named = tuple(dict.fromkeys(names))
+                        stack[place] = replace(answer, labels=named, spans=spans)
 
     def answers(self, text: str) -> dict[str, Answer]:
         """Return the answer of each annotator that holds."""
@@ -104,16 +108,22 @@ class Records:
         """Return the stream from which a text first came."""
         return self.first_streams[text]
 
-    def label_of(self, text: str) -> tuple[str, ...] | None:
+    def holding(self, text: str) -> Answer | None:
         """Return what was decided, else what most annotators said; None where they differ."""
         given = [one for one in self.answers(text).values() if one.labels is not None]
         decided = [one for one in given if one.stream == ADJUDICATED]
         if decided:
-            return max(decided, key=lambda one: one.number).labels
-        votes = Counter(tuple(sorted(one.labels or ())) for one in given).most_common(2)
+            return max(decided, key=lambda one: one.number)
+        said = [(tuple(sorted(one.labels or ())), one.spans) for one in given]
+        votes = Counter(said).most_common(2)
         if not votes or (len(votes) == 2 and votes[0][1] == votes[1][1]):
             return None
-        return votes[0][0]
+        return given[said.index(votes[0][0])]
+
+    def label_of(self, text: str) -> tuple[str, ...] | None:
+        """Return the labels of the answer that holds."""
+        found = self.holding(text)
+        return None if found is None or found.labels is None else tuple(sorted(found.labels))
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -7,15 +7,23 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from embedtopics._utils.local_server import LocalServer
-from embedtopics.annotation._project import AnnotationProject, checked_annotator
+from embedtopics.annotation._codebook import checked_annotator
+from embedtopics.annotation._project import AnnotationProject
 from embedtopics.annotation.results import TextToLabel
+from embedtopics.classification import class_terms
 from embedtopics.errors import EmbedTopicsError, InputError
 
 log = logging.getLogger(__name__)
 
 EVERY = 5
 """Answers after which quality and shares are estimated again."""
+
+
+MOST_FOUND, SHORT, N_HINTS, MOST_POINTS = 50, 240, 50, 20_000
+"""Texts of a list, their characters, words that speak for a label, and points of the map."""
 
 
 class AnnotationServer(LocalServer):
@@ -38,9 +46,12 @@ class AnnotationServer(LocalServer):
         self._estimating = threading.Lock()
         posts = {
             "/api/next": self.next, "/api/label": self.label, "/api/skip": self.skip,
-            "/api/undo": self.undo,
+            "/api/undo": self.undo, "/api/search": self.search, "/api/queue": self.queue,
+            "/api/hint": self.hint,
         }  # fmt: skip
-        super().__init__("embedtopics.annotation", port, {"/api/state": self.state}, posts)
+        gets = {"/api/state": self.state, "/api/noted": self.noted, "/api/map": self.map}
+        self._places: list[list[int]] | None = None
+        super().__init__("embedtopics.annotation", port, gets, posts)
         study.learn_in_background()
 
     # What the page asks
@@ -103,11 +114,103 @@ class AnnotationServer(LocalServer):
         labels = asked.get("labels")
         if not isinstance(labels, list) or not all(isinstance(one, str) for one in labels):
             raise InputError("labels", "a list of labels", labels)
+        spans = asked.get("spans", [])
+        if not isinstance(spans, list):
+            raise InputError("spans", "a list of label, begin and end", spans)
         self.study.label(
-            _name(asked, "key"), labels, by=self.annotator, unsure=asked.get("unsure") is True,
-            note=_text(asked, "note"), stream=_stream(asked),
+            _name(asked, "key"), [] if spans else labels, by=self.annotator,
+            unsure=asked.get("unsure") is True, note=_text(asked, "note"), stream=_stream(asked),
+            spans=spans,
         )  # fmt: skip
         return self._status()
+
+    def noted(self, _: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the texts with a note, or of which the annotator was unsure, the latest first."""
+        with self.study._lock:
+            stacks = self.study._records.stacks
+            own = [self.study._records.answers(key).get(self.annotator) for key in stacks]
+        kept = [one for one in own if one is not None and (one.note or one.unsure)]
+        kept.sort(key=lambda one: -one.number)
+        return {"found": [self._found(one.text) for one in kept[:MOST_FOUND]]}
+
+    def search(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Return texts that hold all words that are asked for; those without an answer first."""
+        words = _text(asked, "query").casefold().split()
+        if not words:
+            return {"found": [], "n": 0}
+        texts = self.study._documents.texts
+        rows = [
+            row for row, text in enumerate(texts) if all(word in text.casefold() for word in words)
+        ]
+        answered = self.study._records.stacks
+        rows.sort(key=lambda row: self.study.keys[row] in answered)
+        keys = [self.study.keys[row] for row in rows[:MOST_FOUND]]
+        return {"found": [self._found(key, words[0]) for key in keys], "n": len(rows)}
+
+    def _found(self, key: str, word: str = "") -> dict[str, Any]:
+        """Return a text in short, around a word, with what the annotator said of it."""
+        row = self.study._row.get(key)
+        text = "" if row is None else self.study._documents.texts[row]
+        begin = max(0, text.casefold().find(word) - SHORT // 3) if word else 0
+        said = self.study._records.answers(key).get(self.annotator)
+        return {
+            "key": key, "id": "" if row is None else self.study._documents.ids[row],
+            "text": ("… " if begin else "") + " ".join(text[begin : begin + SHORT].split()),
+            "labels": None if said is None or said.labels is None else list(said.labels),
+            "note": "" if said is None else said.note, "unsure": said is not None and said.unsure,
+        }  # fmt: skip
+
+    def map(self, _: Mapping[str, Any]) -> dict[str, Any]:
+        """Return texts by their first two principal components, with label and prediction.
+
+        Points are key, x and y from 0 to 1,000, and the numbers of the label and of the prediction
+        in the codebook, -1 for none.
+        """
+        study = self.study
+        if self._places is None:
+            vectors = study._vectors.matrix[:MOST_POINTS]
+            centred = vectors - vectors.mean(axis=0)
+            _values, directions = np.linalg.eigh(centred.T @ centred)
+            flat = centred @ directions[:, -2:]
+            low, high = np.quantile(flat, [0.005, 0.995], axis=0)
+            scaled = 1000 * (flat - low) / np.maximum(high - low, 1e-12)
+            self._places = np.clip(scaled, 0, 1000).astype(int).tolist()
+        with study._lock:
+            known = dict(zip(*study._labelled(), strict=True))
+            guess = study._probabilities
+            number = {name: i for i, name in enumerate(study._records.names)}
+        best = [-1] * len(study.keys) if guess is None else guess.argmax(axis=1).tolist()
+        points = [
+            [key, *place, number[known[key][0]] if known.get(key) else -1, predicted]
+            for key, place, predicted in zip(study.keys, self._places, best, strict=False)
+        ]
+        return {"points": points}
+
+    def queue(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Let texts come next."""
+        keys = asked.get("keys")
+        if not isinstance(keys, list) or not all(isinstance(one, str) for one in keys):
+            raise InputError("keys", "a list of keys", keys)
+        return {"waiting": self.study.queue(keys)}
+
+    def hint(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the label that the model suggests for a text, and words that speak for it."""
+        study, key = self.study, _name(asked, "key")
+        with study._lock:
+            probabilities, names = study._probabilities, study._records.names
+            known = dict(zip(*study._labelled(), strict=True))
+        if key not in study._row or probabilities is None:
+            return {"label": None, "probability": None, "words": []}
+        of_text = probabilities[study._row[key]]
+        best = int(of_text.argmax())
+        texts = [study._documents.texts[study._row[one]] for one in known if one != key]
+        speaks = [names[best] in label for one, label in known.items() if one != key]
+        words: list[str] = []
+        if len(set(speaks)) == 2:
+            terms = class_terms(texts, ["for" if one else "against" for one in speaks],
+                                n_terms=N_HINTS, min_texts=2)  # fmt: skip
+            words = terms.loc[(terms["class"] == "for") & (terms["z"] > 0), "term"].tolist()
+        return {"label": names[best], "probability": _plain(of_text[best]), "words": words}
 
     def skip(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Put a text aside."""

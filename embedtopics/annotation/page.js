@@ -13,6 +13,9 @@
   let chosen = new Set();
   let unsure = false;
   let busy = false;
+  let spans = []; // of the text on the page: {label, begin, end}, in UTF-16 units as the page counts
+  let hints = []; // words that speak for the label that the model suggests
+  let cursor = null; // words from and to, where parts are marked by keys
 
   async function ask(path, content) {
     const options = { headers: { "X-Token": token } };
@@ -38,6 +41,7 @@
     if (parent) parent.append(element);
     return element;
   };
+  const isMany = () => study.kind === "several" || study.kind === "spans";
   const percent = (value) => `${(100 * value).toFixed(value < 0.1 ? 1 : 0)} %`;
   const say = (text) => { $("said").textContent = text; };
   const complain = (error) => { $("message").textContent = error.message || String(error); };
@@ -53,7 +57,7 @@
       make("kbd", label.key, button);
       make("span", label.name, button);
       button.addEventListener("click", () => choose(label));
-      if (study.kind === "several") button.setAttribute("aria-pressed", "false");
+      if (isMany()) button.setAttribute("aria-pressed", "false");
       label.button = button;
       const term = make("dt", "", $("book"));
       make("kbd", label.key, term);
@@ -61,7 +65,8 @@
       if (label.definition) make("dd", label.definition, $("book"));
       for (const example of label.examples) make("dd", `“${example}”`, $("book"));
     }
-    $("confirm").hidden = study.kind !== "several";
+    $("confirm").hidden = !isMany();
+    $("span-help").hidden = study.kind !== "spans";
     $("who").textContent = `by ${study.annotator}`;
   }
 
@@ -135,15 +140,21 @@
     setUnsure(false);
     $("note").value = "";
     openNote(false);
-    for (const label of study.labels) if (study.kind === "several") label.button.setAttribute("aria-pressed", "false");
+    for (const label of study.labels) if (isMany()) label.button.setAttribute("aria-pressed", "false");
+    spans = [];
+    hints = [];
+    cursor = null;
+    $("hinted").textContent = "";
+    $("hint").setAttribute("aria-pressed", "false");
     const isDone = text === null;
     $("text").classList.toggle("done", isDone);
-    $("text").textContent = isDone ? "There is no text left. All labels are on disk." : text.text;
+    if (isDone) $("text").textContent = "There is no text left. All labels are on disk.";
+    else paint();
     $("text").scrollTop = 0;
     $("stream").hidden = isDone;
     $("stream").textContent = isDone ? "" : text.stream === "count" ? "count: drawn at random" : text.stream === "teach" ? "teach: picked for the model" : text.stream;
     $("row-id").textContent = isDone ? "" : text.id;
-    for (const button of document.querySelectorAll("#labels button, #skip, #confirm")) button.disabled = isDone;
+    for (const button of document.querySelectorAll("#labels button, #skip, #confirm, #hint")) button.disabled = isDone;
     say(isDone ? "There is no text left." : `Next text: ${text.text.slice(0, 2000)}`);
   }
 
@@ -167,10 +178,17 @@
     }
   }
 
+  async function inTurn(work) {
+    // What is looked up waits for an answer under way; only a second answer is dropped.
+    while (busy) await new Promise((done) => { setTimeout(done, 20); });
+    await once(work);
+  }
+
   // What people do
 
   function choose(label) {
     if (current === null) return;
+    if (study.kind === "spans") { markSpan(label); return; }
     if (study.kind !== "several") { answer([label.name]); return; }
     if (!chosen.delete(label.name)) chosen.add(label.name);
     label.button.setAttribute("aria-pressed", String(chosen.has(label.name)));
@@ -178,7 +196,9 @@
 
   const answer = (labels) => once(async () => {
     if (current === null) return;
-    const status = await ask("api/label", { key: current.key, labels, unsure, note: $("note").value, stream: current.stream });
+    const inCharacters = (place) => [...current.text.slice(0, place)].length;
+    const marked = spans.map((one) => [one.label, inCharacters(one.begin), inCharacters(one.end)]);
+    const status = await ask("api/label", { key: current.key, labels, spans: marked, unsure, note: $("note").value, stream: current.stream });
     drawStatus(status);
     await advance();
   });
@@ -208,6 +228,214 @@
     if (on) $("note").focus();
   }
 
+  // Parts of a text, and words that speak for a label
+
+  function paint() {
+    // Marked parts, hints and the cursor, cut at each edge; everything is text.
+    const text = current.text;
+    const parts = spans.map((one) => ({ ...one, kind: "span" }));
+    if (cursor) parts.push({ ...wordsAt(cursor), kind: "cursor" });
+    if (hints.length) {
+      const known = new Set(hints);
+      for (const one of text.matchAll(/[\p{L}\p{N}]+(?:['’-][\p{L}\p{N}]+)*/gu)) {
+        if (known.has(one[0].toLowerCase())) parts.push({ begin: one.index, end: one.index + one[0].length, kind: "hint" });
+      }
+    }
+    const edges = [...new Set([0, text.length, ...parts.flatMap((one) => [one.begin, one.end])])].sort((a, b) => a - b);
+    $("text").replaceChildren();
+    edges.slice(0, -1).forEach((begin, i) => {
+      const end = edges[i + 1];
+      const over = parts.filter((one) => one.begin <= begin && end <= one.end);
+      if (!over.length) { $("text").append(text.slice(begin, end)); return; }
+      const mark = make("mark", text.slice(begin, end), $("text"));
+      for (const one of over) mark.classList.add(one.kind);
+      const span = over.find((one) => one.kind === "span");
+      if (!span) return;
+      if (span.end === end) mark.dataset.label = span.label;
+      mark.title = `${span.label}: click to take it away`;
+      mark.addEventListener("click", () => removeSpan(span));
+    });
+  }
+
+  const words = () => [...current.text.matchAll(/[\p{L}\p{N}]+|[^\s\p{L}\p{N}]/gu)];
+  function wordsAt({ from, to }) {
+    const all = words();
+    const [first, last] = [all[Math.min(from, to)], all[Math.max(from, to)]];
+    return { begin: first.index, end: last.index + last[0].length };
+  }
+
+  function selected() {
+    const selection = getSelection();
+    if (!selection.rangeCount || selection.isCollapsed) return null;
+    const range = selection.getRangeAt(0);
+    if (!$("text").contains(range.commonAncestorContainer)) return null;
+    const before = document.createRange();
+    before.selectNodeContents($("text"));
+    before.setEnd(range.startContainer, range.startOffset);
+    const begin = before.toString().length;
+    const inside = range.toString();
+    return { begin: begin + inside.length - inside.trimStart().length, end: begin + inside.trimEnd().length };
+  }
+
+  function markSpan(label) {
+    const part = selected() ?? (cursor && wordsAt(cursor));
+    if (!part || part.begin >= part.end) { say("First mark a part of the text."); complain(new Error("First mark a part of the text.")); return; }
+    spans = spans.filter((one) => one.end <= part.begin || part.end <= one.begin);
+    spans.push({ ...part, label: label.name });
+    spans.sort((a, b) => a.begin - b.begin);
+    getSelection().removeAllRanges();
+    $("message").textContent = "";
+    say(`${label.name}: ${current.text.slice(part.begin, part.end)}`);
+    paint();
+  }
+
+  function removeSpan(span) {
+    spans = spans.filter((one) => one.begin !== span.begin);
+    say(`Taken away: ${current.text.slice(span.begin, span.end)}`);
+    paint();
+  }
+
+  function moveCursor(step, extend) {
+    if (current === null) return;
+    const last = words().length - 1;
+    if (last < 0) return;
+    const to = cursor ? Math.min(last, Math.max(0, cursor.to + step)) : step > 0 ? 0 : last;
+    cursor = { from: extend && cursor ? cursor.from : to, to };
+    paint();
+    const { begin, end } = wordsAt(cursor);
+    say(current.text.slice(begin, end));
+    document.querySelector("#text .cursor")?.scrollIntoView({ block: "nearest" });
+  }
+
+  const showHint = () => inTurn(async () => {
+    if (current === null) return;
+    const on = $("hint").getAttribute("aria-pressed") !== "true";
+    const key = current.key;
+    const found = on ? await ask("api/hint", { key }) : { words: [] };
+    if (current === null || current.key !== key) return;
+    hints = found.words;
+    $("hint").setAttribute("aria-pressed", String(on));
+    $("hinted").textContent = !on ? "" : found.label === null ? "The model has not learned yet."
+      : `${found.label}, with probability ${percent(found.probability)}. Words that speak for it are underlined by dots.`;
+    paint();
+  });
+
+  // Texts that people look for
+
+  function list(found, summary) {
+    $("found").replaceChildren();
+    $("n-found").textContent = summary;
+    $("queue").hidden = !found.some((one) => one.labels === null);
+    $("queue").onclick = () => once(async () => {
+      await ask("api/queue", { keys: found.filter((one) => one.labels === null).map((one) => one.key) });
+      $("n-found").textContent = "These come next.";
+      prefetchQuietly();
+    });
+    for (const one of found) {
+      const button = make("button", "", make("li", "", $("found")));
+      button.type = "button";
+      const said = one.labels === null ? "" : one.labels.join(", ") || "no label";
+      if (said || one.unsure || one.note) make("em", [said, one.unsure ? "unsure" : "", one.note].filter(Boolean).join(" · "), button);
+      make("span", one.text || one.id, button);
+      button.addEventListener("click", () => once(async () => {
+        if (fetching) await fetching.catch(() => {});
+        if (current !== null && current.key === one.key) return;
+        const place = upcoming.findIndex((text) => text.key === one.key);
+        let text = place < 0 ? null : upcoming.splice(place, 1)[0];
+        if (text === null) {
+          await ask("api/queue", { keys: [one.key] });
+          text = await fetchNext();
+        }
+        if (current !== null) upcoming.unshift(current); // it comes after the one that was asked for
+        show(text);
+        $("text").focus();
+      }));
+    }
+  }
+
+  $("find").addEventListener("submit", (event) => {
+    event.preventDefault();
+    inTurn(async () => {
+      const { found, n } = await ask("api/search", { query: $("query").value });
+      list(found, n ? `${n.toLocaleString()} ${n === 1 ? "text" : "texts"}${n > found.length ? `, the first ${found.length} below` : ""}` : "No text holds these words.");
+    });
+  });
+  $("noted").addEventListener("click", () => inTurn(async () => {
+    const { found } = await ask("api/noted");
+    list(found, found.length ? "" : "There are none.");
+  }));
+  $("hint").addEventListener("click", showHint);
+
+  // The map: full points have a label, faint ones a prediction
+
+  const COLORS = ["#1f77b4", "#e08214", "#2ca02c", "#c2367a", "#8c6bb1", "#8c564b", "#17a2b8", "#b5a51a", "#d62728", "#7f7f7f"];
+  let points = [];
+  let line = [];
+
+  function drawMap() {
+    const canvas = $("map");
+    const pen = canvas.getContext("2d");
+    const scale = (value) => 16 + (value / 1000) * (canvas.width - 32);
+    pen.clearRect(0, 0, canvas.width, canvas.height);
+    for (const full of [false, true]) {
+      for (const [, x, y, label, guess] of points) {
+        if ((label >= 0) !== full) continue;
+        const code = full ? label : guess;
+        pen.globalAlpha = full ? 1 : 0.3;
+        pen.fillStyle = code < 0 ? "#8a94a0" : COLORS[code % COLORS.length];
+        pen.beginPath();
+        pen.arc(scale(x), scale(y), full ? 6 : 3, 0, 7);
+        pen.fill();
+      }
+    }
+    pen.globalAlpha = 1;
+    if (line.length < 2) return;
+    pen.strokeStyle = pen.fillStyle = getComputedStyle($("map")).color;
+    pen.lineWidth = 3;
+    pen.beginPath();
+    line.forEach(([x, y], i) => (i ? pen.lineTo(x, y) : pen.moveTo(x, y)));
+    pen.closePath();
+    pen.stroke();
+  }
+
+  function isInside(x, y) {
+    let inside = false;
+    line.forEach(([x1, y1], i) => {
+      const [x2, y2] = line[(i + line.length - 1) % line.length];
+      if (y1 > y !== y2 > y && x < ((x2 - x1) * (y - y1)) / (y2 - y1) + x1) inside = !inside;
+    });
+    return inside;
+  }
+
+  const placeOf = (event) => {
+    const box = $("map").getBoundingClientRect();
+    return [((event.clientX - box.left) / box.width) * $("map").width, ((event.clientY - box.top) / box.height) * $("map").height];
+  };
+  $("map").addEventListener("pointerdown", (event) => { line = [placeOf(event)]; $("map").setPointerCapture(event.pointerId); });
+  $("map").addEventListener("pointermove", (event) => { if (event.buttons && line.length) { line.push(placeOf(event)); drawMap(); } });
+  $("map").addEventListener("pointerup", () => inTurn(async () => {
+    const scale = (value) => 16 + (value / 1000) * ($("map").width - 32);
+    const inside = line.length < 3 ? [] : points.filter(([, x, y]) => isInside(scale(x), scale(y)));
+    const open = inside.filter((one) => one[3] < 0).map((one) => one[0]).slice(0, 500);
+    $("map-said").textContent = `${inside.length.toLocaleString()} texts inside, ${open.length.toLocaleString()} of them without a label come next.`;
+    if (open.length) await ask("api/queue", { keys: open });
+    line = [];
+    drawMap();
+  }));
+  $("map-open").addEventListener("click", () => inTurn(async () => {
+    const open = $("map-box").hidden;
+    $("map-box").hidden = !open;
+    $("map-open").setAttribute("aria-expanded", String(open));
+    if (!open) return;
+    ({ points } = await ask("api/map"));
+    $("map-key").replaceChildren();
+    study.labels.forEach((label, i) => {
+      make("span", "", $("map-key")).style.background = COLORS[i % COLORS.length];
+      $("map-key").append(label.name);
+    });
+    drawMap();
+  }));
+
   $("confirm").addEventListener("click", () => answer([...chosen]));
   $("skip").addEventListener("click", skip);
   $("undo").addEventListener("click", undo);
@@ -216,7 +444,7 @@
 
   document.addEventListener("keydown", (event) => {
     if (!study || event.ctrlKey || event.metaKey || event.altKey || event.repeat || event.isComposing) return;
-    if (event.target === $("note")) {
+    if (event.target === $("note") || event.target === $("query")) {
       if (event.key === "Escape") { event.target.blur(); event.preventDefault(); }
       return;
     }
@@ -224,9 +452,16 @@
     const label = study.labels.find((one) => one.key === event.key.toLowerCase());
     const actions = {
       ArrowLeft: undo, ArrowRight: skip, "?": () => setUnsure(!unsure), "/": () => openNote(true),
+      ".": showHint,
     };
+    if (study.kind === "spans") {
+      Object.assign(actions, {
+        ArrowUp: () => moveCursor(-1, event.shiftKey), ArrowDown: () => moveCursor(1, event.shiftKey),
+        Backspace: () => { if (spans.length) removeSpan(spans[spans.length - 1]); },
+      });
+    }
     const onButton = event.target instanceof HTMLButtonElement;
-    if (study.kind === "several" && !onButton) actions.Enter = () => answer([...chosen]);
+    if (isMany() && !onButton) actions.Enter = () => answer([...chosen]);
     const action = label ? () => choose(label) : actions[event.key];
     if (!action) return;
     event.preventDefault();

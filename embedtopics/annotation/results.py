@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from embedtopics._utils.display import Displayed
+from embedtopics.classification.results import Prevalence
+from embedtopics.corpus.results import Decision
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -104,6 +106,37 @@ class Stopping(Displayed):
     def _summary(self) -> str:
         found = [f"{one.name}: at least {one.recall.bound:.0%} found" for one in self.classes[:3]]
         return ", ".join(found)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StudyReport(Displayed):
+    """A study as it stands; `embedtopics.report.write_report` makes a page of it.
+
+    Parameters
+    ----------
+    progress : dict of str to int
+        As of `AnnotationProject.progress`.
+    tables : dict of str to DataFrame
+        By heading: the codebook, how well the model does, agreement, texts on which annotators
+        differ, and examples of each label.
+    shares : Prevalence or None
+        None before there are enough count texts.
+    decisions : tuple of Decision
+    """
+
+    progress: dict[str, int]
+    tables: dict[str, pd.DataFrame]
+    shares: Prevalence | None
+    decisions: tuple[Decision, ...]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the shares."""
+        import pandas as pd
+
+        return pd.DataFrame() if self.shares is None else self.shares.to_frame()
+
+    def _summary(self) -> str:
+        return "{labelled:,} of {texts:,} texts labelled".format(**self.progress)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

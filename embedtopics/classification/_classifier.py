@@ -11,20 +11,20 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from embedtopics._utils.checks import checked_choice, resolve_seed
-from embedtopics.classification._calibration import (
-    CALIBRATIONS,
-    calibrate,
-    confidences,
-    risk_coverage,
-    threshold_for,
-)
-from embedtopics.classification._folds import grouped_folds, n_folds_for, near_copies
 from embedtopics.classification._heads import (
+    CALIBRATIONS,
     USUAL_STRENGTH,
     LinearHead,
+    calibrate,
+    confidences,
     cross_fit,
     fit_head,
+    grouped_folds,
+    n_folds_for,
+    near_copies,
+    risk_coverage,
     sample_weights,
+    threshold_for,
 )
 from embedtopics.classification._targets import (
     HEADS,
@@ -64,19 +64,17 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         One class a text; one of ordered classes (cumulative logits, McCullagh 1980); or any number
         of labels a text.
     classes : sequence, optional
-        The classes in their order, the lowest first; needed for ordered classes with names. By
-        default those of the labels, sorted.
-    class_weight : "balanced" or mapping of class to weight, optional
-        Weights of the texts by their class.
+        The classes in their order, the lowest first; needed for ordered classes with names.
+    class_weight : "balanced", optional
+        Texts of rare classes count as much as those of frequent ones.
     calibration : {"temperature", "isotonic"}, optional
         How probabilities are calibrated, on texts that their head was not fitted on: by
         cross-fitting, or on the validation texts of "fine_tune". For "few_shot" the encoder is
         trained three more times. None leaves the head's own.
     training : mapping, optional
-        Fields of `embedtopics.training.TrainingSettings`, such as ``{"epochs": 4}``, and for
-        "fine_tune" `layer_decay` (factor of the learning rate from each layer to the one below),
-        `slanted` (triangular schedule) and `unfreezing` (one more layer each epoch), after Howard
-        and Ruder (2018).
+        Fields of `embedtopics.training.TrainingSettings`, and for "fine_tune" `layer_decay` (factor
+        of the learning rate from each layer to the one below), `slanted` (triangular schedule) and
+        `unfreezing` (one more layer each epoch), after Howard and Ruder (2018).
     random_state : int, Generator or None
 
     Attributes
@@ -86,7 +84,6 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     encoder_ : Encoder
         As it was given, or as it was trained.
     decisions_ : tuple of Decision
-        What was chosen and noticed.
     training_report_ : TrainingReport or None
         Learning curves, and what they say.
 
@@ -105,7 +102,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         head: str = "softmax",
         *,
         classes: Sequence[Any] | None = None,
-        class_weight: str | Mapping[Any, float] | None = None,
+        class_weight: str | None = None,
         calibration: str | None = "temperature",
         training: Mapping[str, Any] | None = None,
         random_state: Any = 0,
@@ -138,11 +135,9 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             of labels each, or a table of 0 and 1 with a column for each class.
         validation : pair of texts and labels, optional
             Of "fine_tune", to choose the weights that are kept; by default a tenth of the texts.
-        out : path, optional
-            Folder for the trained encoder, and while "fine_tune" goes on for checkpoints beside
-            it, from which a run that was interrupted goes on. By default a temporary one.
-        resume : bool
-            False starts over.
+        out, resume : path, optional, and bool
+            Folder for the trained encoder, and for the checkpoints of "fine_tune" beside it, from
+            which an interrupted run goes on. By default a temporary one.
 
         Returns
         -------
@@ -153,12 +148,12 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         InputError
             Where texts, labels or parameters cannot be used: the message names the row.
         """
-        checked_choice(self.method, "method", METHODS)
-        checked_choice(self.head, "head", HEADS)
-        checked_choice(self.calibration, "calibration", CALIBRATIONS)
-        if self.method == "frozen" and (validation is not None or out is not None or self.training):
-            name = "training" if self.training else "out" if out is not None else "validation"
-            raise InputError(name, 'left out for method="frozen", which trains no encoder')
+        for name, choices in (("method", METHODS), ("head", HEADS), ("calibration", CALIBRATIONS)):
+            checked_choice(getattr(self, name), name, choices)
+        given = {"validation": validation, "out": out, "training": self.training or None}
+        for name, value in given.items():
+            if self.method == "frozen" and value is not None:
+                raise InputError(name, 'left out for method="frozen", which trains no encoder')
         texts, targets = self._read(X, y)
         seed = resolve_seed(self.random_state)
         self.classes_ = targets.classes
@@ -207,10 +202,14 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         strength, scores = USUAL_STRENGTH, np.empty((0, 0))
         if len(np.unique(folds)) > 1:
             strength, scores = cross_fit(self.head, vectors, codes, folds, weights)
-        self.left_out_scores_, self.left_out_codes_ = scores, codes[: len(scores)]
-        self.left_out_rows_ = np.arange(len(scores))
+        self._left_out(scores, codes)
         self.head_: LinearHead = fit_head(self.head, vectors, codes, strength, weights)
         self._note("strength", strength, f"The head has C = {strength:g}, by cross-validation.")
+
+    def _left_out(self, scores: Float64Array, codes: Int64Array) -> None:
+        """Keep the scores of texts that their heads were not fitted on: of all or of none."""
+        self.left_out_scores_, self.left_out_codes_ = scores, codes[: len(scores)]
+        self.left_out_rows_ = np.arange(len(scores))
 
     def _note(self, name: str, value: Any, message: str) -> None:
         self.decisions_ = (*self.decisions_, Decision("classification", name, value, message))
@@ -268,9 +267,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         best: npt.NDArray[Any] = self.classes_[found.argmax(axis=1)]
         if max_error is None:
             return best
-        threshold = threshold_for(max_error, self.risk_coverage())
         best = best.astype(object)
-        best[found.max(axis=1) < threshold] = None
+        best[found.max(axis=1) < threshold_for(max_error, self.risk_coverage())] = None
         return best
 
     def risk_coverage(self) -> RiskCoverage:

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from embedtopics._utils.checks import checked_count
 from embedtopics._utils.display import one_line
 from embedtopics._utils.folders import replacing_file
 from embedtopics._utils.progress import progress_bar
-from embedtopics.classification._calibration import threshold_for
+from embedtopics.classification._heads import threshold_for
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus._hashing import TEXT
 from embedtopics.corpus._opening import check_path, open_text
@@ -30,6 +29,8 @@ if TYPE_CHECKING:
     from embedtopics.classification._classifier import TextClassifier
 
 PART_ROWS = 20_000
+"""Rows of a file."""
+
 ABOUT = "_classified.json"
 """Readers of parquet folders pass over names that begin with "_"."""
 
@@ -42,7 +43,6 @@ def classify(
     text: str | None = None,
     id: str | None = None,
     max_error: float | None = None,
-    part_rows: int = PART_ROWS,
     show_progress: bool | None = None,
 ) -> Exported:
     """Give every text of a corpus its class, part by part, in a folder of parquet files.
@@ -63,8 +63,6 @@ def classify(
         Columns, as in `Corpus`.
     max_error : float, optional
         Hold predictions back as in `TextClassifier.predict`: the label is missing there.
-    part_rows : int
-        Rows of a file.
     show_progress : bool, optional
 
     Returns
@@ -79,13 +77,12 @@ def classify(
     from sklearn.utils.validation import check_is_fitted
 
     check_is_fitted(classifier, "head_")
-    size = checked_count(part_rows, "part_rows")
     threshold = -np.inf
     if max_error is not None:
         threshold = threshold_for(max_error, classifier.risk_coverage())
     folder = Path(out).expanduser()
     about = {
-        "classifier": _fingerprint(classifier), "part_rows": size, "max_error": max_error,
+        "classifier": _fingerprint(classifier), "part_rows": PART_ROWS, "max_error": max_error,
         "text": text, "id": id, "source": _source(corpus),
     }  # fmt: skip
     _claim(folder, about)
@@ -94,7 +91,7 @@ def classify(
         bar = stack.enter_context(
             progress_bar(total=0, unit="text", description="Classifying", show=show_progress)
         )
-        parts = stack.enter_context(closing(_parts(corpus, text, id, size)))
+        parts = stack.enter_context(closing(_parts(corpus, text, id)))
         for number, part in enumerate(parts):
             path = folder / f"part-{number:06d}.parquet"
             if path.exists():
@@ -144,13 +141,13 @@ def _claim(folder: Path, about: dict[str, Any]) -> None:
         fresh.write_text(content, "utf-8")
 
 
-def _parts(corpus: Any, text: str | None, id: str | None, size: int) -> Generator[Corpus]:
+def _parts(corpus: Any, text: str | None, id: str | None) -> Generator[Corpus]:
     is_path = isinstance(corpus, (str, os.PathLike)) and Path(corpus).is_file()
-    frames = _frames(Path(corpus), size) if is_path else None
+    frames = _frames(Path(corpus)) if is_path else None
     if frames is None:
         read = Corpus(corpus, text, id) if text or id else Corpus.of(corpus)
-        for begin in range(0, len(read), size):
-            yield read[begin : begin + size]
+        for begin in range(0, len(read), PART_ROWS):
+            yield read[begin : begin + PART_ROWS]
         return
     begin = 0
     with closing(frames):
@@ -159,7 +156,7 @@ def _parts(corpus: Any, text: str | None, id: str | None, size: int) -> Generato
                 frame = next(frames, None)
                 if frame is None:
                     return
-                part = Corpus(frame, text, id)
+                part = Corpus(frame.reset_index(drop=True), text, id)
             except InputError as error:
                 raise InputError(f"{error} (rows from {begin} of {corpus})") from None
             except ValueError as error:  # of pandas and pyarrow, wrong encodings too
@@ -170,38 +167,44 @@ def _parts(corpus: Any, text: str | None, id: str | None, size: int) -> Generato
             yield part
 
 
-def _frames(path: Path, size: int) -> Generator[pd.DataFrame] | None:
+def _frames(path: Path) -> Generator[pd.DataFrame] | None:
     """Return the parts of a file as tables, or None where it is read as a whole."""
-    import pandas as pd
-
     check_path(path)
     name = path.name.lower().removesuffix(".gz")
     if path.name.lower().endswith(".parquet"):
-        return _batches(path, size)
-    if name.endswith((".jsonl", ".ndjson")):
-        plain: dict[str, Any] = {"dtype": False, "lines": True}
-        return _chunks(pd.read_json, path, size, plain)
-    if name.endswith((".csv", ".tsv")):
-        with open_text(path, "utf-8") as stream:
-            head = stream.read(65536)
-        delimiter = "\t" if name.endswith(".tsv") else sniff_delimiter(head) or ","
-        options = {"dtype": str, "keep_default_na": False, "encoding": "utf-8-sig"}
-        return _chunks(pd.read_csv, path, size, {**options, "sep": delimiter})
+        return _batches(path)
+    if name.endswith((".jsonl", ".ndjson", ".csv", ".tsv")):
+        return _chunks(path, name)
     return None
 
 
-def _batches(path: Path, size: int) -> Generator[pd.DataFrame]:
+def _batches(path: Path) -> Generator[pd.DataFrame]:
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path) as file:
-        for batch in file.iter_batches(batch_size=size):
+        for batch in file.iter_batches(batch_size=PART_ROWS):
             yield batch.to_pandas()
 
 
-def _chunks(read: Any, path: Path, size: int, options: dict[str, Any]) -> Generator[pd.DataFrame]:
-    with read(path, chunksize=size, **options) as reader:
-        for frame in reader:
-            yield frame.reset_index(drop=True)
+def _chunks(path: Path, name: str) -> Generator[pd.DataFrame]:
+    import pandas as pd
+
+    reader: Any
+    if name.endswith((".jsonl", ".ndjson")):
+        reader = pd.read_json(path, dtype=False, lines=True, chunksize=PART_ROWS)
+    else:
+        with open_text(path, "utf-8") as stream:
+            sign = "\t" if name.endswith(".tsv") else sniff_delimiter(stream.read(65536)) or ","
+        reader = pd.read_csv(
+            path,
+            dtype=str,
+            keep_default_na=False,
+            encoding="utf-8-sig",
+            sep=sign,
+            chunksize=PART_ROWS,
+        )
+    with reader:
+        yield from reader
 
 
 def _classified(
@@ -212,25 +215,21 @@ def _classified(
 
     rows = np.flatnonzero(part.status == TEXT)
     found = classifier.predict_proba([part.texts[row] for row in rows.tolist()])
-    names = classifier.classes_.tolist()
+    names, several = classifier.classes_.tolist(), classifier.head == "multilabel"
     labels: list[Any] = [None] * len(part)
-    confidence = np.full(len(part), np.nan, dtype=np.float32)
-    several = classifier.head == "multilabel"
     for row, chances in zip(rows.tolist(), found, strict=True):
-        best = int(chances.argmax())
-        confidence[row] = chances[best]
         if several:
             labels[row] = [name for name, p in zip(names, chances, strict=True) if p >= 0.5]
-        elif chances[best] >= threshold:
-            labels[row] = names[best]
-    table = pd.DataFrame({"row": np.arange(begin, begin + len(part)), "id": part.ids})
-    kind = "O" if several else classifier.classes_.dtype.kind
+        elif chances.max() >= threshold:
+            labels[row] = names[int(chances.argmax())]
+    every = np.full((len(part), len(names)), np.nan, dtype=np.float32)
+    every[rows] = found
     # Named, so that a part in which all are missing is of the same type.
     dtypes = {"i": "Int64", "U": "string", "b": "boolean"}
-    table["label"] = pd.Series(labels, dtype=dtypes.get(kind, object))
-    table["confidence"] = confidence
-    for place, name in enumerate(names):
-        column = np.full(len(part), np.nan, dtype=np.float32)
-        column[rows] = found[:, place]
-        table[f"p_{name}"] = column
-    return table
+    kind = "O" if several else classifier.classes_.dtype.kind
+    return pd.DataFrame({
+        "row": np.arange(begin, begin + len(part)), "id": part.ids,
+        "label": pd.Series(labels, dtype=dtypes.get(kind, object)),
+        "confidence": every.max(axis=1),
+        **{f"p_{name}": column for name, column in zip(names, every.T, strict=True)},
+    })  # fmt: skip

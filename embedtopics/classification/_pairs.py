@@ -18,11 +18,13 @@ import numpy as np
 
 from embedtopics._utils.folders import check_output_folder, replacing_folder, write_manifest
 from embedtopics._utils.progress import progress_bar
-from embedtopics.classification._folds import grouped_folds, n_folds_for, near_copies
 from embedtopics.classification._heads import (
     USUAL_STRENGTH,
     LinearHead,
     fit_head,
+    grouped_folds,
+    n_folds_for,
+    near_copies,
     sample_weights,
 )
 from embedtopics.corpus.results import Decision
@@ -53,7 +55,7 @@ OF_BOTH = (
     "epochs", "max_steps", "batch_size", "learning_rate", "weight_decay", "warmup", "max_gradient",
     "max_length", "device", "random_state", "show_progress",
 )  # fmt: skip
-OF_FEW_SHOT = (*OF_BOTH, "tokens_at_once", "lora_rank")
+OF_FEW_SHOT = (*OF_BOTH, "tokens_at_once")
 """The settings of training without validations on the way."""
 
 CALIBRATION_FOLDS = 3
@@ -93,9 +95,7 @@ class PairScorer:
         return _cross_encoder(self.folder, TrainingSettings())
 
 
-def _settings_of(
-    options: Mapping[str, Any], known: Sequence[str] = OF_FEW_SHOT
-) -> TrainingSettings:
+def settings_of(options: Mapping[str, Any], known: Sequence[str]) -> TrainingSettings:
     """Return settings; those that this training does not have are refused."""
     settings: TrainingSettings = settings_from(TrainingSettings, options)
     for name in sorted(set(options) - set(known)):
@@ -103,12 +103,13 @@ def _settings_of(
     return settings
 
 
-def _device(settings: TrainingSettings) -> str:
-    import torch
-
-    device = settings.device or ("cuda" if torch.cuda.is_available() else "cpu")
-    check_device(device)
-    return device
+def transformer_of(encoder: Any, parameter: str = "encoder") -> SentenceEncoder:
+    """Return the encoder of a name or folder, or refuse one that is no transformer."""
+    found: Any = resolve_exact(encoder)
+    found = getattr(found, "uncached", found)
+    if not isinstance(found, SentenceEncoder):
+        raise InputError(parameter, "a transformer: its name, folder or SentenceEncoder", encoder)
+    return found
 
 
 def label_marks(codes: Int64Array, n_classes: int, ordinal: bool) -> FloatArray:
@@ -128,36 +129,33 @@ def fit_few_shot(
     options: dict[str, Any],
     folder: Path,
 ) -> None:
-    settings = _settings_of({**FEW_SHOT, **options})
+    settings = settings_of({**FEW_SHOT, **options}, OF_FEW_SHOT)
     weights = sample_weights(codes, of_class)
     model.groups_ = near_copies(texts, None)
     n_classes = len(model.classes_)
 
-    def trained(rows: Int64Array, place: Path) -> tuple[Any, LinearHead]:
+    def trained(rows: Int64Array, place: Path) -> tuple[SentenceEncoder, LinearHead]:
         marks = label_marks(codes[rows], n_classes, model.head == "ordinal")
         chosen = [texts[row] for row in rows.tolist()]
         _learn_pairs(model.encoder, chosen, marks, settings, place)
-        of_rows = None if weights is None else weights[rows]
-        # By torch: to export the network takes longer than to encode so few texts. What predicts
-        # is exported when it first encodes.
+        # By torch: to export the network takes longer than to encode so few texts.
         encoder = opened(place, runtime="torch")
+        of_rows = None if weights is None else weights[rows]
         vectors = encoder.encode(chosen)
         return encoder, fit_head(model.head, vectors, codes[rows], USUAL_STRENGTH, of_rows)
 
-    scores, left = np.empty((0, 0)), np.empty(0, dtype=np.int64)
+    scores = np.empty((0, 0))
     if model.calibration is not None:
         n_folds = n_folds_for(codes, CALIBRATION_FOLDS)
         folds = grouped_folds(codes, model.groups_, n_folds, settings.random_state)
-        n_outputs = n_classes - (model.head == "ordinal")
-        scores, left = np.full((len(codes), n_outputs), -30.0), np.arange(len(codes))
+        scores = np.full((len(codes), n_classes - (model.head == "ordinal")), -30.0)
         for fold in np.unique(folds).tolist():
             rows, others = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
             with tempfile.TemporaryDirectory() as made:
                 encoder, head = trained(others, Path(made) / "encoder")
                 found = head.scores(encoder.encode([texts[row] for row in rows.tolist()]))
                 scores[rows, : found.shape[1]] = found
-    model.left_out_scores_, model.left_out_codes_ = scores, codes[left]
-    model.left_out_rows_ = left
+    model._left_out(scores, codes)
     model.head_ = trained(np.arange(len(texts)), folder)[1]
     model.encoder_ = opened(folder)
     text = f"The encoder read each of {len(texts):,} texts {settings.epochs:g} times, in pairs."
@@ -184,6 +182,7 @@ def _in_batches(marks: FloatArray, settings: TrainingSettings) -> list[Int64Arra
 
 
 def _jaccard_of(marks: FloatArray) -> FloatArray:
+    """Return the share of their labels that two texts have in common, (n, n)."""
     both = marks @ marks.T
     either = marks.sum(axis=1)[:, None] + marks.sum(axis=1) - both
     return np.where(either > 0, both / np.maximum(either, 1), 1.0).astype(np.float32)
@@ -200,9 +199,6 @@ def _learn_pairs(
 
     device = _device(settings)
     trainable = models.trainable_of(encoder, settings)
-    if settings.lora_rank is not None:
-        state = settings.random_state
-        trainable = models.with_lora(trainable, settings.lora_rank, random_state=state)
     network: Any = trainable.model.to(device)
     ids = trainable.tokenize_texts(texts)
     batches = _in_batches(marks, settings)
@@ -212,10 +208,10 @@ def _learn_pairs(
     )
 
     def learn(step: int) -> Any:
-        of_batch = torch.as_tensor(marks[batches[step]], device=device)
+        similar = torch.as_tensor(_jaccard_of(marks[batches[step]]), device=device)
         columns = [[ids[row] for row in batches[step]]]
         seed = settings.random_state * 1_000 + step
-        return reader.learn(columns, partial(_pair_loss, of_batch), torch.Tensor.backward, seed)
+        return reader.learn(columns, partial(_pair_loss, similar), torch.Tensor.backward, seed)
 
     with _tokens_alone(trainable, ids):
         _take_steps(network, len(batches), learn, settings)
@@ -241,7 +237,7 @@ def _tokens_alone(trainable: Trainable, ids: list[list[int]]) -> Iterator[None]:
     part.register_forward_pre_hook(lambda _, given: (place[given[0]],))
     transformer.set_input_embeddings(part)
     yield
-    transformer.set_input_embeddings(table)
+    transformer.set_input_embeddings(table.cpu())
     with torch.no_grad():
         table.weight[tokens.cpu()] = part.weight.cpu()
 
@@ -257,10 +253,8 @@ def _take_steps(
     import torch
 
     n_warm = max(1, round(settings.warmup * n_steps))
-    optimizer = torch.optim.AdamW(
-        [weight for weight in network.parameters() if weight.requires_grad],
-        settings.learning_rate, weight_decay=settings.weight_decay, fused=True,
-    )  # fmt: skip
+    learned = [weight for weight in network.parameters() if weight.requires_grad]
+    optimizer = torch.optim.AdamW(learned, weight_decay=settings.weight_decay, fused=True)
     show = settings.show_progress
     bar = progress_bar(total=n_steps, unit="step", description="Training", show=show)
     network.train()
@@ -280,23 +274,48 @@ def _take_steps(
     network.eval().to("cpu")
 
 
-def _pair_loss(marks: Any, vectors: Any) -> Any:
+def learn_batches(
+    network: Any,
+    lengths: Sequence[int],
+    loss_of: Callable[[list[int], str], Any],
+    settings: TrainingSettings,
+) -> None:
+    """Train a network on examples of some lengths; `loss_of` takes rows and the device."""
+    from embedtopics.training.trainer._batching import BatchPlan
+
+    device = _device(settings)
+    network.to(device)
+    plan = BatchPlan(lengths, settings.batch_size, settings.random_state)
+    n_steps = settings.max_steps or max(1, round(settings.epochs * len(plan)))
+    batches = [b for epoch in range(-(-n_steps // len(plan))) for b in plan.of_epoch(epoch)]
+
+    def learn(step: int) -> Any:
+        loss = loss_of(batches[step], device)
+        loss.backward()
+        return loss.detach()
+
+    _take_steps(network, n_steps, learn, settings)
+
+
+def _device(settings: TrainingSettings) -> str:
+    import torch
+
+    device = settings.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    check_device(device)
+    return device
+
+
+def _pair_loss(similar: Any, vectors: Any) -> Any:
     """Return the loss of Tunstall et al. (2022), over all pairs of a batch and not some."""
     import torch
 
     units = torch.nn.functional.normalize(torch.cat(list(vectors)), dim=1)
-    both = marks @ marks.T
-    sums = marks.sum(dim=1)
-    either = sums[:, None] + sums - both
-    wanted = torch.where(either > 0, both / either.clamp_min(1), torch.ones_like(both))
-    upper = torch.triu(torch.ones_like(both), diagonal=1) > 0
-    losses, wanted = (units @ units.T - wanted)[upper].square(), wanted[upper]
+    upper = torch.triu(torch.ones_like(similar), diagonal=1) > 0
+    wanted = similar[upper]
+    losses = ((units @ units.T)[upper] - wanted).square()
     # Similar and dissimilar pairs count the same, however many classes there are.
     near, far = losses[wanted > 0.5], losses[wanted <= 0.5]
     return torch.stack([part.mean() for part in (near, far) if len(part)]).mean()
-
-
-# ---------------------------------------------------------------- query and passage together
 
 
 def fit_pair_scorer(
@@ -320,14 +339,9 @@ def fit_pair_scorer(
         Name or folder of the encoder to begin with, or the folder of a cross-encoder.
     examples : Examples
         Query and passage with a judgement ("graded" or "binary"); or with negatives ("triplets");
-        or, without any judgement, "pairs" as `make_pairs` makes them of a collection, whose
-        negatives are mined.
-    miner : Encoder, str or path
-        Of the negatives of "pairs", see `embedtopics.training.mine_hard_negatives`.
-    corpus : sequence of str, optional
-        More texts that may be negatives of "pairs".
-    num_negatives : int
-        Of each of the "pairs".
+        or "pairs" as `make_pairs` makes them of a collection, whose negatives are mined.
+    miner, corpus, num_negatives
+        Of "pairs", as `embedtopics.training.mine_hard_negatives` takes them.
     out : path, optional
         Folder of the trained model, which `load_cross_encoder` reads; by default a temporary one.
     training : mapping, optional
@@ -340,20 +354,17 @@ def fit_pair_scorer(
     Raises
     ------
     InputError
-        For examples of another kind, a model that is no transformer, and settings that this
-        training does not have.
+        For examples of another kind, a model that is no transformer, and other settings.
     """
-    settings = _settings_of({**PAIR_SCORER, **(training or {})}, OF_BOTH)
+    settings = settings_of({**PAIR_SCORER, **(training or {})}, OF_BOTH)
     kind = getattr(examples, "kind", None)
     if kind not in ("graded", "binary", "pairs", "triplets"):
         raise InputError("examples", "graded, binary, pairs or triplets of read_examples", examples)
     if kind == "pairs":
         examples = mine_hard_negatives(examples, miner, num_negatives=num_negatives, corpus=corpus)
     pairs, labels = _judged(examples)
-    if out is None:
-        folder = Path(tempfile.mkdtemp(prefix="embedtopics-scorer-")) / "model"
-    else:
-        folder = check_output_folder(Path(out).expanduser(), SCORER)
+    folder = Path(out or Path(tempfile.mkdtemp(prefix="embedtopics-scorer-")) / "model")
+    folder = check_output_folder(folder.expanduser(), SCORER)
     queries = sorted({query for query, _ in pairs})
     rng = np.random.default_rng(settings.random_state)
     n_held = max(2, len(queries) // 10) if len(queries) >= LEAST_QUERIES else 0
@@ -395,11 +406,7 @@ def _cross_encoder(model: str | os.PathLike[str], settings: TrainingSettings) ->
 
     folder = Path(model).expanduser()
     if not folder.is_dir():
-        found: Any = resolve_exact(model)
-        plain = getattr(found, "uncached", found)
-        if not isinstance(plain, SentenceEncoder):
-            raise InputError("model", "the name or folder of a transformer", model)
-        folder = plain.recipe.checkpoint.folder
+        folder = transformer_of(model, "model").recipe.checkpoint.folder
     local: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
     with torch.random.fork_rng(), silent_transformers():
         torch.manual_seed(settings.random_state)  # of a head that is new
@@ -429,17 +436,12 @@ def _logits(network: Any, tokenizer: Any, pairs: Sequence[tuple[str, str]]) -> F
 
 
 def _features(tokenizer: Any, pairs: Sequence[tuple[str, str]]) -> Any:
-    queries, passages = zip(*pairs, strict=True)
-    cut: dict[str, Any] = {"truncation": True, "padding": True, "return_tensors": "pt"}
-    return tokenizer(list(queries), list(passages), **cut)
+    return tokenizer(*map(list, zip(*pairs, strict=True)), truncation=True, padding=True,
+                     return_tensors="pt")  # fmt: skip
 
 
 def _ranked(
-    network: Any,
-    tokenizer: Any,
-    pairs: list[tuple[str, str]],
-    labels: FloatArray,
-    rows: Int64Array,
+    network: Any, tokenizer: Any, pairs: list[tuple[str, str]], labels: FloatArray, rows: Int64Array
 ) -> RetrievalScores | None:
     """Measure the ranking of the examples of some queries."""
     if not len(rows):
@@ -464,26 +466,16 @@ def _learn_judgements(
 ) -> None:
     import torch
 
-    from embedtopics.training.trainer._batching import BatchPlan
-
-    device = _device(settings)
-    network.to(device)
-    lengths = [sum(map(len, pairs[row])) for row in rows.tolist()]
-    plan = BatchPlan(lengths, settings.batch_size, settings.random_state)
-    n_steps = settings.max_steps or max(1, round(settings.epochs * len(plan)))
-    batches = [b for epoch in range(-(-n_steps // len(plan))) for b in plan.of_epoch(epoch)]
     share = float(labels[rows].mean())
-    weight = torch.tensor((1 - share) / share if 0 < share < 1 else 1.0, device=device)
+    weight = torch.tensor((1 - share) / share if 0 < share < 1 else 1.0)
 
-    def learn(step: int) -> Any:
-        chosen = rows[batches[step]]
+    def loss_of(places: list[int], device: str) -> Any:
+        chosen = rows[places]
         features = _features(tokenizer, [pairs[row] for row in chosen.tolist()]).to(device)
-        wanted = torch.as_tensor(labels[chosen], device=device)
-        found = network(**features).logits[:, 0]
-        loss: Any = torch.nn.functional.binary_cross_entropy_with_logits(
-            found, wanted, pos_weight=weight
-        )
-        loss.backward()
-        return loss.detach()
+        return torch.nn.functional.binary_cross_entropy_with_logits(
+            network(**features).logits[:, 0], torch.as_tensor(labels[chosen], device=device),
+            pos_weight=weight.to(device),
+        )  # fmt: skip
 
-    _take_steps(network, n_steps, learn, settings)
+    lengths = [sum(map(len, pairs[row])) for row in rows.tolist()]
+    learn_batches(network, lengths, loss_of, settings)

@@ -1,28 +1,35 @@
-"""How far a classifier can be trusted: scores with intervals, baselines, labels that look wrong."""
+"""How far to trust a classifier: scores, baselines, wrong labels, and what predictions rest on."""
 
 from __future__ import annotations
 
 import hashlib
+import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from embedtopics.classification._calibration import (
+from embedtopics._utils.checks import checked_count
+from embedtopics.classification._heads import (
     calibration_error,
     confidences,
+    confusion_of,
+    kappa,
+    near_copies,
+    rates,
     risk_coverage,
 )
-from embedtopics.classification._folds import near_copies
-from embedtopics.classification._heads import confusion_of, kappa, rates
-from embedtopics.classification._targets import read_targets
+from embedtopics.classification._targets import one_length, read_targets
 from embedtopics.classification.results import ClassificationReport, Score
 from embedtopics.corpus.results import Decision
+from embedtopics.encoders._base import check_texts
 from embedtopics.encoders._cache import keys_of
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import bounded_interval, resampled_sums
 from embedtopics.protocols import Float64Array, Int64Array
+from embedtopics.terms._weighting import log_odds
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,6 +44,7 @@ def evaluate(
     test: tuple[Sequence[str], Any],
     train: tuple[Sequence[str], Any],
     *,
+    topics: tuple[Sequence[int], Sequence[int]] | None = None,
     random_state: int = 0,
 ) -> ClassificationReport:
     """Measure a classifier on labelled texts that it has not learned from, beside baselines.
@@ -51,6 +59,9 @@ def evaluate(
     test, train : pair of texts and labels
         `train` are those that it was fitted on; the baselines learn from them. Texts without label
         are left out.
+    topics : pair of sequences of int, optional
+        The topic of each test text and of each training text, as another baseline: the shares of
+        the classes in its topic.
     random_state : int
         Of the resamples.
 
@@ -74,9 +85,12 @@ def evaluate(
     found = classifier.calibration_.apply(classifier.head_.scores(vectors))
     scores = [*_scored("classifier", classifier, found, codes, groups, random_state)]
     baselines: list[Score] = []
-    for name, guess in _baselines(
-        classifier.head, learned, of_learned.codes, texts, found.shape[1]
-    ):
+    guesses = dict(_baselines(classifier.head, learned, of_learned.codes, texts, found.shape[1]))
+    if topics is not None:
+        of_test = _topics_of(classifier, topics[0], test)
+        of_train = _topics_of(classifier, topics[1], train)
+        guesses["topics alone"] = _by_topic(of_test, of_train, of_learned.codes, found.shape[1])
+    for name, guess in guesses.items():
         made = _scored(name, classifier, guess, codes, groups, random_state)
         baselines += [one for one in made if one.name is None]
     several = codes.ndim == 2
@@ -144,26 +158,18 @@ def _scored(
     np.add.at(added, numbered, columns)
     whole = _figures(columns.sum(axis=0, keepdims=True).astype(np.float64), n_classes, is_ordinal)
     drawn = _figures(resampled_sums(added, N_RESAMPLES, seed), n_classes, is_ordinal)
-    met = added > 0
-    n_all = len(added)
-    units = {
-        "recall": met[:, n_classes : 2 * n_classes].sum(axis=0),
-        "precision": met[:, 2 * n_classes : 3 * n_classes].sum(axis=0),
-    }
-    units["f1"] = np.maximum(units["recall"], units["precision"])
-    per_class = truth.sum(axis=0)
+    met = (added > 0).sum(axis=0)
+    recall, precision = met[n_classes : 2 * n_classes], met[2 * n_classes : 3 * n_classes]
+    units = {"recall": recall, "precision": precision, "f1": np.maximum(recall, precision)}
     for metric, value in whole.items():
-        bounds = (-1.0, 1.0) if metric == "quadratic kappa" else (0.0, 1.0)
-        if metric == "mean absolute error":
-            bounds = (0.0, float(max(1, n_classes - 1)))
-        n_units = units.get(metric, np.array(n_all))
-        low, high = bounded_interval(value[0], drawn[metric], n_units, bounds=bounds)
-        if metric not in units:
-            yield Score(of, None, metric, float(value[0]), float(low), float(high), n)
-            continue
-        for place, name in enumerate(classifier.classes_.tolist()):
-            ends = float(value[0][place]), float(low[place]), float(high[place])
-            yield Score(of, name, metric, *ends, int(per_class[place]))
+        bounds = {"quadratic kappa": (-1.0, 1.0), "mean absolute error": (0.0, n_classes - 1.0)}
+        ends = bounded_interval(value[0], drawn[metric], units.get(metric, len(added)),
+                                bounds=bounds.get(metric, (0.0, 1.0)))  # fmt: skip
+        names = classifier.classes_.tolist() if metric in units else [None]
+        figures = np.stack([value[0], *ends]).reshape(3, -1).T.tolist()
+        counts = truth.sum(axis=0).tolist() if metric in units else [n]
+        for name, (value_of, low, high), n_texts in zip(names, figures, counts, strict=True):
+            yield Score(of, name, metric, value_of, low, high, n_texts)
 
 
 def _figures(sums: Float64Array, n_classes: int, is_ordinal: bool) -> dict[str, Float64Array]:
@@ -199,6 +205,26 @@ def _baselines(
     yield "TF-IDF, logistic regression", model.predict_proba(texts)
 
 
+def _topics_of(
+    classifier: TextClassifier, topics: Sequence[int], given: tuple[Sequence[str], Any]
+) -> Int64Array:
+    """Return the topics of the texts that have labels."""
+    known = read_targets(given[1], classifier.head, classifier.classes_, learned=True).known
+    if len(topics) != len(known):
+        found = f"{len(topics):,} for {len(known):,} texts"
+        raise InputError("topics", "the topic of each test and of each training text", found=found)
+    return np.asarray(topics, dtype=np.int64)[known]
+
+
+def _by_topic(
+    topics: Int64Array, learned: Int64Array, codes: Int64Array, n_classes: int
+) -> Float64Array:
+    """Return the shares of the classes in the topic of each text; in a new topic those of all."""
+    truth = codes if codes.ndim == 2 else np.eye(n_classes, dtype=np.int64)[codes]
+    shares = {topic: truth[learned == topic].mean(axis=0) for topic in np.unique(learned).tolist()}
+    return np.stack([shares.get(topic, truth.mean(axis=0)) for topic in topics.tolist()])
+
+
 def suspicious_labels(classifier: TextClassifier, texts: Sequence[str], y: Any) -> pd.DataFrame:
     """Return the training texts whose label is likely wrong, the likeliest first.
 
@@ -225,26 +251,22 @@ def suspicious_labels(classifier: TextClassifier, texts: Sequence[str], y: Any) 
     rows = np.flatnonzero(targets.known)
     known = [texts[row] for row in rows.tolist()]
     if not np.array_equal(keys_of(known), classifier.training_keys_):
-        raise InputError("texts", "those that the classifier was fitted on, in the same order",
-                         found="others")  # fmt: skip
+        wanted = "those that the classifier was fitted on, in the same order"
+        raise InputError("texts", wanted, found="others")
     if classifier.head == "multilabel" or len(classifier.left_out_rows_) != len(rows):
         wanted = "a classifier of one label a text, with probabilities by cross-fitting"
         remedy = 'fit one with method="frozen" and a calibration'
         raise InputError("classifier", wanted, classifier, remedy)
     found = classifier.calibration_.apply(classifier.left_out_scores_)
-    codes = targets.codes[rows]
+    codes, names = targets.codes[rows], classifier.classes_
     suspects, suggested = confident_errors(found, codes)
     own = found[suspects, codes[suspects]]
-    order = np.argsort(own, kind="stable")
-    names = classifier.classes_
-    return pd.DataFrame({
-        "row": rows[suspects[order]],
-        "text": [known[place] for place in suspects[order].tolist()],
-        "label": names[codes[suspects[order]]],
-        "suggested": names[suggested[order]],
-        "probability": own[order],
-        "of_suggested": found[suspects[order], suggested[order]],
+    table = pd.DataFrame({
+        "row": rows[suspects], "text": [known[place] for place in suspects.tolist()],
+        "label": names[codes[suspects]], "suggested": names[suggested], "probability": own,
+        "of_suggested": found[suspects, suggested],
     })  # fmt: skip
+    return table.sort_values("probability", kind="stable", ignore_index=True)
 
 
 def confident_errors(found: Float64Array, codes: Int64Array) -> tuple[Int64Array, Int64Array]:
@@ -258,3 +280,140 @@ def confident_errors(found: Float64Array, codes: Int64Array) -> tuple[Int64Array
     is_wrong = (above.max(axis=1) >= 0) & (best != codes)
     suspects = np.flatnonzero(is_wrong)
     return suspects, best[suspects]
+
+
+_WORD = re.compile(r"\w+(?:[-'\u2019]\w+)*")
+PRIOR = 500
+"""Words of the prior, in proportion to all texts."""
+
+MOST_WORDS = 200
+"""Words of a text that are left out in turn; each is a text to encode."""
+
+
+def class_terms(
+    texts: Sequence[str], y: Any, *, n_terms: int = 10, min_texts: int = 3
+) -> pd.DataFrame:
+    """Return the words that set each class apart from the others, by weighted log-odds.
+
+    Log-odds of the texts that hold a word, with an informative Dirichlet prior in proportion to
+    all texts (Monroe, Colaresi and Quinn 2008, equations 15 to 22).
+
+    Parameters
+    ----------
+    texts : sequence of str
+    y : sequence
+        Labels or predictions, such as ``classifier.predict(texts)``; None or NaN for none.
+    n_terms : int
+        Words of each class.
+    min_texts : int
+        Texts that must hold a word.
+
+    Returns
+    -------
+    DataFrame
+        Columns class, term, z (in standard errors), n_class and n_others (texts that hold it).
+    """
+    import pandas as pd
+
+    checked_count(n_terms, "n_terms")
+    checked_count(min_texts, "min_texts")
+    targets = read_targets(y, "softmax")
+    read = one_length(check_texts(texts), targets.codes)
+    counts: list[Counter[str]] = [Counter() for _ in targets.classes]
+    for text, code in zip(read, targets.codes.tolist(), strict=True):
+        if code >= 0:
+            counts[code].update({match.group().casefold() for match in _WORD.finditer(text)})
+    total = sum(counts, Counter())
+    terms = sorted(term for term, n in total.items() if n >= min_texts)
+    everywhere = np.array([total[term] for term in terms], dtype=np.float64)
+    prior = everywhere / max(everywhere.sum(), 1) * PRIOR
+    rows = []
+    for name, of_class in zip(targets.classes.tolist(), counts, strict=True):
+        own = np.array([of_class[term] for term in terms], dtype=np.float64)
+        z = log_odds(own, everywhere - own, prior)
+        for at in np.argsort(-z, kind="stable")[:n_terms].tolist():
+            rows.append((name, terms[at], float(z[at]), int(own[at]), int((everywhere - own)[at])))
+    return pd.DataFrame(rows, columns=["class", "term", "z", "n_class", "n_others"])
+
+
+def nearest_labelled(
+    classifier: TextClassifier,
+    texts: Sequence[str],
+    train: tuple[Sequence[str], Any],
+    *,
+    k: int = 3,
+) -> pd.DataFrame:
+    """Return the labelled texts nearest to each text, by the cosine of the classifier's vectors.
+
+    Parameters
+    ----------
+    classifier : TextClassifier
+        Fitted.
+    texts : sequence of str
+    train : pair of texts and labels
+    k : int
+        Neighbours of each.
+
+    Returns
+    -------
+    DataFrame
+        Columns row (of `texts`), predicted, rank, label, similarity and text.
+    """
+    import pandas as pd
+
+    from embedtopics.neighbors._graph import nearest, unit_rows
+
+    check_is_fitted(classifier, "head_")
+    learned, targets = classifier._read(*train, classifier.classes_)
+    if classifier.head == "multilabel":
+        raise InputError("classifier", "of one label a text", classifier)
+    read, vectors = check_texts(texts), []
+    for part in (read, learned):
+        made = classifier._vectors(part)
+        dense = made.toarray() if hasattr(made, "toarray") else made
+        vectors.append(unit_rows(dense, keep_zeros=True))
+    places, similarities = nearest(vectors[0], vectors[1], checked_count(k, "k"))
+    n, k = places.shape
+    flat = places.ravel()
+    return pd.DataFrame({
+        "row": np.repeat(np.arange(n), k), "predicted": np.repeat(classifier.predict(read), k),
+        "rank": np.tile(np.arange(1, k + 1), n), "label": classifier.classes_[targets.codes[flat]],
+        "similarity": similarities.ravel(), "text": [learned[place] for place in flat.tolist()],
+    })  # fmt: skip
+
+
+def occlusion(classifier: TextClassifier, text: str, *, target: Any = None) -> pd.DataFrame:
+    """Return by how much the probability of a class falls where a word is left out.
+
+    Parameters
+    ----------
+    classifier : TextClassifier
+        Fitted.
+    text : str
+        Its first 200 words are left out one at a time.
+    target : str or int, optional
+        The class; by default the predicted one.
+
+    Returns
+    -------
+    DataFrame
+        Columns word, begin (character), change: what leaving the word out takes from the
+        probability; the largest first.
+    """
+    import pandas as pd
+
+    check_is_fitted(classifier, "head_")
+    if not isinstance(text, str) or not (words := list(_WORD.finditer(text))[:MOST_WORDS]):
+        raise InputError("text", "a text with words", text)
+    without = [text[: word.start()] + text[word.end() :] for word in words]
+    found = classifier.predict_proba([text, *without])
+    names = classifier.classes_.tolist()
+    if target is not None and target not in names:
+        raise InputError("target", f"one of the classes {names}", target)
+    place = int(found[0].argmax()) if target is None else names.index(target)
+    change = found[0, place] - found[1:, place]
+    order = np.argsort(-change, kind="stable")
+    return pd.DataFrame({
+        "word": [words[i].group() for i in order], "begin": [words[i].start() for i in order],
+        "change": change[order],
+    })  # fmt: skip

@@ -14,6 +14,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,9 +30,9 @@ from embedtopics._utils.folders import (
     write_manifest,
 )
 from embedtopics._utils.machine import package_versions
-from embedtopics.classification._calibration import calibration_arrays, calibration_of
-from embedtopics.classification._heads import LinearHead
+from embedtopics.classification._heads import Calibration, LinearHead
 from embedtopics.corpus.results import Decision
+from embedtopics.encoders._cache import CachedEncoder
 from embedtopics.encoders._registry import encoder_from_settings, learns, resolve_encoder
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
 from embedtopics.errors import CorruptFileError, InputError
@@ -47,27 +49,55 @@ KEPT = ("left_out_scores_", "left_out_codes_", "left_out_rows_", "groups_", "tra
 _PARAMETERS = ("method", "head", "class_weight", "calibration", "training", "random_state")
 
 
+@contextmanager
+def written(
+    folder: str | os.PathLike[str], kind: str, about: dict[str, Any], arrays: Mapping[str, Any]
+) -> Iterator[Path]:
+    """Write JSON and arrays, and yield the folder before it takes its place."""
+    from safetensors.numpy import save_file
+
+    with replacing_folder(Path(folder).expanduser(), kind) as fresh:
+        (fresh / ABOUT).write_text(json.dumps(about, indent=1, allow_nan=False), "utf-8")
+        plain = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+        save_file(plain, fresh / ARRAYS)
+        yield fresh
+        write_manifest(fresh, kind, FORMAT)
+
+
+def read_saved(path: Path, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return JSON and arrays that `written` wrote."""
+    from safetensors.numpy import load
+
+    with open_saved(path, kind, FORMAT) as saved, damage(path):
+        about: dict[str, Any] = {**parse_json(saved.streams[ABOUT].read())}
+        return about, load(saved.streams[ARRAYS].read())
+
+
+@contextmanager
+def damage(path: Path) -> Iterator[None]:
+    """Turn what reading a damaged folder raises into one error."""
+    from safetensors import SafetensorError
+
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, SafetensorError) as error:
+        raise CorruptFileError(f"{path} is damaged ({error}); save again") from error
+
+
 def save(model: TextClassifier, folder: str | os.PathLike[str]) -> None:
     """Write a fitted classifier; see `TextClassifier.save`."""
-    from safetensors.numpy import save_file
     from sklearn.utils.validation import check_is_fitted
 
     check_is_fitted(model, "head_")
-    path = Path(folder).expanduser()
-    about = _about(model, path)
     arrays = {
-        "weights": model.head_.weights,
-        "bias": model.head_.bias,
-        **calibration_arrays(model.calibration_),
+        "weights": model.head_.weights, "bias": model.head_.bias,
+        "temperature": np.array([model.calibration_.temperature]),
+        **{f"knots/{k:05d}": knots for k, knots in enumerate(model.calibration_.knots)},
         **{name: getattr(model, name) for name in KEPT},
-    }
-    plain = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    with replacing_folder(path, KIND) as fresh:
-        (fresh / ABOUT).write_text(json.dumps(about, indent=1, allow_nan=False), "utf-8")
-        save_file(plain, fresh / ARRAYS)
+    }  # fmt: skip
+    with written(folder, KIND, _about(model, Path(folder).expanduser()), arrays) as fresh:
         if model.method != "frozen":
             shutil.copytree(model.encoder_.name, fresh / ENCODER)
-        write_manifest(fresh, KIND, FORMAT)
 
 
 def _about(model: TextClassifier, path: Path) -> dict[str, Any]:
@@ -76,11 +106,9 @@ def _about(model: TextClassifier, path: Path) -> dict[str, Any]:
     parameters = {name: getattr(model, name) for name in _PARAMETERS}
     if not isinstance(parameters["random_state"], (int, type(None))):
         parameters["random_state"] = None
-    if isinstance(parameters["class_weight"], dict):
-        parameters["class_weight"] = [[_item(k), v] for k, v in parameters["class_weight"].items()]
     log = dict(model.test_log_)
     if is_kind(path, KIND):  # what was fitted again into one folder looks at one test set
-        for name, n_looks in _read(path)[0].get("test_log", {}).items():
+        for name, n_looks in read_saved(path, KIND)[0].get("test_log", {}).items():
             log[name] = max(log.get(name, 0), n_looks)
     return {
         "parameters": parameters,
@@ -120,25 +148,20 @@ def load_classifier(folder: str | os.PathLike[str], *, encoder: Any = None) -> T
     from embedtopics.classification._classifier import TextClassifier
 
     path = Path(folder).expanduser()
-    about, arrays = _read(path)
-    try:
-        parameters = dict(about["parameters"])
-        if isinstance(parameters["class_weight"], list):
-            parameters["class_weight"] = {k: v for k, v in parameters["class_weight"]}
-        model = TextClassifier(classes=about["order"], **parameters)
+    about, arrays = read_saved(path, KIND)
+    with damage(path):
+        model = TextClassifier(classes=about["order"], **about["parameters"])
         model.classes_ = np.array(about["classes"])
-        kind = model.head
-        model.head_ = LinearHead(kind, arrays["weights"], arrays["bias"])
-        model.calibration_ = calibration_of(kind, arrays)
+        model.head_ = LinearHead(model.head, arrays["weights"], arrays["bias"])
+        knots = tuple(arrays[name] for name in sorted(arrays) if name.startswith("knots/"))
+        model.calibration_ = Calibration(model.head, float(arrays["temperature"][0]), knots)
         for name in KEPT:
             setattr(model, name, arrays[name])
         model.decisions_ = tuple(Decision(**one) for one in about["decisions"])
         model.test_log_ = {str(name): int(n) for name, n in about["test_log"].items()}
-        n_outputs = len(model.classes_) - (kind == "ordinal")
+        n_outputs = len(model.classes_) - (model.head == "ordinal")
         if model.head_.weights.ndim != 2 or model.head_.bias.shape != (n_outputs,):
             raise ValueError("its head does not fit its classes")
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        raise CorruptFileError(f"{path / ABOUT} is damaged ({error}); save again") from error
     model.encoder_ = _encoder(path, about, encoder, model.method)
     model.encoder = model.encoder_ if encoder is not None else about["encoder_name"]
     model.training_report_ = None
@@ -149,32 +172,14 @@ def load_classifier(folder: str | os.PathLike[str], *, encoder: Any = None) -> T
     return model
 
 
-def _read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    from safetensors import SafetensorError
-    from safetensors.numpy import load
-
-    with open_saved(path, KIND, FORMAT) as saved:
-        try:
-            about = parse_json(saved.streams[ABOUT].read())
-            arrays = load(saved.streams[ARRAYS].read())
-        except (KeyError, ValueError, SafetensorError) as error:
-            raise CorruptFileError(f"{path} is damaged ({error}); save again") from error
-    if not isinstance(about, dict):
-        raise CorruptFileError(f"{path / ABOUT} is damaged (no object); save again")
-    return about, arrays
-
-
 def _encoder(path: Path, about: dict[str, Any], given: Any, method: str) -> Any:
     if given is not None:
         return resolve_encoder(given, cached=True)
     if method != "frozen":
         return SentenceEncoder(path / ENCODER, precision="float32", long_texts="chunk")
     if about["encoder"] is None:
-        name = about["encoder_name"]
-        raise InputError("encoder", "given, because the folder does not hold that of the fit",
-                         found=name)  # fmt: skip
-    from embedtopics.encoders._cache import CachedEncoder
-
+        wanted = "given, because the folder does not hold that of the fit"
+        raise InputError("encoder", wanted, found=about["encoder_name"])
     made: Any = encoder_from_settings(about["encoder"])
     return CachedEncoder(made) if isinstance(made, SentenceEncoder) else made
 
@@ -190,25 +195,24 @@ def export(model: TextClassifier, folder: str | os.PathLike[str]) -> None:
     from embedtopics.encoders.sentence._loading import silent_transformers
 
     check_is_fitted(model, "head_")
-    known = ", ".join(DENSE_OF_FAMILY)
     if model.method != "fine_tune":
         found = f'method="{model.method}", whose head reads vectors that no such model makes'
         raise InputError("method", '"fine_tune" for a checkpoint of transformers', found=found)
-    recipe = model.encoder_.recipe
-    family = recipe.checkpoint.family
+    recipe, head = model.encoder_.recipe, model.head_
+    family, source = recipe.checkpoint.family, recipe.checkpoint.folder
     if family not in DENSE_OF_FAMILY:
+        known = ", ".join(DENSE_OF_FAMILY)
         raise InputError("encoder", f"of a family among {known} to be exported", found=family)
-    source, head = recipe.checkpoint.folder, model.head_
+    names = [str(one) for one in model.classes_]
+    if head.kind == "ordinal":
+        names = [f"above {name}" for name in names[:-1]]
+    kind = "single_label" if head.kind == "softmax" else "multi_label"
     local: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
     with silent_transformers(), torch.random.fork_rng([]):
-        config = AutoConfig.from_pretrained(source, num_labels=len(head.bias), **local)
-        names = [str(one) for one in model.classes_]
-        if head.kind == "ordinal":
-            names = [f"above {name}" for name in names[:-1]]
-        config.id2label = dict(enumerate(names))
-        config.label2id = {name: place for place, name in enumerate(names)}
-        kind = "single_label" if head.kind == "softmax" else "multi_label"
-        config.problem_type = f"{kind}_classification"
+        config = AutoConfig.from_pretrained(
+            source, id2label=dict(enumerate(names)), problem_type=f"{kind}_classification",
+            label2id={name: place for place, name in enumerate(names)}, **local,
+        )  # fmt: skip
         made: Any = AutoModelForSequenceClassification.from_pretrained(
             source, config=config, use_safetensors=True, **local
         )

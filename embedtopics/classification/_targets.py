@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._utils.checks import checked_choice
 from embedtopics.corpus._hashing import normalize_text
 from embedtopics.encoders._base import check_texts
 from embedtopics.errors import InputError
@@ -71,13 +72,11 @@ def require_learnable(targets: Targets) -> None:
     few = np.flatnonzero(counts < FEWEST_TEXTS)
     if len(few):
         name, n = targets.classes[few[0]].item(), int(counts[few[0]])
-        rows = np.flatnonzero(
-            targets.codes == few[0] if targets.codes.ndim == 1 else targets.codes[:, few[0]] == 1
-        )
+        codes = targets.codes
+        rows = np.flatnonzero(codes == few[0] if codes.ndim == 1 else codes[:, few[0]] == 1)
         raise InputError(
-            "y", f"at least {FEWEST_TEXTS} texts of every class",
-            found=f"{n} of the class {name!r}", row=int(rows[0]) if n else None,
-            remedy="label more texts of it, or leave it out",
+            "y", f"at least {FEWEST_TEXTS} texts of every class", row=int(rows[0]) if n else None,
+            found=f"{n} of the class {name!r}", remedy="label more texts of it, or leave it out",
         )  # fmt: skip
 
 
@@ -88,23 +87,10 @@ def class_counts(targets: Targets) -> Int64Array:
     return np.bincount(targets.codes[targets.known], minlength=len(targets.classes))
 
 
-def balanced_weights(
-    targets: Targets, class_weight: str | Mapping[Any, float] | None
-) -> Float64Array | None:
+def balanced_weights(targets: Targets, class_weight: str | None) -> Float64Array | None:
     """Return the weight of each class, (n_classes,), or None where all are the same."""
-    if class_weight is None:
+    if checked_choice(class_weight, "class_weight", (None, "balanced")) is None:
         return None
-    names = targets.classes.tolist()
-    if isinstance(class_weight, Mapping):
-        unknown = [name for name in class_weight if name not in names]
-        if unknown:
-            raise InputError("class_weight", f"weights of classes among {names}", unknown[0])
-        weights = np.array([float(class_weight.get(name, 1.0)) for name in names])
-        if not (np.isfinite(weights) & (weights > 0)).all():
-            raise InputError("class_weight", "finite weights above 0", dict(class_weight))
-        return weights
-    if class_weight != "balanced":
-        raise InputError("class_weight", '"balanced", a mapping of classes, or None', class_weight)
     counts = class_counts(targets).astype(np.float64)
     return np.asarray(counts.sum() / (len(counts) * np.maximum(counts, 1)))
 
@@ -128,7 +114,7 @@ def label_conflicts(texts: Sequence[str], y: Any) -> pd.DataFrame:
 
     codes = read_targets(y, "softmax")
     groups: dict[str, dict[int, list[int]]] = {}
-    for row, text in enumerate(_of_one_length(check_texts(texts), codes.codes)):
+    for row, text in enumerate(one_length(check_texts(texts), codes.codes)):
         if codes.known[row]:
             labels = groups.setdefault(normalize_text(text), {})
             labels.setdefault(int(codes.codes[row]), []).append(row)
@@ -143,7 +129,7 @@ def label_conflicts(texts: Sequence[str], y: Any) -> pd.DataFrame:
 
 def check_rows(texts: Sequence[str], targets: Targets) -> list[str]:
     """Return the texts, or refuse those that are empty or have labels that contradict."""
-    read = _of_one_length(check_texts(texts), targets.codes)
+    read = one_length(check_texts(texts), targets.codes)
     labels: dict[str, tuple[int, bytes]] = {}
     for row in np.flatnonzero(targets.known).tolist():
         text = normalize_text(read[row])
@@ -160,18 +146,18 @@ def check_rows(texts: Sequence[str], targets: Targets) -> list[str]:
     return read
 
 
-def _of_one_length(texts: list[str], codes: npt.NDArray[Any]) -> list[str]:
+def one_length(texts: list[str], codes: npt.NDArray[Any]) -> list[str]:
     if len(texts) != len(codes):
         found = f"{len(codes):,} labels and {len(texts):,} texts"
         raise InputError("y", "one label for each text", found=found)
     return texts
 
 
-def _listed(y: Any) -> list[Any]:
+def _listed(y: Any, wanted: str = "a sequence of labels") -> list[Any]:
     if y is None:
         raise InputError("y", "a label for each text, None where there is none", None)
     if isinstance(y, (str, bytes, Mapping)) or not hasattr(y, "__len__"):
-        raise InputError("y", "a sequence of labels", found=type(y).__name__)
+        raise InputError("y", wanted, found=type(y).__name__)
     if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
         y = np.asarray(y).ravel()
     if getattr(y, "ndim", 1) != 1:
@@ -193,21 +179,18 @@ def _plain(value: Any, row: int) -> Any:
         return int(value)  # integers in a column with missing values
     if isinstance(value, (str, int)):
         return value
-    is_several = isinstance(value, (list, tuple, Set, np.ndarray))
-    remedy = 'take head="multilabel" for several labels a text' if is_several else ""
-    if isinstance(value, float):
-        remedy = "put numbers into classes first"
+    remedy = "put numbers into classes first" if isinstance(value, float) else ""
+    if isinstance(value, (list, tuple, Set, np.ndarray)):
+        remedy = 'take head="multilabel" for several labels a text'
     raise InputError("y", "strings or integers", value, remedy, row=row)
 
 
 def _of_one_type(values: Sequence[Any]) -> set[Any]:
-    found = {value for value in values if value is not None}
-    kinds = {str if isinstance(value, str) else int for value in found}
-    if len(kinds) > 1:
-        first = type(next(one for one in values if one is not None))
-        row = next(i for i, one in enumerate(values) if one is not None and type(one) is not first)
-        raise InputError("y", "all strings or all integers", values[row], row=row)
-    return found
+    found = [(row, value) for row, value in enumerate(values) if value is not None]
+    for row, value in found:
+        if isinstance(value, str) != isinstance(found[0][1], str):
+            raise InputError("y", "all strings or all integers", value, row=row)
+    return {value for _, value in found}
 
 
 def _numbered(
@@ -230,32 +213,27 @@ def _array(values: list[Any]) -> npt.NDArray[Any]:
 
 def _several(y: Any, order: list[Any] | None, learned: bool) -> Targets:
     """Read several labels a text: 0 and 1, a column a class, or a list of labels for each text."""
-    matrix = y if getattr(y, "ndim", 1) == 2 else None
-    if matrix is not None:
-        names = list(matrix.columns) if hasattr(matrix, "columns") else None
-        values = np.asarray(matrix, dtype=np.float64)
+    if getattr(y, "ndim", 1) == 2:
+        values = np.asarray(y, dtype=np.float64)
         known = np.asarray(~np.isnan(values).any(axis=1))
         wrong = np.flatnonzero(known & ~np.isin(values, (0, 1)).all(axis=1))
         if len(wrong):
             raise InputError("y", "0 or 1 for each class", values[wrong[0]], row=int(wrong[0]))
-        classes = names or order or list(range(values.shape[1]))
-        if (order is not None and list(classes) != order) or len(classes) != values.shape[1]:
+        classes = list(getattr(y, "columns", order or range(values.shape[1])))
+        if (order is not None and classes != order) or len(classes) != values.shape[1]:
             raise InputError("y", f"columns of the classes {order}", found=f"{classes}")
         codes = np.where(known[:, None], np.nan_to_num(values), 0).astype(np.int64)
         return Targets(codes, known, _array(classes))
-    if isinstance(y, (str, bytes, Mapping)) or not hasattr(y, "__len__"):
-        raise InputError("y", "a list of labels for each text", found=type(y).__name__)
     sets: list[set[Any] | None] = []
-    for row, value in enumerate(y):
-        if not isinstance(value, (list, tuple, Set)) and not _is_missing(value):
-            raise InputError("y", "a list of labels, empty for none", value, row=row)
+    for row, value in enumerate(_listed(y, "a list of labels for each text")):
         several = isinstance(value, (list, tuple, Set))
+        if not several and not _is_missing(value):
+            raise InputError("y", "a list of labels, empty for none", value, row=row)
         sets.append({_plain(one, row) for one in value} if several else None)
     known = np.array([one is not None for one in sets], dtype=np.bool_)
     classes = order or sorted(_of_one_type([one for each in sets if each for one in each]))
     codes = np.zeros((len(sets), len(classes)), dtype=np.int64)
     for row, each in enumerate(sets):
-        codes[
-            row, _numbered(sorted(each or ()), list(classes), [row] * len(each or ()), learned)
-        ] = 1
-    return Targets(codes, known, _array(list(classes)))
+        given = sorted(each or ())
+        codes[row, _numbered(given, classes, [row] * len(given), learned)] = 1
+    return Targets(codes, known, _array(classes))

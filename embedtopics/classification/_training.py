@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
@@ -16,16 +16,18 @@ import numpy as np
 
 from embedtopics._utils.folders import check_output_folder
 from embedtopics._utils.machine import package_versions
-from embedtopics.classification._folds import grouped_folds, n_folds_for, near_copies
 from embedtopics.classification._heads import (
     LinearHead,
-    kappa_of,
-    macro_f1_of,
+    confusion_of,
+    grouped_folds,
+    kappa,
+    n_folds_for,
+    near_copies,
     probabilities,
+    rates,
 )
-from embedtopics.classification._pairs import fit_few_shot, label_marks, opened
+from embedtopics.classification._pairs import fit_few_shot, label_marks, opened, transformer_of
 from embedtopics.classification._targets import Targets
-from embedtopics.encoders._registry import resolve_exact
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
 from embedtopics.errors import InputError, MissingExtraError
 from embedtopics.protocols import Float64Array, FloatArray
@@ -44,11 +46,9 @@ if TYPE_CHECKING:
     from torch import nn
 
     from embedtopics.classification._classifier import TextClassifier
-    from embedtopics.training.objectives._objective import Objective
     from embedtopics.training.objectives._trainable import Trainable
-    from embedtopics.training.trainer._running import Run
 
-FINE_TUNE = {"patience": None, "batch_size": 16}
+FINE_TUNE = {"patience": None, "batch_size": 16, "sample_size": 128}
 """Beside the usual settings: 3 epochs, a peak learning rate of 2e-5, weight decay of 0.01."""
 
 HELD_OUT = 0.1
@@ -110,7 +110,7 @@ def fit_trained(
         fit_few_shot(model, texts, targets.codes, of_class, options, folder)
     else:
         sets = _held_out(model, texts, targets, seed) if held is None else (texts, targets, *held)
-        _fine_tune(model, sets, of_class, options, folder, resume)
+        _fine_tune(model, sets, of_class, options, folder, None if out is None else resume)
     if out is None:  # the folder goes with the encoder that reads it
         weakref.finalize(model.encoder_, shutil.rmtree, folder.parent, ignore_errors=True)
 
@@ -125,17 +125,11 @@ def _held_out(
     is_held = grouped_folds(codes, model.groups_, n_folds, seed) == 0
     parts: list[Any] = []
     for rows in (np.flatnonzero(~is_held), np.flatnonzero(is_held)):
-        known = targets.known[rows]
-        part = replace(targets, codes=codes[rows], known=known)
+        part = replace(targets, codes=codes[rows], known=targets.known[rows])
         parts += [[texts[row] for row in rows.tolist()], part]
     n_held = int(is_held.sum())
     model._note("held_out", n_held, f"{n_held:,} texts were held out to choose the weights.")
     return tuple(parts)  # type: ignore[return-value]
-
-
-def _examples(columns: Sequence[Sequence[str]], labels: FloatArray) -> Examples:
-    rows = np.arange(len(labels), dtype=np.int64)
-    return Examples("taught", tuple(map(tuple, columns)), labels, rows, source="labelled texts")
 
 
 def _fine_tune(
@@ -144,31 +138,46 @@ def _fine_tune(
     of_class: Float64Array | None,
     options: dict[str, Any],
     folder: Path,
-    resume: bool,
+    resume: bool | None,
 ) -> None:
+    import torch
+
+    from embedtopics.training._fit import train_measured
     from embedtopics.training._report import write_report
     from embedtopics.training.objectives import _trainable as models
     from embedtopics.training.objectives._objective import Objective
+    from embedtopics.training.trainer._trainer import device_and_precision
 
     texts, targets, held_texts, held = sets
-    own = {name: options.pop(name) for name in vars(_Ulmfit()) if name in options}
-    extra = _Ulmfit(**own)
+    extra = _Ulmfit(**{name: options.pop(name) for name in vars(_Ulmfit()) if name in options})
     settings: TrainingSettings = settings_from(
         TrainingSettings, {**FINE_TUNE, **options}, vars(extra)
     )
+    if settings.matryoshka:
+        raise InputError("matryoshka", "left out for classifiers", settings.matryoshka)
+    device_and_precision(settings)
     n_classes, kind = len(model.classes_), model.head
     trainable = _with_dense(model.encoder, settings)
     folder = check_output_folder(folder, trainable.output_kind)
-    metric = partial(_metric, kind)
-    marks = [label_marks(each.codes, n_classes, kind == "ordinal") for each in (targets, held)]
+    with torch.random.fork_rng([]):
+        torch.manual_seed(settings.random_state)
+        loss = _head_loss(kind, trainable.n_dimensions, n_classes, of_class, _dropout(trainable))
+    examples = []
+    for part, labels in ((texts, targets), (held_texts, held)):
+        marks = label_marks(labels.codes, n_classes, kind == "ordinal")
+        rows = np.arange(len(marks), dtype=np.int64)
+        examples.append(Examples("taught", (tuple(part),), marks, rows, source="labelled texts"))
+    used = [f", {name} {value}" for name, value in vars(extra).items() if value not in (1.0, False)]
     objective = Objective(
-        f"classification: {kind}", _examples([texts], marks[0]),
-        partial(_head_loss, kind, n_classes, of_class, _dropout(trainable)),
-        "quadratic kappa" if kind == "ordinal" else "macro F1", metric,
+        f"classification: {kind}{''.join(used)}", examples[0], lambda *_: loss,
+        "quadratic kappa" if kind == "ordinal" else "macro F1", partial(_metric, kind),
         optimizers=partial(_optimizers, extra),
     )  # fmt: skip
-    measured = replace(objective, examples=_examples([held_texts], marks[1]))
-    run, loss = _train(trainable, objective, measured, settings, folder, resume, vars(extra))
+    measured = replace(objective, examples=examples[1])
+    checkpoints = checkpoints_of(folder)
+    run = train_measured(trainable, objective, measured, settings, checkpoints, resume, ())
+    loss.to("cpu")
+    trainable.model.to("cpu")
     models.save_trainable(trainable, folder)
     model.head_ = _linear(kind, loss)
     model.encoder_ = opened(folder)
@@ -185,41 +194,9 @@ def _fine_tune(
         **vars(replace(run, decisions=(*trainable.decisions, *run.decisions))),
     )  # fmt: skip
     write_report(report, folder)
-    delete_checkpoints(checkpoints_of(folder))
+    delete_checkpoints(checkpoints)
     model.training_report_ = report
     model.decisions_ = (*model.decisions_, *report.decisions)
-
-
-def _train(
-    trainable: Trainable,
-    objective: Objective,
-    measured: Objective,
-    settings: TrainingSettings,
-    folder: Path,
-    resume: bool,
-    extra: Mapping[str, Any] | None = None,
-) -> tuple[Run, nn.Module]:
-    """Train, and return the run and the loss with its weights."""
-    from embedtopics.training.trainer._batching import prepare, tokenized
-    from embedtopics.training.trainer._running import train
-    from embedtopics.training.trainer._trainer import device_and_precision
-
-    if settings.matryoshka:
-        raise InputError("matryoshka", "left out for classifiers", settings.matryoshka)
-    device_and_precision(settings)
-    identity = {
-        "encoder": trainable.fingerprint,
-        "objective": objective.name,
-        "training examples": objective.examples.fingerprint,
-        "validation examples": measured.examples.fingerprint,
-        "settings": {**settings.to_dict(), **(extra or {})},
-    }
-    data = prepare(trainable, objective, settings.random_state)
-    held_out = tokenized(trainable, measured.examples)
-    run = train(data, held_out, settings, checkpoints_of(folder), identity, resume)
-    data.loss.to("cpu")
-    data.model.to("cpu")
-    return run, data.loss
 
 
 def _with_dense(encoder: Any, settings: TrainingSettings) -> Trainable:
@@ -231,10 +208,7 @@ def _with_dense(encoder: Any, settings: TrainingSettings) -> Trainable:
     from embedtopics.encoders.sentence._loading import silent_transformers
     from embedtopics.training.objectives import _trainable as models
 
-    found: Any = resolve_exact(encoder)
-    plain = getattr(found, "uncached", found)
-    if not isinstance(plain, SentenceEncoder):
-        raise InputError("encoder", 'a transformer for method="fine_tune"', plain)
+    plain = transformer_of(encoder)
     fresh = {"pooling": "cls", "layers": 1, "dimensions": None, "prompt": "", "normalize": False}
     trainable = models.trainable_of(SentenceEncoder(**{**plain.get_params(), **fresh}), settings)
     if settings.lora_rank is not None:
@@ -270,7 +244,7 @@ def _dropout(trainable: Trainable) -> float:
 
 
 def _head_loss(
-    kind: str, n_classes: int, of_class: Float64Array | None, dropout: float, _: Any, given: Any
+    kind: str, width: int, n_classes: int, of_class: Float64Array | None, dropout: float
 ) -> nn.Module:
     """Return a head with its loss; it takes labels as `label_marks` writes them."""
     import torch
@@ -282,7 +256,6 @@ def _head_loss(
     class _HeadLoss(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            width = given.get_embedding_dimension()
             self.linear = nn.Linear(width, 1 if kind == "ordinal" else n_classes)
             nn.init.normal_(self.linear.weight, std=0.02)
             nn.init.zeros_(self.linear.bias)
@@ -306,9 +279,8 @@ def _head_loss(
                 return functional.cross_entropy(scores, labels.argmax(dim=1), of_class)
             if kind == "multilabel":
                 return functional.binary_cross_entropy_with_logits(scores, labels, of_class)
-            above = torch.sigmoid(scores)
-            ends = torch.ones_like(above[:, :1]), torch.zeros_like(above[:, :1])
-            chances = -torch.diff(torch.cat([ends[0], above, ends[1]], dim=1), dim=1)
+            above = functional.pad(torch.sigmoid(scores), (1, 0), value=1.0)
+            chances = -torch.diff(functional.pad(above, (0, 1)), dim=1)
             codes = labels.sum(dim=1).long() - 1
             return functional.nll_loss(chances.clamp_min(1e-7).log(), codes, of_class)
 
@@ -335,16 +307,14 @@ def _metric(
     with torch.no_grad():
         device = next(loss.parameters()).device
         scores = loss.scores(torch.from_numpy(embeddings[0]).to(device)).double().cpu().numpy()
-    found, marks = probabilities(kind, scores), np.asarray(labels)
+    found, truth = probabilities(kind, scores), np.asarray(labels).astype(np.int64)
+    n_classes = found.shape[1]
+    best = found.argmax(axis=1)
     if kind == "ordinal":
-        return kappa_of(
-            marks.sum(axis=1).astype(np.int64) - 1, found.argmax(axis=1), found.shape[1]
-        )
-    truth = marks.astype(np.int64)
-    guess = (found >= 0.5).astype(np.int64)
-    if kind == "softmax":
-        guess = np.eye(found.shape[1], dtype=np.int64)[found.argmax(axis=1)]
-    return macro_f1_of(truth, guess)
+        return float(kappa(confusion_of(truth.sum(axis=1) - 1, best, n_classes)))
+    guess = found >= 0.5 if kind == "multilabel" else np.eye(n_classes, dtype=np.bool_)[best]
+    hits, true, given = ((a * b).sum(axis=0) for a, b in ((truth, guess), (truth, 1), (guess, 1)))
+    return float(rates(hits, true, given)["f1"].mean())
 
 
 def _optimizers(extra: _Ulmfit, data: Any, arguments: Any, n_steps_per_epoch: int) -> Any:
@@ -356,23 +326,18 @@ def _optimizers(extra: _Ulmfit, data: Any, arguments: Any, n_steps_per_epoch: in
     if extra == _Ulmfit():
         return None
     transformer = data.model[0].model
-    layers = list(layers_of(transformer))
-    parts: list[list[Any]] = [[data.loss, data.model[2]], *[[layer] for layer in layers[::-1]]]
+    layers = [[layer] for layer in layers_of(transformer)]
     taken: set[int] = set()
     groups: list[dict[str, Any]] = []
     depths: list[int] = []
-    for depth, modules in enumerate([*parts, [transformer]]):
-        for decays in (True, False):
-            chosen = []
-            for module in modules:
-                for weight in module.parameters():
-                    is_plain = weight.ndim < 2  # biases and layer norms
-                    if weight.requires_grad and id(weight) not in taken and decays != is_plain:
-                        taken.add(id(weight))
-                        chosen.append(weight)
+    for depth, part in enumerate([[data.loss, data.model[2]], *layers[::-1], [transformer]]):
+        own = [w for module in part for w in module.parameters() if id(w) not in taken]
+        taken |= set(map(id, own))
+        rate = arguments.learning_rate * extra.layer_decay**depth
+        for decay, is_plain in ((arguments.weight_decay, False), (0.0, True)):
+            # Biases and layer norms are not decayed.
+            chosen = [w for w in own if w.requires_grad and (w.ndim < 2) == is_plain]
             if chosen:
-                rate = arguments.learning_rate * extra.layer_decay**depth
-                decay = arguments.weight_decay if decays else 0.0
                 groups.append({"params": chosen, "lr": rate, "weight_decay": decay})
                 depths.append(depth)
     optimizer = torch.optim.AdamW(groups)

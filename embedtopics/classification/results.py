@@ -37,18 +37,9 @@ class RiskCoverage:
 
 @dataclass(frozen=True)
 class Score:
-    """One figure with its 95 % interval.
+    """One figure of a classifier or a baseline (`of`), with its 95 % interval.
 
-    Parameters
-    ----------
-    of : str
-        "classifier" or the name of a baseline.
-    name : str, int or None
-        The class; None for all together.
-    metric : str
-    value, low, high : float
-    n : int
-        Texts of the class, or all.
+    `name` is the class, None for all together; `n` its texts, or all.
     """
 
     of: str
@@ -106,7 +97,7 @@ class ClassificationReport(Displayed):
         for one in self.scores:
             if (one.metric, one.name) == (metric, name):
                 return one
-        known = sorted({f"{one.metric}" for one in self.scores})
+        known = sorted({one.metric for one in self.scores})
         raise InputError("metric", f"one of {', '.join(known)}, and a class or None", metric)
 
     def to_frame(self) -> pd.DataFrame:
@@ -129,23 +120,11 @@ class ClassificationReport(Displayed):
 
 @dataclass(frozen=True)
 class ShareOfClass:
-    """The share of one class in a corpus or a group of it.
+    """The share of one class (`name`) in a corpus or a group of it.
 
-    Parameters
-    ----------
-    group : str or None
-    name : str or int
-        The class.
-    n, n_labelled : int
-        Texts, and those among them with a label.
-    share, low, high : float
-        The corrected estimate, and its 95 % interval.
-    labels_share, labels_low, labels_high : float
-        From the labels alone.
-    predicted : float
-        Share of the predicted class, which is biased.
-    residual_variance, prediction_variance : float
-        Parts of the variance of the estimate: the first is divided by the labels.
+    `share` is the corrected estimate between the ends of its 95 % interval, `labels_share` that of
+    the labels alone, `predicted` the share of the predicted class, which is biased. The residual
+    variance is divided by the labels in the variance of the estimate, that of predictions is not.
     """
 
     group: str | None
@@ -202,17 +181,15 @@ class Prevalence(Displayed):
             If `width` is not between 0 and 1.
         """
         from embedtopics._utils.checks import checked_level
-        from embedtopics.classification._shares import Share, labels_needed
+        from embedtopics.classification._prevalence import Share, labels_needed
 
         checked_level(width, "width")
         frame = self.to_frame()[["group", "class", "n_labelled", "low", "high"]].copy()
-        frame["further_labels"] = [
-            labels_needed(
-                Share(one.share, one.residual_variance, one.prediction_variance, one.n_labelled),
-                width,
-            )
+        parts = [
+            Share(one.share, one.residual_variance, one.prediction_variance, one.n_labelled)
             for one in self.shares
         ]
+        frame["further_labels"] = [labels_needed(part, width) for part in parts]
         return frame
 
     def _summary(self) -> str:

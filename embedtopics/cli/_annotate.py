@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from embedtopics.cli._display import guarded, make_console, print_notes
+from embedtopics.cli._display import PAGE, check_target, guarded, make_console, print_notes
 from embedtopics.cli._options import Checkpoint, DocumentsFile, IdColumn, TextColumn
 from embedtopics.errors import InputError
 
@@ -28,21 +28,34 @@ def annotate(
         Path | None,
         typer.Option(help="JSON list of objects with name, key, definition, examples."),
     ] = None,
-    kind: Annotated[str | None, typer.Option(help="single, several or ordinal.")] = None,
+    kind: Annotated[str | None, typer.Option(help="single, several, ordinal or spans.")] = None,
     teach: Annotated[
         float | None, typer.Option(help="Share of texts that the strategy picks; 0.5.")
     ] = None,
     strategy: Annotated[
-        str, typer.Option(help="uncertainty, entropy, diversity, rare, disagreement, random.")
+        str,
+        typer.Option(
+            help="uncertainty, entropy, diversity, rare, disagreement, discriminative or random."
+        ),
     ] = "uncertainty",
     encoder: Checkpoint = "all-MiniLM-L6-v2",
     annotator: Annotated[str, typer.Option(help="Who labels.")] = "annotator",
     port: Annotated[int, typer.Option(help="0 for one that is free.")] = 0,
+    merge: Annotated[
+        list[Path] | None,
+        typer.Option(help="Folder of a colleague's study, whose answers are taken in first."),
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(help="Write a page (.html) about the study, and open none to label."),
+    ] = None,
 ) -> None:
     """Label texts on a local page while a model learns beside you."""
     from embedtopics.annotation import AnnotationProject, StudyDesign, serve
     from embedtopics.corpus import Corpus
+    from embedtopics.report import write_report
 
+    check_target(report, PAGE, "--report")
     given: Any = None if labels is None else [name.strip() for name in labels.split(",")]
     if codebook is not None:
         if given is not None:
@@ -55,6 +68,12 @@ def annotate(
     with AnnotationProject(
         corpus, given, place, kind, encoder=encoder, strategy=strategy, design=design
     ) as study:
+        for other in merge or ():
+            console.print(f"{study.merge(other):,} answers of {other} are new.", soft_wrap=True)
+        if report is not None:
+            write_report(study.report(), report)
+            console.print(f"Written to {report}.", soft_wrap=True)
+            return
         server = serve(study, annotator=annotator, port=port)
         print_notes(console, [note.message for note in (*corpus.notes, *study.decisions)])
         console.print(f"Labels go to {place}. Open this address; Ctrl-C ends.", soft_wrap=True)

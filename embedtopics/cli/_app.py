@@ -12,7 +12,7 @@ from embedtopics.cli._pretrain import pretrain, tokens
 from embedtopics.cli._probe import probe
 from embedtopics.cli._questions import by_group, find, hierarchy, over_time
 from embedtopics.cli._search import app as index_app
-from embedtopics.cli._search import search, search_eval
+from embedtopics.cli._search import search, search_eval, serve
 from embedtopics.cli._topics import app as cache_app
 from embedtopics.cli._topics import demo, inspect, topics
 from embedtopics.cli._train import app as train_app
@@ -27,7 +27,8 @@ app = typer.Typer(
 )
 for command in (
     add, annotate, by_group, compare, demo, export, find, evaluate, evaluate_encoder, hierarchy,
-    inspect, name, edit, label, over_time, pretrain, probe, search, search_eval, tokens, topics,
+    inspect, name, edit, label, over_time, pretrain, probe, search, search_eval, serve, tokens,
+    topics,
 ):  # fmt: skip
     app.command()(command)
 app.add_typer(cache_app, name="cache")

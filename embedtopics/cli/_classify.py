@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -34,8 +35,10 @@ from embedtopics.cli._options import (
 from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
+    import pandas as pd
     from rich.console import Console
 
+    from embedtopics.classification import TextClassifier
     from embedtopics.corpus import Corpus
 
 app = typer.Typer(
@@ -124,23 +127,23 @@ def report(
     ],
     label: LabelColumn = "label",
     text: TextColumn = None,
-    out: OutTable = None,
-    figure: OutFigure = None,
+    out: Annotated[
+        Path | None, typer.Option(help="A page (.html), or a table (.csv, .parquet, .jsonl).")
+    ] = None,
 ) -> None:
     """Measure a classifier on labelled texts that it has not seen, once."""
-    from embedtopics import plots
+    from embedtopics import report
     from embedtopics._utils.table_files import write_table
     from embedtopics.classification import evaluate, load_classifier
 
-    check_target(out, TABLE)
-    check_target(figure, PAGE, "--figure")
-    loaded = load_classifier(model)
-    found = evaluate(loaded, _labelled(file, text, label), _labelled(train, text, label))
+    check_target(out, (*PAGE, *TABLE))
+    loaded, learned = load_classifier(model), _labelled(train, text, label)
+    found = evaluate(loaded, _labelled(file, text, label), learned)
     loaded.save(model)  # the look at the test set is recorded
-    if out is not None:
+    if out is not None and out.suffix.lower() in PAGE:
+        report.write_report(found, out, tables=_tables(loaded, *learned))
+    elif out is not None:
         write_table(found.to_frame(), out)
-    if figure is not None:
-        write_figure(plots.reliability(found), figure)
     console = make_console()
     rows = [
         [one.of, "all" if one.name is None else str(one.name), one.metric, f"{one.value:.3f}",
@@ -153,6 +156,19 @@ def report(
     console.print(f"calibration error {found.calibration_error:.3f}; measured on these texts "
                   f"{found.n_looks} time{'s' * (found.n_looks > 1)}", soft_wrap=True)  # fmt: skip
     print_notes(console, [decision.message for decision in found.decisions])
+
+
+def _tables(model: TextClassifier, texts: list[str], y: list[Any]) -> dict[str, pd.DataFrame]:
+    """Return what the page of a report shows beside figures."""
+    from embedtopics.classification import class_terms, suspicious_labels
+
+    terms = class_terms(texts, y)
+    words = terms.groupby("class", sort=False)["term"].agg(", ".join).reset_index()
+    tables = {"Words that set each class apart": words}
+    with suppress(InputError):  # of other texts, or of a classifier without left-out probabilities
+        suspects = suspicious_labels(model, texts, y).head(30)
+        tables["Training texts that may be mislabelled"] = suspects
+    return tables
 
 
 @app.command()

@@ -134,10 +134,10 @@ def pretrain(
         encoder = starting_encoder(options)
         if add_words:
             folder = f"{options.out}-words"
-            added = extend_vocabulary(encoder, corpus=texts, out=folder, n_words=add_words).words
+            added = extend_vocabulary(encoder, corpus=texts, out=folder, n_words=add_words)
             encoder = folder
-            some = ", ".join(added["word"].head(5))
-            typer.echo(printable(f"{len(added)} words added ({some}, ...) in {folder}"), err=True)
+            some = ", ".join(added.words["word"].head(5))
+            typer.echo(printable(f"{added._summary()} ({some}, ...)"), err=True)
         run_and_tell(options, settings, learn, (encoder, texts), None, **more)
 
 

@@ -20,7 +20,6 @@ from embedtopics.cli._display import (
     printable,
 )
 from embedtopics.cli._options import (
-    Checkpoint,
     DocumentsFile,
     FileEncoding,
     IdColumn,
@@ -31,7 +30,6 @@ from embedtopics.cli._options import (
     Precision,
     RandomState,
     ResultsFolder,
-    TextColumn,
 )
 from embedtopics.errors import InputError
 
@@ -43,6 +41,9 @@ if TYPE_CHECKING:
     from embedtopics.retrieval.results import Hit, SearchHits
 
 
+TextFields = Annotated[
+    str | None, typer.Option(help="Column of texts, or several: title,abstract; guessed.")
+]
 Where = Annotated[
     str | None, typer.Option(help="Filter, such as \"year >= 2020 and source == 'Le Monde'\".")
 ]
@@ -64,6 +65,9 @@ def search(
     rerank: Annotated[
         str | None, typer.Option(help="Name or folder of a cross-encoder that reorders the best.")
     ] = None,
+    min_score: Annotated[
+        float, typer.Option(min=0, max=1, help="Least relevance shown; gibberish has about 0.")
+    ] = 0.0,
     encoder: MovedEncoder = None,
     out: OutTable = None,
 ) -> None:
@@ -78,7 +82,10 @@ def search(
         there = ", ".join(map(repr, opened.columns)) or "none"
         raise InputError(f"--show: there is no column {unknown[0]!r}; the index has {there}")
     wanted: Any = mode  # refused by the search where it is none
-    found = opened.search(" ".join(query), k, wanted, where, diversity=diversity, reranker=rerank)
+    found = opened.search(
+        " ".join(query), k, wanted, where, diversity=diversity, reranker=rerank,
+        min_score=min_score,
+    )  # fmt: skip
     # Written before anything is printed: a closed pipe must not cost the results.
     if out is not None:
         write_table(found.to_frame(), out)
@@ -102,8 +109,8 @@ def _print_hits(console: Console, found: SearchHits, columns: list[str]) -> None
 
 
 def _headline(rank: int, hit: Hit) -> str:
-    """Return where a hit stands and why: its id, score, cosine, words and topic."""
-    parts = [f"{rank}.", str(hit.id), f"{hit.score:.3f}"]
+    """Return where a hit stands and why: its id, score, relevance, cosine, words and topic."""
+    parts = [f"{rank}.", str(hit.id), f"{hit.score:.3f}", f"relevance {hit.relevance:.2f}"]
     if hit.similarity == hit.similarity:
         parts.append(f"cosine {hit.similarity:.2f}")
     if hit.terms:
@@ -120,6 +127,26 @@ def _cell(hit: Hit, name: str) -> str:
     if value is None:
         return "-"
     return str(value).removesuffix(" 00:00:00")
+
+
+@guarded
+def serve(
+    index: IndexFolder,
+    port: Annotated[int, typer.Option(help="0 for one that is free.")] = 0,
+    encoder: MovedEncoder = None,
+) -> None:
+    """Search and read an index on a local page, with a JSON API."""
+    from embedtopics.report import serve_index
+
+    server = serve_index(_load(index, encoder), port=port)
+    make_console().print("Open this address; Ctrl-C ends.", soft_wrap=True)
+    typer.echo(server.url)
+    try:
+        server.run()
+    except KeyboardInterrupt:  # the usual way to end
+        pass
+    finally:
+        server.close()
 
 
 @guarded
@@ -215,10 +242,12 @@ DAMAGED = 1
 def build(
     file: DocumentsFile,
     out: Annotated[Path, typer.Option(help="Folder for the index.")],
-    text: TextColumn = None,
+    text: TextFields = None,
     id: IdColumn = None,
     time: Annotated[str | None, typer.Option(help="Column of dates, to filter by.")] = None,
-    encoder: Checkpoint = "all-MiniLM-L6-v2",
+    encoder: Annotated[
+        str, typer.Option(help="Name or folder of a checkpoint; none for words alone.")
+    ] = "all-MiniLM-L6-v2",
     precision: Precision = None,
     long_texts: LongTexts = None,
     kind: Annotated[str, typer.Option(help="Of the dense index: auto, flat or ivf.")] = "auto",
@@ -244,12 +273,14 @@ def build(
     random_state: RandomState = 0,
 ) -> None:
     """Index the documents of a file."""
-    from embedtopics.corpus._corpus import Corpus
     from embedtopics.encoders._registry import resolve_encoder
+    from embedtopics.retrieval._build import read_documents
     from embedtopics.retrieval._index import SearchIndex
 
     # Before the work: an encoder that no later command could load again is of no use.
-    loaded = resolve_encoder(encoder, cached=True, precision=precision, long_texts=long_texts)
+    loaded = None
+    if encoder != "none":
+        loaded = resolve_encoder(encoder, cached=True, precision=precision, long_texts=long_texts)
     if not getattr(loaded, "is_fitted", True):
         raise InputError(
             f"expected an encoder that can be loaded again for queries; {encoder} learns from the "
@@ -261,7 +292,8 @@ def build(
         for code in codes:
             if len(code) != 2 or not code.isalpha():
                 raise InputError(f"--languages: expected codes such as en,fr; got {code!r}")
-    corpus = Corpus.from_file(file, text=text, id=id, time=time, encoding=encoding)
+    columns = {"text": _fields(text), "id": id, "time": time}
+    corpus = read_documents(file, columns, encoding)
     index = SearchIndex.build(
         corpus, out, encoder=loaded, kind=kind, recall=recall,
         memory_limit=None if memory is None else memory * MIB,
@@ -278,7 +310,7 @@ def build(
 def add(
     index: IndexFolder,
     file: DocumentsFile,
-    text: TextColumn = None,
+    text: TextFields = None,
     id: IdColumn = None,
     time: Annotated[
         str | None, typer.Option(help="Column of dates; if left out, as in the index.")
@@ -293,7 +325,7 @@ def add(
     from embedtopics.retrieval._build import read_more
 
     opened = _load(index, encoder)
-    columns = {"text": text, "id": id, "time": time}
+    columns = {"text": _fields(text), "id": id, "time": time}
     corpus = read_more(opened._reader, file, columns, update, encoding)
     before = len(opened)
     n = opened.add(corpus, update=update)
@@ -409,6 +441,11 @@ def export(
     n = opened.export(out)
     _print_decisions(opened)
     typer.echo(f"written: {n:,} passages to {printable(str(out))}")
+
+
+def _fields(text: str | None) -> Any:
+    """Return the column of texts, or several where commas part them."""
+    return text.split(",") if text is not None and "," in text else text
 
 
 def _load(folder: Path, encoder: str | None = None) -> SearchIndex:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, is_dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -46,17 +46,6 @@ class Tokens:
     def part(self, begin: int, end: int) -> Tokens:
         """Return the tokens from one place to before another."""
         return Tokens(self.ids[begin:end], self.words[begin:end], self.surfaces[begin:end])
-
-
-class Masking(Protocol):
-    """What `pretrain` takes as `masking`: anything with this method."""
-
-    def choose(self, tokens: Tokens, rng: np.random.Generator) -> Int64Array:
-        """Return a number for each token: -1 where it is not predicted.
-
-        Tokens of equal numbers are hidden, replaced or kept together.
-        """
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -162,8 +162,9 @@ def pretrain(
     corpus : Corpus, sequence of str or whatever `Corpus.of` takes
     masking : {"random", "whole_word", "span"} or object
         Which tokens are predicted: by name with the defaults, an object such as
-        ``SelectiveMasking(words)``, or one of your own with a method ``choose(tokens, rng)``. Masks
-        are drawn anew at each step, from `random_state`.
+        ``SelectiveMasking(words)``, or one of your own with a method ``choose(tokens, rng)`` which
+        returns a number for each token: -1 where it is not predicted; those of equal numbers are
+        hidden, replaced or kept together. Masks are drawn anew at each step, from `random_state`.
     objective : {"mlm", "mlm+nsp", "mlm+sop", "rtd"}
         Masked language modelling; with next sentence prediction on ``[CLS] a [SEP] b [SEP]``, where
         half of the second segments are of other texts (Devlin et al. 2019); with sentence order

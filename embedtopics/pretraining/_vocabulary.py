@@ -23,7 +23,7 @@ from embedtopics.encoders.sentence._encoder import SentenceEncoder
 from embedtopics.encoders.sentence._loading import load_vocabulary, silent_transformers
 from embedtopics.errors import InputError
 from embedtopics.pretraining._report import cut_words, folds_case, tokenizer_report
-from embedtopics.pretraining.results import ExtendedVocabulary
+from embedtopics.pretraining.results import ExtendedVocabulary, TokenizerReport
 from embedtopics.protocols import Float64Array
 from embedtopics.training.objectives._trainable import KIND, model_of
 
@@ -109,8 +109,9 @@ def extend_vocabulary(
     if start in ("context", "states") and texts is None:
         raise InputError("corpus", "texts, for a start by contexts", None)
     decisions: list[Decision] = []
+    read = None if texts is None else tokenizer_report(texts, asked)
     if words is None:
-        chosen = _costly(texts, asked, n_words)
+        chosen = _costly(read, n_words)
     else:
         chosen, decisions = _checked_words(words, tokenizer, vocabulary.unknown_id)
     similar, states = _named(chosen, start, tokenizer), None
@@ -132,7 +133,10 @@ def extend_vocabulary(
     known = _known_words(tokenizer, texts, N_COMPARED)
     table["neighbors_before"] = _neighbors(asked, chosen, known)
     table["neighbors_after"] = _neighbors(extended, chosen, known)
-    return ExtendedVocabulary(extended, table, tuple(decisions))
+    fertility = None
+    if texts is not None and read is not None:
+        fertility = (read.fertility, tokenizer_report(texts, extended).fertility)
+    return ExtendedVocabulary(extended, table, fertility, tuple(decisions))
 
 
 def _sentence_encoder(encoder: Any) -> SentenceEncoder:
@@ -169,11 +173,11 @@ def _checked_words(
     return new, list(_counted("known_words", len(seen) - len(new), message))
 
 
-def _costly(corpus: Corpus | None, encoder: SentenceEncoder, n_words: int) -> list[str]:
+def _costly(report: TokenizerReport | None, n_words: int) -> list[str]:
     """Return the words of a corpus whose pieces cost most."""
-    if corpus is None:
+    if report is None:
         raise InputError("words", "words, or a corpus to take them from", None)
-    found = tokenizer_report(corpus, encoder).words
+    found = report.words
     is_word = found["word"].str.fullmatch(rf"[^\W\d_]{{{LEAST_LETTERS},}}")
     enough = (found["n_documents"] >= FEWEST_DOCUMENTS) & (found["cost"] > 0) & is_word
     chosen: list[str] = found.loc[enough, "word"].head(n_words).tolist()

@@ -83,11 +83,14 @@ class ExtendedVocabulary(Displayed):
         An added word a row: word, pieces (those it was cut into), similar (the words whose mean
         its vector starts with, where it is not that of its pieces), and the words nearest to it
         before and after.
+    fertility : tuple of two float, optional
+        Pieces a word of the corpus before and after, where there is one.
     decisions : tuple of Decision
     """
 
     encoder: SentenceEncoder
     words: pd.DataFrame
+    fertility: tuple[float, float] | None = None
     decisions: tuple[Decision, ...] = field(default=())
 
     def to_frame(self) -> pd.DataFrame:
@@ -95,4 +98,7 @@ class ExtendedVocabulary(Displayed):
         return self.words
 
     def _summary(self) -> str:
-        return f"{len(self.words)} words added to {self.encoder.name}"
+        found = f"{len(self.words)} words added to {self.encoder.name}"
+        if self.fertility is None:
+            return found
+        return "{}; pieces a word: {:.2f} before, {:.2f} after".format(found, *self.fertility)

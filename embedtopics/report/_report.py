@@ -7,8 +7,10 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from embedtopics.annotation.results import StudyReport
+from embedtopics.classification.results import ClassificationReport
 from embedtopics.comparison.results import Comparison
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
@@ -28,6 +30,9 @@ from embedtopics.report._markup import (
     write_page,
 )
 from embedtopics.topics.results import Topic, TopicResult
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # The sections of the study report, each a function from a result to HTML.
 
@@ -293,9 +298,13 @@ _HOVER_BUDGET = 4_000_000
 
 
 def write_report(
-    result: TopicResult | Comparison, path: str | os.PathLike[str], *, title: str | None = None
+    result: TopicResult | Comparison | ClassificationReport | StudyReport,
+    path: str | os.PathLike[str],
+    *,
+    title: str | None = None,
+    tables: Mapping[str, pd.DataFrame] = MappingProxyType({}),
 ) -> Path:
-    """Write a result or a comparison of encoders to one HTML file that opens without a network.
+    """Write a result to one HTML file that opens without a network.
 
     The page loads nothing: scripts, style and data are in it, and its content security policy
     allows no connection and no script but its own, known by their hashes. Text of the corpus is
@@ -304,13 +313,15 @@ def write_report(
 
     Parameters
     ----------
-    result : TopicResult or Comparison
+    result : TopicResult, Comparison, ClassificationReport or StudyReport
         Of a comparison the maps are linked: a document that is pointed at, selected or hidden in
         one is so in all.
     path : str or path
         File to write; its folder must exist. An older file is replaced.
     title : str, optional
         Heading of the page; by default it names the source of the corpus.
+    tables : mapping of str to DataFrame
+        What else the page of a classifier shows, under these headings.
 
     Returns
     -------
@@ -325,13 +336,19 @@ def write_report(
     OSError
         If the folder cannot be written to, or the disk is full.
     """
+    from embedtopics.report._classification import classification_html, study_html
     from embedtopics.report._comparison import comparison_html
 
     path = checked_place(path, "report.html")
     if isinstance(result, Comparison):
         return write_page(comparison_html(result, title=title), path)
+    if isinstance(result, ClassificationReport):
+        return write_page(classification_html(result, tables, title=title), path)
+    if isinstance(result, StudyReport):
+        return write_page(study_html(result, title=title), path)
     if not isinstance(result, TopicResult):
-        raise InputError("result", "a TopicResult or a Comparison", result)
+        wanted = "a TopicResult, a Comparison, a ClassificationReport or a StudyReport"
+        raise InputError("result", wanted, result)
     return write_page(report_html(result, title=title), path)
 
 

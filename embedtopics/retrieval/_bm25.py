@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -31,7 +32,7 @@ import numpy.typing as npt
 from embedtopics._utils.folders import parse_json
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.protocols import Int32Array, Int64Array
-from embedtopics.terms._spans import words_of
+from embedtopics.terms._spans import edit_distance, words_like, words_of
 from embedtopics.terms._stop_words import stems_of, stop_words_for
 from embedtopics.terms._tokens import tokenize
 
@@ -138,6 +139,33 @@ def query_words(query: str, settings: LexicalSettings) -> QueryWords:
         else:
             written.setdefault(form, {})[word] = times
     return QueryWords(dict(sorted(written.items())), left_out)
+
+
+class ParsedQuery(NamedTuple):
+    """A query without its quotes and exclusions, and the words of each phrase and exclusion."""
+
+    text: str
+    phrases: tuple[tuple[str, ...], ...]
+    excluded: tuple[tuple[str, ...], ...]
+
+
+# A hyphen before a number is a minus.
+_SYNTAX = re.compile(r'(?<!\S)(-?)"([^"]+)"(?!\w)|(?<!\S)-(?=[^\W\d_])([^\s"]+)')
+
+
+def parse_query(query: str) -> ParsedQuery:
+    """Read "phrases in quotes" and -exclusions; any other text is the query as it is."""
+    phrases: list[tuple[str, ...]] = []
+    excluded: list[tuple[str, ...]] = []
+
+    def keep(match: re.Match[str]) -> str:
+        is_out = match[1] != ""
+        words = tuple(words_of(match[2] or match[3]))
+        if words:
+            (excluded if is_out else phrases).append(words)
+        return " " if is_out else match[2]
+
+    return ParsedQuery(_SYNTAX.sub(keep, query), tuple(phrases), tuple(excluded))
 
 
 @dataclass(frozen=True, eq=False)
@@ -336,6 +364,34 @@ class LexicalSearcher:
             rows, _ = segment.postings(segment.find(form))
             n += len(rows) if mask is None else int(np.count_nonzero(mask[rows]))
         return n
+
+    def suggest(self, form: str) -> str | None:
+        """Return the word of the collection nearest to one that no passage holds, if it is near."""
+        most = 1 if len(form) <= 5 else 2
+        found = {
+            word for part in self.segments for word in words_like(form, part.letters, part.ends)
+        }
+        near = [
+            (distance, -self._n_holding(word), word)
+            for word in found
+            if (distance := edit_distance(form, word)) <= most and self._n_holding(word)
+        ]
+        return min(near)[2] if near and len(form) > 2 else None
+
+    def coverage_at(
+        self, query: str, segments: npt.NDArray[Any], rows: npt.NDArray[Any]
+    ) -> FloatVector:
+        """Return the share of a query's words, by rarity, that given passages hold, (n,)."""
+        words, wanted = self.read(query), self._wanted(query)
+        most = math.log(1 + (self.n_passages + 0.5) / 0.5)  # of a word that no passage holds
+        total = sum(
+            wanted[form].worth if form in wanted else words.weight(form) * most
+            for form in words.written
+        )
+        held = np.zeros(len(rows))
+        for form, parts in self.parts_at(query, segments, rows).items():
+            held += np.where(parts > 0, wanted[form].worth, 0.0)
+        return held / total if total > 0 else held
 
     def search(self, query: str, k: int, masks: Sequence[Mask | None] | None = None) -> LexicalHits:
         """Return the passages with the highest scores, among those of the masks, (n_passages,)."""

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from embedtopics._utils.folders import find_folder, only_writer
 from embedtopics.corpus._corpus import Corpus, require_text
-from embedtopics.corpus._hashing import TEXT
+from embedtopics.corpus._hashing import TEXT, is_missing
 from embedtopics.corpus._languages import detect_languages, main_languages
 from embedtopics.corpus._windows import split_into_passages
 from embedtopics.corpus.results import Decision
@@ -61,7 +61,7 @@ class BuildOptions:
     languages: tuple[str, ...] | None
     stop_words: tuple[str, ...] | None
     stems: bool
-    columns: Mapping[str, str | None]
+    columns: Mapping[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,20 +83,46 @@ def as_list(values: Iterable[Any], what: str) -> list[Any]:
 ROLES = ("text", "id", "time")
 
 
-def read_documents(data: Any, columns: Mapping[str, str | None], encoding: str = "utf-8") -> Corpus:
-    """Return a corpus of whatever holds texts."""
+JOINT = "\n\n"
+"""Between the text fields of a document."""
+
+
+def read_documents(data: Any, columns: Mapping[str, Any], encoding: str = "utf-8") -> Corpus:
+    """Return a corpus of whatever holds texts; of several columns of texts one below the other."""
     named: dict[str, Any] = {role: name for role, name in columns.items() if name is not None}
     if isinstance(data, Corpus):
         for role, name in named.items():
             raise InputError(role, "left out for a corpus, which knows its columns", name)
         return data
-    return Corpus(data, **named, encoding=encoding)
+    fields = named.get("text")
+    if fields is None or isinstance(fields, str):
+        return Corpus(data, **named, encoding=encoding)
+    fields = as_list(fields, "text")
+    if not fields or len({*map(str, fields)}) < len(fields):
+        raise InputError("text", "a column or several different ones", fields)
+    # All fields but the last stay in the metadata, which tells where in the text each begins.
+    corpus = Corpus(data, **{**named, "text": fields[-1]}, encoding=encoding)
+    metadata, columns_of = corpus.metadata.copy(), []
+    for name in fields[:-1]:
+        if name not in metadata or name in (named.get("id"), named.get("time")):
+            raise InputError("text", "columns of the table that have no other role", name)
+        given = metadata[name].astype(object).tolist()
+        columns_of.append([None if is_missing(value) else str(value) for value in given])
+        metadata[name] = columns_of[-1]
+    parts = zip(*columns_of, corpus.texts, strict=True)
+    joined = [JOINT.join(part for part in own if part and part.strip()) for own in parts]
+    made = Corpus(joined, ids=corpus.ids if named.get("id") else None, metadata=metadata)
+    # Which columns they were is recorded from here, whoever read the file.
+    vars(made).update(
+        source=corpus.source, notes=corpus.notes, time_column=corpus.time_column, text_column=fields
+    )
+    return made
 
 
 def read_more(
     reader: IndexReader,
     data: Any,
-    columns: Mapping[str, str | None],
+    columns: Mapping[str, Any],
     update: bool,
     encoding: str = "utf-8",
 ) -> Corpus:
@@ -109,10 +135,12 @@ def read_more(
     if first.text_column is None:  # no table: it has no columns
         return read_documents(data, columns, encoding)
     there = [first.text_column, *map(str, first.metadata.columns)]
+    names = {role: recorded.get(role) for role in ROLES}
     roles = {
-        role: columns[role] or (recorded.get(role) if recorded.get(role) in there else None)
-        for role in ROLES
-    }
+        role: columns[role] or (own if {*([own] if isinstance(own, str) else own or [None])}
+                                <= {*there} else None)
+        for role, own in names.items()
+    }  # fmt: skip
     if roles["text"] is None and first.text_column in known:
         raise InputError(
             "text", "named", found=f"a table whose column {first.text_column!r} looks like that of "
@@ -199,7 +227,7 @@ def prepare(
     width: int = 0,
     show_progress: bool | None = None,
 ) -> Prepared:
-    """Cut documents into passages, and encode these; every different passage once."""
+    """Cut documents into passages, and encode each once; without encoder vectors are zero."""
     decisions = list(corpus.notes)
     if passages and embeddings is None:
         can_cut = callable(getattr(encoder, "windows", None))
@@ -210,8 +238,9 @@ def prepare(
     has_text = np.asarray(corpus.status) == TEXT
     # Blanks have a length, too; by its empty span a search knows what it must not find.
     spans = [span if has_text[row] else (0, 0) for row, span in zip(rows, spans, strict=True)]
-    if embeddings is None:
-        assert encoder is not None
+    if embeddings is None and encoder is None:
+        vectors = np.zeros((len(rows), 1), dtype=np.float32)
+    elif embeddings is None:
         texts = [
             corpus.texts[row][start:stop] for row, (start, stop) in zip(rows, spans, strict=True)
         ]
@@ -238,7 +267,7 @@ def prepare(
 
 
 def _vectors_of(
-    encoder: Encoder, texts: Sequence[str], width: int, show_progress: bool | None
+    encoder: Any, texts: Sequence[str], width: int, show_progress: bool | None
 ) -> tuple[FloatArray, list[Decision]]:
     """Encode passages; return notes of what the encoder did not see of them, too."""
     numbers: dict[str, int] = {}
@@ -340,13 +369,16 @@ def _build_in(
         corpus, resolved, passages=options.passages, embeddings=embeddings,
         show_progress=show_progress,
     )  # fmt: skip
+    words_only = resolved is None and embeddings is None
+    dense = DenseSettings("flat") if words_only else options.dense
     names = ("encoder", "encoder_fingerprint", "encoder_space", "encoder_settings")
     settings = {
         **(dict.fromkeys(names) if resolved is None else describe_encoder(resolved)),
         "n_dimensions": int(prepared.vectors.shape[1]),
+        "words_only": words_only,
         "passages": options.passages and embeddings is None,
         "languages": list(languages),
-        "dense": asdict(options.dense),
+        "dense": asdict(dense),
         "lexical": asdict(lexical),
         "columns": {
             role: name or getattr(corpus, f"{role}_column", None)
@@ -354,16 +386,16 @@ def _build_in(
         },
     }
     collection = Collection.create(folder, settings)
-    notes += _write(collection, prepared, options.dense, lexical, update=False)
+    notes += _write(collection, prepared, dense, lexical, update=False)
     return Built(collection, resolved, (*prepared.decisions, *notes))
 
 
 def _encoder_for(corpus: Corpus, encoder: Any, embeddings: npt.ArrayLike | None) -> Encoder | None:
     """Return the encoder, fitted to the corpus if it has to be; None where there is none."""
     if embeddings is None:
-        if encoder is None:
-            raise InputError("encoder", "given where embeddings are not", encoder)
         require_text(corpus)  # of which an encoder could learn, or show how long its vectors are
+        if encoder is None:
+            return None
         texts = [text for text in dict.fromkeys(corpus.texts) if text.strip()]
         return fitted(resolve_encoder(encoder, cached=True), texts)
     if encoder is None:  # it is needed for queries alone
@@ -403,7 +435,8 @@ def _write(
             make, update=update,
         )  # fmt: skip
         notes = list(writer.decisions)
-    for about in measured:
+    words_only = collection.settings().get("words_only")
+    for about in () if words_only else measured:
         message = f"The dense index is {about['kind']}: {about['why']}."
         notes.append(Decision("retrieval", "dense index", about["kind"], message))
         if not about["measured"]["reached"]:
@@ -434,12 +467,15 @@ def add(
             "attached topics; rename it."
         )
     collection.check_new(corpus.ids, corpus.metadata, update=update)
-    width = settings["n_dimensions"]
+    width, words_only = settings["n_dimensions"], settings.get("words_only")
+    if embeddings is not None and words_only:
+        raise InputError("embeddings", "left out for an index of words alone")
     if embeddings is not None:
         embeddings = given_vectors(embeddings, len(corpus), "embeddings", width)
     prepared = prepare(
-        corpus, None if embeddings is not None else reader.encoder, passages=settings["passages"],
-        embeddings=embeddings, width=width, show_progress=show_progress,
+        corpus, None if words_only or embeddings is not None else reader.encoder,
+        passages=settings["passages"], embeddings=embeddings, width=width,
+        show_progress=show_progress,
     )  # fmt: skip
     dense = DenseSettings.from_json(settings["dense"])
     lexical = LexicalSettings.from_json(settings["lexical"])

@@ -63,7 +63,7 @@ def _schema(settings: Mapping[str, Any], kinds: Mapping[str, str], names: Mappin
 
     types = {
         "text": pa.string(), "integer": pa.int64(), "real": pa.float64(), "boolean": pa.bool_(),
-        "date": pa.timestamp("us"),
+        "date": pa.timestamp("us"), "list": pa.list_(pa.string()),
     }  # fmt: skip
     width = settings["n_dimensions"]
     about = {

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.hub import check_upload, upload
@@ -22,13 +23,15 @@ from embedtopics.retrieval._build import BuildOptions, as_list, read_documents, 
 from embedtopics.retrieval._export import export_parquet
 from embedtopics.retrieval._fusion import WEIGHT
 from embedtopics.retrieval._reader import IndexReader, stored_encoder
-from embedtopics.retrieval._search import SearchOptions, search
+from embedtopics.retrieval._search import SearchOptions, facets, search
 from embedtopics.retrieval._similar import attach_topics, find_duplicates, find_similar
 from embedtopics.retrieval.dense._segment import DenseSettings
 from embedtopics.retrieval.results import Document, DuplicateGroups, SearchHits
 from embedtopics.retrieval.storage._collection import Collection
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from embedtopics.topics.results import TopicResult
 
 
@@ -69,7 +72,7 @@ class SearchIndex:
         data: Any,
         out: str | os.PathLike[str] | None = None,
         *,
-        text: str | None = None,
+        text: str | Sequence[str] | None = None,
         id: str | None = None,
         time: str | None = None,
         encoder: Any = "all-MiniLM-L6-v2",
@@ -95,8 +98,11 @@ class SearchIndex:
             Folder, which appears when it is whole. By default a temporary one.
         text, id, time : str, optional
             Columns of a table or file: of texts (guessed if left out), of ids (made of the texts
-            if left out) and of dates. Other columns are metadata to filter by.
-        encoder : str, path or Encoder
+            if left out) and of dates. Other columns are metadata to filter by; they may hold lists
+            of texts. Several columns of texts, such as ``["title", "abstract"]``, are joined; all
+            but the last are metadata as well.
+        encoder : str, path, Encoder or None
+            None, without embeddings, makes an index of words alone, which needs no encoder.
         embeddings : array_like of shape (n_rows, n_dimensions), optional
             Vectors of the rows, made by `encoder` before; texts are not cut into passages then.
         passages : bool
@@ -241,6 +247,7 @@ class SearchIndex:
         version = self._reader.newest()
         snapshot = version.snapshot
         kinds = sorted({segment.kind for segment in version.dense})
+        kinds = ["words alone"] if version.words_only else kinds
         return (
             f"SearchIndex({snapshot.n_documents:,} documents, {snapshot.n_passages:,} passages, "
             f"{' and '.join(kinds) or 'empty'}, {snapshot.settings['encoder'] or 'no encoder'})"
@@ -265,19 +272,24 @@ class SearchIndex:
         diversity: float = 0.0,
         reranker: Any = None,
         candidates: int = 100,
+        min_score: float | None = None,
     ) -> SearchHits:
         """Find the documents that answer queries best.
 
         Parameters
         ----------
         queries : str or sequence of str
+            Documents must hold ``"phrases in quotes"`` and must not hold ``-excluded`` words or
+            ``-"phrases"``, as they are written; dense search reads a query as it is.
         k : int
             Documents for each.
         mode : {"dense", "hybrid", "lexical"}
-            By cosine of vectors, by words (BM25), or by both.
+            By cosine of vectors, by words (BM25), or by both. An index of words alone has no
+            vectors: its hybrid search is lexical.
         where : str or mapping, optional
             Filter on metadata, such as ``year >= 2020 and source == 'Le Monde'`` or
-            ``{"source": ["Le Monde", "Libération"]}``.
+            ``{"source": ["Le Monde", "Libération"]}``. A column of lists passes a test that one
+            of its texts passes: ``tags == 'law'``, ``'law' in tags``.
         vectors : array_like of shape (n_queries, n_dimensions), optional
             Of the queries, made by the index's encoder before.
         fusion : {"scores", "ranks"}
@@ -293,6 +305,9 @@ class SearchIndex:
             which reorders the best `candidates`.
         candidates : int
             Documents that `diversity` and `reranker` choose among.
+        min_score : float, optional
+            Of the `k` best only hits of at least this `relevance` (see `Hit`), from 0 to 1, which
+            is worked out only where this is given.
 
         Returns
         -------
@@ -304,20 +319,75 @@ class SearchIndex:
         InputError
             If an argument is bad, or the filter cannot be read; the message shows the place.
         """
-        options = SearchOptions(k, mode, fusion, weight, diversity, reranker, candidates)
+        options = SearchOptions(k, mode, fusion, weight, diversity, reranker, candidates, min_score)
         return search(self._reader, queries, where, vectors, options)
 
+    def facets(
+        self,
+        query: str | None = None,
+        by: str | Sequence[str] = (),
+        where: str | Mapping[str, Any] | None = None,
+        *,
+        k: int = 1000,
+        mode: Literal["dense", "hybrid", "lexical"] = "hybrid",
+        min_score: float | None = None,
+    ) -> pd.DataFrame:
+        """Count the values of columns among documents.
+
+        Parameters
+        ----------
+        query : str, optional
+            Count among the `k` documents that a search finds; by default among all.
+        by : str or sequence of str
+            Columns of the metadata. Of lists each text is counted, of dates their years.
+        where, k, mode, min_score
+            See `search`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns column, value, count (of documents); the most frequent first, missing left out.
+        """
+        names = [by] if isinstance(by, str) else as_list(by, "by")
+        options = SearchOptions(k, mode, "scores", WEIGHT, 0.0, None, 100, min_score)
+        return facets(self._reader, query, names, where, options)
+
     def similar(
-        self, id: object, k: int = 10, where: str | Mapping[str, Any] | None = None
+        self,
+        id: Any = (),
+        k: int = 10,
+        where: str | Mapping[str, Any] | None = None,
+        *,
+        passage: str | None = None,
+        unlike: Iterable[object] = (),
     ) -> SearchHits:
-        """Find the documents whose passages are most similar to those of a document.
+        """Find the documents that are most similar to others.
+
+        Parameters
+        ----------
+        id : object or list
+            Id of a document, whose passages are compared with those of the others; or several.
+        k, where
+            See `search`.
+        passage : str, optional
+            A text to be similar to, too.
+        unlike : iterable
+            Ids of documents not to be similar to.
+
+        Notes
+        -----
+        Several are one vector: the mean of the unit vectors wanted, less half the mean of those in
+        `unlike` (Rocchio 1971). The documents named are not among the hits.
 
         Raises
         ------
         InputError
-            If there is no such document, or it has no text.
+            If there is no such document, or it has no text, or the index has words alone.
         """
-        return find_similar(self._reader, _checked_id(id), k, where)
+        several = isinstance(id, list | tuple | set | frozenset | np.ndarray)
+        ids = [_checked_id(one) for one in (as_list(id, "id") if several else [id])]
+        others = [_checked_id(one) for one in as_list(unlike, "unlike")]
+        return find_similar(self._reader, ids, k, where, passage, others)
 
     def duplicates(self, threshold: float = 0.95) -> DuplicateGroups:
         """Find groups of documents that are near-copies of each other.
@@ -352,7 +422,7 @@ class SearchIndex:
         self,
         data: Any,
         *,
-        text: str | None = None,
+        text: str | Sequence[str] | None = None,
         id: str | None = None,
         time: str | None = None,
         embeddings: npt.ArrayLike | None = None,

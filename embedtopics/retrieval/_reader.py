@@ -37,6 +37,8 @@ from embedtopics.retrieval.storage._collection import Collection
 from embedtopics.retrieval.storage._segments import SegmentView, Snapshot, damage
 
 SUM = "sum.npy"
+N_STRINGS = 32
+"""Random strings whose cosines show what chance gives."""
 Segment = TypeVar("Segment", DenseSegment, LexicalSegment)
 
 
@@ -68,6 +70,11 @@ class IndexVersion:
             total -= stored_vectors(part.dense.vectors, gone).sum(axis=0, dtype=np.float64)
             n -= len(gone)
         return total / max(n, 1)
+
+    @property
+    def words_only(self) -> bool:
+        """Whether documents have no vectors."""
+        return bool(self.snapshot.settings.get("words_only"))
 
     @property
     def segments(self) -> tuple[SegmentView, ...]:
@@ -117,6 +124,7 @@ class IndexReader:
         self.mmap = mmap
         self._encoder = encoder
         self._newest: IndexVersion | None = None
+        self._chance: tuple[tuple[str, bool], float] | None = None
         self._lock = threading.RLock()
 
     @property
@@ -126,6 +134,27 @@ class IndexReader:
             if self._encoder is None:
                 self._encoder = stored_encoder(self.collection)
             return self._encoder
+
+    def chance(self, version: IndexVersion, is_encoded: bool) -> float:
+        """Return the highest cosine that random strings have with any passage, at most 1.
+
+        Where queries are not encoded here, random directions stand for the strings.
+        """
+        with self._lock:
+            key = version.snapshot.stamp, is_encoded
+            if self._chance is None or self._chance[0] != key:
+                rng = np.random.default_rng(0)
+                letters = rng.choice(list("abcdefghijklmnopqrstuvwxyz     "), (N_STRINGS, 40))
+                strings = ["".join(row[: 5 + place]) for place, row in enumerate(letters)]
+                if is_encoded:
+                    encoder = getattr(self.encoder, "uncached", self.encoder)
+                    vectors = encode_texts(encoder, strings, show_progress=False)[0]
+                else:
+                    drawn = rng.normal(size=(N_STRINGS, version.n_dimensions))
+                    vectors = given_vectors(drawn, N_STRINGS, "vectors")
+                near = nearest_passages(version, vectors, 1, allow(version, None)).similarities
+                self._chance = key, float(np.clip(near.max(initial=0.0), 0.0, 1.0))
+            return self._chance[1]
 
     def newest(self) -> IndexVersion:
         """Return the newest version, with its files open."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from functools import reduce
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +15,14 @@ from embedtopics._utils.checks import checked_count, checked_share
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray, Int64Array
-from embedtopics.retrieval._bm25 import LexicalHits, LexicalSearcher
+from embedtopics.retrieval._bm25 import (
+    LexicalHits,
+    LexicalSearcher,
+    ParsedQuery,
+    parse_query,
+    stop_form,
+)
+from embedtopics.retrieval._build import JOINT
 from embedtopics.retrieval._fusion import DEPTH, METHODS, fuse_ranks, fuse_scores
 from embedtopics.retrieval._reader import (
     Allowed,
@@ -30,11 +39,17 @@ from embedtopics.retrieval.filters._conditions import Filter, filter_sql
 from embedtopics.retrieval.filters._parse import parse_filter
 from embedtopics.retrieval.results import Document, Hit, SearchHits
 from embedtopics.retrieval.storage._collection import Collection
-from embedtopics.terms._representative import choose_diverse
+from embedtopics.terms._representative import diversify, scaled_relevance
+from embedtopics.terms._spans import words_of
+from embedtopics.terms._tokens import texts_with
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MODES = ("dense", "hybrid", "lexical")
 ATTEMPTS = 5
 """Searches that are begun anew because another process removed what was found."""
+TEXTS_AT_ONCE = 1_000
 _MOST_SHOWN = 5
 """Words that a message names."""
 
@@ -56,6 +71,7 @@ class SearchOptions:
     diversity: float
     reranker: Any
     candidates: int
+    min_score: float | None = None
 
     def __post_init__(self) -> None:
         for name, known in (("mode", MODES), ("fusion", METHODS)):
@@ -65,6 +81,7 @@ class SearchOptions:
         checked_count(self.candidates, "candidates")
         checked_share(self.diversity, "diversity")
         checked_share(self.weight, "weight")
+        checked_share(self.min_score or 0.0, "min_score")
 
     @property
     def n_wanted(self) -> int:
@@ -129,16 +146,24 @@ def search(
     """Search for queries, and fetch what was found."""
     asked = _read_queries(queries)
     reranker = resolve_reranker(options.reranker)
-    given = _query_vectors(reader, asked, vectors, options.mode)
+    if reader.newest().words_only:
+        if options.mode == "dense" or options.diversity > 0 or vectors is not None:
+            name = "vectors" if vectors is not None else "mode"
+            name = "diversity" if options.diversity > 0 else name
+            raise InputError(name, "left out, or lexical, for an index of words alone")
+        options = replace(options, mode="lexical")
+    is_dense = options.mode == "dense"  # by meaning alone: a query is read as it is
+    parsed = [ParsedQuery(one, (), ()) if is_dense else parse_query(one) for one in asked]
+    texts = tuple(one.text for one in parsed)
+    given = query_vectors(reader, texts, vectors, options.mode)
     condition = read_filter(reader.collection, where)
     for _ in range(ATTEMPTS):
         version = reader.newest()
-        allowed = allow(version, matching_documents(reader.collection, condition))
+        documents = matching_documents(reader.collection, condition)
         try:
             hits = []
-            for query, found in zip(
-                asked, find(version, asked, given, options, allowed), strict=True
-            ):
+            every = find_parsed(version, reader.collection, parsed, given, options, documents)
+            for query, found in zip(texts, every, strict=True):
                 if reranker is not None:
                     fetched = _fetch(version, reader.collection, found)
                     passages = [document.text[slice(*span)] for document, span in fetched]
@@ -146,12 +171,25 @@ def search(
                     found = replace(found.take(order), scores=scores, reranked=scores)
                 if options.diversity > 0:
                     found = _diversified(version, found, options)
-                hits.append(make_hits(version, reader.collection, query, found.first(options.k)))
+                found = found.first(options.k)
+                relevance = None
+                if options.min_score is not None:
+                    weight = {"dense": 1.0, "lexical": 0.0}.get(options.mode, options.weight)
+                    # Words need no background.
+                    chance = reader.chance(version, vectors is None) if weight > 0 else 0.0
+                    relevance = _relevance(version, query, found, weight, chance)
+                    kept = np.flatnonzero(relevance >= options.min_score)
+                    found, relevance = found.take(kept), relevance[kept]
+                hits.append(make_hits(version, reader.collection, query, found, relevance))
+            is_single = isinstance(queries, str)
+            suggestions = {}
+            if is_single and not is_dense:  # of many queries it would take long
+                suggestions = _suggestions(version, reader.collection, texts[0])
         except Vanished:
             continue
         return SearchHits(
             asked, tuple(hits), options.mode, options.k, condition.text if condition else "",
-            _decisions(version, asked, given, options.mode), isinstance(queries, str),
+            _decisions(version, parsed, given, options.mode, suggestions), is_single, suggestions,
         )  # fmt: skip
     raise InputError("Another process keeps removing what is found; search again.")
 
@@ -166,7 +204,7 @@ def _read_queries(queries: str | Sequence[str]) -> tuple[str, ...]:
     return asked
 
 
-def _query_vectors(
+def query_vectors(
     reader: IndexReader, queries: tuple[str, ...], vectors: npt.ArrayLike | None, mode: str
 ) -> FloatArray | None:
     """Return the queries' unit vectors, None where none are needed."""
@@ -199,6 +237,81 @@ def matching_documents(collection: Collection, condition: Filter | None) -> Int6
     if condition is None:
         return None
     return collection.candidates(*filter_sql(condition, collection.column_sql))
+
+
+def find_parsed(
+    version: IndexVersion,
+    collection: Collection,
+    queries: Sequence[ParsedQuery],
+    vectors: FloatArray | None,
+    options: SearchOptions,
+    documents: Int64Array | None,
+) -> list[Found]:
+    """Search for each query among the documents that hold its phrases and no exclusion."""
+    results: dict[int, Found] = {}
+    free = [i for i, one in enumerate(queries) if not (one.phrases or one.excluded)]
+    bound = [[i] for i in range(len(queries)) if i not in {*free}]
+    for places in [free, *bound] if free else bound:
+        own, query = documents, queries[places[0]]
+        for words in query.phrases:
+            held = _documents_with(version, collection, words)
+            own = held if own is None else np.intersect1d(own, held)
+        for words in query.excluded:
+            if own is None:
+                living = [view.documents[view.alive] for view in version.segments]
+                own = np.unique(np.concatenate([np.empty(0, np.int64), *living]))
+            own = np.setdiff1d(own, _documents_with(version, collection, words))
+        of_places = None if vectors is None else vectors[places]
+        texts = [queries[i].text for i in places]
+        found = find(version, texts, of_places, options, allow(version, own))
+        results.update(zip(places, found, strict=True))
+    return [results[i] for i in range(len(queries))]
+
+
+def _documents_with(
+    version: IndexVersion, collection: Collection, words: Sequence[str]
+) -> Int64Array:
+    """Return the documents whose text holds words one after the other, as they are written."""
+    settings, kept = version.lexical.settings, [np.empty(0, np.int64)]
+    sets = []
+    for form in {settings.form(word) or stop_form(word) for word in words}:
+        own = kept.copy()
+        for view, segment in zip(version.segments, version.lexical.segments, strict=True):
+            own.append(view.documents[segment.postings(segment.find(form))[0]])
+        sets.append(np.unique(np.concatenate(own)))
+    held = reduce(np.intersect1d, sets)
+    for start in range(0, len(held), TEXTS_AT_ONCE):
+        part = held[start : start + TEXTS_AT_ONCE]
+        # Of one that was removed by now, no text is read.
+        texts = ["" if one is None else one.text for one in collection.documents(part.tolist())]
+        kept.append(part[texts_with(texts, words)])
+    return np.concatenate(kept)
+
+
+def facets(
+    reader: IndexReader, query: str | None, by: Sequence[str], where: Where, options: SearchOptions
+) -> pd.DataFrame:
+    """Count the values of columns; see `SearchIndex.facets`."""
+    import pandas as pd
+
+    collection = reader.collection
+    for row, name in enumerate(by):
+        if name not in collection.columns():
+            raise InputError("by", "columns of the metadata", name, row=row)
+    if query is None:
+        numbers = matching_documents(collection, read_filter(collection, where))
+    else:
+        hits = search(reader, _read_queries([query])[0], where, None, options)
+        known = collection.numbers([str(hit.id) for hit in hits])
+        numbers = np.array(sorted(known.values()), dtype=np.int64)
+    rows = [
+        (name, value, n)
+        for name in by
+        for value, n in sorted(
+            collection.counts(name, numbers).items(), key=lambda one: (-one[1], str(one[0]))
+        )
+    ]
+    return pd.DataFrame(rows, columns=["column", "value", "count"])
 
 
 def find(
@@ -286,33 +399,6 @@ def _diversified(version: IndexVersion, found: Found, options: SearchOptions) ->
     return found.take(diversify(scores, vectors, options.k, options.diversity))
 
 
-class _Cosines:
-    """Rows of a matrix of cosines, each computed when it is asked for."""
-
-    def __init__(self, vectors: npt.NDArray[Any]) -> None:
-        self._vectors = np.asarray(vectors, dtype=np.float64)
-
-    def __getitem__(self, place: int) -> npt.NDArray[np.float64]:
-        # Not by BLAS, whose last bits depend on the number of threads.
-        return np.asarray(np.einsum("id,d->i", self._vectors, self._vectors[place]))
-
-
-def scaled_relevance(scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Divide scores of any kind by the best; counted from the lowest where some are below 0."""
-    above = scores - min(0.0, float(scores.min(initial=0.0)))
-    best = float(above.max(initial=0.0))
-    return np.asarray(above / best if best > 0 else above)
-
-
-def diversify(
-    relevance: npt.NDArray[Any], vectors: npt.NDArray[Any], k: int, diversity: float
-) -> Int64Array:
-    """Return k of n places by maximal marginal relevance (Carbonell and Goldstein 1998)."""
-    cosines = cast(npt.NDArray[Any], _Cosines(vectors))
-    chosen = choose_diverse(relevance, cosines, k, diversity, lambda *_: False, least=-1.0)
-    return np.array(chosen, dtype=np.int64)
-
-
 def _fetch(
     version: IndexVersion, collection: Collection, found: Found
 ) -> Iterator[tuple[Document, tuple[int, int]]]:
@@ -325,10 +411,15 @@ def _fetch(
 
 
 def make_hits(
-    version: IndexVersion, collection: Collection, query: str, found: Found
+    version: IndexVersion,
+    collection: Collection,
+    query: str,
+    found: Found,
+    relevance: npt.NDArray[np.float64] | None = None,
 ) -> tuple[Hit, ...]:
     """Fetch documents, and explain why they were found."""
     hits = []
+    fields = version.snapshot.settings.get("columns", {}).get("text")
     has_topics = bool(version.snapshot.settings.get("topics"))
     terms: list[dict[str, float]] = [{} for _ in range(len(found.documents))]
     has_words = np.flatnonzero(found.bm25 > 0)
@@ -350,16 +441,42 @@ def make_hits(
                 similarity=float(found.similarities[place]),
                 bm25=float(found.bm25[place]),
                 reranked=float(found.reranked[place]),
+                relevance=float("nan" if relevance is None else relevance[place]),
                 text=document.text,
                 span=span,
                 terms=terms[place],
                 metadata=metadata,
                 topic=topic,
                 position=position,
+                fields=_field_spans(document, fields if isinstance(fields, list) else []),
                 _asked=(query, version.lexical.settings),
             )
         )
     return tuple(hits)
+
+
+def _relevance(
+    version: IndexVersion, query: str, found: Found, weight: float, chance: float
+) -> npt.NDArray[np.float64]:
+    """Return how relevant hits are, from 0 to 1; see `Hit`."""
+    near = np.clip((found.similarities - chance) / max(1 - chance, 1e-9), 0, 1)
+    if weight == 1 or not version.lexical.read(query).written:
+        return np.nan_to_num(near)
+    held = version.lexical.coverage_at(query, found.segments, found.rows)
+    return np.where(np.isnan(near), held, weight * near + (1 - weight) * held)
+
+
+def _field_spans(document: Document, fields: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """Return where in its text each text field of a document lies."""
+    spans, start = {}, 0
+    for name in fields[:-1]:
+        value = document.metadata.get(name)
+        if isinstance(value, str) and value.strip() and document.text.startswith(value, start):
+            spans[name] = start, start + len(value)
+            start += len(value) + len(JOINT)
+    if fields and start < len(document.text):
+        spans[fields[-1]] = start, len(document.text)
+    return spans
 
 
 def term_scores(
@@ -378,24 +495,54 @@ def term_scores(
 
 
 def _decisions(
-    version: IndexVersion, queries: tuple[str, ...], vectors: FloatArray | None, mode: str
+    version: IndexVersion,
+    queries: Sequence[ParsedQuery],
+    vectors: FloatArray | None,
+    mode: str,
+    suggestions: Mapping[str, str],
 ) -> tuple[Decision, ...]:
     """Return what each query cannot find; of several, which one it is."""
     made: list[Decision] = []
     first_place = {query: place for place, query in reversed(list(enumerate(queries)))}
-    for place, query in enumerate(queries):
-        if first_place[query] < place:
+    for place, parsed in enumerate(queries):
+        if first_place[parsed] < place:
             continue
+        query = parsed.text
         name = "the query" if len(queries) == 1 else f"query {place + 1}"
+        for kind, said, phrases in (("phrases", "with", parsed.phrases),
+                                    ("excluded", "without", parsed.excluded)):  # fmt: skip
+            if phrases:
+                named = [" ".join(words) for words in phrases]
+                message = f"For {name} only documents {said} {_shown(named)} are searched."
+                made.append(Decision("retrieval", kind, named, message))
         if vectors is not None and not vectors[place].any():
             message = f"The encoder gives {name} a zero vector: dense search finds nothing."
             made.append(Decision("retrieval", "no direction", query, message))
         if mode != "dense":
-            made += _lexical_decisions(version.lexical, query, name)
+            made += _lexical_decisions(version.lexical, query, name, suggestions)
     return tuple(made)
 
 
-def _lexical_decisions(searcher: LexicalSearcher, query: str, name: str) -> list[Decision]:
+def _suggestions(version: IndexVersion, collection: Collection, query: str) -> dict[str, str]:
+    """Return for words that no document holds a word like it that one holds, as it is written."""
+    lexical, made = version.lexical, {}
+    known = lexical.parts_at(query, np.zeros(0, np.int64), np.zeros(0, np.int64))
+    missing = [one for one in lexical.read(query).written.items() if one[0] not in known]
+    for form, written in missing[:_MOST_SHOWN]:
+        near = lexical.suggest(form)
+        if near is None:
+            continue
+        _, segments, rows = lexical.search(near, 1)  # a stem is its own stem, with few exceptions
+        found = collection.documents(version.documents_at(segments, rows).tolist())
+        texts = " ".join(document.text for document in found if document is not None)
+        words = Counter(word for word in words_of(texts) if lexical.settings.form(word) == near)
+        made.update(dict.fromkeys(written, words.most_common(1)[0][0] if words else near))
+    return made
+
+
+def _lexical_decisions(
+    searcher: LexicalSearcher, query: str, name: str, suggestions: Mapping[str, str] | None = None
+) -> list[Decision]:
     """Return that a query has no words, or words that no document holds."""
     words = searcher.read(query)
     if not words.written:
@@ -411,6 +558,9 @@ def _lexical_decisions(searcher: LexicalSearcher, query: str, name: str) -> list
         return []
     rest = "lexical search goes by its other words" if known else "lexical search finds nothing"
     message = f"No document holds {_shown(missing)} of {name}; {rest}."
+    near = suggestions or {}
+    nearest = [near[word] for word in missing if word in near]
+    message += f" Did you mean {_shown(nearest)}?" if nearest else ""
     return [Decision("retrieval", "words not held", missing, message)]
 
 

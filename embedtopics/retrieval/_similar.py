@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from embedtopics.retrieval._search import (
     Where,
     make_hits,
     matching_documents,
+    query_vectors,
     read_filter,
 )
 from embedtopics.retrieval.results import DuplicateGroups, SearchHits
@@ -33,6 +35,9 @@ from embedtopics.retrieval.storage._collection import Collection
 
 if TYPE_CHECKING:
     from embedtopics.topics.results import TopicResult
+
+UNLIKE = 0.5
+"""Weight of the documents not to be similar to, beside 1 of those wanted."""
 
 COPIES = 15
 """Nearest documents that each is compared with first; documents all of whose nearest are
@@ -47,32 +52,76 @@ ROUNDING = 1e-5
 """More than what products of matrices are off in float32."""
 
 
-def find_similar(reader: IndexReader, id: str, k: int, where: Where) -> SearchHits:
-    """Search with the passages of a document; see `SearchIndex.similar`."""
+def find_similar(
+    reader: IndexReader,
+    ids: Sequence[str],
+    k: int,
+    where: Where,
+    passage: str | None,
+    unlike: Sequence[str],
+) -> SearchHits:
+    """Search with the passages of a document, or for several; see `SearchIndex.similar`."""
     k = checked_count(k, "k")
+    _require_vectors(reader.newest())
+    if passage is not None and not (isinstance(passage, str) and passage.strip()):
+        raise InputError("passage", "a text", passage)
+    if not ids and passage is None:
+        raise InputError("id", "that of a document, where no passage is given")
+    made = None if passage is None else query_vectors(reader, (passage,), None, "dense")
+    asked = [] if made is None else [*made]
     collection = reader.collection
     condition = read_filter(collection, where)
     for _ in range(ATTEMPTS):
         version = reader.newest()
-        number = collection.numbers([id]).get(id)
-        if number is None:
-            raise InputError("id", "that of a document of the index", id)
-        queries, n_own = _passage_vectors(version, number)
-        if not n_own:
-            continue  # it was written since
-        if not len(queries):
-            raise InputError("id", "that of a document with text to compare by", id)
+        numbers = collection.numbers([*ids, *unlike])
+        named = [("id", id) for id in ids] + [("unlike", id) for id in unlike]
+        for name, id in named:
+            if id not in numbers:
+                raise InputError(name, "that of a document of the index", id)
+        own = {id: _passage_vectors(version, number) for id, number in numbers.items()}
+        if not all(n for _, n in own.values()):
+            continue  # one was written since
+        for name, id in named:
+            if not len(own[id][0]):
+                raise InputError(name, "that of a document with text to compare by", id)
+        is_one = len(ids) == 1 and not asked and not unlike
+        queries = own[ids[0]][0] if is_one else _between(
+            [*(own[id][0].mean(axis=0) for id in ids), *asked],
+            [own[id][0].mean(axis=0) for id in unlike],
+        )  # fmt: skip
         allowed = allow(version, matching_documents(collection, condition))
-        found = _nearest_documents(version, queries, allowed, k, number, n_own)
-        (document,) = collection.documents([number])
+        n_own = sum(n for _, n in own.values())
+        found = _nearest_documents(version, queries, allowed, k, [*numbers.values()], n_own)
+        (document,) = collection.documents([numbers[id] for id in ids[:1]]) or [None]
         try:
             hits = make_hits(version, collection, "", found)
         except Vanished:
             continue
-        if document is not None:
+        text = passage if document is None else document.text
+        if text is not None:
             said = "" if condition is None else condition.text
-            return SearchHits((document.text,), (hits,), "dense", k, said, is_single=True)
+            return SearchHits((text,), (hits,), "dense", k, said, is_single=True)
     raise InputError("Another process keeps changing what is found; search again.")
+
+
+def _between(like: list[Any], unlike: list[Any]) -> FloatArray:
+    """Return a unit vector (1, n_dimensions) near to some and away from others."""
+    scaled = [
+        [vector / max(float(np.linalg.norm(vector)), 1e-9) for vector in some]
+        for some in (like, unlike)
+    ]
+    made = np.mean(scaled[0], axis=0) - (UNLIKE * np.mean(scaled[1], axis=0) if unlike else 0)
+    length = float(np.linalg.norm(made))
+    if length < 1e-6:
+        raise InputError("unlike", "other documents than those wanted")
+    return np.asarray(made / length, dtype=np.float32)[None]
+
+
+def _require_vectors(version: IndexVersion) -> None:
+    if version.words_only:
+        raise InputError(
+            "The index has words alone, and this compares vectors; build it with an encoder."
+        )
 
 
 def _passage_vectors(version: IndexVersion, number: int) -> tuple[FloatArray, int]:
@@ -90,15 +139,15 @@ def _passage_vectors(version: IndexVersion, number: int) -> tuple[FloatArray, in
 
 
 def _nearest_documents(
-    version: IndexVersion, queries: FloatArray, allowed: Allowed, k: int, itself: int, n_own: int
+    version: IndexVersion, queries: FloatArray, allowed: Allowed, k: int, own: list[int], n_own: int
 ) -> Found:
-    """Return the documents nearest to any of a document's passages, itself left out."""
+    """Return the documents nearest to any of some vectors; `own`, of n_own passages, left out."""
     n = min(4 * k + n_own, max(allowed.n, 1))
     while True:
         near, segments, rows = nearest_passages(version, queries, n, allowed)
         there = rows >= 0
         found = Found.of(version, segments[there], rows[there], near[there], near[there])
-        found = found.take(np.flatnonzero(found.documents != itself))
+        found = found.take(np.flatnonzero(~np.isin(found.documents, own)))
         if n >= allowed.n:
             break
         # What was not seen is no nearer to a passage than the last that was seen of it.
@@ -113,6 +162,7 @@ def find_duplicates(reader: IndexReader, threshold: float) -> DuplicateGroups:
     """Find groups of near-copies; see `SearchIndex.duplicates`."""
     if not is_number(threshold) or not 0 < threshold <= 1:
         raise InputError("threshold", "a cosine above 0 and up to 1", threshold)
+    _require_vectors(reader.newest())
     numbers, vectors = document_vectors(reader.newest())
     # A cosine of 1 comes out of float32 a little below.
     least = min(float(threshold), 1.0 - 1e-6)

@@ -43,7 +43,7 @@ class Snippet:
     cut: tuple[bool, bool]
 
     def __str__(self) -> str:
-        return "".join(piece for piece, _ in self._pieces())
+        return "".join(piece for piece, _ in self.pieces())
 
     def __repr__(self) -> str:
         return f"Snippet({str(self)!r})"
@@ -55,7 +55,7 @@ class Snippet:
         """Return HTML in which all but ``<mark>`` around the words of the query is escaped."""
         return "".join(
             f"<mark>{html.escape(piece)}</mark>" if marked else html.escape(piece)
-            for piece, marked in self._pieces()
+            for piece, marked in self.pieces()
         )
 
     def rich(self, style: str = "bold") -> Text:
@@ -63,11 +63,11 @@ class Snippet:
         from rich.text import Text
 
         shown = Text()
-        for piece, marked in self._pieces():
+        for piece, marked in self.pieces():
             shown.append(piece, style if marked else None)
         return shown
 
-    def _pieces(self) -> Iterator[tuple[str, bool]]:
+    def pieces(self) -> Iterator[tuple[str, bool]]:
         """Yield what is shown on one line, made safe, and whether it is marked."""
         place, end = self.span
         if self.cut[0]:

@@ -61,6 +61,13 @@ class Hit:
         Of the topic result that was attached; -1 is noise.
     position : (float, float) or None
         On that result's map.
+    fields : mapping of str to (int, int)
+        Of an index of several text fields: where in the text each lies.
+    relevance : float
+        From 0 to 1, comparable between queries: the weighted mean (`weight` of the search) of how
+        far the cosine lies from the highest that random strings have with the collection (0) to 1,
+        and of the share of the query's words, by rarity, that the passage holds. NaN without
+        `min_score`.
     """
 
     id: Hashable
@@ -74,6 +81,8 @@ class Hit:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     topic: int | None = None
     position: tuple[float, float] | None = None
+    fields: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    relevance: float = float("nan")
     _asked: tuple[str, Any] | None = field(default=None, repr=False, compare=False)
     """The query and the index's lexical settings."""
 
@@ -89,6 +98,13 @@ class Hit:
 
         query, settings = self._asked or ("", None)
         return make_snippet(self.text, query, settings, span=self.span, weights=self.terms)
+
+    @property
+    def field(self) -> str | None:
+        """The text field that holds the snippet's first mark, or its beginning."""
+        snippet = self.snippet
+        at = snippet.marks[0][0] if snippet.marks else snippet.span[0]
+        return next((name for name, (_, end) in self.fields.items() if at < end), None)
 
     def __repr__(self) -> str:
         return f"Hit({self.id!r}, {self.score:.3f}, {excerpt(self.passage, 60)!r})"
@@ -122,6 +138,8 @@ class SearchHits:
         Such as an empty query, or words of it that no document holds.
     is_single : bool
         Whether one query was given, and not a list.
+    suggestions : mapping of str to str
+        Of one query: for words that no document holds, the nearest word that one holds.
     """
 
     queries: tuple[str, ...]
@@ -131,6 +149,7 @@ class SearchHits:
     where: str = ""
     decisions: tuple[Decision, ...] = field(default=())
     is_single: bool = False
+    suggestions: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def _items(self) -> tuple[Any, ...]:

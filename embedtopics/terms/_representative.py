@@ -80,6 +80,33 @@ def choose_diverse(
     return chosen
 
 
+class _Cosines:
+    """Rows of a matrix of cosines, each computed when it is asked for."""
+
+    def __init__(self, vectors: npt.NDArray[Any]) -> None:
+        self._vectors = np.asarray(vectors, dtype=np.float64)
+
+    def __getitem__(self, place: int) -> npt.NDArray[np.float64]:
+        # Not by BLAS, whose last bits depend on the number of threads.
+        return np.asarray(np.einsum("id,d->i", self._vectors, self._vectors[place]))
+
+
+def scaled_relevance(scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Divide scores of any kind by the best; counted from the lowest where some are below 0."""
+    above = scores - min(0.0, float(scores.min(initial=0.0)))
+    best = float(above.max(initial=0.0))
+    return np.asarray(above / best if best > 0 else above)
+
+
+def diversify(
+    relevance: npt.NDArray[Any], vectors: npt.NDArray[Any], k: int, diversity: float
+) -> Int64Array:
+    """Return k of n places by maximal marginal relevance (Carbonell and Goldstein 1998)."""
+    cosines: Any = _Cosines(vectors)
+    chosen = choose_diverse(relevance, cosines, k, diversity, lambda *_: False, least=-1.0)
+    return np.array(chosen, dtype=np.int64)
+
+
 DIVERSITY = 0.3
 NEAR_DUPLICATE = 0.95
 """Cosine similarity from which two documents tell a reader the same."""

@@ -13,7 +13,12 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics.protocols import Int64Array
 from embedtopics.terms._tokens import (
     _ADDRESS,
     _ASCII_CHUNK,
@@ -180,3 +185,41 @@ def words_of(text: str) -> list[str]:
         for chunk in _chunks(piece)
         for word in _split(chunk)
     ]
+
+
+def edit_distance(one: str, other: str) -> int:
+    """Return how many letters to add, drop, change or swap with the next (Damerau 1964)."""
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for i, a in enumerate(one, 1):
+        last, before, row = before, row, [i]
+        for j, b in enumerate(other, 1):
+            best = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (a != b))
+            if i > 1 and j > 1 and a == other[j - 2] and one[i - 2] == b:
+                best = min(best, last[j - 2] + 1)
+            row.append(best)
+    return row[-1]
+
+
+def words_like(
+    word: str, letters: npt.NDArray[np.uint8], ends: Int64Array, n: int = 50
+) -> list[str]:
+    """Return the n words of a vocabulary that share the largest part of their pairs of bytes.
+
+    Word `i` of the vocabulary is ``letters[ends[i]:ends[i + 1]]`` in UTF-8; beginning and end count
+    as letters. The part is Dice's coefficient.
+    """
+    wanted, sizes = f" {word} ".encode("utf-8", "surrogatepass"), np.diff(ends)
+    shared, full = np.zeros(len(sizes)), np.flatnonzero(sizes > 0)
+    for first, second in set(pairwise(wanted)):
+        if first == ord(" "):
+            shared[full[letters[ends[full]] == second]] += 1
+        elif second == ord(" "):
+            shared[full[letters[ends[full + 1] - 1] == first]] += 1
+        else:
+            both = np.flatnonzero((letters[:-1] == first) & (letters[1:] == second))
+            words = np.searchsorted(ends, both, side="right") - 1
+            shared[np.unique(words[both + 1 < ends[words + 1]])] += 1
+    best = np.argsort(-2 * shared / (len(wanted) + sizes), kind="stable")[:n]
+    parts = (letters[ends[i] : ends[i + 1]] for i in best[shared[best] > 0].tolist())
+    return [part.tobytes().decode("utf-8", "replace") for part in parts]

@@ -87,6 +87,19 @@ def tokenize(texts: Sequence[str], *, lowercase: bool = True) -> TokenStream:
     return _stream_of_words(stream, offsets, pieces)
 
 
+def texts_with(texts: Sequence[str], words: Sequence[str]) -> Int64Array:
+    """Return the places of the texts that hold words one after the other, as they are written."""
+    stream = tokenize(texts)
+    number = {word: place for place, word in enumerate(stream.words)}
+    n = max(len(stream.ids) - len(words) + 1, 0)
+    begins = np.ones(n, dtype=np.bool_)
+    for step, word in enumerate(words):
+        begins &= stream.ids[step : step + n] == number.get(word, -1)
+    starts = np.flatnonzero(begins)
+    places = np.searchsorted(stream.offsets, starts, side="right") - 1
+    return np.unique(places[starts + len(words) <= stream.offsets[places + 1]])
+
+
 def _stream_of_words(stream: Int32Array, offsets: Int64Array, pieces: list[str]) -> TokenStream:
     """Replace each piece in the stream by its words, and number these alphabetically."""
     words_of_piece = [

@@ -228,7 +228,7 @@ def _run(
         lengths = lengths_of(settings.matryoshka, trainable.n_dimensions)
         objective = with_matryoshka(objective, lengths)
     decisions += [*trainable.decisions, *objective.examples.decisions]
-    run = _train(
+    run = train_measured(
         trainable, objective, measured, settings, checkpoints_of(folder), resume, callbacks
     )
     earlier = _earlier_looks(folder)
@@ -254,15 +254,16 @@ def _run(
     return report
 
 
-def _train(
+def train_measured(
     trainable: Trainable,
     objective: Objective,
     measured: Objective,
     settings: TrainingSettings,
     checkpoints: Path,
-    resume: bool,
+    resume: bool | None,
     callbacks: Sequence[Any],
 ) -> Run:
+    """Train on the examples of one objective, and measure those of another on the way."""
     from embedtopics.training.trainer._batching import prepare, tokenized
     from embedtopics.training.trainer._running import train
 

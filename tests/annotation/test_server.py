@@ -7,6 +7,7 @@ import urllib.error
 import urllib.request
 from contextlib import closing, contextmanager
 
+import numpy as np
 import pytest
 
 from embedtopics.annotation import serve
@@ -78,6 +79,38 @@ def test_labels_skips_and_undo_over_http(begin, toy, truth):
         assert status == 400 and "labels must be one of" in json.loads(answer)["error"]
     frame = study.to_frame()
     assert frame[["annotator", "label", "note"]].values.tolist() == [["Ada", "fruit", ""]]
+
+
+def test_texts_are_found_noted_and_hinted_at(begin, toy, truth):
+    texts, vectors, _ = toy
+    study = begin(corpus=[ATTACK, *texts[1:]], encoder=vectors)
+    with served(study) as server:
+        assert do(server, "hint", key=study.keys[0])["label"] is None
+        for _ in range(30):
+            text = do(server, "next", tab="a")["next"]
+            label = truth.get(text["text"], "chess")
+            do(server, "label", key=text["key"], labels=[label], note="odd" if _ == 3 else "",
+               unsure=_ == 5)  # fmt: skip
+        noted = json.loads(ask(server, "/api/noted")[2])["found"]
+        assert [(one["note"], one["unsure"]) for one in noted] == [("", True), ("odd", False)]
+        word = texts[7].split()[0].upper()
+        found = do(server, "search", query=word)
+        holds = [key for key, text in zip(study.keys, study._documents.texts, strict=True)
+                 if word.lower() in text.lower()]  # fmt: skip
+        assert found["n"] == len(holds) and {one["key"] for one in found["found"]} <= set(holds)
+        said = [one["labels"] is not None for one in found["found"]]
+        assert said == sorted(said)
+        assert do(server, "search", query=f"{word} zzz") == {"found": [], "n": 0}
+        opened = next(one["key"] for one in found["found"] if one["labels"] is None)
+        assert do(server, "queue", keys=[opened]) == {"waiting": 1}
+        assert do(server, "next", tab="b")["next"]["key"] == opened
+        Browser.until(lambda: do(server, "hint", key=opened)["words"])
+        hint = do(server, "hint", key=opened)
+        assert hint["label"] == truth[study._documents.texts[study._row[opened]]]
+        of_label = " ".join(text for text, name in truth.items() if name == hint["label"])
+        assert all(word in of_label.lower() for word in hint["words"])
+        assert ask(server, "/api/queue", {"keys": "x"})[0] == 400
+        assert ask(server, "/api/label", {"key": opened, "labels": [], "spans": "x"})[0] == 400
 
 
 def test_estimates_come_with_enough_count_texts(begin, truth):
@@ -247,3 +280,130 @@ class TestInABrowser:
         frame = study.to_frame()
         assert frame["label"].tolist() == [["fruit", "chess"], []]
         assert frame["unsure"].tolist() == [True, False]
+
+    def test_parts_are_marked_by_mouse_and_by_keys(self, browser, begin, toy):
+        texts, vectors, _ = toy
+        hostile = [f"\U0001f600 {ATTACK} {text}" for text in texts]
+        study = begin(kind="spans", corpus=hostile, encoder=vectors)
+        with served(study) as server:
+            opened(browser, server.url)
+            text = browser.ask("document.querySelector('#text').textContent")
+            for _ in range(3):
+                browser.press("ArrowDown")
+            browser.call("Input.dispatchKeyEvent", type="keyDown", key="ArrowDown", modifiers=8)
+            browser.press("2")
+            browser.ask(
+                "(() => { const node = document.querySelector('#text').lastChild;"
+                " const range = document.createRange(); range.setStart(node, node.length - 5);"
+                " range.setEnd(node, node.length); const s = getSelection(); s.removeAllRanges();"
+                " s.addRange(range); return 0; })()"
+            )
+            browser.press("1")
+            assert browser.ask("document.querySelectorAll('#text mark.span').length") >= 2
+            assert browser.ask("document.querySelector('#text').textContent") == text
+            keyed(browser, "Enter")
+            assert browser.ask("document.title") == "Label texts"
+        (spans,) = study.to_frame()["spans"]
+        marked = [(name, text[begin:end]) for name, begin, end in spans]
+        assert marked[1] == ("fruit", text[-5:].strip())
+        assert marked[0] == ("train", "script>")  # after an emoji, which is one character here
+
+    def test_texts_are_searched_and_opened(self, browser, begin, toy):
+        study = begin()
+        with served(study) as server:
+            opened(browser, server.url)
+            before = browser.ask("document.querySelector('#text').textContent")
+            word = next(one for one in toy[0] if one != before).split()[0]
+            browser.ask(f"document.querySelector('#query').value = {json.dumps(word)}; 0")
+            browser.ask("document.querySelector('#find').requestSubmit(); 0")
+            browser.wait("document.querySelectorAll('#found button').length > 0")
+            browser.ask("[...document.querySelectorAll('#found button')].at(-1).click(); 0")
+            browser.wait(f"document.querySelector('#text').textContent !== {json.dumps(before)}")
+            assert word in browser.ask("document.querySelector('#text').textContent")
+            keyed(browser, "1")
+            assert browser.ask("document.querySelector('#text').textContent") == before
+
+    def test_a_line_on_the_map_lets_its_texts_come_next(self, browser, begin, truth):
+        study = begin()
+        with served(study) as server:
+            for _ in range(20):
+                text = do(server, "next", tab="a")["next"]
+                do(server, "label", key=text["key"], labels=[truth[text["text"]]])
+            Browser.until(lambda: study._probabilities is not None)
+            points = json.loads(ask(server, "/api/map")[2])["points"]
+            assert [one[0] for one in points] == study.keys
+            assert sum(one[3] >= 0 for one in points) == 20
+            assert {one[4] for one in points} <= {0, 1, 2}
+            assert all(0 <= value <= 1000 for one in points for value in one[1:3])
+            opened(browser, server.url)
+            browser.ask("document.querySelector('#map-open').click(); 0")
+            browser.wait("document.querySelectorAll('#map-key span').length === 3")
+            browser.ask(
+                "(() => { const map = document.querySelector('#map');"
+                " map.setPointerCapture = () => {}; const box = map.getBoundingClientRect();"
+                " const at = (kind, x, y) => map.dispatchEvent(new PointerEvent(kind, {buttons: 1,"
+                "  clientX: box.left + x * box.width, clientY: box.top + y * box.height}));"
+                " at('pointerdown', 0, 0); at('pointermove', 1, 0); at('pointermove', 1, 1);"
+                " at('pointermove', 0, 1); at('pointerup', 0, 1); return 0; })()"
+            )
+            n = len(study.keys)
+            said = f"{n} texts inside, {n - 20} of them"
+            browser.wait(f"document.querySelector('#map-said').textContent.includes('{said}')")
+            check_console(browser)
+        assert len(study._asked) >= n - 22
+
+    def test_a_search_waits_for_an_answer_under_way(self, browser, begin, toy):
+        with served(begin()) as server:
+            opened(browser, server.url)
+            browser.wait("!document.querySelector('#skip').disabled")
+            browser.ask(
+                f"document.querySelector('#query').value = {json.dumps(toy[0][7].split()[0])};"
+                "document.querySelector('#skip').click();"
+                "document.querySelector('#find').requestSubmit(); 0"
+            )
+            browser.wait("document.querySelectorAll('#found li').length > 0")
+
+    def test_a_killed_server_goes_on_and_two_tabs_share_no_text(self, browser, toy, tmp_path):
+        import signal
+        import subprocess
+        import sys
+
+        script = tmp_path / "study.py"
+        script.write_text(
+            "import json, sys, numpy as np\n"
+            "from embedtopics.annotation import AnnotationProject, serve\n"
+            "texts, vectors = json.load(open(sys.argv[1])), np.load(sys.argv[2])\n"
+            f"study = AnnotationProject(texts, {NAMES!r}, sys.argv[3], encoder=vectors)\n"
+            "server = serve(study)\nprint(server.url, flush=True)\nserver.run()\n"
+        )
+        (tmp_path / "texts.json").write_text(json.dumps(list(toy[0])))
+        np.save(tmp_path / "vectors.npy", toy[1])
+        command = [sys.executable, str(script), str(tmp_path / "texts.json"),
+                   str(tmp_path / "vectors.npy"), str(tmp_path / "study")]  # fmt: skip
+
+        def begun():
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+            with process.stdout:
+                return process, process.stdout.readline().strip()
+
+        process, url = begun()
+        try:
+            opened(browser, url)
+            seen = [keyed(browser, "1") for _ in range(5)]
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            text = browser.ask("document.querySelector('#text').textContent")
+            browser.press("1")
+            browser.wait("document.querySelector('#message').textContent.includes('answer')")
+            assert browser.ask("document.querySelector('#text').textContent") == text
+            process, url = begun()
+            opened(browser, url)
+            browser.wait("document.querySelector('#counts').textContent.startsWith('5 of')")
+            first = browser.ask("document.querySelector('#text').textContent")
+            assert first not in seen
+            browser.ask("sessionStorage.setItem('tab', 'another'); 0")
+            opened(browser, url)
+            assert browser.ask("document.querySelector('#text').textContent") != first
+        finally:
+            process.kill()
+            process.wait()

@@ -35,17 +35,19 @@ FILTERS = [
     "n == .5", "n == 5.", "n == +5", "n contains 5", "place == 5", "place > 'a' > 'b'", "n == n", "n is null",
     "place contains '%_\\'", "place contains ''", "place startswith '" + "a" * 9000 + "'", "n in (" + "1, " * 3000 + "1)",
     "place == \"x'; DROP TABLE documents; --\"", "place == 'a' AND place == 'b'", "NOT n == 1", "n <> 1", "n ! 1",
+    "'a' in tags", "a in tags", "tags in tags", "'a' in place", "'a' not in tags", "'a' in 'tags'", "tags > 'a'", "tags == 1", "1 in tags",
+    "tags contains '\"'", "tags == '[]'", "tags between 'a' and 'b'", "'x') OR 1=1 --' in tags", "tags endswith ''", "tags in ('a', 'b')",
     "n == true", "place == null", "day == today", "day > '2020-01-01T25:00'", "day == 2020-01-01T00:00:00+99:00",
 ]  # fmt: skip
 TOKENS = (
-    "n place day == != < >= in not and or ( ) , 1 -2 0.5 1e9 'a' \"b\" 'x''y' 2020-01-01 '2020-02-30' contains startswith endswith "
+    "n place day tags == != < >= in not and or ( ) , 1 -2 0.5 1e9 'a' \"b\" 'x''y' 2020-01-01 '2020-02-30' contains startswith endswith "
     "true null nan is like between * % ; -- \\ ` $1 ? :a @b # \0 \u00e9 \U0001f600 \ud800 text id c0"
 ).split(" ")  # fmt: skip
 
 
 def of_filters() -> Iterator[Trial]:
     texts = [f"text number {n} of the {'river' if n % 2 else 'town'}" for n in range(12)]
-    frame = pd.DataFrame({"text": texts, "n": range(12), "place": ["a", "b", None] * 4, "day": pd.Timestamp("2020-01-01")})  # fmt: skip
+    frame = pd.DataFrame({"text": texts, "n": range(12), "place": ["a", "b", None] * 4, "tags": [["a", "'"], [], None] * 4, "day": pd.Timestamp("2020-01-01")})  # fmt: skip
     index = et.SearchIndex.build(frame, encoder=Vectors(), languages=["en"], time="day")
     before = {document.id: document.text for document in index}
     rng = random.Random(0)
@@ -60,7 +62,7 @@ def of_filters() -> Iterator[Trial]:
             partial(index.search, "river", 3, "lexical", text),
             whole,
         )
-    for column in ("n", "place", "day", "none", "", "\0", 5, None, ("n",)):
+    for column in ("n", "place", "day", "tags", "none", "", "\0", 5, None, ("n",)):
         for kind, value in WRONG.items():
             yield Trial(
                 f"{column!r}: {kind}",
@@ -88,7 +90,7 @@ def mixed(*values: Any) -> list[Any]:
 COLUMNS: dict[str, Any] = {
     "None": mixed(None), "NaN": mixed(np.nan), "none of each": mixed(None, np.nan, pd.NA, pd.NaT), "all kinds": mixed(1, "a", None, 2.5, b"x"),
     "2**53": mixed(2**53, 2**53 + 1), "2**63": mixed(2**63, 1), "10**400": mixed(10**400, 1), "inf": mixed(np.inf, -np.inf, 0.0),
-    "bools": mixed(True, False, None), "bytes": mixed(b"\xff\0"), "lists": mixed([1], []), "dicts": mixed({"a": 1}, {}), "sets": mixed({1}),
+    "bools": mixed(True, False, None), "bytes": mixed(b"\xff\0"), "lists": mixed([1], []), "lists of texts": mixed(["a"], ["\ud800", "<b>"], []), "lists of lists": mixed([["a"], ["b", "c"]]), "nested arrays": mixed(np.array([["a"]]), np.array("a")), "dicts": mixed({"a": 1}, {}), "sets": mixed({1}),
     "objects": mixed(Nothing()), "functions": mixed(len), "arrays": mixed(np.zeros(2)), "frames": mixed(pd.DataFrame()), "complex": mixed(1j),
     "Decimal": mixed(Decimal("0.1"), Decimal("NaN")), "zones": mixed(pd.Timestamp("2020", tz="UTC"), pd.Timestamp("2020")),
     "zone": pd.date_range("2020", periods=N, tz="Asia/Tokyo"), "first year": mixed(datetime.datetime(1, 1, 1), datetime.datetime(9999, 12, 31)),

@@ -87,10 +87,13 @@ def test_several_labels_a_text(counted):
 
 def test_weights_of_classes_move_the_border(counted):
     texts, themes = themed_texts(300, noise=0.7)
-    usual = TextClassifier(counted, calibration=None).fit(texts, themes)
-    weights = {"chess": 20.0}
-    heavy = TextClassifier(counted, calibration=None, class_weight=weights).fit(texts, themes)
-    assert (heavy.predict(texts) == "chess").sum() > (usual.predict(texts) == "chess").sum()
+    rows = [row for row, theme in enumerate(themes) if theme != "chess" or row % 4 == 0]
+    texts, themes = [texts[row] for row in rows], [themes[row] for row in rows]
+    usual, balanced = (
+        TextClassifier(counted, calibration=None, class_weight=weight).fit(texts, themes)
+        for weight in (None, "balanced")
+    )
+    assert (balanced.predict(texts) == "chess").sum() > (usual.predict(texts) == "chess").sum()
 
 
 def test_an_unfitted_model_says_so(labelled):

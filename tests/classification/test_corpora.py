@@ -13,6 +13,11 @@ from tests.classification.conftest import themed_texts
 from tests.factories import raising, refuses
 
 
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch):
+    monkeypatch.setattr(corpora, "PART_ROWS", 10)
+
+
 @pytest.fixture(scope="module")
 def model(counted):
     return TextClassifier(counted).fit(*themed_texts(240, noise=0.4))
@@ -41,8 +46,8 @@ def written(frame, path):
 )
 def test_a_file_in_parts_has_the_classes_of_the_whole(tmp_path, model, frame, name):
     path = written(frame, tmp_path / name)
-    done = classify(model, path, tmp_path / "out", text="body", id="name", part_rows=20)
-    assert len(done.paths) == 3
+    done = classify(model, path, tmp_path / "out", text="body", id="name")
+    assert len(done.paths) == 5
     table = pd.read_parquet(tmp_path / "out")
     assert (
         table["row"].tolist() == list(range(50)) and table["id"].tolist() == frame["name"].tolist()
@@ -57,7 +62,7 @@ def test_a_file_in_parts_has_the_classes_of_the_whole(tmp_path, model, frame, na
 
 def test_a_run_that_was_interrupted_goes_on(tmp_path, model, frame, monkeypatch):
     path = written(frame, tmp_path / "a.csv")
-    whole = classify(model, path, tmp_path / "whole", text="body", part_rows=10)
+    whole = classify(model, path, tmp_path / "whole", text="body")
     usual, calls = corpora._classified, []
 
     def stop_later(*arguments):
@@ -67,13 +72,12 @@ def test_a_run_that_was_interrupted_goes_on(tmp_path, model, frame, monkeypatch)
     with monkeypatch.context() as patch:
         patch.setattr(corpora, "_classified", stop_later)
         with pytest.raises(KeyboardInterrupt):
-            classify(model, path, tmp_path / "part", text="body", part_rows=10)
-    done = classify(model, path, tmp_path / "part", text="body", part_rows=10)
+            classify(model, path, tmp_path / "part", text="body")
+    done = classify(model, path, tmp_path / "part", text="body")
     assert "3 were there" in done.notes[0].message
     assert [p.read_bytes() for p in done.paths] == [p.read_bytes() for p in whole.paths]
-    for changed in ({"part_rows": 20}, {"max_error": 0.3}):
-        with refuses("out"):
-            classify(model, path, tmp_path / "part", **{"text": "body", "part_rows": 10, **changed})
+    with refuses("out"):
+        classify(model, path, tmp_path / "part", text="body", max_error=0.3)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "a.txt").write_text("mine")
     with refuses("out"):
@@ -96,8 +100,6 @@ def test_predictions_are_held_back_and_labels_may_be_several(tmp_path, counted, 
 
 
 def test_bad_input_is_refused(tmp_path, model, frame):
-    with refuses("part_rows"):
-        classify(model, frame["body"].tolist(), tmp_path / "out", part_rows=0)
     with pytest.raises(ValueError, match="body"):
         classify(model, written(frame, tmp_path / "a.csv"), tmp_path / "out", text="text")
     (tmp_path / "b.jsonl").write_text('{"text": "an apple"}\n{"text": ')

@@ -8,7 +8,7 @@ from scipy.stats import norm
 
 from embedtopics import Corpus, plots
 from embedtopics.classification import TextClassifier, effects, prevalence
-from embedtopics.classification._shares import (
+from embedtopics.classification._prevalence import (
     Share,
     adjusted_count,
     design_share,

@@ -20,13 +20,13 @@ from embedtopics.classification import (
     load_classifier,
     suspicious_labels,
 )
-from embedtopics.classification._calibration import (
+from embedtopics.classification._heads import (
     calibrate,
     calibration_error,
+    log_loss,
     risk_coverage,
     threshold_for,
 )
-from embedtopics.classification._heads import log_loss
 from embedtopics.classification._report import confident_errors
 from tests.classification.conftest import themed_texts
 from tests.factories import refuses
@@ -44,6 +44,21 @@ def sets():
 def ordinal(counted, sets):
     model = TextClassifier(counted, head="ordinal", classes=ORDER).fit(*sets[0])
     return model, evaluate(model, sets[1], sets[0])
+
+
+def test_topics_alone_are_a_baseline(ordinal, sets):
+    model, (train, test) = ordinal[0], sets
+    topics = [
+        [{"fruit": 5, "train": 9, "chess": 9}[theme] for theme in y] for _, y in (test, train)
+    ]
+    topics[0][0] = 7  # a new one: the shares of all
+    report = evaluate(model, test, train, topics=topics)
+    most = max(("train", "chess"), key=train[1].count), max(ORDER, key=train[1].count)
+    guess = [most[1], *("fruit" if topic == 5 else most[0] for topic in topics[0][1:])]
+    found = {one.metric: one.value for one in report.baselines if one.of == "topics alone"}
+    assert np.isclose(found["accuracy"], accuracy_score(test[1], guess))
+    with refuses("topics"):
+        evaluate(model, test, train, topics=(topics[0][:-1], topics[1]))
 
 
 def test_scores_are_those_of_scikit_learn(ordinal, sets):

@@ -9,7 +9,7 @@ import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from embedtopics.classification import TextClassifier, _pairs, load_classifier
-from embedtopics.classification._pairs import _in_batches, _pair_loss
+from embedtopics.classification._pairs import _in_batches, _jaccard_of, _pair_loss
 from embedtopics.classification._training import _optimizers, _Ulmfit
 from embedtopics.training import TrainingSettings
 from embedtopics.training.trainer._running import _Training
@@ -45,7 +45,8 @@ def test_each_text_is_read_once_an_epoch_beside_one_of_its_label(n):
 
 def test_the_loss_of_pairs_by_hand():
     vectors = torch.tensor([[1.0, 0.0], [0.0, 2.0], [1.0, 0.0], [1.0, 1.0]])
-    found = _pair_loss(torch.tensor([[1.0, 0], [0, 1], [1, 0], [0, 1]]), [vectors])
+    marks = np.array([[1.0, 0], [0, 1], [1, 0], [0, 1]])
+    found = _pair_loss(torch.from_numpy(_jaccard_of(marks)), [vectors])
     half = 0.5**0.5
     near = ((1 - 1) ** 2 + (half - 1) ** 2) / 2
     far = (0 + half**2 + 0 + half**2) / 4

@@ -9,7 +9,7 @@ import urllib.request
 import pandas as pd
 import pytest
 
-from tests.cli.running import refused, rows
+from tests.cli.running import refused, rows, run
 
 
 @pytest.fixture
@@ -64,3 +64,19 @@ def test_labels_given_on_the_page_are_in_the_folder(file):
 def test_what_is_refused(file, options, said):
     line = refused("annotate", file, "--text", "body", "--encoder", "lsa", *options)
     assert said in line
+
+
+def test_a_colleagues_labels_and_the_page_of_the_study(file):
+    from embedtopics.annotation import AnnotationProject
+
+    table = pd.read_csv(file)
+    with AnnotationProject(file, ["a", "b"], file.parent / "other", encoder="lsa") as study:
+        for _ in range(3):
+            study.label(study.next(by="bea").key, "a", by="bea")
+    out = file.parent / "study.html"
+    done = run("annotate", file, "--labels", "a,b", "--encoder", "lsa", "--merge",
+               file.parent / "other", "--report", out)  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert "3 answers of" in done.stdout and "bea" in out.read_text("utf-8")
+    assert "--report" in refused("annotate", file, "--labels", "a,b", "--report", "study.pdf")
+    assert len(table) == len(rows())

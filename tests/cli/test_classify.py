@@ -26,15 +26,18 @@ def desk(tmp_path_factory, tiny_bert):  # noqa: F811
 
 
 def test_a_report_is_printed_and_counted(desk):
-    files = ["--train", desk / "train.csv", "--out", desk / "scores.csv"]
-    asked = ["classify", "report", desk / "model", desk / "test.csv", "--label", "theme", *files,
-             "--figure", desk / "sure.html"]  # fmt: skip
-    first, second = run(*asked, columns=100), run(*asked, columns=100)
+    asked = ["classify", "report", desk / "model", desk / "test.csv", "--label", "theme",
+             "--train", desk / "train.csv", "--out"]  # fmt: skip
+    first = run(*asked, desk / "scores.csv", columns=100)
+    second = run(*asked, desk / "report.html", columns=100)
     assert first.exit_code == 0, first.output
     assert "TF-IDF" in first.stdout and "measured on these texts 1 time" in first.stdout
     assert "measured on these texts 2 times" in second.stdout and "too high" in second.stdout
     assert {"value", "low", "high"} <= set(pd.read_csv(desk / "scores.csv").columns)
-    assert (desk / "sure.html").is_file()
+    page = (desk / "report.html").read_text("utf-8")
+    for part in ("measured on them 2 times", "figure-confusion", "figure-reliability",
+                 "figure-risk", "Words that set each class apart", "mislabelled"):  # fmt: skip
+        assert part in page
 
 
 def test_predictions_are_written(desk):

@@ -1,6 +1,11 @@
 """``embedtopics search`` and ``search-eval``: what they print and write, and what they refuse."""
 
+import json
 import re
+import signal
+import subprocess
+import sys
+import urllib.request
 
 import numpy as np
 import pandas as pd
@@ -183,3 +188,33 @@ def test_bad_input(index, tmp_path):
     assert "mode must be" in refused("search-eval", index, queries, qrels, "--mode", "x")
     qrels.write_text("other 0 d1 1\n")
     assert "their ids differ" in refused("search-eval", index, queries, qrels)
+
+
+def test_relevance_fields_suggestions_and_words_alone(tmp_path):
+    table = pd.DataFrame({
+        "title": ["Heart news", "Owls"], "body": ["A heart attack.", "Owls and a heart."],
+    })  # fmt: skip
+    table.to_csv(tmp_path / "a.csv", index=False)
+    done = run("index", "build", tmp_path / "a.csv", "--out", tmp_path / "i", "--text",
+               "title,body", "--encoder", "none")  # fmt: skip
+    assert done.exit_code == 0 and "words alone" in done.stdout
+    done = run("index", "add", tmp_path / "i", tmp_path / "a.csv", "--update")
+    assert done.exit_code == 0, done.output
+    done = run("search", tmp_path / "i", '"heart attack" hart')
+    assert len(headlines(done.stdout)) == 1 and "relevance 0." in done.stdout
+    assert "Did you mean 'heart'?" in done.output
+    done = run("search", tmp_path / "i", "heart owls qqqq", "--min-score", "0.2")
+    assert [row[0] for row in headlines(done.stdout)] == [1]
+    assert "--mode" in refused("search", tmp_path / "i", "heart", "--mode", "dense")
+
+
+def test_serve_answers_until_it_is_interrupted(tmp_path):
+    et.SearchIndex.build(["cat dog", "owl"], tmp_path / "i", encoder=None, show_progress=False)
+    command = [sys.executable, "-u", "-m", "embedtopics", "serve", tmp_path / "i"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    url = next(line.strip() for line in process.stdout if line.startswith("http://127.0.0.1:"))
+    with urllib.request.urlopen(url.replace("/?", "/search?q=owl&"), timeout=60) as answer:
+        assert json.loads(answer.read())["hits"][0]["snippet"] == [["owl", True]]
+    process.send_signal(signal.SIGINT)
+    process.stdout.close()
+    assert process.wait(timeout=60) == 0

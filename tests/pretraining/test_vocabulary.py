@@ -150,6 +150,8 @@ def test_similar_words_are_those_that_the_encoder_reads_similarly(tiny_bert, tmp
         known[i] for i in np.argsort(-(states[1:] @ states[0])) if states[1 + i] @ states[0] > 0
     ]
     assert made.words["word"].tolist() == ["oxen"]
+    cut = made.words["pieces"].str.count(" ")[0] * 10 / sum(len(text.split()) for text in texts)
+    np.testing.assert_allclose(np.subtract(*made.fertility), cut)
     assert made.words["similar"].tolist() == [", ".join(near)]
 
 

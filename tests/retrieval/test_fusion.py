@@ -12,7 +12,7 @@ from embedtopics.retrieval._fusion import (
     move_query,
     weighted_mean,
 )
-from embedtopics.retrieval._search import diversify, scaled_relevance
+from embedtopics.terms._representative import diversify, scaled_relevance
 
 
 class Toy:

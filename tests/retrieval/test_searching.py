@@ -111,8 +111,6 @@ def test_an_encoder_that_cannot_have_made_the_embeddings(tmp_path):
         SearchIndex.build(texts, encoder=Tiny(), embeddings=vectors, show_progress=False)
     with refuses("encoder"):
         SearchIndex.build(texts, encoder="lsa", embeddings=vectors, show_progress=False)
-    with refuses("encoder"):
-        SearchIndex.build(texts, encoder=None, show_progress=False)
     index = SearchIndex.build(
         texts, tmp_path / "i", encoder=None, embeddings=vectors, show_progress=False
     )

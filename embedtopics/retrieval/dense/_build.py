@@ -44,9 +44,6 @@ CANDIDATES = (20, 30, 50, 75, 100, 150, 200, 300, 400, 600, 800)
 TIMED = 50
 """Queries whose search is timed, one by one."""
 
-TIMED_EXACTLY = 5
-"""Those that are compared with every vector, which takes longer."""
-
 
 @dataclass(frozen=True, eq=False)
 class Sample:
@@ -147,14 +144,9 @@ def measured(segment: DenseSegment, sample: Sample, vectors: FloatArray) -> dict
         "recall": share_found(segment, sample, vectors),
     }
     if sample.k and len(sample.queries):
-        every = np.arange(len(vectors))
         with one_thread():
             about["queries_per_second"] = _speed(
                 lambda query: segment.search(query, sample.k), sample.queries[:TIMED]
-            )
-            about["exact_queries_per_second"] = _speed(
-                lambda query: nearest_exactly(query, vectors, every, sample.k),
-                sample.queries[:TIMED_EXACTLY],
             )
     return about
 

@@ -68,10 +68,11 @@ class Filter:
 
 _NAMES = {
     "text": "texts", "integer": "integers", "real": "numbers", "boolean": "true or false",
-    "date": "dates",
+    "date": "dates", "list": "lists of texts",
 }  # fmt: skip
 _HINTS = {
     "text": "put the text in quotes",
+    "list": "put the text that a list should hold in quotes",
     "integer": "write a number without quotes",
     "real": "write a number without quotes",
     "boolean": "write true or false without quotes",
@@ -106,7 +107,7 @@ def make_condition(
     """Return a condition whose values have the type of the column."""
     if kind == "missing":  # compared as what it is compared with: no value of it is equal to any
         kind = _kind_of_value(values[0]) if values else "text"
-    if operator in TEXTUAL and kind != "text":
+    if operator in TEXTUAL and kind not in ("text", "list"):
         raise InvalidCondition(
             f"{operator} searches texts; column {column!r} holds {_NAMES[kind]}; compare it with "
             "==, < or >"
@@ -114,6 +115,11 @@ def make_condition(
     if kind == "boolean" and operator not in ("==", "in", "is null"):
         raise InvalidCondition(
             f"column {column!r} holds true or false, which have no order; write {column} == true"
+        )
+    if kind == "list" and operator in ORDERED:
+        raise InvalidCondition(
+            f"column {column!r} holds lists, which have no order; write {column} == 'a' for those "
+            "that hold 'a'"
         )
     distinct = tuple(dict.fromkeys(_typed(column, kind, value) for value in values))
     if operator == "in" and len(distinct) == 1:
@@ -133,7 +139,7 @@ def _typed(column: str, kind: str, value: Value | datetime) -> Value:
     elif kind == "boolean":
         if isinstance(value, bool):
             return value
-    elif kind == "text":
+    elif kind in ("text", "list"):
         if isinstance(value, str):
             return value
     elif isinstance(value, int | float) and is_number:
@@ -250,7 +256,10 @@ def _condition(condition: Condition, column: str) -> Sql:
         text, parameters = _joined([_date(column, operator, value) for value in periods], "OR")
     else:
         values = [v for v in condition.values if not isinstance(v, Period)]
-        text, parameters = _compared(column, operator, values)
+        # A list passes where one of its texts does.
+        is_list = condition.kind == "list"
+        text, parameters = _compared("json_each.value" if is_list else column, operator, values)
+        text = f"EXISTS (SELECT 1 FROM json_each({column}) WHERE {text})" if is_list else text
     return f"({column} IS NOT NULL AND {text})", parameters
 
 

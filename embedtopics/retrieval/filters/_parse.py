@@ -34,7 +34,6 @@ MOST_VALUES = 30_000
 """Values in one filter, a date counting twice; SQLite binds at most 32,766."""
 MOST_LEVELS = 12
 """Levels of parentheses and not: from 13 on, some filters overflow the parser of SQLite."""
-"""Of parentheses and negations."""
 
 _GRAMMAR = r"""
 ?start: disjunction
@@ -44,6 +43,7 @@ _GRAMMAR = r"""
     | "(" disjunction ")"                                 -> group
     | column COMPARISON value                             -> comparison
     | column [NOT] _IN ("(" values ")" | "[" values "]")  -> membership
+    | column [NOT] _IN column                             -> element
     | column [NOT] SEARCH value                           -> search
     | column [NOT] _BETWEEN value _AND value              -> between
     | column _IS [NOT] _NULL                              -> absence
@@ -97,6 +97,7 @@ _EXPECTED = (
                      "with one another"),
     ("TRUE", "_NULL", "nothing is equal to null; write is null, or is not null"),
     ("TRUE", "", "expected a value: a number, a text or date in quotes, true or false"),
+    ("LSQB", "", "expected a list after in, such as (1, 2) or ('a', 'b'), or a column of lists"),
     ("NAME", "", "expected the name of a column, as in year >= 2020 or year between 2000 and 2010"),
     ("COMPARISON", "LPAR", "filters call no functions; compare a column with a value"),
     ("COMPARISON", "", "expected a comparison after the column: ==, !=, <, <=, >, >=, in, between, "
@@ -104,7 +105,6 @@ _EXPECTED = (
     ("COMMA", "", "expected a comma, or the end of the list"),
     ("_OR", "COMPARISON", "comparisons are not chained; join two with and, or write between"),
     ("$END", "RPAR", "this closes what was never opened; leave it out"),
-    ("LSQB", "", "expected a list after in, such as (1, 2) or ('a', 'b')"),
     ("_NULL", "", "expected null after is; compare values with =="),
     ("RPAR", "", "expected and, or; a parenthesis is not closed"),
     ("_OR", "", "expected and, or, or the end of the filter"),
@@ -193,6 +193,8 @@ class _Reader:
             node = self.condition(column, operator if operator in ORDERED else "==", rest[1:])
         elif rule == "membership":
             node = self.condition(column, "in", [v for v in rest[0].children if v is not None])
+        elif rule == "element":
+            node = self.condition(rest[0], "element", [column])
         elif rule == "search":
             node = self.condition(column, str(rest[0]).lower(), rest[1:])
         elif rule == "between":
@@ -209,6 +211,15 @@ class _Reader:
         made: list[Value] = []
         try:
             kind = kind_of_column(name, self.columns)
+            if operator == "element":
+                if kind not in ("list", "missing"):
+                    raise InvalidCondition(
+                        f"column {name!r} holds no lists; write {name} contains 'a'"
+                    )
+                if values[0].type != "QUOTED":
+                    at = values[0]
+                    raise InvalidCondition(f"put texts in quotes, as in '{at}'")
+                operator = "=="
             for at in values:
                 one = make_condition(name, kind, operator, (self.value(at),))
                 made.extend(one.values)

@@ -336,7 +336,7 @@ def explaining(folder: Path, is_writing: bool = False) -> Iterator[None]:
                 f"{verb} there"
             ) from error
         is_damage = code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-        marks = ("decode to UTF-8", "no such column")
+        marks = ("decode to UTF-8", "no such column", "malformed JSON")
         if is_damage or any(mark in str(error) for mark in marks):
             raise CorruptFileError(
                 f"{path} is damaged ({one_line(error)}); restore the folder from a copy, or build "

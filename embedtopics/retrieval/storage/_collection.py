@@ -7,6 +7,7 @@ import os
 import secrets
 import shutil
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -178,6 +179,28 @@ class Collection:
             f"ON documents.number = metadata.number WHERE ({condition}) ORDER BY metadata.number"
         )
         return ask(self.folder, lambda connection: read_numbers(connection, query, parameters))
+
+    def counts(self, name: str, numbers: Int64Array | None) -> Counter[Any]:
+        """Return how many documents have each value of a column: texts of lists, years of dates."""
+        column = ask(self.folder, read_columns)[name]
+        value, table = column.sql, "metadata"
+        if column.kind == "list":
+            value, table = "json_each.value", f"metadata, json_each({column.sql})"
+        elif column.kind == "date":
+            value = f"substr({column.sql}, 1, 4)"
+        counted = "count(DISTINCT metadata.number)"
+        query = f"SELECT {value}, {counted} FROM {table} WHERE {value} IS NOT NULL"
+
+        def count(connection: sqlite3.Connection) -> Counter[Any]:
+            found: Counter[Any] = Counter()
+            chunks = in_chunks([] if numbers is None else numbers.tolist())
+            parts = [(f" AND metadata.number IN ({marks})", part) for marks, part in chunks]
+            for condition, part in parts if numbers is not None else [("", [])]:
+                for key, n in connection.execute(f"{query}{condition} GROUP BY 1", part):
+                    found[bool(key) if column.kind == "boolean" else key] += n
+            return found
+
+        return ask(self.folder, count)
 
     @contextmanager
     def writing(self) -> Iterator[Writer]:

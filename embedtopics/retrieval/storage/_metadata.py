@@ -2,7 +2,7 @@
 
 A column of the caller's name becomes one called ``c0``, ``c1`` ..., so that no name can be read as
 SQL. Its values are stored as they are, without SQL types: truth values as 0 and 1, dates as ISO
-text that sorts as the dates do, missing values as NULL.
+text that sorts as the dates do, lists of texts as JSON, missing values as NULL.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from embedtopics._utils.folders import parse_json
 from embedtopics.corpus._hashing import replace_surrogates
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
@@ -114,11 +115,12 @@ def _kind(name: str, row: int, value: Any) -> str:
         ((float, np.floating), "real"),
         ((str,), "text"),
         ((datetime.date, np.datetime64), "date"),
+        ((list, tuple, np.ndarray), "list"),
     ):
         # A timedelta of NumPy is an integer to Python.
         if isinstance(value, types) and not isinstance(value, np.timedelta64):  # type: ignore[arg-type]
             return kind
-    raise _misfit(name, "text, numbers, truth values or dates", value, row)
+    raise _misfit(name, "text, numbers, truth values, dates or lists of texts", value, row)
 
 
 def _misfit(column: str, expected: str, value: Any, row: int, remedy: str = "") -> InputError:
@@ -134,6 +136,7 @@ def _stored(name: str, kind: str, values: list[Any], decisions: list[Decision]) 
         # Not str(value), which gives the name of a member of an Enum.
         "text": lambda row, value: replace_surrogates(str.__str__(value)),
         "date": lambda row, value: date_text(_date(name, row, value)),
+        "list": lambda row, value: _list(name, row, value),
     }[kind]
     stored = [None if v is None else convert(row, v) for row, v in enumerate(values)]
     if kind == "text":
@@ -167,6 +170,19 @@ def _real(name: str, row: int, value: Any) -> float:
     if isinstance(value, np.longdouble) and float(value) != value:
         raise _misfit(name, "numbers of 64 bits", value, row, "turn that column into float64")
     return float(value) + 0.0  # SQLite knows no negative zero
+
+
+def _list(name: str, row: int, value: Any) -> str:
+    if getattr(value, "ndim", 1) != 1 or not all(isinstance(one, str) for one in value):
+        raise _misfit(name, "lists of texts", value, row)
+    return json.dumps([replace_surrogates(str.__str__(one)) for one in value], ensure_ascii=False)
+
+
+def _read_list(stored: str) -> list[str]:
+    texts = parse_json(stored)
+    if not isinstance(texts, list) or not all(isinstance(one, str) for one in texts):
+        raise ValueError("a list of texts is none")
+    return texts
 
 
 def _date(name: str, row: int, value: Any) -> datetime.date:
@@ -256,7 +272,7 @@ def store_columns(connection: sqlite3.Connection, columns: list[Column]) -> None
 
 
 _RESTORE: Mapping[str, Callable[[Any], Any]] = {
-    "boolean": bool, "real": float, "date": datetime.datetime.fromisoformat,
+    "boolean": bool, "real": float, "date": datetime.datetime.fromisoformat, "list": _read_list,
 }  # fmt: skip
 
 

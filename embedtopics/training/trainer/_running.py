@@ -95,13 +95,18 @@ def train(
     settings: TrainingSettings,
     folder: Path,
     identity: Mapping[str, Any],
-    resume: bool = True,
+    resume: bool | None = True,
     callbacks: Sequence[Any] = (),
 ) -> Run:
-    """Train a model, and leave it with the weights of the best validation."""
-    claim_folder(folder, identity, resume)
+    """Train a model, and leave it with the weights of the best validation.
+
+    With `resume` of None there are no checkpoints: nobody could find those of a temporary folder.
+    """
+    claim_folder(folder, identity, bool(resume))
     with quiet_and_private(), noticed_termination() as request:
-        return _Training(data, validation, settings, folder, request, callbacks).run()
+        run = _Training(data, validation, settings, folder, request, callbacks)
+        run.writes_checkpoints = resume is not None
+        return run.run()
 
 
 class _Training:
@@ -143,6 +148,7 @@ class _Training:
         self.decisions: list[Decision] = []
         self.best_weights: dict[str, torch.Tensor] = {}
         self.best_written = -1
+        self.writes_checkpoints = True
         self.stopped = "finished"
         self.learned_for = 0.0
         self.begun_at = self.steps_here = 0
@@ -202,7 +208,7 @@ class _Training:
             patience = self.settings.patience
             if patience is not None and notes.n_without_gain >= patience and step < self.n_steps:
                 goes_on, self.stopped = False, "no improvement"
-        if step in self.validated_at or self.request.is_set():
+        if self.writes_checkpoints and (step in self.validated_at or self.request.is_set()):
             self.write_checkpoint(trainer, step)
         self.show(trainer, loss)
         self.clock = time.perf_counter()

@@ -13,7 +13,7 @@ from embedtopics.retrieval.dense._build import MARGIN, build_dense, calibrated, 
 from embedtopics.retrieval.dense._segment import DenseSettings, choose_kind, open_dense
 from tests.retrieval.dense.conftest import KINDS, clustered, settings_of
 
-TIMES = ("queries_per_second", "exact_queries_per_second", "seconds")
+TIMES = ("queries_per_second", "seconds")
 
 
 def timeless(about):

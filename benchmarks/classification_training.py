@@ -1,0 +1,262 @@
+"""All weights beside transformers' Trainer, ULMFiT's options, words, and scorers of pairs."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.corpora import DATA
+
+__all__ = ["fine_tune", "scored_pairs", "ulmfit", "words"]
+
+ENCODER = "all-MiniLM-L6-v2"
+N_TRAIN, N_HELD, N_TEST, EPOCHS = 320, 100, 500, 2
+"""Of classifiers with all weights: texts to learn from, to choose the weights, and of the test."""
+
+ULMFIT = {
+    "none": {},
+    "layer_decay": {"layer_decay": 1 / 2.6},
+    "slanted": {"slanted": True, "warmup": 0.1},
+    "unfreezing": {"unfreezing": True},
+    "all three": {"layer_decay": 1 / 2.6, "slanted": True, "unfreezing": True},
+}
+TAGGED = {"ud_english_ewt": "upos", "wnut17": "tag"}
+N_SENTENCES, N_TEST_SENTENCES = 320, 400
+N_PAIRS, N_NEGATIVES, N_QUERIES, DEPTH = 160, 2, 40, 20
+"""Of the scorer: judged pairs to learn from, negatives of each, and queries of the test, of which
+so many passages are ranked again."""
+
+
+def _folder() -> str:
+    from embedtopics.encoders import SentenceEncoder
+
+    return str(SentenceEncoder(ENCODER).recipe.checkpoint.folder)
+
+
+def _sampled(corpus: str, seed: int) -> tuple[list[tuple[list[str], Any]], int]:
+    """Return texts and labels to learn from, to choose the weights, and of the test."""
+    from benchmarks.classification import _read
+
+    texts, labels, test, truth = _read(corpus)
+    order = np.random.default_rng(seed).permutation(len(texts))[: N_TRAIN + N_HELD]
+    parts = [
+        ([texts[row] for row in rows], labels[rows]) for rows in (order[:N_TRAIN], order[N_TRAIN:])
+    ]
+    return [*parts, (test[:N_TEST], truth[:N_TEST])], EPOCHS * -(-N_TRAIN // 16)
+
+
+def _ours(parts: Any, seed: int, **training: Any) -> dict[str, Any]:
+    from embedtopics.classification import TextClassifier
+
+    options = {"epochs": EPOCHS, "validations_per_epoch": 1, "show_progress": False, **training}
+    model = TextClassifier(ENCODER, "fine_tune", training=options, random_state=seed)
+    begun = time.process_time()
+    model.fit(*parts[0], validation=parts[1])
+    seconds = time.process_time() - begun
+    accuracy = float(np.mean(model.predict(parts[2][0]) == parts[2][1]))
+    return {"accuracy": accuracy, "cpu_seconds": seconds}
+
+
+def _trainer(parts: Any, seed: int) -> dict[str, Any]:
+    """Train with transformers' Trainer and the same numbers, the best epoch's weights kept."""
+    from datasets import Dataset
+    from transformers import (
+        AutoModelForSequenceClassification,
+        AutoTokenizer,
+        DataCollatorWithPadding,
+        Trainer,
+        TrainingArguments,
+    )
+
+    names = np.unique(parts[0][1])
+    begun = time.process_time()
+    tokenizer = AutoTokenizer.from_pretrained(_folder(), local_files_only=True)
+    model = AutoModelForSequenceClassification.from_pretrained(
+        _folder(), num_labels=len(names), local_files_only=True
+    )
+    sets = [
+        Dataset.from_dict(
+            {**tokenizer(texts, truncation=True), "labels": np.searchsorted(names, y).tolist()}
+        )
+        for texts, y in parts[:2]
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = TrainingArguments(
+            folder, per_device_train_batch_size=16, num_train_epochs=EPOCHS, learning_rate=2e-5,
+            weight_decay=0.01, warmup_steps=0.1, eval_strategy="epoch", save_strategy="epoch",
+            load_best_model_at_end=True, report_to="none", disable_tqdm=True, seed=seed,
+            use_cpu=True, logging_strategy="no",
+        )  # fmt: skip
+        trainer = Trainer(
+            model, arguments, train_dataset=sets[0], eval_dataset=sets[1],
+            data_collator=DataCollatorWithPadding(tokenizer),
+        )  # fmt: skip
+        trainer.train()
+        seconds = time.process_time() - begun
+        test = Dataset.from_dict(dict(tokenizer(parts[2][0], truncation=True)))
+        found = names[trainer.predict(test).predictions.argmax(axis=1)]
+    return {"accuracy": float(np.mean(found == parts[2][1])), "cpu_seconds": seconds}
+
+
+def fine_tune(quick: bool = False) -> Iterator[dict[str, Any]]:
+    """Train all weights, and the same with transformers' Trainer, in turns."""
+    for seed in range(1):
+        for corpus in ("trec_questions",) if quick else ("trec_questions", "sst2"):
+            parts, n_steps = _sampled(corpus, seed)
+            about = {"corpus": corpus, "seed": seed, "n_steps": n_steps,
+                     "n_examples": EPOCHS * N_TRAIN}  # fmt: skip
+            yield {**about, "method": "fine_tune", **_ours(parts, seed)}
+            yield {**about, "method": "Trainer", **_trainer(parts, seed)}
+
+
+def ulmfit(_: bool = False) -> Iterator[dict[str, Any]]:
+    """Train with the options of Howard and Ruder (2018), alone and together."""
+    for seed in range(1):
+        parts, n_steps = _sampled("trec_questions", seed)
+        for name, options in ULMFIT.items():
+            made = _ours(parts, seed, learning_rate=1e-4, **options)
+            yield {"options": name, "seed": seed, "n_steps": n_steps, **made}
+
+
+def words(quick: bool = False) -> Iterator[dict[str, Any]]:
+    """Tag words, and the same with a loop of transformers."""
+    from embedtopics.classification import TokenClassifier
+
+    for corpus in ("wnut17",) if quick else TAGGED:
+        train, test = (_sentences(corpus, part) for part in ("train", "test"))
+        order = np.random.default_rng(0).permutation(len(train[0]))[:N_SENTENCES]
+        train = tuple([column[row] for row in order] for column in train)
+        test = tuple(column[:N_TEST_SENTENCES] for column in test)
+        for method in ("frozen", "fine_tune"):
+            begun = time.process_time()
+            model = TokenClassifier(ENCODER, method).fit(*train)
+            seconds = time.process_time() - begun
+            yield _scored(corpus, method, test, model.predict(test[0]), seconds)
+        begun = time.process_time()
+        predict = _token_loop(*train)
+        seconds = time.process_time() - begun
+        yield _scored(corpus, "transformers", test, predict(test[0]), seconds)
+
+
+def _scored(corpus: str, method: str, test: Any, found: Any, seconds: float) -> dict[str, Any]:
+    from embedtopics.classification import word_scores
+
+    row = word_scores(test[1], found).loc["all"]
+    ends = {name: float(row[name]) for name in ("f1", "low", "high")}
+    return {"corpus": corpus, "method": method, "cpu_seconds": seconds, **ends,
+            "n_train": N_SENTENCES, "n_test": len(test[0])}  # fmt: skip
+
+
+def _sentences(corpus: str, part: str) -> tuple[list[list[str]], list[list[str]]]:
+    from embedtopics.probing import read_token_table
+
+    read = read_token_table(Path(DATA) / corpus / f"{part}.tsv.gz").sentences
+    return [list(one.words) for one in read], [list(one.columns[TAGGED[corpus]]) for one in read]
+
+
+def _token_loop(sentences: Sequence[Sequence[str]], labels: Sequence[Sequence[str]]) -> Any:
+    """Train with transformers alone: the loss at the first token of each word, no more."""
+    import torch
+    from transformers import AutoModelForTokenClassification, AutoTokenizer
+
+    names = sorted({label for row in labels for label in row})
+    tokenizer = AutoTokenizer.from_pretrained(_folder(), local_files_only=True)
+    torch.manual_seed(0)
+    model = AutoModelForTokenClassification.from_pretrained(
+        _folder(), num_labels=len(names), local_files_only=True
+    )
+
+    def batch(rows: Sequence[Sequence[str]], wanted: Any = None) -> tuple[Any, np.ndarray]:
+        made = tokenizer([list(row) for row in rows], is_split_into_words=True, truncation=True,
+                         padding=True, return_tensors="pt")  # fmt: skip
+        codes = np.full(tuple(made["input_ids"].shape), -100)
+        for place in range(len(rows)):
+            owners = made.word_ids(place)
+            for at, owner in enumerate(owners):
+                if owner is not None and owner != owners[at - 1]:
+                    label = wanted[place][owner] if wanted is not None else names[0]
+                    codes[place, at] = names.index(label)
+        return made, codes
+
+    n_epochs, rng, size = 3, np.random.default_rng(0), 16
+    n_steps = n_epochs * -(-len(sentences) // size)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=5e-5, weight_decay=0.01)
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimizer,
+        lambda step: min((step + 1) / (0.1 * n_steps), (n_steps - step) / (0.9 * n_steps)),
+    )
+    model.train()
+    for _ in range(n_epochs):
+        order = rng.permutation(len(sentences))
+        for begin in range(0, len(order), size):
+            rows = order[begin : begin + size]
+            made, codes = batch([sentences[r] for r in rows], [labels[r] for r in rows])
+            optimizer.zero_grad()
+            model(**made, labels=torch.from_numpy(codes)).loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            schedule.step()
+    model.eval()
+
+    def predict(test: Sequence[Sequence[str]]) -> list[list[str]]:
+        found = []
+        for row in test:
+            made, codes = batch([row])
+            with torch.no_grad():
+                best = model(**made).logits[0].argmax(dim=1).numpy()[codes[0] >= 0]
+            given = [names[code] for code in best]
+            found.append(given + [max(names)] * (len(row) - len(given)))
+        return found
+
+    return predict
+
+
+def scored_pairs(quick: bool = False) -> Iterator[dict[str, Any]]:
+    """Rank Cranfield's passages by vectors, and their first again by a trained scorer."""
+    from benchmarks.classification import _rows
+    from embedtopics.classification import fit_pair_scorer
+    from embedtopics.encoders import CachedEncoder, SentenceEncoder
+    from embedtopics.evaluation import retrieval
+    from embedtopics.training import read_examples
+
+    corpus, asked_for, judgements = (_rows("cranfield", n) for n in ("corpus", "queries", "qrels"))
+    passages = {one["doc_id"]: " ".join(one["text"].split()) for one in corpus}
+    passages = {name: text for name, text in passages.items() if text}
+    queries = {one["query_id"]: one["text"] for one in asked_for}
+    judged = [one for one in judgements if one["code"] > 0 and one["doc_id"] in passages]
+    order = np.random.default_rng(0).permutation(sorted(queries)).tolist()
+    test, learned = order[:N_QUERIES], set(order[N_QUERIES:])
+    pairs = [one for one in judged if one["query_id"] in learned]
+    chosen = np.random.default_rng(1).permutation(len(pairs))[: 20 if quick else N_PAIRS]
+    examples = read_examples(
+        [(queries[pairs[i]["query_id"]], passages[pairs[i]["doc_id"]]) for i in chosen], "pairs"
+    )
+    encoder, names = CachedEncoder(SentenceEncoder(ENCODER)), list(passages)
+    vectors = encoder.encode(list(passages.values()))
+    asked = encoder.encode([queries[name] for name in test])
+    begun = time.process_time()
+    scorer = fit_pair_scorer(
+        ENCODER, examples, miner=encoder, num_negatives=N_NEGATIVES,
+        corpus=list(passages.values()),
+        training={"epochs": 2, "max_length": 128, "batch_size": 16, "learning_rate": 1e-4},
+    )  # fmt: skip
+    seconds = time.process_time() - begun
+    grades = {name: {one["doc_id"]: 1.0 for one in judged if one["query_id"] == name}
+              for name in test}  # fmt: skip
+    runs: dict[str, dict[str, dict[str, float]]] = {"vectors": {}, "vectors and scorer": {}}
+    for name, scores in zip(test, asked @ vectors.T, strict=True):
+        first = np.argsort(-scores, kind="stable")[:DEPTH]
+        again = scorer.predict([(queries[name], passages[names[place]]) for place in first])
+        for run, values in (("vectors", scores[first]), ("vectors and scorer", again)):
+            ranked = zip([names[place] for place in first], values.tolist(), strict=True)
+            runs[run][name] = dict(ranked)
+    for run, of_queries in runs.items():
+        found = retrieval(of_queries, grades).scores["ndcg@10"]
+        yield {"run": run, "n_queries": len(test), "n_pairs": len(chosen), "depth": DEPTH,
+               "n_negatives": N_NEGATIVES, "cpu_seconds": seconds,
+               "ndcg@10": found.value, "low": found.low, "high": found.high}  # fmt: skip

@@ -21,17 +21,20 @@ N_POOL, N_TEST = 1_500, 1_000
 BUDGETS = (20, 50, 100, 200)
 CURVES = ("random", "uncertainty", "diversity")
 RARE_SHARE, N_RARE = 0.02, 200
-N_STUDIES, N_TEXTS, N_LABELS = 200, 400, 60
-"""Of simulated shares: studies, texts in each, and labels, half of them taught."""
+N_SEEDS, N_STUDIES, N_TEXTS, N_LABELS = 5, 500, 400, 60
+"""Seeds of curves; of simulated shares the studies, texts in each, and labels, half taught."""
+
+N_SCREENED, RELEVANT, LOOK, CORPORA = 1_000, 50, 20, ("subjectivity", "sst2", "trec_questions")
+"""Texts of a simulated search for all relevant ones, how many are, and labels between two looks."""
 
 LARGE = 50_000
 
 
 def measure(options: Options) -> dict[str, Any]:
     """Label with coders who make no mistake."""
-    n_seeds = 1 if options.quick else 2
+    n_seeds = 1 if options.quick else N_SEEDS
     n_studies = 4 if options.quick else N_STUDIES
-    corpora = {"ag_news": _ag_news(), "subjectivity": _subjectivity()}
+    corpora = {"ag_news": _ag_news(), **{name: _encoded(name) for name in CORPORA}}
     curves = [
         {"corpus": name, "strategy": strategy, "seed": seed,
          "accuracy": dict(zip(map(str, BUDGETS), _curve(*data, strategy, seed), strict=True))}
@@ -39,7 +42,7 @@ def measure(options: Options) -> dict[str, Any]:
     ]  # fmt: skip
     rare = [
         {"strategy": strategy, "seed": seed, "found": _rare(*corpora["ag_news"], strategy, seed)}
-        for strategy in ("random", "uncertainty", "rare") for seed in range(n_seeds)
+        for strategy in ("random", "uncertainty", "rare") for seed in range(2 * n_seeds)
     ]  # fmt: skip
     covered, widths = [], []
     for seed in range(n_studies):
@@ -49,6 +52,7 @@ def measure(options: Options) -> dict[str, Any]:
     return {
         "curves": curves, "rare": rare, "n_pool": N_POOL, "n_test": N_TEST,
         "rare_share": RARE_SHARE, "rare_labels": N_RARE,
+        "stopping": [_stopped(seed) for seed in range(4 if options.quick else N_STUDIES)],
         "n_studies": n_studies, "coverage": np.mean(covered, axis=0).tolist(),
         "width_beside_labels_alone": float(np.mean(widths)), "study_texts": N_TEXTS,
         "study_labels": N_LABELS, "refit_seconds": _refit(LARGE), "refit_texts": LARGE,
@@ -60,10 +64,10 @@ def _ag_news() -> tuple[np.ndarray, np.ndarray]:
     return np.asarray(read.embeddings, dtype=np.float32), np.asarray(read.classes)
 
 
-def _subjectivity() -> tuple[np.ndarray, np.ndarray]:
+def _encoded(corpus: str) -> tuple[np.ndarray, np.ndarray]:
     from embedtopics.encoders import CachedEncoder, SentenceEncoder
 
-    texts, labels, *_ = _read("subjectivity")
+    texts, labels, *_ = _read(corpus)
     n = N_POOL + N_TEST
     return CachedEncoder(SentenceEncoder(ENCODER)).encode(texts[:n]), labels[:n]
 
@@ -142,6 +146,32 @@ def _share(vectors: np.ndarray, labels: np.ndarray, seed: int) -> tuple[list[boo
     return holds, (one.high - one.low) / (one.labels_high - one.labels_low)
 
 
+def _stopped(seed: int) -> tuple[float, float]:
+    """Look for all relevant texts with a ranking of random quality, until the test says enough.
+
+    Half of the labels are the ranking's, half drawn at random; the test is made every 20 labels.
+    Returns the recall reached at the first look that says so, and the share of texts that
+    were labelled then.
+    """
+    from embedtopics.annotation import recall_test
+
+    rng = np.random.default_rng(seed)
+    relevant = np.arange(N_SCREENED) < RELEVANT
+    scores = rng.normal(size=N_SCREENED) + rng.uniform(1, 4) * relevant
+    ranked, drawn = np.argsort(-scores).tolist(), rng.permutation(N_SCREENED).tolist()
+    taught: set[int] = set()
+    counted: set[int] = set()
+    for n in range(LOOK, N_SCREENED + 1, LOOK):
+        for order, held in ((ranked, taught), (drawn, counted)):
+            fresh = (row for row in order if row not in taught and row not in counted)
+            held.update(row for row, _ in zip(fresh, range(LOOK // 2), strict=False))
+        found = [int(relevant[list(held)].sum()) for held in (taught, counted)]
+        test = recall_test(N_SCREENED, len(taught), found[0], len(counted), found[1])
+        if test.enough:
+            return sum(found) / RELEVANT, n / N_SCREENED
+    return 1.0, 1.0
+
+
 def _refit(n: int) -> float:
     """Return the seconds of a refit, the scores of all texts and the next picks."""
     rng = np.random.default_rng(0)
@@ -173,6 +203,8 @@ def render(result: Mapping[str, Any]) -> str:
         found.append([strategy, f"{np.mean(of):.1f}", str(len(of))])
     n_rare = round(result["n_pool"] * result["rare_share"])
     of_all, of_texts = result["coverage"]
+    stops = result["stopping"]
+    kept = np.mean([recall >= 0.95 for recall, _ in stops])
     return (
         f"Accuracy on {result['n_test']:,} other texts, labels picked from "
         f"{result['n_pool']:,}:\n\n"
@@ -184,5 +216,10 @@ def render(result: Mapping[str, Any]) -> str:
         f"the share of the collection in {of_all:.1%}, and that of the study's own texts in "
         f"{of_texts:.1%}; they are {result['width_beside_labels_alone']:.2f} times as wide as "
         f"those of the count labels alone. A refit at {result['refit_texts']:,} texts with the "
-        f"scores of all and the next picks takes {result['refit_seconds']:.2f} s on one thread."
+        f"scores of all and the next picks takes {result['refit_seconds']:.2f} s on one thread.\n\n"
+        f"Stopping: {len(stops)} simulated searches for {RELEVANT} relevant texts of "
+        f"{N_SCREENED:,}, ranked more or less well, half of the labels the ranking's and half "
+        f"random, ended at the first of all looks ({LOOK} labels apart) that promises a recall of "
+        f".95: it was reached in {kept:.1%} of them, with {np.mean([n for _, n in stops]):.0%} of "
+        f"the texts labelled on average (mean recall {np.mean([r for r, _ in stops]):.3f})."
     )

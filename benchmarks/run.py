@@ -21,6 +21,7 @@ from benchmarks import (
     domain_adaptation,
     encoder_training,
     encoding,
+    explorer,
     inference_training,
     layers,
     learning_curves,
@@ -74,6 +75,7 @@ BENCHMARKS = {
     "coherence": coherence,
     "classification": classification,
     "annotation": annotation,
+    "explorer": explorer,
 }
 SYSTEMS = {system.name: system for system in (BERTOPIC, EMBEDTOPICS)}
 

@@ -133,16 +133,18 @@ def report(study: AnnotationProject, by: str | None) -> StudyReport:
     shares_found = None
     with suppress(InputError):  # too few count texts
         shares_found = shares(study, by)
-        tables["How well the model does on texts that it has not seen"] = quality(study)
+        known = quality(study)
+        known["class"] = known["class"].fillna("all")
+        tables["How well the model does on texts that it has not seen"] = known
     alpha = pd.DataFrame(found.alpha.items(), columns=["label", "Krippendorff's alpha"])
     if found.n_texts:
         tables[f"Agreement on {found.n_texts:,} texts of two annotators or more"] = alpha
         tables["Texts on which annotators differ"] = found.disagreements
-    known = frame[frame["label"].notna() & frame["text"].notna()].explode("label")
-    known = known[known["label"].notna()]
+    given = frame[frame["label"].notna() & frame["text"].notna()].explode("label")
+    given = given[given["label"].notna()]
     # The first of the random order: nobody chose them.
-    known = known.sort_values("probability", kind="stable", na_position="last")
-    examples = known.groupby("label", sort=False).head(N_EXAMPLES)
+    given = given.sort_values("probability", kind="stable", na_position="last")
+    examples = given.groupby("label", sort=False).head(N_EXAMPLES)
     tables["Examples"] = examples.sort_values("label", kind="stable")[
         ["label", "id", "text", "note", "annotator", "stream"]
     ]

@@ -67,8 +67,9 @@ class AnnotationProject(TeachingLoop):
         texts that have labels: the model and shares are then of the labels that a text has.
     encoder : str, path, Encoder or ndarray of shape (n_rows, n_dimensions)
         Or the vectors themselves, a row for each row of the corpus.
-    strategy : {"uncertainty", "entropy", "diversity", "rare", "disagreement", "random"} or object
-        What picks *teach* texts; an object has ``pick(pool, n)``.
+    strategy : str or object
+        What picks *teach* texts: "uncertainty", "entropy", "diversity", "rare", "disagreement",
+        "discriminative", "random", or an object with ``pick(pool, n)``.
     topics : sequence of int, optional
         Topic of each row, -1 for none: the study starts with one text from each. By default it
         starts with texts that are far from one another, but for the strategy "random".

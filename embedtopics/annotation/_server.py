@@ -7,6 +7,8 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from embedtopics._utils.local_server import LocalServer
 from embedtopics.annotation._codebook import checked_annotator
 from embedtopics.annotation._project import AnnotationProject
@@ -20,8 +22,8 @@ EVERY = 5
 """Answers after which quality and shares are estimated again."""
 
 
-MOST_FOUND, SHORT, N_HINTS = 50, 240, 50
-"""Texts of a list, their characters, and words that speak for a label at most."""
+MOST_FOUND, SHORT, N_HINTS, MOST_POINTS = 50, 240, 50, 20_000
+"""Texts of a list, their characters, words that speak for a label, and points of the map."""
 
 
 class AnnotationServer(LocalServer):
@@ -47,7 +49,8 @@ class AnnotationServer(LocalServer):
             "/api/undo": self.undo, "/api/search": self.search, "/api/queue": self.queue,
             "/api/hint": self.hint,
         }  # fmt: skip
-        gets = {"/api/state": self.state, "/api/noted": self.noted}
+        gets = {"/api/state": self.state, "/api/noted": self.noted, "/api/map": self.map}
+        self._places: list[list[int]] | None = None
         super().__init__("embedtopics.annotation", port, gets, posts)
         study.learn_in_background()
 
@@ -156,6 +159,32 @@ class AnnotationServer(LocalServer):
             "labels": None if said is None or said.labels is None else list(said.labels),
             "note": "" if said is None else said.note, "unsure": said is not None and said.unsure,
         }  # fmt: skip
+
+    def map(self, _: Mapping[str, Any]) -> dict[str, Any]:
+        """Return texts by their first two principal components, with label and prediction.
+
+        Points are key, x and y from 0 to 1,000, and the numbers of the label and of the prediction
+        in the codebook, -1 for none.
+        """
+        study = self.study
+        if self._places is None:
+            vectors = study._vectors.matrix[:MOST_POINTS]
+            centred = vectors - vectors.mean(axis=0)
+            _values, directions = np.linalg.eigh(centred.T @ centred)
+            flat = centred @ directions[:, -2:]
+            low, high = np.quantile(flat, [0.005, 0.995], axis=0)
+            scaled = 1000 * (flat - low) / np.maximum(high - low, 1e-12)
+            self._places = np.clip(scaled, 0, 1000).astype(int).tolist()
+        with study._lock:
+            known = dict(zip(*study._labelled(), strict=True))
+            guess = study._probabilities
+            number = {name: i for i, name in enumerate(study._records.names)}
+        best = [-1] * len(study.keys) if guess is None else guess.argmax(axis=1).tolist()
+        points = [
+            [key, *place, number[known[key][0]] if known.get(key) else -1, predicted]
+            for key, place, predicted in zip(study.keys, self._places, best, strict=False)
+        ]
+        return {"points": points}
 
     def queue(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Let texts come next."""

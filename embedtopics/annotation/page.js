@@ -178,6 +178,12 @@
     }
   }
 
+  async function inTurn(work) {
+    // What is looked up waits for an answer under way; only a second answer is dropped.
+    while (busy) await new Promise((done) => { setTimeout(done, 20); });
+    await once(work);
+  }
+
   // What people do
 
   function choose(label) {
@@ -301,7 +307,7 @@
     document.querySelector("#text .cursor")?.scrollIntoView({ block: "nearest" });
   }
 
-  const showHint = () => once(async () => {
+  const showHint = () => inTurn(async () => {
     if (current === null) return;
     const on = $("hint").getAttribute("aria-pressed") !== "true";
     const key = current.key;
@@ -349,16 +355,86 @@
 
   $("find").addEventListener("submit", (event) => {
     event.preventDefault();
-    once(async () => {
+    inTurn(async () => {
       const { found, n } = await ask("api/search", { query: $("query").value });
       list(found, n ? `${n.toLocaleString()} ${n === 1 ? "text" : "texts"}${n > found.length ? `, the first ${found.length} below` : ""}` : "No text holds these words.");
     });
   });
-  $("noted").addEventListener("click", () => once(async () => {
+  $("noted").addEventListener("click", () => inTurn(async () => {
     const { found } = await ask("api/noted");
     list(found, found.length ? "" : "There are none.");
   }));
   $("hint").addEventListener("click", showHint);
+
+  // The map: full points have a label, faint ones a prediction
+
+  const COLORS = ["#1f77b4", "#e08214", "#2ca02c", "#c2367a", "#8c6bb1", "#8c564b", "#17a2b8", "#b5a51a", "#d62728", "#7f7f7f"];
+  let points = [];
+  let line = [];
+
+  function drawMap() {
+    const canvas = $("map");
+    const pen = canvas.getContext("2d");
+    const scale = (value) => 16 + (value / 1000) * (canvas.width - 32);
+    pen.clearRect(0, 0, canvas.width, canvas.height);
+    for (const full of [false, true]) {
+      for (const [, x, y, label, guess] of points) {
+        if ((label >= 0) !== full) continue;
+        const code = full ? label : guess;
+        pen.globalAlpha = full ? 1 : 0.3;
+        pen.fillStyle = code < 0 ? "#8a94a0" : COLORS[code % COLORS.length];
+        pen.beginPath();
+        pen.arc(scale(x), scale(y), full ? 6 : 3, 0, 7);
+        pen.fill();
+      }
+    }
+    pen.globalAlpha = 1;
+    if (line.length < 2) return;
+    pen.strokeStyle = pen.fillStyle = getComputedStyle($("map")).color;
+    pen.lineWidth = 3;
+    pen.beginPath();
+    line.forEach(([x, y], i) => (i ? pen.lineTo(x, y) : pen.moveTo(x, y)));
+    pen.closePath();
+    pen.stroke();
+  }
+
+  function isInside(x, y) {
+    let inside = false;
+    line.forEach(([x1, y1], i) => {
+      const [x2, y2] = line[(i + line.length - 1) % line.length];
+      if (y1 > y !== y2 > y && x < ((x2 - x1) * (y - y1)) / (y2 - y1) + x1) inside = !inside;
+    });
+    return inside;
+  }
+
+  const placeOf = (event) => {
+    const box = $("map").getBoundingClientRect();
+    return [((event.clientX - box.left) / box.width) * $("map").width, ((event.clientY - box.top) / box.height) * $("map").height];
+  };
+  $("map").addEventListener("pointerdown", (event) => { line = [placeOf(event)]; $("map").setPointerCapture(event.pointerId); });
+  $("map").addEventListener("pointermove", (event) => { if (event.buttons && line.length) { line.push(placeOf(event)); drawMap(); } });
+  $("map").addEventListener("pointerup", () => inTurn(async () => {
+    const scale = (value) => 16 + (value / 1000) * ($("map").width - 32);
+    const inside = line.length < 3 ? [] : points.filter(([, x, y]) => isInside(scale(x), scale(y)));
+    const open = inside.filter((one) => one[3] < 0).map((one) => one[0]).slice(0, 500);
+    $("map-said").textContent = `${inside.length.toLocaleString()} texts inside, ${open.length.toLocaleString()} of them without a label come next.`;
+    if (open.length) await ask("api/queue", { keys: open });
+    line = [];
+    drawMap();
+  }));
+  $("map-open").addEventListener("click", () => inTurn(async () => {
+    const open = $("map-box").hidden;
+    $("map-box").hidden = !open;
+    $("map-open").setAttribute("aria-expanded", String(open));
+    if (!open) return;
+    ({ points } = await ask("api/map"));
+    $("map-key").replaceChildren();
+    study.labels.forEach((label, i) => {
+      make("span", "", $("map-key")).style.background = COLORS[i % COLORS.length];
+      $("map-key").append(label.name);
+    });
+    drawMap();
+  }));
 
   $("confirm").addEventListener("click", () => answer([...chosen]));
   $("skip").addEventListener("click", skip);

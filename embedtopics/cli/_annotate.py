@@ -33,7 +33,10 @@ def annotate(
         float | None, typer.Option(help="Share of texts that the strategy picks; 0.5.")
     ] = None,
     strategy: Annotated[
-        str, typer.Option(help="uncertainty, entropy, diversity, rare, disagreement, random.")
+        str,
+        typer.Option(
+            help="uncertainty, entropy, diversity, rare, disagreement, discriminative or random."
+        ),
     ] = "uncertainty",
     encoder: Checkpoint = "all-MiniLM-L6-v2",
     annotator: Annotated[str, typer.Option(help="Who labels.")] = "annotator",

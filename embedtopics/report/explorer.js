@@ -988,8 +988,10 @@
     readHash();
     await update({ quiet: true });
     new ResizeObserver(() => { atlas.resize(); redraw(); fillTable(); }).observe(map);
-    map.dataset.ready = "1";
-    performance.mark("ready");
+    requestAnimationFrame(() => requestAnimationFrame(() => {
+      performance.mark("drawn");
+      map.dataset.ready = "1";
+    }));
   };
   begin();
 })();

@@ -12,7 +12,7 @@ const Atlas = (() => {
       gl_PointSize = size; color = ink;
     }`;
   const FRAGMENT = `#version 300 es
-    precision mediump float; in vec4 color; uniform float size; out vec4 seen;
+    precision highp float; in vec4 color; uniform float size; out vec4 seen;
     void main() {
       float away = length(gl_PointCoord - 0.5) * size;
       float share = color.a * clamp(0.5 * size - away, 0.0, 1.0);
@@ -217,7 +217,7 @@ const Atlas = (() => {
           return [begin, from - begin];
         });
         painter.ink(colors, order);
-        density = densityImage(places, span, shade);
+        if (density?.shade !== shade) density = { ...densityImage(places, span, shade), shade };
       },
       resize() {
         ratio = Math.min(window.devicePixelRatio || 1, 2);

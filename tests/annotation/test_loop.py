@@ -15,7 +15,7 @@ from embedtopics.annotation import (
     Uncertainty,
     recall_test,
 )
-from embedtopics.annotation._strategies import Pool
+from embedtopics.annotation._strategies import STRATEGIES, Pool
 from tests.annotation.conftest import NAMES, code
 from tests.factories import each, refuses
 
@@ -222,3 +222,17 @@ def test_the_recall_test_errs_rarely_although_both_streams_are_mixed():
         wrong += found.enough and recall < 0.9
         above += found.bound > recall
     assert n_below > 60 and wrong <= 0.07 * 300 and above <= 0.07 * 300
+
+
+def test_discriminative_picks_are_unlike_what_has_labels():
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(300, 8)).astype(np.float32)
+    vectors[:150, 0] += 6  # two clouds; all labels are in the first
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    labelled = np.arange(20)
+    pool = Pool(vectors, np.arange(20, 300), labelled, labelled % 2, None)
+    picked = STRATEGIES["discriminative"].pick(pool, 20)
+    assert (picked >= 150).all() and len(set(picked)) == 20
+    np.testing.assert_array_equal(STRATEGIES["discriminative"].pick(pool, 20), picked)
+    nothing = Pool(vectors, np.arange(300), labelled[:0], labelled[:0], None)
+    assert len(STRATEGIES["discriminative"].pick(nothing, 5)) == 5

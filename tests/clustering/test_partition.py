@@ -57,7 +57,9 @@ def test_the_merges_of_points_are_scipys_ward():
         assert adjusted_rand_score(fcluster(tree, n_left, "maxclust"), cluster) == 1.0
 
 
-@pytest.mark.parametrize("n_cells", [1, 3, 12])
+@pytest.mark.parametrize(
+    "n_cells", [3, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 12))]
+)
 def test_partitions_of_all_numbers_are_one_tree(n_cells):
     found, truth = points(600, 12, spread=0.4)
     made = unweighted(found)

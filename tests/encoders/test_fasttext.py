@@ -60,7 +60,6 @@ def test_no_word_of_a_long_text_is_left_out_of_training(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.smoke
 def test_every_process_learns_the_same():
     code = (
         "from embedtopics.encoders import FastTextEncoder, TfidfEncoder, RandomProjectionEncoder\n"

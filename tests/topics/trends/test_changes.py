@@ -152,7 +152,9 @@ def test_a_trend_and_a_burst_can_both_be_said():
     assert (verdicts[40:] == "steady").sum() >= 9
 
 
-@pytest.mark.parametrize(("n_periods", "least"), [(6, 16), (12, 36)])
+@pytest.mark.parametrize(
+    ("n_periods", "least"), [(6, 16), pytest.param(12, 36, marks=pytest.mark.slow)]
+)
 def test_odds_that_triple_are_found_among_ten_topics(n_periods, least):
     rng = np.random.default_rng(n_periods)
     totals, odds = np.full(n_periods, 400), np.full((10, n_periods), 0.05 / 0.95)

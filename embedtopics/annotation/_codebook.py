@@ -124,18 +124,23 @@ class StudyDesign:
         Share of the texts that every annotator labels.
     random_state : int or None
         Of the random order of the texts.
+    strata : str, optional
+        Column of the corpus by which the count stream is stratified, each stratum in proportion to
+        its texts. Intervals are those of a simple random sample, and so rather too wide.
     """
 
     teach: float = 0.5
     n_test: int = 50
     overlap: float = 0.0
     random_state: int | None = 0
+    strata: str | None = None
 
     def checked(self) -> StudyDesign:
         """Return the design with a seed, or refuse it."""
         return StudyDesign(
             checked_share(self.teach, "teach"), checked_count(self.n_test, "n_test", 0),
             checked_share(self.overlap, "overlap"), resolve_seed(self.random_state),
+            self.strata,
         )  # fmt: skip
 
 
@@ -180,3 +185,22 @@ def checked_spans(spans: Any, text: str, names: Sequence[str]) -> tuple[tuple[st
         if other[1] < one[2]:
             raise InputError("spans", "parts that do not overlap", other, row=row)
     return tuple(found)
+
+
+def count_order(keys: list[str], seed: int, strata: Sequence[Any] | None) -> list[int]:
+    """Return the rows of texts in the order in which they are counted.
+
+    Any first part of it is a simple random sample; with strata, one in proportion to their sizes:
+    a stratum's texts are spread evenly, in an order of their own, from a random start.
+    """
+    numbers = permanent_numbers(keys, seed, "count")
+    if strata is None:
+        return np.argsort(numbers, kind="stable").tolist()
+    names = np.array([str(one) for one in strata], dtype=object)
+    places = np.empty(len(keys))
+    for name in dict.fromkeys(names.tolist()):
+        rows = np.flatnonzero(names == name)
+        start = permanent_numbers([str(name)], seed, "stratum")[0]
+        order = rows[np.argsort(numbers[rows], kind="stable")]
+        places[order] = (np.arange(len(rows)) + start) / len(rows)
+    return np.lexsort((numbers, places)).tolist()

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import threading
 import time
+from typing import Any
 
 import numpy as np
 
-from embedtopics.annotation._codebook import MANY, StudyDesign, permanent_numbers
+from embedtopics.annotation._codebook import MANY, StudyDesign, count_order, permanent_numbers
 from embedtopics.annotation._learner import TaughtClassifier, TextVectors, codes_of
 from embedtopics.annotation._records import Records
 from embedtopics.annotation._strategies import CoreSet, Pool, RandomSampling, Strategy
 from embedtopics.annotation.results import TextToLabel
 from embedtopics.corpus import Corpus
+from embedtopics.errors import InputError
 from embedtopics.protocols import BoolArray, Float64Array, Int64Array
 
 STREAMS = ("teach", "count")
@@ -39,9 +41,7 @@ class TeachingLoop:
 
     def _start_loop(self) -> None:
         seed = self._seed
-        self._count_order: list[int] = np.argsort(
-            permanent_numbers(self.keys, seed, "count"), kind="stable"
-        ).tolist()
+        self._count_order = count_order(self.keys, seed, self._strata(self.design))
         in_overlap = permanent_numbers(self.keys, seed, "overlap") < self.design.overlap
         self._overlap = {key for key, is_in in zip(self.keys, in_overlap, strict=True) if is_in}
         self._held: dict[str, tuple[str, str, float]] = {}
@@ -71,6 +71,14 @@ class TeachingLoop:
     @property
     def _seed(self) -> int:
         return int(self.design.random_state or 0)
+
+    def _strata(self, design: StudyDesign) -> list[Any] | None:
+        """Return the stratum of each text."""
+        if design.strata is None:
+            return None
+        if design.strata not in self._documents.metadata:
+            raise InputError("strata", "a column of the corpus", design.strata)
+        return list(self._documents.metadata[design.strata])
 
     def release(self, holder: str) -> None:
         """Let others have the texts that a holder was given and did not answer."""

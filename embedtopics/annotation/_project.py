@@ -18,7 +18,7 @@ from embedtopics.annotation._codebook import (
     checked_annotator,
     checked_kind,
     checked_spans,
-    permanent_numbers,
+    count_order,
     read_labels,
 )
 from embedtopics.annotation._journal import KIND, VERSION, Journal
@@ -125,6 +125,8 @@ class AnnotationProject(TeachingLoop):
         # What can be refused is refused before a folder is made.
         read = None if labels is None else read_labels(labels)
         wanted = None if design is None else design.checked()
+        if wanted is not None:
+            self._strata(wanted)
         if kind is not None:
             checked_kind(kind)
         self._vectors = self._read_vectors(encoder)
@@ -164,10 +166,10 @@ class AnnotationProject(TeachingLoop):
         if labels is None:
             raise InputError("labels", "given where a study begins", None)
         seed = int(design.random_state or 0)
-        order = np.argsort(permanent_numbers(self.keys, seed, "count"), kind="stable")
+        order = count_order(self.keys, seed, self._strata(design))
         n_test = min(design.n_test, len(self.keys) // 10)
         # Every other text of the count stream, so that the model does not wait for the test part.
-        test = [self.keys[row] for row in order[: 2 * n_test : 2].tolist()]
+        test = [self.keys[row] for row in order[: 2 * n_test : 2]]
         self._journal.add(
             "study", kind=KIND, version=VERSION, labels_kind=kind, labels=as_json(labels),
             design=vars(design), test=test, n_texts=len(self.keys),

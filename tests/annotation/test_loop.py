@@ -4,6 +4,8 @@ import krippendorff
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.stats import hypergeom
 
 from embedtopics.annotation import (
@@ -15,7 +17,9 @@ from embedtopics.annotation import (
     Uncertainty,
     recall_test,
 )
+from embedtopics.annotation._codebook import count_order
 from embedtopics.annotation._strategies import STRATEGIES, Pool
+from embedtopics.corpus import Corpus
 from tests.annotation.conftest import NAMES, code
 from tests.factories import each, refuses
 
@@ -72,13 +76,13 @@ def test_disagreement_picks_the_least_likely_of_the_rarest_prediction(pool):
     "strategy", [RandomSampling(), CoreSet(), Uncertainty(), RareNeighbors(), Disagreement()]
 )
 def test_strategies_return_different_candidates_and_need_no_model(pool, strategy):
-    for given in (
+    for shown in (
         pool,
         Pool(pool.vectors, pool.candidates, pool.labelled[:0], pool.codes[:0], None),
     ):
-        picked = strategy.pick(given, 7)
-        assert len(set(picked)) == 7 and set(picked) <= set(given.candidates)
-        assert strategy.pick(given, 10**6).size <= len(given.candidates)
+        picked = strategy.pick(shown, 7)
+        assert len(set(picked)) == 7 and set(picked) <= set(shown.candidates)
+        assert strategy.pick(shown, 10**6).size <= len(shown.candidates)
 
 
 @pytest.mark.parametrize(("parameter", "value"), each(measure=["variance"], k=[0], size=[-1]))
@@ -236,3 +240,35 @@ def test_discriminative_picks_are_unlike_what_has_labels():
     np.testing.assert_array_equal(STRATEGIES["discriminative"].pick(pool, 20), picked)
     nothing = Pool(vectors, np.arange(300), labelled[:0], labelled[:0], None)
     assert len(STRATEGIES["discriminative"].pick(nothing, 5)) == 5
+
+
+@given(st.lists(st.sampled_from("abc"), min_size=3, max_size=60), st.integers(0, 5))
+def test_every_first_part_of_a_stratified_order_has_the_strata_in_proportion(strata, seed):
+    keys = [f"{row:032x}" for row in range(len(strata))]
+    order = count_order(keys, seed, strata)
+    assert sorted(order) == list(range(len(keys)))
+    for name in set(strata):
+        seen = np.cumsum([strata[row] == name for row in order])
+        expected = np.arange(1, len(order) + 1) * strata.count(name) / len(order)
+        assert np.abs(seen - expected).max() <= len(set(strata))
+    # Within a stratum the order is that of the permanent numbers.
+    plain = count_order(keys, seed, None)
+    for name in set(strata):
+        assert [r for r in order if strata[r] == name] == [r for r in plain if strata[r] == name]
+
+
+def test_a_count_stream_is_stratified_by_a_column(begin, toy, truth, tmp_path):
+    texts, _, _ = toy
+    corpus = Corpus(texts, metadata={"source": [truth[text] for text in texts]})
+    design = StudyDesign(teach=0.0, n_test=0, strata="source")
+    study = begin(corpus=corpus, design=design)
+    code(study, truth, 30)
+    counts = study.to_frame()["label"].value_counts()
+    wanted = corpus.metadata["source"].value_counts() * 30 / len(corpus)
+    assert (counts - wanted).abs().max() <= 2
+    study.close()
+    again = begin(corpus=corpus, labels=None)
+    assert again.design == study.design and len(again.counted()[0]) == 30
+    with refuses("strata"):
+        begin(folder="other", design=StudyDesign(strata="nowhere"))
+    assert not (tmp_path / "other").exists()

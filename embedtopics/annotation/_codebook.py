@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from itertools import pairwise
 from typing import Any
@@ -40,17 +40,29 @@ class Label:
     definition : str
         When it applies, for coders.
     examples : tuple of str
+    scheme : str
+        What the label is an answer to, where a text is asked several things at once: it has at
+        most one label of each.
     """
 
     name: str
     key: str = ""
     definition: str = ""
     examples: tuple[str, ...] = ()
+    scheme: str = ""
 
 
 def read_labels(labels: Any) -> tuple[Label, ...]:
-    """Read labels: names, `Label`s, mappings with their fields, or names with definitions."""
-    if isinstance(labels, Mapping):
+    """Read labels: names, `Label`s, mappings with their fields, names with definitions or lists.
+
+    A mapping to lists is of schemes, each with its labels.
+    """
+    if isinstance(labels, Mapping) and {type(one) for one in labels.values()} == {list}:
+        labels = [
+            replace(_read(label, row), scheme=str(scheme))
+            for scheme, some in labels.items() for row, label in enumerate(some)
+        ]  # fmt: skip
+    elif isinstance(labels, Mapping):
         labels = [Label(name, definition=text) for name, text in labels.items()]
     if isinstance(labels, (str, bytes)) or not isinstance(labels, Sequence) or len(labels) < 2:
         raise InputError("labels", "a list of at least 2 labels", labels)
@@ -61,10 +73,7 @@ def read_labels(labels: Any) -> tuple[Label, ...]:
     _refuse_repeated([label.name for label in read], "different names")
     _refuse_repeated([label.key for label in read if label.key], "labels with different keys")
     free = iter([key for key in KEYS if key not in {label.key for label in read}])
-    return tuple(
-        label if label.key else Label(label.name, next(free), label.definition, label.examples)
-        for label in read
-    )
+    return tuple(label if label.key else replace(label, key=next(free)) for label in read)
 
 
 def _read(label: Any, row: int) -> Label:
@@ -75,7 +84,7 @@ def _read(label: Any, row: int) -> Label:
             raise InputError("labels", expected, dict(label), row=row)
         label = Label(**label)
     read = label if isinstance(label, Label) else Label(label)
-    texts = [read.name, read.key, read.definition, *read.examples]
+    texts = [read.name, read.key, read.definition, read.scheme, *read.examples]
     if isinstance(read.examples, str) or not all(
         isinstance(text, str) and is_whole_text(text) for text in texts
     ):
@@ -86,7 +95,7 @@ def _read(label: Any, row: int) -> Label:
     key = read.key.lower()
     if key and (len(key) != 1 or key not in KEYS):
         raise InputError("labels", "of keys that are one letter or digit", read.key, row=row)
-    return Label(name, key, read.definition, tuple(read.examples))
+    return replace(read, name=name, key=key, examples=tuple(read.examples))
 
 
 def _refuse_repeated(values: list[str], expected: str) -> None:
@@ -195,7 +204,7 @@ def count_order(keys: list[str], seed: int, strata: Sequence[Any] | None) -> lis
     """
     numbers = permanent_numbers(keys, seed, "count")
     if strata is None:
-        return np.argsort(numbers, kind="stable").tolist()
+        return list(map(int, np.argsort(numbers, kind="stable")))
     names = np.array([str(one) for one in strata], dtype=object)
     places = np.empty(len(keys))
     for name in dict.fromkeys(names.tolist()):
@@ -203,4 +212,13 @@ def count_order(keys: list[str], seed: int, strata: Sequence[Any] | None) -> lis
         start = permanent_numbers([str(name)], seed, "stratum")[0]
         order = rows[np.argsort(numbers[rows], kind="stable")]
         places[order] = (np.arange(len(rows)) + start) / len(rows)
-    return np.lexsort((numbers, places)).tolist()
+    return list(map(int, np.lexsort((numbers, places))))
+
+
+def refuse_two_of_a_scheme(
+    names: Sequence[str], labels: Sequence[Label], row: int | None = None
+) -> None:
+    """Refuse two answers to one question."""
+    schemes = [label.scheme for label in labels if label.scheme and label.name in names]
+    if len(set(schemes)) < len(schemes):
+        raise InputError("labels", "at most one label of each scheme", list(names), row=row)

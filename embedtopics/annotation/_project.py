@@ -20,6 +20,7 @@ from embedtopics.annotation._codebook import (
     checked_spans,
     count_order,
     read_labels,
+    refuse_two_of_a_scheme,
 )
 from embedtopics.annotation._journal import KIND, VERSION, Journal
 from embedtopics.annotation._learner import TextVectors
@@ -58,8 +59,8 @@ class AnnotationProject(TeachingLoop):
     ----------
     corpus : Corpus, or what `Corpus` takes
     labels : sequence of str, Label or mapping, or mapping of name to definition; optional
-        The codebook; at least two labels, their order is that of an ordinal scale. May be left out
-        where the folder has a study.
+        The codebook, in the order of an ordinal scale. A mapping of name to list is of several
+        schemes: a text has at most one label of each. May be left out where there is a study.
     folder : path
         Holds ``journal.jsonl``. Labels stay with their texts, by hash, when the corpus changes.
     kind : {"single", "several", "ordinal", "spans"}
@@ -134,7 +135,7 @@ class AnnotationProject(TeachingLoop):
         self._journal = Journal(Path(os.path.realpath(folder)))
         try:
             if not self._journal.events:
-                self._begin(read, kind or "single", wanted or StudyDesign().checked())
+                self._begin(read, kind, wanted or StudyDesign().checked())
             self._records = Records(self._journal.events[0])
             for event in self._journal.events[1:]:
                 self._records.apply(event)
@@ -144,8 +145,6 @@ class AnnotationProject(TeachingLoop):
             raise
         self._start_loop()
         self.decisions = self._noticed()
-
-    # Opening and closing
 
     def __enter__(self) -> Self:
         return self
@@ -162,9 +161,13 @@ class AnnotationProject(TeachingLoop):
             self._wake = None
         self._journal.close()
 
-    def _begin(self, labels: Any, kind: str, design: StudyDesign) -> None:
+    def _begin(self, labels: Any, kind: str | None, design: StudyDesign) -> None:
         if labels is None:
             raise InputError("labels", "given where a study begins", None)
+        has_schemes = any(label.scheme for label in labels)
+        kind = kind or ("several" if has_schemes else "single")
+        if has_schemes and kind != "several":
+            raise InputError("kind", '"several" for several schemes', kind)
         seed = int(design.random_state or 0)
         order = count_order(self.keys, seed, self._strata(design))
         n_test = min(design.n_test, len(self.keys) // 10)
@@ -271,6 +274,7 @@ class AnnotationProject(TeachingLoop):
             checked_choice(name, "labels", known)
         if not self.has_many and len(names) != 1:
             raise InputError("labels", "one label", list(names))
+        refuse_two_of_a_scheme(names, self.codebook)
         ordered = [name for name in known if name in names]
         self._answer(key, ordered, by, stream, unsure=unsure, note=note, spans=marked)
 
@@ -438,9 +442,9 @@ class AnnotationProject(TeachingLoop):
         return _tables.merge(self, folder, by)
 
     def suspicious_labels(self) -> pd.DataFrame:
-        """Return labelled texts whose label is likely wrong: see `queue` to look at them again.
+        """Return labelled texts whose label is likely wrong, for `queue`.
 
-        By `embedtopics.classification.suspicious_labels`; columns key, text, label, suggested,
+        By `classification.suspicious_labels`; columns key, text, label, suggested,
         probability (of the label) and of_suggested. For one label a text.
         """
         return _estimates.suspicious(self)
@@ -547,10 +551,9 @@ class AnnotationProject(TeachingLoop):
         return _tables.labels(self)
 
     def export(self, path: str | os.PathLike[str]) -> Exported:
-        """Write `to_frame` to a file that ends in .csv, .parquet or .jsonl.
+        """Write `to_frame` to a .csv, .parquet or .jsonl file, or spans as .conll: B-, I- or O.
 
-        Spans can be written as .conll: a word and its label (B-, I- or O) a line. For `datasets`,
-        ``Dataset.from_pandas(study.to_frame())``.
+        For `datasets`, ``Dataset.from_pandas(study.to_frame())``.
         """
         return _tables.export(self, path)
 

@@ -61,7 +61,7 @@ class AnnotationServer(LocalServer):
         study = self.study
         labels = [
             {"name": one.name, "key": one.key, "definition": one.definition,
-             "examples": list(one.examples)}
+             "examples": list(one.examples), "scheme": one.scheme}
             for one in study.codebook
         ]  # fmt: skip
         return {

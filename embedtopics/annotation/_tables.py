@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from embedtopics._utils.table_files import write_table
-from embedtopics.annotation._codebook import MANY, checked_annotator, checked_spans
+from embedtopics.annotation._codebook import (
+    MANY,
+    checked_annotator,
+    checked_spans,
+    refuse_two_of_a_scheme,
+)
 from embedtopics.annotation._journal import NAME, read_events
 from embedtopics.annotation._records import ADJUDICATED, Records
 from embedtopics.annotation.results import AnnotatorAgreement
@@ -142,6 +147,7 @@ def add_labels(study: AnnotationProject, data: Any, by: str) -> int:
         wrong = [name for name in given if name not in names]
         if wrong or (not study.has_many and len(given) != 1):
             raise InputError("label", f"among {', '.join(names)}", label, row=row)
+        refuse_two_of_a_scheme(given, study.codebook, row)
         read.append((key_of[value], given))
     for key, given in read:
         stream = None if key in study._records.stacks else "imported"

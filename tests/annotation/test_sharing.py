@@ -209,3 +209,24 @@ def test_the_page_of_a_study_says_what_was_found(begin, truth, tmp_path):
     page = write_report(found, tmp_path / "study.html").read_text("utf-8")
     assert "Krippendorff" in page and attack not in page and given[1].text[:20] not in ("",)
     assert 'id="place-figure-shares"' in page and "default-src" in page
+
+
+def test_several_schemes_are_asked_in_one_pass(begin, tmp_path):
+    schemes = {"theme": NAMES, "tone": ["kind", {"name": "harsh", "definition": "Blames."}]}
+    study = begin(schemes)
+    assert study.kind == "several"
+    assert [label.scheme for label in study.codebook] == ["theme"] * 3 + ["tone"] * 2
+    assert [label.key for label in study.codebook] == ["1", "2", "3", "4", "5"]
+    text = study.next()
+    study.label(text.key, ["fruit", "harsh"])
+    with refuses("labels"):
+        study.label(text.key, ["kind", "harsh"])
+    with refuses("labels", row=1):
+        study.add_labels(pd.DataFrame({
+            "key": study.keys[:2], "label": [["chess", "kind"], ["fruit", "train"]],
+        }))  # fmt: skip
+    assert study.to_frame()["label"].tolist() == [["fruit", "harsh"]]
+    study.close()
+    assert begin(labels=None).codebook == study.codebook
+    with refuses("kind"):
+        begin(schemes, folder="one", kind="single")

@@ -282,10 +282,11 @@ def _other_levels(result: TopicResult) -> list[TopicResult]:
     """Return the result in about a fourth and in about four times as many topics, where it can."""
     from embedtopics.topics._resolution import at_resolution, levels
     from embedtopics.topics.editing._merge import at_level
+    from embedtopics.topics.tree._hierarchy import hierarchy
 
     n_topics, others = result.n_topics, []
     if n_topics >= 12:
-        others.append(at_level(result, n_topics=n_topics // 4))
+        others.append(at_level(result, hierarchy(result), n_topics // 4))
     finer = [] if result.tree is None else [
         level for level in levels(result) if level.n_topics >= 1.5 * n_topics > 0
     ]  # fmt: skip

@@ -28,7 +28,7 @@ def sets():
 
 @pytest.fixture()
 def never_trained(monkeypatch):
-    monkeypatch.setattr(runs, "_train", raising(AssertionError("training began")))
+    monkeypatch.setattr(runs, "train_measured", raising(AssertionError("training began")))
 
 
 def test_a_fit_leaves_an_encoder_its_report_and_a_card(tiny_bert, tmp_path, sets):

@@ -90,7 +90,6 @@ def demo_results(tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.smoke
 def test_demo_prints_the_topics_and_writes_the_folder(demo_results):
     out, done = demo_results
     assert {p.name for p in out.iterdir()} == {
@@ -105,7 +104,6 @@ def test_demo_prints_the_topics_and_writes_the_folder(demo_results):
 
 
 @pytest.mark.slow
-@pytest.mark.smoke
 def test_demo_finds_the_themes_it_was_written_on(demo_results):
     from embedtopics.evaluation import agreement
 

@@ -54,12 +54,12 @@
   const isDark = () => root.dataset.theme === "dark";
   const luminance = (rgb) => rgb.map((c) => ((c / 255 + 0.055) / 1.055) ** 2.4)
     .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
-  // Mixed with white or black until it stands out from the ground so far.
+  // Mixed with white or black until it has so much contrast with the page.
   const legible = (hex, contrast) => {
-    const ground = luminance(Scatter.channels(color("--paper-hex")));
+    const paper = luminance(Scatter.channels(color("--paper-hex")));
     for (let share = 1; share > 0; share -= 0.05) {
       const rgb = mixed(hex, isDark() ? [255, 255, 255] : [0, 0, 0], share);
-      const pair = [luminance(rgb), ground].sort((a, b) => b - a);
+      const pair = [luminance(rgb), paper].sort((a, b) => b - a);
       if ((pair[0] + 0.05) / (pair[1] + 0.05) >= contrast) return rgb;
     }
     return isDark() ? [255, 255, 255] : [0, 0, 0];

@@ -196,10 +196,10 @@ const Atlas = (() => {
   };
 
   const make = (holder, { n, places, span }) => {
-    const [ground, dots, over] = holder.querySelectorAll("canvas");
+    const [backdrop, dots, over] = holder.querySelectorAll("canvas");
     const flat = new URLSearchParams(location.hash.slice(1)).has("cpu");
     const card = flat || !n ? null : onCard(dots, places);
-    const painter = card ?? onCpu(ground, places);
+    const painter = card ?? onCpu(backdrop, places);
     const base = shuffled(n);
     const order = new Uint32Array(n);
     const visible = new Int8Array(n);
@@ -221,30 +221,30 @@ const Atlas = (() => {
       },
       resize() {
         ratio = Math.min(window.devicePixelRatio || 1, 2);
-        for (const canvas of [ground, dots, over]) {
+        for (const canvas of [backdrop, dots, over]) {
           const [width, height] = [holder.clientWidth, holder.clientHeight]
             .map((side) => Math.max(Math.round(side * ratio), 1));
           if (canvas.width !== width || canvas.height !== height) {
             [canvas.width, canvas.height] = [width, height];
           }
         }
-        const room = Math.min(64, holder.clientWidth / 8) * ratio;
-        view.fit = Math.max(Math.min((ground.width - room) / span[0],
-          (ground.height - room) / span[1]), 1e-6);
+        const margin = Math.min(64, holder.clientWidth / 8) * ratio;
+        view.fit = Math.max(Math.min((backdrop.width - margin) / span[0],
+          (backdrop.height - margin) / span[1]), 1e-6);
         atlas.ratio = ratio;
       },
       // Draw all, or while the map moves so many points as a short while allows.
-      draw(background, moves) {
+      draw(backbackdrop, moves) {
         view.scale = view.fit * view.zoom;
-        const context = ground.getContext("2d", { willReadFrequently: painter.kind === "cpu" });
-        context.fillStyle = background;
-        context.fillRect(0, 0, ground.width, ground.height);
+        const context = backdrop.getContext("2d", { willReadFrequently: painter.kind === "cpu" });
+        context.fillStyle = backbackdrop;
+        context.fillRect(0, 0, backdrop.width, backdrop.height);
         if (density) {
           const { canvas, step, rim, width, height } = density;
           context.imageSmoothingQuality = "high";
           context.drawImage(canvas,
-            ground.width / 2 + (-rim * step - view.x) * view.scale,
-            ground.height / 2 - ((height - rim) * step - view.y) * view.scale,
+            backdrop.width / 2 + (-rim * step - view.x) * view.scale,
+            backdrop.height / 2 - ((height - rim) * step - view.y) * view.scale,
             width * step * view.scale, height * step * view.scale);
         }
         const radius = atlas.radius();
@@ -260,11 +260,11 @@ const Atlas = (() => {
       },
       radius: () => Math.min(Math.max(5.6 - 0.95 * Math.log10(n + 1), 0.8), 4) * ratio *
         Math.min(view.zoom ** 0.3, 2.4),
-      at: (i) => [ground.width / 2 + (places[2 * i] - view.x) * view.scale,
-        ground.height / 2 - (places[2 * i + 1] - view.y) * view.scale].map((v) => v / ratio),
+      at: (i) => [backdrop.width / 2 + (places[2 * i] - view.x) * view.scale,
+        backdrop.height / 2 - (places[2 * i + 1] - view.y) * view.scale].map((v) => v / ratio),
       // From pixels of the page to steps of the map.
-      under: (left, top) => [(left * ratio - ground.width / 2) / view.scale + view.x,
-        (ground.height / 2 - top * ratio) / view.scale + view.y],
+      under: (left, top) => [(left * ratio - backdrop.width / 2) / view.scale + view.x,
+        (backdrop.height / 2 - top * ratio) / view.scale + view.y],
       nearest(left, top) {
         const [x, y] = atlas.under(left, top);
         return Scatter.nearest(places, visible, x, y, 14 * ratio / view.scale);
@@ -320,8 +320,8 @@ const Atlas = (() => {
         if (!line) return;
         context.beginPath();
         for (let k = 0; k < line.length; k += 2) {
-          context.lineTo((ground.width / 2 + (line[k] - view.x) * view.scale) / ratio,
-            (ground.height / 2 - (line[k + 1] - view.y) * view.scale) / ratio);
+          context.lineTo((backdrop.width / 2 + (line[k] - view.x) * view.scale) / ratio,
+            (backdrop.height / 2 - (line[k + 1] - view.y) * view.scale) / ratio);
         }
         context.closePath();
         context.setLineDash([5, 4]);
@@ -331,12 +331,12 @@ const Atlas = (() => {
         context.setLineDash([]);
       },
       // All layers in one canvas.
-      picture(background) {
-        atlas.draw(background, false);
+      picture(backbackdrop) {
+        atlas.draw(backbackdrop, false);
         const canvas = document.createElement("canvas");
-        [canvas.width, canvas.height] = [ground.width, ground.height];
+        [canvas.width, canvas.height] = [backdrop.width, backdrop.height];
         const context = canvas.getContext("2d");
-        for (const layer of [ground, dots, over]) context.drawImage(layer, 0, 0);
+        for (const layer of [backdrop, dots, over]) context.drawImage(layer, 0, 0);
         return canvas;
       },
     };

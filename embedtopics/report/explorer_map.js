@@ -210,12 +210,11 @@ const Atlas = (() => {
       kind: painter.kind, view, visible, order,
       // Colours as RGBA of each row, and the pass, 0 to 2, in which each is drawn.
       ink(colors, passes, shade) {
-        let from = 0;
-        segments = [0, 1, 2].map((pass) => {
-          const begin = from;
-          for (let k = 0; k < n; k += 1) if (passes[base[k]] === pass) order[from++] = base[k];
-          return [begin, from - begin];
-        });
+        const counts = [0, 0, 0];
+        for (let k = 0; k < n; k += 1) counts[passes[k]] += 1;
+        const next = [0, counts[0], counts[0] + counts[1]];
+        segments = counts.map((count, pass) => [next[pass], count]);
+        for (let k = 0; k < n; k += 1) order[next[passes[base[k]]]++] = base[k];
         painter.ink(colors, order);
         if (density?.shade !== shade) density = { ...densityImage(places, span, shade), shade };
       },

@@ -128,7 +128,8 @@ def varints(values: npt.NDArray[Any]) -> bytes:
 
 def _varint_bytes(values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     """Return how many bytes each integer takes."""
-    return np.sum([values >= (1 << bits) for bits in (7, 14, 21, 28)], axis=0) + 1
+    longer = [values >= (1 << bits) for bits in (7, 14, 21, 28)]
+    return np.asarray(1 + np.sum(longer, axis=0), dtype=np.int64)
 
 
 def postings(counts: csc_matrix) -> tuple[bytes, npt.NDArray[np.uint32]]:

@@ -139,9 +139,8 @@ class AnnotationServer(LocalServer):
         if not words:
             return {"found": [], "n": 0}
         texts = self.study._documents.texts
-        rows = [
-            row for row, text in enumerate(texts) if all(word in text.casefold() for word in words)
-        ]
+        folded = (text.casefold() for text in texts)
+        rows = [row for row, text in enumerate(folded) if all(word in text for word in words)]
         answered = self.study._records.stacks
         rows.sort(key=lambda row: self.study.keys[row] in answered)
         keys = [self.study.keys[row] for row in rows[:MOST_FOUND]]

@@ -374,7 +374,7 @@
 
   // The map: full points have a label, faint ones a prediction
 
-  const COLORS = ["#1f77b4", "#e08214", "#2ca02c", "#c2367a", "#8c6bb1", "#8c564b", "#17a2b8", "#b5a51a", "#d62728", "#7f7f7f"];
+  const COLORS = ["#0072b2", "#e69f00", "#009e73", "#c51b7d", "#56b4e9", "#d55e00", "#332288", "#ccbb44", "#882255", "#44aa99"];
   let points = [];
   let line = [];
 

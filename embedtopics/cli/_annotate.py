@@ -53,7 +53,6 @@ def annotate(
     """Label texts on a local page while a model learns beside you."""
     from embedtopics.annotation import AnnotationProject, StudyDesign, serve
     from embedtopics.corpus import Corpus
-    from embedtopics.report import write_report
 
     check_target(report, PAGE, "--report")
     given: Any = None if labels is None else [name.strip() for name in labels.split(",")]
@@ -71,6 +70,8 @@ def annotate(
         for other in merge or ():
             console.print(f"{study.merge(other):,} answers of {other} are new.", soft_wrap=True)
         if report is not None:
+            from embedtopics.report import write_report
+
             write_report(study.report(), report)
             console.print(f"Written to {report}.", soft_wrap=True)
             return

@@ -280,19 +280,23 @@ def write_results_folder(
 
 def _other_levels(result: TopicResult) -> list[TopicResult]:
     """Return the result in about a fourth and in about four times as many topics, where it can."""
-    from embedtopics.topics._resolution import at_resolution, levels
+    import numpy as np
+
+    from embedtopics.clustering._resolution import topics_by_min_cluster_size
+    from embedtopics.topics._resolution import FINEST_LEVEL, at_resolution
     from embedtopics.topics.editing._merge import at_level
     from embedtopics.topics.tree._hierarchy import hierarchy
 
     n_topics, others = result.n_topics, []
     if n_topics >= 12:
         others.append(at_level(result, hierarchy(result), n_topics // 4))
-    finer = [] if result.tree is None else [
-        level for level in levels(result) if level.n_topics >= 1.5 * n_topics > 0
-    ]  # fmt: skip
-    if finer:
-        nearest = min(finer, key=lambda level: abs(level.n_topics - 4 * n_topics))
-        others.append(at_resolution(result, min_cluster_size=nearest.min_cluster_size))
+    if result.tree is not None and n_topics:
+        n_by_size = topics_by_min_cluster_size(result.tree, result.documents.weights)
+        n_by_size[:FINEST_LEVEL] = 0
+        finer = np.flatnonzero(n_by_size >= 1.5 * n_topics)
+        if len(finer):
+            size = int(finer[np.abs(n_by_size[finer] - 4 * n_topics).argmin()])
+            others.append(at_resolution(result, min_cluster_size=size))
     return others
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from embedtopics.protocols import Float64Array, FloatArray, Int32Array, Int64Array
 
@@ -114,11 +114,17 @@ class Partitions:
         half = np.float32(0.5) * np.einsum("ij,ij->i", centers, centers).astype(np.float32)
         directions = centers.T.astype(np.float32)
         # On one thread: the order in which BLAS sums depends on how many it has.
-        with threadpool_limits(limits=1, user_api="blas"):
+        with _blas().limit(limits=1):
             for begin in range(0, len(found), ROWS_AT_ONCE):
                 rows = slice(begin, begin + ROWS_AT_ONCE)
                 found[rows] = (self.coordinates[rows] @ directions - half).argmax(axis=1)
         return found
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    """Return the control of NumPy's threads, which takes as long to find as many products."""
+    return ThreadpoolController().select(user_api="blas")
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,6 +13,7 @@ import numpy as np
 
 from embedtopics._utils.checks import checked_choice, checked_count
 from embedtopics._utils.folders import check_output_folder, replacing_folder, write_manifest
+from embedtopics._utils.progress import progress_bar
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus._readers import counted
 from embedtopics.corpus.results import Decision
@@ -271,24 +272,31 @@ def _directions(
     limit = encoder.recipe.max_length - tokenizer.num_special_tokens_to_add(False)
     sums, n_uses = np.zeros((len(words), transformer.config.hidden_size)), np.zeros(len(words))
     total, n_tokens, n_texts = np.zeros(sums.shape[1]), 0, 0
-    for _, found, encoding, of_word in cut_words(corpus.document_texts(), tokenizer):
-        names = [number.get(word.lower() if folds else word, -1) for word in found]
-        of_piece = np.array([*names, -1])[of_word[:limit]]
-        sought = of_piece[of_piece >= 0]
-        if n_texts >= MOST_TEXTS:
-            sought = sought[sought < n_new]
-        if not (n_uses[sought] < N_USES).any():
-            continue
-        encoding.truncate(limit)
-        whole = tokenizer.post_process(encoding)
-        with torch.no_grad():
+    texts = corpus.document_texts()
+    bar = progress_bar(total=len(texts), unit="text", description="reading uses", show=None)
+    with bar, torch.no_grad():
+        for _, found, encoding, of_word in cut_words(texts, tokenizer):
+            bar.update()
+            names = [number.get(word.lower() if folds else word, -1) for word in found]
+            of_piece = np.array([*names, -1])[of_word[:limit]]
+            sought = of_piece[of_piece >= 0]
+            if n_texts >= MOST_TEXTS:
+                sought = sought[sought < n_new]
+            if not (n_uses[sought] < N_USES).any():
+                continue
+            encoding.truncate(limit)
+            whole = tokenizer.post_process(encoding)
             layers = transformer(torch.tensor([whole.ids]), output_hidden_states=True).hidden_states
-        states = layers[max(1, (len(layers) - 1) // DEPTH)][0].double().numpy()
-        states = states[np.array(whole.special_tokens_mask) == 0]
-        total, n_tokens, n_texts = total + states.sum(axis=0), n_tokens + len(states), n_texts + 1
-        for word in np.unique(of_piece[of_piece >= 0]):
-            sums[word] += states[of_piece == word].mean(axis=0)
-            n_uses[word] += 1
+            states = layers[max(1, (len(layers) - 1) // DEPTH)][0].double().numpy()
+            states = states[np.array(whole.special_tokens_mask) == 0]
+            total, n_tokens, n_texts = (
+                total + states.sum(axis=0),
+                n_tokens + len(states),
+                n_texts + 1,
+            )
+            for word in np.unique(of_piece[of_piece >= 0]):
+                sums[word] += states[of_piece == word].mean(axis=0)
+                n_uses[word] += 1
     with np.errstate(invalid="ignore", divide="ignore"):
         apart = sums / n_uses[:, None] - total / n_tokens
         return apart / np.linalg.norm(apart, axis=1, keepdims=True)  # type: ignore[no-any-return]

@@ -1,4 +1,6 @@
-"""The page of a classifier: what it reaches beside baselines, what it mistakes, and why."""
+"""The pages of a classifier and of a labelling study: tables, figures and decisions."""
+
+from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -124,7 +126,7 @@ def study_html(report: StudyReport, *, title: str | None = None) -> str:
     return html_page(heading, asset("page.css"), parts, data, scripts, compiles=bool(scripts))
 
 
-def _further(number: int, name: str, frame: "pd.DataFrame") -> str:
+def _further(number: int, name: str, frame: pd.DataFrame) -> str:
     """Return a table as it is given, its texts escaped."""
     rows = [
         [f"{cell:.3g}" if isinstance(cell, float) else text(_plain(cell), 300) for cell in row]

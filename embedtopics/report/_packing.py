@@ -7,6 +7,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,11 +22,12 @@ TEXTS_PER_BLOCK = 1000
 LINES_PER_BLOCK = 20_000
 """Identifiers or addresses that are inflated together."""
 
-_ONE_BYTE, _TWO_BYTES, _THREE_BYTES = 64, 56 << 8, 8 << 16
+_ONE_BYTE, _TWO_BYTES, _THREE_BYTES = 64, 56 * 255, 8 * 255**2
 """Words with codes of each length: lead bytes 0x80 to 0xbf, 0xc0 to 0xf7 and 0xf8 to 0xff."""
 
 _LEAST_OCCURRENCES = 4
-_TOKEN = re.compile(r"[^\W_]+|[\W_]")
+_WORD = re.compile(r" ?[^\W_]+")
+_PIECE = re.compile(r" ?[^\W_]+|[\W_]")
 
 
 class CodedTexts(NamedTuple):
@@ -74,63 +76,46 @@ def packed_texts(texts: Sequence[str]) -> list[str]:
 def code_texts(texts: Sequence[str]) -> CodedTexts:
     """Replace frequent words by numbers before texts are deflated, which saves a fourth of them.
 
-    Bytes below 0x80 stand for themselves, those from 0x80 on begin the number of a word; 0x01
-    precedes the length (7 bits a byte, lowest first) and UTF-8 of what is neither. A space is left
-    out between two words of which at least one is a number and neither is such a piece.
+    A word here may begin with the space before it. Bytes below 0x80 stand for themselves, those
+    from 0x80 on begin the number of a word; 0x01 precedes the length (7 bits a byte, lowest first)
+    and UTF-8 of what is neither. No byte is 0; a NUL becomes U+FFFD.
     """
-    split = [_TOKEN.findall(text) for text in texts]
-    counts = Counter(token for tokens in split for token in tokens if len(token) > 1)
+    counts = Counter(chain.from_iterable(map(_WORD.findall, texts)))
     frequent = [
         word
         for word, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-        if count >= _LEAST_OCCURRENCES
+        if count >= _LEAST_OCCURRENCES and len(word) > 1 and not word.isspace()
     ][: _ONE_BYTE + _TWO_BYTES + _THREE_BYTES]
-    codes = {word: _word_code(rank) for rank, word in enumerate(frequent)}
-    return CodedTexts([_coded(tokens, codes) for tokens in split], tuple(frequent))
+    codes = _Codes((word, _word_code(rank)) for rank, word in enumerate(frequent))
+    coded = ("".join(map(codes.__getitem__, _PIECE.findall(text))) for text in texts)
+    return CodedTexts([one.encode("latin-1") for one in coded], tuple(frequent))
 
 
-def _word_code(rank: int) -> bytes:
+class _Codes(dict[str, str]):
+    """The code of each piece of text, as characters below 256; of pieces that are no words too."""
+
+    def __missing__(self, piece: str) -> str:
+        code = piece
+        if not piece.isascii() or piece < "\x02":
+            spelled = piece.replace("\0", "\ufffd").encode("utf-8", "replace")
+            code = (b"\x01" + varints(np.array([len(spelled)])) + spelled).decode("latin-1")
+        self[piece] = code
+        return code
+
+
+def _word_code(rank: int) -> str:
     if rank < _ONE_BYTE:
-        return bytes((0x80 + rank,))
+        return chr(0x80 + rank)
     rank -= _ONE_BYTE
     if rank < _TWO_BYTES:
-        return bytes((0xC0 + (rank >> 8), rank & 255))
-    rank -= _TWO_BYTES
-    return bytes((0xF8 + (rank >> 16), (rank >> 8) & 255, rank & 255))
-
-
-_CODE, _PLAIN, _OTHER = range(3)
-"""What stands before: a number, a word spelled in ASCII, or anything else."""
-
-
-def _coded(tokens: Sequence[str], codes: dict[str, bytes]) -> bytes:
-    parts: list[bytes] = []
-    kinds = [
-        _CODE if token in codes else _PLAIN if token.isascii() and token.isalnum() else _OTHER
-        for token in tokens
-    ]
-    last = len(tokens) - 1
-    for place, (token, kind) in enumerate(zip(tokens, kinds, strict=True)):
-        if kind == _CODE:
-            parts.append(codes[token])
-        elif token == " " and 0 < place < last:
-            sides = {kinds[place - 1], kinds[place + 1]}
-            if sides not in ({_CODE}, {_CODE, _PLAIN}):
-                parts.append(b" ")
-        elif token.isascii() and token > "\x01":
-            parts.append(token.encode())
-        else:
-            spelled = token.encode("utf-8", "replace")
-            parts.append(b"\x01" + varints(np.array([len(spelled)])) + spelled)
-    return b"".join(parts)
+        return chr(0xC0 + rank // 255) + chr(1 + rank % 255)
+    lead, rest = divmod(rank - _TWO_BYTES, 255**2)
+    return chr(0xF8 + lead) + chr(1 + rest // 255) + chr(1 + rest % 255)
 
 
 def varints(values: npt.NDArray[Any]) -> bytes:
     """Return non-negative integers below 2**35, 7 bits a byte, lowest first (LEB128)."""
-    values = values.astype(np.uint64)
-    n_bytes = np.ones(len(values), dtype=np.int64)
-    for bits in (7, 14, 21, 28):
-        n_bytes += values >= (1 << bits)
+    values, n_bytes = values.astype(np.uint64), _varint_bytes(values)
     starts = np.cumsum(n_bytes) - n_bytes
     out = np.zeros(int(n_bytes.sum()), dtype=np.uint8)
     for place in range(5):
@@ -139,6 +124,12 @@ def varints(values: npt.NDArray[Any]) -> bytes:
         goes_on = np.where(n_bytes[held] > place + 1, 128, 0)
         out[starts[held] + place] = low.astype(np.uint8) | goes_on.astype(np.uint8)
     return out.tobytes()
+
+
+def _varint_bytes(values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Return how many bytes each integer takes."""
+    longer = [values >= (1 << bits) for bits in (7, 14, 21, 28)]
+    return np.asarray(1 + np.sum(longer, axis=0), dtype=np.int64)
 
 
 def postings(counts: csc_matrix) -> tuple[bytes, npt.NDArray[np.uint32]]:
@@ -157,9 +148,6 @@ def postings(counts: csc_matrix) -> tuple[bytes, npt.NDArray[np.uint32]]:
     entries[:, 1] = counts.data - 2
     written = np.stack([np.ones(len(steps), dtype=bool), repeats], axis=1)
     values = entries[written]
-    n_bytes = np.ones(len(values), dtype=np.int64)
-    for bits in (7, 14, 21, 28):
-        n_bytes += values >= (1 << bits)
-    ends = np.concatenate([[0], np.cumsum(n_bytes)])
+    ends = np.concatenate([[0], np.cumsum(_varint_bytes(values))])
     n_values = np.concatenate([[0], np.cumsum(written.sum(axis=1))])
     return varints(values), np.diff(ends[n_values[counts.indptr]]).astype(np.uint32)

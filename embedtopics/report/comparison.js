@@ -62,9 +62,9 @@
       canvas.height = Math.max(Math.round(clientHeight * ratio), 1);
     }
     map.ratio = ratio;
-    const room = 44 * ratio; // so that a line can be drawn around the outermost
-    const fit = Math.min((map.base.width - room) / data.span[0],
-      (map.base.height - room) / data.span[1]);
+    const margin = 44 * ratio; // so that a line can be drawn around the outermost
+    const fit = Math.min((map.base.width - margin) / data.span[0],
+      (map.base.height - margin) / data.span[1]);
     map.scale = Math.max(fit, 1e-6) * state.view.zoom;
     const { points, places, scale } = map;
     const [left, top] = [map.base.width / 2 - state.view.x * scale,

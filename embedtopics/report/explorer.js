@@ -54,21 +54,22 @@
   const isDark = () => root.dataset.theme === "dark";
   const luminance = (rgb) => rgb.map((c) => ((c / 255 + 0.055) / 1.055) ** 2.4)
     .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
-  // Mixed with white or black until it stands out from the ground so far.
+  // Mixed with white or black until it has so much contrast with the page.
   const legible = (hex, contrast) => {
-    const ground = luminance(Scatter.channels(color("--paper-hex")));
+    const paper = luminance(Scatter.channels(color("--paper-hex")));
     for (let share = 1; share > 0; share -= 0.05) {
       const rgb = mixed(hex, isDark() ? [255, 255, 255] : [0, 0, 0], share);
-      const pair = [luminance(rgb), ground].sort((a, b) => b - a);
+      const pair = [luminance(rgb), paper].sort((a, b) => b - a);
       if ((pair[0] + 0.05) / (pair[1] + 0.05) >= contrast) return rgb;
     }
     return isDark() ? [255, 255, 255] : [0, 0, 0];
   };
   const css = (rgb) => `rgb(${rgb.join(" ")})`;
   let topicInks = [];
+  let theme = null; // colours that follow from light or dark, found once
   const topicColor = (topic) => css(topicInks[topic]);
 
-  const recolor = () => {
+  const readTheme = () => {
     root.style.setProperty("--paper-hex", isDark() ? "#12171d" : "#ffffff");
     const paper = Scatter.channels(color("--paper-hex"));
     topicInks = [isDark() ? [122, 132, 145] : [150, 158, 168],
@@ -76,23 +77,36 @@
         : Scatter.channels(topic.color)))];
     const pale = topicInks.map((rgb, topic) =>
       rgb.map((c, i) => Math.round((topic ? 0.16 : 0.1) * c + (topic ? 0.84 : 0.9) * paper[i])));
-    const sides = [null, mixed(color("--first"), paper, 1), mixed(color("--second"), paper, 1),
+    const sides = [mixed(color("--first"), paper, 1), mixed(color("--second"), paper, 1),
       Scatter.channels(isDark() ? "#e6eaf0" : "#1b2430")];
+    const rgba = ([red, green, blue], alpha) => red | green << 8 | blue << 16 | alpha << 24;
+    theme = {
+      plain: Uint32Array.from(topicInks, (rgb, topic) => rgba(rgb, topic ? 215 : 130)),
+      lit: Uint32Array.from(topicInks, (rgb) => rgba(rgb, 215)),
+      pale: Uint32Array.from(pale, (rgb) => rgba(rgb, 200)),
+      sides: Uint32Array.from([[0, 0, 0], ...sides], (rgb) => rgba(rgb, 215)),
+      shade: isDark() ? "#46566b" : "#a9b6c6", paper: color("--paper-hex"), ink: color("--ink"),
+      halo: isDark() ? "rgb(18 23 29 / 90%)" : "rgb(255 255 255 / 90%)", muted: color("--muted"),
+      strong: css(legible(isDark() ? "#ffffff" : "#1b2430", 4.5)),
+      names: about.topics.map((topic) => css(legible(topic.color, 5.5))),
+    };
+  };
+  // Colours and passes of all points: pale ones first, those of no topic next, what is lit last.
+  const inks = new Uint32Array(n);
+  const passes = new Uint8Array(n);
+  const recolor = () => {
     const { now, held } = found;
-    const colors = new Uint8Array(4 * n);
-    const passes = new Uint8Array(n);
+    const { topicOf } = Store;
     for (let row = 0; row < n; row += 1) {
-      const topic = Store.topicOf[row];
-      const side = state.held ? (held[row] ? 1 : 0) + (!now || now[row] ? 2 : 0) : 0;
-      const lit = state.held ? side > 0 : !now || now[row] === 1;
-      const rgb = lit ? (side ? sides[side] : topicInks[topic]) : pale[topic];
-      colors[4 * row] = rgb[0];
-      colors[4 * row + 1] = rgb[1];
-      colors[4 * row + 2] = rgb[2];
-      colors[4 * row + 3] = !lit ? 200 : topic || now ? 215 : 130;
+      const topic = topicOf[row];
+      const isNow = !now || now[row] === 1;
+      const side = state.held ? (held[row] ? 1 : 0) + (isNow ? 2 : 0) : 0;
+      const lit = state.held ? side > 0 : isNow;
+      inks[row] = !lit ? theme.pale[topic] : side ? theme.sides[side]
+        : now ? theme.lit[topic] : theme.plain[topic];
       passes[row] = !lit ? 0 : topic || now ? 2 : 1;
     }
-    atlas.ink(colors, passes, isDark() ? "#46566b" : "#a9b6c6");
+    atlas.ink(inks, passes, theme.shade);
     redraw();
   };
 
@@ -106,19 +120,18 @@
       label, anchor, rows, height: size * 1.18, color: tint(i),
       font: `${weight} ${size}px system-ui, -apple-system, "Segoe UI", Roboto, Arial, sans-serif`,
     })).sort((a, b) => b.rows - a.rows);
-    const strong = css(legible(isDark() ? "#ffffff" : "#1b2430", 4.5));
     const main = of(about.topics.map((t) => [t.label, t.anchor, t.size]), 650, 12.5,
-      (i) => css(legible(about.topics[i].color, 5.5)));
+      (i) => theme.names[i]);
     const { zoom } = atlas.view;
     const fewer = about.levels.filter((level) => level.length < main.length);
     const more = about.levels.filter((level) => level.length > main.length);
-    const list = fewer.length && zoom < 1.6 ? of(fewer.at(-1), 750, 15, () => strong) : [];
+    const list = fewer.length && zoom < 1.6 ? of(fewer.at(-1), 750, 15, () => theme.strong) : [];
     const above = new Set(list.map((name) => name.label));
     list.push(...main.filter((name) => !above.has(name.label)));
     more.forEach((level, k) => {
       const known = new Set(list.map((name) => name.label));
       if (zoom > 2 * (k + 1)) {
-        list.push(...of(level, 550, 11.5, () => color("--muted"))
+        list.push(...of(level, 550, 11.5, () => theme.muted)
           .filter((name) => !known.has(name.label)));
       }
     });
@@ -129,14 +142,14 @@
     if (asked) return;
     asked = requestAnimationFrame(() => {
       asked = 0;
-      const isWhole = atlas.draw(color("--paper-hex"), moves);
+      const isWhole = atlas.draw(theme.paper, moves);
       names = atlas.names(nameList());
       drawOver();
       if (!isWhole) rest = setTimeout(redraw, 120);
     });
   };
   const drawOver = () => atlas.drawOver(names, {
-    halo: isDark() ? "rgb(18 23 29 / 90%)" : "rgb(255 255 255 / 90%)", ink: color("--ink"),
+    halo: theme.halo, ink: theme.ink,
     marked: [...new Set([state.open, state.over])].filter((row) => row >= 0), line: state.line ??
       state.now.lasso,
   });
@@ -149,20 +162,28 @@
   const select = (asks) => {
     if (isEmpty(asks)) return null;
     const rows = asks.lasso ? atlas.inside(asks.lasso) : new Uint8Array(n).fill(1);
-    const answer = asks.words.trim() && Store.index ? Store.search(asks.words) : null;
-    skipped = answer ? answer.skipped : [];
+    const keep = (holds) => {
+      for (let row = 0; row < n; row += 1) if (rows[row] && !holds(row)) rows[row] = 0;
+    };
     const { topicOf, groups, times, documentOf } = Store;
-    for (let row = 0; row < n; row += 1) {
-      if (!rows[row]) continue;
-      if ((answer && !answer.held[documentOf[row]]) ||
-          (asks.topics.size && !asks.topics.has(topicOf[row])) ||
-          (asks.groups.size && !asks.groups.has(groups[row])) ||
-          (asks.from !== null && !(times[row] >= asks.from)) ||
-          (asks.to !== null && !(times[row] < asks.to && times[row] !== NO_TIME))) rows[row] = 0;
+    skipped = [];
+    if (asks.words.trim() && Store.index) {
+      const answer = Store.search(asks.words);
+      skipped = answer.skipped;
+      keep((row) => answer.held[documentOf[row]]);
     }
+    if (asks.topics.size) keep((row) => asks.topics.has(topicOf[row]));
+    if (asks.groups.size) keep((row) => asks.groups.has(groups[row]));
+    if (asks.from !== null) keep((row) => times[row] >= asks.from);
+    if (asks.to !== null) keep((row) => times[row] < asks.to && times[row] !== NO_TIME);
     return rows;
   };
-  const size = (rows) => (rows ? rows.reduce((sum, one) => sum + one, 0) : n);
+  const size = (rows) => {
+    if (!rows) return n;
+    let sum = 0;
+    for (let row = 0; row < n; row += 1) sum += rows[row];
+    return sum;
+  };
 
   // Apply what is asked: everything on the page follows.
   let busy = 0;
@@ -707,7 +728,7 @@
   });
   byId("copy-filter").addEventListener("click", () => copy(filter(), "filter"));
   byId("png").addEventListener("click", () => {
-    atlas.picture(color("--paper-hex")).toBlob((blob) => save(blob, "map.png"));
+    atlas.picture(theme.paper).toBlob((blob) => save(blob, "map.png"));
   });
   byId("svg").addEventListener("click", () => {
     const { clientWidth: width, clientHeight: height } = byId("map");
@@ -779,7 +800,9 @@
       const { x, y, zoom } = atlas.view;
       if (zoom !== 1) parts.set("view", [x, y, 1000 * zoom].map((v) => Math.round(v).toString(36)).join("."));
       if (state.held) parts.set("a", spelled(state.held).toString());
-      if (new URLSearchParams(location.hash.slice(1)).has("cpu")) parts.set("cpu", "");
+      for (const painter of ["cpu", "gl"]) {
+        if (new URLSearchParams(location.hash.slice(1)).has(painter)) parts.set(painter, "");
+      }
       written = parts.size ? `#${parts}` : "";
       try {
         history.replaceState(null, "", written || location.href.split("#")[0]);
@@ -973,9 +996,10 @@
   });
   byId("theme").addEventListener("click", () => {
     root.dataset.theme = isDark() ? "light" : "dark";
+    readTheme();
     update({ quiet: true });
   });
-  window.addEventListener("beforeprint", () => atlas.draw(color("--paper-hex"), false));
+  window.addEventListener("beforeprint", () => atlas.draw(theme.paper, false));
 
   const begin = async () => {
     root.dataset.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
@@ -984,6 +1008,7 @@
     atlas = Atlas.make(map, { n, places: Store.places, span: about.span });
     map.dataset.painter = atlas.kind;
     atlas.resize();
+    readTheme();
     readTimes();
     readHash();
     await update({ quiet: true });

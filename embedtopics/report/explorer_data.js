@@ -34,51 +34,33 @@ const Store = (() => {
     return found;
   };
 
-  const [CODE, PLAIN, OTHER] = [0, 1, 2];
   const utf8 = new TextDecoder();
 
-  // Texts in which frequent words are numbers; see code_texts in _packing.py.
+  // A text in which frequent words are numbers; see code_texts in _packing.py.
   const decode = (bytes, words) => {
-    const texts = [];
-    let [text, before, at] = ["", OTHER, 0];
-    while (at < bytes.length) {
-      const byte = bytes[at];
+    let [text, at] = ["", 0];
+    const next = () => {
       at += 1;
-      if (byte >= 0x80) {
-        let rank = byte - 0x80;
-        if (byte >= 0xf8) {
-          rank = 64 + (56 << 8) + ((byte - 0xf8) << 16) + (bytes[at] << 8) + bytes[at + 1];
-          at += 2;
-        } else if (byte >= 0xc0) {
-          rank = 64 + ((byte - 0xc0) << 8) + bytes[at];
-          at += 1;
-        }
-        text += before === OTHER ? words[rank] : ` ${words[rank]}`;
-        before = CODE;
-      } else if (byte > 1) {
-        const isPlain = (byte > 96 && byte < 123) || (byte > 64 && byte < 91) ||
-          (byte > 47 && byte < 58);
-        if (isPlain && before === CODE) text += " ";
-        text += String.fromCharCode(byte);
-        before = isPlain ? PLAIN : OTHER;
-      } else if (byte === 1) {
-        let [length, shift, part] = [0, 0, 0];
-        do {
-          part = bytes[at];
-          at += 1;
+      return bytes[at - 1];
+    };
+    while (at < bytes.length) {
+      const byte = next();
+      if (byte >= 0xf8) {
+        text += words[64 + 56 * 255 + ((byte - 0xf8) * 255 + next() - 1) * 255 + next() - 1];
+      } else if (byte >= 0xc0) text += words[64 + (byte - 0xc0) * 255 + next() - 1];
+      else if (byte >= 0x80) text += words[byte - 0x80];
+      else if (byte > 1) text += String.fromCharCode(byte);
+      else {
+        let [length, shift, part] = [0, 0, 128];
+        for (; part > 127; shift += 7) {
+          part = next();
           length |= (part & 127) << shift;
-          shift += 7;
-        } while (part > 127);
+        }
         text += utf8.decode(bytes.subarray(at, at + length));
         at += length;
-        before = OTHER;
-      } else {
-        texts.push(text);
-        [text, before] = ["", OTHER];
       }
     }
-    texts.push(text);
-    return texts;
+    return text;
   };
 
   const store = { about, n: about.rows, nDocuments: about.documents, index: null };
@@ -115,16 +97,24 @@ const Store = (() => {
     }
   };
 
-  let words = null;
-  const textBlock = (name) => {
-    words ??= strings("words");
-    return Promise.all([inflated(name), words]).then(([bytes, known]) => decode(bytes, known));
+  // The texts of a block, each still coded: only those that are looked at are decoded.
+  const textBlock = async (name) => {
+    const bytes = await inflated(name);
+    const texts = [];
+    for (let from = 0; from <= bytes.length;) {
+      const end = bytes.indexOf(0, from);
+      texts.push(bytes.subarray(from, end < 0 ? bytes.length : end));
+      from = end < 0 ? bytes.length + 1 : end + 1;
+    }
+    return texts;
   };
+  let words = null;
   store.text = async (row) => {
     if (!about.hasTexts) return "";
+    words ??= strings("words");
     const document = store.documentOf[row];
-    const name = `texts-${Math.floor(document / TEXTS_PER_BLOCK)}`;
-    return (await block(name, textBlock))[document % TEXTS_PER_BLOCK];
+    const texts = await block(`texts-${Math.floor(document / TEXTS_PER_BLOCK)}`, textBlock);
+    return decode(texts[document % TEXTS_PER_BLOCK], await words);
   };
   const line = async (name, row) => {
     const lines = await block(`${name}-${Math.floor(row / LINES_PER_BLOCK)}`, strings);

@@ -207,7 +207,7 @@ def test_the_page_of_a_study_says_what_was_found(begin, truth, tmp_path):
     assert examples.groupby("label").size().max() <= 3
     assert examples["label"].tolist() == sorted(examples["label"])
     page = write_report(found, tmp_path / "study.html").read_text("utf-8")
-    assert "Krippendorff" in page and attack not in page and given[1].text[:20] not in ("",)
+    assert "Krippendorff" in page and attack not in page
     assert 'id="place-figure-shares"' in page and "default-src" in page
 
 

@@ -69,7 +69,6 @@ def test_what_is_refused(file, options, said):
 def test_a_colleagues_labels_and_the_page_of_the_study(file):
     from embedtopics.annotation import AnnotationProject
 
-    table = pd.read_csv(file)
     with AnnotationProject(file, ["a", "b"], file.parent / "other", encoder="lsa") as study:
         for _ in range(3):
             study.label(study.next(by="bea").key, "a", by="bea")
@@ -79,4 +78,3 @@ def test_a_colleagues_labels_and_the_page_of_the_study(file):
     assert done.exit_code == 0, done.output
     assert "3 answers of" in done.stdout and "bea" in out.read_text("utf-8")
     assert "--report" in refused("annotate", file, "--labels", "a,b", "--report", "study.pdf")
-    assert len(table) == len(rows())

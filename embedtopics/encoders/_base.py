@@ -59,6 +59,18 @@ class BaseEncoder:
             vectors = torch.from_numpy(vectors)
         return vectors[0] if isinstance(texts, str) else vectors
 
+    def reading(self, kind: str) -> Self:
+        """Return the encoder as it reads a "query" or a "document": itself without such prompts."""
+        return self
+
+    def encode_query(self, texts: str | Sequence[str], **options: Any) -> Any:
+        """Return vectors of queries, with the checkpoint's prompt for them; else as `encode`."""
+        return self.reading("query").encode(texts, **options)
+
+    def encode_document(self, texts: str | Sequence[str], **options: Any) -> Any:
+        """Return vectors of documents, with the checkpoint's prompt for them; else as `encode`."""
+        return self.reading("document").encode(texts, **options)
+
     def encode_with_report(
         self, texts: Sequence[str], *, show_progress: bool | None = None
     ) -> Encoding:

@@ -40,8 +40,20 @@ all-MiniLM-L6-v2 in int8 and float32 have 0.997, and 0.979 at the lowest, on fou
 
 
 def resolve_encoder(spec: Any, *, cached: bool = False, **options: str | None) -> Encoder:
-    """Return an encoder for a name, a folder, or an object that is one; options of a checkpoint."""
-    asked: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    """Return an encoder of documents for a name, a folder, or an object; options of a checkpoint.
+
+    It puts the checkpoint's prompt for documents before a text, where there is one.
+    """
+    found = _resolved(spec, cached, options)
+    return found.reading("document") if isinstance(found, BaseEncoder) else found
+
+
+def _resolved(
+    spec: Any, cached: bool = False, options: Mapping[str, str | None] | None = None
+) -> Encoder:
+    asked: dict[str, Any] = {
+        name: value for name, value in (options or {}).items() if value is not None
+    }
     if isinstance(spec, (str, os.PathLike)):
         is_named = isinstance(spec, str) and spec in _BY_NAME
         if not is_named and not holds_static_encoder(Path(spec).expanduser()):
@@ -62,7 +74,7 @@ def resolve_exact(spec: Any, *, cached: bool = False) -> Encoder:
 
     What is learned from vectors, and what training is compared with, keeps all their digits.
     """
-    found: Any = resolve_encoder(spec)
+    found: Any = _resolved(spec)
     plain = getattr(found, "uncached", found)
     if isinstance(plain, SentenceEncoder) and plain.recipe.precision == "auto":
         found = _changed(found, precision="float32")
@@ -141,10 +153,18 @@ def fitted(encoder: Encoder, texts: Sequence[str]) -> Encoder:
     return made
 
 
-def precision_decision(encoder: Any) -> Decision | None:
-    """Return which precision was chosen for an encoder whose precision was not named."""
-    note = getattr(encoder, "precision_note", "")
-    return Decision("encoder", "precision", encoder.precision, note) if note else None
+def encoder_decisions(encoder: Any) -> list[Decision]:
+    """Return which precision was chosen where none was named, and which prompt is put first."""
+    made, note = [], getattr(encoder, "precision_note", "")
+    if note:
+        made.append(Decision("encoder", "precision", encoder.precision, note))
+    words = getattr(getattr(encoder, "recipe", None), "prompt", "")
+    if words:
+        query = encoder.reading("query").recipe.prompt
+        of_queries = f", and {query!r} to queries" if query != words else ""
+        message = f"The prompt {words!r} is put before each text{of_queries}."
+        made.append(Decision("encoder", "prompt", words, message))
+    return made
 
 
 def space_of(described: Mapping[str, Any]) -> str | None:

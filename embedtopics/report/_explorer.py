@@ -66,8 +66,8 @@ def write_explorer(
     """Write a page on which a reader searches, selects and compares the documents of a result.
 
     The page is one file that loads nothing, from a disk as well as from a server; its content
-    security policy allows no script but its own. It draws with WebGL 2 where there is any, and
-    else on the CPU.
+    security policy allows no script but its own. It draws with WebGL 2 where a graphics card plays
+    it, and else on the CPU.
 
     Parameters
     ----------

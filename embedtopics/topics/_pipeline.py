@@ -19,7 +19,7 @@ from embedtopics.corpus._corpus import Corpus, require_text
 from embedtopics.corpus._languages import detect_languages, main_languages
 from embedtopics.corpus.results import Decision, DistinctDocuments, Encoding, LanguageShares
 from embedtopics.encoders._base import language_warning
-from embedtopics.encoders._registry import UNREAD, describe_encoder, precision_decision
+from embedtopics.encoders._registry import UNREAD, describe_encoder, encoder_decisions
 from embedtopics.errors import InputError
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import (
@@ -198,9 +198,7 @@ def _encode(
 
         return vectors, {"encoder": GIVEN}, encode
     encoder = stages.make_encoder(texts)
-    chosen = precision_decision(encoder)
-    if chosen is not None:
-        log.decisions.append(chosen)
+    log.decisions += encoder_decisions(encoder)
     shares = log.languages or LanguageShares(
         {code: 1 / len(languages) for code in languages}, len(texts)
     )

@@ -1,6 +1,8 @@
 """The report, and the maps and scores of a comparison, as a browser shows them."""
 
 from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -58,3 +60,19 @@ def test_all_scores_are_seen_and_no_tool_covers_the_legend(browser, tmp_path, n_
     assert lowest <= top + figure.layout.height - figure.layout.margin.b + 1
     tools, legend = browser.ask(f"[{BOX}('.modebar').bottom, {BOX}('.legend .traces').top]")
     assert tools <= legend + 1
+
+
+@pytest.mark.parametrize("kind", ["explorer", "report", "comparison"])
+def test_a_page_has_no_fault_that_keeps_people_out(browser, tmp_path, kind):
+    rules = find_spec("axe_core_python")
+    if rules is None:
+        pytest.skip("needs axe-core-python, of which only the rules are read")
+    written = make_comparison() if kind == "comparison" else make_result()
+    write = report.write_explorer if kind == "explorer" else report.write_report
+    browser.open(write(written, tmp_path / "page.html"))
+    browser.wait("document.querySelector('[data-ready], .main-svg, [data-map]') !== null")
+    browser.frame()
+    axe = Path(rules.origin).with_name("axe.min.js").read_text("utf-8")
+    browser.ask(f"{axe}; 0")
+    faults = browser.ask("axe.run().then(r => r.violations.map(v => [v.impact, v.id]))")
+    assert [fault for fault in faults if fault[0] != "minor"] == []

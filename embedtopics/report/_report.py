@@ -296,7 +296,9 @@ def timings_section(timings: Mapping[str, float], peak_memory: float = math.nan)
     note = ""
     if not math.isnan(peak_memory):
         note = f'<p class="note">The process held at most {peak_memory / 1e9:.2f} GB of memory.</p>'
-    return section("timings", "Time and memory", note, table(("Stage", "Seconds", "Beside the longest"), rows))
+    return section(
+        "timings", "Time and memory", note, table(("Stage", "Seconds", "Beside the longest"), rows)
+    )
 
 
 def write_report(

@@ -125,7 +125,9 @@ def _opened(path: Path, folder: Path, painter: str) -> dict[str, Any]:
             browser.wait("document.querySelectorAll('.gl-canvas').length > 0")
             browser.frame()
             return {"drawn_ms": browser.ask("performance.now()")}
-        browser.call("Page.navigate", url=path.as_uri() + {"cpu": "#cpu=", "webgl2": "#gl="}[painter])
+        browser.call(
+            "Page.navigate", url=path.as_uri() + {"cpu": "#cpu=", "webgl2": "#gl="}[painter]
+        )
         browser.wait("document.getElementById('map')?.dataset.ready === '1'")
         assert browser.ask("document.getElementById('map').dataset.painter") == painter
         drawn = "performance.getEntriesByName('drawn')[0].startTime"

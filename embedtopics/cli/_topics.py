@@ -251,7 +251,7 @@ def _run_topics(
     console.print(f"\nwritten to {out}:")
     for name, meaning in CONTENT.items():
         typer.echo(f"  {name:<18} {meaning}")
-    typer.echo(f"\nnext: open {out / 'explorer.html'} in a browser; in Python:")
+    typer.echo(f"\nnext: open {out / 'report.html'} in a browser; in Python:")
     typer.echo(f'  model = embedtopics.TopicModel.load("{out / "model"}")')
     console.print('  model.predict(["a new text"])')
 

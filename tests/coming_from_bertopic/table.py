@@ -1,15 +1,15 @@
-"""The table of the README that says what becomes of each BERTopic method."""
+"""The tables of docs/coming_from.md that say what becomes of each call of another library."""
 
 import re
 from pathlib import Path
 
-README = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "coming_from.md").read_text("utf-8")
 HEADING = "## Coming from BERTopic"
 
 
-def rows():
+def rows(heading=HEADING):
     """Return (theirs, ours), the code of each row, in order."""
-    section = README.split(HEADING, 1)[1].split("\n## ", 1)[0]
+    section = PAGE.split(heading, 1)[1].split("\n## ", 1)[0]
     found = []
     for line in section.splitlines():
         cells = re.split(r"(?<!\\)\|", line)[1:-1]

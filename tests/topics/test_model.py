@@ -8,7 +8,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import embedtopics as et
 from embedtopics.errors import InputError
-from embedtopics.report._report import report_html
+from embedtopics.report._explorer import explorer_html
 from tests.factories import each, refuses
 
 
@@ -157,7 +157,7 @@ def test_odd_texts_go_through_all_stages(toy, tmp_path):
     assert (model.labels_[-6:] == 0).all()
     loaded = et.TopicModel.load(model.save(tmp_path / "model"))
     np.testing.assert_array_equal(loaded.predict(texts + odd), model.labels_)
-    page = report_html(model.result_)
+    page = explorer_html(model.result_)
     assert "<script>alert(1)" not in page and len(page) < 9e6
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -231,7 +232,9 @@ def _run_topics(
     begin = time.perf_counter()
     loaded = resolve_encoder(**encoder)
     print_inspection(make_console(stderr=True), inspect_corpus(corpus, loaded))
-    result = TopicModel(loaded, **parameters).fit(corpus).result_
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The encoder ")  # what was printed already
+        result = TopicModel(loaded, **parameters).fit(corpus).result_
     if replicates and result.topics:
         result = with_stability(result, replicates)
     # Written before anything is printed: a closed pipe must not cost the results.

@@ -18,6 +18,7 @@ from embedtopics._utils.checks import checked_count, is_count, optional_count, r
 from embedtopics.clustering._density import DensityClusterer
 from embedtopics.clustering._named import CLUSTERERS, named_clusterer
 from embedtopics.corpus._corpus import Corpus
+from embedtopics.corpus._languages import checked_languages
 from embedtopics.corpus.results import Decision
 from embedtopics.encoders._registry import fitted, reads_on, resolve_encoder
 from embedtopics.errors import InputError
@@ -71,8 +72,10 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
     Parameters
     ----------
     encoder : str or object with ``encode(texts)``, optional
-        Name or folder of a checkpoint, or any encoder; by default all-MiniLM-L6-v2. The vectors
-        of a named checkpoint are cached on disk; give ``SentenceEncoder(name)`` to cache none.
+        Name or folder of a checkpoint, or any encoder; by default all-MiniLM-L6-v2, which reads
+        English. "auto" is multilingual-e5-small where more than a tenth of the texts are in other
+        languages and the extra ``multilingual`` is installed. The vectors of a named checkpoint
+        are cached on disk; give ``SentenceEncoder(name)`` to cache none.
     n_topics : {"auto", "fine", "coarse"} or int
         Resolution of the topics; an integer is met exactly. For another resolution after the fit
         see `embedtopics.topics.at_resolution`.
@@ -365,9 +368,8 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
             raise InputError("n_topics", expected, (self.n_topics, self.min_cluster_size), remedy)
         checked_ngram_range(self.ngram_range)
         checked_stop_words(self.stop_words)
-        codes = [self.languages] if isinstance(self.languages, str) else self.languages
-        if not isinstance(codes, (list, tuple)) or not all(isinstance(c, str) for c in codes):
-            raise InputError("languages", '"auto" or a list of codes', self.languages)
+        if self.languages != "auto":
+            checked_languages(self.languages)
         is_share = isinstance(self.min_df, float) and 0.0 <= self.min_df <= 1.0
         if self.min_df is not None and not is_count(self.min_df, 1) and not is_share:
             expected = "None, a number of documents from 1 up or a share from 0 to 1"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -205,6 +206,7 @@ def _encode(
     warning = language_warning(encoder, shares)
     if warning is not None:
         log.decisions.append(warning)
+        warnings.warn(warning.message, stacklevel=2)
     vectors, encoding = encode_documents(encoder, texts, documents.first_rows, stages.show_progress)
     if encoding is not None:
         note_encoding(log, encoding, encoder)
@@ -397,6 +399,9 @@ def note_encoding(log: Log, encoding: Encoding, encoder: Any) -> None:
     longer = f"of the texts are longer than the encoder reads ({max_length} tokens)"
     if encoding.truncated_share > 0:
         unseen = encoding.unseen_token_share
+        if unseen > UNREAD:
+            warnings.warn(f"The encoder does not read {unseen:.0%} of all tokens: they are behind "
+                          f"the {max_length} that it reads of a text.", stacklevel=2)  # fmt: skip
         advice = (
             ' long_texts="chunk" of the encoder reads all.' if recipe and unseen > UNREAD else ""
         )

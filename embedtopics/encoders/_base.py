@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from embedtopics._utils.hub import check_upload, upload
+from embedtopics._utils.names import OF_AN_ENCODER, OtherNames
 from embedtopics.corpus.results import Decision, Encoding, LanguageShares
 from embedtopics.errors import InputError, ModelLoadError
 
@@ -19,10 +20,11 @@ _SLAB_CHARACTERS = 500_000
 """Characters tokenised at a time: the tokenizer's own records are 30 times what is kept."""
 
 
-class BaseEncoder:
+class BaseEncoder(OtherNames):
     """Base of the encoders; a subclass has `encode_with_report` and keeps its `_arguments`."""
 
     _arguments: dict[str, Any]
+    _elsewhere = OF_AN_ENCODER
 
     @property
     def is_fitted(self) -> bool:

@@ -51,7 +51,7 @@ class BaseEncoder:
         rows = [texts] if isinstance(texts, str) else texts
         vectors: Any = self._encode(rows, batch_size, show_progress).embeddings
         if normalize_embeddings:
-            vectors = _unit(vectors)
+            vectors = unit_vectors(vectors)
         if convert_to_tensor:
             import torch
 
@@ -163,7 +163,8 @@ def arguments_of(scope: dict[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in scope.items() if k not in ("self", "__class__")}
 
 
-def _unit(vectors: Any) -> Any:
+def unit_vectors(vectors: Any) -> Any:
+    """Return rows scaled to length one; those of zeros stay."""
     if hasattr(vectors, "toarray"):
         from sklearn.preprocessing import normalize
 

@@ -52,14 +52,14 @@ def leakage_decision(
     """Return how much the topics tell of the languages, of a corpus that has several."""
     placed = np.flatnonzero(topics >= 0)  # documents are in the order of their hashes
     some = [(row, language_of(texts[row])) for row in placed[:TEXTS_TO_TELL].tolist()]
-    told = [(topics[row], code) for row, code in some if code in languages]
-    if len({code for _, code in told}) < 2:
+    known = [(topics[row], code) for row, code in some if code in languages]
+    if len({code for _, code in known}) < 2:
         return None
-    numbers, codes = zip(*told, strict=True)
+    numbers, codes = zip(*known, strict=True)
     found = language_information(np.array(numbers, dtype=np.int32), codes)
     message = (
         f"The topic of a text takes {found.value:.0%} ({found.low:.0%} to {found.high:.0%}) of the "
-        f"uncertainty about its language away ({', '.join(languages)}; {len(told):,} "
+        f"uncertainty about its language away ({', '.join(languages)}; {len(known):,} "
         "texts); across_languages=True of the model, with a multilingual encoder, makes that less."
     )
     value = {"share": round(found.value, 4), "low": round(found.low, 4),

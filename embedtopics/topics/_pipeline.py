@@ -336,8 +336,8 @@ class _Fit:
         )
         if stages.languages == "auto" and len(languages) > 1:
             texts = self.context.corpus.document_texts()
-            told = leakage_decision(texts, found.labels, languages)
-            self.log.decisions += [] if told is None else [told]
+            known = leakage_decision(texts, found.labels, languages)
+            self.log.decisions += [] if known is None else [known]
         weights = documents.weights
         return named_topics(topics, found.labels, weights, self.constraints), topic_terms
 

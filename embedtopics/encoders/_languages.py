@@ -71,7 +71,7 @@ class AcrossLanguagesEncoder(BaseEncoder):
 
     @property
     def erased_languages(self) -> tuple[str, ...]:
-        """Languages with enough texts to be told apart; of fewer than two nothing is taken out."""
+        """Languages with enough texts for a mean; of fewer than two nothing is taken out."""
         return self._fitted().languages
 
     @property

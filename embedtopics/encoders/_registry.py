@@ -2,21 +2,30 @@
 
 import copy
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, cast
 
+from embedtopics.corpus._languages import detect_languages
 from embedtopics.corpus.results import Decision
-from embedtopics.encoders._base import BaseEncoder
+from embedtopics.encoders._base import (
+    MULTILINGUAL,
+    MULTILINGUAL_PACKAGE,
+    BaseEncoder,
+    language_warning,
+)
 from embedtopics.encoders._cache import CachedEncoder
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
+from embedtopics.encoders.sentence._loading import DEFAULT_MODEL
 from embedtopics.encoders.static._encoder import StaticEncoder
 from embedtopics.encoders.static._files import holds_static_encoder
 from embedtopics.errors import InputError
 from embedtopics.protocols import Encoder
 
 _BY_KIND: dict[str, tuple[str, str]] = {
+    "across languages": ("embedtopics.encoders._languages", "AcrossLanguagesEncoder"),
     "fasttext": ("embedtopics.encoders.words._fasttext", "FastTextEncoder"),
     "random": ("embedtopics.encoders.words._tfidf", "RandomProjectionEncoder"),
     "static": ("embedtopics.encoders.static._encoder", "StaticEncoder"),
@@ -48,9 +57,33 @@ def resolve_encoder(spec: Any, *, cached: bool = False, **options: str | None) -
     return found.reading("document") if isinstance(found, BaseEncoder) else found
 
 
+class AutomaticEncoder(BaseEncoder):
+    """Becomes the encoder that suits the languages of the texts that it is fitted to."""
+
+    name = "auto"
+
+    def __init__(self, cached: bool = True, **options: str | None) -> None:
+        self._arguments = {"cached": cached, **options}
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether an encoder is chosen: its fit returns another."""
+        return False
+
+    def fit(self, X: Iterable[str], y: Any = None) -> Any:
+        """Return the default encoder, or one of many languages where it does not suit the texts."""
+        usual = resolve_encoder(DEFAULT_MODEL, **self._arguments)
+        suits = language_warning(usual, detect_languages(X)) is None
+        if suits or find_spec(MULTILINGUAL_PACKAGE) is None:  # then whoever encodes warns
+            return usual
+        return resolve_encoder(MULTILINGUAL, **self._arguments)
+
+
 def _resolved(
     spec: Any, cached: bool = False, options: Mapping[str, str | None] | None = None
 ) -> Encoder:
+    if isinstance(spec, str) and spec == "auto":
+        return AutomaticEncoder(cached, **(options or {}))
     asked: dict[str, Any] = {
         name: value for name, value in (options or {}).items() if value is not None
     }

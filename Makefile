@@ -45,11 +45,15 @@ format: install  ## Put the code in the agreed form.
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-docs: install    ## Write docs/api.md and the table of CONTRIBUTING.md from the code.
+docs: install    ## Build the site of the documentation into docs/_site.
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group docs
 	$(BIN)/python docs/make.py
+	$(BIN)/sphinx-build -q -W --keep-going -c docs . docs/_site
+	@echo "open docs/_site/index.html"
 
-notebooks: install   ## Run the notebooks in place.
-	$(BIN)/python -m pytest -q -n 2 -m "slow" tests/test_notebooks.py
+notebooks: install   ## Run the notebooks, and store them with what they answered.
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group docs
+	$(BIN)/python docs/notebooks.py
 
 browser: install     ## Look at the pages in a browser, where there is one.
 	$(BIN)/python -m pytest -q $(SIDE) -m "browser" tests/report tests/plots tests/annotation
@@ -58,5 +62,5 @@ benchmarks: install  ## Measure; see benchmarks/README.md for what it needs.
 	$(BIN)/python benchmarks/run.py
 
 clean:           ## Remove the environment and what tools left behind.
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis demo-results
+	rm -rf $(VENV) build dist docs/_site docs/reference .pytest_cache .mypy_cache .ruff_cache .hypothesis demo-results
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

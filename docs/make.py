@@ -1,13 +1,13 @@
-"""Write what is made from the code: docs/api.md, and the table of the tree in CONTRIBUTING.md.
+"""Write what is made from the code: the table of the tree in CONTRIBUTING.md.
 
-``python docs/make.py`` writes both; ``python docs/make.py --check`` fails where one is out of date.
+``python docs/make.py`` writes it; ``python docs/make.py --check`` fails where it is out of date.
+The pages of the reference are made here too, when the site is built (docs/conf.py).
 """
 
 from __future__ import annotations
 
 import importlib
 import inspect
-import re
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -65,60 +65,28 @@ def public_names(module: ModuleType) -> list[str]:
     return [n for n in module.__all__ if not isinstance(getattr(module, n), ModuleType)]
 
 
-def api_page() -> str:
-    """Return the reference of all public names as Markdown, from their docstrings."""
-    lines = ["# Reference", "", "Made from the docstrings by `docs/make.py`.", ""]
-    for name, module in public_modules().items():
+def reference_pages() -> dict[str, str]:
+    """Return for each public subpackage a page that documents its names, for `docs/conf.py`."""
+    pages = {}
+    homes = public_modules()
+    for name, module in homes.items():
         title = "embedtopics" if name == "." else f"embedtopics.{name}"
         names = public_names(module)
         if not names:
             continue
-        summary = inspect.getdoc(module) or ""
-        lines += [f"## {title}", "", summary.split("\n\n")[0].replace("\n", " "), ""]
+        lines = [title, "=" * len(title), "", inspect.getdoc(module) or "", ""]
+        lines += [f".. currentmodule:: {title}", "", ".. autosummary::", ""]
+        lines += [f"   {public}" for public in names] + [""]
         for public in names:
             value = getattr(module, public)
-            home = getattr(value, "__module__", "")
-            if name == "." and home.count(".") > 1 and _subpackage(home) in public_modules():
-                if public in getattr(public_modules()[_subpackage(home)], "__all__", ()):
-                    lines += [f"- `{public}`: see `embedtopics.{_subpackage(home)}.{public}`", ""]
-                    continue
-            lines += [f"### {title}.{public}{_signature(value)}", "", "```text"]
-            lines += [_documented(value), "```", ""]
-            if inspect.isclass(value):
-                for method, function in _methods(value):
-                    first = (inspect.getdoc(function) or "").split("\n\n")[0].replace("\n", " ")
-                    lines.append(f"- `{method}{_signature(function)}`: {first}")
-                lines.append("")
-    return "\n".join(lines).rstrip() + "\n"
-
-
-def _subpackage(module: str) -> str:
-    return module.split(".")[1]
-
-
-def _documented(value: object) -> str:
-    if inspect.isclass(value) or callable(value):
-        return inspect.getdoc(value) or ""
-    return repr(value)
-
-
-def _signature(value: object) -> str:
-    if not callable(value):
-        return ""
-    try:
-        text = str(inspect.signature(value))
-    except (TypeError, ValueError):
-        return ""
-    text = re.sub(r"'([^']*)'", r"\1", re.sub(r"<object object at 0x[0-9a-f]+>", "...", text))
-    return text if len(text) < 400 else "(...)"
-
-
-def _methods(cls: type) -> list[tuple[str, object]]:
-    return [
-        (name, value)
-        for name, value in vars(cls).items()
-        if not name.startswith("_") and inspect.isfunction(value)
-    ]
+            parts = getattr(value, "__module__", "").split(".")
+            home = homes.get(parts[1]) if name == "." and len(parts) > 2 else None
+            index = "   :no-index:\n" if public in getattr(home, "__all__", ()) else ""
+            kind = "class" if inspect.isclass(value) else "function"
+            kind = kind if callable(value) else "data"
+            lines += [f".. auto{kind}:: {public}", index]
+        pages["embedtopics" if name == "." else name] = "\n".join(lines)
+    return pages
 
 
 def made() -> dict[Path, str]:
@@ -128,7 +96,6 @@ def made() -> dict[Path, str]:
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
     return {
-        ROOT / "docs" / "api.md": api_page(),
         contributing: f"{before}{BEGIN}\n{tree_table()}\n{END}{after}",
     }
 

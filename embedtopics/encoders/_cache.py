@@ -350,6 +350,13 @@ class CachedEncoder(BaseEncoder):
         """The encoder itself."""
         return self._encoder
 
+    def reading(self, kind: str) -> CachedEncoder:
+        """Return the encoder as it reads a "query" or a "document", with a cache of its own."""
+        inner = getattr(self._encoder, "reading", lambda _: self._encoder)(kind)
+        if inner is self._encoder:
+            return self
+        return CachedEncoder(**{**self.get_params(), "encoder": inner})
+
     def encode_with_report(
         self, texts: Sequence[str], *, show_progress: bool | None = None
     ) -> Encoding:

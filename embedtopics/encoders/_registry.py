@@ -2,21 +2,30 @@
 
 import copy
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, cast
 
+from embedtopics.corpus._languages import detect_languages
 from embedtopics.corpus.results import Decision
-from embedtopics.encoders._base import BaseEncoder
+from embedtopics.encoders._base import (
+    MULTILINGUAL,
+    MULTILINGUAL_PACKAGE,
+    BaseEncoder,
+    language_warning,
+)
 from embedtopics.encoders._cache import CachedEncoder
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
+from embedtopics.encoders.sentence._loading import DEFAULT_MODEL
 from embedtopics.encoders.static._encoder import StaticEncoder
 from embedtopics.encoders.static._files import holds_static_encoder
 from embedtopics.errors import InputError
 from embedtopics.protocols import Encoder
 
 _BY_KIND: dict[str, tuple[str, str]] = {
+    "across languages": ("embedtopics.encoders._languages", "AcrossLanguagesEncoder"),
     "fasttext": ("embedtopics.encoders.words._fasttext", "FastTextEncoder"),
     "random": ("embedtopics.encoders.words._tfidf", "RandomProjectionEncoder"),
     "static": ("embedtopics.encoders.static._encoder", "StaticEncoder"),
@@ -40,8 +49,44 @@ all-MiniLM-L6-v2 in int8 and float32 have 0.997, and 0.979 at the lowest, on fou
 
 
 def resolve_encoder(spec: Any, *, cached: bool = False, **options: str | None) -> Encoder:
-    """Return an encoder for a name, a folder, or an object that is one; options of a checkpoint."""
-    asked: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    """Return an encoder of documents for a name, a folder, or an object; options of a checkpoint.
+
+    It puts the checkpoint's prompt for documents before a text, where there is one.
+    """
+    found = _resolved(spec, cached, options)
+    return found.reading("document") if isinstance(found, BaseEncoder) else found
+
+
+class AutomaticEncoder(BaseEncoder):
+    """Becomes the encoder that suits the languages of the texts that it is fitted to."""
+
+    name = "auto"
+
+    def __init__(self, cached: bool = True, **options: str | None) -> None:
+        self._arguments = {"cached": cached, **options}
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether an encoder is chosen: its fit returns another."""
+        return False
+
+    def fit(self, X: Iterable[str], y: Any = None) -> Any:
+        """Return the default encoder, or one of many languages where it does not suit the texts."""
+        usual = resolve_encoder(DEFAULT_MODEL, **self._arguments)
+        suits = language_warning(usual, detect_languages(X)) is None
+        if suits or find_spec(MULTILINGUAL_PACKAGE) is None:  # then whoever encodes warns
+            return usual
+        return resolve_encoder(MULTILINGUAL, **self._arguments)
+
+
+def _resolved(
+    spec: Any, cached: bool = False, options: Mapping[str, str | None] | None = None
+) -> Encoder:
+    if isinstance(spec, str) and spec == "auto":
+        return AutomaticEncoder(cached, **(options or {}))
+    asked: dict[str, Any] = {
+        name: value for name, value in (options or {}).items() if value is not None
+    }
     if isinstance(spec, (str, os.PathLike)):
         is_named = isinstance(spec, str) and spec in _BY_NAME
         if not is_named and not holds_static_encoder(Path(spec).expanduser()):
@@ -62,7 +107,7 @@ def resolve_exact(spec: Any, *, cached: bool = False) -> Encoder:
 
     What is learned from vectors, and what training is compared with, keeps all their digits.
     """
-    found: Any = resolve_encoder(spec)
+    found: Any = _resolved(spec)
     plain = getattr(found, "uncached", found)
     if isinstance(plain, SentenceEncoder) and plain.recipe.precision == "auto":
         found = _changed(found, precision="float32")
@@ -141,10 +186,18 @@ def fitted(encoder: Encoder, texts: Sequence[str]) -> Encoder:
     return made
 
 
-def precision_decision(encoder: Any) -> Decision | None:
-    """Return which precision was chosen for an encoder whose precision was not named."""
-    note = getattr(encoder, "precision_note", "")
-    return Decision("encoder", "precision", encoder.precision, note) if note else None
+def encoder_decisions(encoder: Any) -> list[Decision]:
+    """Return which precision was chosen where none was named, and which prompt is put first."""
+    made, note = [], getattr(encoder, "precision_note", "")
+    if note:
+        made.append(Decision("encoder", "precision", encoder.precision, note))
+    words = getattr(getattr(encoder, "recipe", None), "prompt", "")
+    if words:
+        query = encoder.reading("query").recipe.prompt
+        of_queries = f", and {query!r} to queries" if query != words else ""
+        message = f"The prompt {words!r} is put before each text{of_queries}."
+        made.append(Decision("encoder", "prompt", words, message))
+    return made
 
 
 def space_of(described: Mapping[str, Any]) -> str | None:

@@ -11,10 +11,10 @@ import hashlib
 import inspect
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -55,6 +55,8 @@ class TaskSet:
     file: str
     columns: tuple[tuple[str, ...], ...]
     decisions: tuple[Decision, ...] = ()
+    reads: ClassVar[tuple[str, str]] = ("document", "document")
+    """As what the texts of each column are encoded."""
 
     def examples(self) -> Iterator[Any]:
         """Yield the texts and the answer of one example at a time."""
@@ -113,6 +115,7 @@ class SearchSet(TaskSet):
 
     relevance: csr_matrix
     tie_order: Int64Array
+    reads: ClassVar[tuple[str, str]] = ("query", "document")
 
     def examples(self) -> Iterator[Any]:
         """Yield each query with its documents and their grades."""
@@ -281,7 +284,12 @@ def evaluate_encoder(
         raise InputError("examples", "sets from read_pairs or read_retrieval_set", examples)
     checked_count(n_resamples, "n_resamples", 0)
     seed = resolve_seed(random_state)
-    texts = sorted({text for one in sets for column in one.columns for text in column})
+    asked = {
+        kind: sorted({text for one in sets for read, column in zip(one.reads, one.columns,
+                      strict=False) if read == kind for text in column})
+        for kind in ("document", "query")
+    }  # fmt: skip
+    texts = sorted({text for some in asked.values() for text in some})
     decisions = [decision for one in sets for decision in one.decisions]
     if hasattr(encoder, "fit") and not getattr(encoder, "is_fitted", True):
         encoder = copy.copy(encoder).fit(texts)
@@ -290,14 +298,17 @@ def evaluate_encoder(
             "scores depend on which sets are measured together."
         )
         decisions.append(Decision("evaluation", "fitted", len(texts), message))
-    vectors, seconds = _encoded(encoder, texts, show_progress)
-    row_of = {text: row for row, text in enumerate(texts)}
+    vectors, seconds = _encoded(encoder, asked, show_progress)
+    row_of = {key: row for row, key in enumerate((k, t) for k in asked for t in asked[k])}
     scores: list[TaskScore] = []
     with progress_bar(
         total=len(sets), unit="set", description="Scoring", show=show_progress
     ) as bar:
         for one in sets:
-            rows = [np.array([row_of[text] for text in column]) for column in one.columns]
+            rows = [
+                np.array([row_of[kind, text] for text in column])
+                for kind, column in zip(one.reads, one.columns, strict=False)
+            ]
             own_seed = _seed_of(seed, f"{one.task} {one.file}")
             found = one.score([vectors[r] for r in rows], n_resamples=n_resamples, seed=own_seed)
             scores += [TaskScore(one.task, one.file, metric, e) for metric, e in found.items()]
@@ -365,18 +376,27 @@ def score_differences(scores: Sequence[EncoderScores]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def _encoded(encoder: Any, texts: list[str], show: bool | None) -> tuple[Any, float]:
-    """Return a vector for each text, and the seconds that took."""
-    options = {}
-    if "show_progress" in inspect.signature(encoder.encode).parameters:
+def _encoded(encoder: Any, asked: Mapping[str, list[str]], show: bool | None) -> tuple[Any, float]:
+    """Return a vector for each text, first of the documents, and the seconds that took."""
+    options, made, seconds = {}, [], 0.0
+    is_ours = hasattr(encoder, "reading")
+    if is_ours or "show_progress" in inspect.signature(encoder.encode).parameters:
         options["show_progress"] = show
-    encoder.encode(texts[:WARMUP_TEXTS])
-    began = time.perf_counter()
-    vectors = checked_vectors(encoder.encode(texts, **options), "vectors")
-    seconds = time.perf_counter() - began
-    if vectors.shape[0] != len(texts):
-        raise InputError("vectors", f"one for each of {len(texts):,} texts", vectors.shape[0])
-    return vectors, seconds
+    for kind, texts in asked.items():
+        encode = getattr(encoder, f"encode_{kind}", encoder.encode)
+        if not texts:
+            continue
+        encode(texts[:WARMUP_TEXTS])
+        began = time.perf_counter()
+        made.append(checked_vectors(encode(texts, **options), "vectors"))
+        seconds += time.perf_counter() - began
+        if made[-1].shape[0] != len(texts):
+            raise InputError("vectors", f"one for each of {len(texts):,} texts", made[-1].shape[0])
+    if len(made) == 1:
+        return made[0], seconds
+    from scipy.sparse import vstack
+
+    return vstack(made) if hasattr(made[0], "toarray") else np.concatenate(made), seconds
 
 
 def _seed_of(seed: int, name: str) -> int:

@@ -87,7 +87,7 @@ def _overall(report: ClassificationReport) -> str:
         for of in dict.fromkeys(one.of for one in every)
     ]
     note = '<p class="note">In brackets 95 % intervals over texts, near-copies drawn together.</p>'
-    return section("overall", "Beside baselines", note, table(["", *metrics], rows))
+    return section("overall", "Beside baselines", note, table(["Model", *metrics], rows))
 
 
 def _by_class(report: ClassificationReport) -> str:

@@ -29,7 +29,7 @@ from embedtopics.report._markup import (
     write_page,
 )
 from embedtopics.report._packing import packed, packed_lines, packed_strings, packed_texts, postings
-from embedtopics.report._report import default_title
+from embedtopics.report._report import default_title, study_parts
 from embedtopics.topics.results import TopicResult
 
 if TYPE_CHECKING:
@@ -65,9 +65,12 @@ def write_explorer(
 ) -> Path:
     """Write a page on which a reader searches, selects and compares the documents of a result.
 
+    Below lies what a study says of itself: methods to cite, topics with typical texts, decisions,
+    settings and versions.
+
     The page is one file that loads nothing, from a disk as well as from a server; its content
-    security policy allows no script but its own. It draws with WebGL 2 where there is any, and
-    else on the CPU.
+    security policy allows no script but its own. It draws with WebGL 2 where a graphics card plays
+    it, and else on the CPU.
 
     Parameters
     ----------
@@ -169,7 +172,7 @@ def explorer_html(
     return html_page(
         text(heading, 160),
         asset("explorer.css"),
-        [asset("explorer.html")],
+        [asset("explorer.html"), *study_parts(result)],
         [data_script("about", json.dumps(about, separators=(",", ":"))), *columns],
         [asset(name) for name in _SCRIPTS],
         inline_styles=False,

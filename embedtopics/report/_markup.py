@@ -26,11 +26,19 @@ def section(name: str, heading: str, *parts: str) -> str:
 
 
 def bar(share: float, color: str = "#7d8896") -> str:
-    """Return a small bar that fills `share` of its place."""
+    """Return a small bar that fills `share` of its place; no style that a policy must allow."""
     width = 100.0 * min(max(share, 0.0), 1.0)
     return (
-        '<span class="bar"><span style="width:'
-        f'{width:.1f}%;background:{html.escape(color)}"></span></span>'
+        '<svg class="bar" viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">'
+        f'<rect width="{width:.1f}" height="1" fill="{html.escape(color)}"/></svg>'
+    )
+
+
+def dot(color: str) -> str:
+    """Return a disc in the colour of a topic."""
+    return (
+        '<svg class="dot" viewBox="0 0 2 2" aria-hidden="true">'
+        f'<circle cx="1" cy="1" r="1" fill="{html.escape(color)}"/></svg>'
     )
 
 

@@ -14,16 +14,12 @@ from embedtopics.classification.results import ClassificationReport
 from embedtopics.comparison.results import Comparison
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
-from embedtopics.plots._bars import sizes
 from embedtopics.plots._colors import topic_colors
-from embedtopics.plots._map import map as document_map
 from embedtopics.report._markup import (
-    asset,
     bar,
     checked_place,
-    data_script,
+    dot,
     flatten,
-    html_page,
     section,
     table,
     text,
@@ -98,36 +94,47 @@ def _period(result: TopicResult) -> str:
     return f'<span class="nowrap">{first}</span> &ndash; <span class="nowrap">{last}</span>'
 
 
-def map_section(result: TopicResult, hover_characters: int, full: int) -> str:
-    """Return the place of the map, with how to read it."""
-    note = (
-        "Each point is a document; near points have similar texts. Grey points belong to no topic. "
-        '<span class="hint"><span class="wide">Click a topic in the legend to hide it, '
-        "double-click to see it alone. </span>Drag to move, double-click the map to come back."
-        "</span>"
-    )
-    if hover_characters < full:
-        note += (
-            f" With {len(result.documents):,} documents, the first {hover_characters} characters "
-            "of each are shown on hovering, to keep this file small."
-        )
-    return section(
-        "map",
-        "Map",
-        f'<p class="note">{note}</p>',
-        '<div class="figure" data-figure="map-figure"></div>',
-        "<noscript><p>The charts need JavaScript; the tables do not.</p></noscript>",
-    )
+def methods(result: TopicResult) -> str:
+    """Return a paragraph that says how the topics were found, ready to paste and cite."""
+    settings, documents = result.settings, result.documents
+    reader = _encoder(result)
+    dimensions = f"{result.embeddings.shape[1]:,}"
+    vectors = f"vectors of {dimensions} dimensions"
+    stages = {name: _stage(settings.get(name)) for name in ("reducer", "clusterer", "weighting")}
+    seed, program = settings.get("seed"), result.versions.get("embedtopics", "")
+    sentences = [
+        f"The corpus has {len(documents.of_row):,} rows with {len(documents):,} distinct texts.",
+        f"Texts were represented by {vectors} that were given." if reader == "given embeddings"
+        else f"Texts were represented by {vectors} (encoder: {reader}).",
+        "Neighbours were found by cosine (FAISS"
+        + (f", {settings['n_neighbors']} of each text)" if "n_neighbors" in settings else ")")
+        + f"; vectors were reduced to {result.coordinates.shape[1]:,} dimensions by "
+        + (stages["reducer"] or "principal components that were averaged over neighbours") + ".",
+        f"Topics were found by {stages['clusterer']}." if stages["clusterer"]
+        else "The number of topics and their beginnings come from the dense groups of HDBSCAN's "
+        "hierarchy (Campello et al. 2013); k-means divides the texts from there.",
+        f"{result.n_topics:,} topics hold {result.coverage:.1%} of the rows with text; the others "
+        "were left out as unclear.",
+        "Topics are described by class-based TF-IDF (Grootendorst 2022)."
+        if stages["weighting"] in ("", "ClassTfidf")
+        else f"Topics are described by the weights of {stages['weighting']}.",
+        "The map is a layout in two dimensions by the forces of UMAP (McInnes et al. 2018): near "
+        "points have similar texts; distances between far groups mean little.",
+    ]  # fmt: skip
+    if seed is not None:
+        sentences.append(f"Seed {seed}.")
+    if program:
+        others = ", ".join(f"{name} {v}" for name, v in result.versions.items()
+                           if name in ("numpy", "scikit-learn", "faiss-cpu", "python"))  # fmt: skip
+        sentences.append(f"Made with embedtopics {program} ({others}).")
+    return section("methods", "Methods", f"<p>{text(' '.join(sentences), 3000)}</p>")
 
 
-def sizes_section() -> str:
-    """Return the place of the size chart."""
-    return section(
-        "sizes",
-        "Sizes",
-        '<p class="note">Rows in each topic, and their share of the rows with text.</p>',
-        '<div class="figure" data-figure="sizes-figure"></div>',
-    )
+def _stage(setting: Any) -> str:
+    """Return the name of a stage that was replaced, or nothing."""
+    if isinstance(setting, Mapping):
+        setting = setting.get("name") or setting.get("class")
+    return str(setting or "")
 
 
 def topics_section(result: TopicResult) -> str:
@@ -175,8 +182,8 @@ def _topic_rows(result: TopicResult, topic: Topic, color: str, filled: float) ->
     )
     return (
         f'<tbody id="topic-{topic.topic_id}"><tr>'
-        f'<th scope="row"><span class="dot" style="background:{color}"></span>'
-        f'<span class="id">{topic.topic_id}</span> <bdi>{text(topic.label, 80)}</bdi></th>'
+        f'<th scope="row">{dot(color)}<span class="id">{topic.topic_id}</span> '
+        f"<bdi>{text(topic.label, 80)}</bdi></th>"
         f'<td class="number" data-name="Rows">{topic.size:,}</td>'
         f'<td class="share" data-name="Share">{topic.share:.1%}{bar(filled, color)}</td>'
         f'<td class="number" data-name="{name}">{figure}</td>'
@@ -289,12 +296,9 @@ def timings_section(timings: Mapping[str, float], peak_memory: float = math.nan)
     note = ""
     if not math.isnan(peak_memory):
         note = f'<p class="note">The process held at most {peak_memory / 1e9:.2f} GB of memory.</p>'
-    return section("timings", "Time and memory", note, table(("Stage", "Seconds", ""), rows))
-
-
-_HOVER_CHARACTERS = 200
-# Hover texts are most of a large page; beyond this many characters each is cut shorter.
-_HOVER_BUDGET = 4_000_000
+    return section(
+        "timings", "Time and memory", note, table(("Stage", "Seconds", "Beside the longest"), rows)
+    )
 
 
 def write_report(
@@ -314,8 +318,8 @@ def write_report(
     Parameters
     ----------
     result : TopicResult, Comparison, ClassificationReport or StudyReport
-        Of a comparison the maps are linked: a document that is pointed at, selected or hidden in
-        one is so in all.
+        Of topics the page is that of `write_explorer`. Of a comparison the maps are linked: a
+        document that is pointed at, selected or hidden in one is so in all.
     path : str or path
         File to write; its folder must exist. An older file is replaced.
     title : str, optional
@@ -326,8 +330,8 @@ def write_report(
     Returns
     -------
     Path
-        The file written: about 5 MB, most of it Plotly, plus the texts (of a comparison the texts
-        and 40 kB).
+        The file written: of a classifier and a study 5 MB, most of it Plotly; of topics 0.1 MB,
+        and of a comparison 40 kB, beside the texts.
 
     Raises
     ------
@@ -338,6 +342,7 @@ def write_report(
     """
     from embedtopics.report._classification import classification_html, study_html
     from embedtopics.report._comparison import comparison_html
+    from embedtopics.report._explorer import write_explorer
 
     path = checked_place(path, "report.html")
     if isinstance(result, Comparison):
@@ -349,45 +354,25 @@ def write_report(
     if not isinstance(result, TopicResult):
         wanted = "a TopicResult, a Comparison, a ClassificationReport or a StudyReport"
         raise InputError("result", wanted, result)
-    return write_page(report_html(result, title=title), path)
+    return write_explorer(result, path, title=title)
 
 
-def report_html(result: TopicResult, *, title: str | None = None) -> str:
-    """Return the report of a result as a self-contained HTML page."""
-    from plotly.offline import get_plotlyjs
-
-    hover_characters = hover_length(len(result.documents))
-    chart = document_map(result, hover_characters=hover_characters)
-    bars = sizes(result, max_topics=30).update_layout(margin_t=4)
-    heading = text(title if title is not None else default_title(result), 160)
-    return html_page(
-        heading,
-        asset("page.css"),
-        [
-            summary(result),
-            map_section(result, hover_characters, _HOVER_CHARACTERS),
-            sizes_section(),
-            topics_section(result),
-            decisions_section(
-                result.decisions,
-                {
-                    "stop_words": result.term_counts.stop_words,
-                    "function_words": result.term_counts.function_words,
-                },
-            ),
-            history_section(result),
-            settings_section(result.settings, result.versions),
-            timings_section(result.timings, result.peak_memory),
-        ],
-        [
-            data_script("map-figure", chart.to_json(engine="json")),
-            data_script("sizes-figure", bars.to_json(engine="json")),
-        ],
-        [get_plotlyjs(), asset("page.js")],
-        compiles=True,
-    )
-
-
-def hover_length(n_documents: int) -> int:
-    """Return how many characters of each text the map of so many documents shows."""
-    return max(20, min(_HOVER_CHARACTERS, _HOVER_BUDGET // max(n_documents, 1)))
+def study_parts(result: TopicResult) -> list[str]:
+    """Return what the explorer says of a study in words and tables."""
+    return [
+        '<div id="study">',
+        summary(result),
+        methods(result),
+        topics_section(result),
+        decisions_section(
+            result.decisions,
+            {
+                "stop_words": result.term_counts.stop_words,
+                "function_words": result.term_counts.function_words,
+            },
+        ),
+        history_section(result),
+        settings_section(result.settings, result.versions),
+        timings_section(result.timings, result.peak_memory),
+        "</div>",
+    ]

@@ -106,7 +106,7 @@
         : now ? theme.lit[topic] : theme.plain[topic];
       passes[row] = !lit ? 0 : topic || now ? 2 : 1;
     }
-    atlas.ink(new Uint8Array(inks.buffer), passes, theme.shade);
+    atlas.ink(inks, passes, theme.shade);
     redraw();
   };
 
@@ -800,7 +800,9 @@
       const { x, y, zoom } = atlas.view;
       if (zoom !== 1) parts.set("view", [x, y, 1000 * zoom].map((v) => Math.round(v).toString(36)).join("."));
       if (state.held) parts.set("a", spelled(state.held).toString());
-      if (new URLSearchParams(location.hash.slice(1)).has("cpu")) parts.set("cpu", "");
+      for (const painter of ["cpu", "gl"]) {
+        if (new URLSearchParams(location.hash.slice(1)).has(painter)) parts.set(painter, "");
+      }
       written = parts.size ? `#${parts}` : "";
       try {
         history.replaceState(null, "", written || location.href.split("#")[0]);
@@ -992,6 +994,7 @@
     state.shownSide = "now";
     update();
   });
+  byId("about-study").addEventListener("click", () => byId("study").scrollIntoView());
   byId("theme").addEventListener("click", () => {
     root.dataset.theme = isDark() ? "light" : "dark";
     readTheme();

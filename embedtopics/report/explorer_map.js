@@ -3,6 +3,7 @@
 const Atlas = (() => {
   const SWIFT = 28; // milliseconds in which a frame is drawn while the map moves
   const CELLS = 192;
+  const DENSEST = 69; // opacity, of 255
   const OFFSETS = [[0, 0], [0, -1], [0, 1], [0.6, 0], [-0.6, 0]];
 
   const VERTEX = `#version 300 es
@@ -20,9 +21,13 @@ const Atlas = (() => {
     }`;
 
   // Points on a graphics card, or null where WebGL 2 is missing.
-  const onCard = (canvas, places) => {
+  const onCard = (canvas, places, asked) => {
     const gl = canvas.getContext("webgl2", { antialias: false, premultipliedAlpha: true });
     if (!gl) return null;
+    // Software that plays a graphics card is slower than the painter below.
+    const card = gl.getParameter(gl.getExtension("WEBGL_debug_renderer_info")
+      ?.UNMASKED_RENDERER_WEBGL ?? gl.RENDERER);
+    if (/swiftshader|llvmpipe|software|basic render/i.test(card) && !asked.has("gl")) return null;
     const program = gl.createProgram();
     for (const [kind, source] of [[gl.VERTEX_SHADER, VERTEX], [gl.FRAGMENT_SHADER, FRAGMENT]]) {
       const shader = gl.createShader(kind);
@@ -69,44 +74,113 @@ const Atlas = (() => {
     };
   };
 
-  // The same on the CPU, onto whatever the canvas below shows.
+  // The same on the CPU: density and points are blended in memory and shown at once. To read back
+  // what a canvas shows would take longer than all points.
   const onCpu = (canvas, places) => {
     let [colors, order] = [null, null];
+    // A loop of its own over typed arrays: browsers make machine code of it after a few points.
+    const blend = (data, width, height, discs, reach, from, end, x, y, scale) => {
+      for (let k = from; k < end; k += 1) {
+        const i = order[k];
+        const left = width / 2 + (places[2 * i] - x) * scale;
+        const top = height / 2 - (places[2 * i + 1] - y) * scale;
+        if (left < reach || top < reach || left >= width - reach || top >= height - reach) continue;
+        const column = Math.floor(left);
+        const line = Math.floor(top);
+        const shade = colors[i];
+        const [red, green, blue] = [shade & 255, shade >> 8 & 255, shade >> 16 & 255];
+        const stencil = discs[16 * (shade >>> 24) + ((left - column) * 4 | 0) +
+          4 * ((top - line) * 4 | 0)];
+        const base = 4 * (line * width + column);
+        for (let at = 0; at < stencil.length; at += 2) {
+          const pixel = base + stencil[at];
+          const share = stencil[at + 1];
+          data[pixel] += ((red - data[pixel]) * share) >> 8;
+          data[pixel + 1] += ((green - data[pixel + 1]) * share) >> 8;
+          data[pixel + 2] += ((blue - data[pixel + 2]) * share) >> 8;
+        }
+      }
+    };
+    // Offsets of bytes and shares of 256, for each opacity in use and each quarter of a pixel.
+    const discsOf = (radius, width) => {
+      const discs = new Array(16 * 256).fill(null);
+      let reach = 0;
+      for (const alpha of new Set(colors.map((shade) => shade >>> 24))) {
+        const disc = Scatter.disc(radius, alpha / 255);
+        reach = disc.reach;
+        disc.stencils.forEach((stencil, quarter) => {
+          const flat = new Int32Array(stencil.length / 3 * 2);
+          for (let at = 0; at < stencil.length; at += 3) {
+            flat[at / 3 * 2] = 4 * (stencil[at + 1] * width + stencil[at]);
+            flat[at / 3 * 2 + 1] = stencil[at + 2];
+          }
+          discs[16 * alpha + quarter] = flat;
+        });
+      }
+      return { discs, reach };
+    };
+    // Density between four cells by linear interpolation; `inks` are colours of its shares.
+    const back = (pixels, width, height, { x, y, scale }, density, inks, paper) => {
+      if (!density) {
+        pixels.fill(paper);
+        return;
+      }
+      const { alpha, step, rim, width: n, height: m } = density;
+      const across = new Float32Array(n);
+      for (let line = 0; line < height; line += 1) {
+        const row = (y + (height / 2 - line) / scale) / step + rim - 0.5;
+        const low = Math.floor(row);
+        const begin = line * width;
+        if (low < 0 || low >= m - 1) {
+          pixels.fill(paper, begin, begin + width);
+          continue;
+        }
+        for (let k = 0; k < n; k += 1) {
+          const below = alpha[low * n + k];
+          across[k] = below + (row - low) * (alpha[low * n + n + k] - below);
+        }
+        const each = 1 / (scale * step);
+        let column = (x - width / 2 / scale) / step + rim - 0.5;
+        for (let k = 0; k < width; k += 1, column += each) {
+          const left = column | 0;
+          pixels[begin + k] = column < 0 || left >= n - 1 ? paper
+            : inks[across[left] + (column - left) * (across[left + 1] - across[left]) + 0.5 | 0];
+        }
+      }
+    };
+    let made = {};
+    let [image, pixels] = [null, null];
     return {
       kind: "cpu",
-      ink(given, indices) { [colors, order] = [given, indices]; },
-      draw({ x, y, scale }, radius, parts) {
+      ink(given, indices) {
+        [colors, order] = [given, indices];
+        made = {};
+      },
+      draw({ x, y, scale }, radius, parts, density, background) {
         const { width, height } = canvas;
-        const context = canvas.getContext("2d", { willReadFrequently: true });
-        const image = context.getImageData(0, 0, width, height);
-        const discs = new Map();
-        const color = [0, 0, 0];
-        for (const [from, count] of parts) {
-          for (let k = from; k < from + count; k += 1) {
-            const i = order[k];
-            const left = width / 2 + (places[2 * i] - x) * scale;
-            const top = height / 2 - (places[2 * i + 1] - y) * scale;
-            const [column, line] = [Math.floor(left), Math.floor(top)];
-            const alpha = colors[4 * i + 3];
-            let disc = discs.get(alpha);
-            if (!disc) discs.set(alpha, disc = Scatter.disc(radius, alpha / 255));
-            if (column < disc.reach || line < disc.reach || column >= width - disc.reach ||
-                line >= height - disc.reach) continue;
-            color[0] = colors[4 * i];
-            color[1] = colors[4 * i + 1];
-            color[2] = colors[4 * i + 2];
-            const stencil = disc.stencils[((left - column) * 4 | 0) + 4 * ((top - line) * 4 | 0)];
-            Scatter.blend(image, stencil, column, line, color);
-          }
+        if (image?.width !== width || image.height !== height) {
+          image = new ImageData(width, height);
+          pixels = new Uint32Array(image.data.buffer);
         }
-        context.putImageData(image, 0, 0);
+        if (made.radius !== radius || made.width !== width) {
+          made = { radius, width, ...discsOf(radius, width) };
+        }
+        const [paper, shade] = [background, density?.shade ?? background].map(Scatter.channels);
+        const inks = Uint32Array.from({ length: DENSEST + 1 }, (_, share) => paper
+          .map((c, at) => Math.round(c + (shade[at] - c) * share / 255))
+          .reduce((sum, c, at) => sum | c << 8 * at, 255 << 24));
+        back(pixels, width, height, { x, y, scale }, density, inks, inks[0]);
+        for (const [from, count] of parts) {
+          blend(image.data, width, height, made.discs, made.reach, from, from + count, x, y, scale);
+        }
+        canvas.getContext("2d").putImageData(image, 0, 0);
       },
       finish() {},
     };
   };
 
-  // How many points lie where, smoothed, as an image whose opacity says it.
-  const densityImage = (places, span, color) => {
+  // How many points lie where, smoothed, as opacities of the cells of a grid.
+  const densityOf = (places, span) => {
     const step = Math.max(...span) / CELLS;
     const rim = 8;
     const [width, height] = span.map((side) => Math.ceil(side / step) + 1 + 2 * rim);
@@ -130,20 +204,23 @@ const Atlas = (() => {
       }
     }
     const most = Math.sqrt(counts.reduce((a, b) => Math.max(a, b), 0)) || 1;
+    const alpha = Uint8Array.from(counts, (count) =>
+      Math.round(DENSEST * Math.max(Math.sqrt(count) / most - 0.04, 0)));
+    return { alpha, step, rim, width, height };
+  };
+  const imageOf = ({ alpha, width, height, shade }) => {
     const canvas = document.createElement("canvas");
     [canvas.width, canvas.height] = [width, height];
-    const context = canvas.getContext("2d");
-    const image = context.createImageData(width, height);
-    const [red, green, blue] = Scatter.channels(color);
+    const image = new ImageData(width, height);
+    const [red, green, blue] = Scatter.channels(shade);
     for (let line = 0; line < height; line += 1) {
       for (let k = 0; k < width; k += 1) {
-        const share = Math.sqrt(counts[line * width + k]) / most;
         const pixel = 4 * ((height - 1 - line) * width + k);
-        image.data.set([red, green, blue, Math.round(72 * Math.max(share - 0.04, 0))], pixel);
+        image.data.set([red, green, blue, alpha[line * width + k]], pixel);
       }
     }
-    context.putImageData(image, 0, 0);
-    return { canvas, step, rim, width, height };
+    canvas.getContext("2d").putImageData(image, 0, 0);
+    return canvas;
   };
 
   const wrapped = (name) => {
@@ -197,8 +274,8 @@ const Atlas = (() => {
 
   const make = (holder, { n, places, span }) => {
     const [backdrop, dots, over] = holder.querySelectorAll("canvas");
-    const flat = new URLSearchParams(location.hash.slice(1)).has("cpu");
-    const card = flat || !n ? null : onCard(dots, places);
+    const asked = new URLSearchParams(location.hash.slice(1));
+    const card = asked.has("cpu") || !n ? null : onCard(dots, places, asked);
     const painter = card ?? onCpu(backdrop, places);
     const base = shuffled(n);
     const order = new Uint32Array(n);
@@ -216,7 +293,11 @@ const Atlas = (() => {
         segments = counts.map((count, pass) => [next[pass], count]);
         for (let k = 0; k < n; k += 1) order[next[passes[base[k]]]++] = base[k];
         painter.ink(colors, order);
-        if (density?.shade !== shade) density = { ...densityImage(places, span, shade), shade };
+        density ??= densityOf(places, span);
+        if (density.shade !== shade) {
+          density.shade = shade;
+          if (card) density.image = imageOf(density);
+        }
       },
       resize() {
         ratio = Math.min(window.devicePixelRatio || 1, 2);
@@ -233,15 +314,15 @@ const Atlas = (() => {
         atlas.ratio = ratio;
       },
       // Draw all, or while the map moves so many points as a short while allows.
-      draw(backbackdrop, moves) {
+      draw(background, moves) {
         view.scale = view.fit * view.zoom;
-        const context = backdrop.getContext("2d", { willReadFrequently: painter.kind === "cpu" });
-        context.fillStyle = backbackdrop;
-        context.fillRect(0, 0, backdrop.width, backdrop.height);
-        if (density) {
-          const { canvas, step, rim, width, height } = density;
+        if (card) {
+          const context = backdrop.getContext("2d");
+          context.fillStyle = background;
+          context.fillRect(0, 0, backdrop.width, backdrop.height);
+          const { image, step, rim, width, height } = density;
           context.imageSmoothingQuality = "high";
-          context.drawImage(canvas,
+          context.drawImage(image,
             backdrop.width / 2 + (-rim * step - view.x) * view.scale,
             backdrop.height / 2 - ((height - rim) * step - view.y) * view.scale,
             width * step * view.scale, height * step * view.scale);
@@ -249,7 +330,8 @@ const Atlas = (() => {
         const radius = atlas.radius();
         const part = moves ? share : 1;
         const begin = performance.now();
-        painter.draw(view, radius, segments.map(([from, count]) => [from, Math.ceil(count * part)]));
+        painter.draw(view, radius,
+          segments.map(([from, count]) => [from, Math.ceil(count * part)]), density, background);
         if (moves) {
           painter.finish();
           const took = Math.max(performance.now() - begin, 0.5);
@@ -330,8 +412,8 @@ const Atlas = (() => {
         context.setLineDash([]);
       },
       // All layers in one canvas.
-      picture(backbackdrop) {
-        atlas.draw(backbackdrop, false);
+      picture(background) {
+        atlas.draw(background, false);
         const canvas = document.createElement("canvas");
         [canvas.width, canvas.height] = [backdrop.width, backdrop.height];
         const context = canvas.getContext("2d");

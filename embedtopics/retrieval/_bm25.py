@@ -30,6 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.folders import parse_json
+from embedtopics.corpus._languages import checked_languages
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.protocols import Int32Array, Int64Array
 from embedtopics.terms._spans import edit_distance, words_like, words_of
@@ -86,11 +87,10 @@ def lexical_settings(
     languages: Iterable[str], *, stop_words: Iterable[str] | None = None, stems: bool = True
 ) -> LexicalSettings:
     """Return the settings for a collection in some languages (ISO 639-1)."""
-    codes, own = tuple(languages), tuple(stop_words or ())
-    for name, given in (("languages", codes), ("stop_words", own)):
-        for row, value in enumerate(given):
-            if not isinstance(value, str):
-                raise InputError(name, "strings", value, row=row)
+    codes, own = checked_languages(list(languages)), tuple(stop_words or ())
+    for row, value in enumerate(own):
+        if not isinstance(value, str):
+            raise InputError("stop_words", "strings", value, row=row)
     if stop_words is None:
         return LexicalSettings(stop_words_for(codes, general=False), codes if stems else ())
     # As the tokenizer writes them, which alone are ever met.

@@ -22,8 +22,8 @@ from embedtopics.corpus.results import Decision
 from embedtopics.encoders._base import language_warning
 from embedtopics.encoders._registry import (
     describe_encoder,
+    encoder_decisions,
     fitted,
-    precision_decision,
     reads_on,
     resolve_encoder,
 )
@@ -362,8 +362,7 @@ def _build_in(
         notes += [] if warning is None else [warning]
     if not options.passages:
         resolved = reads_on(resolved, corpus.texts)
-    chosen = None if embeddings is not None else precision_decision(resolved)
-    notes += [] if chosen is None else [chosen]
+    notes += [] if embeddings is not None else encoder_decisions(resolved)
     lexical = lexical_settings(languages, stop_words=options.stop_words, stems=options.stems)
     prepared = prepare(
         corpus, resolved, passages=options.passages, embeddings=embeddings,

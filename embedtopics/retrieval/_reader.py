@@ -148,7 +148,7 @@ class IndexReader:
                 strings = ["".join(row[: 5 + place]) for place, row in enumerate(letters)]
                 if is_encoded:
                     encoder = getattr(self.encoder, "uncached", self.encoder)
-                    vectors = encode_texts(encoder, strings, show_progress=False)[0]
+                    vectors = encode_texts(encoder, strings, "query", show_progress=False)[0]
                 else:
                     drawn = rng.normal(size=(N_STRINGS, version.n_dimensions))
                     vectors = given_vectors(drawn, N_STRINGS, "vectors")
@@ -287,12 +287,17 @@ def stored_vectors(stored: npt.NDArray[Any], rows: npt.NDArray[Any]) -> FloatArr
 
 
 def encode_texts(
-    encoder: Encoder, texts: Sequence[str], *, show_progress: bool | None = None
+    given: Any, texts: Sequence[str], kind: str = "document", *, show_progress: bool | None = None
 ) -> tuple[FloatArray, Encoding | None]:
-    """Return unit vectors (n_texts, n_dimensions), and the encoder's report where it has one."""
+    """Return unit vectors (n_texts, n_dimensions), and the encoder's report where it has one.
+
+    Another library's encoder that tells queries from documents has methods for them.
+    """
+    encoder = getattr(given, "reading", lambda _: given)(kind)
     with_report = getattr(encoder, "encode_with_report", None)
     report = None if with_report is None else with_report(texts, show_progress=show_progress)
-    made: Any = encoder.encode(texts) if report is None else report.embeddings
+    encode = getattr(encoder, f"encode_{kind}", encoder.encode)
+    made: Any = encode(texts) if report is None else report.embeddings
     if hasattr(made, "toarray"):
         raise InputError(
             "encoder", "an encoder of dense vectors", found=f"{type(encoder).__name__}, which "

@@ -31,15 +31,18 @@ _KEPT = {
 def stop_words_for(languages: Iterable[str], *, general: bool = True) -> tuple[str, ...]:
     """Return the stop words of some languages, with `general` ones such as French *heures, dit*.
 
-    The lists of the ``stop-words`` package (BSD licence, 33 languages), split by our own tokeniser:
-    French ``d'`` becomes ``d``. Nouns that are there by mistake, such as *computer*, are left out.
+    The lists of the ``stop-words`` package (BSD licence, 33 languages), and for other languages
+    those of ``stopwordsiso`` (MIT licence), split by our own tokeniser: French ``d'`` becomes
+    ``d``. Nouns that are there by mistake, such as *computer*, are left out.
     """
+    import stopwordsiso
     from stop_words import safe_get_stop_words
 
     words: set[str] = set()
     for code in languages:
         added = general_words().get(code, "") if general else ""
-        listed = tokenize([*safe_get_stop_words(code), added]).words
+        found = safe_get_stop_words(code) or stopwordsiso.stopwords(code)
+        listed = tokenize([*sorted(found), added]).words
         words |= set(listed) - set(_KEPT.get(code, "").split())
     return tuple(sorted(words))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from embedtopics.corpus._corpus import Corpus, require_text
 from embedtopics.corpus._languages import detect_languages, main_languages
 from embedtopics.corpus.results import Decision, DistinctDocuments, Encoding, LanguageShares
 from embedtopics.encoders._base import language_warning
-from embedtopics.encoders._registry import UNREAD, describe_encoder, precision_decision
+from embedtopics.encoders._registry import UNREAD, describe_encoder, encoder_decisions
 from embedtopics.errors import InputError
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import (
@@ -47,6 +48,7 @@ from embedtopics.topics._clusters import (
     cuts_of,
 )
 from embedtopics.topics._describe import GIVEN, TermSettings, count_corpus_terms, describe_topics
+from embedtopics.topics._languages import leakage_decision
 from embedtopics.topics._propagation import OutlierAssignment
 from embedtopics.topics._vectors import (
     Places,
@@ -198,15 +200,14 @@ def _encode(
 
         return vectors, {"encoder": GIVEN}, encode
     encoder = stages.make_encoder(texts)
-    chosen = precision_decision(encoder)
-    if chosen is not None:
-        log.decisions.append(chosen)
+    log.decisions += encoder_decisions(encoder)
     shares = log.languages or LanguageShares(
         {code: 1 / len(languages) for code in languages}, len(texts)
     )
     warning = language_warning(encoder, shares)
     if warning is not None:
         log.decisions.append(warning)
+        warnings.warn(warning.message, stacklevel=2)
     vectors, encoding = encode_documents(encoder, texts, documents.first_rows, stages.show_progress)
     if encoding is not None:
         note_encoding(log, encoding, encoder)
@@ -333,6 +334,10 @@ class _Fit:
         topics, topic_terms = describe_topics(
             counts, vectors, found, documents, stages.weighting, stages.terms, languages
         )
+        if stages.languages == "auto" and len(languages) > 1:
+            texts = self.context.corpus.document_texts()
+            known = leakage_decision(texts, found.labels, languages)
+            self.log.decisions += [] if known is None else [known]
         weights = documents.weights
         return named_topics(topics, found.labels, weights, self.constraints), topic_terms
 
@@ -399,6 +404,9 @@ def note_encoding(log: Log, encoding: Encoding, encoder: Any) -> None:
     longer = f"of the texts are longer than the encoder reads ({max_length} tokens)"
     if encoding.truncated_share > 0:
         unseen = encoding.unseen_token_share
+        if unseen > UNREAD:
+            warnings.warn(f"The encoder does not read {unseen:.0%} of all tokens: they are behind "
+                          f"the {max_length} that it reads of a text.", stacklevel=2)  # fmt: skip
         advice = (
             ' long_texts="chunk" of the encoder reads all.' if recipe and unseen > UNREAD else ""
         )

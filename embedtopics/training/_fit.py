@@ -407,7 +407,7 @@ def fit_nli(encoder: Any, train: Any, objective: str = "ranking", **options: Any
     encoder, train, **options
         As for `fit`.
     objective : {"ranking", "softmax"}
-        "softmax" classifies the relation from u, v and |u - v| (Reimers and Gurevych 2019).
+        "softmax" classifies the relation from `u`, `v` and `|u - v|` (Reimers and Gurevych 2019).
 
     Returns
     -------

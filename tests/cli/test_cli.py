@@ -93,13 +93,13 @@ def demo_results(tmp_path_factory):
 def test_demo_prints_the_topics_and_writes_the_folder(demo_results):
     out, done = demo_results
     assert {p.name for p in out.iterdir()} == {
-        "documents.parquet", "explorer.html", "labels.csv", "manifest.json", "model",
+        "documents.parquet", "labels.csv", "manifest.json", "model",
         "report.html", "terms.parquet", "topics.csv",
     }  # fmt: skip
     table = done.stdout.split("topics cover")[0]
     assert max(map(len, table.splitlines())) <= 80
     assert "written to" in done.stdout
-    assert f"next: open {out / 'explorer.html'}" in done.stdout
+    assert f"next: open {out / 'report.html'}" in done.stdout
     assert "multilingual" in done.stderr  # an English encoder, a partly French corpus
 
 

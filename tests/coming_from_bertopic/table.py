@@ -1,19 +1,20 @@
-"""The table of the README that says what becomes of each BERTopic method."""
+"""The tables of docs/coming_from.md that say what becomes of each call of another library."""
 
 import re
 from pathlib import Path
 
-README = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "coming_from.md").read_text("utf-8")
 HEADING = "## Coming from BERTopic"
 
 
-def rows():
+def rows(heading=HEADING):
     """Return (theirs, ours), the code of each row, in order."""
-    section = README.split(HEADING, 1)[1].split("\n## ", 1)[0]
+    section = PAGE.split(heading, 1)[1].split("\n## ", 1)[0]
     found = []
     for line in section.splitlines():
         cells = re.split(r"(?<!\\)\|", line)[1:-1]
-        code = [re.fullmatch(r"\s*`(.+)`\s*", cell) for cell in cells]
+        forms = (r"\s*`([^`]+)`.*", r"\s*`(.+)`\s*")  # theirs may go on in words
+        code = [re.fullmatch(form, cell) for form, cell in zip(forms, cells, strict=False)]
         if len(code) == 2 and all(code):
             found.append(tuple(match[1].replace("\\|", "|") for match in code))
     return found

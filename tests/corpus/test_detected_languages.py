@@ -3,7 +3,10 @@
 import pytest
 
 from embedtopics.corpus import detect_languages
+from embedtopics.corpus._languages import checked_languages
 from embedtopics.errors import InputError
+from embedtopics.terms._stop_words import stop_words_for
+from tests.factories import refuses
 
 ENGLISH = [
     "The committee will meet again on Thursday to discuss the new budget.",
@@ -26,6 +29,11 @@ GERMAN = ["Der Ausschuss trifft sich am Donnerstag, um den Haushalt zu bespreche
         ("Комитет снова соберётся в четверг, чтобы обсудить бюджет.", "ru"),
         ("委员会将于星期四再次开会讨论新的预算案，并且邀请专家参加。", "zh"),
         ("ستجتمع اللجنة مرة أخرى يوم الخميس لمناقشة الميزانية الجديدة.", "ar"),
+        ("銀行は金利を上げた", "ja"),
+        ("은행이 금리를 올렸다", "ko"),
+        ("银行提高了", "zh"),
+        ("ธนาคาร", "th"),
+        ("The word 银行 means bank in Chinese, and nothing else.", "en"),
         ("Too short, nineteen", None),
         ("", None),
         ("1234567890 " * 10, None),
@@ -65,3 +73,19 @@ def test_the_sample_depends_on_content_only(sample):
     assert expected.n_sampled == sample
     assert detect_languages(texts[::-1], sample) == expected
     assert detect_languages([f"  {t}\n" for t in texts] + texts * 50, sample) == expected
+
+
+def test_codes_that_do_not_exist_are_refused():
+    assert checked_languages("fr") == ("fr",)
+    assert checked_languages(["en", "sw"]) == ("en", "sw")
+    with refuses("languages", row=1):
+        checked_languages(["en", "zz"])
+    with refuses("languages"):
+        checked_languages([1])
+
+
+def test_at_least_55_languages_have_stop_words():
+    from embedtopics.corpus._languages import _CODES
+
+    assert sum(bool(stop_words_for([code])) for code in _CODES) >= 55
+    assert {"na", "ya"} <= set(stop_words_for(["sw"]))

@@ -82,7 +82,12 @@ def make_sentence_folder(tiny_bert, tmp_path):
         folder = Path(shutil.copytree(tiny_bert, tmp_path / "sentence-bert", dirs_exist_ok=True))
         kinds = modules or ["Transformer", "Pooling"] + ["Normalize"] * normalize
         listed = [
-            {"path": f"{place}_{kind}" if place else "", "type": f"{PACKAGE}.{kind}"}
+            {
+                "idx": place,
+                "name": str(place),
+                "path": f"{place}_{kind}" if place else "",
+                "type": f"{PACKAGE}.{kind}",
+            }
             for place, kind in enumerate(kinds)
         ]
         (folder / "modules.json").write_text(json.dumps(listed))

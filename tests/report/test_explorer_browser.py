@@ -55,7 +55,7 @@ def page(result, tmp_path_factory):
     return report.write_explorer(result, tmp_path_factory.mktemp("explorer") / "study.html")
 
 
-@pytest.mark.parametrize(("hash_", "painter"), [("", "webgl2"), ("#cpu=", "cpu")])
+@pytest.mark.parametrize(("hash_", "painter"), [("#gl=", "webgl2"), ("", "cpu")])
 def test_points_are_drawn_and_hostile_texts_stay_texts(browser, page, hash_, painter):
     opened(browser, page, hash_)
     assert browser.ask("document.getElementById('map').dataset.painter") == painter

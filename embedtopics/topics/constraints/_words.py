@@ -216,7 +216,7 @@ class ZeroShot:
     Cosines between names and texts differ between encoders and names. "auto" takes similarities
     less their mean over all documents, averaged over each document's neighbours and theirs. A
     document matches its best name if that is at least 1.5 units, and leads the next by 0.75; a
-    unit is the spread of similarities to a random direction, sqrt((1 - |m|²) / d) with m the mean
+    unit is the spread of similarities to a random direction, `sqrt((1 - |m|²) / d)` with m the mean
     vector and d its dimensions. A name that no document exceeds by 2.25, or that fewer than five
     match, is left out, with a decision. For a name that all texts match give a number.
 

@@ -11,7 +11,7 @@ import embedtopics as et
 from embedtopics.clustering.results import NOISE
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import build_graph
-from embedtopics.report._report import report_html
+from embedtopics.report._explorer import explorer_html
 from embedtopics.terms._counts import count_terms
 from embedtopics.terms._tokens import tokenize
 from embedtopics.topics import (
@@ -166,7 +166,7 @@ def test_the_whole_is_saved_and_answers(parts, whole, branches, tmp_path):
     queries = [f"query {i}" for i in range(20)]
     found = assign(loaded, queries, embeddings=branches[1][:20] + 0.01)
     assert (found.labels >= 0).mean() > 0.9
-    assert len(et.topics.table(whole)) >= 12 and report_html(whole)
+    assert len(et.topics.table(whole)) >= 12 and explorer_html(whole)
     more = et.topics.extend(whole, queries, embeddings=branches[1][:20] + 0.01)
     np.testing.assert_array_equal(more.result.labels[-20:], found.labels)
 

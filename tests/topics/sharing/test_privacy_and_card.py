@@ -9,7 +9,7 @@ import pytest
 
 import embedtopics as et
 from embedtopics.errors import InputError
-from embedtopics.report._report import report_html
+from embedtopics.report._explorer import explorer_html
 from embedtopics.topics import assign, extend, load_result, save_result, without_texts
 from embedtopics.topics._hub import model_card, plain
 from embedtopics.topics._relabel import regrouped, relabeled
@@ -88,7 +88,7 @@ def test_columns_are_kept_by_name():
 def test_tables_and_pages_of_it(blank):
     assert len(et.topics.table(blank)) >= blank.n_topics
     assert set(et.topics.documents(blank)["text"]) == {""}
-    assert report_html(blank)
+    assert explorer_html(blank)
 
 
 EVIL = "<script>alert('x')</script> | ![x](http://evil/x.png) `code` **b** \\ $$x$$ <!-- http://a.b"

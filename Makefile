@@ -51,8 +51,9 @@ docs: install    ## Build the site of the documentation into docs/_site.
 	$(BIN)/sphinx-build -q -W --keep-going -c docs . docs/_site
 	@echo "open docs/_site/index.html"
 
-notebooks: install   ## Run the notebooks in place.
-	$(BIN)/python -m pytest -q -n 2 -m "slow" tests/test_notebooks.py
+notebooks: install   ## Run the notebooks, and store them with what they answered.
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group docs
+	$(BIN)/python docs/notebooks.py
 
 browser: install     ## Look at the pages in a browser, where there is one.
 	$(BIN)/python -m pytest -q $(SIDE) -m "browser" tests/report tests/plots tests/annotation

@@ -36,7 +36,12 @@ nb_execution_mode = "off"  # the notebooks are stored with what they answered
 default_role = "code"
 autosummary_generate = False
 autodoc_typehints = "none"
-autodoc_default_options = {"members": True}
+# What scikit-learn adds to estimators for its own routing of parameters is left out.
+routing = [f"set_{method}_request" for method in ("fit", "predict", "transform", "score")]
+autodoc_default_options = {
+    "members": True,
+    "exclude-members": ", ".join(["get_metadata_routing", "set_output", *routing]),
+}
 numpydoc_show_class_members = False
 
 html_theme = "pydata_sphinx_theme"
@@ -47,8 +52,9 @@ html_extra_path = ["_static/index.html"]
 html_copy_source = False
 html_show_sourcelink = False
 html_theme_options = {
-    "navigation_with_keys": True,
-    "show_prev_next": True,
+    "header_links_before_dropdown": 9,
+    "navbar_persistent": [],
+    "navbar_end": ["search-button", "theme-switcher"],
     "footer_start": [],
     "footer_end": [],
 }
@@ -67,13 +73,6 @@ def block_mathml(translator: HTML5Translator, node: nodes.math_block) -> None:
     raise nodes.SkipNode
 
 
-def skip_inherited(
-    app: Sphinx, what: str, name: str, value: object, skip: bool, options: object
-) -> bool:
-    """Leave out what scikit-learn adds to estimators for its own routing of parameters."""
-    return skip or name.endswith("_request") or name == "get_metadata_routing"
-
-
 def write_reference(app: Sphinx) -> None:
     """Write the pages of the reference where they changed, for Sphinx reads files."""
     folder = HERE / "reference"
@@ -87,5 +86,4 @@ def write_reference(app: Sphinx) -> None:
 def setup(app: Sphinx) -> None:
     """Add the equations, and the pages of the reference before sources are looked for."""
     app.add_html_math_renderer("mathml", (inline_mathml, None), (block_mathml, None))
-    app.connect("autodoc-skip-member", skip_inherited)
     app.connect("builder-inited", write_reference, priority=1)

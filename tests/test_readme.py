@@ -5,6 +5,7 @@ import re
 import shlex
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,8 +14,9 @@ import pytest
 
 import embedtopics as et
 from embedtopics.corpus._readers import demo_path
+from embedtopics.encoders.static import _distill
 from embedtopics.retrieval.filters._parse import parse_filter
-from embedtopics.training import TrainingSettings
+from embedtopics.training import TrainingSettings, _student
 from embedtopics.training._settings import StudentSettings
 from tests.cli import running
 
@@ -109,6 +111,15 @@ def few_steps(monkeypatch):
         whole(settings)
 
     monkeypatch.setattr(StudentSettings, "__post_init__", hurry)
+    for module in (_distill, _student):
+        monkeypatch.setattr(module, "plain_vocabulary", few_tokens)
+
+
+def few_tokens(tokenizer, make=_distill.plain_vocabulary):
+    """Let every tenth token alone be encoded, for all 30,000 take half a minute."""
+    whole = make(tokenizer)
+    kept = [text if place % 10 == 0 else "" for place, text in enumerate(whole.surfaces)]
+    return replace(whole, surfaces=tuple(kept))
 
 
 class Run(NamedTuple):
@@ -116,10 +127,11 @@ class Run(NamedTuple):
 
     names: dict
     statements: set
+    folder: Path
 
     def go_on(self, page):
         """Run the blocks of a page; what was said word by word before is not computed again."""
-        run = Run(dict(self.names), set(self.statements))
+        run = Run(dict(self.names), set(self.statements), self.folder)
         for block in python_blocks(page):
             for statement in ast.parse(block).body:
                 source = ast.unparse(statement)
@@ -137,7 +149,7 @@ def readme(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         few_steps(patch)
-        yield Run({}, set()).go_on("README")
+        yield Run({}, set(), folder).go_on("README")
 
 
 @pytest.mark.slow
@@ -184,21 +196,6 @@ def results(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def tuned(tmp_path_factory):
-    """The encoder that the README's commands read and evaluate, after a step of training."""
-    folder = tmp_path_factory.mktemp("tuned") / "my-encoder"
-    rows = inferences()
-    pairs = rows[rows["y"] == "entailment"][["a", "b"]].itertuples(index=False, name=None)
-    examples = et.training.read_examples(list(pairs), "pairs")
-    train, validation = et.training.split(examples, 0.5)
-    et.training.fit_pairs(
-        "all-MiniLM-L6-v2", train.take(range(32)), validation=validation, out=folder, epochs=1,
-        validations_per_epoch=1, sample_size=8, max_length=8, show_progress=False,
-    )  # fmt: skip
-    return folder
-
-
-@pytest.fixture(scope="session")
 def collection(tmp_path_factory):
     """The index that the README's commands search."""
     folder = tmp_path_factory.mktemp("collection")
@@ -234,7 +231,8 @@ def test_commands_run(desk, request, monkeypatch, command):
     if " my-classifier" in command:
         shutil.copytree(request.getfixturevalue("classifier"), desk, dirs_exist_ok=True)
     if " my-encoder" in command and "--out" not in command:
-        shutil.copytree(request.getfixturevalue("tuned"), desk / "my-encoder")
+        readme = request.getfixturevalue("readme").folder
+        shutil.copytree(readme / "my-encoder", desk / "my-encoder")
         scored = inferences().rename(columns={"a": "sentence1", "b": "sentence2"})
         scored["score"] = (scored.pop("y") == "entailment").astype(int)
         scored.to_csv(desk / "scored.csv", index=False)
@@ -288,8 +286,9 @@ def test_links_lead_somewhere(path):
 
 
 def test_every_guide_is_in_the_contents():
-    contents = "\n".join(re.findall(r"```{toctree}\n(.*?)```", TEXTS["index"], re.S)).split()
-    assert {path.stem for path in GUIDES} - {"index"} <= set(contents)
+    trees = re.findall(r"```{toctree}\n(.*?)```", "\n".join(TEXTS.values()), re.S)
+    listed = re.findall(r"^(?:.+<)?(\w+)>?$", "\n".join(trees), re.M)
+    assert {path.stem for path in GUIDES} - {"index"} == set(listed)
 
 
 def test_figures_of_the_readme_are_those_of_the_benchmarks():

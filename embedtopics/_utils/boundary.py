@@ -15,6 +15,7 @@ from types import FunctionType
 from typing import Any
 
 from embedtopics._utils.checks import is_number, is_whole, is_whole_text
+from embedtopics._utils.names import ARGUMENTS
 from embedtopics.errors import EmbedTopicsError, InputError
 
 FAULTS = (TypeError, AttributeError, ValueError, LookupError, ArithmeticError)
@@ -77,6 +78,8 @@ def _blame(function: Callable[..., Any], args: Any, kwargs: Any, error: Exceptio
     try:
         given = dict(inspect.signature(function).bind(*args, **kwargs).arguments)
     except TypeError:
+        for name in kwargs.keys() & ARGUMENTS.keys() - known.keys():
+            raise InputError(name, ARGUMENTS[name], kwargs[name]) from error
         return  # of the wrong number of arguments, Python tells enough
     owner = given.pop("self", None)
     if hasattr(owner, "get_params") and function.__name__ != "__init__":

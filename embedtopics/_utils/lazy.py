@@ -10,6 +10,7 @@ from sys import modules
 from typing import Any
 
 from embedtopics._utils.boundary import explained
+from embedtopics._utils.names import OF_A_MODULE
 
 
 def attach(
@@ -35,7 +36,8 @@ def attach(
 
     def load(name: str) -> Any:
         if name not in homes:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            hint = f"; use {OF_A_MODULE[name]}" if name in OF_A_MODULE else ""
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{hint}")
         home, attribute = homes[name]
         module = import_module(home)
         value = module if attribute is None else getattr(module, attribute)

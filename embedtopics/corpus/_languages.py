@@ -83,21 +83,28 @@ def detect_languages(texts: Iterable[str], sample: int = 500) -> LanguageShares:
     for normal in map(normalize_text, texts):
         by_hash[blake2b(normal.encode(), digest_size=16).digest()] = normal
     for _, text in sorted(by_hash.items()):
-        n_letters = sum(map(str.isalpha, text[:_MOST_CHARACTERS]))
-        by_script = _by_script(text[:_MOST_CHARACTERS], n_letters)
-        if by_script is None and n_letters < _FEWEST_LETTERS:
+        code = language_of(text)
+        if code is None:
             continue
         n_sampled += 1
-        # The beginning is enough, and the identifier reads every byte in Python.
-        code, confidence = (
-            (by_script, 1.0) if by_script else _identifier().classify(text[:_MOST_CHARACTERS])
-        )
-        if confidence >= _LEAST_CONFIDENCE and code != _NO_LANGUAGE:
-            found[str(code)] += 1
+        if code:
+            found[code] += 1
         if n_sampled == sample:
             break
     ranked = sorted(found.items(), key=lambda item: (-item[1], item[0]))
     return LanguageShares({code: count / n_sampled for code, count in ranked}, n_sampled)
+
+
+def language_of(text: str) -> str | None:
+    """Return the language of a text, "" of one that is not recognized, None of too few letters."""
+    # The beginning is enough, and the identifier reads every byte in Python.
+    text = text[:_MOST_CHARACTERS]
+    n_letters = sum(map(str.isalpha, text))
+    by_script = _by_script(text, n_letters)
+    if by_script or n_letters < _FEWEST_LETTERS:
+        return by_script
+    code, confidence = _identifier().classify(text)
+    return str(code) if confidence >= _LEAST_CONFIDENCE and code != _NO_LANGUAGE else ""
 
 
 def _by_script(text: str, n_letters: int) -> str | None:

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from embedtopics._utils.hub import check_upload, upload
+from embedtopics._utils.names import OF_AN_ENCODER, OtherNames
 from embedtopics.corpus.results import Decision, Encoding, LanguageShares
 from embedtopics.errors import InputError, ModelLoadError
 
@@ -20,10 +21,11 @@ _SLAB_CHARACTERS = 500_000
 """Characters tokenised at a time: the tokenizer's own records are 30 times what is kept."""
 
 
-class BaseEncoder:
+class BaseEncoder(OtherNames):
     """Base of the encoders; a subclass has `encode_with_report` and keeps its `_arguments`."""
 
     _arguments: dict[str, Any]
+    _elsewhere = OF_AN_ENCODER
 
     @property
     def is_fitted(self) -> bool:
@@ -51,7 +53,7 @@ class BaseEncoder:
         rows = [texts] if isinstance(texts, str) else texts
         vectors: Any = self._encode(rows, batch_size, show_progress).embeddings
         if normalize_embeddings:
-            vectors = _unit(vectors)
+            vectors = unit_vectors(vectors)
         if convert_to_tensor:
             import torch
 
@@ -163,7 +165,8 @@ def arguments_of(scope: dict[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in scope.items() if k not in ("self", "__class__")}
 
 
-def _unit(vectors: Any) -> Any:
+def unit_vectors(vectors: Any) -> Any:
+    """Return rows scaled to length one; those of zeros stay."""
     if hasattr(vectors, "toarray"):
         from sklearn.preprocessing import normalize
 

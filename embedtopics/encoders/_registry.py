@@ -25,6 +25,7 @@ from embedtopics.errors import InputError
 from embedtopics.protocols import Encoder
 
 _BY_KIND: dict[str, tuple[str, str]] = {
+    "across languages": ("embedtopics.encoders._languages", "AcrossLanguagesEncoder"),
     "fasttext": ("embedtopics.encoders.words._fasttext", "FastTextEncoder"),
     "random": ("embedtopics.encoders.words._tfidf", "RandomProjectionEncoder"),
     "static": ("embedtopics.encoders.static._encoder", "StaticEncoder"),

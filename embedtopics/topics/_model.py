@@ -15,11 +15,13 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils._set_output import _get_output_config
 
 from embedtopics._utils.checks import checked_count, is_count, optional_count, resolve_seed
+from embedtopics._utils.names import OtherNames
 from embedtopics.clustering._density import DensityClusterer
 from embedtopics.clustering._named import CLUSTERERS, named_clusterer
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus._languages import checked_languages
 from embedtopics.corpus.results import Decision
+from embedtopics.encoders._languages import AcrossLanguagesEncoder
 from embedtopics.encoders._registry import fitted, reads_on, resolve_encoder
 from embedtopics.errors import InputError
 from embedtopics.protocols import (
@@ -48,7 +50,7 @@ from embedtopics.topics.results import TopicResult
 DEFAULT_ENCODER = "all-MiniLM-L6-v2"
 RESTORED = (
     "n_neighbors", "n_components", "n_topics", "coverage", "languages", "stop_words", "ngram_range",
-    "min_df",
+    "min_df", "across_languages",
 )  # fmt: skip
 """Parameters that a loaded model takes from the settings of its result."""
 STAGE_METHODS = {
@@ -66,7 +68,7 @@ LABELS_NOT_USED = Decision(
 )  # fmt: skip
 
 
-class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
+class TopicModel(OtherNames, ClusterMixin, TransformerMixin, BaseEstimator):
     """Finds the topics of a collection of texts.
 
     Parameters
@@ -107,6 +109,9 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         pairs or `ManualLabels`.
     languages : "auto" or sequence of str
         ISO 639-1 codes of the languages of the texts, for stop words and stems.
+    across_languages : bool
+        Whether topics are to hold texts of several languages: what tells the languages apart is
+        taken out of the encoder's vectors, which should be those of a multilingual encoder.
     stop_words : "auto" or sequence of str
         Words that are no terms; "auto" takes the languages' lists and finds the words that
         this corpus uses evenly in all topics.
@@ -152,6 +157,7 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         weighting: TermWeighting | None = None,
         constraints: Constraint | None = None,
         languages: str | Sequence[str] = "auto",
+        across_languages: bool = False,
         stop_words: str | Sequence[str] = "auto",
         ngram_range: tuple[int, int] = (1, 2),
         min_df: int | float | None = None,
@@ -169,6 +175,7 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         self.weighting = weighting
         self.constraints = constraints
         self.languages = languages
+        self.across_languages = across_languages
         self.stop_words = stop_words
         self.ngram_range = ngram_range
         self.min_df = min_df
@@ -198,6 +205,9 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
             Where the texts, the embeddings or a parameter cannot be used.
         """
         self._check_parameters()
+        if self.across_languages and embeddings is not None:
+            remedy = "give the encoder that made them, in place of embeddings"
+            raise InputError("across_languages", "False beside embeddings", True, remedy)
         self._of_fit: tuple[Any, Encoder] | None = None
         resolution = Resolution(self.n_topics, self.min_cluster_size)
         seed = resolve_seed(self.random_state)
@@ -326,6 +336,8 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         if kept is None or kept[0] is not wanted:
             self._loaded = (wanted, resolve_encoder(wanted, cached=True))
         encoder: Encoder = reads_on(fitted(self._loaded[1], texts), texts)
+        if self.across_languages:
+            encoder = AcrossLanguagesEncoder(encoder).fit(texts)
         self._of_fit = (self.encoder, encoder)
         return encoder
 

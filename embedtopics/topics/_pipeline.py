@@ -48,6 +48,7 @@ from embedtopics.topics._clusters import (
     cuts_of,
 )
 from embedtopics.topics._describe import GIVEN, TermSettings, count_corpus_terms, describe_topics
+from embedtopics.topics._languages import leakage_decision
 from embedtopics.topics._propagation import OutlierAssignment
 from embedtopics.topics._vectors import (
     Places,
@@ -333,6 +334,10 @@ class _Fit:
         topics, topic_terms = describe_topics(
             counts, vectors, found, documents, stages.weighting, stages.terms, languages
         )
+        if stages.languages == "auto" and len(languages) > 1:
+            texts = self.context.corpus.document_texts()
+            known = leakage_decision(texts, found.labels, languages)
+            self.log.decisions += [] if known is None else [known]
         weights = documents.weights
         return named_topics(topics, found.labels, weights, self.constraints), topic_terms
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.display import Displayed, html_table
+from embedtopics._utils.names import OtherNames
 from embedtopics.clustering.results import NOISE, Clustering, Level, SpanningTree
 from embedtopics.corpus.results import Decision, DistinctDocuments
 from embedtopics.neighbors.results import NeighborGraph
@@ -263,7 +264,7 @@ class TopicConstraints:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TopicResult:
+class TopicResult(OtherNames):
     """Everything that a fit found, as arrays; every question afterwards is a function of it.
 
     Parameters

@@ -13,7 +13,8 @@ def rows(heading=HEADING):
     found = []
     for line in section.splitlines():
         cells = re.split(r"(?<!\\)\|", line)[1:-1]
-        code = [re.fullmatch(r"\s*`(.+)`\s*", cell) for cell in cells]
+        forms = (r"\s*`([^`]+)`.*", r"\s*`(.+)`\s*")  # theirs may go on in words
+        code = [re.fullmatch(form, cell) for form, cell in zip(forms, cells, strict=False)]
         if len(code) == 2 and all(code):
             found.append(tuple(match[1].replace("\\|", "|") for match in code))
     return found

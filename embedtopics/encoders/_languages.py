@@ -1,0 +1,137 @@
+"""An encoder whose vectors do not tell which language a text is in."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from sklearn.exceptions import NotFittedError
+
+from embedtopics.corpus._languages import language_of
+from embedtopics.corpus.results import Encoding
+from embedtopics.encoders._base import BaseEncoder, arguments_of, check_texts, unit_vectors
+from embedtopics.encoders._registry import encoder_from_settings, fitted, resolve_encoder
+from embedtopics.errors import InputError
+from embedtopics.protocols import FloatArray
+
+# The directions in which the languages' mean vectors differ are taken out of every vector: it gets
+# the mean of all texts there. Where all classes have one mean, no linear classifier tells them
+# better than by their shares (Belrose et al. 2023, "LEACE: perfect linear concept erasure in closed
+# form", section 3); scaling the vectors undoes a little of it. What a new text's language is need
+# not be known.
+#
+# It was chosen over the subtraction of each language's mean, and over erasure around 0, on
+# translations (multi30k, 1,000 pairs of captions, and xnli, 830 premises; English and French) with
+# multilingual-e5-small: pairs in one topic 0.75 as they are, 0.84 by means, 0.80 around 0, 0.88 by
+# this, at a coverage of 0.93, 0.93, 0.92 and 0.95; on xnli 0.59, 0.54, 0.55 and 0.71, at 0.83,
+# 0.63, 0.64 and 0.86.
+
+FEWEST_TEXTS = 20
+"""Of a language, from which its mean is known well enough."""
+
+MOST_TEXTS = 2_000
+"""Texts that the means are taken from."""
+
+
+class _Erased(NamedTuple):
+    """Where the texts lie, (n_dimensions,), and orthonormal axes that go, (n, n_dimensions)."""
+
+    mean: FloatArray
+    axes: FloatArray
+    languages: tuple[str, ...]
+
+
+class AcrossLanguagesEncoder(BaseEncoder):
+    """Takes the languages' directions, as learned from texts, out of an encoder's vectors."""
+
+    def __init__(self, encoder: Any) -> None:
+        self._arguments = arguments_of(locals())
+        is_recorded = isinstance(encoder, Mapping)
+        made = encoder_from_settings(encoder) if is_recorded else resolve_encoder(encoder)
+        self._encoder: Any = made
+        self._erased: _Erased | None = None
+
+    @property
+    def name(self) -> str:
+        """Name of the encoder itself."""
+        return str(getattr(self._encoder, "name", type(self._encoder).__name__))
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether the languages' directions are known."""
+        return self._erased is not None
+
+    @property
+    def languages(self) -> tuple[str, ...] | None:
+        """Those of the encoder itself."""
+        return getattr(self._encoder, "languages", None)
+
+    @property
+    def erased_languages(self) -> tuple[str, ...]:
+        """Languages with enough texts for a mean; of fewer than two nothing is taken out."""
+        return self._fitted().languages
+
+    @property
+    def settings(self) -> dict[str, Any] | None:
+        """What makes this encoder again, before its fit; None where the encoder itself has none."""
+        inner = getattr(self._encoder, "settings", None)
+        return None if inner is None else {"kind": "across languages", "encoder": inner}
+
+    @property
+    def fingerprint(self) -> str | None:
+        """SHA-256 of the encoder's own and of what is taken out."""
+        inner = getattr(self._encoder, "fingerprint", None)
+        if inner is None:
+            return None
+        parts = (inner.encode(), *(np.round(a, 4).tobytes() for a in self._fitted()[:2]))
+        return hashlib.sha256(b"".join(parts)).hexdigest()
+
+    def fit(self, X: Iterable[str], y: Any = None) -> Self:
+        """Learn in which directions the languages of the texts differ."""
+        texts = check_texts(X)
+        self._encoder = fitted(self._encoder, texts)
+        texts = texts[:: max(1, len(texts) // MOST_TEXTS)][:MOST_TEXTS]
+        codes = np.array([language_of(text) or "" for text in texts])
+        vectors = self._plain(texts, False).embeddings
+        named, counts = np.unique(codes, return_counts=True)
+        kept = [c for c, n in zip(named, counts, strict=True) if c and n >= FEWEST_TEXTS]
+        mean = vectors.mean(axis=0)
+        axes = np.zeros((0, vectors.shape[1]), dtype=np.float32)
+        if len(kept) > 1:
+            means = np.array([vectors[codes == code].mean(axis=0) for code in kept]) - mean
+            _, sizes, rows = np.linalg.svd(means - means.mean(axis=0), full_matrices=False)
+            axes = rows[: len(kept) - 1][sizes[: len(kept) - 1] > 1e-6]
+        self._erased = _Erased(mean, axes, tuple(map(str, kept)))
+        return self
+
+    def encode_with_report(
+        self, texts: Sequence[str], *, show_progress: bool | None = None
+    ) -> Encoding:
+        """Return one vector a text, and how much of each text was read."""
+        mean, axes, _ = self._fitted()
+        report = self._plain(texts, show_progress)
+        vectors = report.embeddings
+        without = vectors - ((vectors - mean) @ axes.T) @ axes
+        without[~vectors.any(axis=1)] = 0.0  # nothing is known of the text
+        return dataclasses.replace(report, embeddings=unit_vectors(without))
+
+    def _plain(self, texts: Sequence[str], show_progress: bool | None) -> Encoding:
+        """Return the unit vectors of the encoder itself."""
+        with_report = getattr(self._encoder, "encode_with_report", None)
+        if with_report is None:
+            none = np.zeros(len(texts), dtype=np.int32)
+            report = Encoding(self._encoder.encode(texts), none, none, none)
+        else:
+            report = with_report(texts, show_progress=show_progress)
+        if hasattr(report.embeddings, "toarray"):
+            raise InputError("encoder", "an encoder of dense vectors", self._encoder)
+        vectors = unit_vectors(np.asarray(report.embeddings, dtype=np.float32))
+        return dataclasses.replace(report, embeddings=vectors)
+
+    def _fitted(self) -> _Erased:
+        if self._erased is None:
+            raise NotFittedError("this encoder has learned from no texts yet; call fit(texts)")
+        return self._erased

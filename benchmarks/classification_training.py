@@ -27,7 +27,7 @@ ULMFIT = {
 }
 TAGGED = {"ud_english_ewt": "upos", "wnut17": "tag"}
 N_SENTENCES, N_TEST_SENTENCES = 320, 400
-N_PAIRS, N_NEGATIVES, N_QUERIES, DEPTH = 160, 2, 40, 20
+N_PAIRS, N_NEGATIVES, N_QUERIES, DEPTH = 900, 4, 60, 20
 """Of the scorer: judged pairs to learn from, negatives of each, and queries of the test, of which
 so many passages are ranked again."""
 

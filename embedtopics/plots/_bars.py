@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 _ROW = 26
-_PANELS = 16
+_PANELS = 15
 _HEAD = 52
 _COLORED = 8
 _OTHER = "#b4bbc4"
@@ -115,7 +115,7 @@ def _size_bars(result: TopicResult, max_topics: int) -> list[tuple[str, int, str
 
 
 def terms(result: TopicResult, *, topics: Sequence[int] | None = None, n_terms: int = 8) -> Figure:
-    """Draw the best terms of each topic as bars, one panel a topic.
+    """Draw the keywords of each topic as bars of their weights, one panel a topic.
 
     The bars of a panel start at zero and its longest fills it: they compare the terms of one
     topic, never two topics. The weight itself is in the hover text.
@@ -124,7 +124,7 @@ def terms(result: TopicResult, *, topics: Sequence[int] | None = None, n_terms: 
     ----------
     result : TopicResult
     topics : sequence of int, optional
-        Topic ids, in the order to draw; without them the 16 largest topics.
+        Topic ids, in the order to draw; without them the 15 largest topics.
     n_terms : int
         Terms of each topic at most.
 
@@ -146,12 +146,14 @@ def terms(result: TopicResult, *, topics: Sequence[int] | None = None, n_terms: 
     colors = topic_colors(result)
     columns = panel_columns(len(chosen))
     heights = [n_terms * (_ROW - 1)] * -(-len(chosen) // columns)
-    margin = {"t": 36 + _HEAD, "b": 12}
+    margin = {"t": 36 + _HEAD, "b": 28}
     figure = panel_figure(heights, columns, n=len(chosen), between=_HEAD, gap=32, margin=margin)
     notes = []
     for panel, topic_id in enumerate(chosen):
         topic, axes = result.topics[topic_id], axes_of(panel)
-        words, weights = topic.keywords[:n_terms], topic.weights[:n_terms]
+        best = list(zip(topic.keywords, topic.weights, strict=True))[:n_terms]
+        best.sort(key=lambda one: -one[1])
+        words, weights = zip(*best, strict=True) if best else ((), ())
         bars = {"x": list(weights), "y": list(range(len(weights))), "orientation": "h", **axes}
         hover: dict[str, Any] = {"hovertext": [caption(term, 60) for term in words]}
         hover["hovertemplate"] = "%{hovertext}: %{x:.3g}<extra></extra>"
@@ -159,19 +161,30 @@ def terms(result: TopicResult, *, topics: Sequence[int] | None = None, n_terms: 
         reach = [0, max(weights, default=0.0) or 1.0]
         figure.update_xaxes({**HIDDEN, "range": reach}, selector={"anchor": axes["yaxis"]})
         about = f"topic {topic_id} · {topic.size:,} {'row' if topic.size == 1 else 'rows'}"
-        notes.append(panel_note(figure, panel, heading(topic.label, about)))
+        notes.append(panel_note(figure, panel, heading(topic.label, about, columns), size=12))
         notes += _written(words, 30, xref=axes["xaxis"], yref=axes["yaxis"])
     figure.update_yaxes({**HIDDEN, "range": [n_terms - 0.5, -0.5]})
+    notes += left_out(0 if topics is not None else result.n_topics - len(chosen), -4)
     return figure.update_layout(bargap=0.18, annotations=notes)
 
 
+def left_out(n_topics: int, yshift: int = -22) -> list[dict[str, Any]]:
+    """Return a note below a figure of how many topics it does not show."""
+    if n_topics <= 0:
+        return []
+    place: dict[str, Any] = {"across": "right", "up": "top", "size": 11, "color": MUTED}
+    more = f"and {n_topics:,} smaller topic{'s' if n_topics > 1 else ''}"
+    return [note(more, 1.0, 0.0, yshift=yshift, **place)]
+
+
 def panel_columns(n: int) -> int:
-    """Return in how many columns so many small panels stand."""
-    return next((columns for columns, most in ((1, 1), (2, 4), (3, 9)) if n <= most), 4)
+    """Return in how many columns so many small panels stand; three fit into 500 pixels."""
+    return next((columns for columns, most in ((1, 1), (2, 4)) if n <= most), 3)
 
 
-def heading(name: str, about: str, length: int = 30) -> str:
-    """Return a name with a smaller line below it that is markup already."""
+def heading(name: str, about: str, columns: int) -> str:
+    """Return a name with a smaller line below it that is markup already, in so many columns."""
+    length = {1: 60, 2: 30}.get(columns, 20)
     small = f'<span style="font-size:11px;color:{MUTED}">{about}</span>'
     return f"<b>{caption(name, length)}</b><br>{small}"
 
@@ -341,10 +354,11 @@ def keyness(
         notes.append({**above, "text": f"<b>{caption(name, 28)}</b>{none}"})
         notes += _written([str(row.term) for row in side], 32, yref="y", **anchor)
     middle = {"type": "line", "xref": "x", "yref": "paper", "x0": 0, "x1": 0, "y0": 0, "y1": 1}
-    layout = look(n_lines * (_ROW - 1) + 92, r=16, t=68, b=24) | {
+    what = {"statistic": "statistic of the test", "effect": "effect"}[value]
+    layout = look(n_lines * (_ROW - 1) + 116, r=16, t=68, b=48) | {
         "barmode": "overlay",
         "bargap": 0.18,
-        "xaxis": {**HIDDEN, "range": [-longest, longest]},
+        "xaxis": {"range": [-longest, longest], "title": what, "nticks": 7, "showgrid": True},
         "yaxis": {**HIDDEN, "range": [n_lines - 0.5, -0.5]},
         "shapes": [{**middle, "line": {"color": MUTED, "width": 1}}],
         "annotations": notes,

@@ -39,7 +39,7 @@ HALO = ", ".join(f"{x}px {y}px 2px #fff" for x in (-1, 0, 1) for y in (-1, 0, 1)
 """A white rim of eight shadows, on which a name can be read over lines and points."""
 
 _MARGIN = {"l": 12, "r": 12, "t": 40, "b": 12}
-_LEGEND_WIDTH = 230
+_LEGEND_WIDTH, _LEAST_FOR_LEGEND = 230, 700
 _LEVELS = 6
 
 
@@ -65,7 +65,8 @@ def map(
     result : TopicResult
     title : str, optional
     width, height : int, optional
-        Pixels. Without them the figure fills its place, and names are placed for 1,100 by 720.
+        Pixels. Without them the figure fills its place, and names are placed for 1,100 by 720;
+        below a width of 700 there is no legend.
     max_labels : int
         Names on the map at most.
     hover_characters : int
@@ -101,8 +102,9 @@ def map(
             traces.append(cloud(result.map, members, look_of, hover))
     low, high = bounds(result.map)
     margin = {**_MARGIN, "t": 60} if title else _MARGIN
+    wide = (width or 1100) >= _LEAST_FOR_LEGEND
     drawing = (
-        (width or 1100) - margin["l"] - margin["r"] - (_LEGEND_WIDTH if traces else 0),
+        (width or 1100) - margin["l"] - margin["r"] - (_LEGEND_WIDTH if traces and wide else 0),
         (height or 720) - margin["t"] - margin["b"],
     )
     labelled = [wrap(cut(name, 44), 18, 3) or [""] for name in names[:-1]]
@@ -114,7 +116,7 @@ def map(
         "yaxis": {**axis, "range": [low[1], high[1]], "scaleanchor": "x"},
         "dragmode": "pan",
         "legend": {**legend, "itemsizing": "constant", "traceorder": "normal"},
-        "showlegend": True,
+        "showlegend": wide,
         "annotations": notes,
     }
     return go.Figure(data=traces, layout=layout)

@@ -9,7 +9,7 @@ import numpy as np
 
 from embedtopics._utils.checks import checked_choice, checked_count
 from embedtopics.errors import InputError
-from embedtopics.plots._bars import heading, panel_columns
+from embedtopics.plots._bars import heading, left_out, panel_columns
 from embedtopics.plots._colors import PALETTE, dark
 from embedtopics.plots._labels import spread
 from embedtopics.plots._theme import (
@@ -34,16 +34,17 @@ if TYPE_CHECKING:
     import pandas as pd
     from plotly.graph_objects import Figure
 
-_PANELS = 16
+_PANELS = 15
 _LINES = 8
 _PANEL, _BETWEEN = 92, 44
 _NAME = 34
-_LENGTHS = {3: 26, 4: 18}
-"""Of names by the number of columns: the scale stands beside them."""
 
 _VERDICTS = {"emerging": PALETTE[2], "fading": PALETTE[5], "bursting": PALETTE[3]}
 _DRAWN = np.array(["0000-01-01", "9999-12-31"], dtype="datetime64[us]")
 """Plotly reads years of four digits."""
+
+_FEW_ROWS = 0.1
+"""Share of a usual period's rows below which a period does not rule the scale."""
 
 _MARKED = 60
 """Periods up to which each one has a dot."""
@@ -64,7 +65,7 @@ def over_time(
     ----------
     trends : TopicTrends
     topics : sequence of int, optional
-        Topic ids, in the order to draw, -1 for no topic; without them the 16 largest topics, or
+        Topic ids, in the order to draw, -1 for no topic; without them the 15 largest topics, or
         with `changes` those that change, the most significant first, before the largest; the
         first 8 of these for lines.
     measure : {"share", "count"}
@@ -103,7 +104,9 @@ def over_time(
         return empty_figure()
     if style == "lines":
         return _lines(trends, chosen, measure)
-    return _panels(trends, chosen, measure, verdicts, same_scale)
+    figure = _panels(trends, chosen, measure, verdicts, same_scale)
+    rest = left_out(trends.n_topics - len(chosen) if topics is None else 0)
+    return figure.update_layout(annotations=[*figure.layout.annotations, *rest])
 
 
 def _color_of(verdict: str) -> str:
@@ -128,17 +131,16 @@ def _panels(
         traces += [trace | axes for trace in drawn]
         figure.layout[f"yaxis{axes['yaxis'][1:]}"].range = [0, top]
         about = [f"topic {topic}"] if topic >= 0 else []
-        if columns < max(_LENGTHS) or not verdict:
+        if columns < 3:
             about.append(f"{int(trends.counts[topic].sum()):,} rows")
+        about.append(f"0 to {_spell(top, measure)}")
         if _color_of(verdict):
             about.append(f'<b><span style="color:{dark(color)}">{verdict}</span></b>')
         elif verdict:
             about.append(verdict)
         name = topic_name(trends.labels, topic)
-        text = heading(name, " · ".join(about), _LENGTHS.get(columns, _NAME))
-        notes.append(panel_note(figure, panel, text))
-        scale: dict[str, Any] = {"size": 10, "color": MUTED, "right": True, "yshift": 18}
-        notes.append(panel_note(figure, panel, f"0 to {_spell(top, measure)}", **scale))
+        text = heading(name, " · ".join(about), columns)
+        notes.append(panel_note(figure, panel, text, size=12))
         if panel + columns >= len(chosen):
             notes += _ends(figure, trends, panel)
     ends = [0] if trends.n_periods == 1 else [0, trends.n_periods - 1]
@@ -241,7 +243,6 @@ def _line(trends: TopicTrends, topic: int, measure: str, color: str) -> dict[str
         "line": {"color": color, "width": 2},
         "marker": {"color": color, "size": 4},
         "connectgaps": False,
-        "cliponaxis": False,
         "name": caption(topic_name(trends.labels, topic), _NAME),
         "text": [_hover(trends, topic, period) for period in range(trends.n_periods)],
         "hovertemplate": "%{text}<extra></extra>",
@@ -266,9 +267,11 @@ def _top(trends: TopicTrends, topic: int, measure: str) -> float:
     """Return the largest value to be seen in a panel."""
     if measure == "count":
         return float(trends.counts[topic].max(initial=0)) or 1.0
-    largest = float(np.nanmax(trends.high[topic], initial=0.0))
-    # A period of three rows has an interval up to the top, which must not flatten the line.
-    bound = 3 * float(np.nanmax(trends.shares[topic], initial=0.0))
+    # A period of three rows has a share of 67 % by chance, and an interval up to the top: neither
+    # may flatten the line. What lies above is cut off; hovering says it.
+    usual = trends.totals >= _FEW_ROWS * np.median([1, *trends.totals[trends.totals > 0]])
+    largest = float(np.nanmax(trends.high[topic][usual], initial=0.0))
+    bound = 1.6 * float(np.nanmax(trends.shares[topic][usual], initial=0.0))
     return min(largest, bound or largest) or 1.0
 
 
@@ -279,7 +282,9 @@ def _spell(value: float, measure: str) -> str:
 
 
 _ROW = 22
-_LEVELS = 4
+_EFFECT_COLUMNS, _EFFECT_PANELS, _WITH_ROWS = 2, 12, 12
+"""Panels side by side and in all, and topics of each where there are several rows of panels."""
+
 _SIGNIFICANT, _OPEN = PALETTE[0], "#9aa4b1"
 
 
@@ -290,7 +295,7 @@ def effects(
     *,
     max_topics: int = 30,
 ) -> Figure:
-    """Draw the effect of one covariate on each topic, largest on top.
+    """Draw the effects of covariates on each topic, those of the first panel largest on top.
 
     Points whose interval includes zero are grey.
 
@@ -298,12 +303,12 @@ def effects(
     ----------
     found : TopicEffects
     covariate : str, optional
-        The first one by default. A categorical one has a panel for each of its first four levels,
-        in the order of the first.
+        All by default. A categorical one has a panel for each level but the reference; beyond
+        twelve panels a note says how many levels are left out.
     topics : sequence of int, optional
         Topic ids; without them those with the largest effects in either direction.
     max_topics : int
-        Topics without `topics`.
+        Topics without `topics`; 12 at most where panels stand in several rows.
 
     Returns
     -------
@@ -315,26 +320,34 @@ def effects(
         If there is no such covariate or topic, or `max_topics` is below 1.
     """
     names = [name for name in dict.fromkeys(found.covariates) if name]
-    wanted = names[0] if covariate is None else covariate
-    if wanted not in names:
+    if covariate is not None and covariate not in names:
         raise InputError("covariate", f"one of {', '.join(map(repr, names))}", covariate)
-    columns = [i for i, name in enumerate(found.covariates) if name == wanted][:_LEVELS]
-    chosen = _largest_first(found, topics, columns, checked_count(max_topics, "max_topics"))
+    wanted = names if covariate is None else [covariate]
+    every = [i for i, name in enumerate(found.covariates) if name in wanted]
+    columns = every[:_EFFECT_PANELS]
+    most = checked_count(max_topics, "max_topics")
+    across = min(len(columns), _EFFECT_COLUMNS)
+    most = min(most, _WITH_ROWS) if len(columns) > across else most
+    chosen = _largest_first(found, topics, columns, most)
     if not chosen:
         return empty_figure()
-    margin = {"r": 24, "t": 56, "b": 56}
-    height = max(len(chosen), 2) * _ROW + 8
-    figure = panel_figure([height], len(columns), gap=64, margin=margin, shared_yaxes=True)
+    margin = {"r": 24, "t": 56, "b": 64}
+    heights = [max(len(chosen), 2) * _ROW + 8] * -(-len(columns) // across)
+    figure = panel_figure(
+        heights, across, n=len(columns), between=76, gap=64, margin=margin, shared_yaxes=True
+    )
     notes = []
     for panel, column in enumerate(columns):
         figure.add_trace(_effect_dots(found, chosen, column) | axes_of(panel))
         notes.append(panel_note(figure, panel, _covariate(found, column), yshift=6))
     zero = {"zeroline": True, "zerolinecolor": "#6b7684", "zerolinewidth": 1.5}
-    figure.update_xaxes(zero, showgrid=True, nticks=5, tickfont_size=11)
+    figure.update_xaxes(zero, showgrid=True, nticks=4, tickangle=0, tickfont_size=11)
     figure.update_yaxes(name_axis([topic_name(found.labels, topic) for topic in chosen]))
     error = "sampling error"
     error += f" and {found.n_replicates} replicates" if found.n_replicates else " only"
-    about = f"percentage points of the rows; {found.confidence:.0%} intervals: {error}"
+    about = f"percentage points of the rows<br>{found.confidence:.0%} intervals: {error}"
+    if len(every) > len(columns):
+        about += f"; and {len(every) - len(columns):,} more levels"
     notes.append(note(about, y=0, up="top", yshift=-24, size=11, color=MUTED))
     return figure.update_layout(annotations=notes)
 
@@ -374,7 +387,9 @@ def _covariate(found: TopicEffects, column: int) -> str:
         what, about = found.levels[column], f"against {caption(found.references[name], 24)}"
     else:
         what, about = name, "per year" if found.units[name] == "year" else "per unit"
-    return f'<b>{caption(what, 24)}</b> <span style="color:{MUTED}">{about}</span>'
+    return (
+        f'<b>{caption(what, 24)}</b><br><span style="font-size:11px;color:{MUTED}">{about}</span>'
+    )
 
 
 _FEW = 5
@@ -419,16 +434,28 @@ def by_group(
     names = name_axis([topic_name(groups.labels, topic) for topic in chosen])
     n_rows = max(len(chosen), 2)
     if len(groups.names) > _FEW:
-        traces, axis = [_tiles(groups, chosen)], name_axis(groups.names, 22)
+        sizes = [
+            f"{caption(name, 18)}<br>{n:,} rows"
+            for name, n in zip(groups.names, groups.totals.tolist(), strict=True)
+        ]
+        traces, axis = [_tiles(groups, chosen)], name_axis(sizes, None)
         axis = {**axis, "side": "top", "tickangle": -35, "range": axis["range"][::-1]}
         axis["tickfont"] = {"size": 11, "color": MUTED}
-        layout = look(n_rows * 28 + 150, t=120)
+        layout = look(n_rows * 28 + 186, t=120, b=56)
+        key = (
+            'share of the group\'s rows: <span style="color:#2f7fb5">blue</span> above that of all '
+            'rows, <span style="color:#b96a1c">orange</span> below, up to four times'
+        )
+        notes = [note(key, 0.0, 0.0, up="top", yshift=-10, size=11, color=MUTED)]
     else:
         traces = [_group_dots(groups, chosen, group) for group in range(len(groups.names))]
         axis = {"rangemode": "tozero", "tickformat": ".1~%", "showgrid": True}
         axis["title"] = "share of the group's rows"
-        layout = look(n_rows * 26 + 110, t=50, b=44) | {"showlegend": True}
-    return go.Figure(data=traces, layout=layout | {"xaxis": axis, "yaxis": names})
+        layout = look(n_rows * 26 + 130, t=50, b=64) | {"showlegend": True}
+        notes = []
+    notes += left_out(groups.n_topics - len(chosen) if topics is None else 0)
+    layout |= {"xaxis": axis, "yaxis": names, "annotations": notes}
+    return go.Figure(data=traces, layout=layout)
 
 
 def _group_dots(groups: TopicGroups, chosen: list[int], group: int) -> dict[str, Any]:
@@ -442,7 +469,7 @@ def _group_dots(groups: TopicGroups, chosen: list[int], group: int) -> dict[str,
         [place + offset for place in range(len(chosen))],
         ((shares - low).tolist(), (high - shares).tolist()),
         [_group_hover(groups, topic, group) for topic in chosen],
-        name=caption(groups.names[group], 30),
+        name=f"{caption(groups.names[group], 30)} ({groups.totals[group]:,} rows)",
         marker={"color": PALETTE[group], "size": 7},
         error_x={"color": PALETTE[group]},
     )

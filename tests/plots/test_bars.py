@@ -42,7 +42,7 @@ def test_terms_draws_the_keywords_of_each_topic_best_on_top():
     assert shown == list(result.topics[0].keywords[:5])
 
 
-@pytest.mark.parametrize(("n_topics", "panels"), [(1, 1), (4, 4), (9, 9), (30, 16)])
+@pytest.mark.parametrize(("n_topics", "panels"), [(1, 1), (4, 4), (9, 9), (30, 15)])
 def test_panels_do_not_overlap(n_topics, panels):
     layout = plots.terms(make_result(n_documents=400, n_topics=n_topics)).layout
     names = ["" if i == 0 else str(i + 1) for i in range(panels)]

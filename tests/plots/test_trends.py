@@ -46,8 +46,10 @@ def test_panels_name_the_first_and_the_last_period_inside_their_ends(n_topics):
     trends = topics.over_time(result, "week", n_terms=0)
     layout = plots.over_time(trends).layout
     named = [a for a in layout.annotations if a.text in (trends.names[0], trends.names[-1])]
-    n_columns = 3 if n_topics == 6 else 4
+    n_columns = 3
     assert [a.text for a in named] == [trends.names[0], trends.names[-1]] * n_columns
+    rest = [a.text for a in layout.annotations if "smaller" in a.text]
+    assert rest == ([] if n_topics == 6 else ["and 1 smaller topic"])
     assert [a.xanchor for a in named] == ["left", "right"] * n_columns
     assert (named[0].x, named[-1].x) == pytest.approx((0, 1))
     assert not layout.xaxis.showticklabels
@@ -107,7 +109,8 @@ def test_points_of_few_groups_and_tiles_of_many(result, source):
 
 def test_effects_are_sorted_points_with_intervals(result, source):
     found = topics.effects(result, {"date": "date", "source": source}, n_resamples=50)
-    (points,) = plots.effects(found).data
+    (points,) = plots.effects(found, "date").data
+    assert len(plots.effects(found).data) == 3  # and two levels
     assert list(points.x) == sorted(points.x, reverse=True)
     assert sorted(points.x) == pytest.approx(sorted(100 * found.coefficients[:6, 1]))
     ends = np.array(points.x) - np.array(points.error_x.arrayminus)

@@ -87,7 +87,7 @@ def hierarchy(
         names.append(f"  {caption(node.label, _NAME_WIDTH)}{LEFT_TO_RIGHT}  {size}")
     longest = max(len(cut(node.label, _NAME_WIDTH)) for node in hierarchy.nodes[:n_topics])
     pixels = (width or ASSUMED_WIDTH) - 40 - _LETTER * (longest + 8)  # left of the names
-    room = np.clip(heights / reach * pixels / _LETTER, 6, _NAME_WIDTH).astype(int).tolist()
+    lengths = np.clip(heights / reach * pixels / _LETTER, 6, _NAME_WIDTH).astype(int).tolist()
     # Of a tall figure the top is seen first, and the scale must be there.
     is_tall = n_topics > _MOST_ON_A_SCREEN
     side, top, bottom = ("top", 52, 28) if is_tall else ("bottom", 28, 52)
@@ -96,7 +96,7 @@ def hierarchy(
         "font": {"size": 12},
         "xaxis": {**distance, "side": side, "title": title, "showgrid": True},
         "yaxis": {**name_axis(names, None), "side": "right", "range": [n_topics - 0.4, -0.6]},
-        "annotations": _group_names(hierarchy, groups, colors, heights, places, room),
+        "annotations": _group_names(hierarchy, groups, colors, heights, places, lengths),
     }
     traces = _lines(hierarchy, colors, heights, places)
     first = n_topics if len(hierarchy.merges) else 0  # the merges; without any, the topics
@@ -180,9 +180,9 @@ def _group_names(
     colors: list[str],
     heights: Float64Array,
     places: Float64Array,
-    room: list[int],
+    lengths: list[int],
 ) -> list[dict[str, Any]]:
-    """Return names where branches begin, cut to as many characters as have room there."""
+    """Return names where branches begin, cut where the names of topics begin."""
     place = {"xanchor": "left", "yanchor": "bottom", "xshift": 4, "yshift": -1}
     return [
         {
@@ -194,7 +194,7 @@ def _group_names(
         }
         for group in groups
         if group >= hierarchy.n_topics and hierarchy.parents[group] >= 0
-        for length in [room[hierarchy.parents[group]]]
+        for length in [lengths[hierarchy.parents[group]]]
     ]
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from embedtopics import classification as classification
     from embedtopics import comparison as comparison
     from embedtopics import corpus as corpus
+    from embedtopics import distributed as distributed
     from embedtopics import encoders as encoders
     from embedtopics import evaluation as evaluation
     from embedtopics import plots as plots

@@ -97,7 +97,7 @@ def classify(
             if path.exists():
                 n_done += 1
             else:
-                table = _classified(classifier, part, n_rows, threshold)
+                table = classified(classifier, part, n_rows, threshold)
                 with replacing_file(path) as fresh:
                     table.to_parquet(fresh, index=False)
             paths.append(path)
@@ -207,7 +207,7 @@ def _chunks(path: Path, name: str) -> Generator[pd.DataFrame]:
         yield from reader
 
 
-def _classified(
+def classified(
     classifier: TextClassifier, part: Corpus, begin: int, threshold: float
 ) -> pd.DataFrame:
     """Return the table of a part."""

@@ -63,14 +63,14 @@ def test_a_file_in_parts_has_the_classes_of_the_whole(tmp_path, model, frame, na
 def test_a_run_that_was_interrupted_goes_on(tmp_path, model, frame, monkeypatch):
     path = written(frame, tmp_path / "a.csv")
     whole = classify(model, path, tmp_path / "whole", text="body")
-    usual, calls = corpora._classified, []
+    usual, calls = corpora.classified, []
 
     def stop_later(*arguments):
         calls.append(1)
         return usual(*arguments) if len(calls) < 4 else raising(KeyboardInterrupt())()
 
     with monkeypatch.context() as patch:
-        patch.setattr(corpora, "_classified", stop_later)
+        patch.setattr(corpora, "classified", stop_later)
         with pytest.raises(KeyboardInterrupt):
             classify(model, path, tmp_path / "part", text="body")
     done = classify(model, path, tmp_path / "part", text="body")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ from embedtopics.reduction._smoothing import leading
 from embedtopics.terms._counts import count_terms
 from embedtopics.terms._stop_words import stop_words_for
 from embedtopics.terms._tokens import join_tokens, tokenize
+from embedtopics.terms.results import TermCounts, TokenStream
 from embedtopics.topics._assign import (
     QUERIES_AT_ONCE,
     Judgement,
@@ -194,36 +196,55 @@ def _reasons(found: Judgement) -> npt.NDArray[np.int8]:
 
 def _with_terms(grown: TopicResult, added: Corpus, merged: Merged, update: bool) -> TopicResult:
     """Return the result with all words, and terms counted as before, in all or in new documents."""
-    from scipy.sparse import csr_matrix
-
     texts = added.document_texts()
     tokens = tokenize([texts[number] for number in merged.added.tolist()])
     joined = join_tokens(grown.tokens, tokens, merged.order)
-    rules = term_settings_of(grown)
-    listed = rules.stop_words
-    listed = stop_words_for(languages_of(grown)) if listed == "auto" else listed
-    known = grown.term_counts
-    counted = count_terms(
-        joined if update else tokens,
-        ngram_range=rules.ngram_range,
-        min_df=rules.min_df if update else 1,
-        max_df=rules.max_df if update else 1.0,
-        stop_words=[*listed, *rules.extra_stop_words],
-        function_words=known.function_words,
-    )
     if update:
+        rules = term_settings_of(grown)
+        counted = _counted(grown, joined, rules.min_df, rules.max_df)
         return dataclasses.replace(grown, tokens=joined, term_counts=counted)
+    known = grown.term_counts
+    counts = dataclasses.replace(
+        known, counts=merged.put_rows(known.counts, _among_known(grown, tokens))
+    )
+    return dataclasses.replace(grown, tokens=joined, term_counts=counts)
+
+
+def count_known_terms(result: TopicResult, texts: Sequence[str]) -> csr_matrix:
+    """Count the terms of a result in other texts: (n_texts, n_terms)."""
+    return _among_known(result, tokenize(texts))
+
+
+def _among_known(result: TopicResult, tokens: TokenStream) -> csr_matrix:
+    from scipy.sparse import csr_matrix
+
+    known, counted = result.term_counts, _counted(result, tokens, 1, 1.0)
     number = {term: place for place, term in enumerate(known.terms)}
     column = np.array([number.get(term, -1) for term in counted.terms], dtype=np.int64)
     entries = counted.counts.tocoo()
     kept = column[entries.col] >= 0
-    rows = csr_matrix(
+    return csr_matrix(
         (entries.data[kept], (entries.row[kept], column[entries.col[kept]])),
         shape=(len(tokens), len(known.terms)),
         dtype=np.int32,
     )
-    counts = dataclasses.replace(known, counts=merged.put_rows(known.counts, rows))
-    return dataclasses.replace(grown, tokens=joined, term_counts=counts)
+
+
+def _counted(
+    result: TopicResult, tokens: TokenStream, min_df: int | float | None, max_df: int | float
+) -> TermCounts:
+    """Count terms by the rules of a result."""
+    rules = term_settings_of(result)
+    listed = rules.stop_words
+    listed = stop_words_for(languages_of(result)) if listed == "auto" else listed
+    return count_terms(
+        tokens,
+        ngram_range=rules.ngram_range,
+        min_df=min_df,
+        max_df=max_df,
+        stop_words=[*listed, *rules.extra_stop_words],
+        function_words=result.term_counts.function_words,
+    )
 
 
 def _resized(grown: TopicResult) -> tuple[Topic, ...]:

@@ -313,6 +313,18 @@ def _name(start: np.datetime64, unit: Unit) -> str:
     return written[: 10 if unit.base == "D" else 4 if unit.size % 12 == 0 else 7]
 
 
+def period_names(dates: Times, every: str) -> list[str]:
+    """Return the name of the period of each date, "" where there is none."""
+    unit = parse_unit(every)
+    known = np.flatnonzero(~np.isnat(dates))
+    numbers, places = np.unique(_number(dates[known], unit), return_inverse=True)
+    names = [_name(start, unit) for start in _start(numbers, unit)]
+    found = [""] * len(dates)
+    for row, place in zip(known.tolist(), places.tolist(), strict=True):
+        found[row] = names[place]
+    return found
+
+
 def _equal_bins(dates: Times, known: Times, n_bins: int) -> Periods:
     """Cut the time into parts of equal length; the last one holds the last date too."""
     first = known.min()

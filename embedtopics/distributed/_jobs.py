@@ -1,0 +1,244 @@
+"""What is done with each shard: rows in, a table out, the same for the same rows."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from embedtopics._utils.folders import MANIFEST, parse_json
+from embedtopics.corpus._corpus import Corpus
+from embedtopics.corpus._hashing import TEXT
+from embedtopics.distributed._rows import Rows
+from embedtopics.distributed.results import Columns
+from embedtopics.errors import CorruptFileError, InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class EmbedTexts:
+    """Vectors of texts.
+
+    Parameters
+    ----------
+    encoder : str
+        A checkpoint, or the folder of a static encoder; none that learns from the texts.
+    """
+
+    encoder: str
+    name: ClassVar[str] = "embed"
+    row_bytes: ClassVar[int] = 1600
+
+    def fingerprint(self, columns: Columns) -> str:
+        """Return what the vectors depend on."""
+        return str(getattr(self.load(), "fingerprint", ""))
+
+    def load(self) -> Any:
+        """Load the encoder; vectors are written to the parts, and to no cache beside them."""
+        from embedtopics.encoders._registry import learns, resolve_encoder
+
+        encoder = resolve_encoder(self.encoder)
+        if learns(encoder):
+            expected = "a checkpoint, which gives a text the same vector in every shard"
+            raise InputError("encoder", expected, self.encoder)
+        return encoder
+
+    def table(self, encoder: Any, rows: Rows, columns: Columns) -> pa.Table:
+        """Return number, id and vector of each row; no vector for those without text."""
+        import pyarrow as pa
+
+        from embedtopics.topics._vectors import encode_documents
+
+        corpus = Corpus(rows.texts)
+        distinct = corpus.distinct()
+        vectors: list[Any] = [None] * len(corpus)
+        if len(distinct):
+            made, _ = encode_documents(
+                encoder, corpus.document_texts(), distinct.first_rows, show_progress=False
+            )
+            with_text = np.flatnonzero(distinct.of_row >= 0)
+            for row, document in zip(with_text, distinct.of_row[with_text], strict=True):
+                vectors[row] = made[document]
+        return pa.table({**_keys(rows), "vector": pa.array(vectors, pa.list_(pa.float32()))})
+
+
+@dataclass(frozen=True)
+class AssignTopics:
+    """Topics, memberships and novelty of a saved model.
+
+    Parameters
+    ----------
+    model : path
+        Folder of a saved TopicModel.
+    """
+
+    model: str | Path
+    name: ClassVar[str] = "assign"
+    row_bytes: ClassVar[int] = 60
+
+    def fingerprint(self, columns: Columns) -> str:
+        """Return what the topics depend on: the files of the model."""
+        return saved_fingerprint(self.model)
+
+    def load(self) -> Any:
+        """Load the model; its encoder where a text first needs it."""
+        from embedtopics.topics._model import TopicModel
+
+        return TopicModel.load(self.model)
+
+    def table(self, model: Any, rows: Rows, columns: Columns) -> pa.Table:
+        """Return topic, novelty, and the topics with a share and these shares, of each row."""
+        import pyarrow as pa
+
+        found = model._assign(Corpus(rows.texts), rows.vectors)
+        shares = found.memberships
+        shares.sort_indices()
+        offsets = pa.array(shares.indptr, pa.int32())
+        return pa.table({
+            **_keys(rows),
+            "topic": pa.array(found.labels, pa.int32()),
+            "novelty": pa.array(found.novelty, pa.float32()),
+            "topics": pa.ListArray.from_arrays(offsets, pa.array(shares.indices, pa.int32())),
+            "shares": pa.ListArray.from_arrays(offsets, pa.array(shares.data, pa.float32())),
+        })  # fmt: skip
+
+
+@dataclass(frozen=True)
+class CountTopics:
+    """Rows and terms by topic, period and group: counts that add up over shards.
+
+    Parameters
+    ----------
+    model : path
+        Folder of a saved TopicModel, whose terms are counted.
+    every : str
+        Length of a period, as in `over_time`; not "auto", which would depend on the shard.
+    """
+
+    model: str | Path
+    every: str = "month"
+    name: ClassVar[str] = "count"
+    row_bytes: ClassVar[int] = 60
+
+    def fingerprint(self, columns: Columns) -> str:
+        """Return what the counts depend on."""
+        from embedtopics.topics.trends._over_time import parse_unit
+
+        return f"{saved_fingerprint(self.model)} {parse_unit(self.every).name}"
+
+    def load(self) -> Any:
+        """Load the model."""
+        from embedtopics.topics._model import TopicModel
+
+        return TopicModel.load(self.model)
+
+    def table(self, model: Any, rows: Rows, columns: Columns) -> pa.Table:
+        """Return n of each topic, period, group and term; the term -1 stands for rows."""
+        import pandas as pd
+        import pyarrow as pa
+
+        from embedtopics.terms._counts import sum_rows
+        from embedtopics.topics.growing._extend import count_known_terms
+
+        corpus = Corpus(rows.texts)
+        labels = model._assign(corpus, rows.vectors).labels
+        documents, with_text = corpus.distinct(), np.flatnonzero(corpus.status == TEXT)
+        cells = pd.DataFrame({
+            "topic": labels, "period": self._periods(rows), "group": rows.groups or "",
+        }).iloc[with_text]  # fmt: skip
+        codes, kinds = pd.factorize(pd.MultiIndex.from_frame(cells))
+        kinds = kinds.set_names(list(cells))
+        counts = count_known_terms(model.result_, corpus.document_texts())
+        summed = sum_rows(counts, documents.of_row[with_text], codes, len(kinds)).tocoo()
+        cell = np.concatenate([np.arange(len(kinds)), summed.row])
+        table = kinds.to_frame(index=False).iloc[cell]
+        table["term"] = np.concatenate([np.full(len(kinds), -1), summed.col])
+        table["n"] = np.concatenate([np.bincount(codes, minlength=len(kinds)), summed.data])
+        by = ["topic", "period", "group", "term"]
+        schema = pa.schema([
+            ("topic", pa.int32()), ("period", pa.string()), ("group", pa.string()),
+            ("term", pa.int32()), ("n", pa.int64()),
+        ])  # fmt: skip
+        table = table.sort_values(by)
+        return pa.table({name: pa.array(table[name].tolist(), schema.field(name).type)
+                         for name in schema.names})  # fmt: skip
+
+    def _periods(self, rows: Rows) -> Any:
+        """Return the name of the period of each row, "" without a date."""
+        if rows.times is None:
+            return ""
+        from embedtopics.topics.trends._over_time import period_names
+
+        return period_names(rows.times.to_numpy(dtype="datetime64[us]"), self.every)
+
+
+@dataclass(frozen=True)
+class ClassifyTexts:
+    """Classes and their probabilities, of a saved TextClassifier.
+
+    Parameters
+    ----------
+    model : path
+        Folder of a saved classifier.
+    """
+
+    model: str | Path
+    name: ClassVar[str] = "classify"
+    row_bytes: ClassVar[int] = 60
+
+    def fingerprint(self, columns: Columns) -> str:
+        """Return what the classes depend on."""
+        if columns.vectors:
+            raise InputError("vectors", "left out: a classifier reads texts", columns.vectors)
+        return saved_fingerprint(self.model)
+
+    def load(self) -> Any:
+        """Load the classifier."""
+        from embedtopics.classification._storage import load_classifier
+
+        return load_classifier(self.model)
+
+    def table(self, classifier: Any, rows: Rows, columns: Columns) -> pa.Table:
+        """Return label, confidence, and the probability of each class, as `classify` does."""
+        import pyarrow as pa
+
+        from embedtopics.classification._corpora import classified
+
+        table = classified(classifier, Corpus(rows.texts), 0, -np.inf).drop(columns=["row", "id"])
+        found = pa.Table.from_pandas(table, preserve_index=False).replace_schema_metadata()
+        for place, (name, column) in enumerate(_keys(rows).items()):
+            found = found.add_column(place, name, column)
+        return found
+
+
+Job = EmbedTexts | AssignTopics | CountTopics | ClassifyTexts
+
+
+def _keys(rows: Rows) -> dict[str, Any]:
+    import pyarrow as pa
+
+    return {"row": pa.array(rows.numbers, pa.int64()), "id": pa.array(rows.ids, pa.string())}
+
+
+def saved_fingerprint(folder: str | Path) -> str:
+    """Return a digest of the files of a saved folder, from its manifest; they are checked later."""
+    path = Path(folder).expanduser() / MANIFEST
+    try:
+        files = parse_json(path.read_bytes())["files"]
+    except OSError:
+        raise InputError("model", "the folder of a saved model", folder) from None
+    except (ValueError, KeyError, TypeError):
+        raise CorruptFileError(f"{path} is damaged; save the model again") from None
+    return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
+
+
+def job_parameters(job: Job) -> Sequence[str]:
+    """Return what a job is, beside the files it reads."""
+    return [job.name, *(str(value) for key, value in vars(job).items() if key != "model")]

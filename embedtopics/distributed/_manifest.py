@@ -1,0 +1,168 @@
+"""Files -> shards: row groups of parquet, and blocks of whole lines of jsonl and csv.
+
+A shard is found again by its content: its digest is taken when the manifest is made, and again by
+the worker that reads it, so that a file that changed in between is noticed.
+"""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from embedtopics._utils.checks import checked_count
+from embedtopics._utils.display import one_line
+from embedtopics.distributed.results import Manifest, Shard
+from embedtopics.errors import InputError, MissingExtraError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+SHARD_BYTES = 16 * 2**20
+"""Of a block of lines: some 20,000 abstracts, a minute or less of an encoder."""
+
+LINES = (".jsonl", ".ndjson", ".csv", ".tsv")
+
+
+def make_manifest(
+    files: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    *,
+    shard_bytes: int = SHARD_BYTES,
+) -> Manifest:
+    """List the shards of files; every byte is read once, for the digests.
+
+    Parameters
+    ----------
+    files : path or sequence of paths
+        parquet, jsonl (ndjson), csv and tsv files, not compressed, in UTF-8; patterns such as
+        "data/*.parquet"; with fsspec installed also what it opens ("s3://bucket/a.parquet").
+    shard_bytes : int
+        Size of a block of lines; row groups of parquet are shards as they are.
+
+    Raises
+    ------
+    InputError
+        Where no file is found, or one cannot be read.
+    """
+    checked_count(shard_bytes, "shard_bytes")
+    listed = [files] if isinstance(files, (str, os.PathLike)) else list(files)
+    paths = list(dict.fromkeys(path for one in listed for path in _found(os.fspath(one))))
+    shards: list[Shard] = []
+    for path in paths:
+        try:
+            shards += _row_groups(path) if path.endswith(".parquet") else _blocks(path, shard_bytes)
+        except (OSError, ValueError) as error:  # of pyarrow too
+            if isinstance(error, InputError):
+                raise
+            found = f"{path} ({one_line(error)})"
+            raise InputError("files", "files that can be read", found=found) from None
+    return Manifest(tuple(shards))
+
+
+def _found(pattern: str) -> list[str]:
+    """Return the files of a path or a pattern, in the order of their names."""
+    if "://" in pattern:
+        system, inside = _remote(pattern)
+        paths = sorted(system.unstrip_protocol(p) for p in system.glob(inside))
+    else:
+        # A file may have a name that reads like a pattern.
+        found = [pattern] if Path(pattern).exists() else glob.glob(pattern, recursive=True)
+        paths = sorted(str(Path(path).resolve()) for path in found)
+    if not paths:
+        raise InputError("files", "files that exist", pattern)
+    for path in paths:
+        if not path.endswith((".parquet", *LINES)):
+            expected = f"files that end in .parquet, {', '.join(LINES)}"
+            raise InputError("files", expected, path, "unpack or convert it")
+    return paths
+
+
+def _remote(path: str) -> Any:
+    if find_spec("fsspec") is None:
+        raise MissingExtraError(f"{path} needs fsspec: pip install fsspec")
+    from fsspec.core import url_to_fs
+
+    return url_to_fs(path)
+
+
+def open_input(path: str) -> BinaryIO:
+    """Open a file, local or of fsspec."""
+    if "://" not in path:
+        return open(path, "rb")
+    system, inside = _remote(path)
+    opened: BinaryIO = system.open(inside, "rb")
+    return opened
+
+
+def read_shard(shard: Shard) -> bytes:
+    """Return the bytes of a shard, which must be those of the manifest."""
+    with open_input(shard.path) as stream:
+        stream.seek(shard.offset)
+        data = stream.read(shard.n_bytes)
+    if hashlib.sha256(data).hexdigest() != shard.digest:
+        raise InputError("the file changed since its manifest was made; start another run")
+    return data
+
+
+def _row_groups(path: str) -> Iterator[Shard]:
+    import pyarrow.parquet as pq
+
+    with open_input(path) as stream, pq.ParquetFile(stream) as file:
+        size, row = stream.seek(0, os.SEEK_END), 0
+        for number in range(file.metadata.num_row_groups):
+            group = file.metadata.row_group(number)
+            chunks = [group.column(i) for i in range(group.num_columns)]
+            begins = [
+                min(c.data_page_offset, c.dictionary_page_offset or c.data_page_offset)
+                for c in chunks
+            ]
+            ends = [b + c.total_compressed_size for b, c in zip(begins, chunks, strict=True)]
+            begin, end = min(begins), max(ends)
+            stream.seek(begin)
+            digest = hashlib.sha256(stream.read(end - begin)).hexdigest()
+            yield Shard(path, size, number, begin, end - begin, row, group.num_rows, digest)
+            row += group.num_rows
+
+
+def _blocks(path: str, shard_bytes: int) -> Iterator[Shard]:
+    """Yield blocks that end where a row ends, each in less than twice the size where rows are."""
+    import numpy as np
+
+    is_quoted = path.endswith((".csv", ".tsv"))
+    with open_input(path) as stream:
+        size = stream.seek(0, os.SEEK_END)
+        stream.seek(0)
+        offset = len(stream.readline()) if is_quoted else 0  # the header is no row
+        stream.seek(offset)
+        row = number = 0
+        held = b""
+        while True:
+            more = stream.read(shard_bytes)
+            held += more
+            ends = _row_ends(np.frombuffer(held, np.uint8), is_quoted)
+            if more and not len(ends):
+                continue
+            cut = int(ends[-1]) + 1 if more else len(held)
+            if cut:
+                n_rows = len(ends) + (not more and not held.endswith(b"\n"))
+                digest = hashlib.sha256(held[:cut]).hexdigest()
+                yield Shard(path, size, number, offset, cut, row, n_rows, digest)
+                offset, row, number, held = offset + cut, row + n_rows, number + 1, held[cut:]
+            if not more:
+                return
+
+
+def _row_ends(data: npt.NDArray[np.uint8], is_quoted: bool) -> npt.NDArray[np.int64]:
+    """Return the places of the line ends that end a row: those inside of quotes do not."""
+    import numpy as np
+
+    ends = np.flatnonzero(data == ord("\n"))
+    if is_quoted:
+        quotes = np.flatnonzero(data == ord('"'))
+        ends = ends[np.searchsorted(quotes, ends) % 2 == 0]
+    return ends.astype(np.int64)

@@ -1,0 +1,208 @@
+"""Shards -> rows that can be worked with, and bad ones with the reason."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from embedtopics._utils.display import one_line
+from embedtopics.corpus._hashing import is_missing
+from embedtopics.corpus._readers import sniff_delimiter
+from embedtopics.distributed._manifest import open_input, read_shard
+from embedtopics.distributed.results import Columns, Shard
+from embedtopics.errors import InputError
+from embedtopics.protocols import FloatArray, Int64Array
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LONGEST_CONTENT = 1000
+"""Characters of a bad row that are kept."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows of a shard, all aligned; `numbers` (n_rows,) are their places in the file.
+
+    `vectors` is float32 (n_rows, n_dimensions). `bad` has a place, a reason and the content each.
+    """
+
+    numbers: Int64Array
+    texts: list[str | None]
+    ids: list[str | None]
+    times: pd.Series | None
+    groups: list[str] | None
+    vectors: FloatArray | None
+    bad: list[tuple[int, str, str]]
+
+
+class _BadRow(Exception):
+    """Why a row cannot be worked with."""
+
+
+def rows_of(shard: Shard, columns: Columns) -> Rows:
+    """Read the rows of a shard."""
+    import pandas as pd
+
+    kept: list[dict[str, Any]] = []
+    numbers: list[int] = []
+    bad: list[tuple[int, str, str]] = []
+    width = 0
+    for number, row in enumerate(_records(shard, columns), shard.row):
+        if row is None:
+            continue
+        try:
+            checked = _checked(row, columns, width)
+        except _BadRow as error:
+            content = row.get(columns.text) if isinstance(row, dict) else row
+            shown = str(content)[:LONGEST_CONTENT].encode("utf-8", "backslashreplace").decode()
+            bad.append((number, str(error), shown))
+            continue
+        if columns.vectors:
+            width = len(checked["vectors"])
+        kept.append(checked)
+        numbers.append(number)
+    times = None
+    if columns.time:
+        moments = [row["time"] for row in kept]
+        times = pd.Series(moments, dtype="datetime64[us]")
+    return Rows(
+        np.array(numbers, dtype=np.int64),
+        [row["text"] for row in kept],
+        [row["id"] for row in kept],
+        times,
+        [row["group"] for row in kept] if columns.group else None,
+        np.array([row["vectors"] for row in kept], dtype=np.float32).reshape(len(kept), width)
+        if columns.vectors
+        else None,
+        bad,
+    )
+
+
+def _checked(row: Any, columns: Columns, width: int) -> dict[str, Any]:
+    """Return what is wanted of a row."""
+    if isinstance(row, _BadRow):
+        raise row
+    if not isinstance(row, dict):
+        raise _BadRow(f"no object with columns, but a {type(row).__name__}")
+    if columns.text not in row:
+        raise _BadRow(f"no column {columns.text!r}")
+    text = row[columns.text]
+    text = None if is_missing(text) else text
+    if text is not None and not isinstance(text, str):
+        raise _BadRow(f"the text is no string, but a {type(text).__name__}")
+    if text is not None and any("\udc80" <= c <= "\udcff" for c in text if c > "\ud7ff"):
+        raise _BadRow("the text is not UTF-8")
+    made: dict[str, Any] = {"text": text, "id": None}
+    if columns.id:
+        made["id"] = _as_text(row.get(columns.id))
+    if columns.group:
+        made["group"] = _as_text(row.get(columns.group)) or ""
+    if columns.time:
+        made["time"] = _moment(row.get(columns.time))
+    if columns.vectors:
+        made["vectors"] = _vector(row.get(columns.vectors), width)
+    return made
+
+
+def _as_text(value: Any) -> str | None:
+    """Return a value as `by_group` writes it."""
+    if is_missing(value):
+        return None
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return str(value).strip() or None
+
+
+def _moment(value: Any) -> Any:
+    """Return an ISO 8601 date: other formats are clear from a whole column at best."""
+    import pandas as pd
+
+    if is_missing(value) or value == "":
+        return pd.NaT
+    try:
+        moment = pd.Timestamp(pd.to_datetime(str(value), format="ISO8601"))
+    except (ValueError, TypeError, OverflowError):
+        raise _BadRow(f"{value!r} is no ISO 8601 date") from None
+    return moment if moment.tzinfo is None else moment.tz_convert("UTC").tz_localize(None)
+
+
+def _vector(value: Any, width: int) -> FloatArray:
+    try:
+        found = np.asarray(value, dtype=np.float32)
+    except (TypeError, ValueError):
+        found = np.empty(0, dtype=np.float32)
+    if found.ndim != 1 or not len(found) or not np.isfinite(found).all() or not found.any():
+        raise _BadRow("the vector is no list of finite numbers, one of them at least not 0")
+    if width and len(found) != width:
+        raise _BadRow(f"the vector has {len(found)} dimensions, those before {width}")
+    return found
+
+
+def _records(shard: Shard, columns: Columns) -> Iterator[Any]:
+    """Yield each row as a dict, a _BadRow, or None for a blank line."""
+    data = read_shard(shard)
+    if shard.path.endswith(".parquet"):
+        yield from _of_parquet(shard, columns)
+    elif shard.path.endswith((".csv", ".tsv")):
+        yield from _of_csv(shard, columns, data)
+    else:
+        for line in data.split(b"\n"):
+            yield _of_json(line)
+
+
+def _of_json(line: bytes) -> Any:
+    if not line.strip():
+        return None
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError) as error:  # also of what is not UTF-8
+        return _BadRow(f"no JSON ({one_line(error)})")
+
+
+def _of_csv(shard: Shard, columns: Columns, data: bytes) -> Iterator[Any]:
+    with open_input(shard.path) as stream:
+        head = stream.readline().decode("utf-8-sig", "surrogateescape")
+    sign = "\t" if shard.path.endswith(".tsv") else sniff_delimiter(head) or ","
+    names = next(csv.reader([head], delimiter=sign), [])
+    _need(columns, names)
+    text = io.StringIO(data.decode("utf-8", "surrogateescape"), newline="")
+    csv.field_size_limit(2**31 - 1)
+    for fields in csv.reader(text, delimiter=sign):
+        if not fields:
+            yield None
+        elif len(fields) != len(names):
+            yield _BadRow(f"{len(fields)} fields, the header has {len(names)}")
+        else:
+            yield dict(zip(names, fields, strict=True))
+
+
+def _of_parquet(shard: Shard, columns: Columns) -> Iterator[Any]:
+    import pyarrow.parquet as pq
+
+    with open_input(shard.path) as stream, pq.ParquetFile(stream) as file:
+        wanted = columns.wanted()
+        _need(columns, file.schema_arrow.names)
+        table = file.read_row_group(shard.number, columns=wanted, use_threads=False)
+    # A whole column of vectors as Python's floats would take ten times the memory.
+    for batch in table.to_batches(max_chunksize=1024):
+        held = [batch.column(name) for name in wanted]
+        for row in range(len(batch)):
+            yield {
+                name: column[row].values.to_numpy(zero_copy_only=False)
+                if name == columns.vectors and column[row].is_valid
+                else column[row].as_py()
+                for name, column in zip(wanted, held, strict=True)
+            }
+
+
+def _need(columns: Columns, names: list[str]) -> None:
+    missing = [name for name in columns.wanted() if name not in names]
+    if missing:
+        raise InputError(f"there is no column {missing[0]!r}, only {', '.join(names)[:200]}")

@@ -1,0 +1,200 @@
+"""A batch: which shards are to be done, done by a runner; what is there is not done again."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+from embedtopics._utils.checks import checked_choice, checked_count
+from embedtopics._utils.folders import only_writer, replacing_file
+from embedtopics._utils.machine import package_versions
+from embedtopics._utils.progress import progress_bar
+from embedtopics.distributed._jobs import Job, job_parameters
+from embedtopics.distributed._runners import Named, run_processes, run_ray
+from embedtopics.distributed._work import ERRORS, describe_work
+from embedtopics.distributed.results import BatchPlan, BatchReport, Columns, Failure, Manifest
+from embedtopics.errors import InputError
+
+ABOUT = "_batch.json"
+RUNNERS = ("processes", "ray")
+
+
+def run_batch(
+    job: Job,
+    manifest: Manifest,
+    out: str | os.PathLike[str],
+    *,
+    columns: Columns | None = None,
+    n_workers: int = 1,
+    runner: str = "processes",
+    address: str | None = None,
+    show_progress: bool | None = None,
+) -> BatchReport:
+    """Do a job for every shard of a manifest; a run that ended early, however, goes on.
+
+    Each shard has a file ``part-<id>.parquet``, written whole, and where rows are bad one of these,
+    ``_errors/errors-<id>.parquet``. The bytes depend on the shard and the job alone, so that
+    nothing is counted twice, whatever was killed and done again.
+
+    Parameters
+    ----------
+    job : EmbedTexts, AssignTopics, CountTopics or ClassifyTexts
+    manifest : Manifest
+        See `make_manifest`.
+    out : path
+        Folder, which `pandas.read_parquet` reads as one table.
+    columns : Columns, optional
+        By default texts are in the column "text".
+    n_workers : int
+        Processes, on one thread each, that load the model each.
+    runner : {"processes", "ray"}
+        "ray" needs the extra ``ray``; `out` must then be a folder that all machines share.
+    address : str, optional
+        Of a Ray cluster; by default one is started on this machine.
+    show_progress : bool, optional
+
+    Returns
+    -------
+    BatchReport
+        Its `failures` name the shards that cannot be read or whose worker died twice.
+
+    Raises
+    ------
+    InputError
+        Where `out` is of another job, a file changed since the run before, or the disk is full.
+
+    Notes
+    -----
+    Processes are spawned: a script calls this below ``if __name__ == "__main__":``.
+    """
+    checked_count(n_workers, "n_workers")
+    checked_choice(runner, "runner", RUNNERS)
+    columns = Columns() if columns is None else columns
+    folder = Path(out).expanduser().resolve()
+    about = _about(job, columns)
+    with only_writer(folder):
+        _claim(folder, manifest, about)
+        for left in (*folder.glob(".writing-*"), *(folder / ERRORS).glob(".writing-*")):
+            shutil.rmtree(left, ignore_errors=True)
+        named = _named(manifest, about)
+        todo = [one for one in named if not _part(folder, one).exists()]
+        work = describe_work(job, columns, folder)
+        failures: list[Failure] = []
+        if todo:
+            done = (
+                run_processes(todo, work, n_workers)
+                if runner == "processes"
+                else run_ray(todo, work, n_workers, address)
+            )
+            with progress_bar(
+                total=sum(shard.n_rows for shard, _ in todo), unit="row",
+                description=job.name, show=show_progress,
+            ) as bar:  # fmt: skip
+                for (shard, _), outcome in done:
+                    if outcome.stops:
+                        raise InputError(outcome.fault)
+                    if outcome.fault:
+                        failures.append(Failure(shard, outcome.fault))
+                    bar.update(shard.n_rows)
+        n_rows, n_bad = _sums(folder, named)
+    order = {shard: place for place, (shard, _) in enumerate(named)}
+    failures.sort(key=lambda failure: order[failure.shard])
+    return BatchReport(folder, len(named), len(named) - len(todo), n_rows, n_bad, tuple(failures))
+
+
+def plan_batch(
+    job: Job,
+    manifest: Manifest,
+    out: str | os.PathLike[str],
+    *,
+    columns: Columns | None = None,
+) -> BatchPlan:
+    """Say what `run_batch` would do: shards and rows, and the bytes that they may take.
+
+    Parameters
+    ----------
+    job, manifest, out, columns
+        See `run_batch`.
+    """
+    folder = Path(out).expanduser().resolve()
+    named = _named(manifest, _about(job, Columns() if columns is None else columns))
+    todo = [shard for shard, name in named if not _part(folder, (shard, name)).exists()]
+    parent = folder
+    while not parent.exists():
+        parent = parent.parent
+    n_rows = sum(shard.n_rows for shard in todo)
+    free = shutil.disk_usage(parent).free
+    return BatchPlan(len(named), manifest.n_rows, len(todo), n_rows, n_rows * job.row_bytes, free)
+
+
+def _about(job: Job, columns: Columns) -> dict[str, Any]:
+    """Return what the bytes of a part depend on, beside the shard."""
+    return {
+        "job": job_parameters(job), "fingerprint": job.fingerprint(columns),
+        "columns": dataclasses.asdict(columns), "versions": package_versions(),
+    }  # fmt: skip
+
+
+def _named(manifest: Manifest, about: dict[str, Any]) -> list[Named]:
+    """Return each shard with its id."""
+    shared = json.dumps(about, sort_keys=True)
+    return [
+        (shard, hashlib.sha256(f"{shared} {_key(shard)}".encode()).hexdigest()[:32])
+        for shard in manifest.shards
+    ]
+
+
+def _key(shard: Any) -> str:
+    return json.dumps(dataclasses.asdict(shard), sort_keys=True)
+
+
+def _part(folder: Path, named: Named) -> Path:
+    return folder / f"part-{named[1]}.parquet"
+
+
+def _claim(folder: Path, manifest: Manifest, about: dict[str, Any]) -> None:
+    """Make the folder, or make sure that what is in it is of the same job and the same files."""
+    if folder.is_dir() and any(folder.iterdir()):
+        try:
+            before = json.loads((folder / ABOUT).read_text("utf-8"))
+            shards = [dict(shard) for shard in before.pop("shards")]
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            found = f"{folder}, which holds other files"
+            raise InputError(
+                "out", "a new folder", found=found, remedy="name another one"
+            ) from None
+        different = [key for key, value in about.items() if before.get(key) != value]
+        if different:
+            found = f"{folder}, whose {different[0]} was another"
+            raise InputError("out", "a new folder", found=found, remedy="name another one")
+        here = {_key(shard) for shard in manifest.shards}
+        changed = [s for s in shards if json.dumps(s, sort_keys=True) not in here]
+        if changed:
+            files = sorted({str(shard["path"]) for shard in changed})
+            found = f"{len(changed):,} changed or missing shards, of {', '.join(files[:5])}"
+            remedy = "name a new folder, or put the files back"
+            raise InputError("files", f"as when {folder} was begun", found=found, remedy=remedy)
+    try:
+        (folder / ERRORS).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError("out", "a folder that can be made", found=f"{folder} ({error})") from None
+    content = {**about, "shards": [dataclasses.asdict(shard) for shard in manifest.shards]}
+    with replacing_file(folder / ABOUT) as fresh:
+        fresh.write_text(json.dumps(content), "utf-8")
+
+
+def _sums(folder: Path, named: list[Named]) -> tuple[int, int]:
+    """Return the rows and the bad rows of the parts that are there, from the parts themselves."""
+    import pyarrow.parquet as pq
+
+    n_rows = n_bad = 0
+    for path in (_part(folder, one) for one in named):
+        if path.exists():
+            about = pq.read_schema(path).metadata
+            n_rows, n_bad = n_rows + int(about[b"rows"]), n_bad + int(about[b"bad"])
+    return n_rows, n_bad

@@ -1,0 +1,149 @@
+"""Two ways to have shards done: a pool of processes, and Ray."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from embedtopics.distributed._work import Outcome, Worker
+from embedtopics.errors import InputError, MissingExtraError
+
+if TYPE_CHECKING:
+    from embedtopics.distributed.results import Shard
+
+Named = tuple["Shard", str]
+"""A shard and the name of its part."""
+
+DIED = "the worker died, twice (of memory, often); take fewer workers, or smaller shards"
+
+_worker: Worker
+
+
+def _start(work: dict[str, Any]) -> None:
+    """Load the model in a process of the pool, which ends when the one that started it does."""
+    global _worker
+    import multiprocessing
+    from multiprocessing.connection import wait as wait_for
+    from threading import Thread
+
+    parent = multiprocessing.parent_process()
+
+    def follow() -> None:
+        if parent is not None:
+            wait_for([parent.sentinel])
+            os._exit(1)  # else it would wait for work for ever
+
+    Thread(target=follow, daemon=True).start()
+    _worker = Worker(work)
+
+
+def _do(shard: Shard, name: str) -> Outcome:
+    return _worker.do(shard, name)
+
+
+def run_processes(
+    todo: Sequence[Named], work: dict[str, Any], n_workers: int
+) -> Iterator[tuple[Named, Outcome]]:
+    """Do shards in a pool of processes.
+
+    When a process dies, nobody can say which of the shards under way it was: each of these is
+    done again alone, and one that ends its process then, too, is at fault.
+    """
+    left, suspects = list(reversed(todo)), list[Named]()
+    while left or suspects:
+        alone = bool(suspects)
+        queue = [suspects.pop()] if alone else left
+        with _pool(1 if alone else min(n_workers, len(queue)), work) as pool:
+            running: dict[Future[Outcome], Named] = {}
+            is_broken = False
+            while running or (queue and not is_broken):
+                while queue and len(running) < n_workers and not is_broken:
+                    named = queue.pop()
+                    try:
+                        running[pool.submit(_do, *named)] = named
+                    except BrokenProcessPool:
+                        queue.append(named)
+                        is_broken = True
+                done, _ = wait(running, return_when=FIRST_COMPLETED)
+                for future in done:
+                    named = running.pop(future)
+                    try:
+                        yield named, future.result()
+                    except BrokenProcessPool:
+                        is_broken = True
+                        if alone:
+                            yield named, Outcome(DIED)
+                        else:
+                            suspects.append(named)
+                if is_broken and not running and not suspects and not alone:
+                    raise InputError("the workers died before they had a shard; see what they said")
+
+
+def _pool(n_workers: int, work: dict[str, Any]) -> ProcessPoolExecutor:
+    import multiprocessing
+
+    context = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(n_workers, context, initializer=_start, initargs=(work,))
+
+
+class _RayWorker:
+    """An actor: does the shards of a batch of manifest rows."""
+
+    def __init__(self, work: dict[str, Any]) -> None:
+        self.worker = Worker(work)
+
+    def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
+        """Return the outcome of each row of a batch."""
+        import json
+
+        from embedtopics.distributed.results import Shard
+
+        found = [
+            self.worker.do(Shard(**json.loads(shard)), str(name))
+            for shard, name in zip(batch["shard"], batch["name"], strict=True)
+        ]
+        return {
+            "name": batch["name"], "fault": [one.fault for one in found],
+            "stops": [one.stops for one in found],
+        }  # fmt: skip
+
+
+def run_ray(
+    todo: Sequence[Named], work: dict[str, Any], n_workers: int, address: str | None
+) -> Iterator[tuple[Named, Outcome]]:
+    """Do shards by actors of Ray Data, on a cluster or on this machine."""
+    if find_spec("ray") is None:
+        raise MissingExtraError('runner="ray" needs Ray: pip install "embedtopics[ray]"')
+    import dataclasses
+    import json
+
+    import ray
+
+    is_ours = not ray.is_initialized()
+    if is_ours:
+        here = {"address": "local", "num_cpus": n_workers, "include_dashboard": False}
+        ray.init(**({"address": address} if address else here))
+    by_name = {name: (shard, name) for shard, name in todo}
+    rows = [{"shard": json.dumps(dataclasses.asdict(s)), "name": n} for s, n in todo]
+    try:
+        # A death is tried again once: by default Ray would do so for ever.
+        done = ray.data.from_items(rows, override_num_blocks=len(rows)).map_batches(
+            _RayWorker, batch_size=1, fn_constructor_args=(work,), num_cpus=1,
+            compute=ray.data.ActorPoolStrategy(size=min(n_workers, len(rows))),
+            max_restarts=1, max_task_retries=1,
+        )  # fmt: skip
+        for row in done.iter_rows():
+            yield by_name[str(row["name"])], Outcome(str(row["fault"]), bool(row["stops"]))
+    except ray.exceptions.RayError as error:
+        reason = str(error).strip().splitlines()[0][:300]
+        raise InputError(
+            f"Ray gave up ({reason}); what is done stays: run again, with fewer workers if memory "
+            "ran out"
+        ) from None
+    finally:
+        if is_ours:
+            ray.shutdown()

@@ -1,0 +1,145 @@
+"""What a batch reads, what it did, and what its counts add up to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from scipy.sparse import csr_matrix
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Columns of the input: of texts, and where wanted of ids, dates, groups and given vectors."""
+
+    text: str = "text"
+    id: str | None = None
+    time: str | None = None
+    group: str | None = None
+    vectors: str | None = None
+
+    def wanted(self) -> list[str]:
+        """Return the names of the columns to read, each once."""
+        found = (self.text, self.id, self.time, self.group, self.vectors)
+        return list(dict.fromkeys(name for name in found if name is not None))
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A part of a file: a row group of parquet, or the bytes of whole lines.
+
+    `row` is the number of its first row in the file; `digest` the SHA-256 of its `n_bytes` bytes
+    from `offset` on; `number` counts the shards of the file.
+    """
+
+    path: str
+    file_bytes: int
+    number: int
+    offset: int
+    n_bytes: int
+    row: int
+    n_rows: int
+    digest: str
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The shards of some files, in the order of the files."""
+
+    shards: tuple[Shard, ...]
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of all files; blank lines count."""
+        return sum(shard.n_rows for shard in self.shards)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A shard that could not be done, and why."""
+
+    shard: Shard
+    reason: str
+
+    def __str__(self) -> str:
+        """Return the file, the shard and the reason."""
+        last = self.shard.row + self.shard.n_rows - 1
+        where = f"shard {self.shard.number} (rows {self.shard.row:,} to {last:,})"
+        return f"{self.shard.path}, {where}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class BatchPlan:
+    """What a batch would do: shards and rows in all and to do, bytes to write and free."""
+
+    n_shards: int
+    n_rows: int
+    n_shards_to_do: int
+    n_rows_to_do: int
+    n_bytes: int
+    n_bytes_free: int
+
+
+@dataclass(frozen=True)
+class BatchReport:
+    """What a batch did. Rows and bad rows are of all finished shards, whichever run did them."""
+
+    folder: Path
+    n_shards: int
+    n_found: int
+    n_rows: int
+    n_bad: int
+    failures: tuple[Failure, ...] = ()
+
+    def __str__(self) -> str:
+        """Return what happened, in a sentence or two."""
+        n_done = self.n_shards - len(self.failures)
+        said = f"{n_done:,} of {self.n_shards:,} shards are done ({self.n_found:,} were there): "
+        said += f"{self.n_rows:,} rows, and {self.n_bad:,} bad ones in _errors."
+        return said
+
+
+@dataclass(frozen=True, eq=False)
+class TopicCounts:
+    """Sums over all shards; topics are -1 (none) to n_topics - 1, periods and groups "" if none.
+
+    Attributes
+    ----------
+    rows : DataFrame
+        topic, period, group, n: rows with text.
+    terms : DataFrame
+        topic, period, group, term, n: how often the rows of a topic hold a term of the model.
+    names : tuple of str
+        The model's terms, to which `term` points.
+    n_topics : int
+    """
+
+    rows: pd.DataFrame
+    terms: pd.DataFrame
+    names: tuple[str, ...]
+    n_topics: int
+
+    def table(self, by: str) -> pd.DataFrame:
+        """Return rows by topic and "period" or "group"; rows without one are left out."""
+        kept = self.rows[self.rows[by] != ""]
+        table = kept.pivot_table(
+            index="topic", columns=by, values="n", aggfunc="sum", fill_value=0, observed=True
+        )
+        return table.reindex(range(-1, self.n_topics), fill_value=0)
+
+    def sizes(self) -> pd.Series:
+        """Return the rows of each topic, -1 first."""
+        sums = self.rows.groupby("topic")["n"].sum()
+        return sums.reindex(range(-1, self.n_topics), fill_value=0)
+
+    def topic_terms(self) -> csr_matrix:
+        """Return the counts of terms by topic, shape (n_topics, n_terms)."""
+        from scipy.sparse import coo_matrix
+
+        held = self.terms[self.terms["topic"] >= 0]
+        shape = (self.n_topics, len(self.names))
+        places = (held["topic"].to_numpy(), held["term"].to_numpy())
+        return coo_matrix((held["n"].to_numpy(), places), shape=shape).tocsr()

@@ -39,7 +39,7 @@ def read_counts(out: str | os.PathLike[str], model: str | os.PathLike[str]) -> T
         total = joined.groupby(by, as_index=False)["n"].sum()
     if total is None:
         raise InputError("out", "a folder of counts", out)
-    result = load_result(model)
+    result = load_result(Path(model))
     is_row = total["term"] == -1
     return TopicCounts(
         total[is_row].drop(columns="term").reset_index(drop=True),

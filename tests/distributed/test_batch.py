@@ -1,5 +1,11 @@
 """Shards: the same bytes whoever does them, whatever is killed; and counts that add up."""
 
+import os
+import signal
+import subprocess
+import sys
+import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -80,7 +86,7 @@ def test_counts_of_shards_add_up_to_the_tables_of_one_process(fitted, tmp_path, 
     )  # fmt: skip
     assert (found.topic_terms() != expected).nnz == 0
     for by, table in (("group", by_group(result)), ("period", over_time(result, "quarter"))):
-        counts = found.table(by).reindex(columns=list(table.names))
+        counts = found.table(by).reindex(columns=list(table.names), fill_value=0)
         assert np.array_equal(np.roll(counts.to_numpy(), -1, axis=0), table.counts)
 
 
@@ -237,6 +243,8 @@ def test_files_of_fsspec_are_read(fitted, tmp_path, here):
     assert report.n_rows == manifest.n_rows and not report.failures
 
 
+@pytest.mark.slow
+@pytest.mark.smoke
 def test_processes_write_the_same_bytes_and_survive_a_death(fitted, tmp_path, here, monkeypatch):
     folder, _, _ = fitted
     job, manifest = AssignTopics(folder / "model"), make_manifest(folder / "data.parquet")

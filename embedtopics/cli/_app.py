@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from embedtopics.cli._annotate import annotate
+from embedtopics.cli._batch import app as batch_app
 from embedtopics.cli._classify import app as classify_app
 from embedtopics.cli._edit import add, edit, export, label, name
 from embedtopics.cli._evaluate import compare, evaluate, evaluate_encoder
@@ -31,6 +32,7 @@ for command in (
     topics,
 ):  # fmt: skip
     app.command()(command)
+app.add_typer(batch_app, name="batch")
 app.add_typer(cache_app, name="cache")
 app.add_typer(classify_app, name="classify")
 app.add_typer(index_app, name="index")

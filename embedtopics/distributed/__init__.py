@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from embedtopics.distributed._jobs import EmbedTexts as EmbedTexts
     from embedtopics.distributed._manifest import make_manifest as make_manifest
     from embedtopics.distributed._run import plan_batch as plan_batch
+    from embedtopics.distributed._run import read_counts as read_counts
     from embedtopics.distributed._run import run_batch as run_batch
-    from embedtopics.distributed._tables import read_counts as read_counts
     from embedtopics.distributed.results import BatchPlan as BatchPlan
     from embedtopics.distributed.results import BatchReport as BatchReport
     from embedtopics.distributed.results import Columns as Columns

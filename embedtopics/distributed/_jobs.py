@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -84,7 +83,7 @@ class AssignTopics:
     row_bytes: ClassVar[int] = 60
 
     def fingerprint(self, columns: Columns) -> str:
-        """Return what the topics depend on: the files of the model."""
+        """Return what the answers depend on: the files of the model."""
         return saved_fingerprint(self.model)
 
     def load(self) -> Any:
@@ -111,7 +110,7 @@ class AssignTopics:
 
 
 @dataclass(frozen=True)
-class CountTopics:
+class CountTopics(AssignTopics):
     """Rows and terms by topic, period and group: counts that add up over shards.
 
     Parameters
@@ -122,22 +121,14 @@ class CountTopics:
         Length of a period, as in `over_time`; not "auto", which would depend on the shard.
     """
 
-    model: str | Path
     every: str = "month"
     name: ClassVar[str] = "count"
-    row_bytes: ClassVar[int] = 60
 
     def fingerprint(self, columns: Columns) -> str:
         """Return what the counts depend on."""
         from embedtopics.topics.trends._over_time import parse_unit
 
         return f"{saved_fingerprint(self.model)} {parse_unit(self.every).name}"
-
-    def load(self) -> Any:
-        """Load the model."""
-        from embedtopics.topics._model import TopicModel
-
-        return TopicModel.load(self.model)
 
     def table(self, model: Any, rows: Rows, columns: Columns) -> pa.Table:
         """Return n of each topic, period, group and term; the term -1 stands for rows."""
@@ -146,13 +137,14 @@ class CountTopics:
 
         from embedtopics.terms._counts import sum_rows
         from embedtopics.topics.growing._extend import count_known_terms
+        from embedtopics.topics.trends._over_time import period_names
 
         corpus = Corpus(rows.texts)
         labels = model._assign(corpus, rows.vectors).labels
         documents, with_text = corpus.distinct(), np.flatnonzero(corpus.status == TEXT)
-        cells = pd.DataFrame({
-            "topic": labels, "period": self._periods(rows), "group": rows.groups or "",
-        }).iloc[with_text]  # fmt: skip
+        periods = "" if rows.times is None else period_names(rows.times.to_numpy(), self.every)
+        cells = pd.DataFrame({"topic": labels, "period": periods, "group": rows.groups or ""})
+        cells = cells.iloc[with_text]
         codes, kinds = pd.factorize(pd.MultiIndex.from_frame(cells))
         kinds = kinds.set_names(list(cells))
         counts = count_known_terms(model.result_, corpus.document_texts())
@@ -169,14 +161,6 @@ class CountTopics:
         table = table.sort_values(by)
         return pa.table({name: pa.array(table[name].tolist(), schema.field(name).type)
                          for name in schema.names})  # fmt: skip
-
-    def _periods(self, rows: Rows) -> Any:
-        """Return the name of the period of each row, "" without a date."""
-        if rows.times is None:
-            return ""
-        from embedtopics.topics.trends._over_time import period_names
-
-        return period_names(rows.times.to_numpy(dtype="datetime64[us]"), self.every)
 
 
 @dataclass(frozen=True)
@@ -237,8 +221,3 @@ def saved_fingerprint(folder: str | Path) -> str:
     except (ValueError, KeyError, TypeError):
         raise CorruptFileError(f"{path} is damaged; save the model again") from None
     return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
-
-
-def job_parameters(job: Job) -> Sequence[str]:
-    """Return what a job is, beside the files it reads."""
-    return [job.name, *(str(value) for key, value in vars(job).items() if key != "model")]

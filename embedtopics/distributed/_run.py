@@ -14,10 +14,17 @@ from embedtopics._utils.checks import checked_choice, checked_count
 from embedtopics._utils.folders import only_writer, replacing_file
 from embedtopics._utils.machine import package_versions
 from embedtopics._utils.progress import progress_bar
-from embedtopics.distributed._jobs import Job, job_parameters
+from embedtopics.distributed._jobs import Job
 from embedtopics.distributed._runners import Named, run_processes, run_ray
 from embedtopics.distributed._work import ERRORS, describe_work
-from embedtopics.distributed.results import BatchPlan, BatchReport, Columns, Failure, Manifest
+from embedtopics.distributed.results import (
+    BatchPlan,
+    BatchReport,
+    Columns,
+    Failure,
+    Manifest,
+    TopicCounts,
+)
 from embedtopics.errors import InputError
 
 ABOUT = "_batch.json"
@@ -135,7 +142,7 @@ def plan_batch(
 def _about(job: Job, columns: Columns) -> dict[str, Any]:
     """Return what the bytes of a part depend on, beside the shard."""
     return {
-        "job": job_parameters(job), "fingerprint": job.fingerprint(columns),
+        "job": job.name, "fingerprint": job.fingerprint(columns),
         "columns": dataclasses.asdict(columns), "versions": package_versions(),
     }  # fmt: skip
 
@@ -198,3 +205,43 @@ def _sums(folder: Path, named: list[Named]) -> tuple[int, int]:
             about = pq.read_schema(path).metadata
             n_rows, n_bad = n_rows + int(about[b"rows"]), n_bad + int(about[b"bad"])
     return n_rows, n_bad
+
+
+def read_counts(out: str | os.PathLike[str], model: str | os.PathLike[str]) -> TopicCounts:
+    """Add up the counts of all shards.
+
+    Parameters
+    ----------
+    out : path
+        Folder that `run_batch` wrote with `CountTopics`.
+    model : path
+        The saved model, for the names of the terms.
+
+    Raises
+    ------
+    InputError
+        Where the folder holds no counts.
+    """
+    import pandas as pd
+
+    from embedtopics.topics._storage import load_result
+
+    by = ["topic", "period", "group", "term"]
+    parts = sorted(Path(out).expanduser().glob("part-*.parquet"))
+    total = None
+    for path in parts:  # one at a time: all may not fit into memory, their sum does
+        table = pd.read_parquet(path)
+        if not {*by, "n"} <= set(table.columns):
+            break
+        joined = table if total is None else pd.concat([total, table])
+        total = joined.groupby(by, as_index=False)["n"].sum()
+    if total is None:
+        raise InputError("out", "a folder of counts", out)
+    result = load_result(Path(model))
+    is_row = total["term"] == -1
+    return TopicCounts(
+        total[is_row].drop(columns="term").reset_index(drop=True),
+        total[~is_row].reset_index(drop=True),
+        result.term_counts.terms,
+        result.n_topics,
+    )

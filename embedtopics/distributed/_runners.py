@@ -20,29 +20,32 @@ Named = tuple["Shard", str]
 
 DIED = "the worker died, twice (of memory, often); take fewer workers, or smaller shards"
 
-_worker: Worker
+_worker: Worker | None = None
+_fault = ""
 
 
 def _start(work: dict[str, Any]) -> None:
     """Load the model in a process of the pool, which ends when the one that started it does."""
-    global _worker
+    global _worker, _fault
     import multiprocessing
-    from multiprocessing.connection import wait as wait_for
     from threading import Thread
 
     parent = multiprocessing.parent_process()
 
     def follow() -> None:
         if parent is not None:
-            wait_for([parent.sentinel])
+            parent.join()
             os._exit(1)  # else it would wait for work for ever
 
     Thread(target=follow, daemon=True).start()
-    _worker = Worker(work)
+    try:
+        _worker = Worker(work)
+    except Exception as error:  # reported with a shard: a pool whose start fails says nothing
+        _fault = f"a worker could not load the model ({type(error).__name__}: {error})"
 
 
 def _do(shard: Shard, name: str) -> Outcome:
-    return _worker.do(shard, name)
+    return Outcome(_fault, stops=True) if _worker is None else _worker.do(shard, name)
 
 
 def run_processes(
@@ -53,7 +56,7 @@ def run_processes(
     When a process dies, nobody can say which of the shards under way it was: each of these is
     done again alone, and one that ends its process then, too, is at fault.
     """
-    left, suspects = list(reversed(todo)), list[Named]()
+    left, suspects, has_worked = list(reversed(todo)), list[Named](), False
     while left or suspects:
         alone = bool(suspects)
         queue = [suspects.pop()] if alone else left
@@ -61,26 +64,25 @@ def run_processes(
             running: dict[Future[Outcome], Named] = {}
             is_broken = False
             while running or (queue and not is_broken):
+                # No more than there are workers, so that few are under suspicion.
                 while queue and len(running) < n_workers and not is_broken:
-                    named = queue.pop()
                     try:
-                        running[pool.submit(_do, *named)] = named
+                        running[pool.submit(_do, *queue[-1])] = queue[-1]
+                        queue.pop()
                     except BrokenProcessPool:
-                        queue.append(named)
                         is_broken = True
-                done, _ = wait(running, return_when=FIRST_COMPLETED)
-                for future in done:
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
                     named = running.pop(future)
                     try:
                         yield named, future.result()
+                        has_worked = True
                     except BrokenProcessPool:
                         is_broken = True
-                        if alone:
-                            yield named, Outcome(DIED)
+                        if alone:  # of all shards none can be done, perhaps
+                            yield named, Outcome(DIED, stops=not has_worked)
                         else:
                             suspects.append(named)
-                if is_broken and not running and not suspects and not alone:
-                    raise InputError("the workers died before they had a shard; see what they said")
+        suspects += queue if alone else []
 
 
 def _pool(n_workers: int, work: dict[str, Any]) -> ProcessPoolExecutor:

@@ -28,6 +28,7 @@ from embedtopics.distributed import _run as running
 from embedtopics.distributed._work import Worker
 from embedtopics.terms._counts import count_by_topic
 from embedtopics.topics import by_group, over_time
+from tests.cli.running import refused, run
 from tests.factories import FULL_DISK, contents, raising, refuses
 from tests.topics.conftest import branching
 
@@ -338,3 +339,25 @@ def test_ray_is_asked_for_where_it_is_absent(fitted, tmp_path, monkeypatch):
     manifest = make_manifest(folder / "data.parquet")
     with pytest.raises(et.MissingExtraError, match="ray"):
         run_batch(AssignTopics(folder / "model"), manifest, tmp_path / "o", runner="ray")
+
+
+def test_the_command_line_runs_and_reports(fitted, tmp_path, here):
+    folder, result, _ = fitted
+    model, data = folder / "model", folder / "data.parquet"
+    counted = ("batch", "count", data, "--model", model, "--out", tmp_path / "out", "--text",
+               "body", "--time", "date", "--group", "source", "--vectors", "vector")  # fmt: skip
+    plan = run(*counted, "--dry-run")
+    n_rows = len(result.corpus)
+    assert plan.exit_code == 0 and f"{n_rows}, {n_rows} of them to do" in plan.output
+    done = run(*counted)
+    assert done.exit_code == 0 and f"{n_rows} rows" in " ".join(done.output.split()), done.output
+    assert read_counts(tmp_path / "out", model).rows["n"].sum() == n_rows - 1  # one has no text
+    (tmp_path / "a.csv").write_text("body\nbalcor dunfer\n")
+    for command, option, value in (("embed", "encoder", EMBED.encoder), ("assign", "model", model)):
+        done = run("batch", command, tmp_path / "a.csv", f"--{option}", value, "--out",
+                   tmp_path / command, "--text", "body")  # fmt: skip
+        # Of the model no encoder is known: its vectors were given.
+        assert done.exit_code == (0 if command == "embed" else 2), done.output
+    assert "--out" in refused("batch", "embed", tmp_path / "a.csv", "--encoder", EMBED.encoder,
+                              "--out", tmp_path / "out", "--text", "body")  # fmt: skip
+    assert "model" in refused("batch", "classify", data, "--model", folder, "--out", tmp_path / "c")

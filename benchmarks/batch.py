@@ -1,0 +1,104 @@
+"""What shards cost: assignment against the fit, two processes against one, and Ray against both.
+
+Half of a corpus is fitted from its embeddings; the other half, written several times with marks
+that make its texts new, is assigned. Processor time, because others use the machine.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.corpora import load_labelled
+from benchmarks.options import Options
+from benchmarks.rendering import figure, markdown_table
+from embedtopics import TopicModel
+from embedtopics.distributed import AssignTopics, Columns, make_manifest, run_batch
+from embedtopics.distributed._work import Worker, describe_work
+
+__all__ = ["measure", "render"]
+
+SEED, COPIES, ROW_GROUP = 42, 4, 4096
+
+
+def measure(options: Options) -> dict[str, Any]:
+    """Fit a half, and assign the other half in shards."""
+    corpus = load_labelled("bbc_news" if options.quick else "20newsgroups")
+    order = np.random.default_rng(SEED).permutation(len(corpus.texts))
+    fitted, held = np.array_split(order, 2)
+    runs: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        model = TopicModel(languages=["en"], random_state=SEED, show_progress=False)
+        with _timed() as of_fit:
+            model.fit([corpus.texts[row] for row in fitted], embeddings=corpus.embeddings[fitted])
+        model.save(folder / "model")
+        rows = np.tile(held, COPIES)
+        pd.DataFrame({
+            "text": [f"{corpus.texts[row]} {i}" for i, row in enumerate(rows)],
+            "vector": list(corpus.embeddings[rows]),
+        }).to_parquet(folder / "data.parquet", row_group_size=ROW_GROUP)  # fmt: skip
+        manifest = make_manifest(folder / "data.parquet")
+        job, columns = AssignTopics(folder / "model"), Columns(vectors="vector")
+        (folder / "here" / "_errors").mkdir(parents=True)
+        worker = Worker(describe_work(job, columns, folder / "here"))
+        worker.do(manifest.shards[0], "warm")
+        with _timed() as of_assignment:
+            for number, shard in enumerate(manifest.shards):
+                worker.do(shard, str(number))
+        for runner in ("processes", *(["ray"] if find_spec("ray") else [])):
+            for n_workers in (1, 2):
+                out = folder / f"{runner}{n_workers}"
+                with _timed() as run:
+                    run_batch(
+                        job, manifest, out, columns=columns, n_workers=n_workers, runner=runner
+                    )
+                runs.append({"runner": runner, "workers": n_workers, **run})
+                print(f"  {runs[-1]}", file=sys.stderr)
+    return {
+        "corpus": corpus.name, "n_fitted": len(fitted), "n_assigned": manifest.n_rows,
+        "n_shards": len(manifest.shards), "fit": of_fit, "assign": of_assignment, "runs": runs,
+    }  # fmt: skip
+
+
+@contextmanager
+def _timed() -> Iterator[dict[str, float]]:
+    """Give wall seconds, and processor seconds of this process and of its ended children."""
+
+    def spent() -> float:
+        children = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return time.process_time() + children.ru_utime + children.ru_stime
+
+    found: dict[str, float] = {}
+    begin, used = time.perf_counter(), spent()
+    yield found
+    found["seconds"] = round(time.perf_counter() - begin, 2)
+    found["processor_seconds"] = round(spent() - used, 2)
+
+
+def render(result: Mapping[str, Any]) -> str:
+    """Return the table of a result."""
+    header = ["work", "texts", "seconds", "processor seconds", "texts a processor second"]
+    n_assigned = result["n_assigned"]
+    named = [
+        ("fit, vectors given", result["n_fitted"], result["fit"]),
+        ("assign, model loaded", n_assigned, result["assign"]),
+        *((f"assign, {run['runner']}, workers: {run['workers']}", n_assigned, run)
+          for run in result["runs"]),
+    ]  # fmt: skip
+    rows = [
+        [name, figure(n), figure(run["seconds"]), figure(run["processor_seconds"]),
+         figure(n / run["processor_seconds"])]
+        for name, n, run in named
+    ]  # fmt: skip
+    return markdown_table(header, rows)

@@ -58,6 +58,18 @@ html_theme_options = {
     "footer_start": [],
     "footer_end": [],
 }
+# Pages without pages below them have nothing to show at the side.
+html_sidebars = {
+    page: []
+    for page in (
+        "docs/index",
+        "docs/quick_start",
+        "docs/methods",
+        "docs/caution",
+        "docs/coming_from",
+        "benchmarks/README",
+    )
+}
 html_math_renderer = "mathml"
 
 

@@ -7,7 +7,6 @@ import nbformat
 import pytest
 
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
-WITHOUT_OUTPUTS = {"04_finetune"}  # half an hour
 
 
 @pytest.mark.slow
@@ -30,7 +29,7 @@ def test_notebook_uses_public_names_and_is_stored_with_small_outputs(path):
         assert not re.search(r"\b_[a-z]\w*\b", cell.source), cell.source
         assert "from embedtopics." not in cell.source
     outputs = [output for cell in code for output in cell.outputs]
-    assert outputs or path.stem in WITHOUT_OUTPUTS, "run python docs/notebooks.py"
+    assert outputs, "run python docs/notebooks.py"
     assert path.stat().st_size < 1_500_000
     for output in outputs:
         assert output.output_type != "error" and output.get("name") != "stderr"

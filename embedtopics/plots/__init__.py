@@ -1,6 +1,8 @@
 """Figures of a result: pure functions that return a Plotly figure and never show it.
 
 Plotly is loaded when the first figure is drawn, not when this subpackage is imported.
+``figure.write_image("map.svg")`` writes SVG, PDF or PNG, offline, where the package ``kaleido`` and
+a Chrome or Chromium are installed.
 """
 
 from __future__ import annotations
@@ -15,7 +17,6 @@ if TYPE_CHECKING:
     from embedtopics.plots._bars import resolutions as resolutions
     from embedtopics.plots._bars import sizes as sizes
     from embedtopics.plots._bars import stability as stability
-    from embedtopics.plots._bars import term_decline as term_decline
     from embedtopics.plots._bars import terms as terms
     from embedtopics.plots._classification import confusion as confusion
     from embedtopics.plots._classification import prevalence as prevalence
@@ -28,11 +29,9 @@ if TYPE_CHECKING:
     from embedtopics.plots._hierarchy import similarity as similarity
     from embedtopics.plots._layers import layers as layers
     from embedtopics.plots._learning import before_after as before_after
-    from embedtopics.plots._learning import label_curve as label_curve
     from embedtopics.plots._learning import learning_curves as learning_curves
     from embedtopics.plots._map import hierarchical_map as hierarchical_map
     from embedtopics.plots._map import map as map
-    from embedtopics.plots._map import topic_map as topic_map
     from embedtopics.plots._mixture import mixture as mixture
     from embedtopics.plots._over_time import by_group as by_group
     from embedtopics.plots._over_time import effects as effects

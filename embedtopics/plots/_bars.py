@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 _ROW = 26
 _PANELS = 15
 _HEAD = 52
-_COLORED = 8
-_OTHER = "#b4bbc4"
 
 
 def sizes(result: TopicResult, *, max_topics: int = 40) -> Figure:
@@ -193,84 +191,6 @@ def _written(terms: Sequence[str], length: int, **more: Any) -> list[dict[str, A
     """Return terms written over their bars, so that none is cut by a narrow panel."""
     place = {"x": 0, "xanchor": "left", "xshift": 6, **more}
     return [{**place, "y": i, "text": caption(term, length)} for i, term in enumerate(terms)]
-
-
-def term_decline(
-    result: TopicResult,
-    *,
-    topics: Sequence[int] | None = None,
-    n_terms: int = 20,
-    log: bool = False,
-    height: int = 520,
-) -> Figure:
-    """Draw the weight of each topic's terms by their rank, to see how many are informative.
-
-    Where a line flattens, further terms add little about the topic. Terms are ranked by their
-    weight, not chosen as the keywords are.
-
-    Parameters
-    ----------
-    result : TopicResult
-    topics : sequence of int, optional
-        Topics to colour, the others are grey; without it the 8 largest.
-    n_terms : int
-        Terms of each topic.
-    log : bool
-        Whether weights are on a logarithmic scale.
-    height : int
-        Pixels.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        One line trace a topic, the grey ones first.
-
-    Raises
-    ------
-    InputError
-        If a topic id is not in the result, or `n_terms` is below 1.
-    """
-    import plotly.graph_objects as go
-
-    checked_count(n_terms, "n_terms")
-    largest = range(min(_COLORED, result.n_topics))
-    chosen = checked_topics(largest if topics is None else topics, result.n_topics)
-    if not result.n_topics:
-        return empty_figure()
-    colors = topic_colors(result)
-    lines: list[tuple[int, str | None]] = [
-        (i, None) for i in range(result.n_topics) if i not in set(chosen)
-    ]
-    lines += [(topic, colors[topic]) for topic in chosen]
-    rank = {"range": [0.5, n_terms + 0.5], "dtick": max(1, n_terms // 10), "tick0": 1}
-    weight = {"type": "log" if log else "linear", "rangemode": "tozero", "showgrid": True}
-    layout = look(height, t=24) | {
-        "showlegend": True,
-        "legend": {"orientation": "v", "x": 1.02, "yanchor": "top"},
-        "xaxis": {**rank, "title": "rank of the term", "fixedrange": False},
-        "yaxis": {**weight, "title": "weight", "exponentformat": "power", "fixedrange": False},
-    }
-    return go.Figure([_line(result, *line, n_terms) for line in lines], layout)
-
-
-def _line(result: TopicResult, topic: int, color: str | None, n_terms: int) -> dict[str, Any]:
-    """Return the line of one topic; in grey and without a legend entry if of no colour."""
-    row = result.topic_terms[[topic], :].tocoo()
-    usable = np.flatnonzero(row.data > 0)
-    order = usable[np.lexsort((row.col[usable], -row.data[usable]))[:n_terms]]
-    return {
-        "type": "scatter",
-        "mode": "lines" if color is None else "lines+markers",
-        "name": caption(result.topics[topic].label, 36),
-        "x": list(range(1, len(order) + 1)),
-        "y": row.data[order].tolist(),
-        "line": {"color": color or _OTHER, "width": 1 if color is None else 2.2},
-        "opacity": 0.5 if color is None else 1.0,
-        "marker": {"size": 5},
-        "hovertext": [caption(result.term_counts.terms[row.col[i]], 60) for i in order],
-        "hovertemplate": "%{x}. %{hovertext}: %{y:.3g}<extra>%{fullData.name}</extra>",
-        "showlegend": color is not None,
-    }
 
 
 _KEYNESS_COLORS = ("#7fb8d8", "#f0c67a")

@@ -9,10 +9,12 @@ import numpy as np
 from embedtopics.plots._colors import dark, spread_colors
 from embedtopics.plots._map import HALO
 from embedtopics.plots._theme import (
+    ASSUMED_WIDTH,
     LEFT_TO_RIGHT,
     MUTED,
     caption,
     checked_sizes,
+    cut,
     empty_figure,
     look,
     name_axis,
@@ -28,6 +30,9 @@ _TRUNK = "#9aa3ad"
 """Colour of merges above the cut."""
 
 _NAME_WIDTH = 34
+_LETTER = 7.0
+"""Pixels of a character, somewhat more than most have."""
+
 _MOST_GROUPS = 16
 _MOST_ON_A_SCREEN = 40
 
@@ -80,6 +85,9 @@ def hierarchy(
         node = hierarchy.nodes[topic]
         size = f'<span style="color:{MUTED}">{node.size:,}</span>'
         names.append(f"  {caption(node.label, _NAME_WIDTH)}{LEFT_TO_RIGHT}  {size}")
+    longest = max(len(cut(node.label, _NAME_WIDTH)) for node in hierarchy.nodes[:n_topics])
+    pixels = (width or ASSUMED_WIDTH) - 40 - _LETTER * (longest + 8)  # left of the names
+    lengths = np.clip(heights / reach * pixels / _LETTER, 6, _NAME_WIDTH).astype(int).tolist()
     # Of a tall figure the top is seen first, and the scale must be there.
     is_tall = n_topics > _MOST_ON_A_SCREEN
     side, top, bottom = ("top", 52, 28) if is_tall else ("bottom", 28, 52)
@@ -88,7 +96,7 @@ def hierarchy(
         "font": {"size": 12},
         "xaxis": {**distance, "side": side, "title": title, "showgrid": True},
         "yaxis": {**name_axis(names, None), "side": "right", "range": [n_topics - 0.4, -0.6]},
-        "annotations": _group_names(hierarchy, groups, colors, heights, places),
+        "annotations": _group_names(hierarchy, groups, colors, heights, places, lengths),
     }
     traces = _lines(hierarchy, colors, heights, places)
     first = n_topics if len(hierarchy.merges) else 0  # the merges; without any, the topics
@@ -172,18 +180,21 @@ def _group_names(
     colors: list[str],
     heights: Float64Array,
     places: Float64Array,
+    lengths: list[int],
 ) -> list[dict[str, Any]]:
+    """Return names where branches begin, cut where the names of topics begin."""
     place = {"xanchor": "left", "yanchor": "bottom", "xshift": 4, "yshift": -1}
     return [
         {
             "x": float(heights[hierarchy.parents[group]]),
             "y": float(places[group]),
-            "text": f"<b>{caption(hierarchy.nodes[group].label, _NAME_WIDTH)}</b>",
+            "text": f"<b>{caption(hierarchy.nodes[group].label, length)}</b>",
             "font": {"size": 11, "color": dark(colors[group]), "shadow": HALO},
             **place,
         }
         for group in groups
         if group >= hierarchy.n_topics and hierarchy.parents[group] >= 0
+        for length in [lengths[hierarchy.parents[group]]]
     ]
 
 
@@ -194,17 +205,22 @@ _NAMED_CELL = 12
 SCALE = [[0.0, "#f7fbff"], [0.25, "#c6dbef"], [0.5, "#6baed6"], [0.75, "#2171b5"], [1.0, "#08306b"]]
 
 
-def similarity(hierarchy: TopicHierarchy, *, n_groups: int | None = None) -> Figure:
+def similarity(
+    hierarchy: TopicHierarchy, *, n_groups: int | None = None, width: int | None = None
+) -> Figure:
     """Draw the similarity of every two topics, in the order of the tree.
 
     Topics that merge lie side by side, so that groups of similar topics are dark squares along the
-    diagonal. The names are left out where there is no space for them; hovering shows them.
+    diagonal. Columns have the numbers of the rows; where there is no space for names, rows too.
+    Hovering shows the names.
 
     Parameters
     ----------
     hierarchy : TopicHierarchy
     n_groups : int, optional
         Draw lines around the groups of this level.
+    width : int, optional
+        Pixels at most; cells are 4 to 30 wide.
 
     Returns
     -------
@@ -214,16 +230,19 @@ def similarity(hierarchy: TopicHierarchy, *, n_groups: int | None = None) -> Fig
     Raises
     ------
     InputError
-        If there is no such level.
+        If there is no such level, or the width is below 300.
     """
     import plotly.graph_objects as go
 
+    checked_sizes(width, None)
     n_topics, order = hierarchy.n_topics, hierarchy.order
     frames = [] if n_groups is None else _frames(hierarchy, n_groups)
     if not n_topics:
         return empty_figure()
-    cell = int(np.clip(760 / n_topics, 4, 30))
-    named, gap = cell >= _NAMED_CELL, 1 if cell > 8 else 0
+    space = (width or ASSUMED_WIDTH) - np.array([150, 390])
+    named = bool(space[1] / n_topics >= _NAMED_CELL)
+    cell = int(np.clip(space[int(named)] / n_topics, 4, 30))
+    numbered, gap = cell >= _NAMED_CELL, 1 if cell > 8 else 0
     values = hierarchy.similarities[np.ix_(order, order)].astype(float)
     np.fill_diagonal(values, np.nan)
     # The ids keep topics of one name apart, which an axis of names would take for one.
@@ -247,12 +266,16 @@ def similarity(hierarchy: TopicHierarchy, *, n_groups: int | None = None) -> Fig
         "colorbar": {**bar, "y": 1, "yanchor": "top"},
     }
     axis = {"type": "category", "constrain": "domain", "fixedrange": False}
-    x = {**axis, "range": [-0.5, n_topics - 0.5], "showticklabels": False}
+    x = {**axis, "range": [-0.5, n_topics - 0.5], "showticklabels": numbered}
+    # Below a column stands the number that its row has behind the name.
+    ids = [f"[{topic}]" for topic in order.tolist()]
+    x |= {"tickvals": list(range(n_topics)), "ticktext": ids, "tickangle": -90, "tickfont_size": 10}
     ticks = {"dtick": 1, "ticks": "outside", "ticklen": 6, "tickcolor": "#fff"}
-    y = {**axis, "range": [n_topics - 0.5, -0.5], "scaleanchor": "x", "showticklabels": named}
+    y = {**axis, "range": [n_topics - 0.5, -0.5], "scaleanchor": "x", "showticklabels": numbered}
+    y |= {} if named else {"tickvals": x["tickvals"], "ticktext": ids, "tickfont_size": 10}
     side = max(n_topics * cell, 160)
     layout = look(side + 60, side + (390 if named else 150), l=24, r=96, t=24, b=24)
-    layout |= {"font": {"size": 12}, "xaxis": x, "yaxis": y | (ticks if named else {})}
+    layout |= {"font": {"size": 12}, "xaxis": x, "yaxis": y | (ticks if numbered else {})}
     return go.Figure([trace], layout | {"shapes": frames})
 
 

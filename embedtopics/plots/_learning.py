@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from embedtopics.errors import InputError
-from embedtopics.plots._colors import PALETTE, dark, tint
+from embedtopics.plots._colors import PALETTE, dark
 from embedtopics.plots._theme import (
     GREY,
     INK,
@@ -21,7 +21,6 @@ from embedtopics.plots._theme import (
     empty_figure,
     escape,
     interval_dots,
-    look,
     name_axis,
     note,
     panel_figure,
@@ -33,7 +32,6 @@ from embedtopics.training.results import (
     Change,
     Curves,
     Diagnosis,
-    LabelCurve,
     StudentReport,
     TrainingReport,
 )
@@ -272,119 +270,6 @@ def _stacked(lines: list[str], above: int, first: int = 13) -> list[dict[str, An
         note(line, yshift=above + 19 * (len(lines) - 1 - i), size=13 if i else first)
         for i, line in enumerate(lines)
     ]
-
-
-def label_curve(curve: LabelCurve, *, width: int | None = None, height: int = 460) -> Figure:
-    """Draw the metric over the number of labels, the fitted law and its forecast.
-
-    Dots are fits, the line is the law through them, dashed beyond the sizes that were tried, with
-    its 95 % interval as a band. Where no law fits, there is only a solid line.
-
-    Parameters
-    ----------
-    curve : LabelCurve
-        From `training.label_curve`.
-    width, height : int
-        Pixels.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        Sizes run to the right on a logarithmic scale.
-
-    Raises
-    ------
-    InputError
-        If given something else.
-    """
-    import plotly.graph_objects as go
-
-    if not isinstance(curve, LabelCurve):
-        raise InputError("curve", "a LabelCurve from training.label_curve", curve)
-    checked_sizes(width, height)
-    ticks = _ticks(sorted({*curve.sizes.tolist(), *curve.forecast_sizes.tolist()}))
-    sizes = {"tickvals": ticks, "ticktext": [f"{tick:,}" for tick in ticks], "type": "log"}
-    name = caption(curve.metric_name or "metric", 40)
-    layout = look(height, width, l=70, t=50 + 19 * len(curve.gains), b=56) | {
-        "showlegend": True,
-        "xaxis": {**sizes, "title": "labelled examples", "fixedrange": False},
-        "yaxis": {"title": name, "showgrid": True, "fixedrange": False},
-        "annotations": _stacked([caption(line, 130) for line in curve.gains], 32),
-    }
-    return go.Figure(data=_traces(curve), layout=layout)
-
-
-_LAWS = {"power": "power law", "exponential": "exponential", "none": "power law (no fit)"}
-
-
-def _traces(curve: LabelCurve) -> list[dict[str, Any]]:
-    largest = int(curve.sizes.max())
-    ahead = curve.forecast_sizes[np.isfinite(curve.forecast)]
-    between = np.geomspace(ahead[0], ahead[-1], 200).round().astype(np.int64)
-    fine = np.unique(np.concatenate([between, ahead]))
-    n, is_power = fine.astype(np.float64), curve.law != "exponential"
-    decay = n**-curve.exponent if is_power else np.exp(-curve.exponent * n)
-    law = curve.ceiling - curve.scale * decay
-    if curve.law == "none":
-        bands = []
-    else:
-        low, high = (
-            law + np.interp(np.log(n), np.log(ahead), ends - curve.forecast)
-            for ends in (curve.low, curve.high)
-        )
-        bands = [_band(fine, low, high)]
-    lines = [
-        {
-            "type": "scatter",
-            "mode": "lines",
-            "name": name,
-            "x": fine[chosen].tolist(),
-            "y": law[chosen].tolist(),
-            "line": {"color": PALETTE[0], "width": 2.5, "dash": dash},
-            "hovertemplate": "%{x:,}: %{y:.3f}<extra></extra>",
-        }
-        for name, dash, chosen in (
-            (_LAWS[curve.law], "solid", fine <= largest),
-            ("forecast", "dash", fine >= largest),
-        )
-        if np.count_nonzero(chosen) > 1
-    ]  # fmt: skip
-    rim = {"color": "#fff", "width": 1}
-    fits = {
-        "type": "scatter",
-        "mode": "markers",
-        "name": "fits, one per random state",
-        "x": curve.sizes.tolist(),
-        "y": curve.metric.tolist(),
-        "customdata": curve.seeds.tolist(),
-        "marker": {"color": PALETTE[5], "size": 8, "symbol": "diamond", "line": rim},
-        "hovertemplate": "%{x:,} examples, random state %{customdata}: %{y:.3f}<extra></extra>",
-    }
-    return [*bands, *lines, fits]
-
-
-def _band(sizes: Int64Array, low: Float64Array, high: Float64Array) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "fill": "toself",
-        "name": "95 % interval",
-        "x": [*sizes.tolist(), *sizes[::-1].tolist()],
-        "y": [*high.tolist(), *low[::-1].tolist()],
-        "line": {"width": 0},
-        "fillcolor": tint(PALETTE[0], 0.18),
-        "hoverinfo": "skip",
-    }
-
-
-def _ticks(sizes: list[int]) -> list[int]:
-    """Return sizes that stand apart on a logarithmic scale, the largest among them."""
-    apart = np.log(sizes[-1] / sizes[0]) / 9
-    chosen = [sizes[-1]]
-    for size in reversed(sizes):
-        if np.log(chosen[-1] / size) >= apart:
-            chosen.append(size)
-    return chosen[::-1]
 
 
 _ROW = 26

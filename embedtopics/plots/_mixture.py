@@ -87,7 +87,7 @@ def mixture(
     colors = topic_colors(result)
     bars, notes = _bars(result, mixture, colors, checked_count(max_topics, "max_topics"))
     n_columns = (width - 2 * _MARGIN) / _GLYPH
-    places = _lay_out(mixture.tokens[:max_words], int(n_columns))
+    places = _lay_out(_shown(mixture)[:max_words], int(n_columns))
     rest = len(mixture.tokens) - max_words
     n_lines = (places[-1][0] + 1 if places else 1) + (rest > 0)
     words = {"xref": "x2", "yref": "y2", "x": 0, "xanchor": "left", "font": {"color": MUTED}}
@@ -139,6 +139,11 @@ def _bars(
     return bars, notes
 
 
+def _shown(mixture: TokenMixture) -> tuple[str, ...]:
+    """Return the words with case and punctuation, where these are known."""
+    return mixture.written or mixture.tokens
+
+
 def _lay_out(tokens: tuple[str, ...], n_columns: int) -> list[tuple[int, int, int]]:
     """Return the line, the first column and the number of columns of each word."""
     places = []
@@ -168,7 +173,7 @@ def _words(
         "mode": "text",
         "x": [column + length / 2 for _, column, length in places],
         "y": [line for line, _, _ in places],
-        "text": [caption(token, _LONGEST) for token in tokens],
+        "text": [caption(word, _LONGEST) for word in _shown(mixture)[: len(places)]],
         "textfont": {"family": _MONO, "size": _SIZE, "color": inks},
         "hovertext": hover,
         "hovertemplate": "%{hovertext}<extra></extra>",

@@ -405,11 +405,14 @@ class TokenMixture(Displayed):
         that it is in, or all of these.
     shares : float32 ndarray of shape (n_topics,)
         Topic mixture of the text; sums to 1, or to 0 where no window is similar to any topic.
+    written : tuple of str
+        The words as they stand in the text, with their punctuation.
     """
 
     tokens: tuple[str, ...]
     weights: csr_matrix
     shares: FloatArray
+    written: tuple[str, ...] = ()
 
     def _summary(self) -> str:
         return f"{len(self.tokens)} words, {self.weights.shape[1]} topics"

@@ -86,7 +86,7 @@ def both(frame, corpus, model, result, topic_model, hub, tmp_path, monkeypatch):
         result=result,
         other_result=result,
         with_noise=et.topics.remove(result, [7]),
-        hierarchy=et.topics.hierarchy(result),
+        hierarchy=et.topics.hierarchy(result, by="terms"),
         trends=et.topics.over_time(result, every="year"),
         groups=et.topics.by_group(result, "source"),
         fewer_words=CountVectorizer(

@@ -26,7 +26,7 @@ def given():
     result = make_result(120, 3, texts=[HOSTILE], topic_labels=[HOSTILE])
     source = np.random.default_rng(0).choice(["a", HOSTILE], len(result.corpus))
     tree = topics.hierarchy(result)
-    own = dict.fromkeys(("map", "sizes", "terms", "term_decline", "topic_map"), (result,))
+    own = dict.fromkeys(("map", "sizes", "terms"), (result,))
     return own | {
         "comparison": (make_comparison(120, texts=[HOSTILE]),),
         "mixture": (result, topics.token_topics(result, 0)),
@@ -55,10 +55,6 @@ def given():
         ("sizes", "max_topics", 0),
         ("terms", "topics", [0, 9]),
         ("terms", "n_terms", 0),
-        ("term_decline", "topics", [10]),
-        ("term_decline", "n_terms", 0),
-        ("topic_map", "width", 100),
-        ("topic_map", "max_labels", -1),
         ("mixture", "max_topics", 0),
         ("mixture", "max_words", 0),
         ("mixture", "width", 10),
@@ -94,7 +90,7 @@ def test_of_no_topics_there_is_a_note():
     result = make_result(n_documents=40, n_topics=0)
     source = ["a", "b"] * 20 + ["b"] * (len(result.corpus) - 40)
     figures = [
-        *(getattr(plots, name)(result) for name in ("terms", "term_decline", "topic_map")),
+        plots.terms(result),
         plots.stability(result),
         plots.over_time(topics.over_time(result, "week")),
         plots.by_group(topics.by_group(result, source)),

@@ -93,7 +93,11 @@ def test_similarities_are_in_the_order_of_the_tree(tree):
     expected = tree.similarities[np.ix_(tree.order, tree.order)].astype(float)
     np.fill_diagonal(expected, np.nan)
     np.testing.assert_allclose(np.array(heat.data[0].z, dtype=float), expected)
-    assert [name.rsplit(" ", 1)[1] for name in heat.data[0].y] == [f"[{t}]" for t in tree.order]
+    ids = [f"[{t}]" for t in tree.order]
+    assert [name.rsplit(" ", 1)[1] for name in heat.data[0].y] == ids
+    narrow = plots.similarity(tree, width=400).layout
+    assert heat.layout.xaxis.ticktext == narrow.yaxis.ticktext == tuple(ids)
+    assert narrow.width <= 400
     frames = {(s.x0, s.x1) for s in heat.layout.shapes}
     place = np.argsort(tree.order)
     assert frames == {

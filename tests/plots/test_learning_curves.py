@@ -8,7 +8,6 @@ import pytest
 
 from embedtopics import plots
 from embedtopics.plots import before_after
-from embedtopics.training.curves._labels import fit_label_curve
 from embedtopics.training.curves._verdict import read_curves
 from embedtopics.training.results import Change, Diagnosis, TrainingReport
 from tests.factories import refuses
@@ -140,39 +139,6 @@ def test_what_cannot_be_drawn_is_refused():
     none = {name: getattr(curves, name)[:0] for name in names}
     with refuses("report"):
         plots.learning_curves(dataclasses.replace(curves, **none))
-    with refuses("curve"):
-        plots.label_curve(curves)
-
-
-def test_the_label_curve_shows_fits_law_and_band():
-    sizes, seeds = np.repeat([50, 100, 200, 400], 2), np.tile([0, 1], 4)
-    noise = 0.004 * np.random.default_rng(0).normal(size=8)
-    found = fit_label_curve(
-        sizes, seeds, 0.9 - 2.0 * sizes**-0.5 + noise, metric_name=HOSTILE, unit=HOSTILE
-    )
-    figure = plots.label_curve(found)
-    fits = trace(figure, "fits")
-    assert list(fits.x) == found.sizes.tolist() and list(fits.y) == found.metric.tolist()
-    law, ahead = trace(figure, "power law"), trace(figure, "forecast")
-    assert law.x[-1] == ahead.x[0] == 400
-    x = np.array(ahead.x, dtype=float)
-    np.testing.assert_allclose(ahead.y, found.ceiling - found.scale * x**-found.exponent)
-    band = trace(figure, "95 %")
-    half = len(band.x) // 2
-    place = np.searchsorted(band.x[:half], found.forecast_sizes)
-    np.testing.assert_allclose(np.array(band.y[:half])[place], found.high)
-    np.testing.assert_allclose(np.array(band.y[half:])[::-1][place], found.low)
-    assert "<b onclick" not in figure.to_json() and "$x$" not in figure.to_json()
-    assert len(figure.layout.annotations) == len(found.gains)
-
-
-def test_a_label_curve_that_no_law_fits_has_no_band_and_no_forecast():
-    sizes, seeds = np.repeat([50, 100, 200, 400, 800], 3), np.tile([0, 1, 2], 5)
-    noise = 0.001 * np.random.default_rng(0).normal(size=15)
-    found = fit_label_curve(sizes, seeds, 0.9 - 0.2 * (sizes < 150) + noise)
-    assert found.law == "none"
-    names = [trace.name for trace in plots.label_curve(found).data]
-    assert names == ["power law (no fit)", "fits, one per random state"]
 
 
 CHANGES = (

@@ -1,4 +1,4 @@
-"""The map, circles of topics, the fall of weights, and the mixture of a text."""
+"""The map, and the mixture of a text."""
 
 import sys
 from itertools import combinations
@@ -11,7 +11,6 @@ from scipy.sparse import csr_matrix
 from embedtopics import plots, topics
 from embedtopics.clustering.results import NOISE
 from embedtopics.plots._colors import NOISE_COLOR, tint, topic_colors
-from embedtopics.plots._labels import densest_points
 from embedtopics.topics.results import TokenMixture
 from tests.factories import make_result, refuses
 
@@ -109,48 +108,6 @@ def test_importing_plots_does_not_load_plotly():
     assert run([sys.executable, "-c", code]).returncode == 0
 
 
-def test_areas_are_as_the_rows():
-    result = make_result(900, 12)
-    figure = plots.topic_map(result)
-    circles = figure.data[0]
-    areas = np.square(circles.marker.size)
-    sizes = np.array([topic.size for topic in result.topics])
-    np.testing.assert_allclose(areas / areas[0], sizes / sizes[0])
-    assert circles.marker.sizemode == "diameter"
-    anchors = densest_points(result.map, result.clustering.labels, 12)
-    np.testing.assert_allclose(np.column_stack([circles.x, circles.y]), anchors)
-    assert list(circles.marker.color) == list(topic_colors(result))
-    # All circles lie inside, and both axes have one scale.
-    (x0, x1), (y0, y1) = figure.layout.xaxis.range, figure.layout.yaxis.range
-    unit = (x1 - x0) / (1000 - 24)
-    assert unit == pytest.approx((y1 - y0) / (700 - 24))
-    radii = np.array(circles.marker.size) / 2 * unit
-    assert (anchors[:, 0] - radii >= x0).all() and (anchors[:, 0] + radii <= x1).all()
-    assert (anchors[:, 1] - radii >= y0).all() and (anchors[:, 1] + radii <= y1).all()
-
-
-def test_topic_map_of_one_topic():
-    one = plots.topic_map(make_result(30, 1))
-    assert len(one.data[0].x) == 1 and np.isfinite(one.layout.xaxis.range).all()
-
-
-def test_lines_fall_by_weight():
-    result = make_result(400, 10)
-    figure = plots.term_decline(result, topics=[3, 1], n_terms=15)
-    dense = result.topic_terms.toarray()
-    others = [t for t in range(10) if t not in (1, 3)]
-    for topic, line in zip([*others, 3, 1], figure.data, strict=True):
-        expected = np.sort(dense[topic])[::-1][:15]
-        np.testing.assert_allclose(line.y, expected[expected > 0])
-        assert line.x[0] == 1 and line.showlegend == (topic in (1, 3))
-        best = result.term_counts.terms[int(np.argmax(dense[topic]))]
-        assert line.hovertext[0] == best
-    colors = topic_colors(result)
-    assert [line.line.color for line in figure.data[-2:]] == [colors[3], colors[1]]
-    assert figure.layout.yaxis.type == "linear"
-    assert plots.term_decline(result, log=True).layout.yaxis.type == "log"
-
-
 def test_mixture_shows_shares_and_words():
     result = make_result(400, 6)
     found = topics.token_topics(result, 0, min_similarity=0.02)
@@ -210,5 +167,5 @@ def test_mixture_of_nothing_and_bad_input():
 def test_a_name_that_is_cut_says_so():
     long = "community detection, networks, modularity"
     result = make_result(300, 3, topic_labels=[long])
-    texts = [note.text for note in plots.topic_map(result).layout.annotations]
+    texts = [note.text for note in plots.map(result).layout.annotations]
     assert "community<br>detection,<br>networks…" in texts

@@ -232,7 +232,7 @@ QUESTIONS = {
     "update_terms": lambda result: et.topics.update_terms(result, extra_stop_words=["apple"]),
     "mixtures": lambda result: et.topics.mixtures(result),
     "assign": lambda result: et.topics.assign(result, result.corpus.texts[:3]),
-    "topic_map": lambda result: et.plots.topic_map(result),
+    "map": lambda result: et.plots.map(result),
 }
 
 

@@ -158,12 +158,12 @@ def token_topics(
 
     windows = _checked_windows(window, stride, min_similarity, over)
     if isinstance(document, str):
-        read = tokenize([document])
+        read, text = tokenize([document]), document
         tokens = tuple(read.words[i] for i in read.ids)
         words = _known(read.ids, read.words, result), read.offsets
     else:
         (row,) = _checked_rows([document], len(result.documents.of_row))
-        which = result.documents.of_row[[row]]
+        which, text = result.documents.of_row[[row]], result.corpus.texts[row] or ""
         words = _taken(result.tokens.ids, result.tokens.offsets, which[which >= 0])
         tokens = tuple(result.tokens.words[i] for i in words[0])
     sums = np.zeros((len(tokens), result.n_topics))
@@ -172,7 +172,31 @@ def token_topics(
         topics = _Topics.of(result, weighting)
         sums = topics.of_words(words, windows)
         shares = topics.of_documents(words, windows)[0].astype(np.float32)
-    return TokenMixture(tokens, csr_matrix(sums.astype(np.float32)), shares)
+    weights = csr_matrix(sums.astype(np.float32))
+    return TokenMixture(tokens, weights, shares, _written(tokens, text))
+
+
+_OPENING, _CLOSING = "([{«“„\"'", ")]}»”\"'.,;:!?…%"
+"""Punctuation that stays with the word after and before it."""
+
+
+def _written(tokens: tuple[str, ...], text: str) -> tuple[str, ...]:
+    """Return the words as the text has them; a word that it spells otherwise stays as it is."""
+    lower, shown, place = text.lower(), [], 0
+    if len(lower) != len(text):
+        return tokens
+    for token in tokens:
+        begin = lower.find(token, place)
+        if begin < 0:
+            shown.append(token)
+            continue
+        while begin > place and text[begin - 1] in _OPENING:
+            begin -= 1
+        place = lower.index(token, begin) + len(token)
+        while place < len(text) and text[place] in _CLOSING:
+            place += 1
+        shown.append(text[begin:place])
+    return tuple(shown)
 
 
 class _Topics(NamedTuple):

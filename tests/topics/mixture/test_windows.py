@@ -111,6 +111,7 @@ def test_equal_windows_written_out(phrased, arguments):
         np.testing.assert_allclose(found[place], shares, atol=1e-6)
         shown = topics.token_topics(phrased, row, **asked)
         assert list(shown.tokens) == words_of(phrased, row)
+        assert [word.lower().rstrip(".,") for word in shown.written] == list(shown.tokens)
         np.testing.assert_allclose(shown.weights.toarray(), credit, rtol=1e-5, atol=1e-6)
         np.testing.assert_array_equal(shown.shares, found[place])
         added = shown.weights.toarray().sum(axis=0)  # the words add up to the mixture
@@ -122,8 +123,9 @@ def test_new_texts_are_read_as_the_stored_ones(branched):
     stored = topics.mixtures(branched)
     asked = topics.mixtures(branched, list(texts))
     assert (abs(stored - asked) > 0).nnz == 0
-    shown = topics.token_topics(branched, texts[5] + " Entirely unknown")
+    shown = topics.token_topics(branched, texts[5] + " (Entirely) UNKNOWN!")
     assert shown.tokens[-2:] == ("entirely", "unknown")
+    assert shown.written[-2:] == ("(Entirely)", "UNKNOWN!")
     assert shown.weights[[-2, -1]].nnz == 0 and shown.shares.sum() == pytest.approx(1)
 
 

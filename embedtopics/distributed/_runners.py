@@ -19,6 +19,10 @@ Named = tuple["Shard", str]
 """A shard and the name of its part."""
 
 DIED = "the worker died, twice (of memory, often); take fewer workers, or smaller shards"
+NONE_LIVED = (
+    "the workers died before one shard was done: a script must call run_batch below "
+    'if __name__ == "__main__"; or memory ran out, then take fewer workers'
+)
 
 _worker: Worker | None = None
 _fault = ""
@@ -78,8 +82,8 @@ def run_processes(
                         has_worked = True
                     except BrokenProcessPool:
                         is_broken = True
-                        if alone:  # of all shards none can be done, perhaps
-                            yield named, Outcome(DIED, stops=not has_worked)
+                        if alone:
+                            yield named, Outcome(DIED) if has_worked else Outcome(NONE_LIVED, True)
                         else:
                             suspects.append(named)
         suspects += queue if alone else []

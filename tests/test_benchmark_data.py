@@ -204,7 +204,7 @@ def test_the_default_model_scores_what_is_published(data_folder):
 @pytest.mark.benchmark_data
 def test_the_french_corpus_is_all_of_its_parts(data_folder, monkeypatch):
     monkeypatch.setattr(corpora, "DATA", data_folder)
-    texts, classes, _ = corpora._read_masakhanews_fra()
+    texts, classes, _ = corpora._read_masakhanews("fra")
     assert len(texts) == len(classes) == 250 + 211 + 422
     assert len(set(classes)) == 5
     assert texts[250:] != texts[:-250]

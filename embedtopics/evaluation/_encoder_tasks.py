@@ -55,8 +55,8 @@ class TaskSet:
     file: str
     columns: tuple[tuple[str, ...], ...]
     decisions: tuple[Decision, ...] = ()
-    reads: ClassVar[tuple[str, str]] = ("document", "document")
-    """As what the texts of each column are encoded."""
+    reads: ClassVar[tuple[str, ...]] = ()
+    """As what the texts of each column are encoded; without it, all as documents."""
 
     def examples(self) -> Iterator[Any]:
         """Yield the texts and the answer of one example at a time."""
@@ -115,7 +115,7 @@ class SearchSet(TaskSet):
 
     relevance: csr_matrix
     tie_order: Int64Array
-    reads: ClassVar[tuple[str, str]] = ("query", "document")
+    reads: ClassVar[tuple[str, ...]] = ("query", "document")
 
     def examples(self) -> Iterator[Any]:
         """Yield each query with its documents and their grades."""
@@ -284,12 +284,13 @@ def evaluate_encoder(
         raise InputError("examples", "sets from read_pairs or read_retrieval_set", examples)
     checked_count(n_resamples, "n_resamples", 0)
     seed = resolve_seed(random_state)
-    asked = {
-        kind: sorted({text for one in sets for read, column in zip(one.reads, one.columns,
-                      strict=False) if read == kind for text in column})
-        for kind in ("document", "query")
-    }  # fmt: skip
-    texts = sorted({text for some in asked.values() for text in some})
+    kinds = [one.reads or ("document",) * len(one.columns) for one in sets]
+    asked_for: dict[str, set[str]] = {"document": set(), "query": set()}
+    for one, read in zip(sets, kinds, strict=True):
+        for kind, column in zip(read, one.columns, strict=True):
+            asked_for[kind].update(column)
+    asked = {kind: sorted(some) for kind, some in asked_for.items()}
+    texts = sorted(set().union(*asked_for.values()))
     decisions = [decision for one in sets for decision in one.decisions]
     if hasattr(encoder, "fit") and not getattr(encoder, "is_fitted", True):
         encoder = copy.copy(encoder).fit(texts)
@@ -304,10 +305,10 @@ def evaluate_encoder(
     with progress_bar(
         total=len(sets), unit="set", description="Scoring", show=show_progress
     ) as bar:
-        for one in sets:
+        for one, read in zip(sets, kinds, strict=True):
             rows = [
                 np.array([row_of[kind, text] for text in column])
-                for kind, column in zip(one.reads, one.columns, strict=False)
+                for kind, column in zip(read, one.columns, strict=True)
             ]
             own_seed = _seed_of(seed, f"{one.task} {one.file}")
             found = one.score([vectors[r] for r in rows], n_resamples=n_resamples, seed=own_seed)

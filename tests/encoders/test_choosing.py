@@ -47,5 +47,7 @@ def test_the_callers_encoder_stays_unfitted():
 
 
 def test_an_unknown_kind_is_refused():
-    with pytest.raises(InputError, match="a kind among fasttext, random, static, tfidf"):
+    with pytest.raises(
+        InputError, match="a kind among across languages, fasttext, random, static, tfidf"
+    ):
         encoder_from_settings({"kind": "oracle"})

@@ -63,6 +63,8 @@ def measure(options: Options) -> dict[str, Any]:
                     run_batch(
                         job, manifest, out, columns=columns, n_workers=n_workers, runner=runner
                     )
+                if runner == "ray":  # whose actors are no children of this process
+                    run["processor_seconds"] = None
                 runs.append({"runner": runner, "workers": n_workers, **run})
                 print(f"  {runs[-1]}", file=sys.stderr)
     return {
@@ -72,14 +74,14 @@ def measure(options: Options) -> dict[str, Any]:
 
 
 @contextmanager
-def _timed() -> Iterator[dict[str, float]]:
+def _timed() -> Iterator[dict[str, Any]]:
     """Give wall seconds, and processor seconds of this process and of its ended children."""
 
     def spent() -> float:
         children = resource.getrusage(resource.RUSAGE_CHILDREN)
         return time.process_time() + children.ru_utime + children.ru_stime
 
-    found: dict[str, float] = {}
+    found: dict[str, Any] = {}
     begin, used = time.perf_counter(), spent()
     yield found
     found["seconds"] = round(time.perf_counter() - begin, 2)
@@ -97,8 +99,8 @@ def render(result: Mapping[str, Any]) -> str:
           for run in result["runs"]),
     ]  # fmt: skip
     rows = [
-        [name, figure(n), figure(run["seconds"]), figure(run["processor_seconds"]),
-         figure(n / run["processor_seconds"])]
+        [name, figure(n), figure(run["seconds"])]
+        + ([figure(used), figure(n / used)] if (used := run["processor_seconds"]) else ["", ""])
         for name, n, run in named
-    ]  # fmt: skip
+    ]
     return markdown_table(header, rows)

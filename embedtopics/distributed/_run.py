@@ -86,8 +86,7 @@ def run_batch(
     about = _about(job, columns)
     with only_writer(folder):
         _claim(folder, manifest, about)
-        for left in (*folder.glob(".writing-*"), *(folder / ERRORS).glob(".writing-*")):
-            shutil.rmtree(left, ignore_errors=True)
+        _clear(folder)
         named = _named(manifest, about)
         todo = [one for one in named if not _part(folder, one).exists()]
         work = describe_work(job, columns, folder)
@@ -108,6 +107,7 @@ def run_batch(
                     if outcome.fault:
                         failures.append(Failure(shard, outcome.fault))
                     bar.update(shard.n_rows)
+        _clear(folder)
         n_rows, n_bad = _sums(folder, named)
     order = {shard: place for place, (shard, _) in enumerate(named)}
     failures.sort(key=lambda failure: order[failure.shard])
@@ -193,6 +193,15 @@ def _claim(folder: Path, manifest: Manifest, about: dict[str, Any]) -> None:
     content = {**about, "shards": [dataclasses.asdict(shard) for shard in manifest.shards]}
     with replacing_file(folder / ABOUT) as fresh:
         fresh.write_text(json.dumps(content), "utf-8")
+
+
+def _clear(folder: Path) -> None:
+    """Delete what workers that were killed had begun to write; under the lock, with none at work.
+
+    When one process of a pool dies, the pool ends the others, wherever they are.
+    """
+    for left in (*folder.glob(".writing-*"), *(folder / ERRORS).glob(".writing-*")):
+        shutil.rmtree(left, ignore_errors=True)
 
 
 def _sums(folder: Path, named: list[Named]) -> tuple[int, int]:

@@ -227,6 +227,21 @@ def test_a_full_disk_stops_the_run_which_goes_on_later(fitted, tmp_path, here, m
     assert report.n_found == 3 and contents(tmp_path / "out") == contents(tmp_path / "whole")
 
 
+def test_what_killed_workers_had_begun_is_cleared(fitted, tmp_path, here, monkeypatch):
+    folder, _, _ = fitted
+    job, manifest = AssignTopics(folder / "model"), make_manifest(folder / "data.parquet")
+
+    def leave_something(todo, work, n_workers):
+        for place in (tmp_path / "o", tmp_path / "o" / "_errors"):
+            (place / ".writing-abc").mkdir()
+            (place / ".writing-abc" / "part-abc.parquet").write_bytes(b"PAR1")
+        yield from in_this_process(todo, work, n_workers)
+
+    monkeypatch.setattr(running, "run_processes", leave_something)
+    run_batch(job, manifest, tmp_path / "o", columns=COLUMNS)
+    assert len(contents(tmp_path / "o")) == len(manifest.shards) + 1  # and what it says of itself
+
+
 def test_a_worker_without_memory_is_named(fitted, tmp_path, here, monkeypatch):
     folder, _, _ = fitted
     monkeypatch.setattr(AssignTopics, "table", raising(MemoryError()))
@@ -264,7 +279,9 @@ def test_processes_write_the_same_bytes_and_survive_a_death(fitted, tmp_path, he
 
     monkeypatch.setattr(running, "run_processes", with_a_kill)
     report = run_batch(job, manifest, tmp_path / "two", columns=COLUMNS, n_workers=2)
-    assert killed and not report.failures and contents(tmp_path / "two") == whole
+    assert killed
+    assert not report.failures
+    assert contents(tmp_path / "two") == whole
 
 
 RUN = """

@@ -260,7 +260,7 @@ def _read_rows(
     lines = array("q")
     line = 1
     quoting: Any = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
-    with open_text(path, encoding, newline="") as handle, _fields_of_any_size():
+    with open_text(path, encoding, newline="") as handle, fields_of_any_size():
         reader = csv.reader(handle, delimiter=delimiter, quoting=quoting, strict=True)
         try:
             for fields in reader:
@@ -312,7 +312,7 @@ def _name_columns(header: list[str]) -> tuple[list[str], tuple[Decision, ...]]:
 
 
 @contextmanager
-def _fields_of_any_size() -> Iterator[None]:
+def fields_of_any_size() -> Iterator[None]:
     """Lift the csv module's limit on the size of a field; it is global, hence put back."""
     with _field_limit:
         before = csv.field_size_limit(_LARGEST_FIELD)

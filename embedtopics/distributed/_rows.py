@@ -13,7 +13,7 @@ import numpy as np
 
 from embedtopics._utils.display import one_line
 from embedtopics.corpus._hashing import is_missing
-from embedtopics.corpus._readers import sniff_delimiter
+from embedtopics.corpus._readers import fields_of_any_size, sniff_delimiter
 from embedtopics.distributed._manifest import open_input, read_shard
 from embedtopics.distributed.results import Columns, Shard
 from embedtopics.errors import InputError
@@ -173,8 +173,9 @@ def _of_csv(shard: Shard, columns: Columns, data: bytes) -> Iterator[Any]:
     names = next(csv.reader([head], delimiter=sign), [])
     _need(columns, names)
     text = io.StringIO(data.decode("utf-8", "surrogateescape"), newline="")
-    csv.field_size_limit(2**31 - 1)
-    for fields in csv.reader(text, delimiter=sign):
+    with fields_of_any_size():  # which is put back, hence no lazy reading
+        rows = list(csv.reader(text, delimiter=sign))
+    for fields in rows:
         if not fields:
             yield None
         elif len(fields) != len(names):

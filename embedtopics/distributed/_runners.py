@@ -9,7 +9,7 @@ from concurrent.futures.process import BrokenProcessPool
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from embedtopics.distributed._work import Outcome, Worker
+from embedtopics.distributed._work import Outcome, Worker, limit_threads
 from embedtopics.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def _start(work: dict[str, Any]) -> None:
             os._exit(1)  # else it would wait for work for ever
 
     Thread(target=follow, daemon=True).start()
+    limit_threads()
     try:
         _worker = Worker(work)
     except Exception as error:  # reported with a shard: a pool whose start fails says nothing
@@ -100,6 +101,7 @@ class _RayWorker:
     """An actor: does the shards of a batch of manifest rows."""
 
     def __init__(self, work: dict[str, Any]) -> None:
+        limit_threads()
         self.worker = Worker(work)
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:

@@ -34,12 +34,16 @@ def describe_work(job: Job, columns: Columns, folder: Path) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def limit_threads() -> None:
+    """Give this process, which does nothing else, one thread; before heavy libraries are there."""
+    os.environ.update(dict.fromkeys(THREADS, "1"))
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+
+
 class Worker:
-    """Has the encoder or the model loaded, on one thread, and does shards one after the other."""
+    """Has the encoder or the model loaded and does shards one after the other."""
 
     def __init__(self, work: dict[str, Any]) -> None:
-        os.environ.update(dict.fromkeys(THREADS, "1"))
-        os.environ["TOKENIZERS_PARALLELISM"] = "false"
         from embedtopics.distributed import _jobs
         from embedtopics.distributed.results import Columns
 

@@ -1,5 +1,6 @@
 """Shards: the same bytes whoever does them, whatever is killed; and counts that add up."""
 
+import csv
 import os
 import signal
 import subprocess
@@ -25,7 +26,7 @@ from embedtopics.distributed import (
     run_batch,
 )
 from embedtopics.distributed import _run as running
-from embedtopics.distributed._work import Worker
+from embedtopics.distributed._work import THREADS, Worker
 from embedtopics.terms._counts import count_by_topic
 from embedtopics.topics import by_group, over_time
 from tests.cli.running import refused, run
@@ -70,7 +71,15 @@ def children(pid):
 
 @pytest.fixture
 def here(monkeypatch):
+    """Workers in this process, which must find it as it was."""
     monkeypatch.setattr(running, "run_processes", in_this_process)
+
+    def settings():
+        return [os.environ.get(name) for name in THREADS], csv.field_size_limit()
+
+    before = settings()
+    yield
+    assert settings() == before
 
 
 def test_counts_of_shards_add_up_to_the_tables_of_one_process(fitted, tmp_path, here):

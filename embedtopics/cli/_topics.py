@@ -308,11 +308,15 @@ def demo(
     """Find the topics of the bundled corpus: 631 short texts, English and French."""
     from embedtopics.corpus._corpus import Corpus
     from embedtopics.corpus._readers import demo_path
-    from embedtopics.topics._model import DEFAULT_ENCODER
 
     corpus = Corpus.from_file(demo_path(), text="text", id="id", time="date", group="source")
-    default = {"spec": DEFAULT_ENCODER, "cached": True}
-    _run_topics(corpus, out=out, encoder=default, replicates=20, random_state=random_state)
+    _run_topics(
+        corpus,
+        out=out,
+        encoder={"spec": "auto", "cached": True},
+        replicates=20,
+        random_state=random_state,
+    )
 
 
 @guarded

@@ -17,6 +17,8 @@ __all__ = ["fine_tune", "scored_pairs", "ulmfit", "words"]
 ENCODER = "all-MiniLM-L6-v2"
 N_TRAIN, N_HELD, N_TEST, EPOCHS = 320, 100, 500, 2
 """Of classifiers with all weights: texts to learn from, to choose the weights, and of the test."""
+ALL_LABELS = {"trec_questions": 5000, "sst2": 3000}
+"""Texts to learn from, once, beside the Trainer."""
 
 ULMFIT = {
     "none": {},
@@ -38,16 +40,16 @@ def _folder() -> str:
     return str(SentenceEncoder(ENCODER).recipe.checkpoint.folder)
 
 
-def _sampled(corpus: str, seed: int) -> tuple[list[tuple[list[str], Any]], int]:
-    """Return texts and labels to learn from, to choose the weights, and of the test."""
+def _sampled(
+    corpus: str, seed: int, n: int = N_TRAIN, epochs: int = EPOCHS
+) -> tuple[list[tuple[list[str], Any]], int]:
+    """Return texts and labels to learn from, to choose the weights, and of the test; steps."""
     from benchmarks.classification import _read
 
     texts, labels, test, truth = _read(corpus)
-    order = np.random.default_rng(seed).permutation(len(texts))[: N_TRAIN + N_HELD]
-    parts = [
-        ([texts[row] for row in rows], labels[rows]) for rows in (order[:N_TRAIN], order[N_TRAIN:])
-    ]
-    return [*parts, (test[:N_TEST], truth[:N_TEST])], EPOCHS * -(-N_TRAIN // 16)
+    order = np.random.default_rng(seed).permutation(len(texts))[: n + N_HELD]
+    parts = [([texts[row] for row in rows], labels[rows]) for rows in (order[:n], order[n:])]
+    return [*parts, (test[:N_TEST], truth[:N_TEST])], epochs * -(-n // 16)
 
 
 def _ours(parts: Any, seed: int, **training: Any) -> dict[str, Any]:
@@ -62,7 +64,7 @@ def _ours(parts: Any, seed: int, **training: Any) -> dict[str, Any]:
     return {"accuracy": accuracy, "cpu_seconds": seconds}
 
 
-def _trainer(parts: Any, seed: int) -> dict[str, Any]:
+def _trainer(parts: Any, seed: int, epochs: int) -> dict[str, Any]:
     """Train with transformers' Trainer and the same numbers, the best epoch's weights kept."""
     from datasets import Dataset
     from transformers import (
@@ -87,7 +89,7 @@ def _trainer(parts: Any, seed: int) -> dict[str, Any]:
     ]
     with tempfile.TemporaryDirectory() as folder:
         arguments = TrainingArguments(
-            folder, per_device_train_batch_size=16, num_train_epochs=EPOCHS, learning_rate=2e-5,
+            folder, per_device_train_batch_size=16, num_train_epochs=epochs, learning_rate=2e-5,
             weight_decay=0.01, warmup_steps=0.1, eval_strategy="epoch", save_strategy="epoch",
             load_best_model_at_end=True, report_to="none", disable_tqdm=True, seed=seed,
             use_cpu=True, logging_strategy="no",
@@ -107,11 +109,11 @@ def fine_tune(quick: bool = False) -> Iterator[dict[str, Any]]:
     """Train all weights, and the same with transformers' Trainer, in turns."""
     for seed in range(1):
         for corpus in ("trec_questions",) if quick else ("trec_questions", "sst2"):
-            parts, n_steps = _sampled(corpus, seed)
+            parts, n_steps = _sampled(corpus, seed, 320 if quick else ALL_LABELS[corpus], epochs=1)
             about = {"corpus": corpus, "seed": seed, "n_steps": n_steps,
-                     "n_examples": EPOCHS * N_TRAIN}  # fmt: skip
-            yield {**about, "method": "fine_tune", **_ours(parts, seed)}
-            yield {**about, "method": "Trainer", **_trainer(parts, seed)}
+                     "n_examples": len(parts[0][0])}  # fmt: skip
+            yield {**about, "method": "fine_tune", **_ours(parts, seed, epochs=1)}
+            yield {**about, "method": "Trainer", **_trainer(parts, seed, epochs=1)}
 
 
 def ulmfit(_: bool = False) -> Iterator[dict[str, Any]]:

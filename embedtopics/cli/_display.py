@@ -27,6 +27,7 @@ from embedtopics._utils.folders import (
 from embedtopics.errors import EmbedTopicsError, InputError
 
 if TYPE_CHECKING:
+    import pandas as pd
     from plotly.graph_objects import Figure
     from rich.console import Console
 
@@ -199,6 +200,7 @@ CONTENT = {
     "terms.parquet": "the terms of every topic",
     "model": "the saved model, for embedtopics.TopicModel.load",
 }
+SAMPLED = {"assignments.parquet": "the topic of every row, of which the rest holds a sample"}
 
 
 def is_results_folder(folder: Path) -> bool:
@@ -252,9 +254,15 @@ def read_results_folder(folder: Path) -> TopicResult:
 
 
 def write_results_folder(
-    result: TopicResult, folder: Path, *, title: str | None = None, labels: bytes | None = None
+    result: TopicResult,
+    folder: Path,
+    *,
+    title: str | None = None,
+    labels: bytes | None = None,
+    rows: pd.DataFrame | None = None,
 ) -> None:
-    """Write everything, all or nothing."""
+    """Write everything, all or nothing; `rows` are those that a sample left out, too."""
+    from embedtopics._utils.table_files import write_table
     from embedtopics.report._explorer import write_explorer
     from embedtopics.topics._storage import write_result
     from embedtopics.topics.editing._labels import write_labels
@@ -265,6 +273,8 @@ def write_results_folder(
         write_result(result, fresh / "model")
         for name in ("topics.csv", "documents.parquet", "terms.parquet"):
             export(result, fresh / name, what=name.partition(".")[0])
+        if rows is not None:
+            write_table(rows, fresh / next(iter(SAMPLED)))
         if labels is None:
             write_labels(result, fresh / LABELS)
         else:

@@ -14,6 +14,7 @@ import typer
 from embedtopics.cli._display import (
     CONTENT,
     PAGE,
+    SAMPLED,
     check_results_folder,
     check_target,
     guarded,
@@ -100,6 +101,10 @@ def topics(
     replicates: Annotated[
         int, typer.Option(min=0, help="Replicates that tell how stable each topic is; 0 for none.")
     ] = 20,
+    sample: Annotated[
+        int | None,
+        typer.Option(min=2, help="Fit so many texts, without replicates; assign the others."),
+    ] = None,
     language: Languages = None,
     encoding: FileEncoding = "utf-8",
     limit: RowLimit = None,
@@ -108,7 +113,6 @@ def topics(
 ) -> None:
     """Find the topics of a file of documents, or read results coarser or finer."""
     from embedtopics.corpus._corpus import Corpus
-    from embedtopics.topics._model import DEFAULT_ENCODER
 
     given = {
         name
@@ -154,12 +158,13 @@ def topics(
         corpus,
         out=out,
         encoder={
-            "spec": encoder or DEFAULT_ENCODER,
+            "spec": encoder,
             "cached": cache,
             "precision": precision,
             "long_texts": long_texts,
         },
         replicates=replicates,
+        sample=sample,
         n_topics=int(n_topics) if n_topics.isdecimal() else n_topics,
         min_cluster_size=min_topic_size or "auto",
         coverage=_share(coverage),
@@ -217,28 +222,35 @@ def _run_topics(
     out: Path,
     encoder: Mapping[str, Any],
     replicates: int,
+    sample: int | None = None,
     **parameters: Any,
 ) -> None:
     """Print the estimate, find the topics, print them, write the folder, say what is next."""
     from embedtopics.corpus._corpus import require_text
     from embedtopics.encoders._registry import resolve_encoder
     from embedtopics.topics._inspection import inspect_corpus
-    from embedtopics.topics._model import TopicModel
+    from embedtopics.topics._model import DEFAULT_ENCODER, TopicModel
     from embedtopics.topics._stability import with_stability
+    from embedtopics.topics.growing._sample import fit_sample
 
     console = make_console()
     check_results_folder(out)
     require_text(corpus)
     begin = time.perf_counter()
-    loaded = resolve_encoder(**encoder)
+    loaded = resolve_encoder(**{**encoder, "spec": encoder["spec"] or DEFAULT_ENCODER})
     print_inspection(make_console(stderr=True), inspect_corpus(corpus, loaded))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The encoder ")  # what was printed already
-        result = TopicModel(loaded, **parameters).fit(corpus).result_
-    if replicates and result.topics:
+        model, rows = TopicModel(loaded, **parameters), None
+        if sample is None:
+            result = model.fit(corpus).result_
+        else:
+            found = fit_sample(corpus, sample, model=model)
+            result, rows = found.result, found.to_frame()
+    if replicates and result.topics and rows is None:
         result = with_stability(result, replicates)
     # Written before anything is printed: a closed pipe must not cost the results.
-    write_results_folder(result, out, title=f"Topics of {corpus.source}")
+    write_results_folder(result, out, title=f"Topics of {corpus.source}", rows=rows)
     typer.echo()
     print_topics(console, result, names=True)
     # What became of what was asked for: names, labels, a number of topics.
@@ -249,7 +261,7 @@ def _run_topics(
         f"{spell_seconds(time.perf_counter() - begin)} in all."
     )
     console.print(f"\nwritten to {out}:")
-    for name, meaning in CONTENT.items():
+    for name, meaning in (CONTENT if rows is None else CONTENT | SAMPLED).items():
         typer.echo(f"  {name:<18} {meaning}")
     typer.echo(f"\nnext: open {out / 'report.html'} in a browser; in Python:")
     typer.echo(f'  model = embedtopics.TopicModel.load("{out / "model"}")')
@@ -310,13 +322,8 @@ def demo(
     from embedtopics.corpus._readers import demo_path
 
     corpus = Corpus.from_file(demo_path(), text="text", id="id", time="date", group="source")
-    _run_topics(
-        corpus,
-        out=out,
-        encoder={"spec": "auto", "cached": True},
-        replicates=20,
-        random_state=random_state,
-    )
+    default = {"spec": "auto", "cached": True}
+    _run_topics(corpus, out=out, encoder=default, replicates=20, random_state=random_state)
 
 
 @guarded

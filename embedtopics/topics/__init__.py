@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from embedtopics.topics.growing._combine import lineage as lineage
     from embedtopics.topics.growing._extend import extend as extend
     from embedtopics.topics.growing._novelty import adopt as adopt
+    from embedtopics.topics.growing._sample import fit_sample as fit_sample
     from embedtopics.topics.mixture._windows import mixtures as mixtures
     from embedtopics.topics.mixture._windows import token_topics as token_topics
     from embedtopics.topics.naming._keywords import keywords as keywords

@@ -56,6 +56,23 @@ def test_cumulative_logits_maximize_the_penalized_likelihood(drawn):
     assert np.allclose(found.sum(axis=1), 1) and (found >= 0).all() and found.shape == (300, 4)
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_cumulative_logits_are_those_of_other_libraries(drawn):
+    from mord import LogisticAT
+    from statsmodels.miscmodels.ordinal_model import OrderedModel
+
+    X, codes = drawn
+    scaled = (X - X.mean(0)).astype(np.float64) / np.sqrt(X.var(0, dtype=np.float64).sum())
+    scores = fit_head("ordinal", X, codes, 1e6).scores(X)
+    fitted = OrderedModel(codes, scaled, distr="logit").fit(method="bfgs", disp=False, gtol=1e-8)
+    thresholds = fitted.model.transform_threshold_params(fitted.params)[1:-1]
+    wanted = (scaled @ fitted.params[:4])[:, None] - thresholds
+    assert np.allclose(scores, wanted, atol=1e-2)
+    # Its loss is a sum over all thresholds, which has the same slope in expectation.
+    other = LogisticAT(alpha=1e-6).fit(scaled, codes)
+    assert np.corrcoef(scores[:, 0], scaled @ other.coef_)[0, 1] > 0.99
+
+
 def test_several_labels_are_logistic_regressions_of_their_own(drawn):
     X, codes = drawn
     both = np.stack([codes > 1, codes % 2], axis=1).astype(np.int64)

@@ -77,6 +77,18 @@ def test_adjusted_count_and_em_find_the_shares_that_were_drawn():
     assert abs(found[1] - grid[np.argmax(values)]) < 1e-3
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_shares_by_em_are_those_of_quapy():
+    quantifiers = pytest.importorskip("quapy.method.aggregative")
+    rng = np.random.default_rng(2)
+    true = rng.choice(3, size=2000, p=[0.7, 0.2, 0.1])
+    trained = np.array([0.3, 0.3, 0.4])
+    density = norm.pdf(true[:, None] + rng.normal(size=(2000, 1)), [0, 1, 2]) * trained
+    posterior = density / density.sum(axis=1, keepdims=True)
+    wanted, _ = quantifiers.EMQ.EM(trained, posterior, epsilon=1e-9)
+    assert np.allclose(em_shares(posterior, trained), wanted, atol=1e-5)
+
+
 def test_labels_that_are_needed_by_hand():
     share = Share(0.5, 0.09, 1e-5, 100)
     wanted = np.ceil(0.09 / ((0.1 / (2 * 1.959964)) ** 2 - 1e-5)) - 100

@@ -59,11 +59,19 @@ def test_files_and_columns_that_cannot_be_read(tmp_path, name, content, options,
 def test_baselines_by_name(encoder, tmp_path):
     path = tmp_path / "notes.csv"
     themes = ["apple pear plum orchard", "station rail ticket platform", "bishop rook pawn queen"]
-    path.write_text("text\n" + "".join(f"{theme} {i}\n" for theme in themes for i in range(20)))
+    texts = [f"{theme} {chr(97 + i)}{chr(97 + i)}" for theme in themes for i in range(20)]
+    path.write_text("\n".join(["text", *texts]))
     seen = run("inspect", path, "--encoder", encoder)
     assert seen.exit_code == 0 and "5 tokens" in seen.stdout
-    made = run("topics", path, "--encoder", encoder, "--out", tmp_path / "out", "--replicates", 0)
-    assert made.exit_code == 0 and (tmp_path / "out" / "report.html").exists()
+    command = ("topics", path, "--encoder", encoder, "--out", tmp_path / "out")
+    made = run(*command, *(("--sample", 30) if encoder == "tfidf" else ("--replicates", 0)))
+    assert made.exit_code == 0 and (tmp_path / "out" / "report.html").exists(), made.output
+    if encoder == "tfidf":
+        assert "assignments.parquet" in made.stdout
+        rows = pd.read_parquet(tmp_path / "out" / "assignments.parquet")
+        assert len(rows) == 60 and rows["in_sample"].sum() == 30
+        # They would not follow an edit of the topics.
+        assert "assignments.parquet" in refused(*command)
 
 
 def test_folder_with_other_files_is_refused_before_the_work(articles, tmp_path):

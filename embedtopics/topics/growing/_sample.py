@@ -1,0 +1,363 @@
+"""Topics of a stratified sample, which all other rows are then assigned to."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+
+from embedtopics._utils.checks import checked_count, is_count, resolve_seed
+from embedtopics._utils.display import html_table
+from embedtopics._utils.progress import progress_bar
+from embedtopics.clustering._resolution import FEWEST
+from embedtopics.clustering.results import NOISE
+from embedtopics.corpus._corpus import Corpus, require_text
+from embedtopics.corpus._hashing import normalize_text
+from embedtopics.corpus.results import Decision
+from embedtopics.errors import InputError
+from embedtopics.neighbors._graph import unit_rows
+from embedtopics.protocols import BoolArray, FloatArray, Int32Array, Int64Array
+from embedtopics.topics._assign import assign, find_documents, judge
+from embedtopics.topics._model import TopicModel
+from embedtopics.topics._resolution import at_resolution
+from embedtopics.topics._stability import adjusted_rand
+from embedtopics.topics._tables import NO_TOPIC
+from embedtopics.topics._vectors import encode_documents, given_vectors
+from embedtopics.topics.constraints._labels import CannotLink, ManualLabels, PartialLabels
+from embedtopics.topics.growing._extend import extend
+from embedtopics.topics.growing._novelty import Extension, adopt
+from embedtopics.topics.results import TopicResult
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from scipy.sparse import csr_matrix
+
+SHARD = 20_000
+"""Documents that are encoded and assigned at a time."""
+
+RAREST = 1e-4
+"""Share of all documents from which what is novel outside the sample may be a topic: half of what a
+topic of 0.02 % has, because some of its documents look like those of others."""
+
+MOST_CHECKED, FEWEST_CHECKED = 20_000, 200
+"""Documents of the second sample, on which the agreement is measured; of fewer it means little."""
+
+_NOT_LETTERS = re.compile(r"[\W\d_]+")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SampleFit:
+    """Topics of a sample, and the topic of every row of the collection.
+
+    Parameters
+    ----------
+    corpus : Corpus
+        All rows.
+    result : TopicResult
+        Of the documents of the sample, and of those of topics that were found among the others.
+    labels : int32 ndarray of shape (n_rows,)
+        Topic of each row, -1 for none.
+    memberships : float32 ndarray of shape (n_rows,)
+        Share of that topic in the row; 0 without one.
+    novelty : float32 ndarray of shape (n_rows,)
+        As in `Assignment`; NaN for rows without text.
+    in_sample : bool ndarray of shape (n_rows,)
+    n_adopted : int
+        Topics, the last ones, that were found among the rows outside the sample.
+    agreement : float
+        Adjusted Rand index of this fit and one of a second sample, on the latter; NaN where too
+        few rows are left for one.
+    """
+
+    corpus: Corpus
+    result: TopicResult
+    labels: Int32Array
+    memberships: FloatArray
+    novelty: FloatArray
+    in_sample: BoolArray
+    n_adopted: int
+    agreement: float
+
+    @property
+    def sizes(self) -> Int64Array:
+        """Rows of each topic, (n_topics,): of the whole collection."""
+        inside = self.labels[self.labels != NOISE]
+        return np.bincount(inside, minlength=self.result.n_topics)
+
+    def __repr__(self) -> str:
+        return (
+            f"SampleFit({self.result.n_topics} topics, {self.n_adopted} of them from outside the "
+            f"sample; {np.mean(self.labels != NOISE):.0%} of {len(self.labels):,} rows in one)"
+        )
+
+    def _repr_html_(self) -> str:
+        return html_table(self.to_frame().head(10), repr(self))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a frame of all rows: id, topic, label, membership, novelty and in_sample."""
+        import pandas as pd
+
+        names = np.array([*(topic.label for topic in self.result.topics), NO_TOPIC], dtype=object)
+        columns = {"id": list(self.corpus.ids), "topic": self.labels, "label": names[self.labels]}
+        for name in ("memberships", "novelty", "in_sample"):
+            columns[name.removesuffix("s")] = getattr(self, name)
+        return pd.DataFrame(columns, index=self.corpus.index)
+
+
+def fit_sample(
+    source: Any,
+    n: int = 200_000,
+    *,
+    model: TopicModel | None = None,
+    embeddings: npt.ArrayLike | None = None,
+    min_topic_size: int | str = "auto",
+) -> SampleFit:
+    """Find the topics of a sample, assign all other rows, and add topics that the sample lacks.
+
+    The sample is systematic (Cochran 1977, "Sampling techniques", section 8): documents in the
+    order of their groups and dates, one at equal steps, so that it has of each group and time what
+    the collection has. Texts that differ in case, digits and punctuation alone count once. The rest
+    is encoded and assigned in shards, and only its labels are kept. Of documents outside the topics
+    groups are made, as `extend` does, and added as topics, as `adopt` does.
+
+    How far a fit depends on the sample is measured: a second sample is fitted as well, cut into as
+    many topics, and compared with the topics that its documents are assigned; see the decisions.
+
+    Parameters
+    ----------
+    source : Corpus or anything that `Corpus.of` takes
+    n : int
+        Documents of the sample. Each other document is compared with all of them.
+    model : TopicModel, optional
+        Its parameters are those of the fit; by default ``TopicModel()``. Labels of rows cannot be
+        constraints.
+    embeddings : array_like of shape (n_rows, n_dimensions), optional
+        Vectors of all rows; an array on disk (``np.load(file, mmap_mode="r")``) is read in parts.
+    min_topic_size : "auto" or int
+        Fewest documents outside the sample that become a topic; "auto" is a ten-thousandth of all,
+        and 5 at least.
+
+    Returns
+    -------
+    SampleFit
+
+    Raises
+    ------
+    InputError
+        Where no row has text, or a parameter is bad.
+
+    Examples
+    --------
+    >>> fit = fit_sample("abstracts.parquet", 100_000)  # doctest: +SKIP
+    >>> fit.to_frame().to_parquet("topics.parquet")  # doctest: +SKIP
+    """
+    corpus = Corpus.of(source)
+    require_text(corpus)
+    n = checked_count(n, "n", 2)
+    if min_topic_size != "auto" and not is_count(min_topic_size, 2):
+        raise InputError("min_topic_size", '"auto" or an integer from 2 up', min_topic_size)
+    if model is not None and not isinstance(model, TopicModel):
+        raise InputError("model", "a TopicModel", model)
+    if isinstance(getattr(model, "constraints", None), PartialLabels | ManualLabels | CannotLink):
+        raise InputError("constraints", "words or names, not labels of rows", model)
+    if embeddings is not None:
+        embeddings = np.asanyarray(embeddings)
+        given_vectors(embeddings, corpus, np.arange(1))  # refused before the work
+    model = TopicModel() if model is None else clone(model)
+    documents = corpus.distinct()
+    ordered = _ordered(corpus) if n < len(documents) else np.arange(len(documents))
+    rng = np.random.default_rng(resolve_seed(model.random_state))
+    sample = np.sort(_every_nth(ordered, n, rng))
+    others = ordered[~np.isin(ordered, sample)]
+    check = np.sort(_every_nth(others, min(MOST_CHECKED, n), rng))
+    rows = np.sort(documents.first_rows[sample])
+    given = None if embeddings is None else embeddings[rows]
+    result = model.fit(corpus.take(rows), embeddings=given).result_
+    known = assign(result, result.corpus)
+    at = find_documents(documents.hashes, result.corpus.hashes)
+    found = _Found(*(np.zeros(len(documents), dtype=kind) for kind in ("i4", "f4", "f4")))
+    found.put(at, known.labels, known.memberships, known.novelty)
+    kept = _assign_rest(model, corpus, found, sample, check, embeddings)
+    agreement, notes = _agreement(model, corpus, found.labels, check, kept)
+    if len(sample) < len(documents):
+        message = f"The topics are of {len(sample):,} of {len(documents):,} distinct documents, "
+        message += "one at equal steps by group and date; the others were assigned to them."
+        notes = [Decision("corpus", "sample", len(sample), message), *notes]
+    if min_topic_size == "auto":
+        min_topic_size = max(FEWEST, round(RAREST * len(documents)))
+    grown = _with_novel(result, corpus, found, kept, int(min_topic_size))
+    n_adopted = grown.n_topics - result.n_topics
+    if n_adopted:
+        named = "; ".join(topic.label for topic in grown.topics[result.n_topics :])
+        message = f"{n_adopted} topics were found among documents outside the sample: {named}."
+        notes.append(Decision("clustering", "adopted", n_adopted, message))
+    of_row, is_text = documents.of_row, documents.of_row >= 0
+    in_sample = np.isin(of_row, sample) & is_text
+    return SampleFit(
+        corpus=corpus,
+        result=dataclasses.replace(grown, decisions=(*result.decisions, *notes)),
+        labels=np.where(is_text, found.labels[of_row], NOISE).astype(np.int32),
+        memberships=np.where(is_text, found.shares[of_row], 0).astype(np.float32),
+        novelty=np.where(is_text, found.novelty[of_row], np.nan).astype(np.float32),
+        in_sample=in_sample,
+        n_adopted=n_adopted,
+        agreement=agreement,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """What is known of each document, (n_documents,) each: topic, its share, and novelty."""
+
+    labels: Int32Array
+    shares: FloatArray
+    novelty: FloatArray
+
+    def put(
+        self, documents: Int64Array, labels: Int32Array, shares: csr_matrix, novelty: FloatArray
+    ) -> None:
+        """Set the topics of some documents; `shares` (n_documents, n_topics) are of all topics."""
+        self.labels[documents], self.novelty[documents] = labels, novelty
+        inside = np.flatnonzero(labels != NOISE)
+        self.shares[documents] = 0.0
+        if len(inside):  # else SciPy returns a sparse matrix
+            self.shares[documents[inside]] = np.asarray(shares[inside, labels[inside]]).ravel()
+
+
+def _ordered(corpus: Corpus) -> Int64Array:
+    """Return documents, of near-copies the first, by group, date and content."""
+    documents, seen = corpus.distinct(), set()
+    first = []
+    for document, row in enumerate(documents.first_rows.tolist()):
+        key = hash(_NOT_LETTERS.sub(" ", corpus.texts[row]).strip().casefold())
+        if key not in seen:
+            seen.add(key)
+            first.append(document)
+    kept = np.array(first, dtype=np.int64)
+    rows = documents.first_rows[kept]
+    keys = [kept]
+    if corpus.time is not None:
+        keys.append(corpus.time.to_numpy()[rows].astype("datetime64[ns]").astype(np.int64))
+    if corpus.group is not None:
+        keys.append(np.unique(corpus.group.astype(str).to_numpy()[rows], return_inverse=True)[1])
+    return kept[np.lexsort(keys)]
+
+
+def _every_nth(ordered: Int64Array, n: int, rng: np.random.Generator) -> Int64Array:
+    """Return n of some documents at equal steps from a random start, or all."""
+    if n >= len(ordered):
+        return ordered
+    return ordered[((np.arange(n) + rng.random()) * (len(ordered) / n)).astype(np.int64)]
+
+
+def _assign_rest(
+    model: TopicModel,
+    corpus: Corpus,
+    found: _Found,
+    sample: Int64Array,
+    check: Int64Array,
+    embeddings: npt.NDArray[Any] | None,
+) -> dict[int, FloatArray]:
+    """Assign documents outside the sample; return vectors of those in no topic or in `check`."""
+    rest = np.setdiff1d(np.arange(len(found.labels)), sample)
+    is_checked = np.isin(rest, check)
+    kept: dict[int, FloatArray] = {}
+    encoder: Any = model._of_fit[1] if model._of_fit else None
+    bar = progress_bar(total=len(rest), unit="text", description="assign", show=model.show_progress)
+    with bar:
+        for begin in range(0, len(rest), SHARD):
+            part = rest[begin : begin + SHARD]
+            rows = corpus.distinct().first_rows[part]
+            if embeddings is None:
+                texts = [normalize_text(corpus.texts[row]) for row in rows.tolist()]
+                vectors = encode_documents(encoder, texts, rows, False)[0]
+            else:
+                vectors = unit_rows(embeddings, rows=rows)
+            judged = judge(model.result_, vectors)
+            found.put(part, judged.labels, judged.shares, judged.novelty)
+            is_kept = (judged.labels == NOISE) | is_checked[begin : begin + SHARD]
+            kept |= zip(part[is_kept].tolist(), vectors[is_kept], strict=True)
+            bar.update(len(part))
+    return kept
+
+
+def _agreement(
+    model: TopicModel,
+    corpus: Corpus,
+    labels: Int32Array,
+    check: Int64Array,
+    vectors: Mapping[int, FloatArray],
+) -> tuple[float, list[Decision]]:
+    """Return the adjusted Rand index with a fit of a second sample, and what it means."""
+    if len(check) < FEWEST_CHECKED:
+        return float("nan"), []
+    rows = corpus.distinct().first_rows[check]  # ordered by content, as the documents of the fit
+    second = clone(model).set_params(constraints=None, across_languages=False, show_progress=False)
+    given = np.array([vectors[document] for document in check.tolist()])
+    order = np.argsort(rows)
+    fit = second.fit(corpus.take(rows[order]), embeddings=given[order]).result_
+    with suppress(InputError):  # a clusterer of its own, or not so many topics
+        fit = at_resolution(fit, model.result_.n_topics)
+    found = adjusted_rand(labels[check], fit.clustering.labels)
+    message = (
+        f"{len(check):,} documents outside the sample were fitted as well, to {fit.n_topics} "
+        f"topics: with those that they were assigned they agree with an adjusted Rand index of "
+        f"{found:.2f}, where 1 is the same and 0 chance."
+    )
+    return found, [Decision("clustering", "sample_agreement", round(found, 4), message)]
+
+
+def _with_novel(
+    result: TopicResult,
+    corpus: Corpus,
+    found: _Found,
+    vectors: Mapping[int, FloatArray],
+    min_size: int,
+) -> TopicResult:
+    """Return the result with topics of what it left out, and assign documents to these."""
+    documents = corpus.distinct()
+
+    def extended(members: Int64Array, **options: Any) -> Extension:
+        rows = documents.first_rows[members]
+        order = np.argsort(rows)
+        given = np.array([vectors[document] for document in members[order].tolist()])
+        return extend(result, corpus.take(rows[order]), embeddings=given, **options)
+
+    outside = np.array(sorted(vectors), dtype=np.int64)
+    outside = outside[found.labels[outside] == NOISE]
+    if len(outside) < min_size:
+        return result
+    drafted = extended(outside, update_terms=False, min_candidate_size=min_size)
+    if not drafted.candidates:
+        return result
+    # Of documents outside the topics the result gets those of new topics alone: with the others
+    # it would be no picture of the collection any more.
+    hashes = drafted.result.documents.hashes
+    groups = [hashes[list(candidate.documents)] for candidate in drafted.candidates]
+    members = find_documents(documents.hashes, np.concatenate(groups))
+    grown = extended(np.sort(members))
+    candidates = [
+        dataclasses.replace(
+            candidate,
+            documents=tuple(find_documents(grown.result.documents.hashes, group).tolist()),
+        )
+        for candidate, group in zip(drafted.candidates, groups, strict=True)
+    ]
+    adopted = adopt(dataclasses.replace(grown, candidates=tuple(candidates)))
+    judged = judge(adopted, np.array([vectors[document] for document in outside.tolist()]))
+    is_new = judged.labels >= result.n_topics
+    new = outside[is_new]
+    found.put(new, judged.labels[is_new], judged.shares[is_new], found.novelty[new])
+    at = find_documents(documents.hashes, adopted.documents.hashes)
+    own = adopted.clustering.labels
+    is_new = own >= result.n_topics
+    found.put(at[is_new], own[is_new], adopted.memberships[is_new], found.novelty[at[is_new]])
+    # That the rows were added says nothing: they were chosen.
+    return dataclasses.replace(adopted, history=(*result.history, adopted.history[-1]))

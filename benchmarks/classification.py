@@ -26,7 +26,7 @@ ENCODER = "all-MiniLM-L6-v2"
 RESULT = Path(__file__).parent / "results" / "classification.json"
 N_TEST = 500
 CORPORA = ("sst2", "subjectivity", "trec_questions", "ag_news")
-SECONDS, SETFIT_SECONDS = 1_200, 500
+SECONDS, SETFIT_SECONDS = 1_200, 600
 """No further draw of few labels begins after so long, on one thread of a machine that is shared."""
 
 OURS = ("TF-IDF", "frozen", "few_shot")
@@ -72,11 +72,11 @@ def _few_labels(
     methods = {name: fit for name, fit in _methods().items() if name in only}
     for fit in methods.values():  # imports are nobody's time
         fit(["ripe plums", "late trains", "sweet pears", "slow trains"], np.array([0, 1, 0, 1]))
-    begun = time.monotonic()
+    begun = time.process_time()
     most = SETFIT_SECONDS if "SetFit 1.2" in only else SECONDS
     for draw in range(1 if quick else n_draws):
         for corpus in CORPORA[: 1 if quick else None]:
-            if time.monotonic() - begun < most:
+            if time.process_time() - begun < most:
                 yield from _one_draw(corpus, n, draw, methods)
 
 
@@ -171,7 +171,7 @@ def _setfit(texts: list[str], y: np.ndarray) -> Any:
 
 SECTIONS: dict[str, Callable[[bool], Iterator[dict[str, Any]]]] = {
     **{f"few_labels_{n}": partial(_few_labels, n, DRAWS[n], OURS) for n in DRAWS},
-    "setfit_8": partial(_few_labels, 8, 5, ("few_shot", "SetFit 1.2")),
+    **{f"setfit_{n}": partial(_few_labels, n, 5, ("few_shot", "SetFit 1.2")) for n in (8, 16)},
     "fine_tune": classification_training.fine_tune,
     "ulmfit": classification_training.ulmfit,
     "words": classification_training.words,

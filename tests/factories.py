@@ -320,6 +320,8 @@ def make_comparison(n_documents=300, n_groups=4, n_encoders=3, seed=0, texts=(),
         settings={"k": 6, "random_state": seed},
         versions={"embedtopics": "0.1.0", "numpy": np.__version__},
         timings={"encode": 4.2, "neighbors": 0.3, "maps": 2.9},
+        tokens=result.tokens,
+        term_counts=result.term_counts,
     )
     return replace(comparison, **changes)
 

@@ -345,7 +345,7 @@ def demo(
     from embedtopics.corpus._readers import demo_path
 
     corpus = Corpus.from_file(demo_path(), text="text", id="id", time="date", group="source")
-    default = {"spec": None, "cached": True}
+    default = {"spec": "auto", "cached": True}
     _run_topics(corpus, out=out, encoder=default, replicates=20, random_state=random_state)
 
 

@@ -275,7 +275,8 @@ def compare(
         if groups is None:
             groups = find_topics(vectors[-1], edges[-1], documents, tokens, codes, seed)
     with log.stage("moves"):
-        moves = find_moves(graphs, overlaps, _count_words(tokens, groups, codes), n_moves)
+        counted = _count_words(tokens, groups, codes)
+        moves = find_moves(graphs, overlaps, counted, n_moves)
     with log.stage("scores"):
         per_document = measure_maps(log, vectors, graphs, maps, seed)
         if classes is not None:
@@ -298,9 +299,8 @@ def compare(
         decisions=tuple(log.decisions),
         settings={"encoders": list(named), "k": k, "n_moves": n_moves,
                   "n_resamples": n_resamples, "languages": list(codes), "seed": seed},
-        versions=package_versions(),
-        timings=log.timings,
-        per_document=per_document,
+        versions=package_versions(), timings=log.timings, per_document=per_document,
+        tokens=tokens, term_counts=counted,
     )  # fmt: skip
     return replace(result, differences=difference_table(result))
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from embedtopics.corpus.results import Decision, DistinctDocuments
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import FloatArray, Int32Array
+from embedtopics.terms.results import TermCounts, TokenStream
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -146,6 +147,10 @@ class Comparison:
     differences : pandas.DataFrame, optional
         By how much the other encoders differ from the first, with paired intervals; see
         `embedtopics.comparison.difference_table`.
+    tokens : TokenStream, optional
+        Words of the documents.
+    term_counts : TermCounts, optional
+        How often each word stands in each document, for the search and the words of a selection.
     """
 
     corpus: Corpus
@@ -163,6 +168,8 @@ class Comparison:
     timings: Mapping[str, float]
     per_document: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
     differences: pd.DataFrame | None = None
+    tokens: TokenStream | None = None
+    term_counts: TermCounts | None = None
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, cast
 
-from embedtopics.corpus._languages import detect_languages
+from embedtopics.corpus._languages import detect_languages, main_languages
 from embedtopics.corpus.results import Decision
 from embedtopics.encoders._base import (
     MULTILINGUAL,
@@ -27,6 +27,7 @@ from embedtopics.protocols import Encoder
 _BY_KIND: dict[str, tuple[str, str]] = {
     "across languages": ("embedtopics.encoders._languages", "AcrossLanguagesEncoder"),
     "fasttext": ("embedtopics.encoders.words._fasttext", "FastTextEncoder"),
+    "joined": ("embedtopics.encoders._languages", "JoinedEncoder"),
     "random": ("embedtopics.encoders.words._tfidf", "RandomProjectionEncoder"),
     "static": ("embedtopics.encoders.static._encoder", "StaticEncoder"),
     "tfidf": ("embedtopics.encoders.words._tfidf", "TfidfEncoder"),
@@ -71,12 +72,22 @@ class AutomaticEncoder(BaseEncoder):
         return False
 
     def fit(self, X: Iterable[str], y: Any = None) -> Any:
-        """Return the default encoder, or one of many languages where it does not suit the texts."""
-        usual = resolve_encoder(DEFAULT_MODEL, **self._arguments)
-        suits = language_warning(usual, detect_languages(X)) is None
+        """Return the default encoder, one of many languages where it does not suit, or both.
+
+        Both are joined where a main language is the default's, and others are not.
+        """
+        texts = list(X)
+        usual: Any = resolve_encoder(DEFAULT_MODEL, **self._arguments)
+        shares = detect_languages(texts)
+        suits = language_warning(usual, shares) is None
         if suits or find_spec(MULTILINGUAL_PACKAGE) is None:  # then whoever encodes warns
             return usual
-        return resolve_encoder(MULTILINGUAL, **self._arguments)
+        other = resolve_encoder(MULTILINGUAL, **self._arguments)
+        if not set(usual.languages) & set(main_languages(shares)):
+            return other
+        from embedtopics.encoders._languages import JoinedEncoder
+
+        return JoinedEncoder([reads_on(one, texts) for one in (usual, other)])
 
 
 def _resolved(
@@ -188,7 +199,16 @@ def fitted(encoder: Encoder, texts: Sequence[str]) -> Encoder:
 
 def encoder_decisions(encoder: Any) -> list[Decision]:
     """Return which precision was chosen where none was named, and which prompt is put first."""
-    made, note = [], getattr(encoder, "precision_note", "")
+    parts = getattr(encoder, "parts", ())
+    made = [decision for part in parts for decision in encoder_decisions(part)]
+    if parts:
+        message = (
+            f"The vectors of {' and '.join(part.name for part in parts)} are joined, because the "
+            "texts are in languages of both; encoding takes the time of both. Translations share a "
+            "topic with across_languages=True of the model alone."
+        )
+        made.append(Decision("encoder", "joined", encoder.name, message))
+    note = getattr(encoder, "precision_note", "")
     if note:
         made.append(Decision("encoder", "precision", encoder.precision, note))
     by = getattr(encoder, "made_from", None) or {}

@@ -32,7 +32,7 @@ from embedtopics.plots._theme import (
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-_ROW, _MOST = 34, 40
+_ROW, _MOST, _PANELS = 34, 40, 12
 _SCALE = [[0.0, "#ffffff"], [1.0, PALETTE[0]]]
 
 
@@ -67,19 +67,19 @@ def confusion(report: ClassificationReport) -> Figure:
     )  # fmt: skip
     written = [
         note(f"{counts[i, j]:,.0f}", j, i, across="center", up="middle", xref="x", yref="y",
-             size=12, color="#ffffff" if shares[i, j] > 0.6 else INK)
+             size=12 if n < 12 else 10, color="#ffffff" if shares[i, j] > 0.6 else INK)
         for i in range(n) for j in range(n) if counts[i, j] and n <= 20
     ]  # fmt: skip
-    small: dict[str, Any] = {"size": 12, "color": MUTED}
-    heads = [note("predicted", 0, 1, yshift=34, **small),
-             note("true", 0, 1, across="right", xshift=-8, yshift=8, **small)]  # fmt: skip
     width = 190 + max(64, min(96, 900 // n)) * n
     layout: dict[str, Any] = look(n * _ROW + 100, width, l=16, r=24, t=70, b=16)
-    axis = {"tickvals": list(range(n)), "ticktext": names, "showgrid": False}
+    axis = {"tickvals": list(range(n)), "ticktext": names, "showgrid": False, "side": "top"}
+    axis |= {"title": {"text": f"predicted ({counts.sum():,.0f} texts)", "standoff": 10}}
+    if n > 5:
+        axis["tickangle"] = -90
+    true = {**name_axis(names, None), "title": {"text": "true"}}
     return go.Figure(
         data=[trace],
-        layout=layout | {"xaxis": {**axis, "side": "top"}, "yaxis": name_axis(names, None),
-                         "annotations": [*heads, *written]},
+        layout=layout | {"xaxis": axis, "yaxis": true, "annotations": written},
     )  # fmt: skip
 
 
@@ -103,7 +103,8 @@ def reliability(report: ClassificationReport) -> Figure:
     hover = [f"{s:.0%} sure, {r:.0%} right, {int(k):,} texts" for s, r, k in report.calibration]
     dots = go.Scatter(
         x=sure, y=right, mode="lines+markers", marker={"size": 9, "color": PALETTE[0]},
-        line={"color": PALETTE[0]}, text=hover, hovertemplate="%{text}<extra></extra>",
+        line={"color": PALETTE[0]}, cliponaxis=False, text=hover,
+        hovertemplate="%{text}<extra></extra>",
         error_y={"array": high, "arrayminus": low, "thickness": 1.5, "width": 0},
     )  # fmt: skip
     text = f"<b>Expected calibration error {report.calibration_error:.3f}</b> · {report.n:,} texts"
@@ -111,7 +112,7 @@ def reliability(report: ClassificationReport) -> Figure:
     axes = {"range": [max(0.0, least), 1.01], "tickformat": ".0%", "showgrid": True}
     layout = look(420, 480, l=16, r=24, t=48, b=16) | {
         "xaxis": {**axes, "title": {"text": "confidence"}},
-        "yaxis": {**axes, "title": {"text": "share right"}},
+        "yaxis": {**axes, "title": {"text": "share right", "standoff": 12}},
         "annotations": [note(text, yshift=10)],
     }
     diagonal = go.Scatter(x=[0, 1], y=[0, 1], hoverinfo="skip", **line)
@@ -150,7 +151,7 @@ def risk_coverage(found: ClassificationReport | RiskCoverage) -> Figure:
     place: dict[str, Any] = {"xref": "x", "yref": "y", "size": 12, "across": "right"}
     notes = [
         note("bound (95 %)", 1.0, float(curve.high[-1]), color=PALETTE[3], yshift=6, **place),
-        note("error", 1.0, float(curve.error[-1]), color=PALETTE[0], up="top", yshift=-26, **place),
+        note("error", 1.0, float(curve.error[-1]), color=PALETTE[0], up="top", yshift=-40, **place),
         note(f"<b>Error among the surest</b> · {curve.n:,} labelled texts", yshift=10),
     ]
     layout = look(380, 560, l=16, r=24, t=48, b=16) | {
@@ -172,7 +173,7 @@ def prevalence(found: Prevalence, classes: Sequence[Any] | None = None) -> Figur
     ----------
     found : Prevalence
     classes : sequence, optional
-        Those to draw; by default all of more than two, and the last of two.
+        Those to draw; by default the 12 of the largest shares, and the last of two.
 
     Returns
     -------
@@ -185,14 +186,17 @@ def prevalence(found: Prevalence, classes: Sequence[Any] | None = None) -> Figur
         If there is no such class.
     """
     known = list(dict.fromkeys(one.name for one in found.shares))
-    chosen = list(classes) if classes is not None else known[-1:] if len(known) == 2 else known
+    chosen = list(classes) if classes is not None else known[-1:]
+    if classes is None and len(known) > 2:
+        sizes = {name: [one.share for one in found.shares if one.name == name] for name in known}
+        chosen = sorted(known, key=lambda name: -float(np.mean(sizes[name])))[:_PANELS]
     if not chosen or any(name not in known for name in chosen):
         raise InputError("classes", f"some of the classes {known}", classes)
     groups = list(dict.fromkeys(one.group for one in found.shares))
     names = ["all texts" if group is None else group for group in groups]
     is_time = found.by is not None and len(names) > 1 and all(map(_is_date, names))
     height = 190 if is_time else max(70, 26 * len(names) + 30)
-    margin = {"t": 64, "b": 34, "l": 16}
+    margin = {"t": 112, "b": 34, "l": 16}
     figure = panel_figure([height] * len(chosen), between=64, margin=margin)
     notes = []
     for panel, name in enumerate(chosen):
@@ -214,7 +218,9 @@ def prevalence(found: Prevalence, classes: Sequence[Any] | None = None) -> Figur
         notes.append(panel_note(figure, panel, heading(str(name), about, 60)))
     key = (f'<b><span style="color:{PALETTE[0]}">● corrected</span></b>  '
            f'<span style="color:{GREY}">● labels alone</span>  ✕ predicted')  # fmt: skip
-    notes.append(note(key, 1.0, 1.0, across="right", size=12, color=MUTED, yshift=14))
+    if classes is None and len(known) > len(chosen) > 1:
+        key += f"<br>and {len(known) - len(chosen):,} more classes"
+    notes.append(note(key, 0.0, 1.0, size=12, color=MUTED, yshift=46))
     return figure.update_layout(annotations=notes, showlegend=False)
 
 

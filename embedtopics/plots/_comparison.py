@@ -105,7 +105,7 @@ def comparison(
             legend = {"legendgroup": str(group), "showlegend": panel == 0, **axes}
             look_of = (names[group], colors[group], largest)
             traces.append(cloud(view.map, members, look_of, hover, **legend))
-        name = f"<b>{caption(view.name, max(int(panel_size[0] / 8), 8))}</b>"
+        name = f"<b>{caption(view.name, max(int(panel_size[0] / 10), 8))}</b>"
         notes.append(panel_note(figure, panel, name, yshift=4, size=14))
         own = _labels(result, view, colors, corners, panel_size, max_labels)
         notes += [{**note, "xref": axes["xaxis"], "yref": axes["yaxis"]} for note in own]
@@ -169,7 +169,7 @@ def _panels(
     )
     drawing = figure.layout.height - top - _SIDE
     legend = {"entrywidth": entry, "entrywidthmode": "pixels", "itemsizing": "constant"}
-    legend |= {"maxheight": _LEGEND_LINES * _LEGEND_LINE + 4, "y": 1 + _NAME / drawing}
+    legend |= {"maxheight": _LEGEND_LINES * 19 + 4, "y": 1 + _NAME / drawing}
     figure.update_layout(legend=legend, legend_traceorder="normal", showlegend=True)
     if title:
         figure.update_layout(title=look(0, title=title)["title"])
@@ -289,7 +289,7 @@ def score_table(
     cells = [[f"<span>{caption(name_measure(row.measure), 80)}</span>" for row in rows]]
     cells += [[_cell(row.scores[place], between) for row in rows] for place in range(n_encoders)]
     plain = {"align": ["left", *["right"] * n_encoders], "line": {"width": 0}}
-    heads = ["", *(caption(name, max(18, 96 // n_encoders)) for name in names)]
+    heads = ["", *(caption(name, max(16, 68 // n_encoders)) for name in names)]
     font = {"family": FONT, "size": 12, "color": MUTED}
     fill = [["#f6f7f9" if i % 2 == 0 else "#fff" for i in range(len(rows))]]
     return {

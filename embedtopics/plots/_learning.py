@@ -53,6 +53,10 @@ _EVIDENCE = {
 }
 """Evidence that is written below each verdict."""
 
+_LEGEND: dict[str, Any] = {"x": 0, "y": 0, "yref": "container", "yanchor": "bottom"}
+_NARROW = 900
+"""Pixels for which sentences are broken where no width is given."""
+
 
 def learning_curves(
     report: TrainingReport | StudentReport | Curves,
@@ -99,8 +103,8 @@ def learning_curves(
     if not len(curves.validation_steps):
         raise InputError("report", "one with at least one validation", found="none")
     has_metric = bool(np.isfinite(curves.metric).any())
-    heading = _heading(diagnosis)
-    margin = {"l": 70, "r": 24, "t": 58 + 19 * len(heading), "b": 56}
+    heading = _heading(diagnosis, (width or _NARROW) // 8)
+    margin = {"l": 70, "r": 24, "t": 40 + 19 * len(heading), "b": 130}
     inner = height - margin["t"] - margin["b"]
     heights = [0.58 * inner, 0.34 * inner] if has_metric else [inner]
     figure = panel_figure(
@@ -128,7 +132,9 @@ def learning_curves(
     if has_metric:
         figure.update_yaxes(title=metric, row=2)
     shapes, notes = _remarks(curves, diagnosis)
-    return figure.update_layout(annotations=heading + notes, shapes=shapes, showlegend=True)
+    return figure.update_layout(
+        annotations=heading + notes, shapes=shapes, showlegend=True, legend=_LEGEND
+    )
 
 
 def _losses(curves: Curves) -> list[dict[str, Any]]:
@@ -248,7 +254,7 @@ def _remarks(
     return shapes, notes
 
 
-def _heading(read: Diagnosis | None) -> list[dict[str, Any]]:
+def _heading(read: Diagnosis | None, n_characters: int) -> list[dict[str, Any]]:
     """Return the verdict, its evidence and the first advice, one annotation a line."""
     if read is None:
         return []
@@ -259,9 +265,9 @@ def _heading(read: Diagnosis | None) -> list[dict[str, Any]]:
     lines = [f'<b>{verdict}</b> <span style="color:{MUTED}">{sure}</span>']
     known = {item.name: item.says for item in read.evidence}
     texts = [known[name] for name in _EVIDENCE[read.verdict] if name in known][:2]
-    lines += [escape(line) for text in texts for line in wrap(text, 120, 1)]
-    lines += [f"→ {escape(line)}" for text in read.advice[:1] for line in wrap(text, 116, 1)]
-    return _stacked(lines, 30, first=16)
+    texts += [f"→ {text}" for text in read.advice[:1]]
+    lines += [escape(line) for text in texts for line in wrap(text, n_characters, 3)]
+    return _stacked(lines, 12, first=16)
 
 
 def _stacked(lines: list[str], above: int, first: int = 13) -> list[dict[str, Any]]:
@@ -307,14 +313,13 @@ def before_after(changes: Sequence[Change]) -> Figure:
         return empty_figure("Nothing was compared")
     heights = [max(len(part), 2 if len(parts) == 1 else 1) * _ROW for part in parts]
     figure = panel_figure(heights, between=76, margin={"r": 24, "t": 48, "b": 68})
-    legend: dict[str, Any] = {"x": 0.5, "xanchor": "center", "y": 0.01, "yref": "container"}
-    legend |= {"itemclick": False, "itemdoubleclick": False}
+    legend = _LEGEND | {"itemclick": False, "itemdoubleclick": False}
     figure.update_layout(legend=legend, showlegend=True)
     for panel, part in enumerate(parts):
-        text = "<b>neither good nor bad</b>: before (hollow) and after (95 % interval)"
+        text = "<b>neither good nor bad</b>: before (hollow), after"
         traces, reach = _positions(part), (0.0, 1.0, 0.02)
         if part is scores:
-            text = "<b>difference</b>, after minus before (95 % interval)"
+            text = "<b>after minus before</b> (95 % interval)"
             traces, reach = _differences(part), (0.0, 0.0, 0.08)
             figure.update_xaxes(tickformat="+", row=1)
         figure.add_traces([trace | axes_of(panel) for trace in traces])

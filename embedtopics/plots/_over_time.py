@@ -59,7 +59,7 @@ def over_time(
     changes: pd.DataFrame | None = None,
     same_scale: bool = False,
 ) -> Figure:
-    """Draw topics over time, with the intervals of their shares.
+    """Draw topics over time, in panels with the intervals of their shares.
 
     Parameters
     ----------
@@ -71,7 +71,8 @@ def over_time(
     measure : {"share", "count"}
         Counts of rows have no intervals.
     style : {"panels", "lines"}
-        A panel a topic, or lines in one chart, which can be distinguished up to about eight.
+        A panel a topic, or lines in one chart, which can be distinguished up to about eight; their
+        intervals, which would cover one another, stand beside the pointer.
     changes : DataFrame, optional
         As `embedtopics.topics.changes` returns it: panels then show the verdict.
     same_scale : bool
@@ -164,10 +165,9 @@ def _lines(trends: TopicTrends, chosen: list[int], measure: str) -> Figure:
     import plotly.graph_objects as go
 
     top = max(_top(trends, topic, measure) for topic in chosen)
-    height, bands, lines, ends = 460, [], [], []
+    height, lines, ends = 460, [], []
     for place, topic in enumerate(chosen):
         color = PALETTE[place % len(PALETTE)]
-        bands += _bands(trends, topic, measure, color)
         lines.append(_line(trends, topic, measure, color))
         known = [value for value in lines[-1]["y"] if value is not None]
         ends.append(known[-1] / top if known else 0.0)
@@ -177,14 +177,14 @@ def _lines(trends: TopicTrends, chosen: list[int], measure: str) -> Figure:
         note(caption(name, 30), 1, y, **above, color=dark(line["line"]["color"]))
         for name, line, y in zip(names, lines, spread(ends, 17 / (height - 70)), strict=True)
     ]
-    wanted = np.unique(np.linspace(0, trends.n_periods - 1, min(trends.n_periods, 7)).astype(int))
+    wanted = np.unique(np.linspace(0, trends.n_periods - 1, min(trends.n_periods, 4)).astype(int))
     scale = {"range": [0, top], "tickformat": ",.0f" if measure == "count" else ".1~%"}
     layout = look(height, l=56, r=230, t=30, b=40) | {
         "xaxis": _time_axis(trends, wanted.tolist()),
         "yaxis": {**scale, "nticks": 6, "showgrid": True},
         "annotations": notes,
     }
-    return go.Figure(data=[*bands, *lines], layout=layout)  # no band over any line
+    return go.Figure(data=lines, layout=layout)
 
 
 def _middles(trends: TopicTrends) -> list[str]:
@@ -386,7 +386,7 @@ def _covariate(found: TopicEffects, column: int) -> str:
     if name in found.references:
         what, about = found.levels[column], f"against {caption(found.references[name], 24)}"
     else:
-        what, about = name, "per year" if found.units[name] == "year" else "per unit"
+        what, about = name, f"per {found.units[name]}"
     return (
         f'<b>{caption(what, 24)}</b><br><span style="font-size:11px;color:{MUTED}">{about}</span>'
     )

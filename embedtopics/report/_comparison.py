@@ -1,7 +1,5 @@
 """The page of a comparison: linked maps, scores, and where the encoders differ."""
 
-import base64
-import json
 import math
 from collections.abc import Hashable, Mapping
 from itertools import groupby
@@ -9,112 +7,23 @@ from pathlib import PurePath
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from embedtopics.comparison.results import Comparison, EncoderView, Move, Overlap
+from embedtopics.comparison.results import Comparison, Move, Overlap
 from embedtopics.evaluation._maps import chance_overlap
-from embedtopics.neighbors.results import NeighborGraph
-from embedtopics.plots._colors import NOISE_COLOR, dark, group_colors
+from embedtopics.plots._colors import group_colors
 from embedtopics.plots._comparison import (
     UNRANKED,
     Score,
     ScoreRow,
-    count_columns,
     name_measure,
     score_rows,
     spell,
 )
-from embedtopics.plots._labels import densest_points
-from embedtopics.plots._theme import cut
 from embedtopics.protocols import FloatArray
-from embedtopics.report._markup import asset, data_script, html_page, section, table, text
+from embedtopics.report._explorer import Content, Panel, linked_page
+from embedtopics.report._markup import section, table, text
 from embedtopics.report._report import decisions_section, settings_section, timings_section
 
-# What the page of a comparison knows of the documents, small enough to open at once.
-
-FULL_TEXT = 300
-"""Characters shown of a text, where there is space."""
-
-# Texts are most of a large page; beyond this many characters in all each is cut shorter.
-_TEXT_BUDGET = 9_000_000
-_NEIGHBORS = 10
-_STEPS = 65535
-
-
-def text_length(n_documents: int) -> int:
-    """Return how many characters of each text the page holds."""
-    return max(40, min(FULL_TEXT, _TEXT_BUDGET // max(n_documents, 1)))
-
-
-def comparison_json(result: Comparison) -> str:
-    """Return the documents, their places and their neighbours as JSON.
-
-    Places are rounded to one 65,535th of what all maps span, and arrays travel as base64 of
-    little-endian integers: 20,000 documents take 107 kB a map, and 533 kB for ten neighbours.
-    """
-    low, step, span = _grid(result)
-    length = text_length(len(result.documents))
-    rows = result.documents.first_rows
-    colors = group_colors(result)
-    narrow = "<u2" if len(rows) <= _STEPS else "<u4"
-    depth = min([_NEIGHBORS, *(view.graph.k for view in result.encoders)])
-    content: dict[str, Any] = {
-        "n": len(rows),
-        "depth": depth,
-        "span": [round(float(value), 1) for value in span],
-        "texts": [cut(result.corpus.texts[row], length) for row in rows.tolist()],
-        "ids": [cut(result.corpus.ids[row], 80) for row in rows.tolist()],
-        "rows": _pack(rows),
-        "weights": _pack(result.documents.weights),
-        "groups": _pack(result.groups + 1),
-        "names": ["No group", *(cut(name, 60) for name in result.group_names)],
-        "colors": [NOISE_COLOR, *colors],
-        "inks": ["#5b6674", *(dark(color) for color in colors)],
-        "encoders": [
-            {
-                "name": cut(view.name, 60),
-                "places": _pack(np.rint((view.map - low) / step), "<u2"),
-                "neighbors": _pack(_neighbors(view.graph, depth), narrow),
-                "anchors": [
-                    None if np.isnan(point).any() else np.rint((point - low) / step).tolist()
-                    for point in densest_points(view.map, result.groups, len(result.group_names))
-                ],
-            }
-            for view in result.encoders
-        ],
-    }
-    return json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-
-
-def _grid(result: Comparison) -> tuple[npt.NDArray[np.float64], float, npt.NDArray[np.float64]]:
-    """Return the corner, the step and the span in steps of the grid on which all maps lie."""
-    every = np.vstack([view.map for view in result.encoders]).astype(np.float64)
-    if not len(every):
-        return np.zeros(2), 1.0, np.ones(2)
-    low, high = every.min(axis=0), every.max(axis=0)
-    step = float(np.max(high - low)) / _STEPS or 1.0
-    return low, step, np.maximum((high - low) / step, 1.0)
-
-
-def _neighbors(graph: NeighborGraph, depth: int) -> npt.NDArray[Any]:
-    """Return the nearest neighbours, and the number of documents for nobody.
-
-    What has nothing in common with a document only fills its list, and is no neighbour.
-    """
-    indices, similarities = graph.indices[:, :depth], graph.similarities[:, :depth]
-    return np.where((indices < 0) | (similarities <= 0), len(graph), indices)
-
-
-def _pack(values: npt.NDArray[Any], kind: str = "<u4") -> str:
-    """Return an array as base64 of little-endian integers."""
-    return base64.b64encode(np.ascontiguousarray(values).astype(kind).tobytes()).decode("ascii")
-
-
-_TOOLS = (
-    ("lasso", "Lasso", "Draw around documents to select them"),
-    ("box", "Box", "Drag a box over documents to select them"),
-    ("move", "Move", "Drag to move all maps"),
-)
 _BINS = 10
 _MEANINGS = {
     "knn_accuracy": "label predicted from the nearest neighbours",
@@ -159,79 +68,6 @@ def _depth(result: Comparison) -> int:
     return min(view.graph.k for view in result.encoders)
 
 
-def maps_section(result: Comparison) -> str:
-    """Return the places of the maps, the tools over them and the lists below."""
-    length = text_length(len(result.documents))
-    shorter = ""
-    if length < FULL_TEXT:
-        shorter = (
-            f" With {len(result.documents):,} documents, the page holds the first {length} "
-            "characters of each, to stay small."
-        )
-    tools = "".join(
-        f'<button type="button" data-tool="{name}" aria-pressed="false" title="{title}">'
-        f"{label}</button>"
-        for name, label, title in _TOOLS
-    )
-    panels = "\n".join(_panel(view, place) for place, view in enumerate(result.encoders))
-    columns = count_columns(len(result.encoders))
-    return section(
-        "maps",
-        "Maps",
-        '<p class="note">Each point is a document, and a place means the same in every map. Point '
-        "at one to see it and its nearest neighbours in all; draw around some to follow them; "
-        "click one to compare its neighbours. Shift adds to a selection, a double click or Escape "
-        f"ends it; the arrow keys step from document to document.{shorter}</p>",
-        f'<div class="tools"><span class="choice" role="group" aria-label="What dragging does">'
-        f"{tools}</span>"
-        '<span class="choice" role="group" aria-label="Size"><button type="button" '
-        'data-zoom="1.5" title="Larger" aria-label="Larger">+</button><button type="button" '
-        'data-zoom="0.6667" title="Smaller" aria-label="Smaller">&minus;</button></span>'
-        '<input type="search" id="search" placeholder="Select texts that hold &hellip;" '
-        'aria-label="Select texts that hold">'
-        '<span id="count" role="status"></span>'
-        '<button type="button" id="clear" hidden>Clear</button></div>',
-        _legend(result),
-        f'<div class="panels" data-columns="{columns}">\n{panels}\n</div>',
-        '<div id="tip" hidden></div>',
-        '<div id="document" hidden></div>',
-        '<div id="selection" hidden><div class="line"><h3>Selected documents</h3>'
-        '<button type="button" id="download" title="With texts as long as here">Download as CSV'
-        "</button></div>"
-        '<p class="note" id="shares"></p><ol id="listed"></ol></div>',
-        "<noscript><p>The maps need JavaScript; the tables do not.</p></noscript>",
-    )
-
-
-def _panel(view: EncoderView, place: int) -> str:
-    name = text(view.name, 60)
-    return (
-        f'<figure class="panel"><figcaption title="{name}"><bdi>{name}</bdi></figcaption>'
-        f'<div class="map" data-map="{place}" tabindex="0" role="application" '
-        f'aria-label="Map by {name}"><canvas></canvas><canvas></canvas></div></figure>'
-    )
-
-
-def _legend(result: Comparison) -> str:
-    """Return one button for each group that has documents; it hides the group in all maps."""
-    counts = np.bincount(result.groups + 1, minlength=len(result.group_names) + 1).tolist()
-    names = ["No group", *result.group_names]
-    colors = [NOISE_COLOR, *group_colors(result)]
-    order = [*range(1, len(names)), 0]
-    buttons = "\n".join(
-        f'<button type="button" data-group="{group}" aria-pressed="true">'
-        f'<span class="dot" style="background:{colors[group]}"></span>'
-        f"<bdi>{text(names[group], 60)}</bdi> "
-        f'<span class="id">{counts[group]:,}</span></button>'
-        for group in order
-        if counts[group]
-    )
-    return (
-        '<div class="legend" role="group" aria-label="Groups" title="Click to hide or show, '
-        f'double-click to see alone">\n{buttons}\n</div>'
-    )
-
-
 def scores_section(result: Comparison) -> str:
     """Return the scores with their intervals, and what each encoder costs."""
     every = score_rows(result)
@@ -255,7 +91,6 @@ def scores_section(result: Comparison) -> str:
         f'<tr><th scope="row">{name}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
         for name, cells in costs
     )
-    columns = f"--encoders:{len(result.encoders)}"
     return section(
         "scores",
         "Scores",
@@ -263,7 +98,7 @@ def scores_section(result: Comparison) -> str:
         "for the row: the range in which the figure would stay with other documents of the same "
         "kind. Bold stands only where the interval lies above those of all others, and in no "
         "silhouette.</p>",
-        f'<div class="scroll"><table class="scores" style="{columns}"><thead><tr><td></td>'
+        f'<div class="scroll" tabindex="0"><table class="scores"><thead><tr><td></td>'
         f"{heads}</tr></thead>\n"
         f"<tbody>\n{body}\n</tbody>\n<tbody>\n{price}\n</tbody></table></div>",
     )
@@ -297,10 +132,13 @@ def _score(score: Score, row: ScoreRow) -> str:
     left, middle, right = (
         100.0 * (end - low) / span for end in (score.low, score.value, score.high)
     )
+    middle = min(max(middle, 0.0), 100.0)
     return (
         f'{value} <span class="interval">[{spell(score.low)}, {spell(score.high)}]</span>'
-        f'<span class="strip"><span style="left:{left:.1f}%;width:{right - left:.1f}%"></span>'
-        f'<i style="left:{min(max(middle, 0.0), 100.0):.1f}%"></i></span>'
+        '<svg class="strip" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">'
+        '<rect class="all" y="2" width="100" height="6"/><rect class="held" y="2" height="6" '
+        f'x="{left:.1f}" width="{right - left:.1f}"/><rect class="mean" height="10" width="1.6" '
+        f'x="{middle - 0.8:.1f}"/></svg>'
     )
 
 
@@ -402,11 +240,15 @@ def _histogram(values: FloatArray) -> str:
     counts, _ = np.histogram(values, bins=_BINS, range=(0.0, 1.0))
     most = max(int(counts.max()), 1)
     bars = "".join(
-        f'<span style="height:{100.0 * count / most:.0f}%" '
-        f'title="{i / _BINS:.1f} to {(i + 1) / _BINS:.1f}: {count:,} documents"></span>'
+        f'<rect x="{i + 0.05:.2f}" width="0.9" y="{1 - count / most:.3f}" '
+        f'height="{count / most:.3f}"><title>{i / _BINS:.1f} to {(i + 1) / _BINS:.1f}: '
+        f"{count:,} documents</title></rect>"
         for i, count in enumerate(counts.tolist())
     )
-    return f'<span class="histogram">{bars}</span>'
+    return (
+        f'<svg class="histogram" viewBox="0 0 {_BINS} 1" preserveAspectRatio="none" role="img" '
+        f'aria-label="Documents by overlap">{bars}</svg>'
+    )
 
 
 def moves_section(result: Comparison) -> str:
@@ -436,10 +278,10 @@ def moves_section(result: Comparison) -> str:
 
 def _move_cells(result: Comparison, move: Move) -> tuple[str, ...]:
     row = int(result.documents.first_rows[move.document])
+    place = int(np.count_nonzero(result.documents.of_row[:row] >= 0))  # among rows with text
     words = text(result.corpus.texts[row], 140)
     return (
-        f'<button type="button" class="document" data-document="{move.document}">'
-        f'<bdi dir="auto">{words}</bdi></button>',
+        f'<button type="button" data-row="{place}"><bdi dir="auto">{words}</bdi></button>',
         f'<span class="nowrap">{move.jaccard:.0%}</span>',
         _terms(move.gained),
         _terms(move.lost),
@@ -447,23 +289,29 @@ def _move_cells(result: Comparison, move: Move) -> tuple[str, ...]:
 
 
 def _terms(terms: tuple[str, ...]) -> str:
-    shown = " ".join(f'<span class="term"><bdi>{text(term, 60)}</bdi></span>' for term in terms)
+    shown = " ".join(f'<span class="tag"><bdi>{text(term, 60)}</bdi></span>' for term in terms)
     return shown or "&ndash;"
 
 
 def comparison_html(result: Comparison, *, title: str | None = None) -> str:
-    """Return a comparison as a self-contained HTML page.
-
-    The page's own script draws the maps: Plotly would cost 5 MB, the right to compile strings, and
-    a redraw of every map at each selection.
-    """
-    heading = text(title if title is not None else default_title(result), 160)
-    return html_page(
-        heading,
-        asset("page.css") + asset("comparison.css"),
+    """Return a comparison as a self-contained HTML page: linked maps, and its tables below."""
+    sizes = np.bincount(
+        result.groups + 1, weights=result.documents.weights, minlength=len(result.group_names) + 1
+    )
+    groups = list(zip(result.group_names, sizes[1:].astype(int).tolist(), strict=True))
+    labels = result.groups
+    content = Content(
+        result.corpus, result.documents,
+        [Panel(view.name, view.map, labels, groups, view.graph) for view in result.encoders],
+        group_colors(result), result.tokens, result.term_counts,
+        title if title is not None else default_title(result),
+        ("group", result.grouped_by[:1].upper() + result.grouped_by[1:]),
+    )  # fmt: skip
+    return linked_page(
+        content,
         [
+            '<div id="study">',
             summary(result),
-            maps_section(result),
             scores_section(result),
             differences_section(result),
             overlaps_section(result),
@@ -471,7 +319,6 @@ def comparison_html(result: Comparison, *, title: str | None = None) -> str:
             decisions_section(result.decisions),
             settings_section(result.settings, result.versions),
             timings_section(result.timings),
+            "</div>",
         ],
-        [data_script("comparison", comparison_json(result))],
-        [asset("scatter.js"), asset("comparison.js")],
     )

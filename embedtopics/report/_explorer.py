@@ -16,10 +16,12 @@ import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_count
 from embedtopics.clustering.results import NOISE
+from embedtopics.corpus.results import DistinctDocuments
 from embedtopics.errors import InputError
+from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.plots._colors import NOISE_COLOR, topic_colors
 from embedtopics.plots._labels import densest_points
-from embedtopics.protocols import Int64Array
+from embedtopics.protocols import FloatArray, Int32Array, Int64Array
 from embedtopics.report._markup import (
     asset,
     checked_place,
@@ -29,11 +31,14 @@ from embedtopics.report._markup import (
     write_page,
 )
 from embedtopics.report._packing import packed, packed_lines, packed_strings, packed_texts, postings
-from embedtopics.report._report import default_title, study_parts
+from embedtopics.report._report import default_title, encoder_name, study_parts
+from embedtopics.terms.results import TermCounts, TokenStream
 from embedtopics.topics.results import TopicResult
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_matrix
+
+    from embedtopics.corpus._corpus import Corpus
 
 _CHARACTERS = 40_000_000
 """Characters of all texts together; where there are more, each is cut so that the page stays
@@ -45,7 +50,34 @@ _MADE_ID = re.compile(r"[0-9a-f]{16}(-\d+)?")
 _MIN_COUNT = 5
 """Least count of a term that is compared, as in `embedtopics.topics.keyness`."""
 
+_NEIGHBORS = 10
+"""Neighbours that are listed of a document."""
+
 _SCRIPTS = ("scatter.js", "explorer_data.js", "explorer_map.js", "explorer.js")
+
+
+class Panel(NamedTuple):
+    """One of the linked maps, (n_documents, 2), and the topics or groups that are named on it."""
+
+    name: str
+    map: FloatArray
+    labels: Int32Array  # (n_documents,), places in `names`, -1 for none
+    names: Sequence[tuple[str, int]]  # each with its rows
+    graph: NeighborGraph | None = None
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a page of linked maps holds; colours are those of the first map's topics or groups."""
+
+    corpus: Corpus
+    documents: DistinctDocuments
+    panels: Sequence[Panel]
+    colors: Sequence[str]
+    tokens: TokenStream | None
+    term_counts: TermCounts | None
+    heading: str
+    units: tuple[str, str] = ("topic", "Topics")  # what a name stands for, and a heading
 
 
 class _Rows(NamedTuple):
@@ -62,6 +94,7 @@ def write_explorer(
     *,
     title: str | None = None,
     levels: Sequence[TopicResult] = (),
+    beside: TopicResult | None = None,
 ) -> Path:
     """Write a page on which a reader searches, selects and compares the documents of a result.
 
@@ -83,6 +116,10 @@ def write_explorer(
         The same documents in fewer or in more topics, such as `embedtopics.topics.at_resolution`
         gives: names of fewer topics stand above the whole map, names of more appear as a reader
         comes nearer.
+    beside : TopicResult, optional
+        Another result of the same documents, of another encoder or of other settings. Its map,
+        turned and scaled as near to the first as it goes, stands beside with its own names and
+        the colours of the first; what is selected or pointed at in one map is lit up in both.
 
     Returns
     -------
@@ -92,13 +129,14 @@ def write_explorer(
     Raises
     ------
     InputError
-        If `result` is none, a level is of other documents, the folder does not exist, or `path`
-        is a folder.
+        If `result` is none, a level or `beside` is of other documents, the folder does not exist,
+        or `path` is a folder.
     OSError
         If the folder cannot be written to, or the disk is full.
     """
     return write_page(
-        explorer_html(result, title=title, levels=levels), checked_place(path, "explorer.html")
+        explorer_html(result, title=title, levels=levels, beside=beside),
+        checked_place(path, "explorer.html"),
     )
 
 
@@ -130,13 +168,14 @@ def explorer(
     *,
     title: str | None = None,
     levels: Sequence[TopicResult] = (),
+    beside: TopicResult | None = None,
     height: int = 760,
 ) -> InlinePage:
     """Show the page of `write_explorer` inside a notebook.
 
     Parameters
     ----------
-    result, title, levels
+    result, title, levels, beside
         As in `write_explorer`.
     height : int
         Pixels.
@@ -152,62 +191,123 @@ def explorer(
         As in `write_explorer`.
     """
     checked_count(height, "height", 300)
-    return InlinePage(explorer_html(result, title=title, levels=levels), height)
+    page = explorer_html(result, title=title, levels=levels, beside=beside)
+    return InlinePage(page, height)
 
 
 def explorer_html(
-    result: TopicResult, *, title: str | None = None, levels: Sequence[TopicResult] = ()
+    result: TopicResult,
+    *,
+    title: str | None = None,
+    levels: Sequence[TopicResult] = (),
+    beside: TopicResult | None = None,
 ) -> str:
     """Return the explorer of a result as a self-contained HTML page."""
     if not isinstance(result, TopicResult):
         raise InputError("result", "a TopicResult", result)
-    for level in levels:
-        if not isinstance(level, TopicResult) or not np.array_equal(
-            level.documents.hashes, result.documents.hashes
-        ):
-            raise InputError("levels", "results of the same documents", level)
-    held = _rows_of(result)
-    heading = title if title is not None else default_title(result)
-    about, columns = _about(result, held, heading, levels)
+    others = {"levels": levels, "beside": () if beside is None else (beside,)}
+    for name, given in others.items():
+        for one in given:
+            if not isinstance(one, TopicResult) or not np.array_equal(
+                one.documents.hashes, result.documents.hashes
+            ):
+                raise InputError(name, "results of the same documents", one)
+    panels = [_panel(result)]
+    if beside is not None:
+        named = [f"{encoder_name(r)}, {r.n_topics:,} topics" for r in (result, beside)]
+        panels = [
+            panels[0]._replace(name=f"A: {named[0]}"),
+            _panel(beside)._replace(name=f"B: {named[1]}", map=_fitted(beside.map, result.map)),
+        ]
+    content = Content(
+        result.corpus, result.documents, panels, topic_colors(result), result.tokens,
+        result.term_counts, title if title is not None else default_title(result),
+    )  # fmt: skip
+    return linked_page(content, study_parts(result), levels)
+
+
+def linked_page(
+    content: Content, sections: Sequence[str], levels: Sequence[TopicResult] = ()
+) -> str:
+    """Return a page of linked maps, with these sections below them."""
+    about, columns = _about(content, levels)
     return html_page(
-        text(heading, 160),
+        text(content.heading, 160),
         asset("explorer.css"),
-        [asset("explorer.html"), *study_parts(result)],
+        [asset("explorer.html").replace("{maps}", _maps(content.panels)), *sections],
         [data_script("about", json.dumps(about, separators=(",", ":"))), *columns],
         [asset(name) for name in _SCRIPTS],
         inline_styles=False,
     )
 
 
-def _rows_of(result: TopicResult) -> _Rows:
-    of_row = result.documents.of_row
+def _panel(result: TopicResult) -> Panel:
+    names = [(topic.label, topic.size) for topic in result.topics]
+    return Panel("", result.map, result.clustering.labels, names)
+
+
+def _fitted(moving: FloatArray, target: FloatArray) -> FloatArray:
+    """Return a map turned, mirrored and scaled as near as it goes to another (Procrustes)."""
+    from scipy.spatial import procrustes
+
+    if min(np.ptp(moving), np.ptp(target)) == 0:
+        return moving
+    middle = target.mean(axis=0)
+    _, fitted, _ = procrustes(target, moving)
+    scale = np.linalg.norm(target - middle) / np.linalg.norm(fitted)
+    return np.asarray(fitted * scale + middle, dtype=np.float32)
+
+
+def _maps(panels: Sequence[Panel]) -> str:
+    """Return the places of the maps."""
+    columns = len(panels) if len(panels) < 4 else 2 if len(panels) == 4 else 3
+    held = ""
+    for i, panel in enumerate(panels):
+        name = text(panel.name, 60)
+        caption = f"<figcaption><bdi>{name}</bdi></figcaption>" if name else ""
+        held += (
+            f'<figure class="panel">{caption}<div {"" if i else "id=map "}class="map" tabindex="0" '
+            f'role="application" aria-label="Map of the documents{": " if name else ""}{name}" '
+            'aria-describedby="map-help"><canvas></canvas><canvas></canvas><canvas></canvas>'
+            f"{'' if i else '<p id=busy>Reading &hellip;</p>'}</div></figure>"
+        )
+    return f'<div id="maps" data-columns="{columns}">{held}</div>'
+
+
+def _rows_of(documents: DistinctDocuments) -> _Rows:
+    of_row = documents.of_row
     rows = np.flatnonzero(of_row >= 0)
-    documents, first, inverse = np.unique(of_row[rows], return_index=True, return_inverse=True)
-    return _Rows(rows, documents[np.argsort(first)], first[inverse])
+    numbers, first, inverse = np.unique(of_row[rows], return_index=True, return_inverse=True)
+    return _Rows(rows, numbers[np.argsort(first)], first[inverse])
 
 
-def _about(
-    result: TopicResult, held: _Rows, heading: str, levels: Sequence[TopicResult]
-) -> tuple[dict[str, Any], list[str]]:
+def _about(content: Content, levels: Sequence[TopicResult]) -> tuple[dict[str, Any], list[str]]:
     """Return what the page knows as JSON, and its columns as script elements."""
-    corpus, n_rows = result.corpus, len(result.documents.of_row)
-    places, frame = _places(result.map[held.documents])
+    corpus, documents = content.corpus, content.documents
+    n_rows, held, first = len(documents.of_row), _rows_of(documents), content.panels[0]
+    frame = _frame(np.vstack([panel.map for panel in content.panels]))
     about: dict[str, Any] = {
-        "title": heading,
+        "title": content.heading,
         "rows": len(held.rows),
         "documents": len(held.documents),
         "withoutText": n_rows - len(held.rows),
         "span": frame.span,
-        "topics": _topics(result, frame),
+        "unit": content.units[0],
+        "topicsTitle": content.units[1],
+        "topics": [
+            {"label": label, "color": color}
+            for (label, _), color in zip(first.names, content.colors, strict=True)
+        ],
+        "panels": [{"name": one.name, "names": _named(one, frame)} for one in content.panels],
         "noise": NOISE_COLOR,
         "levels": [
-            _level(level, frame) for level in sorted(levels, key=lambda level: level.n_topics)
+            _named(_panel(level), frame)
+            for level in sorted(levels, key=lambda level: level.n_topics)
         ],
         "columns": {"time": corpus.time_column, "group": corpus.group_column},
         "minCount": _MIN_COUNT,
     }
-    labels = (result.clustering.labels[held.documents] - NOISE).astype(np.uint16)
-    columns = [packed("places", places, deflate=False), packed("labels", labels)]
+    columns = _panel_columns(content.panels, held, frame, about)
     if len(held.rows) != len(held.documents):
         back = np.arange(len(held.rows)) - held.first
         columns.append(packed("repeats", back.astype(np.uint32)))
@@ -222,12 +322,33 @@ def _about(
     if not all(_MADE_ID.fullmatch(name) for name in corpus.ids):
         about["hasIds"] = True
         columns += packed_lines("ids", [corpus.ids[row] for row in held.rows.tolist()])
-    if (urls := _urls(result, held)) is not None:
+    if (urls := _urls(corpus, held)) is not None:
         about["columns"]["url"], lines = urls
         columns += packed_lines("urls", lines)
-    columns += _texts(result, held, about)
-    columns += _index(result, held, about)
+    columns += _texts(content, held, about)
+    columns += _index(content, held, about)
     return about, columns
+
+
+def _panel_columns(
+    panels: Sequence[Panel], held: _Rows, frame: _Frame, about: dict[str, Any]
+) -> list[str]:
+    """Return where documents lie on each map, their topics or groups, and their neighbours."""
+    columns = []
+    for i, panel in enumerate(panels):
+        places = np.clip(np.rint(frame.steps(panel.map[held.documents])), 0, 65535)
+        columns.append(packed(f"places-{i}", places.astype(np.uint16), deflate=False))
+        if i == 0 or panel.labels is not panels[0].labels:
+            labels = panel.labels[held.documents] - NOISE
+            columns.append(packed(f"labels-{i}", labels.astype(np.uint16)))
+        if panel.graph is not None:
+            near = panel.graph.indices[held.documents, :_NEIGHBORS]
+            known = (near >= 0) & (panel.graph.similarities[held.documents, :_NEIGHBORS] > 0)
+            place = np.argsort(held.documents)  # of a document on the page
+            listed = np.where(known, place[near], len(place))
+            columns.append(packed(f"neighbors-{i}", listed.astype(np.uint32)))
+            about["panels"][i]["depth"] = near.shape[1]
+    return columns
 
 
 class _Frame(NamedTuple):
@@ -241,37 +362,24 @@ class _Frame(NamedTuple):
         return np.asarray((positions - self.low) / self.step)
 
 
-def _places(positions: npt.NDArray[Any]) -> tuple[npt.NDArray[np.uint16], _Frame]:
-    """Return positions (n_documents, 2) in 65,535 steps of the longer side."""
+def _frame(positions: npt.NDArray[Any]) -> _Frame:
+    """Return the frame of positions (n, 2): 65,535 steps along the longer side."""
     if not len(positions):
-        return np.zeros((0, 2), np.uint16), _Frame(np.zeros(2), 1.0, [1, 1])
+        return _Frame(np.zeros(2), 1.0, [1, 1])
     low, high = positions.min(axis=0).astype(float), positions.max(axis=0).astype(float)
     step = float((high - low).max()) / 65535 or 1.0
     span = np.maximum(np.rint((high - low) / step), 1).astype(int).tolist()
-    frame = _Frame(low, step, span)
-    return np.clip(np.rint(frame.steps(positions)), 0, 65535).astype(np.uint16), frame
+    return _Frame(low, step, span)
 
 
-def _topics(result: TopicResult, frame: _Frame) -> list[dict[str, Any]]:
-    level = _level(result, frame)
-    return [
-        {"label": label, "anchor": anchor, "color": color, "size": t.size, "terms": t.keywords[:10]}
-        for (label, anchor, _), color, t in zip(
-            level, topic_colors(result), result.topics, strict=True
-        )
-    ]
-
-
-def _level(result: TopicResult, frame: _Frame) -> list[tuple[str, list[int] | None, int]]:
-    """Return name, place and rows of each topic."""
-    anchors = densest_points(result.map, result.clustering.labels, result.n_topics)
+def _named(panel: Panel, frame: _Frame) -> list[tuple[str, list[int] | None, int]]:
+    """Return name, place and rows of each topic or group."""
+    anchors = densest_points(panel.map, panel.labels, len(panel.names))
     places = [
         np.rint(frame.steps(anchor)).astype(int).tolist() if np.isfinite(anchor).all() else None
         for anchor in anchors
     ]
-    return [
-        (topic.label, place, topic.size) for topic, place in zip(result.topics, places, strict=True)
-    ]
+    return [(label, place, n) for (label, n), place in zip(panel.names, places, strict=True)]
 
 
 def _minutes(times: Any) -> npt.NDArray[np.int32]:
@@ -292,9 +400,9 @@ def _groups(values: Any) -> tuple[npt.NDArray[np.uint32], list[str]]:
     return np.array(numbers, dtype=np.uint32), list(number)
 
 
-def _urls(result: TopicResult, held: _Rows) -> tuple[str, list[str]] | None:
+def _urls(corpus: Corpus, held: _Rows) -> tuple[str, list[str]] | None:
     """Return the first column of web addresses, with "" where a row has none."""
-    for name, column in result.corpus.metadata.items():
+    for name, column in corpus.metadata.items():
         values = column.iloc[held.rows]
         given = [value if isinstance(value, str) else "" for value in values]
         some = [value for value in given if value]
@@ -303,9 +411,9 @@ def _urls(result: TopicResult, held: _Rows) -> tuple[str, list[str]] | None:
     return None
 
 
-def _texts(result: TopicResult, held: _Rows, about: dict[str, Any]) -> list[str]:
-    first = result.documents.first_rows[held.documents].tolist()
-    texts = [result.corpus.texts[row] for row in first]
+def _texts(content: Content, held: _Rows, about: dict[str, Any]) -> list[str]:
+    first = content.documents.first_rows[held.documents].tolist()
+    texts = [content.corpus.texts[row] for row in first]
     if not any(texts):
         return []
     about["hasTexts"] = True
@@ -318,15 +426,18 @@ def _texts(result: TopicResult, held: _Rows, about: dict[str, Any]) -> list[str]
     return packed_texts(texts)
 
 
-def _index(result: TopicResult, held: _Rows, about: dict[str, Any]) -> list[str]:
+def _index(content: Content, held: _Rows, about: dict[str, Any]) -> list[str]:
     """Return words, terms and where they stand; those that only fill sentences are left out."""
-    terms, lengths, counts = indexed_terms(result)
+    counted, tokens = content.term_counts, content.tokens
+    if counted is None or tokens is None:
+        return []
+    terms, lengths, counts = indexed_terms(counted, tokens, content.documents.weights)
     if not terms:
         return []
     lists, n_bytes = postings(counts[held.documents].tocsc())
-    n_words = np.diff(result.tokens.offsets)[held.documents]
-    words = {*result.term_counts.stop_words, *result.term_counts.function_words}
-    about["notIndexed"] = sorted(words & {*result.tokens.words})
+    n_words = np.diff(tokens.offsets)[held.documents]
+    words = {*counted.stop_words, *counted.function_words}
+    about["notIndexed"] = sorted(words & {*tokens.words})
     return [
         packed_strings("terms", terms),
         packed("lengths", lengths),
@@ -337,7 +448,7 @@ def _index(result: TopicResult, held: _Rows, about: dict[str, Any]) -> list[str]
 
 
 def indexed_terms(
-    result: TopicResult,
+    counted: TermCounts, tokens: TokenStream, weights: Int64Array
 ) -> tuple[list[str], npt.NDArray[np.uint8], csc_matrix]:
     """Return the terms of the index, their lengths in words, and (n_documents, n_terms) counts.
 
@@ -346,8 +457,7 @@ def indexed_terms(
     """
     from scipy.sparse import csc_matrix, csr_matrix, hstack
 
-    counted, tokens = result.term_counts, result.tokens
-    totals = np.asarray(counted.counts.T @ result.documents.weights).ravel()
+    totals = np.asarray(counted.counts.T @ weights).ravel()
     compared = np.flatnonzero(totals >= _MIN_COUNT)
     terms = [counted.terms[i] for i in compared.tolist()]
     known = {*terms, *counted.stop_words, *counted.function_words}

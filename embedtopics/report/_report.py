@@ -71,7 +71,7 @@ def summary(result: TopicResult) -> str:
     if result.stability is not None and len(result.stability.adjusted_rand):
         index = float(result.stability.adjusted_rand.mean())
         tiles.append(("Replicates agree (ARI)", f"{index:.2f}"))
-    if encoder := _encoder(result):
+    if encoder := encoder_name(result):
         tiles.append(("Encoder", text(encoder, 60)))
     if period := _period(result):
         tiles.append(("Period", period))
@@ -79,7 +79,8 @@ def summary(result: TopicResult) -> str:
     return f'<dl class="tiles">\n{items}\n</dl>'
 
 
-def _encoder(result: TopicResult) -> str:
+def encoder_name(result: TopicResult) -> str:
+    """Return what made the vectors."""
     encoder = result.settings.get("encoder")
     if isinstance(encoder, Mapping):
         encoder = encoder.get("name")
@@ -97,7 +98,7 @@ def _period(result: TopicResult) -> str:
 def methods(result: TopicResult) -> str:
     """Return a paragraph that says how the topics were found, ready to paste and cite."""
     settings, documents = result.settings, result.documents
-    reader = _encoder(result)
+    reader = encoder_name(result)
     dimensions = f"{result.embeddings.shape[1]:,}"
     vectors = f"vectors of {dimensions} dimensions"
     stages = {name: _stage(settings.get(name)) for name in ("reducer", "clusterer", "weighting")}

@@ -13,14 +13,17 @@
   const root = document.documentElement;
 
   const nothing = () => ({ words: "", topics: new Set(), groups: new Set(), lasso: null,
-    from: null, to: null });
+    panel: 0, from: null, to: null });
   const state = {
     now: nothing(), // conditions
     held: null, // conditions of the first of two selections
     tool: "move", over: -1, open: -1, line: null, shownSide: "now", unfolded: new Set(),
+    panel: 0, // the map under the hand
   };
   const found = { now: null, held: null }; // Uint8Array of rows, or null for all of them
-  let atlas = null;
+  const holders = [...document.querySelectorAll(".map")];
+  const view = { x: about.span[0] / 2, y: about.span[1] / 2, zoom: 1, scale: 1, fit: 1 };
+  let atlases = [];
 
   // ---- small pieces
 
@@ -44,7 +47,7 @@
   const color = (name) => getComputedStyle(root).getPropertyValue(name).trim();
   const say = (text) => { byId("live").textContent = text; };
   const day = (minutes) => new Date(minutes * 60000).toISOString().slice(0, 10);
-  const topicName = (topic) => (topic ? about.topics[topic - 1].label : "No topic");
+  const topicName = (topic) => (topic ? about.topics[topic - 1].label : `No ${about.unit}`);
   const groupName = (group) => (group ? about.groups[group - 1] : "(none)");
 
   // ---- colours: those of the page, lighter where it is dark
@@ -106,7 +109,7 @@
         : now ? theme.lit[topic] : theme.plain[topic];
       passes[row] = !lit ? 0 : topic || now ? 2 : 1;
     }
-    atlas.ink(inks, passes, theme.shade);
+    for (const atlas of atlases) atlas.ink(inks, passes, theme.shade);
     redraw();
   };
 
@@ -114,15 +117,17 @@
 
   let asked = 0;
   let rest = 0;
-  let names = [];
-  const nameList = () => {
+  let names = []; // on each map
+  const nameList = (panel) => {
     const of = (list, weight, size, tint) => list.map(([label, anchor, rows], i) => ({
       label, anchor, rows, height: size * 1.18, color: tint(i),
       font: `${weight} ${size}px system-ui, -apple-system, "Segoe UI", Roboto, Arial, sans-serif`,
     })).sort((a, b) => b.rows - a.rows);
-    const main = of(about.topics.map((t) => [t.label, t.anchor, t.size]), 650, 12.5,
-      (i) => theme.names[i]);
-    const { zoom } = atlas.view;
+    const hasColors = !panel || !Store.labels[panel]; // names of another result have none
+    const main = of(about.panels[panel].names, 650, 12.5,
+      (i) => (hasColors ? theme.names[i] : theme.strong));
+    if (panel) return main;
+    const { zoom } = view;
     const fewer = about.levels.filter((level) => level.length < main.length);
     const more = about.levels.filter((level) => level.length > main.length);
     const list = fewer.length && zoom < 1.6 ? of(fewer.at(-1), 750, 15, () => theme.strong) : [];
@@ -142,17 +147,20 @@
     if (asked) return;
     asked = requestAnimationFrame(() => {
       asked = 0;
-      const isWhole = atlas.draw(theme.paper, moves);
-      names = atlas.names(nameList());
+      const areWhole = atlases.map((atlas) => atlas.draw(theme.paper, moves));
+      names = atlases.map((atlas, panel) => atlas.names(nameList(panel)));
       drawOver();
-      if (!isWhole) rest = setTimeout(redraw, 120);
+      if (areWhole.includes(false)) rest = setTimeout(redraw, 120);
     });
   };
-  const drawOver = () => atlas.drawOver(names, {
-    halo: theme.halo, ink: theme.ink,
-    marked: [...new Set([state.open, state.over])].filter((row) => row >= 0), line: state.line ??
-      state.now.lasso,
-  });
+  const drawOver = () => {
+    const marked = [...new Set([state.over, state.open])].filter((row) => row >= 0);
+    const { lasso, panel } = state.now;
+    atlases.forEach((atlas, i) => atlas.drawOver(names[i] ?? [], {
+      halo: theme.halo, ink: theme.ink, marked, near: marked.length ? Store.near(i, marked[0]) : [],
+      line: state.line ? i === state.panel && state.line : i === panel && lasso,
+    }));
+  };
 
   // ---- what is selected
 
@@ -161,7 +169,7 @@
   let skipped = [];
   const select = (asks) => {
     if (isEmpty(asks)) return null;
-    const rows = asks.lasso ? atlas.inside(asks.lasso) : new Uint8Array(n).fill(1);
+    const rows = asks.lasso ? atlases[asks.panel].inside(asks.lasso) : new Uint8Array(n).fill(1);
     const keep = (holds) => {
       for (let row = 0; row < n; row += 1) if (rows[row] && !holds(row)) rows[row] = 0;
     };
@@ -232,7 +240,10 @@
       const [first, last] = [asks.from ?? span.first, (asks.to ?? span.stop) - 1];
       parts.push([`${day(first)} to ${day(last)}`, () => change({ from: null, to: null })]);
     }
-    if (asks.lasso) parts.push(["inside the line", drop("lasso", null)]);
+    if (asks.lasso) {
+      const { name } = about.panels[asks.panel];
+      parts.push([`inside the line${name ? ` on ${name}` : ""}`, drop("lasso", null)]);
+    }
     return parts;
   };
 
@@ -249,7 +260,7 @@
       add(title, "span", "note", both ? ` \u2013 ${number(both)} in both` : "");
     } else if (found.now) {
       title.textContent = `${number(count)} of ${all}, ${percent(count / Math.max(n, 1))}`;
-    } else title.textContent = `${all}, ${plural(about.topics.length, "topic")}`;
+    } else title.textContent = `${all}, ${plural(about.topics.length, about.unit)}`;
     const list = byId("conditions");
     list.textContent = "";
     if (state.held) {
@@ -262,7 +273,7 @@
       button.addEventListener("click", remove);
     }
     if (!found.now && !state.held) {
-      add(list, "li", "note", `Search, draw a line, or choose topics${Store.groups ? ", groups" : ""}${
+      add(list, "li", "note", `Search, draw a line, or choose ${about.unit}s${Store.groups ? ", groups" : ""}${
         Store.times ? " or a time" : ""} to select some.${about.withoutText
         ? ` ${plural(about.withoutText, "row")} without text are not on the map.` : ""}`);
     }
@@ -394,7 +405,7 @@
     const close = add(line, "button", "", "\u00d7");
     close.type = "button";
     close.setAttribute("aria-label", "Close");
-    close.addEventListener("click", () => { openDocument(-1); byId("map").focus(); });
+    close.addEventListener("click", () => { openDocument(-1); holders[state.panel].focus(); });
     const body = add(card, "div", "text");
     body.dir = "auto";
     body.tabIndex = 0;
@@ -410,6 +421,13 @@
       link.rel = "noopener noreferrer";
       link.target = "_blank";
     }
+    about.panels.forEach(({ name }, panel) => {
+      if (panel && Store.labels[panel]) {
+        const topic = Store.labels[panel][Store.documentOf[row]];
+        add(card, "p", "note", `${name}: ${topic ? about.panels[panel].names[topic - 1][0] : topicName(0)}`);
+      }
+    });
+    await showNeighbors(card, row);
     if (takesFocus) card.scrollIntoView({ block: "nearest" });
     say(`${topicName(Store.topicOf[row])}: ${text.slice(0, 300)}`);
     for (const one of pad.children) {
@@ -417,6 +435,49 @@
     }
     drawOver();
   };
+
+  // The nearest documents on each map, and in how many lists each of them stands.
+  const showNeighbors = async (card, row) => {
+    const lists = about.panels.map((_, panel) => Store.near(panel, row));
+    const times = new Map();
+    for (const near of lists.flat()) times.set(near, (times.get(near) ?? 0) + 1);
+    const texts = new Map(await Promise.all([...times.keys()].map(async (near) =>
+      [near, await Store.text(near)])));
+    if (state.open !== row) return;
+    lists.forEach((list, panel) => {
+      const { name, depth } = about.panels[panel];
+      if (!depth) return;
+      add(card, "h3", "", `Nearest by ${name}`);
+      if (!list.length) add(card, "p", "note", "none: it has nothing in common with others");
+      const items = add(card, "ol", "near");
+      for (const near of list) {
+        const button = add(add(items, "li"), "button");
+        button.type = "button";
+        button.dataset.row = String(near);
+        add(button, "span", "dot").style.background = topicColor(Store.topicOf[near]);
+        const text = add(button, "bdi", "", texts.get(near).slice(0, 160));
+        text.dir = "auto";
+        const count = times.get(near);
+        add(button, "span", "note", lists.length < 2 ? "" : count === lists.length ? "in every list"
+          : count === 1 ? "only here" : `in ${count} of ${lists.length}`);
+      }
+    });
+  };
+  // Whatever names a document leads to it.
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-row]");
+    if (!button) return;
+    openDocument(Number(button.dataset.row));
+    byId("maps").scrollIntoView({ block: "nearest" });
+  });
+  for (const [kind, shows] of [["pointerover", true], ["pointerout", false]]) {
+    document.addEventListener(kind, (event) => {
+      const button = event.target.closest("[data-row]");
+      if (!button) return;
+      state.over = shows ? Number(button.dataset.row) : -1;
+      drawOver();
+    });
+  }
 
   // ---- words that set a selection apart
 
@@ -545,7 +606,7 @@
     if (focused !== null) holder.querySelector(`[data-item="${focused}"]`)?.focus();
   };
   const showTopics = () => showBars(byId("topics"), "topics", Store.topicOf,
-    ["No topic", ...about.topics.map((topic) => topic.label)], topicColor, state.now.topics,
+    [topicName(0), ...about.topics.map((topic) => topic.label)], topicColor, state.now.topics,
     (topic) => change({ topics: toggled(state.now.topics, topic) }));
   const showGroups = () => {
     byId("groups-part").hidden = !Store.groups;
@@ -677,7 +738,7 @@
   };
   const csv = async () => {
     const label = byId("label").value.trim();
-    const lines = [["row", ...(about.hasIds ? ["id"] : []), "topic", "topic_label",
+    const lines = [["row", ...(about.hasIds ? ["id"] : []), about.unit, `${about.unit}_label`,
       ...(label ? ["label"] : [])].join(",")];
     for (const row of chosenRows()) {
       const topic = Store.topicOf[row];
@@ -703,7 +764,7 @@
   // What a filter of embedtopics can say is said as one; a line drawn by hand is a list of rows.
   const filter = () => {
     const { words, topics, groups, lasso, from, to } = state.now;
-    if (words.trim() || lasso) return `corpus.take([${chosenRows().map(Store.rowNumber).join(", ")}])`;
+    if (words.trim() || lasso || (topics.size && about.unit !== "topic")) return `corpus.take([${chosenRows().map(Store.rowNumber).join(", ")}])`;
     const quoted = (text) => `'${text.replace(/\\/g, "\\\\").replace(/'/g, "''").replace(/\n/g, "\\n")
       .replace(/\r/g, "\\r").replace(/\t/g, "\\t")}'`;
     const named = (name) => (/^[\p{L}_][\p{L}\p{N}_]*$/u.test(name) ? name
@@ -727,17 +788,41 @@
     copy(ids.join("\n"), plural(rows.length, about.hasIds ? "id" : "row number"));
   });
   byId("copy-filter").addEventListener("click", () => copy(filter(), "filter"));
+  // The corner of each map beside the first one's, in pixels of the page.
+  const corners = () => holders.map((holder) => {
+    const [own, first] = [holder, holders[0]].map((one) => one.getBoundingClientRect());
+    return [own.left - first.left, own.top - first.top];
+  });
+  const outer = (sizes) => [0, 1].map((side) =>
+    Math.max(...corners().map((corner, i) => corner[side] + sizes(i)[side])));
   byId("png").addEventListener("click", () => {
-    atlas.picture(theme.paper).toBlob((blob) => save(blob, "map.png"));
+    const { ratio } = atlases[0];
+    const canvas = document.createElement("canvas");
+    [canvas.width, canvas.height] = outer((i) => [holders[i].clientWidth, holders[i].clientHeight])
+      .map((side) => side * ratio);
+    const context = canvas.getContext("2d");
+    context.fillStyle = theme.paper;
+    context.fillRect(0, 0, canvas.width, canvas.height);
+    corners().forEach(([left, top], i) => {
+      context.drawImage(atlases[i].picture(theme.paper), left * ratio, top * ratio);
+    });
+    canvas.toBlob((blob) => save(blob, "map.png"));
   });
   byId("svg").addEventListener("click", () => {
-    const { clientWidth: width, clientHeight: height } = byId("map");
+    const [width, height] = outer((i) => [holders[i].clientWidth, holders[i].clientHeight]);
     const image = document.createElementNS(SVG, "svg");
     for (const [name, value] of Object.entries({ xmlns: SVG, width, height,
       viewBox: `0 0 ${width} ${height}`, "font-family": "system-ui, Arial, sans-serif" })) {
       image.setAttribute(name, value);
     }
     draw(image, "rect", { width, height, fill: color("--paper-hex") });
+    corners().forEach((corner, i) => {
+      drawSvg(draw(image, "g", { transform: `translate(${corner.join(" ")})` }), atlases[i], names[i]);
+    });
+    save(new Blob([new XMLSerializer().serializeToString(image)], { type: "image/svg+xml" }), "map.svg");
+  });
+  const drawSvg = (image, atlas, named) => {
+    const { clientWidth: width, clientHeight: height } = atlas.holder;
     const radius = (atlas.radius() / atlas.ratio).toFixed(2);
     const { now } = found;
     for (const lit of [0, 1]) {
@@ -750,7 +835,7 @@
           fill: lit ? topicColor(Store.topicOf[row]) : color("--edge") });
       }
     }
-    for (const name of names) {
+    for (const name of named) {
       name.lines.forEach((text, k) => {
         draw(image, "text", { x: name.x.toFixed(1), y: (name.y + (k - (name.lines.length - 1) / 2) *
           name.height).toFixed(1), fill: name.color, stroke: color("--paper-hex"), "stroke-width": 3,
@@ -759,8 +844,7 @@
         }).textContent = text;
       });
     }
-    save(new Blob([new XMLSerializer().serializeToString(image)], { type: "image/svg+xml" }), "map.svg");
-  });
+  };
 
   // ---- the address holds the view and what is asked
 
@@ -772,6 +856,7 @@
     if (asks.from !== null) parts.set("from", asks.from.toString(36));
     if (asks.to !== null) parts.set("to", asks.to.toString(36));
     if (asks.lasso) parts.set("line", asks.lasso.map((v) => Math.round(v).toString(36)).join("."));
+    if (asks.lasso && asks.panel) parts.set("panel", asks.panel);
     return parts;
   };
   const read = (parts) => {
@@ -788,6 +873,7 @@
     if (Store.groups) asks.groups = whole("groups", 0, about.groups.length);
     [asks.from, asks.to] = [time("from"), time("to")];
     const line = list("line").map((v) => parseInt(v, 36)).filter(Number.isFinite);
+    asks.panel = [...whole("panel", 0, about.panels.length - 1)][0] ?? 0;
     if (line.length >= 6) asks.lasso = line.slice(0, 2 * Math.floor(line.length / 2));
     return asks;
   };
@@ -797,7 +883,7 @@
     clearTimeout(hashLater);
     hashLater = setTimeout(() => {
       const parts = spelled(state.now);
-      const { x, y, zoom } = atlas.view;
+      const { x, y, zoom } = view;
       if (zoom !== 1) parts.set("view", [x, y, 1000 * zoom].map((v) => Math.round(v).toString(36)).join("."));
       if (state.held) parts.set("a", spelled(state.held).toString());
       for (const painter of ["cpu", "gl"]) {
@@ -813,10 +899,8 @@
     const parts = new URLSearchParams(location.hash.slice(1));
     state.now = read(parts);
     state.held = parts.has("a") ? read(new URLSearchParams(parts.get("a"))) : null;
-    const view = (parts.get("view") ?? "").split(".").map((v) => parseInt(v, 36));
-    if (view.length === 3 && view.every(Number.isFinite) && view[2] > 0) {
-      Object.assign(atlas.view, { x: view[0], y: view[1], zoom: view[2] / 1000 });
-    }
+    const [x, y, zoom] = (parts.get("view") ?? "").split(".").map((v) => parseInt(v, 36));
+    if ([x, y, zoom].every(Number.isFinite) && zoom > 0) Object.assign(view, { x, y, zoom: zoom / 1000 });
     byId("search").value = state.now.words;
   };
   window.addEventListener("hashchange", () => {
@@ -827,14 +911,7 @@
 
   // ---- the map under the hand
 
-  const map = byId("map");
   const tip = byId("tip");
-  const pointers = new Map();
-  let pinch = 0;
-  const place = (event) => {
-    const { left, top } = map.getBoundingClientRect();
-    return [event.clientX - left, event.clientY - top];
-  };
   const pointAt = async (row, event) => {
     if (row === state.over) return;
     state.over = row;
@@ -859,74 +936,13 @@
     tip.style.left = `${Math.max(Math.min(clientX + 14, innerWidth - width - 8), 8)}px`;
     tip.style.top = `${clientY + 18 + height > innerHeight ? Math.max(clientY - height - 12, 4) : clientY + 18}px`;
   };
-  map.addEventListener("pointerdown", (event) => {
-    if (event.button) return;
-    map.focus({ preventScroll: true });
-    map.setPointerCapture(event.pointerId);
-    const at = place(event);
-    pointers.set(event.pointerId, { at, begin: at, moved: false });
-    if (pointers.size === 1 && (event.shiftKey || state.tool === "lasso")) {
-      state.line = atlas.under(...at);
-    } else state.line = null;
-    pinch = 0;
-  });
-  map.addEventListener("pointermove", (event) => {
-    const at = place(event);
-    const own = pointers.get(event.pointerId);
-    if (!own) {
-      pointAt(atlas.nearest(...at), event);
-      return;
-    }
-    const [right, down] = [at[0] - own.at[0], at[1] - own.at[1]];
-    own.moved ||= Math.hypot(at[0] - own.begin[0], at[1] - own.begin[1]) > 4;
-    own.at = at;
-    pointAt(-1, event);
-    if (state.line) {
-      state.line.push(...atlas.under(...at));
-      drawOver();
-    } else if (pointers.size === 2) {
-      const [a, b] = [...pointers.values()].map((one) => one.at);
-      const apart = Math.hypot(a[0] - b[0], a[1] - b[1]);
-      if (pinch) atlas.zoom(apart / pinch, (a[0] + b[0]) / 2, (a[1] + b[1]) / 2);
-      pinch = apart;
-      redraw(true);
-    } else if (own.moved) {
-      atlas.move(right, down);
-      redraw(true);
-    }
-  });
-  const release = (event) => {
-    const own = pointers.get(event.pointerId);
-    pointers.delete(event.pointerId);
-    if (!own) return;
-    const { line } = state;
-    state.line = null;
-    if (line && own.moved && line.length >= 6) change({ lasso: line.map(Math.round) });
-    else if (!own.moved && event.type === "pointerup") {
-      const row = atlas.nearest(...own.at);
-      openDocument(row);
-      drawOver();
-    } else {
-      redraw();
-      writeHash();
-    }
-  };
-  map.addEventListener("pointerup", release);
-  map.addEventListener("pointercancel", release);
-  map.addEventListener("pointerleave", (event) => pointAt(-1, event));
-  map.addEventListener("wheel", (event) => {
-    event.preventDefault();
-    atlas.zoom(Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.0015)), ...place(event));
-    redraw(true);
-    writeHash();
-  }, { passive: false });
-  map.addEventListener("dblclick", (event) => { atlas.zoom(2, ...place(event)); redraw(); writeHash(); });
   const zoomBy = (factor) => {
-    atlas.zoom(factor, map.clientWidth / 2, map.clientHeight / 2);
+    const map = holders[state.panel];
+    atlases[state.panel].zoom(factor, map.clientWidth / 2, map.clientHeight / 2);
     redraw();
     writeHash();
   };
-  const showAll = () => { atlas.reset(); redraw(); writeHash(); };
+  const showAll = () => { atlases[0].reset(); redraw(); writeHash(); };
   const clear = () => {
     state.held = null;
     state.now = nothing();
@@ -935,34 +951,106 @@
     openDocument(-1);
     update();
   };
-  map.addEventListener("keydown", (event) => {
-    const way = WAYS[event.key];
-    if (way && event.shiftKey) {
-      atlas.move(-60 * way[0], -60 * way[1]);
-      redraw();
-    } else if (way) {
-      const look = found.now ? Int8Array.from(found.now, (one) => one - 1) : atlas.visible;
-      const [x, y] = [atlas.view.x, atlas.view.y];
-      const row = state.open < 0 ? Scatter.nearest(Store.places, look, x, y, 1e9)
-        : atlas.next(look, state.open, way);
-      if (row >= 0) {
-        openDocument(row, false);
-        const [left, top] = atlas.at(row);
-        if (left < 0 || top < 0 || left > map.clientWidth || top > map.clientHeight) {
-          atlas.move(map.clientWidth / 2 - left, map.clientHeight / 2 - top);
-          redraw();
-        }
+  const follow = (map, panel) => {
+    const atlas = atlases[panel];
+    const pointers = new Map();
+    let pinch = 0;
+    const place = (event) => {
+      const { left, top } = map.getBoundingClientRect();
+      return [event.clientX - left, event.clientY - top];
+    };
+    map.addEventListener("pointerdown", (event) => {
+      if (event.button) return;
+      state.panel = panel;
+      map.focus({ preventScroll: true });
+      map.setPointerCapture(event.pointerId);
+      const at = place(event);
+      pointers.set(event.pointerId, { at, begin: at, moved: false });
+      if (pointers.size === 1 && (event.shiftKey || state.tool === "lasso")) {
+        state.line = atlas.under(...at);
+      } else state.line = null;
+      pinch = 0;
+    });
+    map.addEventListener("pointermove", (event) => {
+      const at = place(event);
+      const own = pointers.get(event.pointerId);
+      if (!own) {
+        pointAt(atlas.nearest(...at), event);
+        return;
       }
-    } else if (event.key === "Enter" && state.open >= 0) byId("document").focus();
-    else if (event.key === "+" || event.key === "=") zoomBy(1.5);
-    else if (event.key === "-") zoomBy(1 / 1.5);
-    else if (event.key === "0") showAll();
-    else return;
-    event.preventDefault();
-  });
+      const [right, down] = [at[0] - own.at[0], at[1] - own.at[1]];
+      own.moved ||= Math.hypot(at[0] - own.begin[0], at[1] - own.begin[1]) > 4;
+      own.at = at;
+      pointAt(-1, event);
+      if (state.line) {
+        state.line.push(...atlas.under(...at));
+        drawOver();
+      } else if (pointers.size === 2) {
+        const [a, b] = [...pointers.values()].map((one) => one.at);
+        const apart = Math.hypot(a[0] - b[0], a[1] - b[1]);
+        if (pinch) atlas.zoom(apart / pinch, (a[0] + b[0]) / 2, (a[1] + b[1]) / 2);
+        pinch = apart;
+        redraw(true);
+      } else if (own.moved) {
+        atlas.move(right, down);
+        redraw(true);
+      }
+    });
+    const release = (event) => {
+      const own = pointers.get(event.pointerId);
+      pointers.delete(event.pointerId);
+      if (!own) return;
+      const { line } = state;
+      state.line = null;
+      if (line && own.moved && line.length >= 6) change({ lasso: line.map(Math.round), panel });
+      else if (!own.moved && event.type === "pointerup") {
+        const row = atlas.nearest(...own.at);
+        openDocument(row);
+        drawOver();
+      } else {
+        redraw();
+        writeHash();
+      }
+    };
+    map.addEventListener("pointerup", release);
+    map.addEventListener("pointercancel", release);
+    map.addEventListener("pointerleave", (event) => pointAt(-1, event));
+    map.addEventListener("wheel", (event) => {
+      event.preventDefault();
+      atlas.zoom(Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.0015)), ...place(event));
+      redraw(true);
+      writeHash();
+    }, { passive: false });
+    map.addEventListener("dblclick", (event) => { atlas.zoom(2, ...place(event)); redraw(); writeHash(); });
+    map.addEventListener("keydown", (event) => {
+      const way = WAYS[event.key];
+      if (way && event.shiftKey) {
+        atlas.move(-60 * way[0], -60 * way[1]);
+        redraw();
+      } else if (way) {
+        const look = found.now ? Int8Array.from(found.now, (one) => one - 1) : atlas.visible;
+        const row = state.open < 0 ? Scatter.nearest(atlas.places, look, view.x, view.y, 1e9)
+          : atlas.next(look, state.open, way);
+        if (row >= 0) {
+          openDocument(row, false);
+          const [left, top] = atlas.at(row);
+          if (left < 0 || top < 0 || left > map.clientWidth || top > map.clientHeight) {
+            atlas.move(map.clientWidth / 2 - left, map.clientHeight / 2 - top);
+            redraw();
+          }
+        }
+      } else if (event.key === "Enter" && state.open >= 0) byId("document").focus();
+      else if (event.key === "+" || event.key === "=") zoomBy(1.5);
+      else if (event.key === "-") zoomBy(1 / 1.5);
+      else if (event.key === "0") showAll();
+      else return;
+      event.preventDefault();
+    });
+    map.addEventListener("focus", () => { state.panel = panel; });
+  };
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape") {
-      if (state.open >= 0) { openDocument(-1); map.focus(); } else clear();
+      if (state.open >= 0) { openDocument(-1); holders[state.panel].focus(); } else clear();
     } else if (event.key === "/" && !/^(INPUT|TEXTAREA)$/.test(document.activeElement.tagName)) {
       event.preventDefault();
       byId("search").focus();
@@ -971,11 +1059,11 @@
   byId("nearer").addEventListener("click", () => zoomBy(1.5));
   byId("further").addEventListener("click", () => zoomBy(1 / 1.5));
   byId("whole").addEventListener("click", showAll);
-  for (const button of document.querySelectorAll("[data-tool]")) {
+  for (const button of document.querySelectorAll("button[data-tool]")) {
     button.addEventListener("click", () => {
-      state.tool = map.dataset.tool = button.dataset.tool;
-      for (const other of document.querySelectorAll("[data-tool]")) {
-        if (other !== map) other.setAttribute("aria-pressed", String(other === button));
+      state.tool = byId("maps").dataset.tool = button.dataset.tool;
+      for (const other of document.querySelectorAll("button[data-tool]")) {
+        other.setAttribute("aria-pressed", String(other === button));
       }
     });
   }
@@ -1000,20 +1088,25 @@
     readTheme();
     update({ quiet: true });
   });
-  window.addEventListener("beforeprint", () => atlas.draw(theme.paper, false));
+  window.addEventListener("beforeprint", () => atlases.forEach((atlas) => atlas.draw(theme.paper, false)));
 
   const begin = async () => {
     root.dataset.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
     await Store.load();
     byId("busy").remove();
-    atlas = Atlas.make(map, { n, places: Store.places, span: about.span });
-    map.dataset.painter = atlas.kind;
-    atlas.resize();
+    atlases = holders.map((holder, panel) => Atlas.make(holder, { n, places: Store.places[panel],
+      span: about.span, view }));
+    const resize = () => atlases.forEach((atlas) => atlas.resize());
+    resize();
+    holders.forEach(follow);
+    byId("topics-title").textContent = about.topicsTitle;
+    const [map] = holders;
+    map.dataset.painter = atlases[0].kind;
     readTheme();
     readTimes();
     readHash();
     await update({ quiet: true });
-    new ResizeObserver(() => { atlas.resize(); redraw(); fillTable(); }).observe(map);
+    new ResizeObserver(() => { resize(); redraw(); fillTable(); }).observe(map);
     requestAnimationFrame(() => requestAnimationFrame(() => {
       performance.mark("drawn");
       map.dataset.ready = "1";

@@ -67,10 +67,14 @@ const Store = (() => {
 
   // What the first picture needs.
   store.load = async () => {
-    const [places, labels, repeats, rows, times, groups] = await Promise.all([
-      column("places", Uint16Array), column("labels", Uint16Array), column("repeats", Uint32Array),
-      column("rows", Uint32Array), column("times", Int32Array), column("groups", Uint32Array),
+    const [repeats, rows, times, groups] = await Promise.all([
+      column("repeats", Uint32Array), column("rows", Uint32Array), column("times", Int32Array),
+      column("groups", Uint32Array),
     ]);
+    const all = (name, Kind) => Promise.all(about.panels.map((_, i) => column(`${name}-${i}`, Kind)));
+    const places = await all("places", Uint16Array);
+    store.labels = await all("labels", Uint16Array); // by document, 0 for none
+    store.neighbors = await all("neighbors", Uint32Array);
     const { n, nDocuments } = store;
     store.rowNumber = (row) => (rows ? rows[row] : row);
     store.times = times;
@@ -78,8 +82,8 @@ const Store = (() => {
     store.firstRow = new Uint32Array(nDocuments);
     store.documentOf = new Uint32Array(n);
     store.repeats = new Uint32Array(nDocuments);
-    store.topicOf = new Uint16Array(n); // 0 for none
-    store.places = repeats ? new Uint16Array(2 * n) : places;
+    store.topicOf = new Uint16Array(n);
+    store.places = repeats ? places.map(() => new Uint16Array(2 * n)) : places;
     for (let row = 0, next = 0; row < n; row += 1) {
       const isNew = !repeats || !repeats[row];
       const document = isNew ? next : store.documentOf[row - repeats[row]];
@@ -89,12 +93,22 @@ const Store = (() => {
       }
       store.documentOf[row] = document;
       store.repeats[document] += 1;
-      store.topicOf[row] = labels[document];
+      store.topicOf[row] = store.labels[0][document];
       if (repeats) {
-        store.places[2 * row] = places[2 * document];
-        store.places[2 * row + 1] = places[2 * document + 1];
+        store.places.forEach((of, i) => {
+          of[2 * row] = places[i][2 * document];
+          of[2 * row + 1] = places[i][2 * document + 1];
+        });
       }
     }
+  };
+
+  // The first rows of a row's nearest documents on a map, where these are known.
+  store.near = (panel, row) => {
+    const { depth } = about.panels[panel];
+    const at = store.documentOf[row] * depth;
+    return depth ? [...store.neighbors[panel].subarray(at, at + depth)]
+      .filter((document) => document < store.nDocuments).map((document) => store.firstRow[document]) : [];
   };
 
   // The texts of a block, each still coded: only those that are looked at are decoded.

@@ -272,7 +272,8 @@ const Atlas = (() => {
     return order;
   };
 
-  const make = (holder, { n, places, span }) => {
+  // Maps that share a view move together.
+  const make = (holder, { n, places, span, view }) => {
     const [backdrop, dots, over] = holder.querySelectorAll("canvas");
     const asked = new URLSearchParams(location.hash.slice(1));
     const card = asked.has("cpu") || !n ? null : onCard(dots, places, asked);
@@ -281,10 +282,9 @@ const Atlas = (() => {
     const order = new Uint32Array(n);
     const visible = new Int8Array(n);
     let [segments, density, share, ratio] = [[], null, 1, 1];
-    const view = { x: span[0] / 2, y: span[1] / 2, zoom: 1, scale: 1, fit: 1 };
 
     const atlas = {
-      kind: painter.kind, view, visible, order,
+      kind: painter.kind, holder, places, visible, order,
       // Colours as RGBA of each row, and the pass, 0 to 2, in which each is drawn.
       ink(colors, passes, shade) {
         const counts = [0, 0, 0];
@@ -370,8 +370,9 @@ const Atlas = (() => {
         return placeNames(over.getContext("2d"), list,
           { ...view, scale: view.scale / ratio }, holder.clientWidth, holder.clientHeight);
       },
-      // What lies over the points: names, the points looked at and the line that is drawn.
-      drawOver(names, { halo, ink, marked, line }) {
+      // What lies over the points: names, the points looked at, the first of them tied to its
+      // neighbours, and the line that is drawn.
+      drawOver(names, { halo, ink, marked, near, line }) {
         const context = over.getContext("2d");
         context.setTransform(ratio, 0, 0, ratio, 0, 0);
         context.clearRect(0, 0, over.width, over.height);
@@ -389,14 +390,26 @@ const Atlas = (() => {
             context.fillText(text, name.x, y);
           });
         }
-        for (const i of marked) {
-          context.beginPath();
-          context.arc(...atlas.at(i), 7, 0, 2 * Math.PI);
-          for (const [width, color] of [[5, halo], [2.25, ink]]) {
+        const stroke = (...lines) => {
+          for (const [width, color] of lines) {
             context.lineWidth = width;
             context.strokeStyle = color;
             context.stroke();
           }
+        };
+        for (const i of near) {
+          context.beginPath();
+          context.moveTo(...atlas.at(marked[0]));
+          context.lineTo(...atlas.at(i));
+          stroke([3, halo], [1, ink]);
+          context.beginPath();
+          context.arc(...atlas.at(i), 3.5, 0, 2 * Math.PI);
+          stroke([1.25, ink]);
+        }
+        for (const i of marked) {
+          context.beginPath();
+          context.arc(...atlas.at(i), 7, 0, 2 * Math.PI);
+          stroke([5, halo], [2.25, ink]);
         }
         if (!line) return;
         context.beginPath();

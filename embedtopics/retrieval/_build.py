@@ -20,6 +20,7 @@ from embedtopics.corpus._languages import detect_languages, main_languages
 from embedtopics.corpus._windows import split_into_passages
 from embedtopics.corpus.results import Decision
 from embedtopics.encoders._base import language_warning
+from embedtopics.encoders._languages import JoinedEncoder
 from embedtopics.encoders._registry import (
     describe_encoder,
     encoder_decisions,
@@ -396,7 +397,9 @@ def _encoder_for(corpus: Corpus, encoder: Any, embeddings: npt.ArrayLike | None)
         if encoder is None:
             return None
         texts = [text for text in dict.fromkeys(corpus.texts) if text.strip()]
-        return fitted(resolve_encoder(encoder, cached=True), texts)
+        made = fitted(resolve_encoder(encoder, cached=True), texts)
+        # Two joined serve topics: in a search, the second finds texts of other languages as well.
+        return made.parts[1] if isinstance(made, JoinedEncoder) else made
     if encoder is None:  # it is needed for queries alone
         return None
     resolved = resolve_encoder(encoder, cached=True)

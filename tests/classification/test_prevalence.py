@@ -35,23 +35,6 @@ def test_prediction_powered_shares_by_hand():
     assert np.isclose(alone.value, 0.5) and np.isclose(alone.variance, np.var(y, ddof=1) / 4)
 
 
-def test_prediction_powered_shares_are_those_of_ppi_python():
-    from ppi_py import ppi_mean_ci, ppi_mean_pointestimate
-
-    rng = np.random.default_rng(0)
-    y = (rng.random(300) < 0.3).astype(float)
-    f = np.clip(0.6 * y + 0.4 * rng.random(300), 0, 1)
-    others = rng.choice(f, 5000)
-    factor = tuned(y, f, np.ones(300), 300 / 5000)
-    share = ppi_share(y, f, others, np.full(300, factor))
-    wanted = ppi_mean_pointestimate(y, f, others, lam=factor).item()
-    assert np.isclose(share.value, wanted)
-    # Tuned by the variances of each sample there, of the labelled one here.
-    assert np.isclose(share.value, ppi_mean_pointestimate(y, f, others).item(), atol=2e-3)
-    low, high = ppi_mean_ci(y, f, others, alpha=0.05, lam=factor)
-    assert np.isclose(high - low, 2 * 1.959964 * np.sqrt(share.variance), rtol=3e-3)  # n - 1 here
-
-
 def test_the_tuned_power_has_the_least_variance():
     rng = np.random.default_rng(0)
     y = (rng.random(400) < 0.4).astype(float)

@@ -1,11 +1,15 @@
 import json
 import shutil
+from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 
 from embedtopics.encoders.sentence._checkpoint import Scale, read_checkpoint
 from embedtopics.errors import ModelLoadError
 from tests.encoders.conftest import PACKAGE
+from tests.factories import exact_encoder
 
 
 def edit_json(path, **changes):
@@ -71,10 +75,23 @@ def test_shards_are_found_and_a_missing_one_is_named(folder):
     assert names == ["model-1.safetensors", "model-2.safetensors"]
 
 
-def test_pickled_weights_are_refused(folder):
-    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
-    with pytest.raises(ModelLoadError, match="never loaded: save the checkpoint again"):
-        read_checkpoint(folder)
+def test_of_pickled_weights_tensors_alone_are_read(folder, tmp_path):
+    from safetensors.torch import load_file
+
+    expected = exact_encoder(folder).encode(["the cat"])
+    weights, pickled = folder / "model.safetensors", folder / "pytorch_model.bin"
+    torch.save(load_file(weights), pickled)
+    weights.unlink()
+    np.testing.assert_array_equal(exact_encoder(folder).encode(["the cat"]), expected)
+
+    class Evil:
+        def __reduce__(self):
+            return Path.touch, (tmp_path / "ran",)
+
+    torch.save({"weight": Evil()}, pickled)
+    with pytest.raises(ModelLoadError, match=r"(?i)weights.only"):
+        exact_encoder(folder).encode(["the cat"])
+    assert not (tmp_path / "ran").exists()
 
 
 def modules(*kinds, **changes):

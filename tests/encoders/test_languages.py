@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from embedtopics.corpus.results import Encoding, LanguageShares
-from embedtopics.encoders import _base, _registry
-from embedtopics.encoders._base import known_languages, language_warning
-from embedtopics.encoders._registry import fitted, resolve_encoder
+from embedtopics.encoders import RandomProjectionEncoder, _base, _registry
+from embedtopics.encoders._base import known_languages, language_warning, unit_vectors
+from embedtopics.encoders._languages import TEXTS_OF_MIDDLE, JoinedEncoder
+from embedtopics.encoders._registry import encoder_from_settings, fitted, resolve_encoder
+from embedtopics.encoders.sentence._backend import bundled_texts
 from embedtopics.topics import TopicModel
 
 ENGLISH = SimpleNamespace(name="all-MiniLM-L6-v2", languages=("en",))
@@ -66,23 +68,49 @@ ENGLISH_TEXT = "The committee will meet again on Thursday to discuss the new bud
         (FRENCH, True, "multilingual-e5-small"),
         (FRENCH, False, "all-MiniLM-L6-v2"),
         ([ENGLISH_TEXT], True, "all-MiniLM-L6-v2"),
+        ([ENGLISH_TEXT, FRENCH[0]], True, "all-MiniLM-L6-v2 + multilingual-e5-small"),
     ],
 )
 def test_auto_becomes_the_encoder_of_the_texts(monkeypatch, texts, is_installed, expected):
     asked = []
 
     class Recorded:
-        name, languages = "all-MiniLM-L6-v2", ("en",)
+        languages = ("en",)
+
+        def __init__(self, name):
+            self.name = name
+
+        def encode(self, texts):
+            raise AssertionError
 
     def resolve(name, **options):
-        asked.append((name, options))
-        return Recorded()
+        asked.append(options)
+        return Recorded(name)
 
     automatic = resolve_encoder("auto", cached=True, precision="int8")
     monkeypatch.setattr(_registry, "resolve_encoder", resolve)
     monkeypatch.setattr(_registry, "find_spec", lambda name: object() if is_installed else None)
-    fitted(automatic, texts)
-    assert asked[-1] == (expected, {"cached": True, "precision": "int8"})
+    assert fitted(automatic, texts).name == expected
+    assert asked[-1] == {"cached": True, "precision": "int8"}
+
+
+def test_two_encoders_stand_side_by_side_the_second_seen_from_its_middle(toy, tmp_path):
+    parts = RandomProjectionEncoder(16, random_state=1), RandomProjectionEncoder(24, random_state=2)
+    joined, texts = JoinedEncoder(parts), [*toy[0], "!"]
+    first, second = (unit_vectors(part.encode(texts)) for part in parts)
+    some = parts[1].encode(bundled_texts()[::TEXTS_OF_MIDDLE])
+    second = unit_vectors(second - unit_vectors(some).mean(axis=0)) * second.any(axis=1)[:, None]
+    found = joined.encode(texts)
+    np.testing.assert_allclose(found[:-1], np.hstack([first, second])[:-1] / 2**0.5, atol=1e-6)
+    assert not found[-1].any()  # nothing is known of the text
+    model = TopicModel(joined).fit(texts)
+    assert "joined" in [decision.name for decision in model.result_.decisions]
+    model.save(tmp_path / "model")
+    again = TopicModel.load(tmp_path / "model")
+    new = texts[0] + " " + texts[1]
+    expected = model.transform([new]).toarray()
+    np.testing.assert_array_equal(again.transform([new]).toarray(), expected)
+    assert encoder_from_settings(joined.settings).fingerprint == joined.fingerprint
 
 
 def test_what_to_install_is_said(monkeypatch):

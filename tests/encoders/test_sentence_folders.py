@@ -130,3 +130,33 @@ def test_vectors_are_cut_before_they_are_scaled(save):
     assert encoder.dimensions == 5
     assert_same(encoder, oracle, truncate_dim=5, normalize_embeddings=True)
     assert encoder.fingerprint != exact_encoder(folder).fingerprint
+
+
+@pytest.mark.parametrize("family", ["t5", "umt5"])
+def test_the_encoder_of_an_encoder_decoder_like_sentence_t5(tiny_bert, tmp_path, family):
+    import torch
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.models import Dense, Normalize, Transformer
+    from transformers import AutoConfig, AutoModelForTextEncoding, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(tiny_bert)
+    config = AutoConfig.for_model(
+        family, vocab_size=len(tokenizer), d_model=16, d_kv=8, d_ff=32, num_layers=2, num_heads=2,
+        pad_token_id=0, decoder_start_token_id=0,
+    )  # fmt: skip
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(5)
+        AutoModelForTextEncoding.from_config(config).save_pretrained(tmp_path / "body")
+        dense = Dense(16, 8, bias=False, activation_function=torch.nn.Identity())
+    tokenizer.save_pretrained(tmp_path / "body")
+    body = Transformer(str(tmp_path / "body"), max_seq_length=12)
+    oracle = SentenceTransformer(modules=[body, pooling("mean"), dense, Normalize()], device="cpu")
+    oracle.save(str(tmp_path / "saved"))
+    for file in [*(tmp_path / "saved").rglob("model.safetensors")][family == "t5" :]:
+        from safetensors.torch import load_file
+
+        torch.save(load_file(file), file.with_name("pytorch_model.bin"))
+        file.unlink()
+    encoder = exact_encoder(tmp_path / "saved")
+    assert encoder.runtime == "onnx"
+    assert_same(encoder, oracle)

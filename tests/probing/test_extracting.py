@@ -228,13 +228,13 @@ def test_devices_that_do_not_exist_are_refused(device, tiny_bert):
 def test_decoders_and_pairs_of_both_are_refused(tiny_bert, tmp_path):
     import shutil
 
-    from transformers import BertConfig, BertModel, T5Config
+    from transformers import BartConfig, BertConfig, BertModel
 
     folder = shutil.copytree(tiny_bert, tmp_path / "forwards")
     config = BertConfig.from_pretrained(tiny_bert, is_decoder=True)
     BertModel(config).save_pretrained(folder)
     with pytest.raises(ModelLoadError, match="'bert', which is causal"):
         probing.hidden_states(["the cat"], folder)
-    (folder / "config.json").write_text(json.dumps(T5Config().to_dict()))
-    with pytest.raises(ModelLoadError, match="got an encoder-decoder of type 't5'"):
+    (folder / "config.json").write_text(json.dumps(BartConfig().to_dict()))
+    with pytest.raises(ModelLoadError, match="got an encoder-decoder of type 'bart'"):
         probing.hidden_states(["the cat"], folder)

@@ -127,7 +127,9 @@ def test_posting_lists_hold_the_counts(n_documents, n_terms, seed):
 
 
 def test_every_word_that_is_no_stop_word_can_be_searched(result):
-    terms, lengths, counts = indexed_terms(result)
+    terms, lengths, counts = indexed_terms(
+        result.term_counts, result.tokens, result.documents.weights
+    )
     held = dict(zip(terms, counts.T.toarray(), strict=True))
     for term, expected in zip(terms, lengths, strict=True):
         assert expected in (0, len(term.split())), term
@@ -145,7 +147,7 @@ def test_no_text_becomes_an_element_and_only_the_scripts_run(page):
 
 def test_rows_texts_and_topics_come_back(page, result):
     held, corpus = about(page), result.corpus
-    labels = column(page, "labels", "<u2").astype(int) - 1
+    labels = column(page, "labels-0", "<u2").astype(int) - 1
     back = column(page, "repeats", "<u4")
     first = np.flatnonzero(back == 0)
     rows = column(page, "rows", "<u4")
@@ -157,7 +159,7 @@ def test_rows_texts_and_topics_come_back(page, result):
     document = np.cumsum(back == 0) - 1
     document[back > 0] = document[np.flatnonzero(back) - back[back > 0]]
     np.testing.assert_array_equal(labels[document], result.labels[rows])
-    places = column(page, "places", "<u2").reshape(-1, 2).astype(float)
+    places = column(page, "places-0", "<u2").reshape(-1, 2).astype(float)
     shown = result.map[result.documents.of_row[rows[first]]]
     for axis in (0, 1):
         assert np.corrcoef(places[:, axis], shown[:, axis])[0, 1] > 0.999_999
@@ -211,6 +213,19 @@ def test_levels_are_of_the_same_documents(result):
 def test_a_result_without_topics_has_an_explorer(n_documents):
     page = explorer_html(make_result(n_documents=n_documents, n_topics=0, dated=False))
     assert about(page)["topics"] == []
+
+
+def test_a_map_beside_is_turned_mirrored_and_scaled_to_the_first(result):
+    turned = (result.map @ [[0.0, 3.0], [3.0, 0.0]] + 5).astype(np.float32)
+    labels = np.where(result.clustering.labels == 0, -1, result.clustering.labels)
+    other = replace(result, map=turned, clustering=replace(result.clustering, labels=labels))
+    page = explorer_html(result, beside=other)
+    one, two = (column(page, f"places-{i}", "<u2").astype(int) for i in (0, 1))
+    assert np.abs(one - two).max() <= 2
+    own = [column(page, f"labels-{i}", "<u2") for i in (0, 1)]
+    np.testing.assert_array_equal(own[1], np.where(own[0] == 1, 0, own[0]))
+    with refuses("beside"):
+        explorer_html(result, beside=make_result(n_documents=20))
 
 
 def test_write_explorer_writes_one_file_and_a_notebook_shows_it_in_a_frame(tmp_path, result, page):

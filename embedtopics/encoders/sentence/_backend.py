@@ -348,12 +348,17 @@ def _sample_length(checkpoint: Checkpoint) -> int:
     return min(checkpoint.position_limit or _SAMPLE_LENGTH, _SAMPLE_LENGTH)
 
 
-def _sample_texts(vocabulary: Vocabulary, max_length: int) -> list[npt.NDArray[np.int32]]:
-    """Return token ids of the bundled texts: each alone, and many in a row for long ones."""
+def bundled_texts() -> list[str]:
+    """Return the texts of the demo corpus, English and French."""
     from embedtopics.corpus._readers import demo_path  # which imports pandas
 
     with demo_path().open(encoding="utf-8", newline="") as file:
-        texts = [row["text"] for row in csv.DictReader(file)]
+        return [row["text"] for row in csv.DictReader(file)]
+
+
+def _sample_texts(vocabulary: Vocabulary, max_length: int) -> list[npt.NDArray[np.int32]]:
+    """Return token ids of the bundled texts: each alone, and many in a row for long ones."""
+    texts = bundled_texts()
     texts += [" ".join(texts[start : start + 24]) for start in range(0, len(texts), 24)]
     made, total = [], 0
     # From a text of its own to the next by a step that meets short and long ones in turn.

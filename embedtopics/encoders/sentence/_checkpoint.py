@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.checks import is_count
+from embedtopics._utils.display import one_line
 from embedtopics._utils.folders import MANIFEST, changed_files, parse_json
 from embedtopics.encoders._base import load_error
 from embedtopics.errors import ModelLoadError
@@ -225,7 +226,7 @@ def _legacy_modes(config: dict[str, Any]) -> list[str]:
 
 def _read_layers(folder: Path) -> tuple[float, ...]:
     config = read_json(required(folder / "config.json"))
-    file = required(folder / "model.safetensors")
+    [file] = _find_weights(folder)
     weights = _read_tensors(file).get("layer_weights")
     start = int(config.get("layer_start", 0))
     if weights is None or weights.ndim != 1 or not weights.sum():
@@ -256,7 +257,7 @@ def _read_step(kind: str, folder: Path) -> Step | None:
     if config.get("use_residual") or not inside <= {None, "sentence_embedding"}:
         expected = "a dense layer on the pooled vector without a residual connection"
         raise load_error(expected, f"another ({path})", "choose another checkpoint")
-    file = required(folder / "model.safetensors")
+    [file] = _find_weights(folder)
     tensors = _read_tensors(file)
     weight, bias = tensors.get("linear.weight"), tensors.get("linear.bias")
     shape = (int(config.get("out_features", 0)), int(config.get("in_features", 0)))
@@ -272,6 +273,14 @@ def _read_tensors(file: Path) -> dict[str, FloatArray]:
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
+    if file.suffix == ".bin":
+        import torch
+
+        try:  # tensors alone: anything else that was pickled is refused
+            tensors = torch.load(file, map_location="cpu", weights_only=True)
+            return {name: tensor.float().numpy() for name, tensor in tensors.items()}
+        except Exception as error:
+            raise load_error("tensors alone", f"{file}: {one_line(error)}") from None
     try:
         return {name: tensor.astype(np.float32) for name, tensor in load_file(file).items()}
     except (SafetensorError, OSError) as error:
@@ -305,6 +314,8 @@ _POSITIONS_AFTER_PADDING = (
     "roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl", "xmod",
 )  # fmt: skip
 _CHOOSE = "choose an encoder checkpoint"
+T5 = ("mt5", "t5", "umt5")
+"""Encoder-decoders whose encoder alone gives the token vectors."""
 _DEFAULT_MAX_LENGTH = 512
 _LEAST_LENGTH = 3
 _DEPTHS = ("num_hidden_layers", "n_layers", "n_layer", "num_layers")
@@ -387,7 +398,7 @@ def read_checkpoint(folder: Path) -> Checkpoint:
         found = f"transformer_task {task!r} ({inner})"
         raise load_error("a checkpoint that gives token vectors", found, _CHOOSE)
     config = read_json(required(inner / "config.json"))
-    if config.get("is_encoder_decoder"):
+    if config.get("is_encoder_decoder") and config.get("model_type") not in T5:
         kind = config.get("model_type")
         found = f"an encoder-decoder of type {kind!r} ({inner / 'config.json'})"
         raise load_error("an encoder", found, _CHOOSE)
@@ -438,6 +449,8 @@ def _without(incidental: tuple[str, ...], config: dict[str, Any]) -> str:
 
 def _check_whole(file: Path) -> None:
     """Make sure that a safetensors file is as long as its header says, before torch is loaded."""
+    if file.suffix == ".bin":
+        return
     size = file.stat().st_size
     with file.open("rb") as opened:
         length = int.from_bytes(opened.read(8), "little")
@@ -467,20 +480,17 @@ def _check_unchanged(folder: Path) -> None:
 
 
 def _find_weights(folder: Path) -> tuple[Path, ...]:
-    single, index = folder / "model.safetensors", folder / "model.safetensors.index.json"
-    if single.is_file():
-        return (single,)
-    if index.is_file():
-        shards = read_json(index).get("weight_map")
-        if not _is_text_map(shards) or not shards:
-            raise load_error("the file of each tensor as weight_map", f"none ({index})")
-        return tuple(required(folder / shard) for shard in sorted(set(shards.values())))
-    pickled = sorted(path.name for path in folder.glob("*.bin"))
-    if pickled:
-        remedy = "pickled weights can run code and are never loaded: save the checkpoint again with"
-        found = f"only {pickled[0]} in {folder}"
-        raise load_error("weights in model.safetensors", found, f"{remedy} safetensors")
-    return (required(single),)
+    names = ("model.safetensors", "pytorch_model.bin")
+    for file in (folder / name for name in names):
+        index = folder / f"{file.name}.index.json"
+        if file.is_file():
+            return (file,)
+        if index.is_file():
+            shards = read_json(index).get("weight_map")
+            if not _is_text_map(shards) or not shards:
+                raise load_error("the file of each tensor as weight_map", f"none ({index})")
+            return tuple(required(folder / shard) for shard in sorted(set(shards.values())))
+    return (required(folder / names[0]),)
 
 
 def _find_tokenizer(folder: Path) -> tuple[Path, ...]:

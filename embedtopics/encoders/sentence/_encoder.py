@@ -84,9 +84,9 @@ class SentenceEncoder(BaseEncoder):
 
     The checkpoint is looked for in a folder of that name, in the local hub cache, in the
     installed model package (the default model only), and at last on the hub, by one announced
-    download. Only safetensors weights are read. A vector does not depend on the other texts of
-    the call, nor on their order (to 1e-6, the noise of float32 sums), and equal texts get equal
-    vectors.
+    download. Weights are read from safetensors, or else from a ``pytorch_model.bin`` that holds
+    nothing but tensors. A vector does not depend on the other texts of the call, nor on their order
+    (to 1e-6, the noise of float32 sums), and equal texts get equal vectors.
 
     On a CPU the model is run by ONNX Runtime. It is exported once, which takes some seconds, kept
     in the cache folder (``EMBEDTOPICS_CACHE``), and used only where its vectors are those of

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from embedtopics._utils.display import one_line
 from embedtopics.encoders._base import MULTILINGUAL, MULTILINGUAL_PACKAGE, load_error
 from embedtopics.encoders._panics import check_tokenizer, refusing_panics, try_out
-from embedtopics.encoders.sentence._checkpoint import Checkpoint, hash_file, read_checkpoint
+from embedtopics.encoders.sentence._checkpoint import T5, Checkpoint, hash_file, read_checkpoint
 from embedtopics.errors import InputError, ModelLoadError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 FAMILIES = (
     "albert", "bert", "camembert", "deberta-v2", "distilbert", "electra", "modernbert", "mpnet",
-    "roberta", "xlm-roberta",
+    "roberta", "t5", "xlm-roberta",
 )  # fmt: skip
 """Families that have tests of their own; most others that transformers knows load as well."""
 
@@ -73,13 +73,15 @@ def load_model(
 ) -> Any:
     """Load a checkpoint's transformer on the CPU, ready to encode."""
     import torch
-    from transformers import AutoModel
+    from transformers import AutoModel, AutoModelForTextEncoding
 
+    loader = AutoModelForTextEncoding if checkpoint.family in T5 else AutoModel
     with silent_transformers(), _explained(checkpoint):
-        model, report = AutoModel.from_pretrained(
+        model, report = loader.from_pretrained(
             checkpoint.folder,
             dtype=getattr(torch, dtype),
-            use_safetensors=True,
+            use_safetensors=checkpoint.weights[0].suffix != ".bin",
+            weights_only=True,  # of what was pickled, tensors alone
             local_files_only=not trust_remote_code,
             trust_remote_code=trust_remote_code,
             output_loading_info=True,
@@ -375,9 +377,15 @@ def download_snapshot(repository: str, revision: str | None, *, with_code: bool)
         if any(fnmatchcase(name, pattern) for pattern in patterns)
         and not name.startswith(_OTHER_RUNTIMES)
     ]
-    if not any(name.endswith(".safetensors") for name in files):
+    safe = {Path(name).parent for name in files if name.endswith(".safetensors")}
+    files += [
+        name
+        for name in sizes
+        if Path(name).name == "pytorch_model.bin" and Path(name).parent not in safe
+    ]
+    if not any(name.endswith((".safetensors", ".bin")) for name in files):
         return Miss(
-            f"{place}: has no safetensors weights, and pickled ones are never loaded)", final=True
+            f"{place}: has neither safetensors weights nor a pytorch_model.bin)", final=True
         )
     message = (
         f"downloading {repository} at revision {info.sha} (about "

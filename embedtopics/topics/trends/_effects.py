@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
 MOST_LEVELS = 50
 N_REPLICATES = 5
-SECONDS_A_YEAR = 365.2425 * 86_400
+_DATES = (("day", 1.0, 62.0), ("month", 365.2425 / 12, 730.5), ("year", 365.2425, np.inf))
+"""Unit of dates, its days, and the days that are spanned up to which it is taken."""
 NEAR = 1e-4
 """What a column may differ from those before it, for its length, and still follow from them: less
 could not be estimated in the resamples."""
@@ -65,8 +66,9 @@ def effects(
     result : TopicResult
     covariates : str, sequence of str, mapping or DataFrame
         Columns of the corpus, as "~ date + source" or ["date", "source"], or values for each row
-        by name. Dates count in years; numbers as they are; other values are levels. Rows that lack
-        one are left out.
+        by name. Dates count in days where they span up to two months, in months up to two years,
+        else in years, as `units` of the result says; numbers as they are; other values are levels.
+        Rows that lack one are left out.
     reference : mapping of str to str, optional
         The level that the others of a covariate are compared with; by default the most frequent.
     outcome : {"label", "membership"}
@@ -263,16 +265,17 @@ def _kind(values: pd.Series) -> str:
 
 def _add_number(design: Design, name: str, values: pd.Series, kind: str) -> None:
     if kind == "date":
-        moments = values.to_numpy(dtype="datetime64[us]").astype(np.int64)
-        numbers = moments / (1e6 * SECONDS_A_YEAR)
+        days = values.to_numpy(dtype="datetime64[us]").astype(np.int64) / 86_400e6
+        unit, length = next((u, n) for u, n, most in _DATES if np.ptp(days) <= most)
+        numbers = days / length
     else:
-        numbers = values.to_numpy(dtype=np.float64)
+        unit, numbers = "unit", values.to_numpy(dtype=np.float64)
     if len(infinite := np.flatnonzero(~np.isfinite(numbers))):
         raise InputError(name, "finite", numbers[infinite[0]].item())
     if np.ptp(numbers) == 0:
         raise InputError(name, "of several values", numbers[0].item(), "leave it out")
     design.add(numbers - float(numbers.mean()), name)
-    design.units[name] = "year" if kind == "date" else "unit"
+    design.units[name] = unit
 
 
 def _add_levels(design: Design, name: str, values: pd.Series, wanted: _Levels) -> None:

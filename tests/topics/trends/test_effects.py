@@ -16,12 +16,12 @@ def source(result):
 
 
 def dummies(result, source):
-    """Return the design, made by hand: years from the mean, two levels against the largest."""
+    """Return the design, made by hand: months from the mean, two levels against the largest."""
     rows = np.flatnonzero(result.documents.of_row >= 0)
     seconds = (result.corpus.time - pd.Timestamp("1970-01-01")).dt.total_seconds().to_numpy()[rows]
-    years = seconds / (365.2425 * 86400)
+    months = seconds / (365.2425 / 12 * 86400)
     levels = pd.Series(source[rows]).value_counts().index
-    columns = [np.ones(len(rows)), years - years.mean()]
+    columns = [np.ones(len(rows)), months - months.mean()]
     columns += [(source[rows] == level).astype(float) for level in levels[1:]]
     return rows, np.column_stack(columns), levels
 
@@ -153,7 +153,7 @@ def test_frame_names_levels_references_and_units(result, source):
     frame = topics.effects(result, {"date": "date", "source": source}, n_resamples=20).to_frame()
     assert len(frame) == 3 * (result.n_topics + 1)
     dates = frame[frame["covariate"] == "date"]
-    assert set(dates["unit"]) == {"year"} and set(dates["reference"]) == {""}
+    assert set(dates["unit"]) == {"month"} and set(dates["reference"]) == {""}
     levels = frame[frame["covariate"] == "source"]
     assert levels["level"].nunique() == 2 and levels["reference"].nunique() == 1
 
@@ -280,12 +280,24 @@ def test_numbers_that_nearly_follow_from_others_are_refused(result, apart):
     assert {one.name for one in found.decisions} == {"no_replicates"}
 
 
+@pytest.mark.parametrize(("days", "unit", "length"), [
+    (50, "day", 1.0), (500, "month", 365.2425 / 12), (5000, "year", 365.2425),
+])  # fmt: skip
+def test_dates_count_in_a_unit_that_fits_their_span(result, days, unit, length):
+    place = np.linspace(0, days, len(result.corpus))
+    dates = pd.Timestamp("2001-01-01") + pd.to_timedelta(place, unit="D")
+    found = topics.effects(result, {"when": dates.to_numpy()}, n_resamples=20)
+    plain = topics.effects(result, {"when": place / length}, n_resamples=20)
+    assert found.units == {"when": unit}
+    assert found.coefficients[:, 1] == pytest.approx(plain.coefficients[:, 1], abs=1e-6)
+
+
 def test_dates_and_numbers_among_missing_values_are_counted(result):
     dates = [None, *(moment.date() for moment in result.corpus.time[1:].dt.normalize())]
     numbers = np.array([None, *(i % 7 for i in range(1, len(dates)))], dtype=object)
     found = topics.effects(result, {"when": dates, "how_many": numbers}, n_resamples=20)
     assert found.columns == ("intercept", "when", "how_many")
-    assert found.units == {"when": "year", "how_many": "unit"}
+    assert found.units == {"when": "month", "how_many": "unit"}
     same = topics.effects(
         result,
         {"when": result.corpus.time.where(numbers != None), "how_many": pd.to_numeric(numbers)},  # noqa: E711

@@ -22,6 +22,7 @@ from benchmarks import (
     encoder_training,
     encoding,
     explorer,
+    growth,
     inference_training,
     languages,
     layers,
@@ -78,6 +79,7 @@ BENCHMARKS = {
     "classification": classification,
     "annotation": annotation,
     "explorer": explorer,
+    "growth": growth,
 }
 SYSTEMS = {system.name: system for system in (BERTOPIC, EMBEDTOPICS)}
 

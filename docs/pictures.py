@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import io
+import json
 import sys
 import tempfile
 import threading
@@ -19,6 +20,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 import embedtopics as et  # noqa: E402
+from benchmarks import growth  # noqa: E402
 from tests.report.driving import Browser  # noqa: E402
 
 SEARCH = """(box => { box.value = 'water'; box.dispatchEvent(new Event('input')); })(
@@ -42,6 +44,8 @@ def photograph(browser: Browser, url: str, name: str, script: str = "1") -> None
 
 def main() -> None:
     """Make all pictures."""
+    measured = json.loads((ROOT / "benchmarks" / "results" / "growth.json").read_text("utf-8"))
+    save(growth.draw(measured).to_image("png"), "growth")
     demo = pd.read_csv(ROOT / "data" / "demo.csv", keep_default_na=False)
     corpus = et.Corpus(demo, text="text", time="date", group="source")
     result = et.TopicModel(random_state=42).fit(corpus).result_

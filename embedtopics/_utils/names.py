@@ -34,7 +34,7 @@ OF_A_RESULT = {
     "visualize_topics": "et.plots.map(result)",
     "visualize_documents": "et.plots.map(result)",
     "visualize_document_datamap": "et.report.write_explorer(result, path)",
-    "visualize_hierarchical_documents": "et.plots.hierarchical_map(result, hierarchy)",
+    "visualize_hierarchical_documents": "et.report.write_explorer(result, path, levels=results)",
     "visualize_hierarchy": "et.plots.hierarchy(et.topics.hierarchy(result))",
     "visualize_heatmap": "et.plots.similarity(et.topics.hierarchy(result, by='embeddings'))",
     "visualize_barchart": "et.plots.terms(result)",

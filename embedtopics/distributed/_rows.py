@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 LONGEST_CONTENT = 1000
 """Characters of a bad row that are kept."""
+
+_STRAY = re.compile("[\udc80-\udcff]")
+"""What stands for bytes that are not UTF-8."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +101,7 @@ def _checked(row: Any, columns: Columns, width: int) -> dict[str, Any]:
     text = None if is_missing(text) else text
     if text is not None and not isinstance(text, str):
         raise _BadRow(f"the text is no string, but a {type(text).__name__}")
-    if text is not None and any("\udc80" <= c <= "\udcff" for c in text if c > "\ud7ff"):
+    if text is not None and not text.isascii() and _STRAY.search(text):
         raise _BadRow("the text is not UTF-8")
     made: dict[str, Any] = {"text": text, "id": None}
     if columns.id:
@@ -138,7 +142,7 @@ def _vector(value: Any, width: int) -> FloatArray:
         found = np.asarray(value, dtype=np.float32)
     except (TypeError, ValueError):
         found = np.empty(0, dtype=np.float32)
-    if found.ndim != 1 or not len(found) or not np.isfinite(found).all() or not found.any():
+    if found.ndim != 1 or not 0 < np.linalg.norm(found.astype(np.float64)) < np.inf:
         raise _BadRow("the vector is no list of finite numbers, one of them at least not 0")
     if width and len(found) != width:
         raise _BadRow(f"the vector has {len(found)} dimensions, those before {width}")

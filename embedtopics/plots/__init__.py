@@ -1,8 +1,8 @@
 """Figures of a result: pure functions that return a Plotly figure and never show it.
 
 Plotly is loaded when the first figure is drawn, not when this subpackage is imported.
-``figure.write_image("map.svg")`` writes SVG, PDF or PNG, offline, where the package ``kaleido`` and
-a Chrome or Chromium are installed.
+``figure.write_image("map.svg")`` writes SVG, PDF or PNG, offline, with the extra ``figures`` and a
+Chrome or Chromium.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from embedtopics.plots._layers import layers as layers
     from embedtopics.plots._learning import before_after as before_after
     from embedtopics.plots._learning import learning_curves as learning_curves
-    from embedtopics.plots._map import hierarchical_map as hierarchical_map
     from embedtopics.plots._map import map as map
     from embedtopics.plots._mixture import mixture as mixture
     from embedtopics.plots._over_time import by_group as by_group

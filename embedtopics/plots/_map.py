@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,11 +11,9 @@ import numpy.typing as npt
 from embedtopics._utils.checks import checked_count
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus.results import DistinctDocuments
-from embedtopics.errors import InputError
 from embedtopics.plots._colors import NOISE_COLOR, dark, pale, spread_colors
 from embedtopics.plots._labels import densest_points, place_labels
 from embedtopics.plots._theme import (
-    GRID,
     HIDDEN,
     INK,
     MUTED,
@@ -28,8 +25,7 @@ from embedtopics.plots._theme import (
     wrap,
 )
 from embedtopics.protocols import Int64Array
-from embedtopics.topics.results import Topic, TopicResult
-from embedtopics.topics.tree.results import TopicHierarchy
+from embedtopics.topics.results import TopicResult
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -39,7 +35,6 @@ HALO = ", ".join(f"{x}px {y}px 2px #fff" for x in (-1, 0, 1) for y in (-1, 0, 1)
 
 _MARGIN = {"l": 12, "r": 12, "t": 40, "b": 12}
 _LEGEND_WIDTH, _LEAST_FOR_LEGEND = 230, 700
-_LEVELS = 6
 
 
 def map(
@@ -213,132 +208,3 @@ def label_annotations(
         }
         for place in place_labels(pixels, boxes, drawing, max_labels)
     ]
-
-
-def hierarchical_map(
-    result: TopicResult,
-    hierarchy: TopicHierarchy,
-    *,
-    levels: Sequence[int] | None = None,
-    title: str | None = None,
-    width: int | None = None,
-    height: int | None = None,
-    max_labels: int = 30,
-    hover_characters: int = 200,
-) -> Figure:
-    """Draw the map of documents with a slider that merges its topics, level by level.
-
-    At each level documents have the colour and name of the group that their topic belongs to. The
-    points are in the figure once, however many levels there are.
-
-    Parameters
-    ----------
-    result : TopicResult
-    hierarchy : TopicHierarchy
-        Of this result.
-    levels : sequence of int, optional
-        Numbers of groups. Without them all topics, and half as many each time, at most 6 levels.
-    title, width, height, max_labels, hover_characters
-        As in `embedtopics.plots.map`.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        The map at its finest level, and a slider.
-
-    Raises
-    ------
-    InputError
-        If there is no such level, or the hierarchy is of other topics.
-    """
-    n_topics = hierarchy.n_topics
-    if [t.size for t in result.topics] != [node.size for node in hierarchy.nodes[:n_topics]]:
-        raise InputError(
-            "hierarchy",
-            f"of the result's {result.n_topics} topics",
-            found=f"one of {n_topics} other topics",
-            remedy="make it of this result with topics.hierarchy",
-        )
-    if levels is None:
-        chosen = [n_topics]
-        while chosen[-1] > 3 and len(chosen) < _LEVELS:
-            chosen.append(-(-chosen[-1] // 2))
-    else:
-        chosen = sorted({*levels}, reverse=True)
-    if not chosen and n_topics:
-        raise InputError("levels", "at least one number of groups", levels)
-    options: dict[str, Any] = {"title": title, "width": width, "height": height}
-    options["max_labels"] = max_labels
-    figure = map(result, hover_characters=hover_characters, **options)
-    if not n_topics:
-        return figure
-    # The traces of the topics, in their order; a topic without documents on the map has none.
-    drawn = sorted(set(result.clustering.labels.tolist()) - {NOISE})
-    first = len(figure.data) - len(drawn)
-    steps: list[dict[str, Any]] = []
-    for level in chosen:
-        groups = hierarchy.nodes_at(level)
-        seen = map(_merged(result, hierarchy, groups), hover_characters=0, **options)
-        changes = _changes(hierarchy, groups, drawn, seen)
-        names = [annotation.to_plotly_json() for annotation in seen.layout.annotations]
-        args = [changes, {"annotations": names}, list(range(first, first + len(drawn)))]
-        steps.append({"label": f"{level:,}", "method": "update", "args": args})
-    changes, layout, _ = steps[0]["args"]
-    for place, trace in enumerate(figure.data[first:]):
-        trace.update({name.replace(".", "_"): values[place] for name, values in changes.items()})
-    slider = {
-        "active": 0,
-        "steps": steps,
-        "currentvalue": {"prefix": "topics: ", "font": {"size": 13, "color": INK}},
-        "font": {"color": MUTED, "size": 12},
-        "bordercolor": "#c6ccd4",
-        "bgcolor": GRID,
-        "x": 0.0,
-        "len": 0.6,
-        "pad": {"t": 8, "b": 8},
-    }
-    return figure.update_layout(
-        annotations=layout["annotations"],
-        margin={"b": 84},
-        height=(height or 720) + 72,
-        sliders=[slider] if len(steps) > 1 else [],
-    )
-
-
-def _merged(result: TopicResult, hierarchy: TopicHierarchy, groups: tuple[int, ...]) -> TopicResult:
-    """Return the result as the map reads it, with groups in place of topics."""
-    if len(groups) == hierarchy.n_topics:
-        return result
-    number = np.full(result.n_topics + 1, NOISE, dtype=np.int32)
-    about = []
-    for place, group in enumerate(groups):
-        node = hierarchy.nodes[group]
-        number[list(hierarchy.topics_under(group))] = place
-        about.append(Topic(place, node.label, node.size, 0.0, node.terms, node.weights, ()))
-    clustering = replace(result.clustering, labels=number[result.clustering.labels])
-    return replace(result, clustering=clustering, topics=tuple(about), stability=None)
-
-
-def _changes(
-    hierarchy: TopicHierarchy, groups: tuple[int, ...], drawn: list[int], seen: Figure
-) -> dict[str, list[Any]]:
-    """Return what changes in the traces of the topics at a level that was drawn as `seen`."""
-    of_topic = {t: group for group in groups for t in hierarchy.topics_under(group)}
-    own = [of_topic[topic] for topic in drawn]
-    rank = {group: place for place, group in enumerate(groups)}
-    # The map draws the groups that have documents in their order, after those of no topic.
-    present = own if len(groups) == hierarchy.n_topics else [g for g in groups if g in set(own)]
-    traces = seen.data[len(seen.data) - len(present) :]
-    color_of = {group: trace.marker.color for group, trace in zip(present, traces, strict=True)}
-    # One of the topics of a group stands for it in the legend; a click there hides all of them.
-    stands = {group: place for place, group in reversed(list(enumerate(own)))}
-    colors = [color_of[group] for group in own]
-    return {
-        "marker.color": colors,
-        "hoverlabel.bordercolor": colors,
-        "name": [caption(hierarchy.nodes[group].label, 32) for group in own],
-        "legendgroup": [f"{len(groups)}:{group}" for group in own],
-        "legendrank": [1001 + rank[group] for group in own],
-        "showlegend": [stands[group] == place for place, group in enumerate(own)],
-        "visible": [True] * len(own),
-    }

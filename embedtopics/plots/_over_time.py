@@ -177,7 +177,7 @@ def _lines(trends: TopicTrends, chosen: list[int], measure: str) -> Figure:
         note(caption(name, 30), 1, y, **above, color=dark(line["line"]["color"]))
         for name, line, y in zip(names, lines, spread(ends, 17 / (height - 70)), strict=True)
     ]
-    wanted = np.unique(np.linspace(0, trends.n_periods - 1, min(trends.n_periods, 7)).astype(int))
+    wanted = np.unique(np.linspace(0, trends.n_periods - 1, min(trends.n_periods, 4)).astype(int))
     scale = {"range": [0, top], "tickformat": ",.0f" if measure == "count" else ".1~%"}
     layout = look(height, l=56, r=230, t=30, b=40) | {
         "xaxis": _time_axis(trends, wanted.tolist()),

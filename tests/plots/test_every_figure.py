@@ -37,7 +37,6 @@ def given():
         "resolutions": (make_choice(result),),
         "hierarchy": (tree,),
         "similarity": (tree,),
-        "hierarchical_map": (result, tree),
     }
 
 
@@ -67,7 +66,6 @@ def given():
         ("effects", "covariate", "date"),
         ("stability", "result", None),
         ("hierarchy", "width", 10),
-        ("hierarchical_map", "levels", []),
     ],
 )
 def test_an_argument_at_fault_is_named(given, figure, parameter, value):

@@ -5,7 +5,7 @@ import pytest
 
 from embedtopics import plots, topics
 from embedtopics.errors import InputError
-from tests.factories import make_result, refuses
+from tests.factories import make_result
 
 MARKUP = "<b>bold</b> $x$ %{x}"
 
@@ -70,8 +70,6 @@ def test_small_trees_can_be_drawn(n_topics, points):
     if n_topics:
         assert len(figure.data[-1].x) == points
         assert np.shape(heat.data[0].z) == (n_topics, n_topics)
-    levels = plots.hierarchical_map(small, tree)
-    assert len(levels.data) == n_topics + 1 and len(levels.layout.sliders) == 0
     for drawn in (figure, heat):
         notes = [a.text for a in drawn.layout.annotations]
         assert ("No topics were found" in notes) == (n_topics == 0)
@@ -82,10 +80,6 @@ def test_bad_numbers(result, tree):
         for n_groups in (0, 10):
             with pytest.raises(InputError, match="from 1 to 9"):
                 draw(tree, n_groups=n_groups)
-    with refuses("hierarchy"):
-        plots.hierarchical_map(make_result(600, 9, seed=3), tree)
-    with pytest.raises(InputError, match="from 1 to 9"):
-        plots.hierarchical_map(result, tree, levels=[12])
 
 
 def test_similarities_are_in_the_order_of_the_tree(tree):
@@ -103,45 +97,6 @@ def test_similarities_are_in_the_order_of_the_tree(tree):
     assert frames == {
         (place[list(g)].min() - 0.5, place[list(g)].max() + 0.5) for g in tree.cut(4) if len(g) > 1
     }
-
-
-def test_levels_change_the_names_and_colours_of_points(result, tree):
-    figure = plots.hierarchical_map(result, tree, levels=[2, 9, 4], max_labels=9)
-    plain = plots.map(result, max_labels=9)
-    assert len(figure.data) == len(plain.data) == 10  # one of no topic
-    for ours, theirs in zip(figure.data, plain.data, strict=True):
-        np.testing.assert_array_equal(ours.x, theirs.x)
-        assert ours.name == theirs.name and ours.marker.color == theirs.marker.color
-    steps = figure.layout.sliders[0].steps
-    assert [step.label for step in steps] == ["9", "4", "2"]
-    for step, level in zip(steps, (9, 4, 2), strict=True):
-        changes, layout, traces = step.args
-        assert list(traces) == list(range(1, 10))
-        groups = tree.cut(level)
-        nodes = tree.nodes_at(level)
-        of = {t: g for g, group in enumerate(groups) for t in group}
-        for name in ("marker.color", "legendgroup"):
-            values = changes[name]
-            assert len({(of[t], v) for t, v in enumerate(values)}) == level
-            assert len(set(values)) == level
-        assert sum(changes["showlegend"]) == level
-        ranks = dict(zip(changes["legendrank"], range(9), strict=False))
-        assert sorted(ranks) == [1001 + i for i in range(level)]
-        if level < 9:
-            for topic in range(9):
-                label = tree.nodes[nodes[of[topic]]].label
-                assert changes["name"][topic][:8] == label[:8] or "&lt;" in changes["name"][topic]
-        assert len(layout["annotations"]) <= level
-    assert len(steps[2].args[1]["annotations"]) == 2
-
-
-def test_default_levels_halve(result, tree):
-    figure = plots.hierarchical_map(result, tree)
-    assert [s.label for s in figure.layout.sliders[0].steps] == ["9", "5", "3"]
-    named = {t.name for t in figure.data}
-    assert len(named) == 10
-    alone = plots.hierarchical_map(result, tree, levels=[9])
-    assert len(alone.layout.sliders) == 0
 
 
 def test_numbers_stand_after_names_that_are_written_from_right_to_left():

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from embedtopics import plots
 from embedtopics.plots._colors import (
     NOISE_COLOR,
     PALETTE,
@@ -17,6 +18,7 @@ from embedtopics.plots._colors import (
 from embedtopics.plots._labels import densest_points, place_labels
 from embedtopics.plots._theme import cut, escape, plain, wrap
 from tests.factories import make_result, with_stability
+from tests.report.driving import CHROMIUM
 
 
 def test_distances_are_those_of_oklab_for_usual_vision():
@@ -190,3 +192,15 @@ def test_plain_drops_what_has_no_glyph():
 
 def test_cut_does_not_end_within_an_emoji_sequence():
     assert cut("ab👩\u200d💻cdef", 5) == "ab👩…"
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_figures_become_files_without_a_page(tmp_path):
+    pytest.importorskip("kaleido", reason="needs the extra figures")
+    if CHROMIUM is None:
+        pytest.skip("Chromium is not installed")
+    result = make_result(60, 3)
+    plots.terms(result).write_image(tmp_path / "terms.svg", width=500)
+    image = (tmp_path / "terms.svg").read_text("utf-8")
+    assert 'width="500"' in image and result.topics[0].keywords[0] in image

@@ -161,12 +161,8 @@ def topics(
     _run_topics(
         corpus,
         out=out,
-        encoder={
-            "spec": encoder,
-            "cached": cache,
-            "precision": precision,
-            "long_texts": long_texts,
-        },
+        encoder={"spec": encoder, "cached": cache}
+        | {"precision": precision, "long_texts": long_texts},
         replicates=replicates,
         sample=sample,
         student=student,

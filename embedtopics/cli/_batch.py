@@ -13,6 +13,7 @@ from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
     from embedtopics.distributed._jobs import Job
+    from embedtopics.distributed.results import Columns, Manifest
 
 app = typer.Typer(
     help="Do large files in shards; a run that was killed goes on where it ended.",
@@ -117,6 +118,35 @@ def classify(
     _run(ClassifyTexts(model), files, out, columns, (n_workers, runner, address), dry_run)
 
 
+@app.command()
+@guarded
+def index(
+    files: Files,
+    encoder: Annotated[str, typer.Option(help="A checkpoint, or a folder of a static encoder.")],
+    out: Out,
+    index: Annotated[Path, typer.Option(help="Folder of the search index.")],
+    text: Text = "text",
+    id: IdColumn = None,
+    time: TimeColumn = None,
+    group: GroupColumn = None,
+    n_workers: Workers = 1,
+    runner: Runner = "processes",
+    address: Address = None,
+    dry_run: DryRun = False,
+) -> None:
+    """Write the vectors of texts, and make a search index of them."""
+    from embedtopics.distributed._index import build_index
+    from embedtopics.distributed._jobs import EmbedTexts
+    from embedtopics.retrieval.storage._checks import check_target
+
+    check_target(index, False)
+    columns, job = {"text": text, "id": id, "time": time, "group": group}, EmbedTexts(encoder)
+    manifest, named = _run(job, files, out, columns, (n_workers, runner, address), dry_run)
+    if not dry_run:
+        made = build_index(job, manifest, out, index, columns=named)
+        make_console().print(f"{len(made):,} documents are in {index}.", markup=False)
+
+
 def _run(
     job: Job,
     files: list[str],
@@ -124,8 +154,8 @@ def _run(
     names: dict[str, str | None],
     where: tuple[int, str, str | None],
     dry_run: bool,
-) -> None:
-    """Say what is to be done, do it, say what was done."""
+) -> tuple[Manifest, Columns]:
+    """Say what is to be done, do it, say what was done; return what was read."""
     from embedtopics.distributed._manifest import make_manifest
     from embedtopics.distributed._run import plan_batch, run_batch
     from embedtopics.distributed.results import Columns
@@ -140,7 +170,7 @@ def _run(
             "rows": f"{plan.n_rows:,}, {plan.n_rows_to_do:,} of them to do",
             "disk": f"{plan.n_bytes / 1e6:,.0f} MB or less, {plan.n_bytes_free / 1e6:,.0f} free",
         })  # fmt: skip
-        return
+        return manifest, columns
     n_workers, runner, address = where
     report = run_batch(
         job, manifest, out, columns=columns, n_workers=n_workers, runner=runner, address=address
@@ -149,3 +179,4 @@ def _run(
     if report.failures:
         print_notes(console, map(str, report.failures[:20]))
         raise InputError(f"{len(report.failures):,} shards could not be done; run again to retry")
+    return manifest, columns

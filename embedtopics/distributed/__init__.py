@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from embedtopics._utils.lazy import attach
 
 if TYPE_CHECKING:
+    from embedtopics.distributed._index import build_index as build_index
     from embedtopics.distributed._jobs import AssignTopics as AssignTopics
     from embedtopics.distributed._jobs import ClassifyTexts as ClassifyTexts
     from embedtopics.distributed._jobs import CountTopics as CountTopics

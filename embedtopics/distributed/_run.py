@@ -23,6 +23,7 @@ from embedtopics.distributed.results import (
     Columns,
     Failure,
     Manifest,
+    Shard,
     TopicCounts,
 )
 from embedtopics.errors import InputError
@@ -154,6 +155,13 @@ def _named(manifest: Manifest, about: dict[str, Any]) -> list[Named]:
         (shard, hashlib.sha256(f"{shared} {_key(shard)}".encode()).hexdigest()[:32])
         for shard in manifest.shards
     ]
+
+
+def parts_of(
+    job: Job, manifest: Manifest, folder: Path, columns: Columns
+) -> list[tuple[Shard, Path]]:
+    """Return each shard with the file of its part, whether it is there or not."""
+    return [(one[0], _part(folder, one)) for one in _named(manifest, _about(job, columns))]
 
 
 def _key(shard: Any) -> str:

@@ -20,6 +20,7 @@ from embedtopics.distributed import (
     Columns,
     CountTopics,
     EmbedTexts,
+    build_index,
     make_manifest,
     plan_batch,
     read_counts,
@@ -214,6 +215,31 @@ def test_other_inputs_and_jobs_are_refused(fitted, tmp_path, here, monkeypatch):
         make_manifest(tmp_path / "b.parquet")
     with refuses("encoder"):
         run_batch(EmbedTexts("tfidf"), make_manifest(path), tmp_path / "new")
+
+
+def test_an_index_of_shards_answers_as_that_of_one_process(fitted, tmp_path, here, monkeypatch):
+    folder, _, frame = fitted
+    monkeypatch.setattr("embedtopics.distributed._index.ROWS_AT_ONCE", 100)
+    manifest, columns = make_manifest(folder / "data.parquet"), Columns("body", "name", "date")
+    with refuses("out"):
+        build_index(EMBED, manifest, tmp_path / "out", tmp_path / "a.index", columns=columns)
+    run_batch(EMBED, manifest, tmp_path / "out", columns=columns)
+    made = build_index(EMBED, manifest, tmp_path / "out", tmp_path / "a.index", columns=columns)
+    kept = frame[frame["body"] != ""][["name", "body", "date"]]
+    whole = et.SearchIndex.build(
+        kept, text="body", id="name", time="date", encoder=EMBED.encoder, passages=False
+    )
+    assert len(made) == len(whole) == len(kept)
+    for query in kept["body"][::60]:
+        found, wanted = (index.search(query, k=5) for index in (made, whole))
+        assert [hit.id for hit in found] == [hit.id for hit in wanted]
+        assert np.allclose([hit.score for hit in found], [hit.score for hit in wanted], atol=1e-5)
+    command = ("batch", "index", folder / "data.parquet", "--encoder", EMBED.encoder, "--out",
+               tmp_path / "out", "--text", "body", "--id", "name", "--time", "date")  # fmt: skip
+    assert "a.index" in refused(*command, "--index", tmp_path / "a.index")
+    done = run(*command, "--index", tmp_path / "b.index")
+    assert done.exit_code == 0 and f"{len(kept)} documents" in done.stdout
+    assert not list((tmp_path / "out").glob(".writing-*"))
 
 
 def test_a_full_disk_stops_the_run_which_goes_on_later(fitted, tmp_path, here, monkeypatch):

@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.corpora import DATA, _existing, _read_rows
 
-__all__ = ["StudentTexts", "load_student_texts"]
+__all__ = ["StudentTexts", "load_student_texts", "titles_and_categories"]
 
 N_TEST_TITLES, N_TITLES = 20_000, 100_000
 MOST = {"inference": 80_000, "captions": 50_000, "encyclopedia": 60_000}
@@ -79,7 +79,7 @@ class StudentTexts:
 def load_student_texts(*, quick: bool = False) -> StudentTexts:
     """Read the texts; no text for learning is one of a test, whatever its case and marks."""
     part = QUICK if quick else 1
-    rows = _titles()
+    rows = titles_and_categories()
     order = np.random.default_rng(1).permutation(len(rows))
     test = [rows[row] for row in np.sort(order[: N_TEST_TITLES // part])]
     held_out = set(map(_normal, _texts(_IN_TESTS))) | {_normal(title) for _, title in test}
@@ -101,7 +101,7 @@ def load_student_texts(*, quick: bool = False) -> StudentTexts:
     )
 
 
-def _titles() -> list[tuple[str, str]]:
+def titles_and_categories() -> list[tuple[str, str]]:
     path = _existing(DATA / "arxiv_titles/arxiv_titles.tsv.gz", "EMBEDTOPICS_DATA")
     with gzip.open(path, "rt", encoding="utf-8") as stream:
         cells = [line.rstrip("\n").split("\t") for line in stream][1:]

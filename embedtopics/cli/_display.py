@@ -143,6 +143,11 @@ def print_inspection(console: Console, seen: Inspection) -> None:
         )
         encoding = spell_seconds(seen.seconds_to_encode)
         after = f"{encoding} to encode ({seen.tokens_per_second:,.0f} tokens/s here), {after}"
+    if seen.seconds_with_student < seen.seconds_to_encode:
+        rows["faster"] = (
+            f"--student 50000: about {spell_seconds(seen.seconds_with_student)} to encode, by a "
+            "static student, at some loss; --sample fits a part"
+        )
     rows |= {"time": f"about {after}", "memory": f"about {seen.memory / 1e9:.1f} GB"}
     print_lines(console, rows)
     print_notes(console, seen.warnings, soft_wrap=False)

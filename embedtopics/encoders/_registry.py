@@ -211,6 +211,12 @@ def encoder_decisions(encoder: Any) -> list[Decision]:
     note = getattr(encoder, "precision_note", "")
     if note:
         made.append(Decision("encoder", "precision", encoder.precision, note))
+    by = getattr(encoder, "made_from", None) or {}
+    if by.get("method") == "static student":
+        message = f"The vectors are those of a static student of {by['encoder']}, which learned "
+        message += f"from {by['n_texts']:,} texts; on others its cosine with the vectors of "
+        message += f"{by['encoder']} is {by['agreement']:.2f} on average."
+        made.append(Decision("encoder", "student", by["agreement"], message))
     words = getattr(getattr(encoder, "recipe", None), "prompt", "")
     if words:
         query = encoder.reading("query").recipe.prompt

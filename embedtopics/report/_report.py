@@ -9,6 +9,8 @@ from pathlib import Path, PurePath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from embedtopics.annotation.results import StudyReport
 from embedtopics.classification.results import ClassificationReport
 from embedtopics.comparison.results import Comparison
@@ -42,6 +44,9 @@ _STAGES = {
 }
 _WORD_LISTS = {"stop_words": "Stop words", "function_words": "Function words"}
 _TEXT_LENGTH = 400
+_LARGEST, _GROUPS, _MOST_DAYS = 15, 6, 150_000
+"""Topics and groups that are listed over time and by group, and days of 400 years."""
+
 _PERSISTENCE_NOTE = "Persistence: the range of density levels over which a topic holds together."
 _RECURRENCE_NOTE = (
     "Recurrence: how well a topic is recovered when topics are fitted to random subsets "
@@ -219,6 +224,86 @@ def _representatives(result: TopicResult, topic: Topic) -> str:
     )
 
 
+def over_time_section(result: TopicResult) -> str:
+    """Return the share of each topic in each day, month or year, or nothing without dates."""
+    times = result.corpus.time
+    if times is None or not result.topics:
+        return ""
+    moments = times.to_numpy(dtype="datetime64[D]")
+    held = (result.documents.of_row >= 0) & ~np.isnat(moments)
+    n_days = np.ptp(moments[held]).astype(int) if held.any() else 0
+    unit = "day" if n_days <= 62 else "month" if n_days <= 1830 else "year"
+    periods = moments[held].astype(f"datetime64[{unit[0].upper()}]")
+    if not 1 < len(set(periods.tolist())) or n_days > _MOST_DAYS:
+        return ""
+    places = (periods - periods.min()).astype(int)
+    totals = np.bincount(places)
+    # a period of three rows has a share of 67 % by chance: it is drawn, and is no peak
+    usual = totals >= 0.1 * np.median(totals[totals > 0])
+    rows = []
+    for topic, color in _largest(result):
+        counts = np.bincount(places[result.labels[held] == topic.topic_id], minlength=len(totals))
+        shares = counts / np.maximum(totals, 1)
+        peak = int(np.argmax(np.where(usual, shares, -1)))
+        bars = "".join(
+            f'<rect x="{i + 0.1:.1f}" width="0.8" y="{1 - height:.3f}" height="{height:.3f}"/>'
+            for i, height in enumerate(np.minimum(shares / (shares[peak] or 1), 1).tolist())
+            if height
+        )
+        rows.append((
+            f"{dot(color)}<bdi>{text(topic.label, 60)}</bdi>",
+            f'<svg class="course" viewBox="0 0 {len(totals)} 1" preserveAspectRatio="none" '
+            f'fill="{color}" aria-hidden="true">{bars}</svg>',
+            f"{periods.min() + peak}: {shares[peak]:.1%} of {totals[peak]:,} rows",
+        ))  # fmt: skip
+    first, last = periods.min(), periods.max()
+    return section(
+        "over-time", "Over time",
+        f'<p class="note">Share of the rows of each {unit}, {first} to {last}, every topic to its '
+        f"own height; {held.sum():,} rows have a date.{_others(result)}</p>",
+        table(("Topic", f"{first} to {last}", "Highest"), rows),
+    )  # fmt: skip
+
+
+def by_group_section(result: TopicResult) -> str:
+    """Return the share of each topic in the largest groups, or nothing without groups."""
+    groups = result.corpus.group
+    if groups is None or not result.topics:
+        return ""
+    held = (result.documents.of_row >= 0) & groups.notna().to_numpy()
+    names, labels = groups[held].astype(str).to_numpy(), result.labels[held]
+    found, sizes = np.unique(names, return_counts=True)
+    if not 1 < len(found):
+        return ""
+    order = np.argsort(-sizes, kind="stable")
+    shown = [(found[i], int(sizes[i])) for i in order[:_GROUPS].tolist()]
+    rows = [
+        (
+            f"{dot(color)}<bdi>{text(topic.label, 60)}</bdi>",
+            *(f"{np.mean(labels[names == name] == topic.topic_id):.1%}" for name, _ in shown),
+        )
+        for topic, color in _largest(result)
+    ]
+    more = f" Smaller groups left out: {len(found) - _GROUPS:,}." if len(found) > _GROUPS else ""
+    heads = (f"<bdi>{text(name, 30)}</bdi><br>n = {size:,}" for name, size in shown)
+    return section(
+        "by-group", "By group",
+        f'<p class="note">Share of the rows of each <bdi>{text(result.corpus.group_column, 40)}'
+        f"</bdi> that is in a topic.{more}{_others(result)}</p>",
+        table(("Topic", *heads), rows),
+    )  # fmt: skip
+
+
+def _largest(result: TopicResult) -> list[tuple[Topic, str]]:
+    colored = zip(result.topics, topic_colors(result), strict=True)
+    return sorted(colored, key=lambda pair: -pair[0].size)[:_LARGEST]
+
+
+def _others(result: TopicResult) -> str:
+    n = result.n_topics - _LARGEST
+    return f" Smaller topics left out: {n:,}." if n > 0 else ""
+
+
 def decisions_section(
     decisions: Sequence[Decision], left_out: Mapping[str, Sequence[str]] = MappingProxyType({})
 ) -> str:
@@ -365,6 +450,8 @@ def study_parts(result: TopicResult) -> list[str]:
         summary(result),
         methods(result),
         topics_section(result),
+        over_time_section(result),
+        by_group_section(result),
         decisions_section(
             result.decisions,
             {

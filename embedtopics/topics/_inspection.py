@@ -33,6 +33,13 @@ SECONDS_PER_PAIR, SECONDS_PER_SEARCH, SECONDS_PER_DOCUMENT = 0.9e-8, 5e-5, 1.3e-
 """Exact search for a pair of documents, approximate search for a document, and all other stages
 after encoding for a document; measured on two cores at 384 dimensions."""
 
+STUDENT_FROM, STUDENT_TEXTS = 100_000, 50_000
+"""Texts from which on a static student saves time clearly, and those that it learns from: on titles
+both take as long at 65,000 (benchmarks, student_topics)."""
+
+STUDENT_SECONDS, STUDENT_SPEED = 60.0, 200_000
+"""What a student takes beside its teacher's vectors of texts, and the tokens a second it reads."""
+
 BASE_MEMORY = 0.9e9
 """Bytes of the interpreter, the libraries and a small encoder."""
 
@@ -45,7 +52,8 @@ class Inspection:
     of a document, `mean_tokens` (as the encoder reads them) and the shares (of texts cut, of tokens
     not read) by a sample. Speed, what an encoder learns from the texts included, is measured; NaN
     without an encoder that counts. Seconds and the peak of memory in bytes are estimates; memory
-    is too low for an encoder with one column for each term.
+    is too low for an encoder with one column for each term. `seconds_with_student` is the time to
+    encode by a static student of 50,000 of the texts, learning included; NaN below 100,000.
     """
 
     n_rows: int
@@ -60,6 +68,7 @@ class Inspection:
     unseen_share: float
     tokens_per_second: float
     seconds_to_encode: float
+    seconds_with_student: float
     seconds_after: float
     memory: float
     warnings: tuple[str, ...]
@@ -91,6 +100,10 @@ def inspect_corpus(corpus: Corpus, encoder: Encoder | None = None) -> Inspection
     search = SECONDS_PER_PAIR * n_documents if is_exact else SECONDS_PER_SEARCH
     width = getattr(encoder, "dimensions", 384)
     warning = language_warning(encoder, languages) if encoder is not None else None
+    to_encode, with_student = mean_seen * n_documents / speed if speed else 0.0, float("nan")
+    if n_documents >= STUDENT_FROM and hasattr(encoder, "recipe"):
+        learning = to_encode * STUDENT_TEXTS / n_documents + STUDENT_SECONDS
+        with_student = learning + mean_tokens * n_documents / STUDENT_SPEED
     return Inspection(
         n_rows=len(corpus),
         n_documents=n_documents,
@@ -103,7 +116,8 @@ def inspect_corpus(corpus: Corpus, encoder: Encoder | None = None) -> Inspection
         truncated_share=truncated,
         unseen_share=1 - mean_seen / mean_tokens if mean_tokens else 0.0,
         tokens_per_second=speed,
-        seconds_to_encode=mean_seen * n_documents / speed if speed else 0.0,
+        seconds_to_encode=to_encode,
+        seconds_with_student=with_student,
         seconds_after=2.0 + (search + SECONDS_PER_DOCUMENT) * n_documents,
         # Embeddings are held about three times for a moment; a text's words and counts take
         # about six bytes for each of its characters.

@@ -94,6 +94,7 @@ def of_topics() -> Iterator[Trial]:
         "effects": {"covariates": "source", "n_resamples": 5}, "export": {"path": "out.csv"},
         "extend": {"corpus": ["a river"], "embeddings": rows[:1] + 1},
         "find": {"query": "river", "by": "terms"}, "keyness": {"target": 0},
+        "fit_sample": {"source": corpus, "n": 60, "embeddings": rows + 1},
         "merge": {"topics": [0, 1]}, "reduce": {"n_topics": 2}, "remove": {"topics": 0},
         "rename": {"labels": {0: "a"}}, "replay": {"history": result}, "sample_documents": {"topic": 0},
         "save_result": {"folder": "saved"}, "score_labels": {"encoder": Vectors()},

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from embedtopics import training
+from embedtopics import topics, training
 from embedtopics.encoders import StaticEncoder
 from embedtopics.encoders._registry import resolve_encoder
 from tests.cli.running import run
@@ -154,3 +154,14 @@ def test_a_static_student(tiny_bert, tmp_path):  # noqa: F811
     assert again.exit_code == 0, again.output
     assert f"verdict: {report.diagnosis.verdict}" in again.stdout
     assert "static student of" in again.stdout and "learned from" in again.stdout
+    target = tmp_path / "topics"
+    done = run(
+        "topics", path, "--text", "body", "--out", target, "--encoder", tiny_bert,
+        "--student", 60, "--replicates", 0,
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    result = topics.load_result(target / "model")
+    decision = next(one for one in result.decisions if one.name == "student")
+    assert "static student of" in decision.message and decision.value <= 1
+    new = topics.assign(result, ["a red light over the harbour"])  # encoded by what was kept
+    assert new.labels.shape == (1,)

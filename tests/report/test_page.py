@@ -1,12 +1,16 @@
 import base64
 import hashlib
+import html
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from embedtopics import report
+from embedtopics.corpus import Corpus
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
 from embedtopics.report._explorer import explorer_html
@@ -177,3 +181,32 @@ def test_a_failed_write_keeps_the_old_report(tmp_path, result, monkeypatch):
             report.write_report(result, nowhere)
     assert path.read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_topics_over_time_and_by_group_are_shares_of_rows(result):
+    who = [["ann", None, "<i>bob"][i % 3] for i in range(len(result.corpus))]
+    frame = pd.DataFrame({"text": result.corpus.texts, "who": who})
+    frame["date"] = [f"{2001 + i % 9}-06-01" for i in range(len(frame))]
+    dated = replace(result, corpus=Corpus.from_frame(frame, "text", time="date", group="who"))
+    page = explorer_html(dated)
+    held = result.documents.of_row >= 0
+    first = max(result.topics, key=lambda topic: topic.size).topic_id
+
+    by_group = page.split('<section id="by-group">')[1].split("</section>")[0]
+    shown = re.findall(r"<td>(.*?)</td>", by_group)[1:3]
+    heads = re.findall(r"<bdi>([^<]*)</bdi><br>n = (\d+)", by_group)
+    for (name, n), share in zip(heads, shown, strict=True):
+        rows = held & (np.array(who) == html.unescape(name))
+        assert int(n) == rows.sum()
+        assert share == f"{(result.labels[rows] == first).mean():.1%}"
+
+    over_time = page.split('<section id="over-time">')[1].split("</section>")[0]
+    years = np.arange(len(frame)) % 9
+    shares = [(result.labels[held & (years == year)] == first).mean() for year in range(9)]
+    peak = int(np.argmax(shares))
+    n = (held & (years == peak)).sum()
+    assert f"{2001 + peak}: {shares[peak]:.1%} of {n} rows" in over_time
+    assert over_time.count("<svg") == 2 * len(result.topics) and "<i>" not in by_group
+
+    plain = explorer_html(replace(result, corpus=Corpus(list(result.corpus.texts))))
+    assert 'id="over-time"' not in plain and 'id="by-group"' not in plain

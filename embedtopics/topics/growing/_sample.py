@@ -26,13 +26,14 @@ from embedtopics.neighbors._graph import unit_rows
 from embedtopics.protocols import BoolArray, FloatArray, Int32Array, Int64Array
 from embedtopics.topics._assign import assign, find_documents, judge
 from embedtopics.topics._model import TopicModel
+from embedtopics.topics._propagation import FAR, closeness
 from embedtopics.topics._resolution import at_resolution
 from embedtopics.topics._stability import adjusted_rand
 from embedtopics.topics._tables import NO_TOPIC
 from embedtopics.topics._vectors import encode_documents, given_vectors
 from embedtopics.topics.constraints._labels import CannotLink, ManualLabels, PartialLabels
 from embedtopics.topics.growing._extend import extend
-from embedtopics.topics.growing._novelty import Extension, adopt
+from embedtopics.topics.growing._novelty import LOOSEST, Extension, adopt
 from embedtopics.topics.results import TopicResult
 
 if TYPE_CHECKING:
@@ -331,16 +332,21 @@ def _with_novel(
         return extend(result, corpus.take(rows[order]), embeddings=given, **options)
 
     outside = np.array(sorted(vectors), dtype=np.int64)
-    outside = outside[found.labels[outside] == NOISE]
+    # What lies between topics, or is a little apart, is not novel: of it hundreds could be made.
+    outside = outside[(found.labels[outside] == NOISE) & (found.novelty[outside] > FAR)]
     if len(outside) < min_size:
         return result
     drafted = extended(outside, update_terms=False, min_candidate_size=min_size)
-    if not drafted.candidates:
+    # As near to one another as most documents of the fit are to their neighbours: a few texts of
+    # all kinds are as tight as the loosest of large topics, too.
+    least = float(np.quantile(closeness(result.graph.similarities), LOOSEST))
+    near = [one for one in drafted.candidates if one.similarity >= least]
+    if not near:
         return result
     # Of documents outside the topics the result gets those of new topics alone: with the others
     # it would be no picture of the collection any more.
     hashes = drafted.result.documents.hashes
-    groups = [hashes[list(candidate.documents)] for candidate in drafted.candidates]
+    groups = [hashes[list(one.documents)] for one in near]
     members = find_documents(documents.hashes, np.concatenate(groups))
     grown = extended(np.sort(members))
     candidates = [
@@ -348,7 +354,7 @@ def _with_novel(
             candidate,
             documents=tuple(find_documents(grown.result.documents.hashes, group).tolist()),
         )
-        for candidate, group in zip(drafted.candidates, groups, strict=True)
+        for candidate, group in zip(near, groups, strict=True)
     ]
     adopted = adopt(dataclasses.replace(grown, candidates=tuple(candidates)))
     judged = judge(adopted, np.array([vectors[document] for document in outside.tolist()]))

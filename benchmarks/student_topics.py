@@ -1,0 +1,205 @@
+"""Topics from a static student's vectors, beside those from all vectors of its teacher.
+
+Titles of arXiv papers, and their primary categories as classes. The student learns from a part of
+the same titles. All get the same fit, cut into as many topics as the teacher's vectors give.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from benchmarks.corpora import CACHE, hash_texts, sample_rows
+from benchmarks.options import Options
+from benchmarks.rendering import figure, markdown_table
+from benchmarks.student_texts import titles_and_categories
+
+__all__ = ["measure", "render"]
+
+SIZES = {60_000: ("teacher", "student", "distilled", "lsa", "teacher, another seed")}
+N_LEARNED = {60_000: 20_000, 226_000: 50_000}
+"""Titles that the teacher reads for the student."""
+AT_ONCE = 20_000
+KEPT = CACHE / "student_topics"
+
+
+def measure(options: Options) -> dict[str, Any]:
+    """Fit each encoder's vectors of each size; all figures of seconds are of the processor.
+
+    What is measured is kept in the cache, and not measured again: a run can be broken off. A part
+    is measured by ``python -m benchmarks.student_topics SIZE ENCODER``.
+    """
+    sizes = {2_000: SIZES[60_000]} if options.quick else SIZES
+    return {"rows": [_row(size, name) for size, names in sizes.items() for name in names]}
+
+
+def _row(size: int, name: str) -> dict[str, Any]:
+    """Measure one encoder at one size, after the teacher, whose number of topics all have."""
+    file = KEPT / f"{size}-{name.replace(' ', '-')}.json"
+    if file.exists():
+        kept: dict[str, Any] = json.loads(file.read_text("utf-8"))
+        return kept
+    first = None if name == "teacher" else _row(size, "teacher")
+    pairs = titles_and_categories()
+    chosen = [pairs[row] for row in sample_rows(len(pairs), size)]
+    classes, texts = [c for c, _ in chosen], [t for _, t in chosen]
+    teacher, n_learned = _Teacher(texts), N_LEARNED.get(size, size // 2)
+    made: dict[str, Callable[[], tuple[np.ndarray, float]]] = {
+        "teacher": teacher.all,
+        "teacher, another seed": teacher.all,
+        "student": partial(_student, teacher, texts, n_learned),
+        "distilled": partial(_distilled, texts),
+        "lsa": partial(_lsa, texts),
+    }
+    vectors, seconds = made[name]()
+    seed = 1 if name == "teacher, another seed" else 0
+    labels, whole, about = _topics(
+        texts, vectors, None if first is None else first["n_topics"], seed
+    )
+    reference = KEPT / f"{size}-labels.npy"
+    if first is None:
+        np.save(reference, labels)
+    row = {
+        "n_texts": size,
+        "n_learned": n_learned,
+        "encoder": name,
+        "seconds_to_encode": round(seconds, 1),
+        **about,
+        **_scores(classes, labels, whole, np.load(reference)),
+    }
+    print(f"  {row}", file=sys.stderr)
+    file.write_text(json.dumps(row), "utf-8")
+    return row
+
+
+class _Teacher:
+    """The default encoder, whose vectors of these texts and seconds are kept in the cache."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        from embedtopics.encoders import SentenceEncoder
+
+        self._encoder: Any = SentenceEncoder()
+        self._place = {text: place for place, text in enumerate(texts)}
+        file = KEPT / f"{hash_texts(texts)}.npz"
+        if not file.exists():
+            parts, seconds = [], 0.0
+            for begin in range(0, len(texts), AT_ONCE):
+                began = time.process_time()
+                parts.append(self._encoder.encode(texts[begin : begin + AT_ONCE]))
+                seconds += time.process_time() - began
+            file.parent.mkdir(parents=True, exist_ok=True)
+            np.savez(file, vectors=np.concatenate(parts), seconds=seconds)
+        kept = np.load(file)
+        self.vectors, self.seconds = kept["vectors"], float(kept["seconds"])
+
+    def all(self) -> tuple[np.ndarray, float]:
+        """Return the vectors of all texts, and the seconds that they took."""
+        return self.vectors, self.seconds
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._encoder, name)
+
+    def encode(self, texts: Sequence[str], *, show_progress: bool | None = None) -> np.ndarray:
+        """Return kept vectors of titles; encode what is none, such as single tokens."""
+        places = [self._place.get(text, -1) for text in texts]
+        if min(places) >= 0:
+            return np.asarray(self.vectors[places])
+        return np.asarray(self._encoder.encode(texts, show_progress=show_progress))
+
+
+def _student(teacher: _Teacher, texts: list[str], n_learned: int) -> tuple[np.ndarray, float]:
+    from embedtopics.training import fit_static_student
+
+    learned = [texts[row] for row in sample_rows(len(texts), n_learned)]
+    began = time.process_time()
+    student = fit_static_student(teacher, learned, show_progress=False)
+    vectors = student.encode(texts, show_progress=False)
+    seconds = time.process_time() - began
+    return vectors, seconds + teacher.seconds * n_learned / len(texts)
+
+
+def _distilled(texts: list[str]) -> tuple[np.ndarray, float]:
+    from embedtopics import distill
+
+    began = time.process_time()
+    vectors = distill("all-MiniLM-L6-v2", show_progress=False).encode(texts, show_progress=False)
+    return vectors, time.process_time() - began
+
+
+def _lsa(texts: list[str]) -> tuple[np.ndarray, float]:
+    from embedtopics.encoders import TfidfEncoder
+
+    began = time.process_time()
+    vectors = TfidfEncoder(n_components=300).fit(texts).encode(texts)
+    return np.asarray(vectors), time.process_time() - began
+
+
+def _topics(
+    texts: list[str], vectors: np.ndarray, n_topics: int | None, seed: int
+) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
+    """Return labels as they are and with all texts in a topic, and what the fit cost."""
+    from embedtopics.topics import TopicModel, at_resolution
+
+    empty = ~vectors.any(axis=1)  # none of its words is known
+    vectors = np.where(empty[:, None], np.float32(1), vectors)
+    began = time.process_time()
+    model = TopicModel(languages=["en"], random_state=seed, show_progress=False)
+    result = model.fit(texts, embeddings=vectors).result_
+    seconds, own = time.process_time() - began, result.n_topics
+    if n_topics is not None:
+        result = at_resolution(result, n_topics)
+    whole = at_resolution(result, result.n_topics, coverage=1.0)
+    about = {
+        "seconds_to_fit": round(seconds, 1), "n_topics_of_its_own": own,
+        "n_topics": result.n_topics, "coverage": round(result.coverage, 4),
+    }  # fmt: skip
+    return result.labels, whole.labels, about
+
+
+def _scores(
+    classes: list[str], labels: np.ndarray, whole: np.ndarray, reference: np.ndarray
+) -> dict[str, float]:
+    from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score
+
+    return {
+        "ami": round(float(adjusted_mutual_info_score(classes, labels)), 4),
+        "ami_whole": round(float(adjusted_mutual_info_score(classes, whole)), 4),
+        "ari_with_teacher": round(float(adjusted_rand_score(reference, labels)), 4),
+    }
+
+
+def render(result: Mapping[str, Any]) -> str:
+    """Return the table of a result."""
+    rows = []
+    for row in result["rows"]:
+        teacher = next(
+            r for r in result["rows"] if (r["n_texts"], r["encoder"]) == (row["n_texts"], "teacher")
+        )
+        rows.append(
+            [
+                figure(row["n_texts"]),
+                f"student of {figure(row['n_learned'])}" if row["encoder"] == "student"
+                else row["encoder"],
+                figure(row["seconds_to_encode"]),
+                figure(row["seconds_to_fit"]), figure(row["n_topics_of_its_own"]),
+                figure(row["n_topics"]), figure(row["coverage"], 3), figure(row["ami"], 3),
+                figure(100 * row["ami"] / teacher["ami"]), figure(row["ami_whole"], 3),
+                figure(100 * row["ami_whole"] / teacher["ami_whole"]),
+                figure(row["ari_with_teacher"], 2),
+            ]
+        )  # fmt: skip
+    header = [
+        "titles", "encoder", "encoding, s", "fit, s", "topics of its own", "topics", "coverage",
+        "AMI", "% of the teacher", "AMI, coverage 1", "% of the teacher", "ARI with the teacher's",
+    ]  # fmt: skip
+    return markdown_table(header, rows)
+
+
+if __name__ == "__main__":
+    _row(int(sys.argv[1]), " ".join(sys.argv[2:]))

@@ -28,7 +28,7 @@ from embedtopics.distributed._work import Worker, describe_work
 
 __all__ = ["measure", "render"]
 
-SEED, COPIES, ROW_GROUP = 42, 4, 4096
+SEED, COPIES, ROW_GROUP = 42, 8, 4096
 
 
 def measure(options: Options) -> dict[str, Any]:

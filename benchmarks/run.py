@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks import (
     after_the_fit,
     annotation,
+    batch,
     classification,
     coherence,
     comparison,
@@ -82,6 +83,7 @@ BENCHMARKS = {
     "annotation": annotation,
     "explorer": explorer,
     "growth": growth,
+    "batch": batch,
 }
 SYSTEMS = {system.name: system for system in (BERTOPIC, EMBEDTOPICS)}
 

@@ -22,7 +22,7 @@ from benchmarks.student_texts import titles_and_categories
 
 __all__ = ["measure", "render"]
 
-SIZES = {60_000: ("teacher", "student")}
+SIZES = {60_000: ("teacher", "student", "distilled", "lsa", "teacher, another seed")}
 N_LEARNED = {60_000: 20_000, 226_000: 50_000}
 """Titles that the teacher reads for the student."""
 AT_ONCE = 20_000

@@ -76,7 +76,7 @@ def confusion(report: ClassificationReport) -> Figure:
     axis |= {"title": {"text": f"predicted ({counts.sum():,.0f} texts)", "standoff": 10}}
     if n > 5:
         axis["tickangle"] = -90
-    true = {**name_axis(names, None), "title": {"text": "true"}}
+    true = {**name_axis(names, None), "title": {"text": "true", "standoff": 10}}
     return go.Figure(
         data=[trace],
         layout=layout | {"xaxis": axis, "yaxis": true, "annotations": written},

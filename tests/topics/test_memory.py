@@ -1,4 +1,4 @@
-"""A large collection in a process that is given so much memory, two gigabytes of it for libraries."""
+"""A large collection in a process of limited memory; two gigabytes of it are libraries."""
 
 import resource
 import subprocess

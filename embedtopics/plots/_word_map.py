@@ -136,7 +136,7 @@ def word_map(
     reaches = [1.1 * float(np.abs(one).max(initial=0.0)) or 1.0 for one in found.coordinates]
     lines = [
         f"{_name(found)} · {_n_uses(found)} · {caption(found.encoder, 50)}",
-        "above each map: mean cosine of two uses, and share of their variance that is shown",
+        "above each map: mean cosine of two uses, share of variance shown",
     ]
     notes = title_notes(lines, top - 6)
     frame = {**AXIS, "showline": True, "linecolor": "#d3d7dd", "mirror": True}
@@ -349,11 +349,11 @@ def _heading(found: WordMap, place: int) -> str:
 def _paths_title(found: WordMap, n_paths: int) -> list[str]:
     first, last = found.layers[0], found.layers[-1]
     through = f"layers {first} to {last}" if len(found.layers) > 1 else f"layer {first}"
-    text = "one plane for all layers, each centred on the mean of its uses"
+    text = "one plane, each layer centred on its uses"
     shares = found.joint_explained_variance[np.isfinite(found.joint_explained_variance)]
     if len(shares):
         ends = dict.fromkeys((f"{shares.min():.0%}", f"{shares.max():.0%}"))
-        text += f"; it shows {' to '.join(ends)} of a layer's variance"
+        text += f"; {' to '.join(ends)} of its variance shown"
     encoder = caption(found.encoder, 40)
     return [f"{_name(found)} · {n_paths} of {_n_uses(found)} through {through} · {encoder}", text]
 

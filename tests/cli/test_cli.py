@@ -105,7 +105,7 @@ def test_demo_prints_the_topics_and_writes_the_folder(demo_results):
         "documents.parquet", "labels.csv", "manifest.json", "model",
         "report.html", "terms.parquet", "topics.csv",
     }  # fmt: skip
-    table = done.stdout.split("topics cover")[0]
+    table = done.stdout.split("note: ")[0]
     assert max(map(len, table.splitlines())) <= 80
     assert "written to" in done.stdout
     assert f"next: open {out / 'report.html'}" in done.stdout

@@ -50,7 +50,7 @@ def main() -> None:
     corpus = et.Corpus(demo, text="text", time="date", group="source")
     result = et.TopicModel(random_state=42).fit(corpus).result_
     trends = et.topics.over_time(result, every="quarter")
-    save(et.plots.over_time(trends).to_image("png", width=1000, height=560), "over_time")
+    save(et.plots.over_time(trends).to_image("png", width=1000), "over_time")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         et.report.write_explorer(result, folder / "study.html")

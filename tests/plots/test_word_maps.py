@@ -159,7 +159,7 @@ def test_paths_go_through_the_joint_plane_with_a_bead_a_layer():
     assert list(paths[0].text) == ["0", "1", "2"]
     np.testing.assert_allclose(figure.data[0].x, found.joint[-1, :, 0])
     low, high = found.joint_explained_variance.min(), found.joint_explained_variance.max()
-    assert f"it shows {low:.0%} to {high:.0%}" in figure.layout.annotations[1].text
+    assert f"{low:.0%} to {high:.0%} of its variance" in figure.layout.annotations[1].text
 
 
 def test_without_numbers_a_path_stands_for_each_label():

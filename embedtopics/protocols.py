@@ -55,3 +55,12 @@ class TermWeighting(Protocol):
     def transform(self, X: Any) -> Any:
         """Return a sparse matrix of weights with the shape of `X`, (n_topics, n_terms)."""
         ...
+
+
+@runtime_checkable
+class Segmenter(Protocol):
+    """Finds the words of a text, as a function does."""
+
+    def __call__(self, text: str, /) -> list[str]:
+        """Return words that stand in the text in this order; what has no letters is dropped."""
+        ...

@@ -28,6 +28,11 @@ RowLimit = Annotated[int | None, typer.Option(min=1, help="Read only the first r
 Languages = Annotated[
     list[str] | None, typer.Option(help="Language code (repeatable); detected if left out.")
 ]
+Words = Annotated[
+    str,
+    typer.Option(help="auto, characters, lemmas or social (addresses, @names, #tags, emoji too); "
+                 "or several, with commas."),
+]  # fmt: skip
 EncoderName = Annotated[
     str | None, typer.Option(help="A checkpoint, or tfidf, lsa, fasttext or random.")
 ]

@@ -30,6 +30,7 @@ from embedtopics.cli._options import (
     Precision,
     RandomState,
     ResultsFolder,
+    Words,
 )
 from embedtopics.errors import InputError
 
@@ -263,6 +264,7 @@ def build(
     languages: Annotated[
         str | None, typer.Option(help="Codes, such as en,fr, for stop words and stems; guessed.")
     ] = None,
+    words: Words = "auto",
     stems: Annotated[
         bool, typer.Option(help="Search by word stems, so that inflections are found, too.")
     ] = True,
@@ -296,8 +298,8 @@ def build(
     index = SearchIndex.build(
         corpus, out, encoder=loaded, kind=kind, recall=recall,
         memory_limit=None if memory is None else memory * MIB,
-        passages=not whole, languages=codes, stems=stems, overwrite=overwrite,
-        random_state=random_state,
+        passages=not whole, languages=codes, stems=stems, words=words.replace(" ", "").split(","),
+        overwrite=overwrite, random_state=random_state,
     )  # fmt: skip
     _print_decisions(index)
     shown = printable(str(out))

@@ -41,6 +41,7 @@ from embedtopics.cli._options import (
     RowLimit,
     TextColumn,
     TimeColumn,
+    Words,
 )
 from embedtopics.errors import InputError
 
@@ -110,6 +111,7 @@ def topics(
         typer.Option(min=50, help="Encode by a static student of so many texts: faster, rougher."),
     ] = None,
     language: Languages = None,
+    words: Words = "auto",
     encoding: FileEncoding = "utf-8",
     limit: RowLimit = None,
     random_state: RandomState = 42,
@@ -171,6 +173,7 @@ def topics(
         coverage=_share(coverage),
         constraints=_constraints(corpus, names, labels),
         languages=language or "auto",
+        words=words.replace(" ", "").split(","),
         random_state=random_state,
     )
 

@@ -35,6 +35,7 @@ from embedtopics.reduction._layout import edge_schedule, layout
 from embedtopics.reduction._start import principal_start
 from embedtopics.terms._counts import count_by_topic, count_terms
 from embedtopics.terms._keywords import keywords, unique_labels
+from embedtopics.terms._rules import choose_rules
 from embedtopics.terms._stop_words import function_words, stop_words_for
 from embedtopics.terms._tokens import tokenize
 from embedtopics.terms._weighting import ClassTfidf
@@ -153,7 +154,9 @@ def find_topics(
     if not n_topics:
         return Groups(labels, (), grouped_by)
     counts = count_terms(
-        tokens, stop_words=stop_words_for(languages), function_words=function_words(tokens, labels)
+        tokens,
+        stop_words=stop_words_for(languages, rules=tokens.rules),
+        function_words=function_words(tokens, labels),
     )
     by_topic = count_by_topic(counts.counts, labels, n_topics, documents.weights)
     terms: list[list[str]] = [[]] * n_topics
@@ -256,8 +259,8 @@ def compare(
     texts = corpus.document_texts()
     # Before the encoders are timed: what has to be loaded to read words is not their time.
     with log.stage("words"):
-        tokens = tokenize(texts)
         shares, codes = _languages(log, texts, languages)
+        tokens = _read_words(log, texts, codes)
     with log.stage("encoding"):
         # All are resolved before any encodes, so that a wrong name is refused at once.
         found = {name: open_encoder(spec) for name, spec in named.items()}
@@ -346,9 +349,15 @@ def _languages(
     return found, codes
 
 
+def _read_words(log: Log, texts: Sequence[str], languages: Sequence[str]) -> TokenStream:
+    rules, notes = choose_rules("auto", languages)
+    log.decisions += notes
+    return tokenize(texts, rules=rules)
+
+
 def _count_words(tokens: TokenStream, groups: Groups, languages: Sequence[str]) -> TermCounts:
     """Count single words: the log-odds of a move are those of a bag of words."""
     return count_terms(
-        tokens, ngram_range=(1, 1), stop_words=stop_words_for(languages),
+        tokens, ngram_range=(1, 1), stop_words=stop_words_for(languages, rules=tokens.rules),
         function_words=function_words(tokens, groups.of_document),
     )  # fmt: skip

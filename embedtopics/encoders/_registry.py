@@ -37,9 +37,9 @@ _BY_KIND: dict[str, tuple[str, str]] = {
 
 _BY_NAME: dict[str, dict[str, Any]] = {
     "fasttext": {"kind": "fasttext"},
-    "lsa": {"kind": "tfidf", "n_components": 300},
+    "lsa": {"kind": "tfidf", "n_components": 300, "words": "auto"},
     "random": {"kind": "random"},
-    "tfidf": {"kind": "tfidf"},
+    "tfidf": {"kind": "tfidf", "words": "auto"},
 }
 """Settings of encoders that need no checkpoint. A folder of such a name is given with its path, as
 in "./tfidf"."""
@@ -177,6 +177,8 @@ def encoder_from_settings(settings: Mapping[str, Any]) -> Encoder:
     if kind not in _BY_KIND:
         expected = f"of a kind among {', '.join(_BY_KIND)}"
         raise InputError("encoder", expected, kind, "give the encoder itself")
+    if kind == "tfidf":
+        arguments.setdefault("words", "characters")  # as it was before there was a choice
     module, name = _BY_KIND[kind]
     made: Encoder = getattr(import_module(module), name)(**arguments)
     return made

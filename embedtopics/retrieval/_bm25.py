@@ -21,7 +21,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,9 +33,10 @@ from embedtopics._utils.folders import parse_json
 from embedtopics.corpus._languages import checked_languages
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.protocols import Int32Array, Int64Array
-from embedtopics.terms._spans import edit_distance, words_like, words_of
+from embedtopics.terms._spans import edit_distance, words_like
 from embedtopics.terms._stop_words import stems_of, stop_words_for
-from embedtopics.terms._tokens import tokenize
+from embedtopics.terms._tokens import PLAIN, tokenize, words_of
+from embedtopics.terms.results import WordRules
 
 _FORMAT = 1
 _ABOUT = "lexical.json"
@@ -62,11 +63,20 @@ class LexicalSettings:
     stems: tuple[str, ...] = ()
     k1: float = 1.5
     b: float = 0.75
+    words: WordRules = PLAIN
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what is stored; the words only where they are not made as by default."""
+        stored = {name: getattr(self, name) for name in ("stop_words", "stems", "k1", "b")}
+        return stored if self.words == PLAIN else {**stored, "words": self.words.to_json()}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> LexicalSettings:
         """Return the settings that were stored."""
-        return cls(tuple(values["stop_words"]), tuple(values["stems"]), values["k1"], values["b"])
+        return cls(
+            tuple(values["stop_words"]), tuple(values["stems"]), values["k1"], values["b"],
+            WordRules.from_json(values.get("words")),
+        )  # fmt: skip
 
     @cached_property
     def _left_out(self) -> frozenset[str]:
@@ -84,7 +94,11 @@ class LexicalSettings:
 
 
 def lexical_settings(
-    languages: Iterable[str], *, stop_words: Iterable[str] | None = None, stems: bool = True
+    languages: Iterable[str],
+    *,
+    stop_words: Iterable[str] | None = None,
+    stems: bool = True,
+    rules: WordRules = PLAIN,
 ) -> LexicalSettings:
     """Return the settings for a collection in some languages (ISO 639-1)."""
     codes, own = checked_languages(list(languages)), tuple(stop_words or ())
@@ -92,10 +106,11 @@ def lexical_settings(
         if not isinstance(value, str):
             raise InputError("stop_words", "strings", value, row=row)
     if stop_words is None:
-        return LexicalSettings(stop_words_for(codes, general=False), codes if stems else ())
+        listed = stop_words_for(codes, general=False, rules=rules)
+        return LexicalSettings(listed, codes if stems else (), words=rules)
     # As the tokenizer writes them, which alone are ever met.
-    words = sorted({word for written in own for word in words_of(written)})
-    return LexicalSettings(tuple(words), codes if stems else ())
+    words = sorted({word for written in own for word in words_of(written, rules)})
+    return LexicalSettings(tuple(words), codes if stems else (), words=rules)
 
 
 _STOP = "\x1f"
@@ -132,7 +147,7 @@ def query_words(query: str, settings: LexicalSettings) -> QueryWords:
     """Read a query."""
     written: dict[str, dict[str, int]] = {}
     left_out: dict[str, int] = {}
-    for word, times in sorted(Counter(words_of(query)).items()):
+    for word, times in sorted(Counter(words_of(query, settings.words)).items()):
         form = settings.form(word)
         if form is None:
             left_out[word] = times
@@ -153,14 +168,14 @@ class ParsedQuery(NamedTuple):
 _SYNTAX = re.compile(r'(?<!\S)(-?)"([^"]+)"(?!\w)|(?<!\S)-(?=[^\W\d_])([^\s"]+)')
 
 
-def parse_query(query: str) -> ParsedQuery:
+def parse_query(query: str, rules: WordRules = PLAIN) -> ParsedQuery:
     """Read "phrases in quotes" and -exclusions; any other text is the query as it is."""
     phrases: list[tuple[str, ...]] = []
     excluded: list[tuple[str, ...]] = []
 
     def keep(match: re.Match[str]) -> str:
         is_out = match[1] != ""
-        words = tuple(words_of(match[2] or match[3]))
+        words = tuple(words_of(match[2] or match[3], rules))
         if words:
             (excluded if is_out else phrases).append(words)
         return " " if is_out else match[2]
@@ -224,7 +239,7 @@ def build_lexical(folder: Path, texts: Sequence[str], settings: LexicalSettings)
     """Write the postings of a segment's passages."""
     from scipy.sparse import coo_array
 
-    stream = tokenize(texts)
+    stream = tokenize(texts, rules=settings.words)
     shared = [settings.form(word) for word in stream.words]
     is_stop = np.array([form is None for form in shared], dtype=np.bool_)
     form_of = [form or stop_form(word) for word, form in zip(stream.words, shared, strict=True)]
@@ -250,7 +265,7 @@ def build_lexical(folder: Path, texts: Sequence[str], settings: LexicalSettings)
     }
     for name, array in arrays.items():
         np.save(folder / f"{name}.npy", array, allow_pickle=False)
-    about = {"format": _FORMAT, "passages": len(stream), "settings": asdict(settings)}
+    about = {"format": _FORMAT, "passages": len(stream), "settings": settings.to_json()}
     (folder / _ABOUT).write_text(json.dumps(about, indent=1), "utf-8")
 
 

@@ -44,6 +44,7 @@ from embedtopics.retrieval.storage._checks import check_target
 from embedtopics.retrieval.storage._collection import Collection
 from embedtopics.retrieval.storage._metadata import read_frame
 from embedtopics.retrieval.storage._segments import MakeSegment, Sources
+from embedtopics.terms._rules import choose_rules
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,6 +63,7 @@ class BuildOptions:
     languages: tuple[str, ...] | None
     stop_words: tuple[str, ...] | None
     stems: bool
+    words: Any
     columns: Mapping[str, Any]
 
 
@@ -364,7 +366,14 @@ def _build_in(
     if not options.passages:
         resolved = reads_on(resolved, corpus.texts)
     notes += [] if embeddings is not None else encoder_decisions(resolved)
-    lexical = lexical_settings(languages, stop_words=options.stop_words, stems=options.stems)
+    if callable(options.words):
+        expected = "a name, for the files of an index keep no function"
+        raise InputError("words", expected, options.words)
+    rules, made = choose_rules(options.words, languages)
+    notes += made
+    lexical = lexical_settings(
+        languages, stop_words=options.stop_words, stems=options.stems, rules=rules
+    )
     prepared = prepare(
         corpus, resolved, passages=options.passages, embeddings=embeddings,
         show_progress=show_progress,
@@ -379,7 +388,7 @@ def _build_in(
         "passages": options.passages and embeddings is None,
         "languages": list(languages),
         "dense": asdict(dense),
-        "lexical": asdict(lexical),
+        "lexical": lexical.to_json(),
         "columns": {
             role: name or getattr(corpus, f"{role}_column", None)
             for role, name in options.columns.items()

@@ -87,6 +87,7 @@ class SearchIndex(OtherNames):
         languages: Iterable[str] | None = None,
         stop_words: Iterable[str] | None = None,
         stems: bool = True,
+        words: str | Sequence[str] = "auto",
         overwrite: bool = False,
         random_state: int = 0,
         show_progress: bool | None = None,
@@ -125,6 +126,8 @@ class SearchIndex(OtherNames):
             ISO 639-1 codes, by default those of a sample; stop words in place of their lists.
         stems : bool
             Whether lexical search takes inflections of a word for that word.
+        words : {"auto", "characters", "lemmas", "social"} or several of them
+            What words are, as in `TopicModel`.
         overwrite : bool
             Replace an index at `out`.
         random_state : int
@@ -148,6 +151,7 @@ class SearchIndex(OtherNames):
             languages=None if languages is None else tuple(as_list(languages, "languages")),
             stop_words=None if stop_words is None else tuple(as_list(stop_words, "stop_words")),
             stems=stems,
+            words=words,
             columns=columns,
         )
         corpus = read_documents(data, columns)

@@ -40,8 +40,7 @@ from embedtopics.retrieval.filters._parse import parse_filter
 from embedtopics.retrieval.results import Document, Hit, SearchHits
 from embedtopics.retrieval.storage._collection import Collection
 from embedtopics.terms._representative import diversify, scaled_relevance
-from embedtopics.terms._spans import words_of
-from embedtopics.terms._tokens import texts_with
+from embedtopics.terms._tokens import texts_with, words_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -152,8 +151,9 @@ def search(
             name = "diversity" if options.diversity > 0 else name
             raise InputError(name, "left out, or lexical, for an index of words alone")
         options = replace(options, mode="lexical")
+    rules = reader.newest().lexical.settings.words
     is_dense = options.mode == "dense"  # by meaning alone: a query is read as it is
-    parsed = [ParsedQuery(one, (), ()) if is_dense else parse_query(one) for one in asked]
+    parsed = [ParsedQuery(one, (), ()) if is_dense else parse_query(one, rules) for one in asked]
     texts = tuple(one.text for one in parsed)
     given = query_vectors(reader, texts, vectors, options.mode)
     condition = read_filter(reader.collection, where)
@@ -284,7 +284,7 @@ def _documents_with(
         part = held[start : start + TEXTS_AT_ONCE]
         # Of one that was removed by now, no text is read.
         texts = ["" if one is None else one.text for one in collection.documents(part.tolist())]
-        kept.append(part[texts_with(texts, words)])
+        kept.append(part[texts_with(texts, words, settings.words)])
     return np.concatenate(kept)
 
 
@@ -535,7 +535,9 @@ def _suggestions(version: IndexVersion, collection: Collection, query: str) -> d
         _, segments, rows = lexical.search(near, 1)  # a stem is its own stem, with few exceptions
         found = collection.documents(version.documents_at(segments, rows).tolist())
         texts = " ".join(document.text for document in found if document is not None)
-        words = Counter(word for word in words_of(texts) if lexical.settings.form(word) == near)
+        settings = lexical.settings
+        read = words_of(texts, settings.words)
+        words = Counter(word for word in read if settings.form(word) == near)
         made.update(dict.fromkeys(written, words.most_common(1)[0][0] if words else near))
     return made
 

@@ -135,7 +135,7 @@ def _placed(
 ) -> list[_Placed]:
     asked = query.written
     words = []
-    for word, begin, end in word_spans(text[first:last]):
+    for word, begin, end in word_spans(text[first:last], settings.words):
         form = (settings.form(word) or stop_form(word)) if asked else None
         words.append(_Placed(first + begin, first + end, form if form in asked else None))
     return words

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from embedtopics._utils.checks import is_whole
 from embedtopics.errors import InputError
 from embedtopics.protocols import BoolArray, Int64Array
+from embedtopics.terms._rules import is_emoji
 from embedtopics.terms.results import TermCounts, TokenStream
 
 if TYPE_CHECKING:
@@ -57,9 +58,13 @@ def count_terms(
     functions = {word.lower() for word in function_words}
     lowered = [word.lower() for word in tokens.words]
     left_out = stops | functions
-    # A word alone is a term where it has more than one letter and is no mere number.
+    # A word alone is a term where it has more than one letter and is no mere number; an emoji is.
     edge = np.array(
-        [len(w) > 1 and w not in left_out and any(map(str.isalpha, w)) for w in lowered], dtype=bool
+        [
+            w not in left_out and ((len(w) > 1 and any(map(str.isalpha, w))) or is_emoji(w))
+            for w in lowered
+        ],
+        dtype=bool,
     )
     blocks, names, lengths = [], [], []
     for n, counts, ids in _ngrams(tokens, edge, longest, fewest):

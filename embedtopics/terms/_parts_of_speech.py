@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from embedtopics.errors import InputError
-from embedtopics.terms._tokens import tokenize
+from embedtopics.terms._tokens import PLAIN, tokenize
+from embedtopics.terms.results import WordRules
 
 TAGS = frozenset(
     "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X".split()
@@ -51,11 +52,11 @@ def parse_patterns(patterns: Iterable[str]) -> tuple[tuple[frozenset[str], ...],
     return tuple(parsed)
 
 
-def tag_words(docs: Iterable[Any]) -> list[Tagged]:
+def tag_words(docs: Iterable[Any], rules: WordRules = PLAIN) -> list[Tagged]:
     """Give the words of documents the parts of speech that a pipeline found."""
     pieces = [list(_pieces(doc)) for doc in docs]
     texts = sorted({_text_of(piece) for found in pieces for piece in found})
-    stream = tokenize(texts)
+    stream = tokenize(texts, rules=rules)
     words_of = {
         text: [stream.words[i] for i in stream.ids[stream.offsets[k] : stream.offsets[k + 1]]]
         for k, text in enumerate(texts)

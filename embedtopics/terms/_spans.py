@@ -22,26 +22,21 @@ from embedtopics.protocols import Int64Array
 from embedtopics.terms._tokens import (
     _ADDRESS,
     _ASCII_CHUNK,
-    _BELONGS,
     _LETTER_FORMS,
+    _PIECE,
     _TAG,
-    _UNSPACED_RUN,
-    _chunks,
-    _clean,
-    _parts,
+    PLAIN,
     _split,
     _unicode_chunk,
+    stretches,
 )
+from embedtopics.terms.results import WordRules
 
 _ENTITY = re.compile(r"&(?:#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[^\t\n\f <&#;]{1,32};?)")
 """What `html.unescape` takes for a character reference."""
 
 _BLANK = re.compile(r"[\s\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
 """Whitespace and control characters, which part words."""
-
-_PIECE = re.compile(
-    "[" + "".join(re.escape(chr(b)) for b in range(128) if _BELONGS[b]) + "\x80-\U0010ffff]+"
-)
 
 
 @dataclass(frozen=True)
@@ -125,18 +120,25 @@ def _goes_on(text: str, begin: int, place: int) -> bool:
     return unicodedata.normalize("NFC", before + letter) != apart
 
 
-def word_spans(text: str) -> list[tuple[str, int, int]]:
+def word_spans(text: str, rules: WordRules = PLAIN) -> list[tuple[str, int, int]]:
     """Return the words of a text with their places in it."""
     places = list(range(len(text) + 1))
     traced = _Traced(text, places[:-1], places[1:]).composed()
     traced = traced.replaced(_BLANK, lambda _: " ").replaced(_ENTITY, html.unescape).lowered()
-    traced = traced.replaced(_TAG, lambda _: " ").replaced(_ADDRESS, lambda _: " ")
-    return [
-        (word, piece.starts[begin], piece.stops[end - 1])
-        for match in _PIECE.finditer(traced.text)
-        for piece, chunk in _traced_chunks(traced.part(*match.span()))
-        for word, begin, end in _words(piece.text, *chunk)
-    ]
+    traced = traced.replaced(_TAG, lambda _: " ")
+    if not rules.social:
+        traced = traced.replaced(_ADDRESS, lambda _: " ")
+    found = []
+    for made, first, last in stretches(traced.text, rules):
+        if made is not None:
+            found.append((made, traced.starts[first], traced.stops[last - 1]))
+            continue
+        for match in _PIECE.finditer(traced.text, first, last):
+            for piece, (begin, end) in _traced_chunks(traced.part(*match.span())):
+                for word, start, stop in _split(piece.text[begin:end], rules):
+                    place = piece.starts[begin + start], piece.stops[begin + stop - 1]
+                    found.append((word, *place))
+    return found
 
 
 def _traced_chunks(piece: _Traced) -> Iterator[tuple[_Traced, tuple[int, int]]]:
@@ -149,42 +151,6 @@ def _traced_chunks(piece: _Traced) -> Iterator[tuple[_Traced, tuple[int, int]]]:
         piece, pattern = piece.composed(), _unicode_chunk()
     for match in pattern.finditer(piece.text):
         yield piece, match.span()
-
-
-def _words(text: str, begin: int, end: int) -> Iterator[tuple[str, int, int]]:
-    """Yield the words of a chunk with their places in its piece."""
-    for part in _parts(text[begin:end]):
-        pair, place = "", begin  # the pair of letters before, of a script without spaces
-        for word in _split(part):
-            unspaced = _UNSPACED_RUN.fullmatch(word) is not None
-            overlap = place - len(pair) + _first_letter(pair)
-            found = overlap if pair and unspaced and text.startswith(word, overlap) else -1
-            if found < 0:
-                found = text.index(word, place)
-            pair, place = word if unspaced else "", found + len(word)
-            yield word, found, place
-        begin += len(part) + 1
-
-
-def _first_letter(pair: str) -> int:
-    """Return how many characters the first letter has, its marks included."""
-    length = 1
-    while length < len(pair) and unicodedata.category(pair[length]) in ("Mn", "Mc"):
-        length += 1
-    return length
-
-
-def words_of(text: str) -> list[str]:
-    """Return the words of one text in their order, as `tokenize` makes them.
-
-    `tokenize` reads a corpus with loops whose loading takes longer than reading a query.
-    """
-    return [
-        word
-        for piece in _PIECE.findall(_clean(text, True))
-        for chunk in _chunks(piece)
-        for word in _split(chunk)
-    ]
 
 
 def edit_distance(one: str, other: str) -> int:

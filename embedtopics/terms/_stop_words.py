@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics.terms._counts import count_by_topic, count_words
-from embedtopics.terms._tokens import tokenize
-from embedtopics.terms.results import TokenStream
+from embedtopics.terms._tokens import PLAIN, tokenize
+from embedtopics.terms.results import TokenStream, WordRules
 
 _KEPT = {
     # The package's English and French lists are partly made from old web logs and name things
@@ -28,7 +28,9 @@ _KEPT = {
 }
 
 
-def stop_words_for(languages: Iterable[str], *, general: bool = True) -> tuple[str, ...]:
+def stop_words_for(
+    languages: Iterable[str], *, general: bool = True, rules: WordRules = PLAIN
+) -> tuple[str, ...]:
     """Return the stop words of some languages, with `general` ones such as French *heures, dit*.
 
     The lists of the ``stop-words`` package (BSD licence, 33 languages), and for other languages
@@ -42,7 +44,7 @@ def stop_words_for(languages: Iterable[str], *, general: bool = True) -> tuple[s
     for code in languages:
         added = general_words().get(code, "") if general else ""
         found = safe_get_stop_words(code) or stopwordsiso.stopwords(code)
-        listed = tokenize([*sorted(found), added]).words
+        listed = tokenize([*sorted(found), added], rules=rules).words
         words |= set(listed) - set(_KEPT.get(code, "").split())
     return tuple(sorted(words))
 

@@ -13,11 +13,12 @@ accented letter make one word.
   a single letter in front keeps it (``x-ray``, ``k-means``, ``e-mail``), for it means nothing
   alone.
 - A run of a script written without spaces (Chinese, Japanese, Thai, Lao, Khmer, Burmese) becomes
-  its overlapping pairs of characters. That is no segmentation, but it can be counted, and no
-  sentence becomes a word.
+  the words that a segmenter finds in it, where the `WordRules` name one. Otherwise it becomes its
+  overlapping pairs of characters, which can be counted, so that no sentence becomes a word.
 - A number keeps the points and commas within it (``1,000``, ``3.11``). Numbers are words here;
   `count_terms` makes no terms of them.
-- Web and mail addresses, HTML tags, emoji, symbols and punctuation are dropped.
+- Web and mail addresses, HTML tags, emoji, symbols and punctuation are dropped; addresses and
+  emoji, @names and #tags are words where the `WordRules` keep them.
 """
 
 import html
@@ -25,14 +26,16 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import pairwise
 from string import ascii_letters, digits
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from embedtopics.errors import InputError
 from embedtopics.protocols import Int32Array, Int64Array
-from embedtopics.terms.results import TokenStream
+from embedtopics.terms._rules import lemma_of, own_words, script_runs, segmented
+from embedtopics.terms.results import TokenStream, WordRules
 
 # A text is cut at the ASCII characters that no word holds, and equal pieces get one number; that
 # is all that runs over the whole text. Of each different piece, once, the patterns find the
@@ -51,6 +54,14 @@ _ADDRESS = re.compile(
     r"(?:\b[a-z]{2,10}://|\bwww\.)[!#-;=?-~]+|(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+",
     re.IGNORECASE,
 )
+_PICTURE = (
+    "[\u2300-\u23ff\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff][\ufe0f\U0001f3fb-\U0001f3ff]*"
+)
+_SOCIAL = re.compile(
+    rf"{_ADDRESS.pattern}|(?<![\w@#])[@#]\w+"
+    rf"|[\U0001f1e6-\U0001f1ff]{{2}}|{_PICTURE}(?:\u200d{_PICTURE})*",
+    re.IGNORECASE,
+)
 _TAG = re.compile(r"</?[a-z][a-z0-9:-]*(?:\s[^<>=]*=[^<>]*|\s*/?)>", re.IGNORECASE)
 
 _ELIDED = re.compile(
@@ -59,19 +70,31 @@ _ELIDED = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _UNSPACED_RUN = re.compile(
-    "([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff"
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\uaa60-\uaa7f\uf900-\ufaff\uff66-\uff9f"
-    "\U00020000-\U0003ffff]+)"
+    "\U00020000-\U0003ffff]+"
 )
+_PIECE = re.compile(
+    "[" + "".join(re.escape(chr(b)) for b in range(128) if _BELONGS[b]) + "\x80-\U0010ffff]+"
+)
+PLAIN = WordRules()
 _LETTER_FORMS = {"\u2018": "'", "\u2019": "'", "\u2010": "-", "\u2011": "-", "\u00ad": ""}
 
 
-def tokenize(texts: Sequence[str], *, lowercase: bool = True) -> TokenStream:
-    """Split all documents into words, as the module's introduction says."""
+def tokenize(
+    texts: Sequence[str],
+    *,
+    lowercase: bool = True,
+    rules: WordRules = PLAIN,
+    rows: npt.NDArray[Any] | None = None,
+) -> TokenStream:
+    """Split all documents into words, as the module's introduction says; errors name `rows`."""
     if isinstance(texts, str | bytes):
         raise InputError("texts must be a sequence of strings; got one string; put it in a list")
     from embedtopics.terms._kernels import number_pieces
 
+    # A word of these may reach over what parts pieces.
+    by_pieces, own_or_social = not rules.social and rules.own is None, []
     data = bytearray()
     ends = np.empty(len(texts), dtype=np.int64)
     for row, text in enumerate(texts):
@@ -80,16 +103,30 @@ def tokenize(texts: Sequence[str], *, lowercase: bool = True) -> TokenStream:
                 f"texts must be strings; row {row + 1} is a {type(text).__name__}; "
                 "use '' for a document without text"
             )
+        if not by_pieces:
+            own_or_social.append(
+                _words_of(text, lowercase, rules, None if rows is None else int(rows[row]))
+            )
+            continue
         data += _clean(text, lowercase).encode("utf-8", "surrogatepass")
         ends[row] = len(data)
+    if not by_pieces:
+        places, offsets = np.arange(len(texts), dtype=np.int32), np.arange(len(texts) + 1)
+        return _stream_of_words(places, offsets, own_or_social, rules)
     stream, offsets, spans = number_pieces(np.frombuffer(data, np.uint8), _BELONGS, ends)
     pieces = [data[start:end].decode("utf-8", "surrogatepass") for start, end in spans.tolist()]
-    return _stream_of_words(stream, offsets, pieces)
+    words_of_piece = [
+        # Most pieces are one plain word, of which the rules would make nothing else.
+        [lemma_of(piece, rules) if rules.lemmas else piece] if piece.isascii() and piece.isalnum()
+        else [word for chunk in _chunks(piece) for word, _, _ in _split(chunk, rules)]
+        for piece in pieces
+    ]  # fmt: skip
+    return _stream_of_words(stream, offsets, words_of_piece, rules)
 
 
-def texts_with(texts: Sequence[str], words: Sequence[str]) -> Int64Array:
+def texts_with(texts: Sequence[str], words: Sequence[str], rules: WordRules = PLAIN) -> Int64Array:
     """Return the places of the texts that hold words one after the other, as they are written."""
-    stream = tokenize(texts)
+    stream = tokenize(texts, rules=rules)
     number = {word: place for place, word in enumerate(stream.words)}
     n = max(len(stream.ids) - len(words) + 1, 0)
     begins = np.ones(n, dtype=np.bool_)
@@ -100,14 +137,10 @@ def texts_with(texts: Sequence[str], words: Sequence[str]) -> Int64Array:
     return np.unique(places[starts + len(words) <= stream.offsets[places + 1]])
 
 
-def _stream_of_words(stream: Int32Array, offsets: Int64Array, pieces: list[str]) -> TokenStream:
+def _stream_of_words(
+    stream: Int32Array, offsets: Int64Array, words_of_piece: list[list[str]], rules: WordRules
+) -> TokenStream:
     """Replace each piece in the stream by its words, and number these alphabetically."""
-    words_of_piece = [
-        # Most pieces are one plain word, of which the rules would make nothing else.
-        [piece] if piece.isascii() and piece.isalnum()
-        else [word for chunk in _chunks(piece) for word in _split(chunk)]
-        for piece in pieces
-    ]  # fmt: skip
     words = sorted({word for found in words_of_piece for word in found})
     id_of = {word: i for i, word in enumerate(words)}
     flat = np.fromiter((id_of[w] for found in words_of_piece for w in found), dtype=np.int32)
@@ -116,11 +149,49 @@ def _stream_of_words(stream: Int32Array, offsets: Int64Array, pieces: list[str])
     lengths = n_words[stream]
     stops = np.concatenate([[0], np.cumsum(lengths)])
     position = np.arange(stops[-1]) + np.repeat(starts[stream] - stops[:-1], lengths)
-    return TokenStream(ids=flat[position], offsets=stops[offsets], words=tuple(words))
+    return TokenStream(ids=flat[position], offsets=stops[offsets], words=tuple(words), rules=rules)
 
 
-def _clean(text: str, lowercase: bool) -> str:
-    """Return the text without markup and addresses."""
+def words_of(text: str, rules: WordRules = PLAIN) -> list[str]:
+    """Return the words of one text in their order, as `tokenize` makes them.
+
+    `tokenize` reads a corpus with loops whose loading takes longer than reading a query.
+    """
+    return _words_of(text, True, rules, None)
+
+
+def _words_of(text: str, lowercase: bool, rules: WordRules, row: int | None) -> list[str]:
+    text, found = _clean(text, lowercase, rules), []
+    for word, begin, end in stretches(text, rules, row):
+        if word is not None:
+            found.append(word)
+            continue
+        for piece in _PIECE.findall(text, begin, end):
+            found += [word for chunk in _chunks(piece) for word, _, _ in _split(chunk, rules)]
+    return found
+
+
+def stretches(
+    text: str, rules: WordRules, row: int | None = None
+) -> Iterator[tuple[str | None, int, int]]:
+    """Yield the words with their places that no rule of the module's introduction makes.
+
+    Between them stands None with each stretch of the text that these rules are to read.
+    """
+    if rules.own is not None:
+        yield from own_words(text, rules, row)
+        return
+    place = 0
+    for match in _SOCIAL.finditer(text) if rules.social else ():
+        begin, word = match.start(), match[0].rstrip(".,;:!?)'")
+        yield None, place, begin
+        place = begin + len(word)
+        yield word.replace("\ufe0f", ""), begin, place
+    yield None, place, len(text)
+
+
+def _clean(text: str, lowercase: bool, rules: WordRules = PLAIN) -> str:
+    """Return the text without markup, and without addresses that are no words."""
     # Each substring test costs a hundredth of the substitution that it usually saves.
     if "&" in text:
         text = html.unescape(text)
@@ -128,7 +199,7 @@ def _clean(text: str, lowercase: bool) -> str:
         text = text.lower()
     if "<" in text:
         text = _TAG.sub(" ", text)
-    if "@" in text or "://" in text or "www." in text:
+    if not rules.social and ("@" in text or "://" in text or "www." in text):
         text = _ADDRESS.sub(" ", text)
     return text
 
@@ -163,41 +234,64 @@ def _parts(chunk: str) -> list[str]:
     return parts
 
 
-def _split(chunk: str) -> Iterator[str]:
-    """Yield the words of one chunk, such as ``qu'est-ce`` or ``x-ray``."""
+def _split(chunk: str, rules: WordRules = PLAIN) -> Iterator[tuple[str, int, int]]:
+    """Yield the words of one chunk, such as ``qu'est-ce`` or ``x-ray``, with their places in it."""
+    place = 0
     for part in _parts(chunk):
+        begin, place = place, place + len(part) + 1
         if elided := _ELIDED.fullmatch(part):
-            yield elided[1]
-            part = elided[2]
+            yield _form(elided[1], rules), begin, begin + len(elided[1])
+            begin, part = begin + elided.start(2), elided[2]
         if part[-2:] in ("'s", "'S"):
             part = part[:-2]
         if part.isascii():
-            yield part
+            yield _form(part, rules), begin, begin + len(part)
         else:
-            yield from _split_unspaced(part)
+            for word, start, stop in _split_unspaced(part, rules):
+                yield _form(word, rules), begin + start, begin + stop
 
 
-def _split_unspaced(part: str) -> Iterator[str]:
-    """Yield the words of a part, runs of scripts without spaces as pairs of characters."""
-    for i, piece in enumerate(_UNSPACED_RUN.split(part)):
-        if i % 2 == 0:
-            if piece:
-                yield piece
-            continue
-        letters: list[str] = []
-        for character in piece:
-            if letters and unicodedata.category(character) in ("Mn", "Mc"):
-                letters[-1] += character
-            else:
-                letters.append(character)
-        if len(letters) == 1:
-            yield letters[0]
-        else:
-            yield from map("".join, pairwise(letters))
+def _form(word: str, rules: WordRules) -> str:
+    return lemma_of(word, rules) if rules.lemmas else word
+
+
+def _split_unspaced(part: str, rules: WordRules) -> Iterator[tuple[str, int, int]]:
+    """Yield the words of a part with their places, where no spaces stand in segments or pairs."""
+    place = 0
+    for run in (script_runs(rules) if rules.segmenters else _UNSPACED_RUN).finditer(part):
+        begin, end = run.span()
+        if begin > place:
+            yield part[place:begin], place, begin
+        place = end
+        words = segmented(run, rules) if rules.segmenters else None
+        if words is None:
+            yield from _pairs(part, begin, end)
+        for word in words or ():
+            yield word, begin, begin + len(word)
+            begin += len(word)
+    if place < len(part):
+        yield part[place:], place, len(part)
+
+
+def _pairs(part: str, begin: int, end: int) -> Iterator[tuple[str, int, int]]:
+    """Yield the overlapping pairs of letters, each with its marks, of a stretch."""
+    edges = [begin]
+    for place in range(begin + 1, end):
+        if unicodedata.category(part[place]) not in ("Mn", "Mc"):
+            edges.append(place)
+    edges.append(end)
+    step = min(2, len(edges) - 1)
+    for start, stop in zip(edges, edges[step:], strict=False):
+        yield part[start:stop], start, stop
 
 
 def join_tokens(first: TokenStream, second: TokenStream, order: Int64Array) -> TokenStream:
     """Join two streams, the documents in the given `order`, (n_documents,)."""
+    if first.rules != second.rules:
+        raise InputError(
+            "words", "made by the same rules in both results",
+            (first.rules.to_json(), second.rules.to_json()), "fit both with the same words=",
+        )  # fmt: skip
     words = sorted({*first.words, *second.words})
     number = {word: place for place, word in enumerate(words)}
     numbers = [np.array([number[w] for w in part.words], np.int32) for part in (first, second)]
@@ -206,14 +300,16 @@ def join_tokens(first: TokenStream, second: TokenStream, order: Int64Array) -> T
     lengths = np.concatenate([np.diff(first.offsets), np.diff(second.offsets)])[order]
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     places = np.arange(offsets[-1]) + np.repeat(starts[order] - offsets[:-1], lengths)
-    return _used_words(ids[places], offsets, words)
+    return _used_words(ids[places], offsets, words, first.rules)
 
 
-def _used_words(ids: Int32Array, offsets: Int64Array, words: list[str]) -> TokenStream:
+def _used_words(
+    ids: Int32Array, offsets: Int64Array, words: list[str], rules: WordRules
+) -> TokenStream:
     used = np.zeros(len(words), dtype=np.bool_)
     used[ids] = True
     if used.all():
-        return TokenStream(ids, offsets, tuple(words))
+        return TokenStream(ids, offsets, tuple(words), rules)
     number = (np.cumsum(used) - 1).astype(np.int32)
     kept = tuple(word for word, is_used in zip(words, used.tolist(), strict=True) if is_used)
-    return TokenStream(number[ids], offsets, kept)
+    return TokenStream(number[ids], offsets, kept, rules)

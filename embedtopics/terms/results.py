@@ -2,16 +2,77 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics.protocols import Int32Array, Int64Array
+from embedtopics.errors import InputError
+from embedtopics.protocols import Int32Array, Int64Array, Segmenter
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
+
+
+@dataclass(frozen=True)
+class WordRules:
+    """How texts become words; by default by the rules of `tokenize` alone.
+
+    Parameters
+    ----------
+    segmenters : tuple of (str, str)
+        Languages (ISO 639-1) whose words a library finds, and the exact requirements of pip.
+    lemmas : tuple of str
+        Languages whose words are replaced by their lemmas.
+    lemmatizer : str
+        The exact requirement of pip.
+    social : bool
+        Whether web addresses, @names, #tags and emoji are words.
+    own : Segmenter, optional
+        Finds the words in place of all rules.
+    """
+
+    segmenters: tuple[tuple[str, str], ...] = ()
+    lemmas: tuple[str, ...] = ()
+    lemmatizer: str = ""
+    social: bool = False
+    own: Segmenter | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what is not as by default, of a function its name."""
+        name = getattr(self.own, "__qualname__", type(self.own).__name__)
+        made = dict(
+            segmenters=dict(self.segmenters), lemmas=list(self.lemmas),
+            lemmatizer=self.lemmatizer, social=self.social, own=self.own and name,
+        )  # fmt: skip
+        return {key: value for key, value in made.items() if value}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any] | None) -> WordRules:
+        """Return stored rules; those without a function that must be given again refuse texts."""
+        values = values or {}
+        return cls(
+            tuple((str(code), str(by)) for code, by in values.get("segmenters", {}).items()),
+            tuple(map(str, values.get("lemmas", ()))),
+            str(values.get("lemmatizer", "")),
+            bool(values.get("social", False)),
+            _Missing(str(values["own"])) if "own" in values else None,
+        )
+
+
+@dataclass(frozen=True)
+class _Missing:
+    """A function that is not stored with the words that it made."""
+
+    __qualname__: str
+
+    def __call__(self, text: str) -> list[str]:
+        raise InputError(
+            "words", f"found by the function {self.__qualname__}, which no file keeps",
+            found="none", remedy="load with words=, and give it again",
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,11 +87,14 @@ class TokenStream:
         Document `i` holds ``ids[offsets[i]:offsets[i + 1]]``.
     words : tuple of str
         The word of each id, sorted.
+    rules : WordRules
+        How the words were made.
     """
 
     ids: Int32Array
     offsets: Int64Array
     words: tuple[str, ...]
+    rules: WordRules = WordRules()
 
     def __len__(self) -> int:
         """Return the number of documents."""

@@ -47,7 +47,8 @@ def count_corpus_terms(
     listed: Sequence[str] = tuple(settings.stop_words)
     common: Sequence[str] = ()
     if settings.stop_words == "auto":
-        listed, common = stop_words_for(languages), function_words(tokens, labels)
+        listed = stop_words_for(languages, rules=tokens.rules)
+        common = function_words(tokens, labels)
     return count_terms(
         tokens,
         ngram_range=settings.ngram_range,

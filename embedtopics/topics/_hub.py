@@ -127,7 +127,7 @@ def without_texts(result: TopicResult, *, columns: Sequence[Hashable] = ()) -> T
 
     counts = result.term_counts.counts
     offsets = np.zeros(len(result.documents) + 1, dtype=np.int64)
-    tokens = TokenStream(np.empty(0, dtype=np.int32), offsets, ())
+    tokens = TokenStream(np.empty(0, dtype=np.int32), offsets, (), result.tokens.rules)
     what = "its texts, their words and the columns of the input"
     message = f"The result is shared without {what}, but for {list(columns)}."
     noted = {repr(note) for note in result.corpus.notes}

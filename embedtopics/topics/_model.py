@@ -30,12 +30,15 @@ from embedtopics.protocols import (
     Int32Array,
     RandomState,
     Reducer,
+    Segmenter,
     TermWeighting,
 )
 from embedtopics.reduction._named import REDUCERS, named_reducer
 from embedtopics.reduction._smoothing import SMOOTHED_COMPONENTS
 from embedtopics.terms._counts import checked_ngram_range, checked_stop_words
+from embedtopics.terms._rules import checked_words
 from embedtopics.terms._weighting import ClassTfidf
+from embedtopics.terms.results import WordRules
 from embedtopics.topics._assign import Assignment, assign, known_documents
 from embedtopics.topics._clusters import Resolution
 from embedtopics.topics._describe import TermSettings, describe_weighting, lost_stages
@@ -50,7 +53,7 @@ from embedtopics.topics.results import TopicResult
 DEFAULT_ENCODER = "all-MiniLM-L6-v2"
 RESTORED = (
     "n_neighbors", "n_components", "n_topics", "coverage", "languages", "stop_words", "ngram_range",
-    "min_df", "across_languages",
+    "min_df", "across_languages", "words",
 )  # fmt: skip
 """Parameters that a loaded model takes from the settings of its result."""
 STAGE_METHODS = {
@@ -112,6 +115,13 @@ class TopicModel(OtherNames, ClusterMixin, TransformerMixin, BaseEstimator):
     across_languages : bool
         Whether topics are to hold texts of several languages: what tells the languages apart is
         taken out of the encoder's vectors, which should be those of a multilingual encoder.
+    words : {"auto", "characters", "lemmas", "social"}, several of them, or function
+        What words are. "auto" lets installed libraries find them in Chinese, Japanese, Thai, Lao,
+        Khmer, Burmese and Korean where these are languages of the texts (extras `multilingual`,
+        `japanese` and `korean`), and otherwise takes pairs of characters where no spaces stand;
+        "characters" always does. "lemmas" also replaces words by their lemmas (simplemma);
+        "social" also keeps web addresses, @names, #tags and emoji. A function takes a text and
+        returns the list of its words in their order, see `embedtopics.protocols.Segmenter`.
     stop_words : "auto" or sequence of str
         Words that are no terms; "auto" takes the languages' lists and finds the words that
         this corpus uses evenly in all topics.
@@ -158,6 +168,7 @@ class TopicModel(OtherNames, ClusterMixin, TransformerMixin, BaseEstimator):
         constraints: Constraint | None = None,
         languages: str | Sequence[str] = "auto",
         across_languages: bool = False,
+        words: str | Sequence[str] | Segmenter = "auto",
         stop_words: str | Sequence[str] = "auto",
         ngram_range: tuple[int, int] = (1, 2),
         min_df: int | float | None = None,
@@ -176,6 +187,7 @@ class TopicModel(OtherNames, ClusterMixin, TransformerMixin, BaseEstimator):
         self.constraints = constraints
         self.languages = languages
         self.across_languages = across_languages
+        self.words = words
         self.stop_words = stop_words
         self.ngram_range = ngram_range
         self.min_df = min_df
@@ -228,6 +240,7 @@ class TopicModel(OtherNames, ClusterMixin, TransformerMixin, BaseEstimator):
             n_neighbors=self.n_neighbors,
             n_components=n_components or SMOOTHED_COMPONENTS,
             languages=self.languages,
+            words=self.words,
             seed=seed,
             show_progress=self.show_progress,
             constraints=self.constraints,
@@ -290,7 +303,13 @@ class TopicModel(OtherNames, ClusterMixin, TransformerMixin, BaseEstimator):
         return save_result(self._fitted(), folder)
 
     @classmethod
-    def load(cls, folder: str | Path, *, encoder: str | Encoder | None = None) -> TopicModel:
+    def load(
+        cls,
+        folder: str | Path,
+        *,
+        encoder: str | Encoder | None = None,
+        words: Segmenter | None = None,
+    ) -> TopicModel:
         """Load a saved model; it gives the answers of the one that was saved.
 
         Constraints and stages given as objects (encoder, reducer, clusterer, weighting) are not
@@ -302,8 +321,17 @@ class TopicModel(OtherNames, ClusterMixin, TransformerMixin, BaseEstimator):
         folder : str or Path
         encoder : Encoder or str, optional
             Encodes new texts; by default the encoder of the fit, loaded when it is needed.
+        words : Segmenter, optional
+            The function that found the words of the fit, which no file keeps.
         """
-        return cls._of_result(load_result(folder), encoder)
+        result = load_result(folder)
+        if words is not None:
+            tokens = result.tokens
+            if tokens.rules.own is None:
+                raise InputError("words", "left out, for the fit had no function of its own", words)
+            tokens = dataclasses.replace(tokens, rules=WordRules(own=words))
+            result = dataclasses.replace(result, tokens=tokens)
+        return cls._of_result(result, encoder)
 
     @classmethod
     def from_pretrained(
@@ -322,6 +350,8 @@ class TopicModel(OtherNames, ClusterMixin, TransformerMixin, BaseEstimator):
         for name, known in NAMED.items():
             if result.settings.get(name) in known:
                 kept[name] = result.settings[name]
+        if result.tokens.rules.own is not None:
+            kept["words"] = result.tokens.rules.own
         if "ngram_range" in kept:
             kept["ngram_range"] = tuple(kept["ngram_range"])
         model = cls(encoder=encoder, random_state=result.settings.get("seed", 0), **kept)
@@ -380,6 +410,7 @@ class TopicModel(OtherNames, ClusterMixin, TransformerMixin, BaseEstimator):
             raise InputError("n_topics", expected, (self.n_topics, self.min_cluster_size), remedy)
         checked_ngram_range(self.ngram_range)
         checked_stop_words(self.stop_words)
+        checked_words(self.words)
         if self.languages != "auto":
             checked_languages(self.languages)
         is_share = isinstance(self.min_df, float) and 0.0 <= self.min_df <= 1.0
@@ -395,6 +426,8 @@ class TopicModel(OtherNames, ClusterMixin, TransformerMixin, BaseEstimator):
                 continue
             if name == "weighting":
                 value = describe_weighting(value)
+            elif name == "words" and callable(value):
+                value = WordRules(own=value).to_json()
             elif name == "constraints":
                 name, value = "guidance", None if value is None else dict(value.describe())
             elif isinstance(value, np.generic):

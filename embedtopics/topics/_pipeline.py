@@ -35,10 +35,11 @@ from embedtopics.reduction._fuzzy import fuzzy_graph
 from embedtopics.reduction._layout import EdgeSchedule, edge_schedule, layout
 from embedtopics.reduction._smoothing import leading, smooth
 from embedtopics.reduction._start import first_components, principal_start
+from embedtopics.terms._rules import choose_rules, counted_social
 from embedtopics.terms._stop_words import stop_words_for
 from embedtopics.terms._subject import uninformative_topics
-from embedtopics.terms._tokens import tokenize
-from embedtopics.terms.results import TermCounts
+from embedtopics.terms._tokens import PLAIN, tokenize
+from embedtopics.terms.results import TermCounts, TokenStream
 from embedtopics.topics._clusters import (
     ClusterCut,
     NotEnoughTopics,
@@ -91,6 +92,7 @@ class Stages:
     n_neighbors: int
     n_components: int
     languages: Sequence[str] | str
+    words: Any
     seed: int
     show_progress: bool | None
     constraints: Constraint | None = None
@@ -104,12 +106,11 @@ def fit_topics(
     log = Log()
     with log.stage("corpus"):
         require_text(corpus)
-        documents, texts = corpus.distinct(), corpus.document_texts()
-        note_corpus(log, corpus, documents)
-        languages = choose_languages(log, texts, stages.languages)
+        documents = corpus.distinct()
+        languages, read = read_corpus(log, corpus, documents, stages)
     with log.stage("encoder"):
         vectors, used, encode = _encode(log, corpus, embeddings, stages, languages)
-    with in_background(lambda _: tokenize(texts), runs_loops=False) as split:
+    with in_background(read, runs_loops=False) as split:
         with log.stage("neighbors"):
             places, near = find_places(vectors, stages.n_neighbors, stages.seed)
             graph = spread_graph(near, places)
@@ -129,7 +130,7 @@ def fit_topics(
             raw, tree = fit.cluster(coordinates)
         with log.stage("terms"):
             counts = count_corpus_terms(tokens, raw.labels, stages.terms, languages)
-            note_terms(log, counts.stop_words, counts.function_words, languages)
+            note_words(log, tokens, counts, languages)
         with log.stage("clustering"):
             cut = fit.cut(raw, tree, coordinates, counts)
             assigned = fit.assign(cut)
@@ -138,6 +139,7 @@ def fit_topics(
             topics, topic_terms = fit.describe(found, counts, languages)
         with log.stage("reduction"):
             positions = places.spread(drawn())
+    used |= {} if tokens.rules == PLAIN else {"word_rules": tokens.rules.to_json()}
     used |= {"min_cluster_size": cut.min_cluster_size, "least_ratio": assigned.min_margin}
     result = TopicResult(
         corpus=corpus,
@@ -382,6 +384,18 @@ def note_corpus(log: Log, corpus: Corpus, documents: DistinctDocuments) -> None:
         log.note("corpus", "duplicates", repeats, message)
 
 
+def read_corpus(
+    log: Log, corpus: Corpus, documents: DistinctDocuments, stages: Stages
+) -> tuple[tuple[str, ...], Callable[[Any], TokenStream]]:
+    """Return the languages of the texts, and what splits these into words."""
+    note_corpus(log, corpus, documents)
+    texts, rows = corpus.document_texts(), documents.first_rows
+    languages = choose_languages(log, texts, stages.languages)
+    rules, notes = choose_rules(stages.words, languages)
+    log.decisions += notes
+    return languages, lambda _: tokenize(texts, rules=rules, rows=rows)
+
+
 def choose_languages(
     log: Log, texts: Sequence[str], wanted: Sequence[str] | str
 ) -> tuple[str, ...]:
@@ -478,6 +492,17 @@ def note_topics(
     said = ", ".join(f"{int(rows[r]):,} {Reason(r).text}" for r in np.flatnonzero(rows).tolist())
     message = f"{int(rows.sum()):,} texts are in no topic: {said}."
     log.note("clustering", "outside", int(rows.sum()), message)
+
+
+def note_words(
+    log: Log, tokens: TokenStream, counts: TermCounts, languages: tuple[str, ...]
+) -> None:
+    note_terms(log, counts.stop_words, counts.function_words, languages)
+    if tokens.rules.social:
+        times = np.bincount(tokens.ids, minlength=len(tokens.words)).tolist()
+        found = counted_social(tokens.words, times)
+        said = ", ".join(f"{n:,} {kind}" for kind, n in found.items())
+        log.note("terms", "social", dict(found), f"Kept as words: {said}.")
 
 
 def note_terms(

@@ -45,7 +45,7 @@ from embedtopics.corpus.results import Decision, DistinctDocuments
 from embedtopics.errors import CorruptFileError
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import FloatArray
-from embedtopics.terms.results import TermCounts, TokenStream
+from embedtopics.terms.results import TermCounts, TokenStream, WordRules
 from embedtopics.topics.results import (
     Edit,
     Stability,
@@ -308,7 +308,11 @@ def _result_of(
         map=arrays["map"],
         clustering=Clustering(**_part(arrays, "clustering")),
         memberships=sparse["memberships"],
-        tokens=TokenStream(**_part(arrays, "tokens"), words=_of(words, "words", Texts)),
+        tokens=TokenStream(
+            **_part(arrays, "tokens"),
+            words=_of(words, "words", Texts),
+            rules=WordRules.from_json(content["settings"].get("word_rules")),
+        ),
         term_counts=TermCounts(
             counts=sparse["counts"],
             lengths=arrays["lengths"],

@@ -63,7 +63,7 @@ def test_baselines_by_name(encoder, tmp_path):
     path.write_text("\n".join(["text", *texts]))
     seen = run("inspect", path, "--encoder", encoder)
     assert seen.exit_code == 0 and "5 tokens" in seen.stdout
-    command = ("topics", path, "--encoder", encoder, "--out", tmp_path / "out")
+    command = ("topics", path, "--encoder", encoder, "--words", "social", "--out", tmp_path / "out")
     made = run(*command, *(("--sample", 30) if encoder == "tfidf" else ("--replicates", 0)))
     assert made.exit_code == 0 and (tmp_path / "out" / "report.html").exists(), made.output
     if encoder == "tfidf":

@@ -58,11 +58,13 @@ def test_options_reach_the_function(built, tmp_path):
     out = tmp_path / "deep" / "other.index"
     done = run("index", "build", file, "--text", "body", "--encoder", "random", "--out", out,
                "--whole", "--no-stems", "--languages", "en, fr", "--kind", "flat", "--recall",
-               0.9, "--memory", 64, "--seed", 5)  # fmt: skip
+               0.9, "--memory", 64, "--seed", 5, "--words", "lemmas, social")  # fmt: skip
     assert done.exit_code == 0, done.output
     settings = et.SearchIndex.load(out).settings
     assert settings["passages"] is False and settings["languages"] == ["en", "fr"]
     assert settings["lexical"]["stems"] == []
+    words = settings["lexical"]["words"]
+    assert words["social"] is True and words["lemmas"] == ["en", "fr"]
     dense = settings["dense"]
     assert (dense["kind"], dense["recall"], dense["seed"]) == ("flat", 0.9, 5)
     assert dense["memory_limit"] == 64 << 20
@@ -190,6 +192,7 @@ def test_bad_input(index, built, tmp_path):
     assert "'nope'" in refused("index", "build", file, "--text", "nope", *new)
     assert "kind must be" in refused("index", "build", file, *new, "--kind", "tree")
     assert "'english'" in refused("index", "build", file, *new, "--languages", "en,english")
+    assert "words must be" in refused("index", "build", file, *new, "--words", "stems")
     for option, value in (("--precision", "int8"), ("--long-texts", "chunk")):
         assert "no transformer checkpoint" in refused("index", "build", file, *new, option, value)
     for learnt in ("lsa", "tfidf", "fasttext"):

@@ -13,8 +13,8 @@ from embedtopics.errors import CorruptFileError
 from embedtopics.retrieval import SearchIndex
 from embedtopics.retrieval._bm25 import parse_query
 from embedtopics.retrieval._similar import UNLIKE
-from embedtopics.terms._spans import edit_distance, words_of
-from embedtopics.terms._tokens import texts_with
+from embedtopics.terms._spans import edit_distance
+from embedtopics.terms._tokens import texts_with, words_of
 from tests.factories import python, refuses
 from tests.retrieval.oracle import Tiny, build
 

@@ -18,7 +18,7 @@ from embedtopics.encoders._base import BaseEncoder, check_texts
 from embedtopics.errors import InputError
 from embedtopics.protocols import BoolArray, Float64Array, FloatArray
 from embedtopics.terms._counts import count_words
-from embedtopics.terms._tokens import tokenize
+from embedtopics.terms._tokens import PLAIN, tokenize
 from embedtopics.terms.results import TokenStream
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ class WordEncoder(BaseEncoder):
 
     _kind = ""
     _lowercase = True
+    _rules = PLAIN
     _settings: dict[str, Any]
 
     @property
@@ -61,7 +62,7 @@ class WordEncoder(BaseEncoder):
             # Without any text there is one empty slab, which tells the number of columns.
             for begin in range(0, max(1, len(texts)), TEXTS_A_SLAB):
                 slab = texts[begin : begin + TEXTS_A_SLAB]
-                tokens = tokenize(slab, lowercase=self._lowercase)
+                tokens = tokenize(slab, lowercase=self._lowercase, rules=self._rules)
                 vectors, is_known = self._embed(tokens)
                 blocks.append(vectors)
                 counted.append(count_known(tokens, is_known))
@@ -77,7 +78,7 @@ class WordEncoder(BaseEncoder):
     def count_tokens(self, texts: Sequence[str]) -> Encoding:
         """Return how many words each text has, and how many are known, without encoding it."""
         self._check_fitted()
-        tokens = tokenize(check_texts(texts), lowercase=self._lowercase)
+        tokens = tokenize(check_texts(texts), lowercase=self._lowercase, rules=self._rules)
         return count_known(tokens, self._known(tokens.words))
 
     def _embed(self, tokens: TokenStream) -> tuple[Any, BoolArray]:

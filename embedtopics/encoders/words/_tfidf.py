@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,16 +16,17 @@ from embedtopics.corpus._languages import detect_languages, main_languages
 from embedtopics.encoders._base import arguments_of
 from embedtopics.encoders.words._base import LearningEncoder, WordEncoder, to_unit, to_unit_sparse
 from embedtopics.errors import InputError
-from embedtopics.protocols import FloatArray
+from embedtopics.protocols import FloatArray, Segmenter
 from embedtopics.terms._counts import (
     checked_ngram_range,
     checked_stop_words,
     count_terms,
     count_words,
 )
+from embedtopics.terms._rules import checked_words, choose_rules, needs_languages
 from embedtopics.terms._stop_words import stop_words_for
-from embedtopics.terms._tokens import tokenize
-from embedtopics.terms.results import TokenStream
+from embedtopics.terms._tokens import PLAIN, tokenize
+from embedtopics.terms.results import TokenStream, WordRules
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -45,6 +46,7 @@ class _Learned:
     idf: npt.NDArray[np.float64]
     axes: npt.NDArray[np.float64] | None
     fingerprint: str
+    rules: WordRules
 
 
 class TfidfEncoder(LearningEncoder):
@@ -76,6 +78,8 @@ class TfidfEncoder(LearningEncoder):
         Keep only the terms that most texts hold.
     sublinear_tf : bool
         Whether a term's count is replaced by one plus its logarithm.
+    words : {"auto", "characters", "lemmas", "social"}, several of them, or function
+        What words are, as in `TopicModel`; or a record of it, as `settings` holds one.
     random_state : int
         Seed of the singular value decomposition, a randomized one (Halko, Martinsson and Tropp
         2011, algorithms 4.4 and 5.1).
@@ -104,9 +108,11 @@ class TfidfEncoder(LearningEncoder):
         max_df: int | float = 1.0,
         max_features: int | None = None,
         sublinear_tf: bool = True,
+        words: str | Sequence[str] | Mapping[str, Any] | Segmenter = "auto",
         random_state: int = 0,
     ) -> None:
         self._arguments = arguments_of(locals())
+        self._words = words if isinstance(words, Mapping) else checked_words(words)
         optional_count(n_components, "n_components")
         optional_count(max_features, "max_features")
         checked_count(random_state, "random_state", 0)
@@ -118,9 +124,25 @@ class TfidfEncoder(LearningEncoder):
             "sublinear_tf": bool(sublinear_tf),
             "random_state": int(random_state),
         }
+        del self._settings["words"]
 
     def __repr__(self) -> str:
         return f"TfidfEncoder(n_components={self._settings['n_components']})"
+
+    @property
+    def _rules(self) -> WordRules:  # type: ignore[override]
+        return PLAIN if self._learned is None else self._learned.rules
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Its kind, and the arguments that make this encoder again, unfitted."""
+        words = WordRules(own=self._words).to_json() if callable(self._words) else self._words
+        return self._described(words if self._learned is None else self._rules)
+
+    def _described(self, words: Any) -> dict[str, Any]:
+        words = words.to_json() if isinstance(words, WordRules) else words
+        # Before there was a choice, words were characters, and nothing was written of them.
+        return super().settings | ({"words": words} if words not in ({}, "characters") else {})
 
     @property
     def name(self) -> str:
@@ -136,10 +158,17 @@ class TfidfEncoder(LearningEncoder):
     def _learn(self, texts: list[str], show_progress: bool | None) -> _Learned:
         settings = self._settings
         stop_words = settings["stop_words"]
+        languages: tuple[str, ...] = ()
+        if isinstance(stop_words, str) or needs_languages(self._words, texts):
+            languages = main_languages(detect_languages(texts))
+        if isinstance(self._words, Mapping):
+            rules = WordRules.from_json(self._words)
+        else:
+            rules, _ = choose_rules(self._words, languages)
         if isinstance(stop_words, str):
-            stop_words = list(stop_words_for(main_languages(detect_languages(texts))))
+            stop_words = list(stop_words_for(languages, rules=rules))
         counted = count_terms(
-            tokenize(texts),
+            tokenize(texts, rules=rules),
             ngram_range=settings["ngram_range"], min_df=settings["min_df"],
             max_df=settings["max_df"], stop_words=stop_words, max_terms=settings["max_features"],
         )  # fmt: skip
@@ -155,7 +184,8 @@ class TfidfEncoder(LearningEncoder):
             words=frozenset(stop_words).union(*(term.split(" ") for term in counted.terms)),
             idf=idf,
             axes=axes,
-            fingerprint=_hash((sorted(self.settings.items()), counted.terms), idf, axes),
+            fingerprint=_hash((sorted(self._described(rules).items()), counted.terms), idf, axes),
+            rules=rules,
         )
 
     def _embed(self, tokens: TokenStream) -> tuple[Any, npt.NDArray[np.bool_]]:

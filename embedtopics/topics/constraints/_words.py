@@ -146,7 +146,7 @@ def _checked_seeds(seeds: Any) -> dict[str, tuple[str, ...]]:
 
 def _holders(stream: TokenStream, phrase: str) -> Int64Array:
     """Return the documents that hold a word or a phrase, ascending."""
-    wanted = tokenize([phrase])
+    wanted = tokenize([phrase], rules=stream.rules)
     ids = [_number(stream.words, wanted.words[i]) for i in wanted.ids.tolist()]
     if not ids or -1 in ids:
         return np.empty(0, dtype=np.int64)

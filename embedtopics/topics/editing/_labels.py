@@ -355,7 +355,8 @@ def _recounted(result: TopicResult, settings: dict[str, Any]) -> TermCounts:
     rules = []
     for rule, words in ((old, counts.function_words), (new, common)):
         listed = rule.stop_words
-        listed = stop_words_for(languages_of(result)) if listed == "auto" else tuple(listed)
+        if listed == "auto":
+            listed = stop_words_for(languages_of(result), rules=result.tokens.rules)
         left_out = (*listed, *rule.extra_stop_words)
         rules.append(TermRules(rule.ngram_range, rule.min_df, rule.max_df, left_out, words))
     return recount_terms(result.tokens, counts, *rules)

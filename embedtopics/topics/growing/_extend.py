@@ -197,7 +197,8 @@ def _reasons(found: Judgement) -> npt.NDArray[np.int8]:
 def _with_terms(grown: TopicResult, added: Corpus, merged: Merged, update: bool) -> TopicResult:
     """Return the result with all words, and terms counted as before, in all or in new documents."""
     texts = added.document_texts()
-    tokens = tokenize([texts[number] for number in merged.added.tolist()])
+    new = [texts[number] for number in merged.added.tolist()]
+    tokens = tokenize(new, rules=grown.tokens.rules)
     joined = join_tokens(grown.tokens, tokens, merged.order)
     if update:
         rules = term_settings_of(grown)
@@ -212,7 +213,7 @@ def _with_terms(grown: TopicResult, added: Corpus, merged: Merged, update: bool)
 
 def count_known_terms(result: TopicResult, texts: Sequence[str]) -> csr_matrix:
     """Count the terms of a result in other texts: (n_texts, n_terms)."""
-    return _among_known(result, tokenize(texts))
+    return _among_known(result, tokenize(texts, rules=result.tokens.rules))
 
 
 def _among_known(result: TopicResult, tokens: TokenStream) -> csr_matrix:
@@ -236,7 +237,8 @@ def _counted(
     """Count terms by the rules of a result."""
     rules = term_settings_of(result)
     listed = rules.stop_words
-    listed = stop_words_for(languages_of(result)) if listed == "auto" else listed
+    if listed == "auto":
+        listed = stop_words_for(languages_of(result), rules=tokens.rules)
     return count_terms(
         tokens,
         ngram_range=rules.ngram_range,

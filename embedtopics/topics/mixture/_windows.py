@@ -102,7 +102,7 @@ def mixtures(
         documents, place = documents[n_empty:], place - n_empty
     else:
         corpus = Corpus.of(texts)
-        read = tokenize(corpus.document_texts())
+        read = tokenize(corpus.document_texts(), rules=result.tokens.rules)
         words = _known(read.ids, read.words, result), read.offsets
         place = corpus.distinct().of_row
         documents = np.arange(len(read.offsets) - 1)
@@ -158,7 +158,7 @@ def token_topics(
 
     windows = _checked_windows(window, stride, min_similarity, over)
     if isinstance(document, str):
-        read, text = tokenize([document]), document
+        read, text = tokenize([document], rules=result.tokens.rules), document
         tokens = tuple(read.words[i] for i in read.ids)
         words = _known(read.ids, read.words, result), read.offsets
     else:

@@ -220,7 +220,8 @@ def _by_part_of_speech(
     for row, members in zip(lists, _documents_to_read(result, lists, n_documents), strict=True):
         rows = result.documents.first_rows[members].tolist()
         docs = _read(pipeline, [texts[i] for i in rows])
-        counted = pattern_counts([term for term, _ in row], tag_words(docs), parsed)
+        tagged = tag_words(docs, result.tokens.rules)
+        counted = pattern_counts([term for term, _ in row], tagged, parsed)
         kept = [
             (term, score)
             for term, score in row

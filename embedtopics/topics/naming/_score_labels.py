@@ -18,8 +18,8 @@ from embedtopics.corpus.results import Decision
 from embedtopics.evaluation._shares import wilson
 from embedtopics.protocols import Encoder, Float64Array, FloatArray
 from embedtopics.terms._representative import best_terms
-from embedtopics.terms._spans import words_of
 from embedtopics.terms._stop_words import stems_of
+from embedtopics.terms._tokens import words_of
 from embedtopics.topics._describe import languages_of
 from embedtopics.topics._vectors import (
     cosines,
@@ -166,7 +166,7 @@ def _clause(result: TopicResult, topic: Topic, row: int) -> str | None:
     """Return the first clause of a text where it is short, and holds two keywords."""
     found = _CLAUSE.match(result.corpus.texts[row])
     clause = found[1].strip() if found else ""
-    words = words_of(clause)
+    words = words_of(clause, result.tokens.rules)
     if len(words) not in WORDS_OF_CLAUSE:
         return None
     languages = languages_of(result)

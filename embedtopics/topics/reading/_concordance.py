@@ -14,7 +14,8 @@ from embedtopics._utils.checks import checked_choice, checked_count, optional_co
 from embedtopics.corpus._hashing import normalize_text
 from embedtopics.errors import InputError
 from embedtopics.protocols import BoolArray, Float64Array, Int64Array
-from embedtopics.terms._spans import word_spans, words_of
+from embedtopics.terms._spans import word_spans
+from embedtopics.terms._tokens import words_of
 from embedtopics.topics.reading._keyness import MEASURES, Table, associate, false_discovery_rates
 from embedtopics.topics.reading._rows import (
     document_weights,
@@ -40,7 +41,8 @@ class Occurrences(NamedTuple):
 def find_occurrences(result: TopicResult, term: Any, within: BoolArray) -> Occurrences:
     """Find a term in the words of documents `within` (n_documents,); no text is read."""
     tokens = result.tokens
-    wanted = words_of(normalize_text(term)) if isinstance(term, str) else []
+    is_text = isinstance(term, str)
+    wanted = words_of(normalize_text(term), tokens.rules) if is_text else []
     if not wanted:
         raise InputError("term", "one word or several, such as 'tax cut'", term)
     places = np.arange(len(tokens.ids) - len(wanted) + 1)
@@ -155,8 +157,8 @@ def _selected(result: TopicResult, topic: Any, where: Any) -> BoolArray:
 
 def _checked_spans(result: TopicResult, document: int, row: int) -> list[tuple[str, int, int]]:
     """Return the words of a row with their places, which must be those that the fit counted."""
-    spans = word_spans(result.corpus.texts[row])
     tokens = result.tokens
+    spans = word_spans(result.corpus.texts[row], tokens.rules)
     counted = tokens.ids[tokens.offsets[document] : tokens.offsets[document + 1]]
     if [word for word, _, _ in spans] != [tokens.words[i] for i in counted.tolist()]:
         raise InputError(

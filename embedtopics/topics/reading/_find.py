@@ -17,7 +17,7 @@ from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import unit_rows
 from embedtopics.protocols import Encoder, Float64Array, Int64Array
 from embedtopics.terms._representative import DIVERSITY, NEAR_DUPLICATE, choose_diverse
-from embedtopics.terms._spans import words_of
+from embedtopics.terms._tokens import words_of
 from embedtopics.topics._tables import EXCERPT
 from embedtopics.topics._vectors import (
     core_centroid,
@@ -154,7 +154,7 @@ def _by_terms(result: TopicResult, queries: list[str]) -> Float64Array:
     weights = unit_term_rows(result.topic_terms)
     similarities = np.zeros((len(queries), result.n_topics))
     for place, query in enumerate(queries):
-        words = words_of(normalize_text(query))
+        words = words_of(normalize_text(query), result.tokens.rules)
         grams = [
             " ".join(words[i : i + size])
             for size in range(1, longest + 1)

@@ -1,0 +1,227 @@
+"""What libraries know of words: where they begin in scripts without spaces, and their lemmas.
+
+The libraries are optional, and imported where the rules name them. Sources, all with dictionaries
+of their own and a licence that allows any use: rjieba (Chinese, MIT), sudachipy with
+sudachidict-small (Japanese, Apache), kiwipiepy (Korean, LGPL), icu4py (International Components
+for Unicode: Chinese, Japanese, Thai, Lao, Khmer and Burmese; MIT and Unicode), simplemma (lemmas
+of some fifty languages, MIT).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from importlib import import_module, metadata
+from itertools import pairwise
+from typing import Any
+
+from embedtopics.corpus.results import Decision
+from embedtopics.errors import InputError
+from embedtopics.terms.results import WordRules
+
+_LIBRARIES = {
+    "zh": ("rjieba", "icu4py"), "ja": ("sudachipy", "icu4py"), "ko": ("kiwipiepy",),
+    "th": ("icu4py",), "lo": ("icu4py",), "km": ("icu4py",), "my": ("icu4py",),
+}  # fmt: skip
+"""What reads a language, the better one first."""
+_BESIDE = {"sudachipy": ("sudachidict-small",), "kiwipiepy": ("kiwipiepy-model",)}
+"""Distributions of which the words depend as well."""
+_EXTRAS = {"ja": "japanese", "ko": "korean"}
+"""The extra that brings the better library, `multilingual` for other languages."""
+
+_KANA = re.compile("[\u3040-\u30ff\u31f0-\u31ff\uff66-\uff9f]")
+_OF_SCRIPTS = (
+    "(?P<zh>[\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    "\uff66-\uff9f\U00020000-\U0003ffff]+)|(?P<th>[\u0e00-\u0e7f]+)|(?P<lo>[\u0e80-\u0eff]+)"
+    "|(?P<my>[\u1000-\u109f\uaa60-\uaa7f]+)|(?P<km>[\u1780-\u17ff]+)"
+)
+_HANGUL = "|(?P<ko>[\u1100-\u11ff\u3130-\u318f\uac00-\ud7a3]+)"
+_RUNS = re.compile(_OF_SCRIPTS), re.compile(_OF_SCRIPTS + _HANGUL)
+
+_AT_ONCE = 4000
+"""Characters that a segmenter reads at a time; sudachipy takes no more than 49,149 bytes."""
+
+CHOICES = ("auto", "characters", "lemmas", "social")
+
+
+def checked_words(words: Any) -> Any:
+    """Return the option `words`, several names as a list, or refuse it."""
+    if callable(words):
+        return words
+    names = [words] if isinstance(words, str) else words
+    is_list = isinstance(names, Sequence) and bool(names)
+    if not is_list or not all(isinstance(n, str) and n in CHOICES for n in names):
+        expected = f"one of {', '.join(CHOICES)}, several of them, or a function str -> list of str"
+        raise InputError("words", expected, words)
+    return words if isinstance(words, str) else list(names)
+
+
+def choose_rules(words: Any, languages: Sequence[str]) -> tuple[WordRules, list[Decision]]:
+    """Return the rules for texts in some languages, and what was decided."""
+    words = checked_words(words)
+    if callable(words):
+        return WordRules(own=words), []
+    names = [words] if isinstance(words, str) else words
+    notes, found, lemmatizer = [], {}, ""
+    lemmas: tuple[str, ...] = ()
+    for code in () if "characters" in names else languages:
+        by = next(filter(_is_there, _LIBRARIES.get(code, ())), None)
+        if by is not None:
+            found[code] = _requirement(by)
+            message = f"Words of texts in {code} are found by {found[code]}."
+            notes.append(Decision("terms", "segmenter", found[code], message))
+        elif code in _LIBRARIES and code != "ko":  # which has spaces
+            line = f'pip install "embedtopics[{_EXTRAS.get(code, "multilingual")}]"'
+            message = f"Words of texts in {code} are pairs of characters; for words: {line}"
+            notes.append(Decision("terms", "segmenter", "characters", message))
+    if "lemmas" in names:
+        if not _is_there("simplemma"):
+            remedy = 'pip install "embedtopics[multilingual]"'
+            raise InputError("words", "without lemmas where simplemma is missing", words, remedy)
+        lemmas, lemmatizer = tuple(filter(_has_lemmas, languages)), _requirement("simplemma")
+        message = f"Words are their lemmas in {', '.join(lemmas) or 'no language'} ({lemmatizer})."
+        notes.append(Decision("terms", "lemmas", list(lemmas), message))
+    found_in = tuple(found.items())
+    return WordRules(found_in, lemmas, lemmatizer if lemmas else "", "social" in names), notes
+
+
+def _is_there(library: str) -> bool:
+    try:
+        for name in (library, *_BESIDE.get(library, ())):
+            metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def _requirement(library: str) -> str:
+    names = (library, *_BESIDE.get(library, ()))
+    return " ".join(f"{name}=={metadata.version(name)}" for name in names)
+
+
+@lru_cache(maxsize=64)
+def _library(requirement: str) -> str:
+    """Return the library of a requirement, which must be here; another version is warned of."""
+    library = requirement.partition("==")[0]
+    known = {"simplemma", *(name for names in _LIBRARIES.values() for name in names)}
+    if library not in known or not _is_there(library):
+        expected = f"made by {requirement}, as they were in the fit"
+        remedy = f"pip install {requirement}" if library in known else ""
+        raise InputError("words", expected, found=f"no {library}", remedy=remedy)
+    if _requirement(library) != requirement:
+        warnings.warn(
+            f"The words were made by {requirement}, and here is {_requirement(library)}, which may "
+            f"find others; for the same: pip install {requirement}",
+            stacklevel=2,
+        )
+    return library
+
+
+def needs_languages(words: Any, texts: Sequence[str]) -> bool:
+    """Return whether the rules depend on the languages of some texts."""
+    if callable(words) or "characters" in words:
+        return False
+    return "lemmas" in words or any(not t.isascii() and _RUNS[1].search(t) for t in texts)
+
+
+def script_runs(rules: WordRules) -> re.Pattern[str]:
+    """Return the pattern of runs of one script that segmenters read."""
+    return _RUNS["ko" in dict(rules.segmenters)]
+
+
+def segmented(run: re.Match[str], rules: WordRules) -> list[str] | None:
+    """Return the words of a run, which in a row are the run; None where no segmenter reads it."""
+    segmenters, code, text = dict(rules.segmenters), str(run.lastgroup), run[0]
+    if code == "zh" and "ja" in segmenters and ("zh" not in segmenters or _KANA.search(text)):
+        code = "ja"
+    if code not in segmenters:
+        return None
+    segment = _segmenter(segmenters[code], code)
+    parts = (text[begin : begin + _AT_ONCE] for begin in range(0, len(text), _AT_ONCE))
+    return [word for part in parts for word in segment(part)]
+
+
+@lru_cache(maxsize=16)
+def _segmenter(requirement: str, code: str) -> Callable[[str], list[str]]:
+    library: Any = (name := _library(requirement)) and import_module(name)
+    if name == "rjieba":
+        return lambda text: list(library.cut(text))
+    if name == "sudachipy":
+        tokenizer = library.Dictionary(dict="small").tokenizer()
+        return lambda text: [part.surface() for part in tokenizer.tokenize(text)]
+    if name == "kiwipiepy":
+        kiwi = library.Kiwi()
+        return lambda text: _cut(text, [token.start for token in kiwi.tokenize(text)])
+    breaker = import_module("icu4py.breakers").WordBreaker
+    return lambda text: list(breaker(text, code))
+
+
+def _cut(text: str, starts: Sequence[int]) -> list[str]:
+    """Return the parts of a text between some places, of which several may be the same."""
+    edges = sorted({0, *starts, len(text)})
+    return [text[a:b] for a, b in pairwise(edges)]
+
+
+def _has_lemmas(code: str) -> bool:
+    try:
+        import_module("simplemma").lemmatize("a", lang=code)
+    except ValueError:
+        return False
+    return True
+
+
+def lemma_of(word: str, rules: WordRules) -> str:
+    """Return the lemma of a word; that of a lemma is itself, so that keywords can be searched."""
+    return _lemma(word, rules.lemmas, rules.lemmatizer)
+
+
+@lru_cache(maxsize=1 << 17)
+def _lemma(word: str, languages: tuple[str, ...], requirement: str) -> str:
+    lemmatize = import_module(_library(requirement)).lemmatize
+    seen = [word]
+    while True:
+        # German nouns are known by their capital.
+        written = seen[-1].capitalize() if "de" in languages else seen[-1]
+        made = unicodedata.normalize("NFC", lemmatize(written, lang=languages))
+        made = made.lower() if word.islower() else made
+        if made in seen or not made.isalpha():
+            return min(seen[seen.index(made) :]) if made in seen else seen[-1]
+        seen.append(made)
+
+
+def own_words(text: str, rules: WordRules, row: int | None) -> Iterator[tuple[str, int, int]]:
+    """Yield the words that a user's function finds in a text, with their places."""
+    assert rules.own is not None
+    place, parts = 0, rules.own(text)
+    expected = "a function that returns a list of words, in the order in which the text has them"
+    of = f" for the text {text[:40]!r}"
+    if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
+        raise InputError("words", expected, found=f"{parts!r:.80}{of}", row=row)
+    for part in parts:
+        word = part.strip()
+        begin = text.find(word, place)
+        if begin < 0 or len(word.split()) > 1:
+            raise InputError("words", expected, found=f"{part!r:.80}{of}", row=row)
+        place = begin + len(word)
+        if any(map(str.isalnum, word)):
+            yield word, begin, place
+
+
+def counted_social(words: Sequence[str], times: Sequence[int]) -> Mapping[str, int]:
+    """Return how many web addresses, @names, #tags and emoji are among the words of a corpus."""
+    counted = {"#tags": 0, "@names": 0, "emoji": 0, "addresses": 0}
+    for word, n in zip(words, times, strict=True):
+        kind = {"#": "#tags", "@": "@names"}.get(word[0])
+        kind = kind or ("addresses" if {"@", "/"} & {*word} or "www." in word else None)
+        kind = kind or ("emoji" if is_emoji(word) else None)
+        if kind is not None:
+            counted[kind] += int(n)
+    return counted
+
+
+def is_emoji(word: str) -> bool:
+    """Return whether a word is a picture: symbols begin no other word."""
+    return unicodedata.category(word[0]) == "So"

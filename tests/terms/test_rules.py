@@ -1,0 +1,190 @@
+"""Words that libraries find, lemmas, social tokens, and words by a function of the user's own."""
+
+import re
+import unicodedata
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import embedtopics as et
+from embedtopics.errors import InputError
+from embedtopics.terms import _rules
+from embedtopics.terms._rules import choose_rules, segmented
+from embedtopics.terms._spans import word_spans
+from embedtopics.terms._tokens import join_tokens, texts_with, tokenize, words_of
+from embedtopics.terms.results import WordRules
+from tests.factories import refuses
+
+ASIAN = ["zh", "ja", "th", "lo", "km", "my"]
+SENTENCES = {
+    "zh": ("政府|宣布|新|的|经济|政策", "市民|来到|清华大学"),
+    "ja": ("東京|都|に|住ん|で|いる|人々", "新しい|税金"),
+    "th": ("รัฐบาล|ไทย|ประกาศ|นโยบาย|เศรษฐกิจ|ใหม่",),
+    "lo": ("ລັດຖະບານ|ລາວ|ປະກາດ|ນະໂຍບາຍ|ເສດຖະກິດ|ໃໝ່",),
+    "km": ("រាជរដ្ឋាភិបាល|កម្ពុជា|បាន|ប្រកាស|គោលនយោបាយ",),
+    "my": ("မြန်မာနိုင်ငံ|အစိုးရ|သည်|စီးပွားရေး",),
+}
+
+
+def rules(words="auto", languages=ASIAN):
+    return choose_rules(words, languages)[0]
+
+
+def own(text):
+    return re.findall(r"\w+|\W", text)
+
+
+RULES = {
+    "characters": WordRules(),
+    "segmenters": rules(),
+    "icu": WordRules(tuple((code, "icu4py==1.2.0") for code in ASIAN)),
+    "social": rules("social", []),
+    "all": rules(["social", "auto"]),
+    "own": WordRules(own=own),
+}
+
+
+@pytest.mark.parametrize("code", SENTENCES)
+def test_words_of_scripts_without_spaces(code):
+    for gold in SENTENCES[code]:
+        wanted = gold.split("|")
+        text = f"Python{gold.replace('|', '')}, x-ray"
+        assert words_of(text, rules(languages=[code])) == ["python", *wanted, "x-ray"]
+        assert words_of(text, rules(languages=["en"])) == words_of(text)
+
+
+def test_other_scripts_stay_pairs_and_kana_tell_japanese():
+    assert words_of("北京大学 ไทย", rules(languages=["th"])) == ["北京", "京大", "大学", "ไทย"]
+    both = rules(languages=["zh", "ja"])
+    read = [segmented(run, both) for run in _rules.script_runs(both).finditer("经济增长 税金は")]
+    assert read == [["经济", "增长"], ["税金", "は"]]
+
+
+def test_a_korean_word_is_cut_where_a_morpheme_begins():
+    assert _rules._cut("발표했다", [0, 2, 2, 3]) == ["발표", "했", "다"]
+    assert words_of("한국 정부는", rules(languages=["en"])) == ["한국", "정부는"]
+
+
+SNIPPETS = [
+    *(gold.replace("|", "") for golds in SENTENCES.values() for gold in golds), "日日日", "L'eau",
+    "caf&eacute;", "@who", "#Tag_1", "https://x.org/a?b=c.", "a@b.org", "👍🏽", "🇫🇷", "❤️", "x-ray",
+    "<b>", "1️⃣", "\u0e31", "\u0301", "\u200d", "İs", "Ｆｕｌｌ", "ｶﾞ", "।", "　", "한국", ".", "#",
+]  # fmt: skip
+TEXTS = st.lists(st.sampled_from(SNIPPETS) | st.text(max_size=4), max_size=10).flatmap(
+    lambda parts: st.sampled_from(["", " "]).map(lambda glue: glue.join(parts))
+)
+
+
+@pytest.mark.parametrize("name", RULES)
+@settings(max_examples=60, deadline=None)
+@given(TEXTS)
+@example("日日日日a日")
+@example("\ud800#\udfff東京\ud800")
+@example("\u0301\u0e31\u0e49")
+def test_a_place_holds_its_word_whatever_the_rules(name, text):
+    by = RULES[name]
+    text = unicodedata.normalize("NFC", " ".join(text.split()))
+    found = word_spans(text, by)
+    assert [word for word, _, _ in found] == words_of(text, by)
+    stream = tokenize([text], rules=by)
+    assert [stream.words[i] for i in stream.ids] == words_of(text, by) and stream.rules is by
+    for word, begin, end in found:
+        assert 0 <= begin < end <= len(text)
+        if "&" not in text and "<" not in text:  # entities stand for other characters
+            cut = text[begin:end].lower().replace("\ufe0f", "").replace("\u00ad", "")
+            plain = cut.translate({0x2018: "'", 0x2019: "'", 0x2010: "-", 0x2011: "-"})
+            assert unicodedata.normalize("NFC", plain) == word.replace("\ufe0f", "")
+
+
+def test_long_runs_and_marks_alone_are_read():
+    text = "北京" * 30_000
+    assert "".join(words_of(text, rules())) == text
+    for text in ("\u0301\u0302", "\u0e31\u0e49\u0e31", "…!?、。", ""):
+        assert words_of(text, rules()) in ([], [text])
+
+
+def test_lemmas_in_several_languages_and_in_phrases():
+    by, notes = choose_rules("lemmas", ["en", "de", "th"])
+    assert by.lemmas == ("en", "de") and notes[-1].value == ["en", "de"]
+    assert words_of("Houses were running", by) == ["house", "be", "run"]
+    assert words_of("Häuser", rules("lemmas", ["de"])) == ["haus"]
+    assert texts_with(
+        ["better houses", "a good house", "good. House"], ["good", "house"], by
+    ).tolist() == [0, 1, 2]
+    assert [w for w, _, _ in word_spans("The policies", by)] == ["the", "policy"]
+
+
+@given(st.sampled_from("meetings bests gone laid données rede arbeit häuser bilder mangé".split()))
+def test_the_lemma_of_a_lemma_is_itself(word):
+    for codes in (["en"], ["fr"], ["de"], ["en", "fr"]):
+        by = rules("lemmas", codes)
+        assert words_of(words_of(word, by)[0], by) == words_of(word, by)
+
+
+def test_social_tokens_are_words():
+    text = "RT @Who_1: #MAGA!! see https://t.co/aB, me@x.org ❤️❤ 👍🏽 it's 5#1"
+    by = rules("social", [])
+    assert words_of(text, by) == [
+        "rt", "@who_1", "#maga", "see", "https://t.co/ab", "me@x.org", "❤", "❤", "👍🏽", "it", "5",
+        "1",
+    ]  # fmt: skip
+    stream = tokenize([text, "plain"], rules=by)
+    times = np.bincount(stream.ids).tolist()
+    assert _rules.counted_social(stream.words, times) == {
+        "#tags": 1, "@names": 1, "emoji": 3, "addresses": 2,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("bad", ["words", ["auto", "no"], 3, None, []])
+def test_a_choice_that_does_not_exist(bad):
+    with refuses("words"):
+        choose_rules(bad, ["zh"])
+    with refuses("words"):
+        et.TopicModel(words=bad).fit(["a"])
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [lambda text: text, lambda text: ["other"], lambda text: text.split()[::-1], lambda t: [t]],
+)
+def test_a_function_that_gives_no_words_in_order(bad):
+    texts = ["one", "two three"]
+    rows = np.array([4, 7])
+    with pytest.raises(InputError) as caught:
+        tokenize(texts, rules=WordRules(own=bad), rows=rows)
+    assert caught.value.parameter == "words" and caught.value.row in (4, 7)
+
+
+def test_what_is_not_installed_is_never_replaced_silently(monkeypatch):
+    stored = WordRules.from_json({"segmenters": {"zh": "rjieba==0.2.2"}})
+    assert stored == rules(languages=["zh"]) and stored.to_json()["segmenters"]
+    monkeypatch.setattr(_rules, "_is_there", lambda library: False)
+    for cached in (_rules._library, _rules._segmenter, _rules._lemma):
+        cached.cache_clear()
+    with pytest.raises(InputError, match=r"pip install rjieba==0\.2\.2"):
+        words_of("经济", stored)
+    by, notes = choose_rules("auto", ["en", "th", "ja", "ko"])
+    assert by == WordRules()
+    assert [
+        "embedtopics[multilingual]" in notes[0].message,
+        "embedtopics[japanese]" in notes[1].message,
+    ]
+    assert [note.value for note in notes] == ["characters"] * 2
+    with refuses("words"):
+        choose_rules("lemmas", ["en"])
+    with refuses("words"):  # no name of a file is imported
+        words_of("经济", WordRules((("zh", "os==1"),)))
+
+
+def test_another_version_is_warned_of():
+    with pytest.warns(UserWarning, match=r"rjieba==0\.0\.1"):
+        assert words_of("经济增长", WordRules((("zh", "rjieba==0.0.1"),))) == ["经济", "增长"]
+
+
+def test_streams_of_other_rules_are_not_joined():
+    first = tokenize(["a"])
+    with refuses("words"):
+        join_tokens(first, replace(first, rules=rules("social", [])), np.array([0, 1]))

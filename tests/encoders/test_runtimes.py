@@ -172,7 +172,7 @@ def test_a_model_is_made_ready_once(tiny_bert, texts, cache, monkeypatch):
         exact_encoder(tiny_bert, pooling="max").encode(texts)
 
 
-@pytest.mark.parametrize("file", ["model.onnx", "tokenizer.json", "about.json"])
+@pytest.mark.parametrize("file", ["model.onnx", "tokens.f32", "tokenizer.json", "about.json"])
 @pytest.mark.parametrize("damage", ["cut", "flip", "gone"])
 def test_a_damaged_model_is_named_and_made_again(tiny_bert, texts, cache, caplog, file, damage):
     first = exact_encoder(tiny_bert).encode(texts)

@@ -7,6 +7,7 @@ import logging
 import platform
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -36,7 +37,13 @@ from embedtopics.encoders.sentence._onnx import (
     write_prepared,
     write_refusal,
 )
-from embedtopics.encoders.sentence._running import OnnxRuntime, Runtime, TorchRuntime
+from embedtopics.encoders.sentence._running import (
+    OnnxRuntime,
+    Runtime,
+    Table,
+    TorchRuntime,
+    onnx_session,
+)
 from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
@@ -68,10 +75,11 @@ def weight_bits() -> int:
     return 8 if "vnni" in Path("/proc/cpuinfo").read_text("utf-8", "replace") else 7
 
 
-def measure_extremes(model: bytes, texts: Sequence[npt.NDArray[np.int32]]) -> dict[str, Extremes]:
+def measure_extremes(
+    model: bytes, texts: Sequence[npt.NDArray[np.int32]], table: Table | None = None
+) -> dict[str, Extremes]:
     """Run a model on sample texts, and return the extremes of what meets its weights."""
     import onnx
-    import onnxruntime
 
     graph = onnx.load_from_string(model)
     names = list(dict.fromkeys(node.input[0] for node in linear_layers(graph)))
@@ -80,11 +88,7 @@ def measure_extremes(model: bytes, texts: Sequence[npt.NDArray[np.int32]]) -> di
     graph.graph.output.extend(
         onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in names
     )
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(
-        graph.SerializeToString(), options, providers=["CPUExecutionProvider"]
-    )
+    session = onnx_session(graph.SerializeToString(), table)
     inputs = [value.name for value in session.get_inputs()]
     found: dict[str, Extremes] = {}
     for text in texts:
@@ -275,7 +279,8 @@ def open_model(recipe: Recipe, device: str, runtime: str | None, cache: Path) ->
         try:
             prepared = _prepare(replace(recipe, precision=precision), cache)
             numbers = Numbers(precision, reason)
-            return Opened(OnnxRuntime(prepared.model), prepared.vocabulary, numbers)
+            run = OnnxRuntime(prepared.model, prepared.table)
+            return Opened(run, prepared.vocabulary, numbers)
         except ExportError as error:
             reason = " ".join(str(error).split())[:300]
     if runtime == "onnx" or recipe.precision == "int8":
@@ -319,28 +324,34 @@ def _prepare(recipe: Recipe, cache: Path) -> Prepared:
 def _export(recipe: Recipe) -> Prepared:
     vocabulary = load_vocabulary(recipe.checkpoint)
     # Other implementations of attention are no operations that ONNX knows.
-    model = load_model(recipe.checkpoint, attention="eager")
+    model, words = load_model(recipe.checkpoint, attention="eager"), None
     module = pooled_model(model, recipe.pooling, recipe.layers)
     n_tokens = vocabulary.tokenizer.get_vocab_size()
-    content, cosine = export_model(
-        module, n_tokens, _sample_length(recipe.checkpoint), fold=recipe.precision == "float32"
+    with suppress(NotImplementedError):  # of another family
+        words = model.get_input_embeddings()
+    fold = recipe.precision == "float32"
+    content, table, cosine = export_model(
+        module, n_tokens, _sample_length(recipe.checkpoint), fold=fold, words=words
     )
-    return Prepared(content, vocabulary, cosine)
+    return Prepared(content, table, vocabulary, cosine)
 
 
 def _round(exact: Prepared, checkpoint: Checkpoint) -> Prepared:
     """Return the model with 8-bit weights, made for the range of values that texts give it."""
     texts = _sample_texts(exact.vocabulary, _sample_length(checkpoint))
     held_out, samples = texts[::8], [text for place, text in enumerate(texts) if place % 8]
-    model = quantize_model(exact.model, measure_extremes(exact.model, samples), weight_bits())
+    table = exact.table
+    extremes = measure_extremes(exact.model, samples, table)
+    model = quantize_model(exact.model, extremes, weight_bits())
     batches = [(ids.astype(np.int64)[None], np.ones((1, len(ids)), np.int64)) for ids in held_out]
     try:
-        cosine = least_cosine(OnnxRuntime(model), OnnxRuntime(exact.model), batches)
+        exactly = OnnxRuntime(exact.model, table)
+        cosine = least_cosine(OnnxRuntime(model, table), exactly, batches)
     except Exception as error:  # whatever ONNX Runtime makes of an operation
         raise ExportError(f"ONNX Runtime cannot run it with 8 bits: {error}") from error
     if not cosine >= LEAST_INT8_COSINE:
         raise ExportError(f"rounded to 8 bits, its vectors turn too far (cosine {cosine:.3f})")
-    return Prepared(model, exact.vocabulary, cosine)
+    return Prepared(model, table, exact.vocabulary, cosine)
 
 
 def _sample_length(checkpoint: Checkpoint) -> int:

@@ -20,7 +20,7 @@ import numpy as np
 
 from embedtopics.encoders.sentence._checkpoint import Checkpoint
 from embedtopics.encoders.sentence._loading import Vocabulary
-from embedtopics.encoders.sentence._running import OnnxRuntime, TokenArray, TorchRuntime
+from embedtopics.encoders.sentence._running import OnnxRuntime, Table, TokenArray, TorchRuntime
 from embedtopics.errors import EmbedTopicsError
 
 if TYPE_CHECKING:
@@ -107,27 +107,32 @@ class ExportError(EmbedTopicsError):
 
 
 def export_model(
-    module: Any, vocabulary: int, max_length: int, *, fold: bool = True
-) -> tuple[bytes, float]:
-    """Export a pooled model, and make sure that it gives the vectors that torch gives."""
+    module: Any, vocabulary: int, max_length: int, *, fold: bool = True, words: Any = None
+) -> tuple[bytes, Table | None, float]:
+    """Export a pooled model, and make sure that it gives the vectors that torch gives.
+
+    The weights of its layer `words` are kept apart, where there is such a layer.
+    """
     size = sum(p.numel() * p.element_size() for p in module.parameters())
     if size > MOST_BYTES:
         raise ExportError(f"its weights take {size / 1e9:.1f} GB, and a file holds 2")
-    plain = _traced(module)
+    plain, table = _traced(module, words)
     batches = sample_batches(vocabulary, max_length)
     if fold:
         try:
             folded = fold_biases(plain)
-            return folded, _checked(folded, module, batches)
+            return folded, table, _checked(folded, table, module, batches)
         except ExportError as error:
             _logger.debug("biases are added alone: %s", error)
-    return plain, _checked(plain, module, batches)
+    return plain, table, _checked(plain, table, module, batches)
 
 
-def _checked(model: bytes, module: Any, batches: list[tuple[TokenArray, TokenArray]]) -> float:
+def _checked(
+    model: bytes, table: Table | None, module: Any, batches: list[tuple[TokenArray, TokenArray]]
+) -> float:
     """Return the lowest cosine with the vectors of torch, or raise where it is too low."""
     try:
-        cosine = least_cosine(OnnxRuntime(model), TorchRuntime(module, "cpu"), batches)
+        cosine = least_cosine(OnnxRuntime(model, table), TorchRuntime(module, "cpu"), batches)
     except Exception as error:  # whatever ONNX Runtime makes of an operation
         raise ExportError(f"ONNX Runtime cannot run it: {error}") from error
     if not cosine >= LEAST_COSINE:
@@ -157,7 +162,8 @@ def least_cosine(first: Any, second: Any, batches: list[tuple[TokenArray, TokenA
     return lowest
 
 
-def _traced(module: Any) -> bytes:
+def _traced(module: Any, words: Any) -> tuple[bytes, Table | None]:
+    """Return the model, and the weights of the layer `words` if they could be left out of it."""
     import torch
 
     ids = torch.full((2, 7), 1, dtype=torch.int64)
@@ -166,8 +172,12 @@ def _traced(module: Any) -> bytes:
     axes = {0: "texts", 1: "tokens"}
     names = ["input_ids", "attention_mask", "pooled_mask"]
     file = io.BytesIO()
+    whole: Any = getattr(words, "weight", None)
+    name = next((key for key, held in module.named_parameters() if held is whole), "")
     try:
         with torch.no_grad(), _quiet():
+            if name:  # the first rows are all that is looked up here
+                words.weight = torch.nn.Parameter(whole[:2].clone())
             torch.onnx.export(
                 module, (ids, mask, mask), file,  # type: ignore[arg-type]
                 input_names=names, output_names=["vectors"],
@@ -176,7 +186,30 @@ def _traced(module: Any) -> bytes:
             )  # fmt: skip
     except Exception as error:  # tracing runs the model's own code, which may raise anything
         raise ExportError(f"torch cannot export it: {error}") from error
-    return file.getvalue()
+    finally:
+        if name:
+            words.weight = whole
+    if not name:
+        return file.getvalue(), None
+    table = Table(name, whole.detach().numpy())
+    return _without(file.getvalue(), table), table
+
+
+def _without(model: bytes, table: Table) -> bytes:
+    """Return a model that is given a table of weights when it is opened."""
+    import onnx
+
+    graph = onnx.load_from_string(model)
+    left_out = [tensor for tensor in graph.graph.initializer if tensor.name == table.name]
+    if len(left_out) != 1:
+        raise ExportError(f"the weights {table.name} are not in the exported model")
+    tensor = left_out[0]
+    tensor.ClearField("raw_data")
+    tensor.dims[:] = table.values.shape
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value=_TABLE)
+    made: bytes = graph.SerializeToString()
+    return made
 
 
 @contextmanager
@@ -193,12 +226,15 @@ def _quiet() -> Iterator[None]:
         logger.setLevel(level)
 
 
-# <cache folder>/models-1/<key>-<variant>/ holds model.onnx, tokenizer.json and about.json. It is
-# written beside its place and moved there when it is whole. Its files have checksums; a damaged one
-# is named, thrown away, and made again.
+# <cache folder>/models-1/<key>-<variant>/ holds model.onnx, tokenizer.json and about.json, and the
+# vectors of its tokens in float32, mapped into memory: processes share them. It is written beside
+# its place and moved there when it is whole. Its files have checksums; a damaged one is named,
+# thrown away, and made again.
 
 FORMAT = "models-1"
 """Folder of this format; one of a later format is left alone."""
+
+_TABLE = "tokens.f32"
 
 UNFINISHED = ".new-"
 """What the name of a folder begins with that is being written, or was when its process ended."""
@@ -209,6 +245,7 @@ class Prepared:
     """A model for ONNX Runtime with its tokenizer."""
 
     model: bytes
+    table: Table | None
     vocabulary: Vocabulary
     cosine: float
 
@@ -235,7 +272,13 @@ def read_prepared(root: Path, key: str, variant: str) -> Prepared | None:
         about: dict[str, Any] = json.loads((folder / "about.json").read_text("utf-8"))
         model, tokenizer = (folder / name for name in ("model.onnx", "tokenizer.json"))
         content, words = model.read_bytes(), tokenizer.read_bytes()
-        for name, data in ((model.name, content), (tokenizer.name, words)):
+        held: dict[str, Any] = {model.name: content, tokenizer.name: words}
+        table = None
+        if "table" in about:
+            shape = tuple(map(int, about["table"]["shape"]))
+            held[_TABLE] = np.memmap(folder / _TABLE, np.float32, "r", shape=shape)
+            table = Table(str(about["table"]["name"]), held[_TABLE])
+        for name, data in held.items():
             if about["sha256"][name] != hashlib.sha256(data).hexdigest():
                 raise ValueError(f"{name} is not what was written")
         vocabulary = Vocabulary(
@@ -246,7 +289,7 @@ def read_prepared(root: Path, key: str, variant: str) -> Prepared | None:
         _logger.warning("The prepared model in %s is damaged (%s); made again.", folder, error)
         shutil.rmtree(folder, ignore_errors=True)
         return None
-    return Prepared(content, vocabulary, cosine)
+    return Prepared(content, table, vocabulary, cosine)
 
 
 def read_refusal(root: Path, key: str, variant: str) -> str | None:
@@ -267,8 +310,10 @@ def write_refusal(root: Path, key: str, variant: str, name: str, reason: str) ->
 def write_prepared(root: Path, key: str, variant: str, name: str, prepared: Prepared) -> None:
     """Keep a prepared model."""
     words = prepared.vocabulary.tokenizer.to_str().encode()
-    files = {"model.onnx": prepared.model, "tokenizer.json": words}
-    about = {
+    files: dict[str, Any] = {"model.onnx": prepared.model, "tokenizer.json": words}
+    if prepared.table is not None:
+        files[_TABLE] = prepared.table.values
+    about: dict[str, Any] = {
         "encoder": name,
         "variant": variant,
         "pad_id": prepared.vocabulary.pad_id,
@@ -276,11 +321,13 @@ def write_prepared(root: Path, key: str, variant: str, name: str, prepared: Prep
         "cosine": prepared.cosine,
         "sha256": {file: hashlib.sha256(data).hexdigest() for file, data in files.items()},
     }
+    if prepared.table is not None:
+        about["table"] = {"name": prepared.table.name, "shape": prepared.table.values.shape}
     files["about.json"] = json.dumps(about, indent=1).encode()
     _keep(root / FORMAT / f"{key}-{variant}", files)
 
 
-def _keep(folder: Path, files: Mapping[str, bytes]) -> None:
+def _keep(folder: Path, files: Mapping[str, Any]) -> None:
     """Write a folder as a whole; where the disk does not take it, say so and go on."""
     fresh = None
     try:

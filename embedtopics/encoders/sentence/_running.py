@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -120,24 +120,38 @@ class TorchRuntime:
         return made
 
 
+class Table(NamedTuple):
+    """The vectors of a model's tokens, which take more memory than all else, on their own."""
+
+    name: str
+    values: FloatArray  # (n_tokens, n_dimensions)
+
+
+def onnx_session(model: bytes, table: Table | None, *, n_threads: int = 0) -> Any:
+    """Open an exported model on the CPU; 0 threads are as many as there are cores."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = n_threads
+    options.inter_op_num_threads = n_threads
+    options.log_severity_level = 4  # what goes wrong is raised, and need not be printed
+    # Threads that wait by spinning would take the cores from all other work.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    if table is not None:
+        held = onnxruntime.OrtValue.ortvalue_from_numpy(table.values)
+        options.add_external_initializers([table.name], [held])
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+
+
 class OnnxRuntime:
     """Runs an exported model on the CPU, one thread a batch: threads that share one wait."""
 
     name = "onnx"
     tokens_per_batch = _FOR_CACHES
 
-    def __init__(self, model: bytes) -> None:
-        import onnxruntime
-
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1
-        options.inter_op_num_threads = 1
-        options.log_severity_level = 4  # what goes wrong is raised, and need not be printed
-        # Threads that wait by spinning would take the cores from all other work.
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        self._session = onnxruntime.InferenceSession(
-            model, options, providers=["CPUExecutionProvider"]
-        )
+    def __init__(self, model: bytes, table: Table | None = None) -> None:
+        self._session = onnx_session(model, table, n_threads=1)
+        self._table = table  # the session reads it where it lies
         self._inputs = [value.name for value in self._session.get_inputs()]
 
     @cached_property

@@ -342,7 +342,8 @@ class TrainingData:
 
     def weights(self) -> dict[str, torch.Tensor]:
         """Return all weights of the model and of the loss, by name."""
-        return self.learned().state_dict()
+        weights: dict[str, torch.Tensor] = self.learned().state_dict()
+        return weights
 
     def load_weights(self, weights: Mapping[str, torch.Tensor]) -> None:
         """Set all weights to those that `weights` returned."""

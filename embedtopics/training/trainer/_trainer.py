@@ -128,7 +128,8 @@ class EncoderTrainer(SentenceTransformerTrainer):
         )
         if run.data.objective.optimizers is not None:
             made = run.data.objective.optimizers(run.data, args, run.steps_per_epoch)
-            self.optimizer, self.lr_scheduler = made or (None, None)
+            self.optimizer: Any = made[0] if made else None
+            self.lr_scheduler: Any = made[1] if made else None
         for printing in (PrinterCallback, ProgressCallback):
             self.remove_callback(printing)
         for callback in (_Steps(self), *callbacks):

@@ -48,8 +48,8 @@ CHOICES = ("auto", "characters", "lemmas", "social")
 
 
 def checked_words(words: Any) -> Any:
-    """Return the option `words`, several names as a list, or refuse it."""
-    if callable(words):
+    """Return the option `words`, several names as a list, or refuse it; a record is as stored."""
+    if callable(words) or isinstance(words, Mapping):
         return words
     names = [words] if isinstance(words, str) else words
     is_list = isinstance(names, Sequence) and bool(names)
@@ -62,44 +62,41 @@ def checked_words(words: Any) -> Any:
 def choose_rules(words: Any, languages: Sequence[str]) -> tuple[WordRules, list[Decision]]:
     """Return the rules for texts in some languages, and what was decided."""
     words = checked_words(words)
-    if callable(words):
-        return WordRules(own=words), []
+    if callable(words) or isinstance(words, Mapping):
+        return WordRules(own=words) if callable(words) else WordRules.from_json(words), []
     names = [words] if isinstance(words, str) else words
     notes, found, lemmatizer = [], {}, ""
     lemmas: tuple[str, ...] = ()
     for code in () if "characters" in names else languages:
-        by = next(filter(_is_there, _LIBRARIES.get(code, ())), None)
-        if by is not None:
-            found[code] = _requirement(by)
-            message = f"Words of texts in {code} are found by {found[code]}."
-            notes.append(Decision("terms", "segmenter", found[code], message))
+        by = next(filter(None, map(_installed, _LIBRARIES.get(code, ()))), "")
+        if by:
+            found[code] = by
+            message = f"Words of texts in {code} are found by {by}."
+            notes.append(Decision("terms", "segmenter", by, message))
         elif code in _LIBRARIES and code != "ko":  # which has spaces
             line = f'pip install "embedtopics[{_EXTRAS.get(code, "multilingual")}]"'
             message = f"Words of texts in {code} are pairs of characters; for words: {line}"
             notes.append(Decision("terms", "segmenter", "characters", message))
     if "lemmas" in names:
-        if not _is_there("simplemma"):
+        lemmatizer = _installed("simplemma")
+        if not lemmatizer:
             remedy = 'pip install "embedtopics[multilingual]"'
             raise InputError("words", "without lemmas where simplemma is missing", words, remedy)
-        lemmas, lemmatizer = tuple(filter(_has_lemmas, languages)), _requirement("simplemma")
+        lemmas = tuple(filter(_has_lemmas, languages))
         message = f"Words are their lemmas in {', '.join(lemmas) or 'no language'} ({lemmatizer})."
         notes.append(Decision("terms", "lemmas", list(lemmas), message))
-    found_in = tuple(found.items())
-    return WordRules(found_in, lemmas, lemmatizer if lemmas else "", "social" in names), notes
+    return WordRules(
+        tuple(sorted(found.items())), lemmas, lemmatizer if lemmas else "", "social" in names
+    ), notes
 
 
-def _is_there(library: str) -> bool:
-    try:
-        for name in (library, *_BESIDE.get(library, ())):
-            metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return False
-    return True
-
-
-def _requirement(library: str) -> str:
+def _installed(library: str) -> str:
+    """Return the exact requirement of what is installed of a library, "" where a part lacks."""
     names = (library, *_BESIDE.get(library, ()))
-    return " ".join(f"{name}=={metadata.version(name)}" for name in names)
+    try:
+        return " ".join(f"{name}=={metadata.version(name)}" for name in names)
+    except metadata.PackageNotFoundError:
+        return ""
 
 
 @lru_cache(maxsize=64)
@@ -107,14 +104,15 @@ def _library(requirement: str) -> str:
     """Return the library of a requirement, which must be here; another version is warned of."""
     library = requirement.partition("==")[0]
     known = {"simplemma", *(name for names in _LIBRARIES.values() for name in names)}
-    if library not in known or not _is_there(library):
+    here = _installed(library) if library in known else ""
+    if not here:
         expected = f"made by {requirement}, as they were in the fit"
         remedy = f"pip install {requirement}" if library in known else ""
         raise InputError("words", expected, found=f"no {library}", remedy=remedy)
-    if _requirement(library) != requirement:
+    if here != requirement:
         warnings.warn(
-            f"The words were made by {requirement}, and here is {_requirement(library)}, which may "
-            f"find others; for the same: pip install {requirement}",
+            f"The words were made by {requirement}, and here is {here}, which may find others; for "
+            f"the same: pip install {requirement}",
             stacklevel=2,
         )
     return library
@@ -175,7 +173,7 @@ def _has_lemmas(code: str) -> bool:
 
 def lemma_of(word: str, rules: WordRules) -> str:
     """Return the lemma of a word; that of a lemma is itself, so that keywords can be searched."""
-    return _lemma(word, rules.lemmas, rules.lemmatizer)
+    return _lemma(word, rules.lemmas, rules.lemmatizer) if rules.lemmas else word
 
 
 @lru_cache(maxsize=1 << 17)
@@ -195,6 +193,10 @@ def _lemma(word: str, languages: tuple[str, ...], requirement: str) -> str:
 def own_words(text: str, rules: WordRules, row: int | None) -> Iterator[tuple[str, int, int]]:
     """Yield the words that a user's function finds in a text, with their places."""
     assert rules.own is not None
+    if isinstance(rules.own, str):
+        expected = f"found by the function {rules.own}, which no file keeps"
+        remedy = "load with words=, and give it again"
+        raise InputError("words", expected, found="none", remedy=remedy)
     place, parts = 0, rules.own(text)
     expected = "a function that returns a list of words, in the order in which the text has them"
     of = f" for the text {text[:40]!r}"
@@ -214,11 +216,12 @@ def counted_social(words: Sequence[str], times: Sequence[int]) -> Mapping[str, i
     """Return how many web addresses, @names, #tags and emoji are among the words of a corpus."""
     counted = {"#tags": 0, "@names": 0, "emoji": 0, "addresses": 0}
     for word, n in zip(words, times, strict=True):
-        kind = {"#": "#tags", "@": "@names"}.get(word[0])
-        kind = kind or ("addresses" if {"@", "/"} & {*word} or "www." in word else None)
-        kind = kind or ("emoji" if is_emoji(word) else None)
-        if kind is not None:
-            counted[kind] += int(n)
+        if word[0] in "#@":
+            counted["#tags" if word[0] == "#" else "@names"] += n
+        elif is_emoji(word):
+            counted["emoji"] += n
+        elif {"@", "/"} & {*word} or word.startswith("www."):
+            counted["addresses"] += n
     return counted
 
 

@@ -25,12 +25,11 @@ import html
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from string import ascii_letters, digits
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from embedtopics.errors import InputError
 from embedtopics.protocols import Int32Array, Int64Array
@@ -86,7 +85,7 @@ def tokenize(
     *,
     lowercase: bool = True,
     rules: WordRules = PLAIN,
-    rows: npt.NDArray[Any] | None = None,
+    rows: Sequence[int] = (),
 ) -> TokenStream:
     """Split all documents into words, as the module's introduction says; errors name `rows`."""
     if isinstance(texts, str | bytes):
@@ -104,9 +103,7 @@ def tokenize(
                 "use '' for a document without text"
             )
         if not by_pieces:
-            own_or_social.append(
-                _words_of(text, lowercase, rules, None if rows is None else int(rows[row]))
-            )
+            own_or_social.append(_words_of(text, lowercase, rules, rows[row] if rows else None))
             continue
         data += _clean(text, lowercase).encode("utf-8", "surrogatepass")
         ends[row] = len(data)
@@ -240,19 +237,15 @@ def _split(chunk: str, rules: WordRules = PLAIN) -> Iterator[tuple[str, int, int
     for part in _parts(chunk):
         begin, place = place, place + len(part) + 1
         if elided := _ELIDED.fullmatch(part):
-            yield _form(elided[1], rules), begin, begin + len(elided[1])
+            yield lemma_of(elided[1], rules), begin, begin + len(elided[1])
             begin, part = begin + elided.start(2), elided[2]
         if part[-2:] in ("'s", "'S"):
             part = part[:-2]
         if part.isascii():
-            yield _form(part, rules), begin, begin + len(part)
+            yield lemma_of(part, rules), begin, begin + len(part)
         else:
             for word, start, stop in _split_unspaced(part, rules):
-                yield _form(word, rules), begin + start, begin + stop
-
-
-def _form(word: str, rules: WordRules) -> str:
-    return lemma_of(word, rules) if rules.lemmas else word
+                yield lemma_of(word, rules), begin + start, begin + stop
 
 
 def _split_unspaced(part: str, rules: WordRules) -> Iterator[tuple[str, int, int]]:
@@ -287,11 +280,13 @@ def _pairs(part: str, begin: int, end: int) -> Iterator[tuple[str, int, int]]:
 
 def join_tokens(first: TokenStream, second: TokenStream, order: Int64Array) -> TokenStream:
     """Join two streams, the documents in the given `order`, (n_documents,)."""
-    if first.rules != second.rules:
-        raise InputError(
-            "words", "made by the same rules in both results",
-            (first.rules.to_json(), second.rules.to_json()), "fit both with the same words=",
-        )  # fmt: skip
+    # Results in several languages have several segmenters.
+    both = {**dict(first.rules.segmenters), **dict(second.rules.segmenters)}
+    rules = replace(first.rules, segmenters=tuple(sorted(both.items())))
+    if replace(second.rules, segmenters=rules.segmenters) != rules:
+        found = f"{first.rules.to_json()} and {second.rules.to_json()}"
+        expected = "made by the same rules in both results"
+        raise InputError("words", expected, found=found, remedy="fit both with the same words=")
     words = sorted({*first.words, *second.words})
     number = {word: place for place, word in enumerate(words)}
     numbers = [np.array([number[w] for w in part.words], np.int32) for part in (first, second)]
@@ -300,7 +295,7 @@ def join_tokens(first: TokenStream, second: TokenStream, order: Int64Array) -> T
     lengths = np.concatenate([np.diff(first.offsets), np.diff(second.offsets)])[order]
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     places = np.arange(offsets[-1]) + np.repeat(starts[order] - offsets[:-1], lengths)
-    return _used_words(ids[places], offsets, words, first.rules)
+    return _used_words(ids[places], offsets, words, rules)
 
 
 def _used_words(

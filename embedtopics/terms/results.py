@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics.errors import InputError
 from embedtopics.protocols import Int32Array, Int64Array, Segmenter
 
 if TYPE_CHECKING:
@@ -30,49 +29,34 @@ class WordRules:
         The exact requirement of pip.
     social : bool
         Whether web addresses, @names, #tags and emoji are words.
-    own : Segmenter, optional
-        Finds the words in place of all rules.
+    own : Segmenter or str, optional
+        Finds the words in place of all rules; of stored rules its name.
     """
 
     segmenters: tuple[tuple[str, str], ...] = ()
     lemmas: tuple[str, ...] = ()
     lemmatizer: str = ""
     social: bool = False
-    own: Segmenter | None = None
+    own: Segmenter | str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return what is not as by default, of a function its name."""
-        name = getattr(self.own, "__qualname__", type(self.own).__name__)
-        made = dict(
-            segmenters=dict(self.segmenters), lemmas=list(self.lemmas),
-            lemmatizer=self.lemmatizer, social=self.social, own=self.own and name,
-        )  # fmt: skip
+        own = getattr(self.own, "__qualname__", self.own and str(self.own))
+        made = {**vars(self), "lemmas": list(self.lemmas), "own": own}
+        made["segmenters"] = dict(self.segmenters)
         return {key: value for key, value in made.items() if value}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any] | None) -> WordRules:
-        """Return stored rules; those without a function that must be given again refuse texts."""
+        """Return stored rules."""
         values = values or {}
         return cls(
-            tuple((str(code), str(by)) for code, by in values.get("segmenters", {}).items()),
+            tuple(sorted((str(a), str(by)) for a, by in values.get("segmenters", {}).items())),
             tuple(map(str, values.get("lemmas", ()))),
             str(values.get("lemmatizer", "")),
             bool(values.get("social", False)),
-            _Missing(str(values["own"])) if "own" in values else None,
+            str(values["own"]) if "own" in values else None,
         )
-
-
-@dataclass(frozen=True)
-class _Missing:
-    """A function that is not stored with the words that it made."""
-
-    __qualname__: str
-
-    def __call__(self, text: str) -> list[str]:
-        raise InputError(
-            "words", f"found by the function {self.__qualname__}, which no file keeps",
-            found="none", remedy="load with words=, and give it again",
-        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

@@ -326,10 +326,7 @@ class TopicModel(OtherNames, ClusterMixin, TransformerMixin, BaseEstimator):
         """
         result = load_result(folder)
         if words is not None:
-            tokens = result.tokens
-            if tokens.rules.own is None:
-                raise InputError("words", "left out, for the fit had no function of its own", words)
-            tokens = dataclasses.replace(tokens, rules=WordRules(own=words))
+            tokens = dataclasses.replace(result.tokens, rules=WordRules(own=words))
             result = dataclasses.replace(result, tokens=tokens)
         return cls._of_result(result, encoder)
 
@@ -350,7 +347,7 @@ class TopicModel(OtherNames, ClusterMixin, TransformerMixin, BaseEstimator):
         for name, known in NAMED.items():
             if result.settings.get(name) in known:
                 kept[name] = result.settings[name]
-        if result.tokens.rules.own is not None:
+        if callable(result.tokens.rules.own):
             kept["words"] = result.tokens.rules.own
         if "ngram_range" in kept:
             kept["ngram_range"] = tuple(kept["ngram_range"])

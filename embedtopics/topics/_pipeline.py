@@ -38,7 +38,7 @@ from embedtopics.reduction._start import first_components, principal_start
 from embedtopics.terms._rules import choose_rules, counted_social
 from embedtopics.terms._stop_words import stop_words_for
 from embedtopics.terms._subject import uninformative_topics
-from embedtopics.terms._tokens import PLAIN, tokenize
+from embedtopics.terms._tokens import tokenize
 from embedtopics.terms.results import TermCounts, TokenStream
 from embedtopics.topics._clusters import (
     ClusterCut,
@@ -139,7 +139,6 @@ def fit_topics(
             topics, topic_terms = fit.describe(found, counts, languages)
         with log.stage("reduction"):
             positions = places.spread(drawn())
-    used |= {} if tokens.rules == PLAIN else {"word_rules": tokens.rules.to_json()}
     used |= {"min_cluster_size": cut.min_cluster_size, "least_ratio": assigned.min_margin}
     result = TopicResult(
         corpus=corpus,
@@ -389,7 +388,7 @@ def read_corpus(
 ) -> tuple[tuple[str, ...], Callable[[Any], TokenStream]]:
     """Return the languages of the texts, and what splits these into words."""
     note_corpus(log, corpus, documents)
-    texts, rows = corpus.document_texts(), documents.first_rows
+    texts, rows = corpus.document_texts(), documents.first_rows.tolist()
     languages = choose_languages(log, texts, stages.languages)
     rules, notes = choose_rules(stages.words, languages)
     log.decisions += notes

@@ -134,6 +134,7 @@ def _write_texts(result: TopicResult, folder: Path) -> None:
         },
         "graph": {"method": result.graph.method, "recall": result.graph.recall},
         **{name: getattr(result, name) for name in IN_RESULT[2:]},
+        "word_rules": result.tokens.rules.to_json(),
         "peak_memory": result.peak_memory,
         "n_replicates": None if stability is None else stability.n_replicates,
         "guide": None
@@ -311,7 +312,7 @@ def _result_of(
         tokens=TokenStream(
             **_part(arrays, "tokens"),
             words=_of(words, "words", Texts),
-            rules=WordRules.from_json(content["settings"].get("word_rules")),
+            rules=WordRules.from_json(content.get("word_rules")),
         ),
         term_counts=TermCounts(
             counts=sparse["counts"],

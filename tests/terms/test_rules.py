@@ -152,7 +152,7 @@ def test_a_choice_that_does_not_exist(bad):
 )
 def test_a_function_that_gives_no_words_in_order(bad):
     texts = ["one", "two three"]
-    rows = np.array([4, 7])
+    rows = [4, 7]
     with pytest.raises(InputError) as caught:
         tokenize(texts, rules=WordRules(own=bad), rows=rows)
     assert caught.value.parameter == "words" and caught.value.row in (4, 7)
@@ -161,7 +161,7 @@ def test_a_function_that_gives_no_words_in_order(bad):
 def test_what_is_not_installed_is_never_replaced_silently(monkeypatch):
     stored = WordRules.from_json({"segmenters": {"zh": "rjieba==0.2.2"}})
     assert stored == rules(languages=["zh"]) and stored.to_json()["segmenters"]
-    monkeypatch.setattr(_rules, "_is_there", lambda library: False)
+    monkeypatch.setattr(_rules, "_installed", lambda library: "")
     for cached in (_rules._library, _rules._segmenter, _rules._lemma):
         cached.cache_clear()
     with pytest.raises(InputError, match=r"pip install rjieba==0\.2\.2"):
@@ -184,7 +184,9 @@ def test_another_version_is_warned_of():
         assert words_of("经济增长", WordRules((("zh", "rjieba==0.0.1"),))) == ["经济", "增长"]
 
 
-def test_streams_of_other_rules_are_not_joined():
-    first = tokenize(["a"])
+def test_streams_are_joined_where_only_their_languages_differ():
+    first, order = tokenize(["a"]), np.array([0, 1])
+    joined = join_tokens(first, tokenize(["経済"], rules=rules(languages=["ja"])), order)
+    assert joined.rules == rules(languages=["ja"]) and joined.words == ("a", "経済")
     with refuses("words"):
-        join_tokens(first, replace(first, rules=rules("social", [])), np.array([0, 1]))
+        join_tokens(first, replace(first, rules=rules("social", [])), order)

@@ -25,7 +25,7 @@ from embedtopics.terms._counts import (
 )
 from embedtopics.terms._rules import checked_words, choose_rules, needs_languages
 from embedtopics.terms._stop_words import stop_words_for
-from embedtopics.terms._tokens import PLAIN, tokenize
+from embedtopics.terms._tokens import tokenize
 from embedtopics.terms.results import TokenStream, WordRules
 
 if TYPE_CHECKING:
@@ -46,7 +46,6 @@ class _Learned:
     idf: npt.NDArray[np.float64]
     axes: npt.NDArray[np.float64] | None
     fingerprint: str
-    rules: WordRules
 
 
 class TfidfEncoder(LearningEncoder):
@@ -112,7 +111,7 @@ class TfidfEncoder(LearningEncoder):
         random_state: int = 0,
     ) -> None:
         self._arguments = arguments_of(locals())
-        self._words = words if isinstance(words, Mapping) else checked_words(words)
+        self._words = checked_words(words)
         optional_count(n_components, "n_components")
         optional_count(max_features, "max_features")
         checked_count(random_state, "random_state", 0)
@@ -125,24 +124,10 @@ class TfidfEncoder(LearningEncoder):
             "random_state": int(random_state),
         }
         del self._settings["words"]
+        self._settings |= _recorded(words)
 
     def __repr__(self) -> str:
         return f"TfidfEncoder(n_components={self._settings['n_components']})"
-
-    @property
-    def _rules(self) -> WordRules:  # type: ignore[override]
-        return PLAIN if self._learned is None else self._learned.rules
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """Its kind, and the arguments that make this encoder again, unfitted."""
-        words = WordRules(own=self._words).to_json() if callable(self._words) else self._words
-        return self._described(words if self._learned is None else self._rules)
-
-    def _described(self, words: Any) -> dict[str, Any]:
-        words = words.to_json() if isinstance(words, WordRules) else words
-        # Before there was a choice, words were characters, and nothing was written of them.
-        return super().settings | ({"words": words} if words not in ({}, "characters") else {})
 
     @property
     def name(self) -> str:
@@ -156,15 +141,12 @@ class TfidfEncoder(LearningEncoder):
         return len(learned.idf) if learned.axes is None else int(learned.axes.shape[1])
 
     def _learn(self, texts: list[str], show_progress: bool | None) -> _Learned:
-        settings = self._settings
+        settings = {name: value for name, value in self._settings.items() if name != "words"}
         stop_words = settings["stop_words"]
         languages: tuple[str, ...] = ()
         if isinstance(stop_words, str) or needs_languages(self._words, texts):
             languages = main_languages(detect_languages(texts))
-        if isinstance(self._words, Mapping):
-            rules = WordRules.from_json(self._words)
-        else:
-            rules, _ = choose_rules(self._words, languages)
+        rules, _ = choose_rules(self._words, languages)
         if isinstance(stop_words, str):
             stop_words = list(stop_words_for(languages, rules=rules))
         counted = count_terms(
@@ -178,14 +160,14 @@ class TfidfEncoder(LearningEncoder):
         held = np.bincount(counted.counts.indices, minlength=len(counted.terms))
         idf = np.log((1 + len(texts)) / (1 + held)) + 1
         axes = self._axes(self._weigh(counted.counts, idf))
+        self._rules, self._settings = rules, settings | _recorded(rules)
         return _Learned(
             column_of={term: column for column, term in enumerate(counted.terms)},
             # A stop word is left out on purpose, and not for want of knowledge.
             words=frozenset(stop_words).union(*(term.split(" ") for term in counted.terms)),
             idf=idf,
             axes=axes,
-            fingerprint=_hash((sorted(self._described(rules).items()), counted.terms), idf, axes),
-            rules=rules,
+            fingerprint=_hash((sorted(self.settings.items()), counted.terms), idf, axes),
         )
 
     def _embed(self, tokens: TokenStream) -> tuple[Any, npt.NDArray[np.bool_]]:
@@ -239,6 +221,13 @@ class TfidfEncoder(LearningEncoder):
         axes = axes[strengths > NEGLIGIBLE * strengths[0]].T
         largest = np.abs(axes).argmax(axis=0)
         return np.ascontiguousarray(axes * np.sign(axes[largest, np.arange(axes.shape[1])]))
+
+
+def _recorded(words: Any) -> dict[str, Any]:
+    """Return the setting of words; of characters nothing, as before there was a choice."""
+    rules = WordRules(own=words) if callable(words) else words
+    words = rules.to_json() if isinstance(rules, WordRules) else rules
+    return {} if words in ({}, "characters") else {"words": words}
 
 
 def _hash(words: object, *arrays: npt.NDArray[np.float64] | None) -> str:

@@ -2,13 +2,14 @@
 
 The libraries are optional, and imported where the rules name them. Sources, all with dictionaries
 of their own and a licence that allows any use: rjieba (Chinese, MIT), sudachipy with
-sudachidict-small (Japanese, Apache), kiwipiepy (Korean, LGPL), icu4py (International Components
-for Unicode: Chinese, Japanese, Thai, Lao, Khmer and Burmese; MIT and Unicode), simplemma (lemmas
-of some fifty languages, MIT).
+sudachidict-small (Japanese, Apache), pythainlp (Thai, Apache), kiwipiepy (Korean, LGPL), icu4py
+(International Components for Unicode: Chinese, Japanese, Thai, Lao, Khmer and Burmese; MIT and
+Unicode), simplemma (lemmas of some fifty languages, MIT).
 """
 
 from __future__ import annotations
 
+import os
 import re
 import unicodedata
 import warnings
@@ -24,12 +25,12 @@ from embedtopics.terms.results import WordRules
 
 _LIBRARIES = {
     "zh": ("rjieba", "icu4py"), "ja": ("sudachipy", "icu4py"), "ko": ("kiwipiepy",),
-    "th": ("icu4py",), "lo": ("icu4py",), "km": ("icu4py",), "my": ("icu4py",),
+    "th": ("pythainlp", "icu4py"), "lo": ("icu4py",), "km": ("icu4py",), "my": ("icu4py",),
 }  # fmt: skip
 """What reads a language, the better one first."""
 _BESIDE = {"sudachipy": ("sudachidict-small",), "kiwipiepy": ("kiwipiepy-model",)}
 """Distributions of which the words depend as well."""
-_EXTRAS = {"ja": "japanese", "ko": "korean"}
+_EXTRAS = {"ja": "japanese", "ko": "korean", "th": "thai"}
 """The extra that brings the better library, `multilingual` for other languages."""
 
 _KANA = re.compile("[\u3040-\u30ff\u31f0-\u31ff\uff66-\uff9f]")
@@ -144,12 +145,17 @@ def segmented(run: re.Match[str], rules: WordRules) -> list[str] | None:
 
 @lru_cache(maxsize=16)
 def _segmenter(requirement: str, code: str) -> Callable[[str], list[str]]:
+    # Otherwise pythainlp makes a folder in the user's home.
+    os.environ.setdefault("PYTHAINLP_READ_ONLY", "1")
     library: Any = (name := _library(requirement)) and import_module(name)
     if name == "rjieba":
         return lambda text: list(library.cut(text))
     if name == "sudachipy":
         tokenizer = library.Dictionary(dict="small").tokenizer()
         return lambda text: [part.surface() for part in tokenizer.tokenize(text)]
+    if name == "pythainlp":
+        # A limit on ambiguous stretches, which would take very long, is in newmm-safe alone.
+        return lambda text: list(library.word_tokenize(text, engine="newmm-safe"))
     if name == "kiwipiepy":
         kiwi = library.Kiwi()
         return lambda text: _cut(text, [token.start for token in kiwi.tokenize(text)])

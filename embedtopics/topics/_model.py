@@ -118,8 +118,8 @@ class TopicModel(OtherNames, ClusterMixin, TransformerMixin, BaseEstimator):
     words : {"auto", "characters", "lemmas", "social"}, several of them, or function
         What words are. "auto" lets installed libraries find them in Chinese, Japanese, Thai, Lao,
         Khmer, Burmese and Korean where these are languages of the texts (extras `multilingual`,
-        `japanese` and `korean`), and otherwise takes pairs of characters where no spaces stand;
-        "characters" always does. "lemmas" also replaces words by their lemmas (simplemma);
+        `japanese`, `thai`, `korean`), and otherwise takes pairs of characters where there are no
+        spaces; "characters" always does. "lemmas" also replaces words by their lemmas (simplemma);
         "social" also keeps web addresses, @names, #tags and emoji. A function takes a text and
         returns the list of its words in their order, see `embedtopics.protocols.Segmenter`.
     stop_words : "auto" or sequence of str

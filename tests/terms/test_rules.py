@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -40,11 +41,72 @@ def own(text):
 RULES = {
     "characters": WordRules(),
     "segmenters": rules(),
-    "icu": WordRules(tuple((code, "icu4py==1.2.0") for code in ASIAN)),
+    "icu": WordRules(tuple((code, _rules._installed("icu4py")) for code in ASIAN)),
     "social": rules("social", []),
     "all": rules(["social", "auto"]),
     "own": WordRules(own=own),
 }
+
+
+BY_HAND = {
+    "zh": """
+政府 昨天 宣布 了 新 的 税收 政策
+学生 们 在 图书馆 里 学习 历史
+这 家 医院 的 医生 非常 忙
+中央 银行 提高 了 利率
+许多 农民 因为 干旱 失去 了 收入
+他 认为 教育 比 金钱 更 重要
+城市 的 空气 污染 越来越 严重
+警察 在 机场 逮捕 了 两 名 男子
+科学家 发现 了 一种 新 的 病毒
+球队 赢得 了 世界 冠军
+""",
+    "ja": """
+政府 は 昨日 新しい 税金 を 発表 し た
+学生 たち は 図書館 で 歴史 を 勉強 し て いる
+この 病院 の 医者 は とても 忙しい
+中央 銀行 は 金利 を 引き上げ た
+多く の 農民 が 干ばつ で 収入 を 失っ た
+教育 は お金 より 大切 だ と 彼 は 考える
+都市 の 大気 汚染 が ひどく なっ て いる
+警察 は 空港 で 二 人 の 男 を 逮捕 し た
+科学 者 が 新しい ウイルス を 発見 し た
+チーム は 世界 大会 で 優勝 し た
+""",
+    "th": """
+รัฐบาล ประกาศ นโยบาย ภาษี ใหม่ เมื่อวาน
+นักเรียน กำลัง เรียน ประวัติศาสตร์ ใน ห้องสมุด
+หมอ ใน โรงพยาบาล นี้ ยุ่ง มาก
+ธนาคาร กลาง ขึ้น อัตรา ดอกเบี้ย
+ชาวนา หลาย คน สูญเสีย รายได้ เพราะ ภัยแล้ง
+เขา คิด ว่า การศึกษา สำคัญ กว่า เงิน
+มลพิษ ทาง อากาศ ใน เมือง รุนแรง ขึ้น
+ตำรวจ จับ ชาย สอง คน ที่ สนามบิน
+นักวิทยาศาสตร์ ค้นพบ ไวรัส ชนิด ใหม่
+ทีม ชนะ การแข่งขัน ระดับ โลก
+""",
+}
+
+
+def agreement(code, by):
+    """Return F1 of the words of the sentences that were cut by hand."""
+    n_both = n_words = 0
+    for line in BY_HAND[code].split("\n"):
+        ends = np.cumsum([0, *map(len, line.split())]).tolist()
+        found = {(begin, end) for _, begin, end in word_spans(line.replace(" ", ""), by)}
+        n_both += 2 * len(found & set(pairwise(ends)))
+        n_words += len(found) + len(ends) - 1
+    return round(n_both / n_words, 2)
+
+
+@pytest.mark.parametrize(
+    ("code", "of_pairs", "of_icu", "of_words"),
+    [("zh", 0.47, 0.89, 0.86), ("ja", 0.31, 0.88, 0.95), ("th", 0.08, 0.74, 0.89)],
+)
+def test_the_documentation_says_how_well_words_are_found(code, of_pairs, of_icu, of_words):
+    icu = WordRules(((code, _rules._installed("icu4py")),))
+    found = [agreement(code, by) for by in (WordRules(), icu, rules(languages=[code]))]
+    assert found == [of_pairs, of_icu, of_words]
 
 
 @pytest.mark.parametrize("code", SENTENCES)

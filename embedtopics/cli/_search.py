@@ -264,7 +264,7 @@ def build(
     languages: Annotated[
         str | None, typer.Option(help="Codes, such as en,fr, for stop words and stems; guessed.")
     ] = None,
-    words: Words = "auto",
+    words: Words = "characters",
     stems: Annotated[
         bool, typer.Option(help="Search by word stems, so that inflections are found, too.")
     ] = True,

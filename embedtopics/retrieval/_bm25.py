@@ -105,12 +105,11 @@ def lexical_settings(
     for row, value in enumerate(own):
         if not isinstance(value, str):
             raise InputError("stop_words", "strings", value, row=row)
-    if stop_words is None:
-        listed = stop_words_for(codes, general=False, rules=rules)
-        return LexicalSettings(listed, codes if stems else (), words=rules)
     # As the tokenizer writes them, which alone are ever met.
-    words = sorted({word for written in own for word in words_of(written, rules)})
-    return LexicalSettings(tuple(words), codes if stems else (), words=rules)
+    words = tuple(sorted({word for written in own for word in words_of(written, rules)}))
+    if stop_words is None:
+        words = stop_words_for(codes, general=False, rules=rules)
+    return LexicalSettings(words, codes if stems else (), words=rules)
 
 
 _STOP = "\x1f"

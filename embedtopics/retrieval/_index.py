@@ -87,7 +87,7 @@ class SearchIndex(OtherNames):
         languages: Iterable[str] | None = None,
         stop_words: Iterable[str] | None = None,
         stems: bool = True,
-        words: str | Sequence[str] = "auto",
+        words: str | Sequence[str] = "characters",
         overwrite: bool = False,
         random_state: int = 0,
         show_progress: bool | None = None,
@@ -127,7 +127,8 @@ class SearchIndex(OtherNames):
         stems : bool
             Whether lexical search takes inflections of a word for that word.
         words : {"auto", "characters", "lemmas", "social"} or several of them
-            What words are, as in `TopicModel`.
+            What words are, as in `TopicModel`. By pairs of characters a query finds a word within
+            a longer one, too, which a library may not have cut there.
         overwrite : bool
             Replace an index at `out`.
         random_state : int

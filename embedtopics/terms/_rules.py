@@ -222,12 +222,10 @@ def counted_social(words: Sequence[str], times: Sequence[int]) -> Mapping[str, i
     """Return how many web addresses, @names, #tags and emoji are among the words of a corpus."""
     counted = {"#tags": 0, "@names": 0, "emoji": 0, "addresses": 0}
     for word, n in zip(words, times, strict=True):
-        if word[0] in "#@":
-            counted["#tags" if word[0] == "#" else "@names"] += n
-        elif is_emoji(word):
-            counted["emoji"] += n
-        elif {"@", "/"} & {*word} or word.startswith("www."):
-            counted["addresses"] += n
+        is_address = {"@", "/"} & {*word} or word.startswith("www.")
+        kind = "emoji" if is_emoji(word) else "addresses" if is_address else ""
+        if kind := {"#": "#tags", "@": "@names"}.get(word[0], kind):
+            counted[kind] += n
     return counted
 
 

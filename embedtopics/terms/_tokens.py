@@ -295,16 +295,14 @@ def join_tokens(first: TokenStream, second: TokenStream, order: Int64Array) -> T
     lengths = np.concatenate([np.diff(first.offsets), np.diff(second.offsets)])[order]
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     places = np.arange(offsets[-1]) + np.repeat(starts[order] - offsets[:-1], lengths)
-    return _used_words(ids[places], offsets, words, rules)
+    return replace(_used_words(ids[places], offsets, words), rules=rules)
 
 
-def _used_words(
-    ids: Int32Array, offsets: Int64Array, words: list[str], rules: WordRules
-) -> TokenStream:
+def _used_words(ids: Int32Array, offsets: Int64Array, words: list[str]) -> TokenStream:
     used = np.zeros(len(words), dtype=np.bool_)
     used[ids] = True
     if used.all():
-        return TokenStream(ids, offsets, tuple(words), rules)
+        return TokenStream(ids, offsets, tuple(words))
     number = (np.cumsum(used) - 1).astype(np.int32)
     kept = tuple(word for word, is_used in zip(words, used.tolist(), strict=True) if is_used)
-    return TokenStream(number[ids], offsets, kept, rules)
+    return TokenStream(number[ids], offsets, kept)

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib import import_module, metadata
 from itertools import pairwise
+from threading import Lock
 from typing import Any
 
 from embedtopics.corpus.results import Decision
@@ -44,6 +45,9 @@ _RUNS = re.compile(_OF_SCRIPTS), re.compile(_OF_SCRIPTS + _HANGUL)
 
 _AT_ONCE = 4000
 """Characters that a segmenter reads at a time; sudachipy takes no more than 49,149 bytes."""
+
+_ONE_AT_A_TIME = Lock()
+"""A tokenizer of sudachipy refuses several threads."""
 
 CHOICES = ("auto", "characters", "lemmas", "social")
 
@@ -140,7 +144,8 @@ def segmented(run: re.Match[str], rules: WordRules) -> list[str] | None:
         return None
     segment = _segmenter(segmenters[code], code)
     parts = (text[begin : begin + _AT_ONCE] for begin in range(0, len(text), _AT_ONCE))
-    return [word for part in parts for word in segment(part)]
+    with _ONE_AT_A_TIME:
+        return [word for part in parts for word in segment(part)]
 
 
 @lru_cache(maxsize=16)

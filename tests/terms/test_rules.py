@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import pairwise
 
@@ -177,6 +178,13 @@ def test_a_place_holds_its_word_whatever_the_rules(name, text):
             cut = text[begin:end].lower().replace("\ufe0f", "").replace("\u00ad", "")
             plain = cut.translate({0x2018: "'", 0x2019: "'", 0x2010: "-", 0x2011: "-"})
             assert unicodedata.normalize("NFC", plain) == word.replace("\ufe0f", "")
+
+
+def test_threads_read_beside_each_other():
+    texts = [golds[0].replace("|", "") * 20 for golds in SENTENCES.values()] * 20
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda text: words_of(text, RULES["segmenters"]), texts))
+    assert found == [words_of(text, RULES["segmenters"]) for text in texts]
 
 
 def test_long_runs_and_marks_alone_are_read():

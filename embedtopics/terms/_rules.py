@@ -15,7 +15,7 @@ import unicodedata
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from importlib import import_module, metadata
+from importlib import import_module
 from itertools import pairwise
 from threading import Lock
 from typing import Any
@@ -41,7 +41,6 @@ _OF_SCRIPTS = (
     "|(?P<my>[\u1000-\u109f\uaa60-\uaa7f]+)|(?P<km>[\u1780-\u17ff]+)"
 )
 _HANGUL = "|(?P<ko>[\u1100-\u11ff\u3130-\u318f\uac00-\ud7a3]+)"
-_RUNS = re.compile(_OF_SCRIPTS), re.compile(_OF_SCRIPTS + _HANGUL)
 
 _AT_ONCE = 4000
 """Characters that a segmenter reads at a time; sudachipy takes no more than 49,149 bytes."""
@@ -97,6 +96,8 @@ def choose_rules(words: Any, languages: Sequence[str]) -> tuple[WordRules, list[
 
 def _installed(library: str) -> str:
     """Return the exact requirement of what is installed of a library, "" where a part lacks."""
+    from importlib import metadata
+
     names = (library, *_BESIDE.get(library, ()))
     try:
         return " ".join(f"{name}=={metadata.version(name)}" for name in names)
@@ -127,12 +128,17 @@ def needs_languages(words: Any, texts: Sequence[str]) -> bool:
     """Return whether the rules depend on the languages of some texts."""
     if callable(words) or "characters" in words:
         return False
-    return "lemmas" in words or any(not t.isascii() and _RUNS[1].search(t) for t in texts)
+    return "lemmas" in words or any(not t.isascii() and _runs(True).search(t) for t in texts)
 
 
 def script_runs(rules: WordRules) -> re.Pattern[str]:
     """Return the pattern of runs of one script that segmenters read."""
-    return _RUNS["ko" in dict(rules.segmenters)]
+    return _runs("ko" in dict(rules.segmenters))
+
+
+@lru_cache(maxsize=2)
+def _runs(with_hangul: bool) -> re.Pattern[str]:
+    return re.compile(_OF_SCRIPTS + _HANGUL * with_hangul)
 
 
 def segmented(run: re.Match[str], rules: WordRules) -> list[str] | None:

@@ -29,10 +29,11 @@ collect_ignore = ["attacks/fuzz.py"]  # it is no test, and imports what is not i
 
 # The same few examples each time, so that a change alone makes the fast tests fail or pass; as many
 # as each test asks for, and other ones each time, are tried with --hypothesis-profile=thorough.
+ANY_SPEED = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.too_slow]}
 hypothesis.settings.register_profile(
-    "ci", max_examples=12, deadline=None, derandomize=True, database=None
+    "ci", max_examples=12, derandomize=True, database=None, **ANY_SPEED
 )
-hypothesis.settings.register_profile("thorough", deadline=None)
+hypothesis.settings.register_profile("thorough", **ANY_SPEED)
 hypothesis.settings.load_profile("ci")
 
 

@@ -12,8 +12,11 @@ NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # the kernel's own libraries warn as they please
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
-def test_notebook_runs(path):
+def test_notebook_runs(path, monkeypatch, request):
     from nbclient import NotebookClient
+
+    if "EMBEDTOPICS_DATA" in path.read_text("utf-8"):  # its texts do not come along
+        monkeypatch.setenv("EMBEDTOPICS_DATA", str(request.getfixturevalue("data_folder")))
 
     notebook = nbformat.read(path, as_version=4)
     NotebookClient(

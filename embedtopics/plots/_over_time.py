@@ -441,10 +441,10 @@ def by_group(
         traces, axis = [_tiles(groups, chosen)], name_axis(sizes, None)
         axis = {**axis, "side": "top", "tickangle": -35, "range": axis["range"][::-1]}
         axis["tickfont"] = {"size": 11, "color": MUTED}
-        layout = look(n_rows * 28 + 186, t=120, b=56)
+        layout = look(n_rows * 28 + 196, t=120, b=66)
         key = (
-            'share of the group\'s rows: <span style="color:#2f7fb5">blue</span> above that of all '
-            'rows, <span style="color:#b96a1c">orange</span> below, up to four times'
+            'share of the group\'s rows: <span style="color:#2f7fb5">blue</span> above that of<br>'
+            'all rows, <span style="color:#b96a1c">orange</span> below, up to four times'
         )
         notes = [note(key, 0.0, 0.0, up="top", yshift=-10, size=11, color=MUTED)]
     else:

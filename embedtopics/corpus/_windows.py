@@ -18,25 +18,32 @@ if TYPE_CHECKING:
 Span: TypeAlias = tuple[int, int]
 """First character of a part of a text, and the one behind its last."""
 
-# A mark that ends a sentence, what closes a quotation, and a space before what is no small letter;
-# an empty line; and the marks of scripts that put no space behind them. Marks in a row are tried
-# once, from the first: a line of a million dots would be read a million times.
-_END = re.compile(
-    r"""
-      (?<!\b[^\W\d_]) (?<![.!?\u2026]) [.!?\u2026]++ ["'\u201d\u2019\u00bb)\]]*+
-      (?:\s\u00bb)? \s++
-      (?![a-z\u00df-\u00ff\d])
-    | \n\s*\n\s*
-    | [\u3002\uff01\uff1f\u0964\u06d4]+ ["\u201d\u300d\u300f]* \s*
-    """,
-    re.VERBOSE,
-)
+# Boundaries in ten sentences in a row of Universal Dependencies, F1: English EWT .810 and GUM .921,
+# French GSD .966 and Sequoia .878, by sentencex with its rules for English. Marks before what is no
+# small letter have .750, .909, .962 and .872, and take three times as long; its rules for French
+# .960 and .871 there; pysbd .792, .915, .969 and .877, and takes a hundred times as long.
+_RULES = "en"
+
+_CHARACTERS = 20_000
+"""Characters read at a time: the time for unclosed quotations grows with the square of a text."""
 
 
 def sentence_starts(text: str) -> list[int]:
     """Return where the sentences of a text begin."""
-    starts = [0, *(match.end() for match in _END.finditer(text))]
-    return [start for start in starts if start < len(text)] or [0]
+    from sentencex import get_sentence_boundaries
+
+    whole = text.encode("utf-8", "replace").decode()  # as long, without halves of characters
+    starts, begin = [], 0
+    while begin < len(whole):
+        read = get_sentence_boundaries(_RULES, whole[begin : begin + _CHARACTERS])
+        found = [begin + one["start_index"] for one in read if not one["text"].isspace()]
+        starts += [start for start in found if start > begin]
+        # The last one may go on in the next part.
+        is_last = begin + _CHARACTERS >= len(whole)
+        begin = begin + _CHARACTERS if is_last or found[-1:] <= [begin] else found[-1]
+    if starts and whole[: starts[0]].isspace():
+        starts = starts[1:]
+    return [0, *starts]
 
 
 def windows(text: str, token_starts: npt.ArrayLike, most: int, overlap: int) -> list[Span]:

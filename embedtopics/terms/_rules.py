@@ -42,6 +42,8 @@ _OF_SCRIPTS = (
 )
 _HANGUL = "|(?P<ko>[\u1100-\u11ff\u3130-\u318f\uac00-\ud7a3]+)"
 
+_REQUIREMENT = re.compile(r"[a-z0-9-]+==[\w.]+(?: [a-z0-9-]+==[\w.]+)*", re.ASCII)
+
 _AT_ONCE = 4000
 """Characters that a segmenter reads at a time; sudachipy takes no more than 49,149 bytes."""
 
@@ -110,10 +112,12 @@ def _library(requirement: str) -> str:
     """Return the library of a requirement, which must be here; another version is warned of."""
     library = requirement.partition("==")[0]
     known = {"simplemma", *(name for names in _LIBRARIES.values() for name in names)}
-    here = _installed(library) if library in known else ""
+    # A line to copy from a saved folder of somebody else holds names and versions alone.
+    is_plain = library in known and _REQUIREMENT.fullmatch(requirement)
+    here = _installed(library) if is_plain else ""
     if not here:
-        expected = f"made by {requirement}, as they were in the fit"
-        remedy = f"pip install {requirement}" if library in known else ""
+        expected = f"made by {requirement[:80]!r}, as they were in the fit"
+        remedy = f"pip install {requirement}" if is_plain else ""
         raise InputError("words", expected, found=f"no {library}", remedy=remedy)
     if here != requirement:
         warnings.warn(

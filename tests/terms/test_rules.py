@@ -263,6 +263,9 @@ def test_what_is_not_installed_is_never_replaced_silently(monkeypatch):
         choose_rules("lemmas", ["en"])
     with refuses("words"):  # no name of a file is imported
         words_of("经济", WordRules((("zh", "os==1"),)))
+    with pytest.raises(InputError) as caught:  # nor is a line to copy made of what is none
+        words_of("经济", WordRules((("zh", "rjieba==0.2.2 --index-url x"),)))
+    assert "pip install" not in str(caught.value)
 
 
 def test_another_version_is_warned_of():

@@ -22,6 +22,7 @@ from embedtopics.encoders.sentence._checkpoint import Checkpoint
 from embedtopics.encoders.sentence._loading import Vocabulary
 from embedtopics.encoders.sentence._running import OnnxRuntime, Table, TokenArray, TorchRuntime
 from embedtopics.errors import EmbedTopicsError
+from embedtopics.protocols import FloatArray
 
 if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto
@@ -173,10 +174,11 @@ def _traced(module: Any, words: Any) -> tuple[bytes, Table | None]:
     names = ["input_ids", "attention_mask", "pooled_mask"]
     file = io.BytesIO()
     whole: Any = getattr(words, "weight", None)
-    name = next((key for key, held in module.named_parameters() if held is whole), "")
+    every = module.named_parameters(remove_duplicate=False)
+    names_of_table = {key for key, held in every if held is whole}
     try:
         with torch.no_grad(), _quiet():
-            if name:  # the first rows are all that is looked up here
+            if names_of_table:  # the first rows are all that is looked up here
                 words.weight = torch.nn.Parameter(whole[:2].clone())
             torch.onnx.export(
                 module, (ids, mask, mask), file,  # type: ignore[arg-type]
@@ -187,29 +189,29 @@ def _traced(module: Any, words: Any) -> tuple[bytes, Table | None]:
     except Exception as error:  # tracing runs the model's own code, which may raise anything
         raise ExportError(f"torch cannot export it: {error}") from error
     finally:
-        if name:
+        if names_of_table:
             words.weight = whole
-    if not name:
+    if not names_of_table:
         return file.getvalue(), None
-    table = Table(name, whole.detach().numpy())
-    return _without(file.getvalue(), table), table
+    found = _without(file.getvalue(), names_of_table, whole.detach().numpy())
+    # Another layer looks the words up, with the same weights, as in the encoder of a T5.
+    return found or _traced(module, None)
 
 
-def _without(model: bytes, table: Table) -> bytes:
-    """Return a model that is given a table of weights when it is opened."""
+def _without(model: bytes, names: set[str], values: FloatArray) -> tuple[bytes, Table] | None:
+    """Return a model that is given a table of weights when it is opened, if it holds its rows."""
     import onnx
 
     graph = onnx.load_from_string(model)
-    left_out = [tensor for tensor in graph.graph.initializer if tensor.name == table.name]
-    if len(left_out) != 1:
-        raise ExportError(f"the weights {table.name} are not in the exported model")
-    tensor = left_out[0]
+    held = [one for one in graph.graph.initializer if one.name in names and one.dims[0] == 2]
+    if len(held) != 1:
+        return None
+    tensor = held[0]
     tensor.ClearField("raw_data")
-    tensor.dims[:] = table.values.shape
+    tensor.dims[:] = values.shape
     tensor.data_location = onnx.TensorProto.EXTERNAL
     tensor.external_data.add(key="location", value=_TABLE)
-    made: bytes = graph.SerializeToString()
-    return made
+    return graph.SerializeToString(), Table(tensor.name, values)
 
 
 @contextmanager

@@ -134,8 +134,9 @@ def checked_languages(codes: Any, parameter: str = "languages") -> tuple[str, ..
 
 def main_languages(found: LanguageShares) -> tuple[str, ...]:
     """Return the languages whose stop words and stems apply to a corpus."""
-    chosen = tuple(code for code, share in found.shares.items() if share >= MAIN_LANGUAGE)
-    return chosen or tuple(found.shares)[:1]
+    # Of many languages none may have a tenth.
+    least = min(MAIN_LANGUAGE, max(found.shares.values(), default=0.0) / 2)
+    return tuple(code for code, share in found.shares.items() if share >= least)
 
 
 @functools.cache

@@ -395,6 +395,9 @@ def _covariate(found: TopicEffects, column: int) -> str:
 _FEW = 5
 """Groups up to which each has dots of its own; more are tiles."""
 
+_MANY = 8
+"""Groups from which on their rows, and tenths of a per cent, would not fit into the tiles."""
+
 _STEEP = 2.0
 """Doublings of a share at which a tile has its full colour."""
 
@@ -435,7 +438,7 @@ def by_group(
     n_rows = max(len(chosen), 2)
     if len(groups.names) > _FEW:
         sizes = [
-            f"{caption(name, 18)}<br>{n:,} rows"
+            caption(name, 18) + (f"<br>{n:,} rows" if len(groups.names) <= _MANY else "")
             for name, n in zip(groups.names, groups.totals.tolist(), strict=True)
         ]
         traces, axis = [_tiles(groups, chosen)], name_axis(sizes, None)
@@ -481,6 +484,7 @@ def _tiles(groups: TopicGroups, chosen: list[int]) -> dict[str, Any]:
     # Half a row more on each side, so that a small group without a row is not infinitely rare.
     ratio = (groups.counts[chosen] + 0.5) / (np.outer(together, groups.totals) + 0.5)
     n_groups = range(len(groups.names))
+    form = ".1%" if len(groups.names) <= _MANY else ".0%"
     return {
         "type": "heatmap",
         "z": np.clip(np.log2(ratio), -_STEEP, _STEEP).tolist(),
@@ -493,7 +497,7 @@ def _tiles(groups: TopicGroups, chosen: list[int]) -> dict[str, Any]:
         "colorscale": [[0, "#f0a35c"], [0.5, "#f4f5f7"], [1, "#6fb1dd"]],
         "showscale": False,
         "text": [
-            [f"{share:.1%}" if share == share else "" for share in row]
+            [f"{share:{form}}" if share == share else "" for share in row]
             for row in groups.shares[chosen]
         ],
         "texttemplate": "%{text}",

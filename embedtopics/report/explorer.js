@@ -318,7 +318,11 @@
     const pieces = Store.pieces(state.now.words).map(({ text: piece }) =>
       piece.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
     if (!pieces.length) { parent.append(text); return; }
-    const hits = new RegExp(`(?<![\\p{L}\\p{N}])(?:${pieces.join("|")})[\\p{L}\\p{N}\\p{M}]*`, "giu");
+    // Scripts without spaces have no beginning of a word to look for.
+    const runs = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/u;
+    const parts = pieces.map((piece) => (
+      runs.test(piece) ? piece : `(?<![\\p{L}\\p{N}])${piece}[\\p{L}\\p{N}\\p{M}]*`));
+    const hits = new RegExp(parts.join("|"), "giu");
     let at = 0;
     for (const hit of text.normalize("NFC").matchAll(hits)) {
       parent.append(text.normalize("NFC").slice(at, hit.index));

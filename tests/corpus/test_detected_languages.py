@@ -3,7 +3,8 @@
 import pytest
 
 from embedtopics.corpus import detect_languages
-from embedtopics.corpus._languages import checked_languages
+from embedtopics.corpus._languages import checked_languages, main_languages
+from embedtopics.corpus.results import LanguageShares
 from embedtopics.errors import InputError
 from embedtopics.terms._stop_words import stop_words_for
 from tests.factories import refuses
@@ -89,3 +90,16 @@ def test_at_least_55_languages_have_stop_words():
 
     assert sum(bool(stop_words_for([code])) for code in _CODES) >= 55
     assert {"na", "ya"} <= set(stop_words_for(["sw"]))
+
+
+@pytest.mark.parametrize(
+    ("shares", "expected"),
+    [
+        ({"en": 0.9, "fr": 0.1}, ("en", "fr")),
+        ({"en": 0.9, "fr": 0.09}, ("en",)),
+        ({"am": 0.08, "ar": 0.08, "zh": 0.04, "de": 0.01}, ("am", "ar", "zh")),
+        ({}, ()),
+    ],
+)
+def test_languages_of_a_corpus_have_a_tenth_or_half_of_the_largest(shares, expected):
+    assert main_languages(LanguageShares(shares, 100)) == expected

@@ -34,10 +34,19 @@ def _most(
     return most
 
 
+@numba.njit(inline="always")
+def _is_listed(listed: Int32Array, j: int) -> bool:
+    """Return whether a row is in a list; all places are compared, for that takes no branches."""
+    found = False
+    for place in range(len(listed)):
+        found |= listed[place] == j
+    return found
+
+
 @compiled(
     numba.void(
         _given(numba.float32, 2), _given(numba.float32, 2), _given(numba.int64, 1),
-        _given(numba.int64, 1), _given(numba.int32, 2),
+        _given(numba.int64, 1), _given(numba.int64, 1), _given(numba.int32, 2),
         _given(numba.int8, 2), _given(numba.float32, 2),
         _given(numba.int8, 2), _given(numba.float32, 2),
         numba.int32[:, ::1], numba.float32[:, ::1],
@@ -47,6 +56,7 @@ def _most(
 def keep_nearest(
     queries: FloatArray,
     embeddings: FloatArray,
+    at: Int64Array,
     itself: Int64Array,
     names: Int64Array,
     candidates: Int32Array,
@@ -60,8 +70,8 @@ def keep_nearest(
     """Put each query's candidates into its list of neighbours where they are near enough.
 
     All similarities of the package come from this one loop, so that equal vectors have equal
-    similarities. Lists are descending, ties in the order of `names`; no candidate may be in the
-    list already.
+    similarities. Lists are descending, ties in the order of `names`. The vector of candidate j is
+    the row at[j]; one that is in the list already stays there once.
     """
     n_dimensions = embeddings.shape[1]
     n_short = short.shape[1]
@@ -77,8 +87,11 @@ def keep_nearest(
             ):
                 continue
             similarity = np.float32(0.0)
+            row = at[j]
             for c in range(n_dimensions):
-                similarity += queries[i, c] * embeddings[j, c]
+                similarity += queries[i, c] * embeddings[row, c]
+            if similarity < similarities[i, k - 1] or _is_listed(indices[i], j):
+                continue
             place = k
             while place > 0:
                 before = indices[i, place - 1]

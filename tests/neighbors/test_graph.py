@@ -254,11 +254,47 @@ def test_short_forms_spare_the_full_comparison():
     assert (found[0][100:] == 7).all()
 
 
-def test_hard_data_are_searched_again_with_more_lists(monkeypatch):
+def test_documents_far_from_others_are_looked_for_in_more_lists(monkeypatch):
     monkeypatch.setattr(graph_module, "EXACT_LIMIT", 1000)
     vectors = unit_rows(np.random.default_rng(0).normal(size=(3000, 24)))
     monkeypatch.setattr(approximate, "ROUNDS", 0)
-    monkeypatch.setattr(approximate, "ROUGH_RECALLS", (0.1, 1.0))
-    assert build_graph(vectors, 10).recall > 0.9
-    monkeypatch.setattr(approximate, "ROUGH_RECALLS", (0.1,))
+    monkeypatch.setattr(approximate, "ROUGH_RECALL", 0.1)
+    monkeypatch.setattr(approximate, "DEEP_RECALLS", ())
     assert build_graph(vectors, 10).recall < 0.8
+    asked = []
+    plain = approximate._search
+    monkeypatch.setattr(
+        approximate,
+        "_search",
+        lambda stock, own, rows, n: asked.append((rows, n)) or plain(stock, own, rows, n),
+    )
+    monkeypatch.setattr(approximate, "DEEP_RECALLS", (0.9, 1.0))
+    found = build_graph(vectors, 10)
+    assert found.recall > 0.95
+    assert found.recall == pytest.approx(share_found(vectors, found), abs=0.03)
+    sizes = [len(rows) for rows, _ in asked if len(rows) != approximate.RECALL_SAMPLE]
+    assert sizes[0] == 3000 and any(size < 3000 for size in sizes[1:])
+
+
+@pytest.mark.parametrize("rows", [None, np.arange(0, 5000, 2)], ids=["all", "some"])
+def test_rows_of_a_larger_array_are_searched_as_if_they_were_alone(monkeypatch, rows):
+    monkeypatch.setattr(graph_module, "EXACT_LIMIT", 1000)
+    monkeypatch.setattr(approximate, "BLOCK", 700)
+    vectors = unit_rows(np.random.default_rng(0).normal(size=(5000, 24)))
+    found = build_graph(vectors, 10, rows=rows)
+    alone = build_graph(vectors if rows is None else vectors[rows], 10)
+    np.testing.assert_array_equal(found.indices, alone.indices)
+    np.testing.assert_array_equal(found.similarities, alone.similarities)
+
+
+def test_a_candidate_that_is_listed_stays_there_once():
+    vectors = blobs(40)
+    once = np.tile(np.arange(40, dtype=np.int32), (40, 1))
+    found, again = approximate.no_neighbors(40, 5), approximate.no_neighbors(40, 5)
+    approximate.keep_nearest(found, vectors, vectors, once, itself=np.arange(40))
+    for _ in range(2):
+        approximate.keep_nearest(
+            again, vectors, vectors, np.hstack([once, once]), itself=np.arange(40)
+        )
+    np.testing.assert_array_equal(found[0], again[0])
+    np.testing.assert_array_equal(found[1], again[1])

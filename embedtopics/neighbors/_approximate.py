@@ -160,14 +160,17 @@ WANTED_RECALL = 0.975
 LEAST_RECALL = 0.97
 """Recall under which documents are looked for in more lists."""
 
-ROUGH_RECALL = 0.83
+ROUGH_RECALL = 0.8
 """Recall that the first search is given enough lists for: refinement then costs less than looking
 into more lists would. Of 0.78, 0.83 and 0.86 the last is the fastest for vectors of titles from an
 encoder, by a tenth, and the first two for static vectors."""
 
-DEEP_RECALLS = (0.966, 0.978, 1.0)
-"""Recalls that some documents are looked for in more lists to reach, one after the other while the
-least recall is not reached; refinement adds to each."""
+DEEP_RECALL, DEEPER = 0.966, 0.006
+"""Recall that some documents are looked for in more lists to reach, or how much more than there
+was; refinement adds to each."""
+
+MOST_SEARCHES = 4
+"""Times that documents are looked for again at most."""
 
 ROUNDS = 2
 """Rounds of refinement after each search; later ones find next to nothing."""
@@ -271,9 +274,10 @@ def _find(stock: _Stock, k: int, sample: Int64Array, truth: Neighbors) -> tuple[
     _search(stock, found, np.arange(n_documents), probed[0])
     fresh = np.ones(found[0].shape, dtype=np.bool_)
     recall = _refine(found, fresh, stock, sample, truth)
-    for wanted in DEEP_RECALLS:
+    for _ in range(MOST_SEARCHES):
         if recall >= LEAST_RECALL:
             break
+        wanted = max(DEEP_RECALL, recall + DEEPER)
         before = found[0].copy()
         for rows, n_lists in _rows_to_deepen(stock, found, sample, truth, probed[1:], wanted):
             own = found[0][rows], found[1][rows]

@@ -30,7 +30,7 @@ SLOTS = 16
 """Topics of a document that are kept; those with less are given to the kept ones in proportion.
 They are left out at the end or, where documents and topics are many, at each step."""
 
-MOST_CELLS = 2**24
+MOST_CELLS = 2**26
 """Documents times topics up to which all shares are kept on the way, which is faster."""
 
 ENOUGH_FOR_THREADS = 4_000

@@ -259,7 +259,7 @@ def test_documents_far_from_others_are_looked_for_in_more_lists(monkeypatch):
     vectors = unit_rows(np.random.default_rng(0).normal(size=(3000, 24)))
     monkeypatch.setattr(approximate, "ROUNDS", 0)
     monkeypatch.setattr(approximate, "ROUGH_RECALL", 0.1)
-    monkeypatch.setattr(approximate, "DEEP_RECALLS", ())
+    monkeypatch.setattr(approximate, "MOST_SEARCHES", 0)
     assert build_graph(vectors, 10).recall < 0.8
     asked = []
     plain = approximate._search
@@ -268,7 +268,7 @@ def test_documents_far_from_others_are_looked_for_in_more_lists(monkeypatch):
         "_search",
         lambda stock, own, rows, n: asked.append((rows, n)) or plain(stock, own, rows, n),
     )
-    monkeypatch.setattr(approximate, "DEEP_RECALLS", (0.9, 1.0))
+    monkeypatch.setattr(approximate, "MOST_SEARCHES", 2)
     found = build_graph(vectors, 10)
     assert found.recall > 0.95
     assert found.recall == pytest.approx(share_found(vectors, found), abs=0.03)

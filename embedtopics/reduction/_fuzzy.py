@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from embedtopics.neighbors.results import NeighborGraph
+from embedtopics.protocols import Float64Array, FloatArray
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -18,6 +19,9 @@ MOST_STEPS = 100
 
 PRECISION = 1e-12
 """Relative length of a step from which on no more are made."""
+
+ROWS_AT_ONCE = 32_768
+"""Documents whose bandwidths are found at a time, by one thread."""
 
 SMALLEST_SCALE = 1e-3
 """Least bandwidth, as a share of the mean distance; keeps duplicates from dividing by zero."""
@@ -36,17 +40,18 @@ def fuzzy_graph(graph: NeighborGraph) -> csr_matrix:
     from scipy.sparse import csr_matrix
 
     n_documents, k = graph.indices.shape
-    distances = np.maximum(0.0, 1.0 - graph.similarities.astype(np.float64))
-    # Each document's smallest distance above zero; 0 where all are zero.
-    rho = np.where(distances > 0, distances, np.inf).min(axis=1, initial=np.inf)
-    rho = np.where(np.isfinite(rho), rho, 0.0)
-    sigma = _bandwidths(distances, rho)
-    beyond = distances - rho[:, None]
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
-        weights = np.where(beyond > 0, np.exp(-beyond / sigma[:, None]), 1.0)
-    weights[(graph.similarities <= 0).all(axis=1)] = 0.0
+    weights = np.empty((n_documents, k), dtype=np.float32)
+    # The document itself counts, at distance zero.
+    usual = float(_distances(graph.similarities).mean()) * k / (k + 1) if weights.size else 0.0
+
+    def weigh(begin: int) -> None:
+        part = slice(begin, begin + ROWS_AT_ONCE)
+        weights[part] = _weights(graph.similarities[part], usual)
+
+    with ThreadPoolExecutor() as threads:
+        list(threads.map(weigh, range(0, n_documents, ROWS_AT_ONCE)))
     directed = csr_matrix(
-        (weights.astype(np.float32).ravel(), graph.indices.ravel(), np.arange(n_documents + 1) * k),
+        (weights.ravel(), graph.indices.ravel(), np.arange(n_documents + 1) * k),
         shape=(n_documents, n_documents),
     )
     transposed = directed.T.tocsr()
@@ -57,9 +62,25 @@ def fuzzy_graph(graph: NeighborGraph) -> csr_matrix:
     return fuzzy
 
 
-def _bandwidths(
-    distances: npt.NDArray[np.float64], rho: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
+def _distances(similarities: FloatArray) -> Float64Array:
+    return np.maximum(0.0, 1.0 - similarities.astype(np.float64))
+
+
+def _weights(similarities: FloatArray, usual: float) -> Float64Array:
+    """Weigh the edges of some documents (n_rows, k); `usual` is the mean distance of all."""
+    distances = _distances(similarities)
+    # Each document's smallest distance above zero; 0 where all are zero.
+    rho = np.where(distances > 0, distances, np.inf).min(axis=1, initial=np.inf)
+    rho = np.where(np.isfinite(rho), rho, 0.0)
+    sigma = _bandwidths(distances, rho, usual)
+    beyond = distances - rho[:, None]
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+        weights = np.where(beyond > 0, np.exp(-beyond / sigma[:, None]), 1.0)
+    weights[(similarities <= 0).all(axis=1)] = 0.0
+    return weights
+
+
+def _bandwidths(distances: Float64Array, rho: Float64Array, usual: float) -> Float64Array:
     """Find, by Newton's method, the bandwidths that make the weights sum to log2(k + 1).
 
     As a function of the inverse bandwidth the sum is convex and falls: from zero on, no step goes
@@ -76,11 +97,12 @@ def _bandwidths(
             excess = certain + falling.sum(axis=1) - target
             slope = np.einsum("ij,ij->i", beyond, falling)
             further = np.where(excess > 0, inverse + excess / slope, inverse)
-            if not (further > inverse * (1 + PRECISION)).any():
+            # A row that has arrived stays, however long the others take.
+            moves = further > inverse * (1 + PRECISION)
+            if not moves.any():
                 break
-            inverse = further
+            inverse = np.where(moves, further, inverse)
         sigma = 1.0 / inverse
-    own_mean = distances.sum(axis=1) / (k + 1)  # the document itself counts, at distance zero
-    overall_mean = own_mean.mean() if n_documents else 0.0
-    floor = SMALLEST_SCALE * np.where(rho > 0, own_mean, overall_mean)
+    own_mean = distances.sum(axis=1) / (k + 1)
+    floor = SMALLEST_SCALE * np.where(rho > 0, own_mean, usual)
     return np.maximum(sigma, floor)

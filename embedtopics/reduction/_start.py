@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from embedtopics.protocols import FloatArray
+from embedtopics.protocols import FloatArray, Int64Array
 
 EXTENT = 10.0
 """Half the width of the start, the scale that UMAP's gradient steps are made for."""
@@ -18,9 +18,12 @@ ENOUGH_DOCUMENTS = 20_000
 """Documents from which the directions are learnt; where there are more, every second, third ..."""
 
 
-def principal_start(embeddings: FloatArray, n_components: int) -> FloatArray:
-    """Project embeddings on their first principal components; the largest absolute value is 10.
+def principal_start(
+    embeddings: FloatArray, n_components: int, rows: Int64Array | None = None
+) -> FloatArray:
+    """Project embeddings, or some rows of them, on their first principal components.
 
+    The largest absolute value is 10.
     The eigenvectors of the covariance are turned so that the entry of largest absolute value is
     positive: the start is the same on every run. Above 2,048 dimensions they come from a
     randomized decomposition (Halko, Martinsson and Tropp 2011, algorithms 4.4 and 5.1). Shapes:
@@ -29,8 +32,9 @@ def principal_start(embeddings: FloatArray, n_components: int) -> FloatArray:
     from sklearn.utils.extmath import randomized_svd
     from threadpoolctl import threadpool_limits
 
-    n_documents, n_dimensions = embeddings.shape
-    some = embeddings[:: max(1, n_documents // ENOUGH_DOCUMENTS)]
+    rows = np.arange(len(embeddings)) if rows is None else rows
+    n_documents, n_dimensions = len(rows), embeddings.shape[1]
+    some = embeddings[rows[:: max(1, n_documents // ENOUGH_DOCUMENTS)]]
     mean = some.mean(axis=0, dtype=np.float64).astype(np.float32)
     start = np.zeros((n_documents, n_components), dtype=np.float32)
     # On one thread: the order in which BLAS sums depends on how many it has.
@@ -47,7 +51,7 @@ def principal_start(embeddings: FloatArray, n_components: int) -> FloatArray:
             axes = found[2].T.astype(np.float64)
         axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])])
         for begin in range(0, n_documents, BLOCK):
-            block = embeddings[begin : begin + BLOCK] - mean
+            block = embeddings[rows[begin : begin + BLOCK]] - mean
             start[begin : begin + BLOCK, : axes.shape[1]] = block @ axes
     return _scaled(start)
 

@@ -121,7 +121,8 @@ def fit_topics(
         with log.stage("reduction"):
             fuzzy, groups = fit.fuzzy_graph(places, near)
             schedule = edge_schedule(fuzzy, seed=stages.seed)
-            start = principal_start(places.of(vectors), max(2, stages.n_components))
+            held, rows = places.within(vectors)
+            start = principal_start(held, max(2, stages.n_components), rows)
             coordinates = fit.coordinates(places, fuzzy, start, groups)
         with log.stage("terms"):
             tokens = split()

@@ -45,6 +45,8 @@ MOST_DENSE_BYTES = 1e9
 
 DOCUMENTS_TO_COMPARE = 16
 
+ROWS_AT_ONCE = 8192
+
 NEAR_COPY = 0.8
 """Least similarity of near-copies, where 0 is that of two texts of the collection on average."""
 
@@ -268,6 +270,15 @@ class Places:
         """Whether no two documents share a place."""
         return len(self.first) == len(self.of_document)
 
+    def within(self, vectors: FloatArray) -> tuple[FloatArray, Int64Array | None]:
+        """Return an array that holds the vectors of places, and in which rows (None: in all).
+
+        Where a few texts of a million share a vector, the others are not copied for it.
+        """
+        if self.means is not None:
+            return self.means, None
+        return vectors, None if self.all_distinct else self.first
+
     def of(self, vectors: FloatArray) -> FloatArray:
         """Return the vector of each place, (n_places, n_dimensions)."""
         if self.means is not None:
@@ -314,9 +325,9 @@ def find_places(vectors: FloatArray, k: int, seed: int) -> tuple[Places, Neighbo
     along; this is repeated with the places. Texts that would be enough for a topic stay apart.
     """
     own = places = find_unique_vectors(vectors)
-    rows = None if own.all_distinct else own.first
+    rows = own.within(vectors)[1]
     found = near = build_graph(vectors, k, seed=seed, rows=rows)
-    center = own.of(vectors).mean(axis=0, dtype=np.float64)
+    center = _mean(vectors, own.first)
     usual = float(center @ center)
     least, most = usual + NEAR_COPY * (1 - usual), MOST_COPIES
     while near.k and (near.similarities >= least).mean() > most:
@@ -334,6 +345,14 @@ def find_places(vectors: FloatArray, k: int, seed: int) -> tuple[Places, Neighbo
         places = own.joined(leader, vectors)
         near = build_graph(places.of(vectors), k, seed=seed)
     return places, near
+
+
+def _mean(vectors: FloatArray, rows: Int64Array) -> Float64Array:
+    """Return the mean of some rows, (n_dimensions,), of which a part is copied at a time."""
+    total = np.zeros(vectors.shape[1])
+    for begin in range(0, len(rows), ROWS_AT_ONCE):
+        total += vectors[rows[begin : begin + ROWS_AT_ONCE]].sum(axis=0, dtype=np.float64)
+    return total / max(1, len(rows))
 
 
 def _leaders(near: NeighborGraph, least: float) -> Int64Array:

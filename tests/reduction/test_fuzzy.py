@@ -7,6 +7,7 @@ import pytest
 
 from embedtopics.neighbors._graph import build_graph, unit_rows
 from embedtopics.neighbors.results import NeighborGraph
+from embedtopics.reduction import _fuzzy as fuzzy_module
 from embedtopics.reduction._fuzzy import _bandwidths, fuzzy_graph
 
 
@@ -51,6 +52,19 @@ def test_identical_points_are_certain():
     assert (fuzzy.data == 1).all()
 
 
+def usual(distances):
+    return distances.sum(axis=1).mean() / (distances.shape[1] + 1)
+
+
+def test_parts_of_the_documents_are_weighed_as_all_at_once(monkeypatch):
+    similarities = np.sort(np.random.default_rng(0).random((50, 6)).astype(np.float32))[:, ::-1]
+    indices = np.argsort(np.random.default_rng(1).random((50, 50)), axis=1)[:, :6]
+    graph = NeighborGraph(indices.astype(np.int32), np.ascontiguousarray(similarities))
+    whole = fuzzy_graph(graph)
+    monkeypatch.setattr(fuzzy_module, "ROWS_AT_ONCE", 7)
+    np.testing.assert_array_equal(fuzzy_graph(graph).toarray(), whole.toarray())
+
+
 def test_bandwidths_equal_a_root_finder():
     from scipy.optimize import brentq
 
@@ -58,7 +72,7 @@ def test_bandwidths_equal_a_root_finder():
     # Scales from tiny to large within one row, where steps could go astray.
     distances = np.sort(10 ** rng.uniform(-7, 0.3, size=(100, 15)), axis=1)
     rho = distances[:, 0]
-    for sigma, row in zip(_bandwidths(distances, rho), distances, strict=True):
+    for sigma, row in zip(_bandwidths(distances, rho, usual(distances)), distances, strict=True):
         beyond = row - row[0]
 
         def excess(log_sigma, beyond=beyond):
@@ -73,7 +87,9 @@ def test_least_bandwidth_where_all_are_equally_near():
     distances = np.array([[0.2] * 8 + [0.4] * 7, [0.0] * 15])
     own_mean = distances[0].sum() / 16
     expected = [1e-3 * own_mean, 1e-3 * own_mean / 2]
-    np.testing.assert_allclose(_bandwidths(distances, np.array([0.2, 0.0])), expected)
+    np.testing.assert_allclose(
+        _bandwidths(distances, np.array([0.2, 0.0]), usual(distances)), expected
+    )
 
 
 def test_what_is_like_no_other_is_tied_to_none():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import sys
 from collections.abc import Callable, Iterator
@@ -16,7 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 Result = TypeVar("Result")
 STATUS = Path("/proc/self/status")
 PACKAGES = (
-    "embedtopics", "numpy", "scipy", "scikit-learn", "faiss-cpu", "numba", "torch", "transformers",
+    "embedtopics", "numpy", "scipy", "scikit-learn", "faiss-cpu",
+    "faiss-gpu-cu12", "numba", "torch", "transformers",
 )  # fmt: skip
 
 
@@ -87,6 +89,17 @@ else:
                 return self
             with _LOCK:
                 return super().__get__(instance, owner)
+
+
+def has_cuda_driver() -> bool:
+    """Return whether the driver of CUDA devices is installed: without it none need be asked for."""
+    import ctypes
+
+    try:
+        ctypes.CDLL("libcuda.so.1" if os.name == "posix" else "nvcuda.dll")
+    except OSError:
+        return False
+    return True
 
 
 def peak_memory() -> float:

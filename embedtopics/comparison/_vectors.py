@@ -171,7 +171,7 @@ def _encode(
     """Return the vectors, the seconds that they took, and what the encoder is."""
     given = reads_on(given, texts)
     noticed = language_warning(given, shares)
-    log.decisions += [*([] if noticed is None else [noticed]), *encoder_decisions(given)]
+    log.decisions += [] if noticed is None else [noticed]
     if isinstance(given, CachedEncoder):
         given.uncached.encode(texts[:WARMING_TEXTS])
     begin = time.perf_counter()
@@ -188,6 +188,7 @@ def _encode(
                      f"{report.truncated_share:.1%} of the texts are longer than {name} reads; "
                      f"{report.unseen_token_share:.1%} of all tokens were not seen.")  # fmt: skip
     seconds = time.perf_counter() - begin
+    log.decisions += encoder_decisions(encoder)
     if isinstance(encoder, CachedEncoder) and report is not None and report.n_cached:
         sample = list(texts[:TIMED_TEXTS])  # they are in random order
         begin = time.perf_counter()

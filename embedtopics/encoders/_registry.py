@@ -19,6 +19,7 @@ from embedtopics.encoders._base import (
 from embedtopics.encoders._cache import CachedEncoder
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
 from embedtopics.encoders.sentence._loading import DEFAULT_MODEL
+from embedtopics.encoders.sentence._running import has_gpu
 from embedtopics.encoders.static._encoder import StaticEncoder
 from embedtopics.encoders.static._files import holds_static_encoder
 from embedtopics.errors import InputError
@@ -173,6 +174,8 @@ def encoder_from_settings(settings: Mapping[str, Any]) -> Encoder:
     arguments = dict(settings)
     kind = arguments.pop("kind", None)
     if kind is None:
+        if arguments.get("precision") in ("float16", "bfloat16") and not has_gpu():
+            arguments["precision"] = "float32"  # what a GPU has made is read elsewhere as well
         return SentenceEncoder(**arguments)
     if kind not in _BY_KIND:
         expected = f"of a kind among {', '.join(_BY_KIND)}"
@@ -200,7 +203,7 @@ def fitted(encoder: Encoder, texts: Sequence[str]) -> Encoder:
 
 
 def encoder_decisions(encoder: Any) -> list[Decision]:
-    """Return which precision was chosen where none was named, and which prompt is put first."""
+    """Return the chosen precision and prompt, and, once it ran, why not as was wanted."""
     parts = getattr(encoder, "parts", ())
     made = [decision for part in parts for decision in encoder_decisions(part)]
     if parts:
@@ -213,6 +216,9 @@ def encoder_decisions(encoder: Any) -> list[Decision]:
     note = getattr(encoder, "precision_note", "")
     if note:
         made.append(Decision("encoder", "precision", encoder.precision, note))
+    note = getattr(encoder, "runtime_note", "")
+    if note:
+        made.append(Decision("encoder", "runtime", "torch", f"{note}."))
     by = getattr(encoder, "made_from", None) or {}
     if by.get("method") == "static student":
         message = f"The vectors are those of a static student of {by['encoder']}, which learned "

@@ -365,7 +365,6 @@ def _build_in(
         notes += [] if warning is None else [warning]
     if not options.passages:
         resolved = reads_on(resolved, corpus.texts)
-    notes += [] if embeddings is not None else encoder_decisions(resolved)
     if callable(options.words):
         expected = "a name, for the files of an index keep no function"
         raise InputError("words", expected, options.words)
@@ -378,6 +377,7 @@ def _build_in(
         corpus, resolved, passages=options.passages, embeddings=embeddings,
         show_progress=show_progress,
     )  # fmt: skip
+    notes += [] if embeddings is not None else encoder_decisions(resolved)
     words_only = resolved is None and embeddings is None
     dense = DenseSettings("flat") if words_only else options.dense
     names = ("encoder", "encoder_fingerprint", "encoder_space", "encoder_settings")

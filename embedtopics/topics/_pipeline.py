@@ -202,7 +202,6 @@ def _encode(
 
         return vectors, {"encoder": GIVEN}, encode
     encoder = stages.make_encoder(texts)
-    log.decisions += encoder_decisions(encoder)
     shares = log.languages or LanguageShares(
         {code: 1 / len(languages) for code in languages}, len(texts)
     )
@@ -211,12 +210,9 @@ def _encode(
         log.decisions.append(warning)
         warnings.warn(warning.message, stacklevel=2)
     vectors, encoding = encode_documents(encoder, texts, documents.first_rows, stages.show_progress)
+    log.decisions += encoder_decisions(encoder)
     if encoding is not None:
         note_encoding(log, encoding, encoder)
-        # An encoder that had nothing to encode has loaded nothing, and need not.
-        note: Any = encoding.n_cached < len(texts) and getattr(encoder, "runtime_note", None)
-        if note:
-            log.note("encoder", "runtime", "torch", f"{note}.")
     note_without_vector(log, vectors, documents)
     return vectors, describe_encoder(encoder), lambda wanted: encode_uncached(encoder, wanted)
 

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from embedtopics._utils import machine
 from embedtopics.encoders import CachedEncoder, SentenceEncoder
 from embedtopics.encoders._registry import resolve_exact
 from embedtopics.encoders.sentence import _backend as opening
@@ -129,7 +130,7 @@ def test_a_cpu_computes_in_8_bits_where_nothing_else_is_said(tiny_bert, texts, c
     for more in ({"runtime": "torch"}, {"trust_remote_code": True}):
         on_torch = SentenceEncoder(tiny_bert, **more)
         assert on_torch.precision == "float32" and "torch" in on_torch.precision_note
-    assert opening.known_numbers(encoder.recipe, "cuda", None, cache).precision == "float32"
+    assert opening.known_numbers(encoder.recipe, "mps", None, cache).precision == "float32"
 
 
 def test_a_checkpoint_that_does_not_bear_8_bits_stays_in_float32(
@@ -358,7 +359,7 @@ def test_torch_is_not_asked_for_a_gpu_that_has_no_driver(monkeypatch, system, dr
         asked.append(name)
         raise OSError(name)
 
-    monkeypatch.setattr(runtime, "os", SimpleNamespace(name=system))
+    monkeypatch.setattr(machine, "os", SimpleNamespace(name=system))
     monkeypatch.setattr("ctypes.CDLL", missing)
     monkeypatch.setitem(sys.modules, "torch", None)  # which makes importing it an error
     assert not runtime.has_gpu()

@@ -41,6 +41,7 @@ from embedtopics.encoders.sentence._running import (
     OnnxRuntime,
     Runtime,
     Table,
+    TokenArray,
     TorchRuntime,
     onnx_session,
 )
@@ -211,6 +212,13 @@ def _product(
 LEAST_INT8_COSINE = 0.95
 """A checkpoint whose vectors turn farther than this when it is rounded does not bear 8 bits."""
 
+LEAST_HALF_COSINE = 0.999
+"""As much for 16 bits: all-MiniLM-L6-v2 has 0.999999 at the lowest, computed on a CPU. T5 and its
+kin are known for numbers that float16 cannot hold."""
+
+HELD_OUT = 8
+"""Every so many of the sample texts, the vectors are compared."""
+
 _SAMPLE_TOKENS = 20_000
 _SAMPLE_LENGTH = 512
 
@@ -231,7 +239,6 @@ class Opened:
     run: Runtime
     vocabulary: Vocabulary
     numbers: Numbers
-    note: str = ""
 
 
 def check_machine(device: str | None, runtime: str | None, precision: str) -> None:
@@ -254,26 +261,28 @@ def number_format(precision: str) -> str:
 
 
 def known_numbers(recipe: Recipe, device: str, runtime: str | None, cache: Path) -> Numbers | None:
-    """Return what a model computes with; None where 8 bits have to be tried first, once."""
+    """Return what a model computes with; None where fewer bits have to be tried first."""
     if recipe.precision != "auto":
         return Numbers(recipe.precision)
-    if device != "cpu":
-        return Numbers("float32", f"8 bits are for a CPU, and this is {device}")
-    if runtime == "torch" or recipe.trusts_code:
+    shorter = "int8" if device == "cpu" else "float16"
+    if shorter == "float16" and not device.startswith("cuda"):
+        return Numbers("float32", f"shorter numbers are for a CPU or CUDA, and this is {device}")
+    if shorter == "int8" and (runtime == "torch" or recipe.trusts_code):
         return Numbers("float32", "8 bits need ONNX Runtime, and torch runs this model")
     key = key_of(recipe.checkpoint, recipe.pooling, recipe.layers)
-    refusal = read_refusal(cache, key, number_format("int8"))
+    refusal = read_refusal(cache, key, number_format(shorter))
     if refusal is None:
         return None
-    return Numbers("float32", refusal) if refusal else Numbers("int8")
+    return Numbers("float32", refusal) if refusal else Numbers(shorter)
 
 
 def open_model(recipe: Recipe, device: str, runtime: str | None, cache: Path) -> Opened:
     """Make a model ready, or find it ready in the cache folder."""
     known = known_numbers(recipe, device, runtime, cache)
     if runtime == "torch" or device != "cpu" or recipe.trusts_code:
-        assert known is not None
-        return _open_torch(recipe, device, known, "")
+        if known is None:
+            return _open_half(recipe, device, cache)
+        return _open_torch(recipe, device, known)
     reason = known.reason if known else ""
     for precision in ("int8", "float32") if known is None else (known.precision,):
         try:
@@ -295,12 +304,25 @@ def open_model(recipe: Recipe, device: str, runtime: str | None, cache: Path) ->
     )
 
 
-def _open_torch(recipe: Recipe, device: str, numbers: Numbers, note: str) -> Opened:
+def _open_half(recipe: Recipe, device: str, cache: Path) -> Opened:
+    """Open a model in float16 if its vectors are nearly those of float32; keep whether they are."""
+    half, exact = (_open_torch(recipe, device, Numbers(n)) for n in ("float16", "float32"))
+    texts = _sample_texts(exact.vocabulary, _sample_length(recipe.checkpoint))[::HELD_OUT]
+    cosine, reason = least_cosine(half.run, exact.run, _alone(texts)), ""
+    if not cosine >= LEAST_HALF_COSINE:  # or it is no number, for one was too large for 16 bits
+        reason = f"with 16 bits, its vectors turn too far (cosine {cosine:.4f})"
+    if not (half.run.note or exact.run.note):  # both were computed on the GPU
+        key = key_of(recipe.checkpoint, recipe.pooling, recipe.layers)
+        write_refusal(cache, key, "float16", recipe.name, reason)
+    return replace(exact, numbers=Numbers("float32", reason)) if reason else half
+
+
+def _open_torch(recipe: Recipe, device: str, numbers: Numbers, note: str = "") -> Opened:
     checkpoint, trusted = recipe.checkpoint, recipe.trusts_code
     model = load_model(checkpoint, dtype=numbers.precision, trust_remote_code=trusted)
     vocabulary = load_vocabulary(checkpoint, trusted)
     module = pooled_model(model, recipe.pooling, recipe.layers)
-    return Opened(TorchRuntime(module, device), vocabulary, numbers, note)
+    return Opened(TorchRuntime(module, device, note), vocabulary, numbers)
 
 
 def _prepare(recipe: Recipe, cache: Path) -> Prepared:
@@ -339,19 +361,23 @@ def _export(recipe: Recipe) -> Prepared:
 def _round(exact: Prepared, checkpoint: Checkpoint) -> Prepared:
     """Return the model with 8-bit weights, made for the range of values that texts give it."""
     texts = _sample_texts(exact.vocabulary, _sample_length(checkpoint))
-    held_out, samples = texts[::8], [text for place, text in enumerate(texts) if place % 8]
+    samples = [text for place, text in enumerate(texts) if place % HELD_OUT]
     table = exact.table
     extremes = measure_extremes(exact.model, samples, table)
     model = quantize_model(exact.model, extremes, weight_bits())
-    batches = [(ids.astype(np.int64)[None], np.ones((1, len(ids)), np.int64)) for ids in held_out]
     try:
         exactly = OnnxRuntime(exact.model, table)
-        cosine = least_cosine(OnnxRuntime(model, table), exactly, batches)
+        cosine = least_cosine(OnnxRuntime(model, table), exactly, _alone(texts[::HELD_OUT]))
     except Exception as error:  # whatever ONNX Runtime makes of an operation
         raise ExportError(f"ONNX Runtime cannot run it with 8 bits: {error}") from error
     if not cosine >= LEAST_INT8_COSINE:
         raise ExportError(f"rounded to 8 bits, its vectors turn too far (cosine {cosine:.3f})")
     return Prepared(model, table, exact.vocabulary, cosine)
+
+
+def _alone(texts: Sequence[npt.NDArray[np.int32]]) -> list[tuple[TokenArray, TokenArray]]:
+    """Return token ids and masks of texts, each a batch."""
+    return [(ids.astype(np.int64)[None], np.ones((1, len(ids)), np.int64)) for ids in texts]
 
 
 def _sample_length(checkpoint: Checkpoint) -> int:

@@ -154,13 +154,14 @@ def sample_batches(vocabulary: int, max_length: int) -> list[tuple[TokenArray, T
 
 
 def least_cosine(first: Any, second: Any, batches: list[tuple[TokenArray, TokenArray]]) -> float:
-    """Return the lowest cosine between the vectors that two runtimes give to the same texts."""
-    lowest = 1.0
+    """Return the lowest cosine of the vectors that two runtimes give the same texts, or NaN."""
+    lowest: Any = 1.0
     for ids, mask in batches:
         a, b = (np.asarray(run(ids, mask, mask), dtype=np.float64) for run in (first, second))
         lengths = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
-        lowest = min(lowest, float((np.einsum("ij,ij->i", a, b) / lengths).min()))
-    return lowest
+        with np.errstate(invalid="ignore"):
+            lowest = np.minimum(lowest, (np.einsum("ij,ij->i", a, b) / lengths).min())
+    return float(lowest)
 
 
 def _traced(module: Any, words: Any) -> tuple[bytes, Table | None]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import os
+import logging
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._utils.machine import has_cuda_driver
 from embedtopics._utils.progress import progress_bar
 from embedtopics.encoders._base import readable, slabs
 from embedtopics.protocols import FloatArray, Int32Array
@@ -81,6 +83,8 @@ TokenArray = npt.NDArray[np.int64]
 _FOR_CACHES = 512
 _FOR_A_GPU = 16_384
 
+_logger = logging.getLogger("embedtopics")
+
 
 class Runtime(Protocol):
     """Turns token ids into pooled vectors."""
@@ -88,6 +92,8 @@ class Runtime(Protocol):
     name: str
     tokens_per_batch: int
     """How many are fastest together."""
+    note: str
+    """Why it is not what was wanted that runs the model; empty where it is."""
 
     @property
     def n_workers(self) -> int:
@@ -100,24 +106,51 @@ class Runtime(Protocol):
 
 
 class TorchRuntime:
-    """Runs a pooled model with torch."""
+    """Runs a pooled model with torch: on the CPU from when a GPU's memory does not hold a text."""
 
     name = "torch"
     n_workers = 1
 
-    def __init__(self, module: Any, device: str) -> None:
-        self._module = module.to(device)
-        self._device = device
+    def __init__(self, module: Any, device: str, note: str = "") -> None:
+        import torch
+
+        self._module, self.device, self.note = module, device, note
         self.tokens_per_batch = _FOR_CACHES if device == "cpu" else _FOR_A_GPU
+        self._most_tokens = sys.maxsize  # half of those that were too many
+        try:
+            module.to(device)
+        except torch.OutOfMemoryError:
+            self._leave_gpu()
 
     def __call__(self, ids: TokenArray, mask: TokenArray, pooled: TokenArray) -> FloatArray:
         """Return pooled vectors."""
         import torch
 
-        with torch.inference_mode():
-            inputs = (torch.from_numpy(array).to(self._device) for array in (ids, mask, pooled))
-            made: FloatArray = self._module(*inputs).float().cpu().numpy()
-        return made
+        made: list[FloatArray] = []
+        arrays = [torch.from_numpy(array) for array in (ids, mask, pooled)]
+        start, (n_texts, n_tokens) = 0, ids.shape
+        while start < n_texts:
+            part = slice(start, min(n_texts, start + max(1, self._most_tokens // n_tokens)))
+            try:
+                with torch.inference_mode():
+                    inputs = (array[part].to(self.device) for array in arrays)
+                    made.append(self._module(*inputs).float().cpu().numpy())
+                start = part.stop
+            except torch.OutOfMemoryError:
+                if self.device == "cpu":
+                    raise
+                if part.stop - start > 1:
+                    self._most_tokens = (part.stop - start) * n_tokens // 2
+                else:
+                    self._leave_gpu()
+        return made[0] if len(made) == 1 else np.concatenate(made)
+
+    def _leave_gpu(self) -> None:
+        """Let the CPU go on with the same weights, in float32, for half precision is slow there."""
+        self.note = f"The CPU encodes, because the memory of {self.device} did not suffice"
+        _logger.warning("%s.", self.note)
+        self.device, self.tokens_per_batch, self._most_tokens = "cpu", _FOR_CACHES, sys.maxsize
+        self._module.to("cpu").float()
 
 
 class Table(NamedTuple):
@@ -147,6 +180,7 @@ class OnnxRuntime:
     """Runs an exported model on the CPU, one thread a batch: threads that share one wait."""
 
     name = "onnx"
+    note = ""
     tokens_per_batch = _FOR_CACHES
 
     def __init__(self, model: bytes, table: Table | None = None) -> None:
@@ -173,11 +207,7 @@ class OnnxRuntime:
 
 def has_gpu() -> bool:
     """Return whether torch could use a CUDA device, without loading torch where it could not."""
-    import ctypes
-
-    try:
-        ctypes.CDLL("libcuda.so.1" if os.name == "posix" else "nvcuda.dll")
-    except OSError:
+    if not has_cuda_driver():
         return False
     import torch
 

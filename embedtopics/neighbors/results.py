@@ -25,12 +25,15 @@ class NeighborGraph:
         were added later, which those before do not have among their neighbours.
     recall : float
         Share of the true neighbours found, measured on a sample (1.0 when exact).
+    note : str
+        Why the GPU that is there did not search; empty where it did, or there is none.
     """
 
     indices: Int32Array
     similarities: FloatArray
     method: str = "exact"
     recall: float = 1.0
+    note: str = ""
 
     @property
     def k(self) -> int:

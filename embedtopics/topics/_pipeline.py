@@ -464,6 +464,8 @@ def note_graph(log: Log, graph: NeighborGraph, places: Places, wanted: int) -> N
     elif n_shared:
         message = f"{n_shared:,} texts are near-copies of other texts, and share a place with them."
         log.note("neighbors", "near_copies", n_shared, message)
+    if graph.note:
+        log.note("neighbors", "device", "cpu", graph.note)
     if graph.method != "exact":
         log.note("neighbors", "recall", graph.recall,
                  f"Neighbours were searched approximately; {graph.recall:.1%} of the true ones "

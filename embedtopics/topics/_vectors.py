@@ -9,7 +9,7 @@ as sets of rows* (which are merged, where a document is added) weighs all rows t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -391,9 +391,8 @@ def spread_graph(graph: NeighborGraph, places: Places) -> NeighborGraph:
     if places.all_distinct:
         return graph
     indices = places.first[graph.indices][places.of_document].astype(np.int32)
-    return NeighborGraph(
-        indices, graph.similarities[places.of_document], graph.method, graph.recall
-    )
+    similarities = graph.similarities[places.of_document]
+    return replace(graph, indices=indices, similarities=similarities)
 
 
 def core_centroid(result: TopicResult, topic: int) -> Float64Array:

@@ -458,12 +458,16 @@ def _followers(
     indices: Int32Array, fresh: npt.NDArray[np.bool_]
 ) -> tuple[Int64Array, Int32Array, npt.NDArray[np.bool_]]:
     """Turn the graph round: who has a row in its list, those that have it nearest first."""
-    n_rows = len(indices)
-    target = indices.T.ravel()
-    order = np.argsort(target, kind="stable")[np.count_nonzero(target == NOBODY) :]
-    offsets = np.zeros(n_rows + 1, dtype=np.int64)
-    np.cumsum(np.bincount(target[order], minlength=n_rows), out=offsets[1:])
-    return offsets, (order % n_rows).astype(np.int32), fresh.T.ravel()[order]
+    from scipy.sparse import csr_matrix
+
+    n_rows, target = len(indices), indices.T.ravel()
+    is_there = target != NOBODY
+    # An edge is a row, nearest neighbours first: in a column, edges keep this order.
+    begins = np.concatenate([[0], np.cumsum(is_there)])
+    edges = csr_matrix(
+        (fresh.T.ravel()[is_there], target[is_there], begins), shape=(len(target), n_rows)
+    ).tocsc()
+    return edges.indptr.astype(np.int64), (edges.indices % n_rows).astype(np.int32), edges.data
 
 
 def _recall(found: Neighbors, truth: Neighbors) -> float:

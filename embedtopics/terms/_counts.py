@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +11,19 @@ import numpy.typing as npt
 
 from embedtopics._utils.checks import is_whole
 from embedtopics.errors import InputError
-from embedtopics.protocols import BoolArray, Int64Array
+from embedtopics.protocols import BoolArray, Int32Array, Int64Array
 from embedtopics.terms._rules import is_emoji
 from embedtopics.terms.results import TermCounts, TokenStream
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
+
+
+_PLACES = 1 << 22
+"""Words of a stream that are counted at a time."""
+
+_MOST_SLOTS = 26
+"""Bits of the slots in which n-grams are counted before they are numbered: 64 MB."""
 
 
 def checked_ngram_range(span: Any) -> list[int]:
@@ -66,18 +73,26 @@ def count_terms(
         ],
         dtype=bool,
     )
-    blocks, names, lengths = [], [], []
-    for n, counts, ids in _ngrams(tokens, edge, longest, fewest):
+    names: list[str] = []
+    streams, lengths, holders = [], [], []
+    for n, stream, held, ids in _ngrams(tokens, edge, longest, fewest):
         if n < shortest:
             continue
-        holders = np.bincount(counts.indices, minlength=counts.shape[1])
-        kept = np.flatnonzero(
-            edge[ids[:, 0]] & edge[ids[:, -1]] & (holders >= fewest) & (holders <= most)
-        )
-        blocks.append(counts[:, kept])
+        kept = edge[ids[:, 0]] & edge[ids[:, -1]] & (held >= fewest) & (held <= most)
+        streams.append((stream, np.where(kept, len(names) + np.cumsum(kept) - 1, -1)))
         names += [" ".join(tokens.words[i] for i in row) for row in ids[kept].tolist()]
-        lengths.append(np.full(len(kept), n, dtype=np.int8))
-    counts, order = _in_order(blocks, names, max_terms)
+        lengths.append(np.full(int(kept.sum()), n, dtype=np.int8))
+        holders.append(held[kept])
+    order = sorted(range(len(names)), key=names.__getitem__)
+    if max_terms is not None and max_terms < len(order):
+        held = np.concatenate(holders)
+        most_common = sorted(order, key=lambda i: -held[i])[:max_terms]
+        order = sorted(most_common, key=names.__getitem__)
+    place = np.full(len(names) + 1, -1, dtype=np.int32)  # the last one for -1
+    place[order] = np.arange(len(order), dtype=np.int32)
+    ordered = [(stream, place[number]) for stream, number in streams]
+    counts = _counts_of(ordered, tokens.offsets, len(order))
+    counts.sort_indices()
     return TermCounts(
         counts=counts,
         terms=tuple(names[i] for i in order),
@@ -119,7 +134,7 @@ def sum_rows(
     summed = sum_groups(
         counts.indptr.astype(np.int64),
         counts.indices.astype(np.int32, copy=False),
-        counts.data.astype(np.float64),
+        counts.data if counts.data.dtype == np.int32 else counts.data.astype(np.float64),
         rows[order].astype(np.int64),
         np.ascontiguousarray(times[order], dtype=np.float64),
         bounds.astype(np.int64),
@@ -128,81 +143,94 @@ def sum_rows(
     return csr_matrix(summed, shape=(n_groups, counts.shape[1]))
 
 
-def count_words(tokens: TokenStream) -> csr_matrix:
-    """Count every word of every document, stop words and all: (n_documents, n_words)."""
-    return _counts_of(tokens.ids, tokens.offsets, len(tokens.words))
+def count_words(tokens: TokenStream, wanted: BoolArray | None = None) -> csr_matrix:
+    """Count every word of every document, stop words and all: (n_documents, n_words).
+
+    Where some are `wanted` (n_words,), columns are of these alone.
+    """
+    n_words = len(tokens.words)
+    is_wanted = np.ones(n_words, dtype=bool) if wanted is None else wanted
+    number = np.where(is_wanted, np.cumsum(is_wanted) - 1, -1).astype(np.int32)
+    return _counts_of([(tokens.ids, number)], tokens.offsets, int(is_wanted.sum()))
 
 
-def _counts_of(columns: npt.NDArray[Any], offsets: Int64Array, n_columns: int) -> csr_matrix:
-    """Return the counts of a stream of column numbers, documents parted by `offsets`."""
+def count_holders(tokens: TokenStream) -> Int64Array:
+    """Return how many documents hold each word, (n_words,)."""
+    from embedtopics.terms import _kernels
+
+    return _kernels.count_holders(tokens.ids, tokens.offsets, len(tokens.words))
+
+
+def _counts_of(
+    streams: Sequence[tuple[Int32Array, Int32Array]], offsets: Int64Array, n_columns: int
+) -> csr_matrix:
+    """Return how often each document holds what the columns stand for.
+
+    Streams have a number at each place, and the column of each number; -1 for none, both. Documents
+    are parted by `offsets` (n_documents + 1,).
+    """
     from scipy.sparse import csr_matrix
 
     from embedtopics.terms._kernels import count_in_documents
 
-    counted = count_in_documents(
-        np.ascontiguousarray(columns, dtype=np.int32),
-        np.ascontiguousarray(offsets, dtype=np.int64),
-        n_columns,
-    )
-    return csr_matrix(counted, shape=(len(offsets) - 1, n_columns))
+    columns = [np.append(column, np.int32(-1)) for _, column in streams]
+    data, indices, ends = [], [], [np.zeros(1, dtype=np.int64)]
+    first, n_documents = 0, len(offsets) - 1
+    while first < n_documents:
+        last = int(np.searchsorted(offsets, offsets[first] + _PLACES, side="right")) - 1
+        last = min(max(last, first + 1), n_documents)
+        part = slice(offsets[first], offsets[last])
+        terms = np.stack(
+            [column[stream[part]] for (stream, _), column in zip(streams, columns, strict=True)]
+        )
+        counted = count_in_documents(terms, offsets[first : last + 1] - offsets[first], n_columns)
+        data.append(counted[0])
+        indices.append(counted[1])
+        ends.append(counted[2][1:] + ends[-1][-1])
+        first = last
+    whole = _joined(data), _joined(indices), np.concatenate(ends)
+    return csr_matrix(whole, shape=(n_documents, n_columns))
+
+
+def _joined(parts: list[Int32Array]) -> Int32Array:
+    """Join arrays, which are given up on the way so that hardly anything is held twice."""
+    whole = np.empty(sum(map(len, parts)), dtype=np.int32)
+    end = len(whole)
+    while parts:
+        part = parts.pop()
+        whole[end - len(part) : end] = part
+        end -= len(part)
+    return whole
 
 
 def _ngrams(
     tokens: TokenStream, edge: BoolArray, longest: int, fewest: int
-) -> Iterator[tuple[int, csr_matrix, npt.NDArray[Any]]]:
-    """Yield n, the counts of all n-grams, and their word ids (n_grams, n), for n = 1, 2, ...
+) -> Iterator[tuple[int, Int32Array, Int64Array, npt.NDArray[Any]]]:
+    """Yield n, the n-gram at each place, how many documents hold each, and its words' ids.
 
+    The shapes are (n_places,), with -1 for none, (n_grams,) and (n_grams, n).
     An n-gram cannot be in more documents than its first n - 1 words or its last word: each length
     only extends what enough documents hold, and of the longest only possible terms are looked at.
     """
-    n_words = len(tokens.words)
-    counts = count_words(tokens)
+    from embedtopics.terms import _kernels
+
+    n_words, grams = len(tokens.words), tokens.ids
     ids = np.arange(n_words).reshape(-1, 1)
-    yield 1, counts, ids
-    common = np.bincount(counts.indices, minlength=n_words) >= fewest
-    document = np.repeat(np.arange(len(tokens), dtype=np.int32), np.diff(tokens.offsets))
-    # Number of the (n-1)-gram that starts at each position of the stream; -1 where none does.
-    gram = np.where(common[tokens.ids], tokens.ids, -1).astype(np.int64)
+    holders = count_holders(tokens)
+    yield 1, grams, holders, ids
+    is_common = holders >= fewest
+    # Of each place there may be another n-gram; a slot for four of them keeps most apart.
+    n_slots = 1 << min(_MOST_SLOTS, 2 + len(grams).bit_length())
     for n in range(2, longest + 1):
-        starts = np.flatnonzero(gram[: len(gram) - n + 1] >= 0)
-        last_word = tokens.ids[starts + n - 1]
-        inside = common[last_word]
-        inside &= document[starts] == document[starts + n - 1]
+        begins, ends = holders >= fewest, is_common
         if n == longest:
-            inside &= edge[tokens.ids[starts]] & edge[last_word]
-        starts, last_word = starts[inside], last_word[inside]
-        pairs, number = np.unique(gram[starts] * n_words + last_word, return_inverse=True)
-        offsets = np.searchsorted(starts, tokens.offsets)
-        counts = _counts_of(number, offsets, len(pairs))
+            begins, ends = begins & edge[ids[:, 0]], ends & edge
+        grams, pairs = _kernels.number_ngrams(
+            grams, tokens.ids, tokens.offsets, begins, ends, n, fewest, n_slots
+        )
         ids = np.column_stack([ids[pairs // n_words], pairs % n_words])
-        yield n, counts, ids
-        held_by_enough = np.bincount(counts.indices, minlength=len(pairs)) >= fewest
-        gram = np.full(len(tokens.ids), -1, dtype=np.int64)
-        gram[starts] = np.where(held_by_enough[number], number, -1)
-
-
-def _in_order(
-    blocks: list[csr_matrix], names: list[str], max_terms: int | None
-) -> tuple[csr_matrix, list[int]]:
-    """Join the blocks, limit the terms, and sort the columns by name; return also the order."""
-    from scipy.sparse import hstack
-
-    counts = hstack(blocks, format="csr", dtype=np.int32)
-    order = sorted(range(len(names)), key=names.__getitem__)
-    if max_terms is not None and max_terms < len(order):
-        holders = np.bincount(counts.indices, minlength=counts.shape[1])
-        most_common = sorted(order, key=lambda i: -holders[i])[:max_terms]
-        order = sorted(most_common, key=names.__getitem__)
-    # Renumbering the columns is linear; indexing with a permutation would sort by column.
-    place = np.full(len(names), -1, dtype=np.int64)
-    place[order] = np.arange(len(order))
-    if len(order) < len(names):
-        counts = counts[:, np.sort(np.asarray(order, dtype=np.int64))]
-        place = place[place >= 0]
-    counts.indices = place[counts.indices].astype(counts.indices.dtype)
-    counts.has_sorted_indices = False
-    counts.sort_indices()
-    return counts, order
+        holders = _kernels.count_holders(grams, tokens.offsets, len(pairs))
+        yield n, grams, holders, ids
 
 
 def document_limits(

@@ -118,49 +118,157 @@ def number_pieces(
 
 @compiled(
     _types.Tuple((numba.int32[::1], numba.int32[::1], numba.int64[::1]))(
-        _types.Array(numba.int32, 1, "C", readonly=True),
+        _types.Array(numba.int32, 2, "C", readonly=True),
         _types.Array(numba.int64, 1, "C", readonly=True),
         numba.int64,
-    )
+    ),
+    nogil=True,
 )
 def count_in_documents(
     terms: Int32Array, offsets: Int64Array, n_terms: int
 ) -> tuple[Int32Array, Int32Array, Int64Array]:
-    """Count how often each term occurs in each document; the parts of a csr matrix."""
-    counts = np.empty(len(terms), dtype=np.int32)
-    found = np.empty(len(terms), dtype=np.int32)
+    """Count how often each term occurs in each document; the parts of a csr matrix.
+
+    `terms` (n_streams, n_places): those that begin at each place, -1 for none; `offsets`
+    (n_documents + 1,).
+    """
+    n = 0
+    for term in terms.flat:
+        if term >= 0:
+            n += 1
+    counts = np.empty(n, dtype=np.int32)
+    found = np.empty(n, dtype=np.int32)
     ends = np.zeros(len(offsets), dtype=np.int64)
     entry_of = np.full(n_terms, -1, dtype=np.int64)
     n = 0
     for document in range(len(offsets) - 1):
-        for place in range(offsets[document], offsets[document + 1]):
-            term = terms[place]
-            if entry_of[term] >= ends[document]:
-                counts[entry_of[term]] += 1
-            else:
-                entry_of[term] = n
-                found[n], counts[n] = term, 1
-                n += 1
+        for stream in range(len(terms)):
+            for place in range(offsets[document], offsets[document + 1]):
+                term = terms[stream, place]
+                if term < 0:
+                    continue
+                if entry_of[term] >= ends[document]:
+                    counts[entry_of[term]] += 1
+                else:
+                    entry_of[term] = n
+                    found[n], counts[n] = term, 1
+                    n += 1
         ends[document + 1] = n
     return counts[:n].copy(), found[:n].copy(), ends
 
 
 @compiled(
-    _types.Tuple((numba.float64[::1], numba.int32[::1], numba.int64[::1]))(
-        _types.Array(numba.int64, 1, "C", readonly=True),
+    numba.int64[::1](
         _types.Array(numba.int32, 1, "C", readonly=True),
-        _types.Array(numba.float64, 1, "C", readonly=True),
-        _types.Array(numba.int64, 1, "C", readonly=True),
-        _types.Array(numba.float64, 1, "C", readonly=True),
         _types.Array(numba.int64, 1, "C", readonly=True),
         numba.int64,
+    ),
+    nogil=True,
+)
+def count_holders(terms: Int32Array, offsets: Int64Array, n_terms: int) -> Int64Array:
+    """Return how many documents hold each term, (n_terms,), of a stream as above."""
+    holders = np.zeros(n_terms, dtype=np.int64)
+    last = np.full(n_terms, -1, dtype=np.int64)
+    for document in range(len(offsets) - 1):
+        for place in range(offsets[document], offsets[document + 1]):
+            term = terms[place]
+            if term >= 0 and last[term] != document:
+                last[term] = document
+                holders[term] += 1
+    return holders
+
+
+@numba.njit(inline="always")
+def _slot_of_pair(pair: np.int64, size: int) -> np.uint64:
+    mixed = np.uint64(pair) * np.uint64(0x9E3779B97F4A7C15)
+    return (mixed ^ (mixed >> np.uint64(32))) & np.uint64(size - 1)
+
+
+@numba.njit(inline="always")
+def _find_pair(pair: np.int64, table: Int32Array, pairs: Int64Array) -> np.uint64:
+    """Return the slot of the table that holds this pair, or that it would take."""
+    slot = _slot_of_pair(pair, len(table))
+    while table[slot] >= 0 and pairs[table[slot]] != pair:
+        slot = (slot + np.uint64(1)) & np.uint64(len(table) - 1)
+    return slot
+
+
+@compiled(
+    _types.Tuple((numba.int32[::1], numba.int64[::1]))(
+        _types.Array(numba.int32, 1, "C", readonly=True),
+        _types.Array(numba.int32, 1, "C", readonly=True),
+        _types.Array(numba.int64, 1, "C", readonly=True),
+        _types.Array(numba.boolean, 1, "C", readonly=True),
+        _types.Array(numba.boolean, 1, "C", readonly=True),
+        numba.int64,
+        numba.int64,
+        numba.int64,
+    ),
+    nogil=True,
+)
+def number_ngrams(
+    grams: Int32Array, ids: Int32Array, offsets: Int64Array, begins: npt.NDArray[np.bool_],
+    ends: npt.NDArray[np.bool_], n: int, fewest: int, n_slots: int,
+) -> tuple[Int32Array, Int64Array]:  # fmt: skip
+    """Return a number for each n-gram: an (n-1)-gram that begins where it does, and a last word.
+
+    `grams` and `ids` (n_places,) must be of those in `begins` and `ends`. Returned are the numbers,
+    (n_places,), -1 for none, and of each n-gram its (n-1)-gram times the words plus its last word.
+    Those that occur less often than `fewest` are mostly not numbered: an n-gram and what shares a
+    slot of `n_slots`, a power of two, with it are first counted together, in bounded memory.
+    """
+    n_words = len(ends)
+    times = np.zeros(n_slots, dtype=np.uint8)
+    numbers = np.full(len(ids), -1, dtype=np.int32)
+    pairs = np.empty(SMALLEST_TABLE, dtype=np.int64)
+    table = np.full(2 * SMALLEST_TABLE, -1, dtype=np.int32)
+    n_different = 0
+    for step in range(2):
+        for document in range(len(offsets) - 1):
+            for place in range(offsets[document], offsets[document + 1] - n + 1):
+                gram, last = grams[place], ids[place + n - 1]
+                if gram < 0 or not begins[gram] or not ends[last]:
+                    continue
+                pair = np.int64(gram) * n_words + last
+                slot = _slot_of_pair(pair, n_slots)
+                if step == 0:
+                    times[slot] = min(times[slot] + 1, 255)
+                    continue
+                if times[slot] < min(fewest, 255):
+                    continue
+                at = _find_pair(pair, table, pairs)
+                if table[at] < 0:
+                    table[at] = n_different
+                    pairs[n_different] = pair
+                    n_different += 1
+                numbers[place] = table[at]
+                if n_different == len(pairs):
+                    pairs = np.concatenate((pairs, np.empty_like(pairs)))
+                    table = np.full(2 * len(table), -1, dtype=np.int32)
+                    for known in range(n_different):
+                        table[_find_pair(pairs[known], table, pairs)] = known
+    return numbers, pairs[:n_different].copy()
+
+
+@compiled(
+    *(
+        _types.Tuple((numba.float64[::1], numba.int32[::1], numba.int64[::1]))(
+            _types.Array(numba.int64, 1, "C", readonly=True),
+            _types.Array(numba.int32, 1, "C", readonly=True),
+            _types.Array(kind, 1, "C", readonly=True),
+            _types.Array(numba.int64, 1, "C", readonly=True),
+            _types.Array(numba.float64, 1, "C", readonly=True),
+            _types.Array(numba.int64, 1, "C", readonly=True),
+            numba.int64,
+        )
+        for kind in (numba.int32, numba.float64)
     ),
     nogil=True,
 )
 def sum_groups(
     begins: Int64Array,
     columns: Int32Array,
-    values: npt.NDArray[np.float64],
+    values: npt.NDArray[Any],
     rows: Int64Array,
     weights: npt.NDArray[np.float64],
     bounds: Int64Array,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics.terms._counts import count_by_topic, count_words
+from embedtopics.terms._counts import count_by_topic, count_holders, count_words
 from embedtopics.terms._tokens import PLAIN, tokenize
 from embedtopics.terms.results import TokenStream, WordRules
 
@@ -123,11 +123,13 @@ def function_words(tokens: TokenStream, labels: npt.ArrayLike) -> tuple[str, ...
     sizes = np.bincount(numbered)
     if len(sizes) < 2:
         return ()
-    presence = count_words(tokens)[members]
+    least = max(1.0, _MIN_SHARE * len(members))
+    frequent = count_holders(tokens) >= least  # of all documents
+    presence = count_words(tokens, frequent)[members]
     presence.data[:] = 1
-    holders = np.bincount(presence.indices, minlength=presence.shape[1])
-    candidates = np.flatnonzero(holders >= max(1.0, _MIN_SHARE * len(members)))
-    held = count_by_topic(presence[:, candidates], numbered).toarray()
+    held_by_enough = np.bincount(presence.indices, minlength=presence.shape[1]) >= least
+    candidates = np.flatnonzero(frequent)[held_by_enough]
+    held = count_by_topic(presence[:, np.flatnonzero(held_by_enough)], numbered).toarray()
     bound = _information_bound(held, sizes, _entropy(np.array([_MIN_SHARE])).max())
     return tuple(tokens.words[i] for i in candidates[bound < _MAX_INFORMATION].tolist())
 

@@ -77,6 +77,8 @@ _PIECE = re.compile(
     "[" + "".join(re.escape(chr(b)) for b in range(128) if _BELONGS[b]) + "\x80-\U0010ffff]+"
 )
 PLAIN = WordRules()
+_CHARACTERS = 1 << 25
+"""Of texts that are split together: pieces of them, and their places, take ten times as much."""
 _LETTER_FORMS = {"\u2018": "'", "\u2019": "'", "\u2010": "-", "\u2011": "-", "\u00ad": ""}
 
 
@@ -90,35 +92,85 @@ def tokenize(
     """Split all documents into words, as the module's introduction says; errors name `rows`."""
     if isinstance(texts, str | bytes):
         raise InputError("texts must be a sequence of strings; got one string; put it in a list")
-    from embedtopics.terms._kernels import number_pieces
-
-    # A word of these may reach over what parts pieces.
-    by_pieces, own_or_social = not rules.social and rules.own is None, []
-    data = bytearray()
-    ends = np.empty(len(texts), dtype=np.int64)
+    found = _Words()
+    texts_read, n_characters, begin = [], 0, 0
     for row, text in enumerate(texts):
         if not isinstance(text, str):
             raise InputError(
                 f"texts must be strings; row {row + 1} is a {type(text).__name__}; "
                 "use '' for a document without text"
             )
-        if not by_pieces:
-            own_or_social.append(_words_of(text, lowercase, rules, rows[row] if rows else None))
-            continue
+        texts_read.append(text)
+        n_characters += len(text)
+        if n_characters >= _CHARACTERS:
+            found.add(*_pieces(texts_read, lowercase, rules, rows[begin:]))
+            texts_read, n_characters, begin = [], 0, row + 1
+    found.add(*_pieces(texts_read, lowercase, rules, rows[begin:]))
+    return found.stream(rules)
+
+
+def _pieces(
+    texts: list[str], lowercase: bool, rules: WordRules, rows: Sequence[int]
+) -> tuple[Int32Array, Int64Array, list[list[str]]]:
+    """Return the pieces of texts as numbers, where texts begin, and the words of each piece."""
+    if rules.social or rules.own is not None:  # a word of these may reach over what parts pieces
+        words = [
+            _words_of(text, lowercase, rules, rows[place] if rows else None)
+            for place, text in enumerate(texts)
+        ]
+        return np.arange(len(texts), dtype=np.int32), np.arange(len(texts) + 1), words
+    from embedtopics.terms._kernels import number_pieces
+
+    data = bytearray()
+    ends = np.empty(len(texts), dtype=np.int64)
+    for place, text in enumerate(texts):
         data += _clean(text, lowercase).encode("utf-8", "surrogatepass")
-        ends[row] = len(data)
-    if not by_pieces:
-        places, offsets = np.arange(len(texts), dtype=np.int32), np.arange(len(texts) + 1)
-        return _stream_of_words(places, offsets, own_or_social, rules)
+        ends[place] = len(data)
     stream, offsets, spans = number_pieces(np.frombuffer(data, np.uint8), _BELONGS, ends)
     pieces = [data[start:end].decode("utf-8", "surrogatepass") for start, end in spans.tolist()]
-    words_of_piece = [
+    return stream, offsets, [
         # Most pieces are one plain word, of which the rules would make nothing else.
         [lemma_of(piece, rules) if rules.lemmas else piece] if piece.isascii() and piece.isalnum()
         else [word for chunk in _chunks(piece) for word, _, _ in _split(chunk, rules)]
         for piece in pieces
     ]  # fmt: skip
-    return _stream_of_words(stream, offsets, words_of_piece, rules)
+
+
+class _Words:
+    """The words of texts, numbered as they are first met; texts come some at a time."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self._ids: list[Int32Array] = []
+        self._lengths: list[Int64Array] = [np.zeros(1, dtype=np.int64)]
+
+    def add(self, stream: Int32Array, offsets: Int64Array, words_of: list[list[str]]) -> None:
+        """Add texts whose pieces (n_pieces,) are parted by `offsets` (n_texts + 1,)."""
+        numbers = self._numbers
+        words = (numbers.setdefault(word, len(numbers)) for found in words_of for word in found)
+        flat = np.fromiter(words, dtype=np.int32)
+        n_words = np.fromiter(map(len, words_of), dtype=np.int64, count=len(words_of))
+        starts = np.cumsum(n_words) - n_words
+        lengths = n_words[stream]
+        stops = np.concatenate([[0], np.cumsum(lengths)])
+        position = np.arange(stops[-1]) + np.repeat(starts[stream] - stops[:-1], lengths)
+        self._ids.append(flat[position])
+        self._lengths.append(np.diff(stops[offsets]))
+
+    def stream(self, rules: WordRules) -> TokenStream:
+        """Return what was added, the words numbered alphabetically."""
+        met = list(self._numbers)
+        order = sorted(range(len(met)), key=met.__getitem__)
+        place = np.empty(len(met), dtype=np.int32)
+        place[order] = np.arange(len(met), dtype=np.int32)
+        ids = np.empty(sum(map(len, self._ids)), dtype=np.int32)
+        end = len(ids)
+        while self._ids:  # what was copied goes, so that nothing is held twice
+            part = self._ids.pop()
+            ids[end - len(part) : end] = place[part]
+            end -= len(part)
+        offsets = np.cumsum(np.concatenate(self._lengths))
+        return TokenStream(ids, offsets, tuple(met[i] for i in order), rules)
 
 
 def texts_with(texts: Sequence[str], words: Sequence[str], rules: WordRules = PLAIN) -> Int64Array:
@@ -132,21 +184,6 @@ def texts_with(texts: Sequence[str], words: Sequence[str], rules: WordRules = PL
     starts = np.flatnonzero(begins)
     places = np.searchsorted(stream.offsets, starts, side="right") - 1
     return np.unique(places[starts + len(words) <= stream.offsets[places + 1]])
-
-
-def _stream_of_words(
-    stream: Int32Array, offsets: Int64Array, words_of_piece: list[list[str]], rules: WordRules
-) -> TokenStream:
-    """Replace each piece in the stream by its words, and number these alphabetically."""
-    words = sorted({word for found in words_of_piece for word in found})
-    id_of = {word: i for i, word in enumerate(words)}
-    flat = np.fromiter((id_of[w] for found in words_of_piece for w in found), dtype=np.int32)
-    n_words = np.fromiter(map(len, words_of_piece), dtype=np.int64, count=len(words_of_piece))
-    starts = np.cumsum(n_words) - n_words
-    lengths = n_words[stream]
-    stops = np.concatenate([[0], np.cumsum(lengths)])
-    position = np.arange(stops[-1]) + np.repeat(starts[stream] - stops[:-1], lengths)
-    return TokenStream(ids=flat[position], offsets=stops[offsets], words=tuple(words), rules=rules)
 
 
 def words_of(text: str, rules: WordRules = PLAIN) -> list[str]:

@@ -8,7 +8,27 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from embedtopics.errors import InputError
+from embedtopics.terms import _tokens
 from embedtopics.terms._tokens import join_tokens, tokenize, words_of
+from embedtopics.terms.results import WordRules
+
+
+@given(
+    st.lists(st.text(st.sampled_from("ab é.'-北京 @#x😀"), max_size=12), max_size=8),
+    st.booleans(),
+    st.integers(1, 9),
+)
+def test_texts_may_be_split_some_at_a_time(texts, social, n_characters):
+    rules = WordRules(social=social)
+    whole = tokenize(texts, rules=rules)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_tokens, "_CHARACTERS", n_characters)
+        parts = tokenize(texts, rules=rules)
+    assert parts.words == whole.words == tuple(sorted(whole.words))
+    assert parts.ids.tolist() == whole.ids.tolist()
+    assert parts.offsets.tolist() == whole.offsets.tolist()
+    for text, (begin, end) in zip(texts, pairwise(whole.offsets), strict=True):
+        assert [whole.words[i] for i in whole.ids[begin:end]] == words_of(text, rules)
 
 
 def words(text, **options):

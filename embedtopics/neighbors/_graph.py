@@ -8,7 +8,8 @@ embeddings alone.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import mmap
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -57,10 +58,15 @@ def unit_rows(
     unit = np.empty((n_rows, array.shape[1]), dtype=np.float32)
     norms = np.empty(n_rows)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        # A mapped file is read from its beginning to its end, and what was read let go.
+        order = np.arange(n_rows) if rows is None else np.argsort(rows, kind="stable")
         for begin in range(0, n_rows, ROWS_AT_ONCE):
-            part = slice(begin, min(begin + ROWS_AT_ONCE, n_rows))
-            unit[part] = array[part] if rows is None else array[rows[part]]
-            _scale(unit[part], norms[part])
+            part = order[begin : begin + ROWS_AT_ONCE]
+            unit[part] = array[part if rows is None else rows[part]]
+            _release(embeddings)
+        for begin in range(0, n_rows, ROWS_AT_ONCE):
+            scaled = slice(begin, begin + ROWS_AT_ONCE)
+            _scale(unit[scaled], norms[scaled])
     numbers = rows if row_numbers is None else row_numbers
     # The squares of finite float32 numbers add up to a finite float64.
     finite = np.isfinite(norms)
@@ -73,6 +79,13 @@ def unit_rows(
         row = _first(norms == 0, numbers)
         raise InputError(f"{what} must not be zero vectors; row {row} is zero everywhere")
     return unit
+
+
+def _release(array: npt.ArrayLike) -> None:
+    """Let go of the pages of an array that is mapped and shared with its file."""
+    mapped: Any = getattr(array, "_mmap", None)
+    if getattr(array, "mode", "") in ("r", "r+") and hasattr(mapped, "madvise"):
+        mapped.madvise(mmap.MADV_DONTNEED)
 
 
 def _scale(block: FloatArray, norms: npt.NDArray[np.float64]) -> None:

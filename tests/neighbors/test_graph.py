@@ -26,6 +26,23 @@ def blobs(n, d=24, n_centers=12, seed=0):
     return unit_rows(centers[rng.integers(n_centers, size=n)] + 0.4 * rng.normal(size=(n, d)))
 
 
+@pytest.mark.parametrize("mode", ["r", "r+", "c"])
+def test_vectors_of_a_mapped_file_are_scaled_as_those_in_memory(tmp_path, monkeypatch, mode):
+    monkeypatch.setattr(graph_module, "ROWS_AT_ONCE", 64)
+    given = np.random.default_rng(0).normal(size=(1000, 24)).astype(np.float32)
+    rows = np.random.default_rng(1).permutation(1000)[:900]
+    expected = unit_rows(given[rows])
+    np.save(tmp_path / "vectors.npy", given)
+    mapped = np.load(tmp_path / "vectors.npy", mmap_mode=mode)
+    if mode != "r":
+        mapped[3] *= 2  # in memory alone, of a copy; letting go of that would lose it
+    assert (unit_rows(mapped, rows=rows) == expected).all()
+    assert (mapped[3] == given[3] * (1 if mode == "r" else 2)).all()
+    order = np.random.default_rng(2).permutation(1000)
+    shuffled, place = given[order], np.argsort(order)
+    assert (unit_rows(shuffled, rows=place[rows]) == expected).all()
+
+
 def test_equals_all_pairs():
     embeddings = blobs(700)
     embeddings.setflags(write=False)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from embedtopics.corpus._arrow import ArrowTexts, held_in_arrow
 from embedtopics.corpus._dates import parse_dates, read_dates
 from embedtopics.corpus._hashing import (
     TextRows,
@@ -167,8 +168,8 @@ def first_named(
 
 
 def _sample(column: pd.Series) -> list[object]:
-    present = column[column.notna()]
-    return list(present.head(_SAMPLED_VALUES).tolist())
+    places = np.flatnonzero(column.notna().to_numpy())[:_SAMPLED_VALUES]
+    return list(column.iloc[places].tolist())
 
 
 def _named_as_text(frame: pd.DataFrame) -> str | None:
@@ -262,9 +263,8 @@ def read_list(
         about[time], notes = read_dates(table.frame[time], f"column {time!r}", None)
     about = about.set_axis(labels)
     rows = read_texts(values, source, name_row)
-    if ids is None:
-        names = content_ids(rows.hashes)
-    else:
+    names: Iterable[str] = content_ids(rows.hashes)
+    if ids is not None:
         names = read_ids(ids, Table(about, source))
         _check_length("ids", names, len(values))
     roles = (None, time, group)
@@ -295,15 +295,15 @@ def read_table(
                 "both; name another column"
             )
     check_text_column(table, text)
-    values: list[object] = table.frame[text].tolist()
+    column = held_in_arrow(table.frame[text])
+    values: Sequence[object] = table.frame[text].tolist() if column is None else column
     n_markers = sum(value in MISSING_MARKERS for value in values) if table.cells_only else 0
     if n_markers:
         values = [None if value in MISSING_MARKERS else value for value in values]
     rows = read_texts(values, f"{table.source}: column {text!r}", table.name_row)
     id_column = id or table.id_column
-    if id_column is None:
-        ids = content_ids(rows.hashes)
-    else:
+    ids: Iterable[str] = content_ids(rows.hashes)
+    if id_column is not None:
         ids = read_ids(table.frame[id_column].tolist(), table)
     metadata, n_repaired = _read_metadata(table, [text] if id is None else [text, id])
     if table.cells_only:
@@ -330,6 +330,8 @@ def _as_list(texts: Any) -> Sequence[object]:
             f"expected a one-dimensional array of texts, got the shape {texts.shape}; "
             "give one column"
         )
+    if (held := held_in_arrow(texts)) is not None:
+        return held
     if not is_frame(texts):
         for method in ("tolist", "to_list", "to_pylist"):  # numpy and pandas, polars, Arrow
             if hasattr(texts, method):
@@ -397,7 +399,7 @@ def _read_numbers(metadata: pd.DataFrame, others: set[str | None]) -> tuple[Deci
 def _fields(
     rows: TextRows,
     n_repaired: int,
-    ids: tuple[str, ...],
+    ids: Iterable[str],
     metadata: pd.DataFrame,
     source: str,
     notes: Iterable[Decision],
@@ -411,7 +413,7 @@ def _fields(
     columns = ("text_column", "time_column", "group_column")
     return {
         "texts": rows.texts,
-        "ids": ids,
+        "ids": ArrowTexts.of(ids) if isinstance(rows.texts, ArrowTexts) else tuple(ids),
         "status": rows.status,
         "metadata": metadata,
         "source": replace_surrogates(source),

@@ -15,6 +15,7 @@ import pandas as pd
 
 from embedtopics._utils.checks import checked_count, resolve_seed
 from embedtopics._utils.display import html_table
+from embedtopics.corpus._arrow import ArrowTexts, below, rows_of
 from embedtopics.corpus._columns import read_list, read_table
 from embedtopics.corpus._dates import read_dates
 from embedtopics.corpus._hashing import (
@@ -72,9 +73,11 @@ class Corpus:
 
     Attributes
     ----------
-    texts : tuple of str
-        As given, one a row; "" where missing. Lone surrogates are replaced by U+FFFD.
-    ids : tuple of str
+    texts : tuple of str, or a sequence that reads them from Arrow
+        As given, one a row; "" where missing. Lone surrogates are replaced by U+FFFD. What comes
+        in Arrow (a table, a parquet or an Arrow file, strings of pandas) stays there, and the
+        content of a large file in a mapped one: the texts are never all in memory.
+    ids : tuple of str, or such a sequence
         From the id column, else made from the content of the text.
     status : int8 ndarray of shape (n_rows,)
         0: text, 1: empty (nothing visible), 2: missing (None, NaN).
@@ -101,8 +104,8 @@ class Corpus:
     (2, 'A text.', 2)
     """
 
-    texts: tuple[str, ...]
-    ids: tuple[str, ...]
+    texts: Sequence[str]
+    ids: Sequence[str]
     status: npt.NDArray[np.int8]
     metadata: pd.DataFrame
     text_column: str | None
@@ -186,8 +189,10 @@ class Corpus:
         Parameters
         ----------
         path : path-like
-            A csv, tsv, jsonl (ndjson), json or parquet file; a .txt file of one document a
-            line; each may be gzipped. Or a folder of .txt files, one document each.
+            A csv, tsv, jsonl (ndjson), json, parquet or Arrow (arrow, feather) file; a .txt file
+            of one document a line; each may be gzipped. Or a folder of .txt files, one document
+            each. For millions of texts take parquet, or Arrow without compression, which is
+            mapped as it is.
         text, id, time, group, encoding, limit
             See `Corpus`. Cells such as "NA" in the text column of a csv or tsv file are missing
             texts, which is noted.
@@ -221,7 +226,7 @@ class Corpus:
     def __getitem__(self, rows: Any) -> Any:
         """Return the text of one row, or the corpus of a slice, a mask or an array of rows."""
         if isinstance(rows, int | np.integer) and not isinstance(rows, bool):
-            return self.texts[rows]
+            return self.texts[int(rows)]
         if isinstance(rows, slice):
             return self.take(np.arange(len(self))[rows])
         chosen = np.asarray(rows)
@@ -295,9 +300,14 @@ class Corpus:
         """
         return self._distinct
 
-    def document_texts(self) -> list[str]:
-        """Return the normalised text of each distinct document, in the order of `distinct`."""
+    def document_texts(self) -> Sequence[str]:
+        """Return the normalised text of each distinct document, in the order of `distinct`.
+
+        A list, or where the texts are in Arrow a sequence that reads them there.
+        """
         rows = self.distinct().first_rows
+        if isinstance(self.texts, ArrowTexts):
+            return self.texts.take(rows, self._is_normal[rows])
         return [
             self.texts[row] if is_normal else normalize_text(self.texts[row])
             for row, is_normal in zip(rows.tolist(), self._is_normal[rows].tolist(), strict=True)
@@ -329,12 +339,11 @@ class Corpus:
             raise InputError("rows", f"positions from 0 to {len(self) - 1}", int(outside[0]))
         if len(np.unique(chosen)) < len(chosen):
             raise InputError("rows", "distinct", remedy="use np.unique(rows)")
-        positions = chosen.tolist()
         message = f"{len(chosen)} of {len(self)} rows were taken."
         return self._with(
             note("rows_taken", len(chosen), message),
-            texts=tuple(self.texts[row] for row in positions),
-            ids=tuple(self.ids[row] for row in positions),
+            texts=rows_of(self.texts, chosen),
+            ids=rows_of(self.ids, chosen),
             status=self.status[chosen],
             metadata=self.metadata.iloc[chosen],
             hashes=self.hashes[chosen],
@@ -415,7 +424,7 @@ def recall_hashes(corpus: Corpus, documents: DistinctDocuments) -> Corpus:
     if "hashes" not in vars(corpus):
         hashes = documents.hashes[np.maximum(documents.of_row, 0)]
         others = np.flatnonzero(documents.of_row < 0)
-        read = read_texts([corpus.texts[row] for row in others.tolist()], "texts", name_row)
+        read = read_texts(rows_of(corpus.texts, others), "texts", name_row)
         hashes[others] = read.hashes
         hashes.flags.writeable = False
         vars(corpus)["hashes"] = hashes
@@ -435,7 +444,7 @@ def blank_corpus(corpus: Corpus, columns: Sequence[Any] = ()) -> Corpus:
     hashes.flags.writeable = False
     return Corpus.of_fields(
         texts=("",) * len(corpus),
-        ids=content_ids(hashes),
+        ids=tuple(content_ids(hashes)),
         status=corpus.status,
         metadata=corpus.metadata[list(columns)].reset_index(drop=True),
         time_column=corpus.time_column if corpus.time_column in columns else None,
@@ -468,8 +477,8 @@ def join_corpora(first: Corpus, second: Corpus) -> Corpus:
     return first._with(
         *second.notes,
         *notes,
-        texts=first.texts + second.texts,
-        ids=first.ids + ids,
+        texts=below(first.texts, second.texts),
+        ids=below(first.ids, ids),
         status=np.concatenate([first.status, second.status]),
         metadata=metadata,
         time_column=roles["time"],
@@ -534,7 +543,7 @@ def _is_numbered(index: pd.Index) -> bool:
     return isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1
 
 
-def _apart(taken: tuple[str, ...], ids: tuple[str, ...]) -> tuple[tuple[str, ...], int]:
+def _apart(taken: Sequence[str], ids: Sequence[str]) -> tuple[tuple[str, ...], int]:
     """Return ids of which none is taken, and how many had to change."""
     used, wanted = set(taken), set(ids)
     found: list[str] = []

@@ -7,7 +7,7 @@ nor their order depends on where, or how often, they stand in the input.
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
@@ -35,7 +35,7 @@ _VISIBLE = re.compile(r"[^\s\xad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 class TextRows:
     """A column of texts after its single reading: (n_rows,), but `hashes` (n_rows, 2)."""
 
-    texts: tuple[str, ...]
+    texts: Sequence[str]
     status: npt.NDArray[np.int8]
     hashes: npt.NDArray[np.uint64]
     is_normal: npt.NDArray[np.bool_]
@@ -85,11 +85,12 @@ def is_missing(value: object) -> bool:
 
 
 def read_texts(values: Iterable[object], what: str, name_row: Callable[[int], str]) -> TextRows:
-    """Read a column of texts in one pass."""
+    """Read a column of texts in one pass; what Arrow holds is not copied."""
+    from embedtopics.corpus._arrow import ArrowTexts
+
+    held = values if isinstance(values, ArrowTexts) else None
     texts: list[str] = []
-    status = bytearray()
-    is_normal = bytearray()
-    digests: list[bytes] = []
+    status, is_normal, digests = bytearray(), bytearray(), bytearray()
     n_repaired = 0
     for value in values:
         if isinstance(value, str):
@@ -105,28 +106,30 @@ def read_texts(values: Iterable[object], what: str, name_row: Callable[[int], st
                 f"{what} must hold strings; {name_row(len(texts))} holds a "
                 f"{type(value).__name__}: convert the values with str() or choose another column"
             )
-        texts.append(text)
+        if held is None:
+            texts.append(text)
         is_normal.append(normal is text)
-        digests.append(blake2b(normal.encode(), digest_size=16).digest())
-    hashes = np.frombuffer(b"".join(digests), dtype=">u8").astype(np.uint64).reshape(-1, 2)
+        digests += blake2b(normal.encode(), digest_size=16).digest()
+    kinds = np.frombuffer(status, dtype=np.int8)
+    if held is not None and held.is_missing is not None:
+        kinds[held.is_missing] = MISSING
+    kinds.flags.writeable = False
+    hashes = np.frombuffer(digests, dtype=">u8").astype(np.uint64).reshape(-1, 2)
     hashes.flags.writeable = False
-    return TextRows(
-        tuple(texts),
-        np.frombuffer(bytes(status), dtype=np.int8),
-        hashes,
-        np.frombuffer(bytes(is_normal), dtype=np.bool_),
-        n_repaired,
-    )
+    known = np.frombuffer(is_normal, dtype=np.bool_)
+    return TextRows(tuple(texts) if held is None else held, kinds, hashes, known, n_repaired)
 
 
-def content_ids(hashes: npt.NDArray[np.uint64]) -> tuple[str, ...]:
+def content_ids(hashes: npt.NDArray[np.uint64]) -> Iterator[str]:
     """Name rows by content, (n_rows, 2): 16 hexadecimal digits, with "-2", "-3" ... for repeats."""
-    times_seen: dict[int, int] = {}
-    ids = []
-    for key in hashes[:, 0].tolist():
-        times = times_seen[key] = times_seen.get(key, 0) + 1
-        ids.append(f"{key:016x}" if times == 1 else f"{key:016x}-{times}")
-    return tuple(ids)
+    order = np.argsort(hashes[:, 0], kind="stable")
+    ordered, place = hashes[order, 0], np.arange(len(order))
+    first = np.zeros(len(order), dtype=np.int64)
+    first[1:] = np.where(ordered[1:] == ordered[:-1], 0, place[1:])
+    times = np.empty_like(place)
+    times[order] = place - np.maximum.accumulate(first) + 1
+    for key, n in zip(hashes[:, 0].tolist(), times.tolist(), strict=True):
+        yield f"{key:016x}" if n == 1 else f"{key:016x}-{n}"
 
 
 def find_distinct(

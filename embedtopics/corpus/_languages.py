@@ -77,22 +77,23 @@ def detect_languages(texts: Iterable[str], sample: int = 500) -> LanguageShares:
         raise InputError("texts must be a list of strings, got one str; give a list: [text]")
     if sample < 1:
         raise InputError(f"sample must be at least 1, got {sample}")
-    found: Counter[str] = Counter()
-    n_sampled = 0
     by_hash = {}
     for normal in map(normalize_text, texts):
         by_hash[blake2b(normal.encode(), digest_size=16).digest()] = normal
-    for _, text in sorted(by_hash.items()):
-        code = language_of(text)
-        if code is None:
-            continue
-        n_sampled += 1
-        if code:
+    return languages_in_order((by_hash[key] for key in sorted(by_hash)), sample)
+
+
+def languages_in_order(documents: Iterable[str], sample: int = 500) -> LanguageShares:
+    """Estimate the shares of languages from the first of distinct texts in order of their hash."""
+    found: Counter[str] = Counter()
+    for text in documents:
+        if (code := language_of(text)) is not None:
             found[code] += 1
-        if n_sampled == sample:
+        if found.total() == sample:
             break
     ranked = sorted(found.items(), key=lambda item: (-item[1], item[0]))
-    return LanguageShares({code: count / n_sampled for code, count in ranked}, n_sampled)
+    n_sampled = found.total()
+    return LanguageShares({code: n / n_sampled for code, n in ranked if code}, n_sampled)
 
 
 def language_of(text: str) -> str | None:

@@ -15,6 +15,7 @@ from typing import Any, cast
 
 import pandas as pd
 
+from embedtopics.corpus._arrow import mapped_table
 from embedtopics.corpus._hashing import replace_surrogates
 from embedtopics.corpus._opening import (
     check_path,
@@ -451,32 +452,60 @@ def _frame_of_records(
 
 def _read_parquet(path: Path, encoding: str, limit: int | None) -> Table:
     """Read a Parquet file; its text has an encoding of its own."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
+
+    def batches_of(data: Any) -> tuple[Any, Iterator[Any]]:
+        file = pq.ParquetFile(data)
+        if limit is None:  # else, of the others, none is read
+            groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
+            check_unpacked(path, sum(group.total_byte_size for group in groups))
+        return file.schema_arrow, file.iter_batches(batch_size=min(limit or 8192, 8192))
+
+    return _table_of_batches(path, limit, "a Parquet", batches_of)
+
+
+def _read_arrow(path: Path, encoding: str, limit: int | None) -> Table:
+    """Read an Arrow file or stream; one that is not compressed is mapped as it is."""
+    import pyarrow as pa
+
+    def batches_of(data: Any) -> tuple[Any, Iterator[Any]]:
+        is_packed = isinstance(data, io.BytesIO)
+        whole = pa.py_buffer(data.read()) if is_packed else pa.memory_map(str(path)).read_buffer()
+        is_file = whole[:6].to_pybytes() == b"ARROW1"
+        reader = pa.ipc.open_file(whole) if is_file else pa.ipc.open_stream(whole)
+        places = range(reader.num_record_batches) if is_file else ()
+        return reader.schema, map(reader.get_batch, places) if is_file else iter(reader)
+
+    return _table_of_batches(path, limit, "an Arrow", batches_of)
+
+
+def _table_of_batches(
+    path: Path, limit: int | None, kind: str, batches_of: Callable[[Any], tuple[Any, Iterator[Any]]]
+) -> Table:
+    """Read a file of record batches; not all need ever be in memory."""
+    import pyarrow as pa
+
+    def checked(batches: Iterator[Any]) -> Iterator[Any]:
+        n_rows = n_bytes = 0
+        for batch in batches:
+            yield batch
+            n_rows += len(batch)
+            # A value that is repeated is stored once: sizes in the file do not tell all.
+            n_bytes += batch.nbytes
+            check_unpacked(path, n_bytes)
+            if limit is not None and n_rows >= limit:
+                return
 
     with open_binary(path) as stream:
         data = io.BytesIO(stream.read()) if path.suffix.lower() == ".gz" else stream
         try:
-            file = pq.ParquetFile(data)
-            if limit is None:  # else, of the others, none is read
-                groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
-                check_unpacked(path, sum(group.total_byte_size for group in groups))
-            batches: list[Any] = []
-            n_bytes = 0
-            for batch in file.iter_batches(batch_size=min(limit or 8192, 8192)):
-                batches.append(batch)
-                # A value that is repeated is stored once: sizes in the file do not tell all.
-                n_bytes += batch.nbytes
-                check_unpacked(path, n_bytes)
-                if limit is not None and sum(map(len, batches)) >= limit:
-                    break
-            table = pa.Table.from_batches(batches, schema=file.schema_arrow).slice(0, limit)
-            frame = table.to_pandas()
+            schema, batches = batches_of(data)
+            frame = mapped_table(checked(batches), schema).slice(0, limit).to_pandas()
             _refuse_repeated(frame, path.name)
         except pa.ArrowException as error:
             reason = str(error).splitlines()[0]
             raise InputError(
-                f"{path.name}: expected a Parquet file, got data that cannot be read as one "
+                f"{path.name}: expected {kind} file, got data that cannot be read as one "
                 f"({reason}); write the file again"
             ) from None
     if not len(frame):
@@ -491,6 +520,8 @@ _READERS: dict[str, Callable[[Path, str, int | None], Table]] = {
     ".ndjson": _read_json_lines,
     ".json": _read_json,
     ".parquet": _read_parquet,
+    ".arrow": _read_arrow,
+    ".feather": _read_arrow,
     ".txt": _read_lines,
 }
 SUFFIXES = tuple(_READERS)

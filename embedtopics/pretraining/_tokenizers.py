@@ -106,7 +106,7 @@ def train_tokenizer(
     if not is_count(vocab_size, least) or vocab_size > MOST_TOKENS:
         expected = f"an integer from {least} to {MOST_TOKENS:,}, the largest id"
         raise InputError("vocab_size", expected, vocab_size)
-    texts = Corpus.of(corpus).document_texts()
+    texts = list(Corpus.of(corpus).document_texts())
     if not any(text.strip() for text in texts):
         raise InputError("corpus", "texts that hold words", found=f"none in {len(texts)} texts")
     tokenizer = _untrained(kind, lowercase)

@@ -202,8 +202,8 @@ class Prepared:
     `positions` (n_passages,), `spans` (n_passages, 2), `vectors` (n_passages, n_dimensions).
     """
 
-    ids: tuple[str, ...]
-    texts: tuple[str, ...]
+    ids: Sequence[str]
+    texts: Sequence[str]
     metadata: pd.DataFrame
     positions: Int64Array
     spans: Int32Array

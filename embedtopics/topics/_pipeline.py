@@ -17,7 +17,7 @@ from embedtopics._utils.table_files import storable
 from embedtopics.clustering._density import cluster
 from embedtopics.clustering.results import Clustering, SpanningTree
 from embedtopics.corpus._corpus import Corpus, require_text
-from embedtopics.corpus._languages import detect_languages, main_languages
+from embedtopics.corpus._languages import languages_in_order, main_languages
 from embedtopics.corpus.results import Decision, DistinctDocuments, Encoding, LanguageShares
 from embedtopics.encoders._base import language_warning
 from embedtopics.encoders._registry import UNREAD, describe_encoder, encoder_decisions
@@ -398,7 +398,7 @@ def choose_languages(
     """Return the languages whose stop words and stems apply."""
     if wanted != "auto":
         return (wanted,) if isinstance(wanted, str) else tuple(wanted)
-    found = log.languages = detect_languages(texts)
+    found = log.languages = languages_in_order(texts)  # which are in the order of their hash
     chosen = main_languages(found)
     if not chosen:
         log.note("corpus", "languages", [], "No language was recognized; no stop words apply.")

@@ -40,6 +40,7 @@ from embedtopics._utils.folders import (
 )
 from embedtopics._utils.table_files import storable, unique_names
 from embedtopics.clustering.results import NOISE, Clustering, SpanningTree
+from embedtopics.corpus._arrow import held_in_arrow, mapped_table
 from embedtopics.corpus._corpus import Corpus, recall_hashes
 from embedtopics.corpus.results import Decision, DistinctDocuments
 from embedtopics.errors import CorruptFileError
@@ -579,20 +580,32 @@ def _bytes_of(array: npt.NDArray[Any]) -> Any:
 
 
 TEXT, ID, STATUS = "__text__", "__id__", "__status__"
+ROWS_AT_ONCE = 65_536
+"""Rows that are written together."""
 
 
 def _write_rows(corpus: Corpus, path: Path) -> None:
     """Write the rows; columns that parquet cannot hold are written as their text."""
     import pandas as pd
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
     frame, _ = storable(corpus.metadata)
     frame.columns = pd.Index(_saved_names(corpus))
-    frame.insert(0, TEXT, list(corpus.texts))
-    frame.insert(1, ID, list(corpus.ids))
-    frame.insert(2, STATUS, corpus.status)
+    frame.insert(0, STATUS, corpus.status)
+    others = pa.Table.from_pandas(frame)
+    own = [pa.field(name, pa.large_string()) for name in (TEXT, ID)]
+    schema = pa.schema([*own, *others.schema], metadata=others.schema.metadata)
     # A dictionary would have to hash all texts, to find that hardly any repeats.
-    columns = [name for name in frame.columns if name not in (TEXT, ID)]
-    frame.to_parquet(path, engine="pyarrow", compression="zstd", use_dictionary=columns)
+    columns = [name for name in schema.names if name not in (TEXT, ID)]
+    with pq.ParquetWriter(path, schema, compression="zstd", use_dictionary=columns) as writer:
+        for begin in range(0, max(len(corpus), 1), ROWS_AT_ONCE):
+            part = slice(begin, begin + ROWS_AT_ONCE)
+            strings = [
+                pa.array(list(some[part]), pa.large_string()) for some in (corpus.texts, corpus.ids)
+            ]
+            rest = others.slice(begin, ROWS_AT_ONCE).columns
+            writer.write_table(pa.table([*strings, *rest], schema=schema))
 
 
 def _saved_name(corpus: Corpus, column: Any) -> str | None:
@@ -611,10 +624,10 @@ def _saved_names(corpus: Corpus) -> list[str]:
 def _read_rows(stream: BinaryIO, about: dict[str, Any]) -> Corpus:
     from pyarrow import BufferReader, parquet
 
-    table = parquet.read_table(BufferReader(_mapped(stream)))
-    # Straight to strings: a Series of them is several times as slow to go through.
-    texts, ids = (tuple(table.column(name).to_pylist()) for name in (TEXT, ID))
-    if not is_of(texts, Texts):
+    file = parquet.ParquetFile(BufferReader(_mapped(stream)))
+    table = mapped_table(file.iter_batches(), file.schema_arrow)
+    texts, ids = (held_in_arrow(table.column(name)) for name in (TEXT, ID))
+    if texts is None or ids is None or texts.is_missing is not None:
         raise ValueError("it lacks texts")
     frame = table.drop_columns([TEXT, ID]).to_pandas()
     return Corpus.of_fields(

@@ -76,7 +76,7 @@ def test_hashes_are_blake2b_of_the_normal_form():
 
 def test_content_ids_number_repeats_in_the_order_of_the_rows():
     hashes = np.array([[10, 1], [255, 2], [10, 1], [10, 3]], dtype=np.uint64)
-    assert content_ids(hashes) == (
+    assert tuple(content_ids(hashes)) == (
         "000000000000000a",
         "00000000000000ff",
         "000000000000000a-2",

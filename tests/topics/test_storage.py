@@ -1,5 +1,6 @@
 """What was saved comes back, bit for bit, and a save that is killed leaves the old or the new."""
 
+import copy
 import dataclasses
 import json
 import os
@@ -11,7 +12,8 @@ import pandas as pd
 import pytest
 
 import embedtopics as et
-from embedtopics.topics import at_resolution, levels, load_result, save_result
+from embedtopics.corpus import _arrow
+from embedtopics.topics import _storage, at_resolution, levels, load_result, save_result
 from embedtopics.topics._storage import write_arrays
 from embedtopics.topics.results import Stability
 from tests.factories import make_result, refuses, saved_arrays
@@ -32,6 +34,21 @@ def fitted(toy):
     corpus = et.Corpus.from_frame(frame, text="body", time="when")
     given = np.vstack([vectors, np.zeros(16)])
     return et.TopicModel(languages=["en"], random_state=3).fit(corpus, embeddings=given)
+
+
+def test_rows_are_written_some_at_a_time(fitted, tmp_path, monkeypatch):
+    kinds = pd.Categorical([f"k{i % 7}" for i in range(len(fitted.result_.corpus))], ordered=True)
+    result = dataclasses.replace(fitted.result_, corpus=copy.copy(fitted.result_.corpus))
+    vars(result.corpus)["metadata"] = result.corpus.metadata.assign(kind=kinds)
+    whole = load_result(save_result(result, tmp_path / "whole"))
+    monkeypatch.setattr(_storage, "ROWS_AT_ONCE", 5)
+    monkeypatch.setattr(_arrow, "MOST_IN_MEMORY", 0)
+    parts = load_result(save_result(result, tmp_path / "parts"))
+    same(parts, whole)
+    for one in (whole.corpus, parts.corpus):
+        assert one.texts == result.corpus.texts and one.ids == result.corpus.ids
+        assert one.metadata["kind"].dtype == kinds.dtype
+    pd.testing.assert_frame_equal(parts.corpus.metadata, whole.corpus.metadata)
 
 
 def same(one, two):

@@ -1,0 +1,154 @@
+"""Texts that stay in Arrow, with the corpus of a list of the same texts as the oracle."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from embedtopics.corpus import Corpus, _arrow, detect_languages
+from embedtopics.corpus._arrow import ArrowTexts
+from embedtopics.corpus._corpus import join_corpora
+from embedtopics.corpus._languages import languages_in_order
+from embedtopics.errors import InputError
+
+CELLS = st.one_of(
+    st.none(),
+    st.text(max_size=12),
+    st.sampled_from(["", " ", "\u200b", "a", "a ", "e\u0301", "é", "\x00", "one  two", "😀", "NA"]),
+)
+COLUMNS = st.lists(CELLS, min_size=1, max_size=30)
+KINDS = [pa.string(), pa.large_string()]
+
+
+def in_chunks(cells, kind, step):
+    """Return a column of slices of longer arrays, an empty one among them."""
+    arrays = [
+        pa.array([None, "before", *cells[i : i + step]], kind).slice(2)
+        for i in range(0, len(cells), step)
+    ]
+    return pa.chunked_array([arrays[0][:0], *arrays], kind)
+
+
+def assert_same(found, expected):
+    assert found.texts == expected.texts and expected.texts == found.texts
+    assert found.ids == expected.ids
+    assert (found.hashes == expected.hashes).all()
+    assert found.status.tolist() == expected.status.tolist()
+    assert list(found.document_texts()) == expected.document_texts()
+    for name, array in vars(expected.distinct()).items():
+        assert np.array_equal(getattr(found.distinct(), name), array)
+
+
+@given(COLUMNS, st.sampled_from(KINDS), st.integers(1, 9), st.data())
+def test_a_column_of_arrow_gives_the_corpus_of_a_list(cells, kind, step, data):
+    expected, found = Corpus(cells), Corpus(in_chunks(cells, kind, step))
+    assert isinstance(found.texts, ArrowTexts)
+    assert_same(found, expected)
+    rows = data.draw(st.permutations(range(len(cells))))[: data.draw(st.integers(0, len(cells)))]
+    part, of_list = found.take(rows), expected.take(rows)
+    assert isinstance(part.texts, ArrowTexts)
+    assert_same(part, of_list)
+    assert_same(pickle.loads(pickle.dumps(part)), of_list)
+    assert_same(part[1:], of_list[1:])
+    for first, second in ((found, part), (part, expected), (expected, part)):
+        both = Corpus(list(first.texts)), Corpus(list(second.texts))
+        joined = join_corpora(first, second)
+        assert joined.texts == (*both[0].texts, *both[1].texts)
+        assert len(set(joined.ids)) == len(joined)
+
+
+@given(COLUMNS, st.data())
+def test_texts_are_read_like_a_tuple(cells, data):
+    texts = tuple(cell or "" for cell in cells)
+    found = ArrowTexts(in_chunks(cells, pa.string(), 4))
+    assert (tuple(found), len(found)) == (texts, len(texts))
+    span = slice(*(data.draw(st.none() | st.integers(-9, 9)) for _ in range(2)),
+                 data.draw(st.sampled_from([None, 1, 2, -1, -3])))  # fmt: skip
+    assert tuple(found[span]) == texts[span]
+    assert tuple(found[span][1:]) == texts[span][1:]
+    place = data.draw(st.integers(-len(texts), len(texts) - 1))
+    assert found[place] == found[np.int64(place)] == texts[place]
+    assert found != (*texts, "more") and found != (*texts[:-1], texts[-1] + "x") and found != "a"
+    for outside in (len(texts), -len(texts) - 1):
+        with pytest.raises(IndexError):
+            found[outside]
+
+
+def test_what_lies_behind_a_missing_text_is_not_read():
+    buffers = [pa.py_buffer(b"\x05"), pa.py_buffer(np.array([0, 1, 7, 8], np.int32))]
+    column = pa.Array.from_buffers(pa.string(), 3, [*buffers, pa.py_buffer(b"ahidden!")])
+    assert Corpus(column).texts == ("a", "", "!")
+    assert Corpus(column).status.tolist() == [0, 2, 0]
+
+
+WRITERS = {
+    "a.parquet": lambda table, path: pa.parquet.write_table(table, path, row_group_size=7),
+    "a.feather": lambda table, path: pa.feather.write_feather(table, path, compression="zstd"),
+    "a.arrow": lambda table, path: pa.feather.write_feather(table, path, "uncompressed"),
+    "stream.arrow": lambda table, path: pa.ipc.new_stream(path, table.schema).write(table),
+}
+
+
+@pytest.mark.parametrize("limit", [None, 9])
+@pytest.mark.parametrize("most", [0, _arrow.MOST_IN_MEMORY])
+@pytest.mark.parametrize("name", WRITERS)
+def test_files_of_arrow(tmp_path, monkeypatch, name, most, limit):
+    monkeypatch.setattr(_arrow, "MOST_IN_MEMORY", most)
+    texts = [None if i % 5 == 0 else "" if i % 7 == 0 else f"Text {i // 2} é" for i in range(40)]
+    frame = pd.DataFrame({
+        "text": texts, "id": [f"n{i}" for i in range(40)], "n": range(40),
+        "kind": pd.Categorical([f"k{i % 3}" for i in range(40)]),
+        "date": pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(40), "D"),
+    }, index=[f"row {i}" for i in range(40)])  # fmt: skip
+    WRITERS[name](pa.Table.from_pandas(frame), str(tmp_path / name))
+    found = Corpus.from_file(tmp_path / name, id="id", time="date", group="kind", limit=limit)
+    expected = Corpus(texts[:limit], ids=frame["id"][:limit])
+    assert_same(found, expected)
+    assert isinstance(found.texts, ArrowTexts) and isinstance(found.ids, ArrowTexts)
+    others = frame.drop(columns=["text", "id"])[:limit]
+    pd.testing.assert_frame_equal(found.metadata, others, check_freq=False)
+    assert [note.name for note in found.notes] == ["text_column"]
+
+
+def test_large_tables_lie_in_a_mapped_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(_arrow, "MOST_IN_MEMORY", 1 << 16)
+    table = pa.table({"text": [f"{i} " * 300 for i in range(3000)]})
+    before = pa.total_allocated_bytes()
+    for name in ("a.parquet", "a.feather", "a.arrow"):
+        WRITERS[name](table, str(tmp_path / name))
+        corpus = Corpus.from_file(tmp_path / name)
+        assert pa.total_allocated_bytes() - before < table.nbytes / 4
+        assert corpus.texts == tuple(table["text"].to_pylist())
+        del corpus
+
+
+@pytest.mark.parametrize("content", [b"", b"ARROW1\0\0nothing", b"FEA1 of old", b"text\nnone\n"])
+def test_files_that_hold_no_arrow(tmp_path, content):
+    (tmp_path / "bad.arrow").write_bytes(content)
+    with pytest.raises(InputError, match=r"bad\.arrow: expected an Arrow file"):
+        Corpus.from_file(tmp_path / "bad.arrow")
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
+def test_bytes_that_are_no_text_are_refused(tmp_path, name):
+    places = pa.py_buffer(np.array([0, 1, 3], np.int32))
+    column = pa.Array.from_buffers(pa.string(), 2, [None, places, pa.py_buffer(b"a\xff\xfe")])
+    WRITERS[name](pa.table({"text": column}), str(tmp_path / name))
+    with pytest.raises(InputError, match=r"expected an? (Parquet|Arrow) file.*UTF8"):
+        Corpus.from_file(tmp_path / name)
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(st.sampled_from([
+    "Le chat dort sur la table.", "It has been raining since this morning.", "日本語の文章です。",
+    "Es regnet seit heute Morgen.", "123 456", "xx",
+]) | st.text(max_size=40), max_size=20), st.integers(1, 6))  # fmt: skip
+def test_languages_of_ordered_documents(texts, sample):
+    documents = Corpus(texts).document_texts() if texts else []
+    assert languages_in_order(documents, sample) == detect_languages(documents, sample)

@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,6 +17,7 @@ import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_count
 from embedtopics.clustering.results import NOISE
+from embedtopics.corpus._arrow import rows_of
 from embedtopics.corpus.results import DistinctDocuments
 from embedtopics.errors import InputError
 from embedtopics.neighbors.results import NeighborGraph
@@ -52,6 +54,9 @@ _MIN_COUNT = 5
 
 _NEIGHBORS = 10
 """Neighbours that are listed of a document."""
+
+_ENTRIES = 1 << 21
+"""Entries of posting lists that are written at a time."""
 
 _SCRIPTS = ("scatter.js", "explorer_data.js", "explorer_map.js", "explorer.js")
 
@@ -412,12 +417,11 @@ def _urls(corpus: Corpus, held: _Rows) -> tuple[str, list[str]] | None:
 
 
 def _texts(content: Content, held: _Rows, about: dict[str, Any]) -> list[str]:
-    first = content.documents.first_rows[held.documents].tolist()
-    texts = [content.corpus.texts[row] for row in first]
-    if not any(texts):
+    texts = rows_of(content.corpus.texts, content.documents.first_rows[held.documents])
+    lengths = np.sort(np.fromiter(map(len, texts), dtype=np.int64))
+    if not lengths.any():
         return []
     about["hasTexts"] = True
-    lengths = np.sort([len(one) for one in texts])
     if lengths.sum() > _CHARACTERS:
         # the longest limit under which all texts fit
         kept = np.cumsum(lengths) + lengths * np.arange(len(lengths) - 1, -1, -1)
@@ -434,15 +438,21 @@ def _index(content: Content, held: _Rows, about: dict[str, Any]) -> list[str]:
     terms, lengths, counts = indexed_terms(counted, tokens, content.documents.weights)
     if not terms:
         return []
-    lists, n_bytes = postings(counts[held.documents].tocsc())
+    place = np.empty(len(held.documents), dtype=counts.indices.dtype)
+    place[held.documents] = np.arange(len(place))
+    counts.indices = place[counts.indices]
+    counts.has_sorted_indices = False
+    ends = np.searchsorted(counts.indptr, np.arange(0, counts.nnz, _ENTRIES), side="right")
+    parts = pairwise(np.unique([0, *ends, len(terms)]).tolist())
+    lists, n_bytes = zip(*(postings(counts[:, a:b]) for a, b in parts), strict=True)
     n_words = np.diff(tokens.offsets)[held.documents]
     words = {*counted.stop_words, *counted.function_words}
     about["notIndexed"] = sorted(words & {*tokens.words})
     return [
         packed_strings("terms", terms),
         packed("lengths", lengths),
-        packed("posting-bytes", n_bytes),
-        packed("postings", lists),
+        packed("posting-bytes", np.concatenate(n_bytes)),
+        packed("postings", b"".join(lists)),
         packed("n-words", np.minimum(n_words, 2**32 - 1).astype(np.uint32)),
     ]
 
@@ -462,16 +472,21 @@ def indexed_terms(
     terms = [counted.terms[i] for i in compared.tolist()]
     known = {*terms, *counted.stop_words, *counted.function_words}
     others = np.array([i for i, word in enumerate(tokens.words) if word not in known], np.int64)
-    ones = np.ones(len(tokens.ids), dtype=np.int32)
-    shape = len(tokens), len(tokens.words)
-    words = csr_matrix((ones, tokens.ids.copy(), tokens.offsets), shape)  # sorted in place
-    words.sum_duplicates()
     if not counted.counts.shape[0]:
         return [], np.zeros(0, np.uint8), csc_matrix((0, 0))
-    counts = hstack([counted.counts[:, compared], words[:, others]], format="csc")
+    number = np.full(len(tokens.words), -1)
+    number[others] = np.arange(len(others))
+    at = np.flatnonzero(number[tokens.ids] >= 0)
+    cells = np.searchsorted(tokens.offsets, at, side="right") - 1, number[tokens.ids[at]]
+    words = csr_matrix((np.ones(len(at), np.int32), cells), (len(tokens), len(others)))
+    kept = counted.counts[:, compared] if len(terms) < len(counted.terms) else counted.counts
+    counts = hstack([kept, words], format="csr")
     terms += [tokens.words[i] for i in others.tolist()]
     lengths = np.concatenate([counted.lengths[compared], np.zeros(len(others), np.int8)])
     # JavaScript compares strings by UTF-16
     order = sorted(range(len(terms)), key=lambda i: terms[i].encode("utf-16-be", "surrogatepass"))
-    at = np.array(order, dtype=np.int64)
-    return [terms[i] for i in order], lengths[at].astype(np.uint8), counts[:, at]
+    place = np.empty(len(order), dtype=counts.indices.dtype)
+    place[order] = np.arange(len(order))
+    counts.indices = place[counts.indices]
+    counts.has_sorted_indices = False
+    return [terms[i] for i in order], lengths[order].astype(np.uint8), counts.tocsc()

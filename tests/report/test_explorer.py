@@ -13,6 +13,7 @@ from scipy.sparse import csc_matrix
 
 from embedtopics import report
 from embedtopics.corpus import Corpus
+from embedtopics.report import _explorer
 from embedtopics.report._explorer import explorer_html, indexed_terms
 from embedtopics.report._packing import code_texts, postings, varints
 from tests.factories import make_result, refuses
@@ -136,6 +137,11 @@ def test_every_word_that_is_no_stop_word_can_be_searched(result):
     for document, row in enumerate(result.documents.first_rows[:40].tolist()):
         for word in set(result.corpus.texts[row].split()):
             assert held[word][document] == result.corpus.texts[row].split().count(word)
+
+
+def test_posting_lists_may_be_written_some_at_a_time(page, result, monkeypatch):
+    monkeypatch.setattr(_explorer, "_ENTRIES", 7)
+    assert explorer_html(result) == page
 
 
 def test_no_text_becomes_an_element_and_only_the_scripts_run(page):

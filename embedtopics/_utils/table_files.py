@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import date, datetime
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
@@ -194,10 +195,13 @@ def unique_names(names: Any) -> list[str]:
 
 def _can_be_written(column: pd.Series) -> bool:
     """Find out by writing it; nothing else knows all that the writer refuses."""
+    import pandas as pd
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biufM":
+        return True
+    if isinstance(column.array, pd.arrays.ArrowStringArray):
         return True
     try:
         table = pa.Table.from_pandas(
@@ -245,8 +249,8 @@ def write_csv(
     """Write a table without its index; return how many cells were marked as text."""
     table, n_marked = _marked(table) if safe else (table, 0)
     # Only quotes keep a lone carriage return from ending the line.
-    cells = [cell for _, column in _texts(table) for cell in column if isinstance(cell, str)]
-    has_returns = any("\r" in text for text in [*map(str, table.columns), *cells])
+    cells = (cell for _, column in _texts(table) for cell in column if isinstance(cell, str))
+    has_returns = any("\r" in text for text in chain(map(str, table.columns), cells))
     quoting: Literal[0, 2] = csv.QUOTE_NONNUMERIC if has_returns else csv.QUOTE_MINIMAL
     table.to_csv(
         target, sep=separator, index=False, quoting=quoting, lineterminator="\n",
@@ -270,16 +274,14 @@ def _marked(table: pd.DataFrame) -> tuple[pd.DataFrame, int]:
     return made, n_marked
 
 
-def _texts(table: pd.DataFrame) -> list[tuple[Any, list[Any]]]:
-    """Return the cells of the columns that can hold texts, by their names."""
+def _texts(table: pd.DataFrame) -> Iterator[tuple[Any, list[Any]]]:
+    """Yield the names of the columns that can hold texts, with their cells."""
     from pandas.api.types import is_bool_dtype, is_datetime64_any_dtype, is_numeric_dtype
 
     plain = (is_bool_dtype, is_datetime64_any_dtype, is_numeric_dtype)
-    return [
-        (name, table[name].astype(object).tolist())
-        for name in table.columns
-        if not any(test(table[name]) for test in plain)
-    ]
+    for name in table.columns:
+        if not any(test(table[name]) for test in plain):
+            yield name, table[name].astype(object).tolist()
 
 
 MOST_ROWS = 1_048_576

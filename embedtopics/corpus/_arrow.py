@@ -158,6 +158,11 @@ def held_in_arrow(values: Any) -> ArrowTexts | None:
     return ArrowTexts(values) if is_text else None
 
 
+def as_column(strings: Sequence[str]) -> Any:
+    """Return strings as a frame takes them; those in Arrow never as a list of all."""
+    return _column_of(strings).to_pandas().array if isinstance(strings, ArrowTexts) else [*strings]
+
+
 def rows_of(strings: Sequence[str], rows: npt.NDArray[np.integer[Any]]) -> Sequence[str]:
     """Return the strings of some rows, (n_taken,), held as they are."""
     if isinstance(strings, ArrowTexts):

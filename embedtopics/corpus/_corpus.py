@@ -15,7 +15,7 @@ import pandas as pd
 
 from embedtopics._utils.checks import checked_count, resolve_seed
 from embedtopics._utils.display import html_table
-from embedtopics.corpus._arrow import ArrowTexts, below, rows_of
+from embedtopics.corpus._arrow import ArrowTexts, as_column, below, rows_of
 from embedtopics.corpus._columns import read_list, read_table
 from embedtopics.corpus._dates import read_dates
 from embedtopics.corpus._hashing import (
@@ -258,7 +258,7 @@ class Corpus:
 
     def to_frame(self) -> pd.DataFrame:
         """Return a table with the columns id, text and those of the metadata."""
-        own = {"id": list(self.ids), "text": list(self.texts)}
+        own = {"id": as_column(self.ids), "text": as_column(self.texts)}
         frame = pd.DataFrame(own, index=self.index)
         others = [name for name in self.metadata.columns if name not in own]
         return pd.concat([frame, self.metadata[others]], axis=1)

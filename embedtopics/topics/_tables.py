@@ -11,6 +11,7 @@ import numpy as np
 from embedtopics._utils.checks import optional_count, resolve_seed
 from embedtopics._utils.display import excerpt
 from embedtopics.clustering.results import NOISE
+from embedtopics.corpus._arrow import as_column
 from embedtopics.corpus._hashing import replace_surrogates
 from embedtopics.errors import InputError
 from embedtopics.evaluation._intrusion import (
@@ -139,8 +140,8 @@ def documents(result: TopicResult) -> pd.DataFrame:
         made["agreement"] = result.by_row(result.stability.agreement, np.nan)
     made |= {"x": positions[:, 0], "y": positions[:, 1]}
     first = {
-        "id": list(corpus.ids),
-        "text": list(corpus.texts),
+        "id": as_column(corpus.ids),
+        "text": as_column(corpus.texts),
         "excerpt": [excerpt(text, EXCERPT) for text in corpus.texts],
     }
     given = corpus.metadata.copy(deep=False)

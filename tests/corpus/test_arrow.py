@@ -152,3 +152,10 @@ def test_bytes_that_are_no_text_are_refused(tmp_path, name):
 def test_languages_of_ordered_documents(texts, sample):
     documents = Corpus(texts).document_texts() if texts else []
     assert languages_in_order(documents, sample) == detect_languages(documents, sample)
+
+
+def test_a_frame_of_texts_in_arrow_is_that_of_a_list():
+    cells = ["one", None, "", "é"]
+    found, expected = (Corpus(texts, index=list("abcd")) for texts in (pa.array(cells), cells))
+    pd.testing.assert_frame_equal(found.to_frame(), expected.to_frame())
+    pd.testing.assert_frame_equal(found[[2, 0]].to_frame(), expected[[2, 0]].to_frame())

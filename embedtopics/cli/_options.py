@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-FILES = "csv, tsv, jsonl, parquet (each also .gz), txt, or a folder of txt"
+FILES = "csv, tsv, jsonl, parquet, arrow (each also .gz), txt, or a folder of txt"
 
 # A file or folder that cannot be read has an error of its own, hence readable=False.
 ResultsFolder = Annotated[

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.stats import spearmanr
 
 from embedtopics import probing
@@ -11,7 +10,6 @@ from embedtopics.probing.probes._structural import (
     edges_found,
     mean_rank_correlation,
     read_trees,
-    spanning_tree,
     tree_distances,
 )
 from tests.factories import refuses
@@ -99,16 +97,16 @@ def test_distances_are_counted_by_hand():
     assert tree_distances([0, 1, 1]).tolist() == [[0, 1, 1], [1, 0, 2], [1, 2, 0]]
 
 
-def test_the_spanning_tree_is_that_of_scipy():
-    rng = np.random.default_rng(0)
-    for n in (1, 2, 9, 25):
-        distances = rng.uniform(1, 2, (n, n))
-        distances += distances.T
-        np.fill_diagonal(distances, 0)
-        expected = {
-            tuple(sorted(e)) for e in np.argwhere(minimum_spanning_tree(distances).toarray())
-        }
-        assert spanning_tree(distances) == expected
+def test_the_spanning_tree_joins_the_nearest_first_and_every_word():
+    rows, all_count = np.arange(4), np.ones(4, dtype=bool)
+    # On a line at 0, 1, 3 and 3: the last two, of which neither is apart, are joined as well.
+    points = np.array([0.0, 1.0, 3.0, 3.0])
+    distances = np.abs(np.subtract.outer(points, points))
+    right = Tree(rows, distances, frozenset({(0, 1), (2, 3)}), all_count)
+    wrong = Tree(rows, distances, frozenset({(0, 2), (0, 3)}), all_count)
+    assert edges_found(right, distances) == 2 and edges_found(wrong, distances) == 0
+    alone = Tree(rows, distances, frozenset(), rows == 1)
+    assert edges_found(alone, distances) == 0
 
 
 def test_correlations_are_those_of_scipy_word_by_word():

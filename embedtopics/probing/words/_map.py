@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from hashlib import blake2b
 
 import numpy as np
-import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_count
 from embedtopics.corpus._readers import counted
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
-from embedtopics.probing._layers import Layers, layer_numbers, one_blas_thread
+from embedtopics.probing._layers import Layers, layer_numbers, one_blas_thread, open_space
 from embedtopics.probing.results import HiddenStates
 from embedtopics.probing.words._uses import checked_words, find_rows, use_at
 from embedtopics.probing.words.results import WordMap
@@ -76,7 +75,7 @@ def word_map(
         rows = rows[np.sort(sorted(range(len(rows)), key=digests.__getitem__)[:max_uses])]
     # Sums of floating-point numbers depend on the order; that of the texts must not show.
     order = np.array(sorted(range(len(rows)), key=lambda i: _key(states, int(rows[i]))))
-    vectors = [_unit(states.layer(layer)[rows[order]]) for layer in chosen]
+    vectors = [open_space(states, layer).unit(rows[order]) for layer in chosen]
     coordinates, joint, explained, jointly = _planes(vectors)
     back = np.argsort(order)
     return WordMap(
@@ -97,14 +96,6 @@ def word_map(
 
 def _key(states: HiddenStates, row: int) -> tuple[str, int]:
     return states.texts[int(states.of_text[row])], int(states.spans[row, 0])
-
-
-def _unit(vectors: npt.NDArray[np.generic]) -> Float64Array:
-    """Return vectors of length 1; zeros stay."""
-    rows = np.asarray(vectors, dtype=np.float64)
-    norms = np.sqrt(np.square(rows).sum(axis=1, keepdims=True))
-    unit: Float64Array = np.divide(rows, norms, out=np.zeros_like(rows), where=norms > 0)
-    return unit
 
 
 def _similarity(vectors: Float64Array) -> float:

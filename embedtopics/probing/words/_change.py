@@ -176,14 +176,10 @@ def _rows_by_word(
     """Return the units of each word, in the order given; some words may have none."""
     names, types = types_of(states, match_case)
     number = {name: place for place, name in enumerate(names)}
-    order = np.argsort(types, kind="stable")
-    bounds = np.searchsorted(types[order], np.arange(len(names) + 1))
-    found = {}
+    present, found = ~states.missing, {}
     for word in words:
         key = word_key(word.strip(), match_case)
-        place = number.get(key)
-        rows = order[bounds[place] : bounds[place + 1]] if place is not None else order[:0]
-        found[key] = rows[~states.missing[rows]]
+        found[key] = np.flatnonzero((types == number.get(key, -1)) & present)
     if not any(len(rows) for rows in found.values()):
         find_rows(states, words, match_case)
         raise InputError("words", "a word of which the tokenizer leaves a token", words[0])

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from embedtopics.cli._display import PAGE, check_target, guarded, make_console, print_notes
-from embedtopics.cli._options import Checkpoint, DocumentsFile, IdColumn, TextColumn
+from embedtopics.cli._options import Checkpoint, DocumentsFile, IdColumn, TextColumn, names_in
 from embedtopics.errors import InputError
 
 
@@ -55,7 +55,7 @@ def annotate(
     from embedtopics.corpus import Corpus
 
     check_target(report, PAGE, "--report")
-    given: Any = None if labels is None else [name.strip() for name in labels.split(",")]
+    given: Any = None if labels is None else names_in(labels)
     if codebook is not None:
         if given is not None:
             raise InputError("codebook", "left out where labels are given", str(codebook))

@@ -8,29 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from embedtopics.cli import _options as opt
 from embedtopics.cli._display import (
-    FIGURE,
     PAGE,
-    RIGHT,
     TABLE,
-    WORDS,
+    check_outputs,
     check_target,
     guarded,
     make_console,
     print_notes,
     print_table,
-    write_figure,
-)
-from embedtopics.cli._options import (
-    Checkpoint,
-    DocumentsFile,
-    GroupColumn,
-    IdColumn,
-    OutFigure,
-    OutTable,
-    RandomState,
-    TextColumn,
-    TimeColumn,
+    write_outputs,
 )
 from embedtopics.errors import InputError
 
@@ -53,11 +41,11 @@ LabelColumn = Annotated[str, typer.Option(help="Column of labels; empty cells ha
 @app.command()
 @guarded
 def train(
-    file: DocumentsFile,
+    file: opt.DocumentsFile,
     out: Annotated[Path, typer.Option(help="Folder for the classifier.")],
     label: LabelColumn = "label",
-    text: TextColumn = None,
-    encoder: Checkpoint = "all-MiniLM-L6-v2",
+    text: opt.TextColumn = None,
+    encoder: opt.Checkpoint = "all-MiniLM-L6-v2",
     method: Annotated[str, typer.Option(help="frozen, few_shot or fine_tune.")] = "frozen",
     head: Annotated[str, typer.Option(help="softmax, or ordinal for ordered classes.")] = "softmax",
     classes: Annotated[
@@ -67,7 +55,7 @@ def train(
     balanced: Annotated[
         bool, typer.Option("--balanced", help="Let rare classes count as much as frequent ones.")
     ] = False,
-    random_state: RandomState = 0,
+    random_state: opt.RandomState = 0,
 ) -> None:
     """Learn classes from labelled texts."""
     from embedtopics._utils.folders import check_output_folder
@@ -78,7 +66,7 @@ def train(
     texts, y = _labelled(file, text, label)
     order: Any = None
     if classes is not None:
-        order = [name.strip() for name in classes.split(",")]
+        order = opt.names_in(classes)
         if all(isinstance(value, int) for value in y if value is not None):
             order = [int(name) if name.lstrip("-").isdigit() else name for name in order]
     training = None if epochs is None else {"epochs": epochs}
@@ -100,10 +88,10 @@ def train(
 @guarded
 def predict(
     model: ModelFolder,
-    file: DocumentsFile,
+    file: opt.DocumentsFile,
     out: Annotated[Path, typer.Option(help="Folder for parquet files; a run that ended goes on.")],
-    text: TextColumn = None,
-    id: IdColumn = None,
+    text: opt.TextColumn = None,
+    id: opt.IdColumn = None,
     max_error: Annotated[
         float | None, typer.Option(help="Leave texts out for which this error cannot be held.")
     ] = None,
@@ -121,12 +109,12 @@ def predict(
 @guarded
 def report(
     model: ModelFolder,
-    file: DocumentsFile,
+    file: opt.DocumentsFile,
     train: Annotated[
         Path, typer.Option(readable=False, help="The texts that it learned from, for baselines.")
     ],
     label: LabelColumn = "label",
-    text: TextColumn = None,
+    text: opt.TextColumn = None,
     out: Annotated[
         Path | None, typer.Option(help="A page (.html), or a table (.csv, .parquet, .jsonl).")
     ] = None,
@@ -150,8 +138,8 @@ def report(
          f"{one.low:.3f} to {one.high:.3f}", f"{one.n:,}"]
         for one in (*found.scores, *found.baselines)
     ]  # fmt: skip
-    columns = [("of", WORDS), ("class", WORDS), ("metric", WORDS), ("value", FIGURE),
-               ("95 %", FIGURE), ("texts", RIGHT)]  # fmt: skip
+    columns = [("of", "words"), ("class", "words"), ("metric", "words"), ("value", "figure"),
+               ("95 %", "figure"), ("texts", "number")]  # fmt: skip
     print_table(console, columns, rows)
     console.print(f"calibration error {found.calibration_error:.3f}; measured on these texts "
                   f"{found.n_looks} time{'s' * (found.n_looks > 1)}", soft_wrap=True)  # fmt: skip
@@ -175,7 +163,7 @@ def _tables(model: TextClassifier, texts: list[str], y: list[Any]) -> dict[str, 
 @guarded
 def prevalence(
     model: ModelFolder,
-    file: DocumentsFile,
+    file: opt.DocumentsFile,
     label: Annotated[
         str | None, typer.Option(help="Column with labels of a random sample of the rows.")
     ] = None,
@@ -185,38 +173,33 @@ def prevalence(
         str | None, typer.Option(help="Column with the probability of being labelled.")
     ] = None,
     method: Annotated[str | None, typer.Option(help="ppi, design, adjusted or em.")] = None,
-    text: TextColumn = None,
-    time: TimeColumn = None,
-    group: GroupColumn = None,
+    text: opt.TextColumn = None,
+    time: opt.TimeColumn = None,
+    group: opt.GroupColumn = None,
     width: Annotated[
         float | None, typer.Option(help="Say how many labels more make intervals so narrow.")
     ] = None,
-    out: OutTable = None,
-    figure: OutFigure = None,
+    out: opt.OutTable = None,
+    figure: opt.OutFigure = None,
 ) -> None:
     """Estimate what share of a corpus each class is, corrected by labels of a random sample."""
     from embedtopics import classification, plots
-    from embedtopics._utils.table_files import write_table
     from embedtopics.corpus import Corpus
 
-    check_target(out, TABLE)
-    check_target(figure, PAGE, "--figure")
+    check_outputs(out, figure)
     corpus = Corpus(file, text, time=time, group=group)
     labels = None if label is None else _labels(corpus, label)
     found = classification.prevalence(
         classification.load_classifier(model), corpus, labels, by=by, every=every,
         probability=probability, method=method,
     )  # fmt: skip
-    if out is not None:
-        write_table(found.to_frame(), out)
-    if figure is not None:
-        write_figure(plots.prevalence(found), figure)
+    write_outputs(out, found.to_frame, figure, lambda: plots.prevalence(found))
     _print_shares(make_console(), found, width)
 
 
 def _print_shares(console: Console, found: Any, width: float | None) -> None:
-    columns = [("group", WORDS), ("class", WORDS), ("share", FIGURE), ("95 %", FIGURE),
-               ("labels alone", FIGURE), ("predicted", FIGURE)]  # fmt: skip
+    columns = [("group", "words"), ("class", "words"), ("share", "figure"), ("95 %", "figure"),
+               ("labels alone", "figure"), ("predicted", "figure")]  # fmt: skip
     rows = []
     for one in found.shares:
         has_labels = one.labels_share == one.labels_share
@@ -225,7 +208,7 @@ def _print_shares(console: Console, found: Any, width: float | None) -> None:
         ends = f"{one.low:.1%} to {one.high:.1%}"
         rows.append([one.group or "all", str(one.name), share, ends, alone, predicted])
     if width is not None:
-        columns.append(("labels more", RIGHT))
+        columns.append(("labels more", "number"))
         further = found.further_labels(width)["further_labels"]
         for cells, n in zip(rows, further, strict=True):
             cells.append("" if n != n else f"{n:,.0f}" if n < 1e9 else "no number")

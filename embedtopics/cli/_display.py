@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from plotly.graph_objects import Figure
     from rich.console import Console
+    from rich.text import Text
 
     from embedtopics.topics._inspection import Inspection
     from embedtopics.topics.results import TopicResult
@@ -51,28 +52,32 @@ def spell_seconds(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
-# How a column is set: figures to the right, on one line each or not; words broken where they must.
-RIGHT: dict[str, Any] = {"justify": "right"}
-FIGURE: dict[str, Any] = {"justify": "right", "no_wrap": True}
-LINE: dict[str, Any] = {"no_wrap": True}
-WORDS: dict[str, Any] = {"overflow": "fold"}
+# Numbers stand to the right, figures on one line too; words are broken where they must.
+COLUMNS: dict[str, dict[str, Any]] = {
+    "number": {"justify": "right"},
+    "figure": {"justify": "right", "no_wrap": True},
+    "line": {"no_wrap": True},
+    "words": {"overflow": "fold"},
+    "text": {},
+}
 
 
 def print_table(
     console: Console,
-    columns: Iterable[tuple[str, dict[str, Any]]],
-    rows: Iterable[Sequence[str]],
+    columns: Iterable[tuple[str, str]],
+    rows: Iterable[Sequence[str | Text]],
     styles: Iterable[str] = (),
 ) -> None:
-    """Print rows of cells, each row in a style, below bold headings."""
+    """Print rows of cells, each row in a style, below bold headings, each with a kind of column."""
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
-    for name, options in columns:
-        table.add_column(Text(printable(name)), **options)
+    for name, kind in columns:
+        table.add_column(Text(printable(name)), **COLUMNS[kind])
     for cells, style in zip_longest(rows, styles, fillvalue=""):
-        table.add_row(*(Text(printable(cell), style=style) for cell in cells))
+        shown = (c if isinstance(c, Text) else Text(printable(c), style=style) for c in cells)
+        table.add_row(*shown)
     console.print(table)
 
 
@@ -103,10 +108,10 @@ def print_topics(
 
     given = {t.topic_id: f"{t.label}: " for t in result.topics if t.is_named or t.is_seeded}
     frame = table(result, n_terms=6)
-    columns = [("topic", RIGHT), ("texts", RIGHT), ("share", RIGHT), ("terms", WORDS)]
+    columns = [(name, "number") for name in ("topic", "texts", "share")] + [("terms", "words")]
     recurs = "recurrence" in frame
     if recurs:
-        columns.insert(3, ("recurs", RIGHT))
+        columns.insert(3, ("recurs", "number"))
     topics = frame[frame["topic"] >= 0]
     rows, styles = [], []
     shown: list[Any] = [*topics.head(most).itertuples()]
@@ -186,6 +191,27 @@ def check_target(path: Path | None, suffixes: tuple[str, ...], option: str = "--
         )
     if path.exists() and not os.access(path, os.W_OK):
         raise InputError(f"cannot write {path}: no permission; name another with {option}")
+
+
+def check_outputs(out: Path | None, figure: Path | None = None) -> None:
+    """Make sure, before the work, that a table and a figure can be written."""
+    check_target(out, TABLE)
+    check_target(figure, PAGE, "--figure")
+
+
+def write_outputs(
+    out: Path | None,
+    table: Callable[[], pd.DataFrame],
+    figure: Path | None = None,
+    draw: Callable[[], Figure] | None = None,
+) -> None:
+    """Write what was asked for; before anything is printed: a closed pipe must not cost it."""
+    from embedtopics._utils.table_files import write_table
+
+    if out is not None:
+        write_table(table(), out)
+    if figure is not None and draw is not None:
+        write_figure(draw(), figure)
 
 
 def write_figure(figure: Figure, path: Path) -> None:

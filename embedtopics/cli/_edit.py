@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from embedtopics.cli import _options as opt
 from embedtopics.cli._display import (
     LABELS,
     check_results_folder,
@@ -20,15 +21,6 @@ from embedtopics.cli._display import (
     printable,
     read_results_folder,
     write_results_folder,
-)
-from embedtopics.cli._options import (
-    DocumentsFile,
-    FileEncoding,
-    GroupColumn,
-    IdColumn,
-    OutFolder,
-    ResultsFolder,
-    TimeColumn,
 )
 from embedtopics.errors import InputError
 
@@ -43,7 +35,7 @@ if TYPE_CHECKING:
 
 @guarded
 def edit(
-    results: ResultsFolder,
+    results: opt.ResultsFolder,
     merge: Annotated[
         list[str] | None, typer.Option(help="Topics to make one, such as 3,5 (repeatable).")
     ] = None,
@@ -69,7 +61,7 @@ def edit(
     stop_word: Annotated[
         list[str] | None, typer.Option(help="Word that no term may begin or end with (repeatable).")
     ] = None,
-    out: OutFolder = None,
+    out: opt.OutFolder = None,
 ) -> None:
     """Edit topics, in this order: merge, split, remove, rename, reduce, reassign, stop words.
 
@@ -187,12 +179,12 @@ def _name(text: str) -> tuple[int, str]:
 
 @guarded
 def label(
-    results: ResultsFolder,
+    results: opt.ResultsFolder,
     labels: Annotated[
         Path | None,
         typer.Option(help="Table of topics and labels; RESULTS/labels.csv if left out."),
     ] = None,
-    out: OutFolder = None,
+    out: opt.OutFolder = None,
 ) -> None:
     """Give topics the names that were written into labels.csv."""
     from embedtopics._utils.folders import changed_files
@@ -226,7 +218,7 @@ def label(
 
 @guarded
 def export(
-    results: ResultsFolder,
+    results: opt.ResultsFolder,
     out: Annotated[
         Path,
         typer.Option(help="NAME.xlsx, .csv, .tsv, .parquet or .jsonl; or a folder for all tables."),
@@ -252,14 +244,14 @@ def export(
 
 @guarded
 def add(
-    results: ResultsFolder,
-    file: DocumentsFile,
+    results: opt.ResultsFolder,
+    file: opt.DocumentsFile,
     text: Annotated[
         str | None, typer.Option(help="Column of texts; if left out that of RESULTS, or guessed.")
     ] = None,
-    id: IdColumn = None,
-    time: TimeColumn = None,
-    group: GroupColumn = None,
+    id: opt.IdColumn = None,
+    time: opt.TimeColumn = None,
+    group: opt.GroupColumn = None,
     adopt: Annotated[
         bool, typer.Option("--adopt", help="Make topics of the groups that belong to none.")
     ] = False,
@@ -269,8 +261,8 @@ def add(
     encoder: Annotated[
         str | None, typer.Option(help="The encoder of the fit; known to most RESULTS.")
     ] = None,
-    encoding: FileEncoding = "utf-8",
-    out: OutFolder = None,
+    encoding: opt.FileEncoding = "utf-8",
+    out: opt.OutFolder = None,
 ) -> None:
     """Add documents to topics, which keep their numbers; say what no topic holds."""
     from embedtopics.corpus._corpus import Corpus
@@ -311,7 +303,7 @@ def add(
 
 @guarded
 def name(
-    results: ResultsFolder,
+    results: opt.ResultsFolder,
     endpoint: Annotated[
         str, typer.Option(help="Of a chat API, such as http://localhost:11434/v1.")
     ],

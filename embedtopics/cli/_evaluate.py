@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from embedtopics._utils.folders import check_output_folder, replacing_folder, write_manifest
+from embedtopics.cli import _options as opt
 from embedtopics.cli._display import (
-    FIGURE,
-    LINE,
     PAGE,
-    TABLE,
-    WORDS,
+    check_outputs,
     check_target,
     guarded,
     make_console,
@@ -24,18 +22,7 @@ from embedtopics.cli._display import (
     print_notes,
     print_table,
     printable,
-)
-from embedtopics.cli._options import (
-    DocumentsFile,
-    FileEncoding,
-    Languages,
-    LongTexts,
-    OutTable,
-    Precision,
-    RandomState,
-    ResultsFolder,
-    RowLimit,
-    TextColumn,
+    write_outputs,
 )
 from embedtopics.errors import InputError
 
@@ -53,7 +40,7 @@ COVERED = "_covered"
 
 @guarded
 def evaluate(
-    results: ResultsFolder,
+    results: opt.ResultsFolder,
     labels: Annotated[
         str | None, typer.Option(help="Column of known labels to compare the topics with.")
     ] = None,
@@ -61,7 +48,7 @@ def evaluate(
     replicates: Annotated[
         int, typer.Option(min=0, help="Measure stability anew, with so many replicates.")
     ] = 0,
-    out: OutTable = None,
+    out: opt.OutTable = None,
     sheets: Annotated[
         Path | None, typer.Option(help="Write sheets for people, and their keys, to this folder.")
     ] = None,
@@ -78,10 +65,9 @@ def evaluate(
     key: Annotated[
         Path | None, typer.Option(help="Key of the answers; looked for in keys/ beside them.")
     ] = None,
-    random_state: RandomState = 42,
+    random_state: opt.RandomState = 42,
 ) -> None:
     """Measure the topics of a results folder, write sheets for people, or score their answers."""
-    from embedtopics._utils.table_files import write_table
     from embedtopics.topics._report_card import report_card
     from embedtopics.topics._stability import with_stability
     from embedtopics.topics._tables import validation_sheets
@@ -90,7 +76,7 @@ def evaluate(
     if answers:
         _score(console, results, answers, key, random_state)
         return
-    check_target(out, TABLE)
+    check_outputs(out)
     result = open_result(results)
     if replicates and result.topics:
         result = with_stability(result, replicates, random_state=random_state)
@@ -106,8 +92,7 @@ def evaluate(
             random_state=random_state,
         )
         made = [(sheet, sheet.write(sheets)) for sheet in wanted]
-    if out is not None:
-        write_table(card, out)
+    write_outputs(out, lambda: card)
     if by_topic:
         _print_topics(console, card)
     else:
@@ -137,8 +122,8 @@ def _print_card(console: Console, card: pd.DataFrame) -> None:
                 "" if measure.endswith(COVERED) else row["meaning"],
             ]
         )
-    columns = [("measure", LINE), ("value", FIGURE), ("95 %", LINE), ("n", FIGURE)]
-    print_table(console, [*columns, ("meaning", WORDS)], rows)
+    columns = [("measure", "line"), ("value", "figure"), ("95 %", "line"), ("n", "figure")]
+    print_table(console, [*columns, ("meaning", "words")], rows)
     if card["measure"].str.endswith(COVERED).any():
         console.print("\n..._covered: on the texts in a topic alone; read beside label_coverage")
 
@@ -148,12 +133,12 @@ def _print_topics(console: Console, card: pd.DataFrame) -> None:
 
     columns = ["npmi", "c_v", "uniqueness", "persistence", "recurrence"]
     columns = [name for name in columns if name in card]
-    headings = [(name, FIGURE) for name in ("topic", "texts", *columns)]
+    headings = [(name, "figure") for name in ("topic", "texts", *columns)]
     rows = [
         [str(row["topic"]), f"{row['size']:,}", *(spell(row[c]) for c in columns), row["label"]]
         for row in card.to_dict("records")
     ]
-    print_table(console, [*headings, ("label", WORDS)], rows)
+    print_table(console, [*headings, ("label", "words")], rows)
 
 
 def _score(
@@ -197,8 +182,8 @@ def _score(
     for row in score.by_topic.to_dict("records"):
         cells = [f"{v:.3f}" if isinstance(v, float) else f"{v:,}" for v in row.values()]
         rows.append([*cells, labels.get(int(row["topic"]), "")])
-    headings = [(str(name), FIGURE) for name in score.by_topic.columns]
-    print_table(console, [*headings, ("label", WORDS)], rows)
+    headings = [(str(name), "figure") for name in score.by_topic.columns]
+    print_table(console, [*headings, ("label", "words")], rows)
     if not math.isnan(score.alpha):
         console.print(f"\nKrippendorff's alpha of the coders: {score.alpha:.2f}")
 
@@ -228,21 +213,19 @@ def evaluate_encoder(
         typer.Option(help="Folder with corpus, queries and qrels as in BEIR (repeatable)."),
     ] = None,
     split: Annotated[str, typer.Option(help="Judgements of --retrieval: qrels/SPLIT.")] = "test",
-    precision: Precision = None,
-    long_texts: LongTexts = None,
-    out: OutTable = None,
-    random_state: RandomState = 0,
+    precision: opt.Precision = None,
+    long_texts: opt.LongTexts = None,
+    out: opt.OutTable = None,
+    random_state: opt.RandomState = 0,
 ) -> None:
     """Measure encoders on your own pairs of texts with scores, and queries with judgements."""
     from embedtopics import evaluation
-    from embedtopics._utils.table_files import write_table
     from embedtopics.evaluation._encoder_tasks import read_pairs, read_retrieval_set
 
-    check_target(out, TABLE)
+    check_outputs(out)
     if not pairs and not retrieval:
         raise InputError("name a file of pairs with --pairs, or a folder with --retrieval")
-    names = [name.strip() for name in columns.split(",") if name.strip()]
-    sets: list[Any] = [read_pairs(path, names) for path in pairs or ()]
+    sets: list[Any] = [read_pairs(path, opt.names_in(columns)) for path in pairs or ()]
     sets += [read_retrieval_set(folder, split=split) for folder in retrieval or ()]
     # All are found before one is measured; each is let go before the next is loaded.
     named = _named(encoder, cached=False, precision=precision, long_texts=long_texts)
@@ -252,9 +235,7 @@ def evaluate_encoder(
         for name in encoder
     ]
     differences = evaluation.score_differences(made)
-    # Written before anything is printed: a closed pipe must not cost the results.
-    if out is not None:
-        write_table(_table(made, differences), out)
+    write_outputs(out, lambda: _table(made, differences))
     console = make_console()
     _print_scores(console, made, differences)
     typer.echo()
@@ -314,9 +295,9 @@ def _print_scores(
             f"{row['difference']:+.4f} [{row['low']:+.4f}, {row['high']:+.4f}]"
         for row in differences.to_dict("records")
     }  # fmt: skip
-    columns = [("", WORDS), ("value", FIGURE), ("95 %", LINE), ("n", FIGURE)]
+    columns = [("", "words"), ("value", "figure"), ("95 %", "line"), ("n", "figure")]
     if several:
-        columns.append(("from the first", LINE))
+        columns.append(("from the first", "line"))
     rows: list[list[str]] = []
     styles = []
     task = file = ""
@@ -347,8 +328,8 @@ MOST_MOVES = 5
 
 @guarded
 def compare(
-    file: DocumentsFile,
-    text: TextColumn = None,
+    file: opt.DocumentsFile,
+    text: opt.TextColumn = None,
     encoder: Annotated[
         list[str] | None,
         typer.Option(
@@ -360,15 +341,15 @@ def compare(
         str | None, typer.Option(help="Column of labels; topics are found if left out.")
     ] = None,
     k: Annotated[int, typer.Option(min=2, help="Neighbours of each text.")] = 15,
-    precision: Precision = None,
-    long_texts: LongTexts = None,
-    language: Languages = None,
-    encoding: FileEncoding = "utf-8",
-    limit: RowLimit = None,
+    precision: opt.Precision = None,
+    long_texts: opt.LongTexts = None,
+    language: opt.Languages = None,
+    encoding: opt.FileEncoding = "utf-8",
+    limit: opt.RowLimit = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for page and tables, or a page, NAME.html.")
     ] = None,
-    random_state: RandomState = 42,
+    random_state: opt.RandomState = 42,
 ) -> None:
     """Compare encoders on a file: what they know, what they cost, and where they differ."""
     from embedtopics import comparison
@@ -451,7 +432,7 @@ def _print_measures(console: Console, result: Comparison) -> None:
             figures = [f"{value:.3f}", f"{row['low']:.3f} to {row['high']:.3f}"]
         encoder = row["encoder"]
         rows.append([f"  {encoder}", *figures, apart.get((measure, encoder), "")])
-    columns = [("", WORDS), ("value", FIGURE), ("95 %", LINE), ("from the first", LINE)]
+    columns = [("", "words"), ("value", "figure"), ("95 %", "line"), ("from the first", "line")]
     print_table(console, columns, rows)
 
 
@@ -473,13 +454,7 @@ def write_output(result: Comparison, out: Path) -> dict[str, str]:
     from embedtopics.report._report import write_report
 
     if _is_page(out):
-        try:
-            write_report(result, out)
-        except OSError as error:
-            raise InputError(
-                f"could not write {out}: {error.strerror or error}; free some space or name "
-                "another file"
-            ) from error
+        write_report(result, out)
         return {out.name: CONTENT["comparison.html"]}
     with replacing_folder(out, KIND) as fresh:
         write_report(result, fresh / "comparison.html")

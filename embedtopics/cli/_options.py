@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from embedtopics.errors import InputError
+
 FILES = "csv, tsv, jsonl, parquet, arrow (each also .gz), txt, or a folder of txt"
 
 # A file or folder that cannot be read has an error of its own, hence readable=False.
@@ -55,3 +57,18 @@ IndexFolder = Annotated[
 MovedEncoder = Annotated[
     str | None, typer.Option(help="Where the index's own encoder is, if it has moved.")
 ]
+
+
+def names_in(given: str) -> list[str]:
+    """Return the names in a list with commas."""
+    return [name.strip() for name in given.split(",") if name.strip()]
+
+
+def whole_numbers_in(given: str, option: str) -> tuple[int, ...]:
+    """Return the whole numbers in a list with commas."""
+    names = names_in(given)
+    if not names or not all(name.isdecimal() for name in names):
+        raise InputError(
+            f"expected whole numbers with commas, such as {option} 5,20; got {given!r}"
+        )
+    return tuple(int(name) for name in names)

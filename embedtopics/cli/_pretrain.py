@@ -7,26 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
+from embedtopics.cli import _options as opt
 from embedtopics.cli._display import (
-    FIGURE,
-    PAGE,
-    TABLE,
-    WORDS,
-    check_target,
+    check_outputs,
     guarded,
     make_console,
     print_table,
     printable,
-    write_figure,
-)
-from embedtopics.cli._options import (
-    Checkpoint,
-    DocumentsFile,
-    FileEncoding,
-    OutFigure,
-    OutTable,
-    RowLimit,
-    TextColumn,
+    write_outputs,
 )
 from embedtopics.cli._train_options import RunOptions, takes
 from embedtopics.cli._train_running import prepared, run_and_tell, spoken, starting_encoder
@@ -35,49 +23,39 @@ from embedtopics.errors import InputError
 
 @guarded
 def tokens(
-    file: DocumentsFile,
-    text: TextColumn = None,
-    encoder: Checkpoint = "all-MiniLM-L6-v2",
+    file: opt.DocumentsFile,
+    text: opt.TextColumn = None,
+    encoder: opt.Checkpoint = "all-MiniLM-L6-v2",
     words: Annotated[int, typer.Option(min=1, help="Words to print, the costliest.")] = 15,
-    figure: OutFigure = None,
-    out: OutTable = None,
-    encoding: FileEncoding = "utf-8",
-    limit: RowLimit = None,
+    figure: opt.OutFigure = None,
+    out: opt.OutTable = None,
+    encoding: opt.FileEncoding = "utf-8",
+    limit: opt.RowLimit = None,
 ) -> None:
     """Show into how many pieces an encoder cuts the words of a file."""
     from embedtopics import plots
-    from embedtopics._utils.table_files import write_table
     from embedtopics.corpus import Corpus
     from embedtopics.pretraining import tokenizer_report
 
-    check_target(figure, PAGE, "--figure")
-    check_target(out, TABLE)
+    check_outputs(out, figure)
     corpus = Corpus.from_file(file, text=text, encoding=encoding, limit=limit)
     report = tokenizer_report(corpus, encoder)
-    if figure is not None:
-        write_figure(plots.tokens(report), figure)
-    if out is not None:
-        write_table(report.to_frame(), out)
+    write_outputs(out, report.to_frame, figure, lambda: plots.tokens(report))
     console = make_console()
     console.print(printable(report._summary()) + "\n")
-    languages = report.by_language
-    print_table(
-        console,
-        [("language", WORDS), *((name, FIGURE) for name in ("texts", "pieces a word", "in 3+"))],
-        [
-            [str(code), f"{n:,}", f"{fertility:.2f}", f"{share:.1%}"]
-            for code, n, fertility, share in languages.iloc[:, :4].itertuples(index=False)
-        ],
-    )
+    columns = [(name, "figure") for name in ("texts", "pieces a word", "in 3+")]
+    rows = [
+        [str(code), f"{n:,}", f"{fertility:.2f}", f"{share:.1%}"]
+        for code, n, fertility, share in report.by_language.iloc[:, :4].itertuples(index=False)
+    ]
+    print_table(console, [("language", "words"), *columns], rows)
     console.print()
-    print_table(
-        console,
-        [("word", WORDS), ("times", FIGURE), ("texts", FIGURE), ("pieces", WORDS)],
-        [
-            [str(word), f"{n:,}", f"{n_documents:,}", str(cut)]
-            for word, n, n_documents, _, cut, *_ in report.words.head(words).itertuples(index=False)
-        ],
-    )
+    columns = [("word", "words"), ("times", "figure"), ("texts", "figure"), ("pieces", "words")]
+    rows = [
+        [str(word), f"{n:,}", f"{n_documents:,}", str(cut)]
+        for word, n, n_documents, _, cut, *_ in report.words.head(words).itertuples(index=False)
+    ]
+    print_table(console, columns, rows)
     for path in filter(None, (figure, out)):
         typer.echo(f"written to {path}")
 
@@ -85,7 +63,7 @@ def tokens(
 @guarded
 @takes(RunOptions)
 def pretrain(
-    file: DocumentsFile,
+    file: opt.DocumentsFile,
     masking: Annotated[
         str, typer.Option(help="random, whole-word, span or selective: which tokens are hidden.")
     ] = "random",

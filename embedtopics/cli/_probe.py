@@ -13,15 +13,12 @@ import typer
 
 from embedtopics._utils.folders import check_output_folder, replacing_folder, write_manifest
 from embedtopics.cli._display import (
-    FIGURE,
-    LINE,
-    RIGHT,
     guarded,
     make_console,
     print_table,
     printable,
 )
-from embedtopics.cli._options import Checkpoint, RandomState
+from embedtopics.cli._options import Checkpoint, RandomState, names_in
 from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
@@ -126,17 +123,10 @@ def probe(
 
 def _layers(given: str) -> str | list[int]:
     """Return layers as they are named in Python."""
-    if any(map(str.isalpha, given)):
-        return given
     try:
-        numbers = [int(one) for one in given.split(",") if one.strip()]
+        return [int(one) for one in names_in(given)] or given
     except ValueError:
-        numbers = []
-    if not numbers:
-        raise InputError(
-            f'expected --layers as all, "last 4" or numbers such as 0,3,6; got {given!r}'
-        )
-    return numbers
+        return given  # as "last 4", or to be refused
 
 
 def _task(
@@ -274,8 +264,8 @@ def _print_layers(console: Console, scores: LayerScores, what: str) -> None:
         for name, wanted in columns.items()
     }
     others = {name: own for name, own in by_layer.items() if own and name != "accuracy"}
-    headings = [("layer", RIGHT), ("accuracy", FIGURE), ("95 %", LINE)]
-    headings += [(name, FIGURE) for name in others]
+    headings = [("layer", "number"), ("accuracy", "figure"), ("95 %", "line")]
+    headings += [(name, "figure") for name in others]
     rows = []
     for layer, score in by_layer["accuracy"].items():
         cells = [str(layer), f"{score.value:.3f}", f"{score.low:.3f} to {score.high:.3f}"]

@@ -6,24 +6,25 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from embedtopics._utils.checks import checked_level
 from embedtopics.cli._display import (
-    FIGURE,
-    LINE,
-    PAGE,
-    RIGHT,
-    TABLE,
-    WORDS,
     check_column,
-    check_target,
+    check_outputs,
     guarded,
     make_console,
     open_result,
     print_notes,
     print_table,
     printable,
-    write_figure,
+    write_outputs,
 )
-from embedtopics.cli._options import MostTopics, OutFigure, OutTable, ResultsFolder
+from embedtopics.cli._options import (
+    MostTopics,
+    OutFigure,
+    OutTable,
+    ResultsFolder,
+    whole_numbers_in,
+)
 from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
@@ -63,21 +64,15 @@ def by_group(
 ) -> None:
     """Compare groups: how much of each topic they have, and what they say in it."""
     from embedtopics import plots, topics
-    from embedtopics._utils.table_files import write_table
     from embedtopics.topics._relabel import checked_topic_id
 
     console = make_console()
-    check_target(out, TABLE)
-    check_target(figure, PAGE, "--figure")
+    check_outputs(out, figure)
     result = open_result(results)
     check_column(result, group, result.corpus.group_column, "--group")
     chosen = None if topic is None else checked_topic_id(result, topic)
     groups = topics.by_group(result, group)
-    # Written before anything is printed: a closed pipe must not cost the results.
-    if out is not None:
-        write_table(groups.to_frame(), out)
-    if figure is not None:
-        write_figure(plots.by_group(groups, max_topics=most), figure)
+    write_outputs(out, groups.to_frame, figure, lambda: plots.by_group(groups, max_topics=most))
     if chosen is None:
         _print_shares(console, groups, most, _places(groups, only))
     else:
@@ -104,8 +99,8 @@ def _places(groups: TopicGroups, only: list[str] | None) -> list[int]:
 
 def _print_shares(console: Console, groups: TopicGroups, most: int, places: list[int]) -> None:
     names = [groups.names[place] for place in places]
-    columns = [("topic", RIGHT), ("name", WORDS)]
-    columns += [(name if len(name) <= 10 else name[:9] + "…", FIGURE) for name in names]
+    columns = [("topic", "number"), ("name", "words")]
+    columns += [(name if len(name) <= 10 else name[:9] + "…", "figure") for name in names]
     rows = [["", "texts", *(f"{total:,}" for total in groups.totals[places].tolist())]]
     labels = {**dict(enumerate(groups.labels[:most])), -1: "(no topic)"}
     for topic, label in labels.items():
@@ -170,12 +165,10 @@ def over_time(
 ) -> None:
     """Follow topics over time, and tell which emerge, fade or burst."""
     from embedtopics import plots, topics
-    from embedtopics._utils.table_files import write_table
 
     console = make_console()
-    _check(every, smooth, alpha)
-    check_target(out, TABLE)
-    check_target(figure, PAGE, "--figure")
+    checked_level(alpha, "alpha")
+    check_outputs(out, figure)
     result = open_result(results)
     check_column(result, dates, result.corpus.time_column, "--dates")
     trends = topics.over_time(
@@ -186,29 +179,14 @@ def over_time(
         n_terms=5 if out or figure else 0,
     )
     changes = topics.changes(trends, alpha=alpha)
-    # Written before anything is printed: a closed pipe must not cost the results.
-    if out is not None:
-        verdicts = changes[["topic", "verdict"]]
-        write_table(trends.to_frame().merge(verdicts, on="topic", how="left"), out)
-    if figure is not None:
-        shown = _order(changes)[:most]
-        write_figure(plots.over_time(trends, shown, changes=changes), figure)
+    write_outputs(
+        out,
+        lambda: trends.to_frame().merge(changes[["topic", "verdict"]], on="topic", how="left"),
+        figure,
+        lambda: plots.over_time(trends, _order(changes)[:most], changes=changes),
+    )
     _print_trends(console, trends, changes, most)
     _print_end(console, trends.decisions, out, figure)
-
-
-def _check(every: str, smooth: int, alpha: float) -> None:
-    """Refuse options in their own words, before the results are opened."""
-    from embedtopics.topics.trends._over_time import MOST_PERIODS, parse_unit
-
-    if every.isdecimal() and not 1 <= int(every) <= MOST_PERIODS:
-        raise InputError("--every", f"a period, or from 1 to {MOST_PERIODS:,} periods", every)
-    if every != "auto" and not every.isdecimal():
-        parse_unit(every)
-    if smooth % 2 == 0:
-        raise InputError(f"--smooth must be an odd number of periods; got {smooth}")
-    if not 0 < alpha < 1:
-        raise InputError(f"--alpha must be between 0 and 1; got {alpha:g}")
 
 
 def _order(changes: pd.DataFrame) -> list[int]:
@@ -228,8 +206,8 @@ def _print_trends(console: Console, trends: TopicTrends, changes: pd.DataFrame, 
     console.print(
         f"{int(trends.totals.sum()):,} dated texts, {span}, {trends.n_periods} periods {kind}\n"
     )
-    columns = [("topic", RIGHT), ("texts", RIGHT), ("share over time", LINE), ("odds", FIGURE)]
-    columns += [("verdict", LINE), ("name", WORDS)]
+    columns = [("topic", "number"), ("texts", "number"), ("share over time", "line")]
+    columns += [("odds", "figure"), ("verdict", "line"), ("name", "words")]
     levels = BLOCKS if (console.encoding or "").lower().startswith("utf") else PLAIN
     rows, styles = [], []
     found = changes.to_dict("records")
@@ -299,34 +277,24 @@ def hierarchy(
 ) -> None:
     """Print how the topics belong together, as a tree."""
     from embedtopics import plots, topics
-    from embedtopics._utils.table_files import write_table
 
-    check_target(figure, PAGE, "--figure")
-    check_target(out, TABLE)
-    branching = [] if levels is None else _numbers(levels)
+    check_outputs(out, figure)
+    branching = [] if levels is None else sorted(set(whole_numbers_in(levels, "--levels")))
     tree = topics.hierarchy(open_result(results), by=by, linkage=linkage)
     if levels is None and tree.n_topics > READABLE:
         # Between these levels every branch parts into about as many.
         branching = [round(tree.n_topics ** (1 / 3)), round(tree.n_topics ** (2 / 3))]
     text = topics.tree_text(tree, levels=branching)
-    # Written before anything is printed: a closed pipe must not cost the results.
-    if figure is not None:
-        write_figure(plots.hierarchy(tree), figure)
-    if out is not None:
-        table = tree.to_frame(branching)
-        write_table(table.assign(terms=table["terms"].map(", ".join)), out)
+    write_outputs(
+        out,
+        lambda: tree.to_frame(branching).assign(terms=lambda table: table["terms"].map(", ".join)),
+        figure,
+        lambda: plots.hierarchy(tree),
+    )
     for line in text.splitlines():
         typer.echo(printable(line))
     for path in filter(None, (figure, out)):
         typer.echo(f"\nwritten to {path}")
-
-
-def _numbers(levels: str) -> list[int]:
-    """Return the numbers in a list such as "5,20"."""
-    parts = [part.strip() for part in levels.split(",") if part.strip()]
-    if not parts or not all(part.isdecimal() for part in parts):
-        raise InputError(f"expected numbers of groups, such as --levels 5,20; got {levels!r}")
-    return sorted({int(part) for part in parts})
 
 
 @guarded
@@ -349,5 +317,5 @@ def find(
     for row in found.to_dict("records"):
         name = f"{row['label']}: " if result.topics[row["topic"]].is_named else ""
         rows.append([str(row["topic"]), f"{row['similarity']:.2f}", name + ", ".join(row["terms"])])
-    print_table(console, [("topic", RIGHT), ("similarity", RIGHT), ("terms", WORDS)], rows)
+    print_table(console, [("topic", "number"), ("similarity", "number"), ("terms", "words")], rows)
     console.print(f"\nby {found['by'].iloc[0]}")

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from embedtopics.cli import _options as opt
 from embedtopics.cli._display import (
-    RIGHT,
-    TABLE,
+    check_outputs,
     check_target,
     guarded,
     make_console,
@@ -18,19 +18,7 @@ from embedtopics.cli._display import (
     print_notes,
     print_table,
     printable,
-)
-from embedtopics.cli._options import (
-    DocumentsFile,
-    FileEncoding,
-    IdColumn,
-    IndexFolder,
-    LongTexts,
-    MovedEncoder,
-    OutTable,
-    Precision,
-    RandomState,
-    ResultsFolder,
-    Words,
+    write_outputs,
 )
 from embedtopics.errors import InputError
 
@@ -52,7 +40,7 @@ Where = Annotated[
 
 @guarded
 def search(
-    index: IndexFolder,
+    index: opt.IndexFolder,
     query: Annotated[list[str], typer.Argument(help="What you look for: words or a sentence.")],
     k: Annotated[int, typer.Option("--k", "-k", min=1, help="Documents shown.")] = 10,
     mode: Annotated[str, typer.Option(help="dense, lexical or hybrid.")] = "hybrid",
@@ -69,15 +57,12 @@ def search(
     min_score: Annotated[
         float, typer.Option(min=0, max=1, help="Least relevance shown; gibberish has about 0.")
     ] = 0.0,
-    encoder: MovedEncoder = None,
-    out: OutTable = None,
+    encoder: opt.MovedEncoder = None,
+    out: opt.OutTable = None,
 ) -> None:
     """Search an index: by meaning, by words, or both."""
-    from embedtopics._utils.table_files import write_table
-    from embedtopics.retrieval._index import SearchIndex
-
-    check_target(out, TABLE)
-    opened = SearchIndex.load(index, encoder=encoder)
+    check_outputs(out)
+    opened = _load(index, encoder)
     unknown = [name for name in show or () if name not in opened.columns]
     if unknown:
         there = ", ".join(map(repr, opened.columns)) or "none"
@@ -87,9 +72,7 @@ def search(
         " ".join(query), k, wanted, where, diversity=diversity, reranker=rerank,
         min_score=min_score,
     )  # fmt: skip
-    # Written before anything is printed: a closed pipe must not cost the results.
-    if out is not None:
-        write_table(found.to_frame(), out)
+    write_outputs(out, found.to_frame)
     _print_hits(make_console(), found, show or [])
 
 
@@ -132,9 +115,9 @@ def _cell(hit: Hit, name: str) -> str:
 
 @guarded
 def serve(
-    index: IndexFolder,
+    index: opt.IndexFolder,
     port: Annotated[int, typer.Option(help="0 for one that is free.")] = 0,
-    encoder: MovedEncoder = None,
+    encoder: opt.MovedEncoder = None,
 ) -> None:
     """Search and read an index on a local page, with a JSON API."""
     from embedtopics.report import serve_index
@@ -152,7 +135,7 @@ def serve(
 
 @guarded
 def search_eval(
-    index: IndexFolder,
+    index: opt.IndexFolder,
     queries: Annotated[Path, typer.Argument(readable=False, help="jsonl, csv or tsv: id, text.")],
     qrels: Annotated[
         Path, typer.Argument(readable=False, help="Judgements: TREC, BEIR tsv, or jsonl.")
@@ -165,19 +148,17 @@ def search_eval(
         float, typer.Option(help="Least grade that counts as relevant.")
     ] = 1.0,
     where: Where = None,
-    encoder: MovedEncoder = None,
-    out: OutTable = None,
-    random_state: RandomState = 0,
+    encoder: opt.MovedEncoder = None,
+    out: opt.OutTable = None,
+    random_state: opt.RandomState = 0,
 ) -> None:
     """Measure an index on queries whose relevant documents are known."""
     import pandas as pd
 
     from embedtopics import evaluation
-    from embedtopics._utils.table_files import write_table
     from embedtopics.evaluation._retrieval_files import read_qrels, read_queries
-    from embedtopics.retrieval._index import SearchIndex
 
-    check_target(out, TABLE)
+    check_outputs(out)
     judged = read_qrels(qrels)
     asked = {name: text for name, text in read_queries(queries).items() if name in judged}
     if not asked:
@@ -185,7 +166,7 @@ def search_eval(
             f"expected judgements of queries in {queries}; none of the {len(judged):,} queries in "
             f"{qrels} is there: their ids differ"
         )
-    opened = SearchIndex.load(index, encoder=encoder)
+    opened = _load(index, encoder)
     modes: list[Any] = list(dict.fromkeys(mode or ("dense", "lexical", "hybrid")))
     scores = {
         name: evaluation.retrieval(
@@ -204,15 +185,13 @@ def search_eval(
         other: evaluation.compare_retrieval(scores[other], scores[last], random_state=random_state)
         for other in others
     }
-    # Written before anything is printed: a closed pipe must not cost the results.
-    if out is not None:
-        write_table(pd.concat(measures, ignore_index=True), out)
+    write_outputs(out, lambda: pd.concat(measures, ignore_index=True))
     console = make_console()
     rows = [
         [measure, *(_spell(one.scores[measure], ".3f") for one in scores.values())]
         for measure in scores[last].scores
     ]
-    print_table(console, [(column, {}) for column in ("measure", *scores)], rows)
+    print_table(console, [(column, "text") for column in ("measure", *scores)], rows)
     ndcg = f"ndcg@{min(10, k)}"
     for other, change in differences.items():
         gain = change.differences[ndcg]
@@ -241,16 +220,16 @@ DAMAGED = 1
 @app.command()
 @guarded
 def build(
-    file: DocumentsFile,
+    file: opt.DocumentsFile,
     out: Annotated[Path, typer.Option(help="Folder for the index.")],
     text: TextFields = None,
-    id: IdColumn = None,
+    id: opt.IdColumn = None,
     time: Annotated[str | None, typer.Option(help="Column of dates, to filter by.")] = None,
     encoder: Annotated[
         str, typer.Option(help="Name or folder of a checkpoint; none for words alone.")
     ] = "all-MiniLM-L6-v2",
-    precision: Precision = None,
-    long_texts: LongTexts = None,
+    precision: opt.Precision = None,
+    long_texts: opt.LongTexts = None,
     kind: Annotated[str, typer.Option(help="Of the dense index: auto, flat or ivf.")] = "auto",
     recall: Annotated[
         float, typer.Option(help="Share of the ten nearest that it has to find, if not flat.")
@@ -264,15 +243,15 @@ def build(
     languages: Annotated[
         str | None, typer.Option(help="Codes, such as en,fr, for stop words and stems; guessed.")
     ] = None,
-    words: Words = "characters",
+    words: opt.Words = "characters",
     stems: Annotated[
         bool, typer.Option(help="Search by word stems, so that inflections are found, too.")
     ] = True,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace an index that is there.")
     ] = False,
-    encoding: FileEncoding = "utf-8",
-    random_state: RandomState = 0,
+    encoding: opt.FileEncoding = "utf-8",
+    random_state: opt.RandomState = 0,
 ) -> None:
     """Index the documents of a file."""
     from embedtopics.corpus._languages import checked_languages
@@ -291,7 +270,7 @@ def build(
         )
     codes = None
     if languages is not None:
-        codes = [code.strip().lower() for code in languages.split(",") if code.strip()]
+        codes = opt.names_in(languages.lower())
         checked_languages(codes)
     columns = {"text": _fields(text), "id": id, "time": time}
     corpus = read_documents(file, columns, encoding)
@@ -309,18 +288,18 @@ def build(
 @app.command()
 @guarded
 def add(
-    index: IndexFolder,
-    file: DocumentsFile,
+    index: opt.IndexFolder,
+    file: opt.DocumentsFile,
     text: TextFields = None,
-    id: IdColumn = None,
+    id: opt.IdColumn = None,
     time: Annotated[
         str | None, typer.Option(help="Column of dates; if left out, as in the index.")
     ] = None,
     update: Annotated[
         bool, typer.Option("--update", help="Replace documents whose ids are there already.")
     ] = False,
-    encoder: MovedEncoder = None,
-    encoding: FileEncoding = "utf-8",
+    encoder: opt.MovedEncoder = None,
+    encoding: opt.FileEncoding = "utf-8",
 ) -> None:
     """Add the documents of a file."""
     from embedtopics.retrieval._build import read_more
@@ -339,7 +318,7 @@ def add(
 @app.command()
 @guarded
 def remove(
-    index: IndexFolder,
+    index: opt.IndexFolder,
     ids: Annotated[list[str] | None, typer.Argument(help="Ids of documents.")] = None,
     file: Annotated[
         Path | None, typer.Option(help="A file of ids, one a line, to remove as well.")
@@ -365,7 +344,7 @@ def remove(
 
 @app.command()
 @guarded
-def compact(index: IndexFolder) -> None:
+def compact(index: opt.IndexFolder) -> None:
     """Write all segments as one, and free the space of removed documents."""
     opened = _load(index)
     done = opened.compact()
@@ -375,7 +354,7 @@ def compact(index: IndexFolder) -> None:
 
 @app.command()
 @guarded
-def check(index: IndexFolder) -> None:
+def check(index: opt.IndexFolder) -> None:
     """Compare all files with what was written; exits with 1 if something is damaged."""
     from embedtopics.retrieval.storage._checks import check as check_index
     from embedtopics.retrieval.storage._checks import find_damage
@@ -393,15 +372,15 @@ def check(index: IndexFolder) -> None:
 
 @app.command()
 @guarded
-def info(index: IndexFolder) -> None:
+def info(index: opt.IndexFolder) -> None:
     """Say what an index holds, and how good its dense part is."""
     opened = _load(index)
     console = make_console()
     typer.echo(_described(opened))
     named = ", ".join(f"{name} ({kind})" for name, kind in opened.columns.items())
     typer.echo(f"columns: {printable(named) or 'none'}")
-    columns = [(name, RIGHT) for name in ("segment", "passages", "recall@10", "queries/s", "MB")]
-    columns.insert(2, ("kind", {}))
+    columns = [(name, "number") for name in ("segment", "passages", "recall@10", "queries/s", "MB")]
+    columns.insert(2, ("kind", "text"))
     rows = []
     for about in opened.measured:
         measured = about["measured"]
@@ -419,7 +398,7 @@ def info(index: IndexFolder) -> None:
 
 @app.command()
 @guarded
-def topics(index: IndexFolder, results: ResultsFolder) -> None:
+def topics(index: opt.IndexFolder, results: opt.ResultsFolder) -> None:
     """Attach topics: hits show theirs, and --where "topic == 3" works."""
     opened = _load(index)
     opened.topics(open_result(results))
@@ -433,7 +412,7 @@ def topics(index: IndexFolder, results: ResultsFolder) -> None:
 @app.command()
 @guarded
 def export(
-    index: IndexFolder,
+    index: opt.IndexFolder,
     out: Annotated[Path, typer.Option(help="NAME.parquet for passages, vectors and metadata.")],
 ) -> None:
     """Write all passages with their vectors to a Parquet file."""

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from embedtopics.cli._display import PAGE, check_target, guarded
-from embedtopics.cli._options import OutFigure
-from embedtopics.cli._train_options import ExamplesFile, HeldOutOptions, names_in, numbers_in, takes
+from embedtopics.cli._options import OutFigure, names_in
+from embedtopics.cli._train_options import ExamplesFile, HeldOutOptions, numbers_in, takes
 from embedtopics.cli._train_running import train_on
 from embedtopics.cli._train_texts import distill, pairs, student, unsupervised
 

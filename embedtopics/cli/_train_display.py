@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from embedtopics.cli._display import (
     make_console,
     print_lines,
+    print_table,
     printable,
     spell_seconds,
     write_figure,
@@ -164,15 +165,11 @@ def _print_diagnosis(console: Console, found: Diagnosis) -> None:
 
 def _print_changes(console: Console, changes: Sequence[Change]) -> None:
     import pandas as pd
-    from rich.table import Table
     from rich.text import Text
 
-    shown = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
-    shown.add_column("", overflow="fold")
-    for name in ("before", "after"):
-        shown.add_column(name, justify="right", no_wrap=True)
-    shown.add_column("difference, 95 %", no_wrap=True)
-    shown.add_column("", overflow="fold")
+    columns = [("", "words"), ("before", "figure"), ("after", "figure")]
+    columns += [("difference, 95 %", "line"), ("", "words")]
+    rows: list[list[str | Text]] = []
     notes: list[str] = []
     task = ""
     table = pd.DataFrame(list(changes))
@@ -185,24 +182,18 @@ def _print_changes(console: Console, changes: Sequence[Change]) -> None:
             if row["n_looks"] > 1:
                 said.append(f"scored {row['n_looks']} times so far")
             heading = f"{task} ({', '.join(said)})" if said else task
-            shown.add_row(Text(printable(heading), style="bold"))
+            rows.append([Text(printable(heading), style="bold")])
         mark = ""
         if row["note"]:
             if row["note"] not in notes:
                 notes.append(row["note"])
             mark = f" ({notes.index(row['note']) + 1})"
         style = {"worse": "red", "better": "green"}.get(row["verdict"], "")
-        cells = [
-            f"  {row['metric']}" + (f", {size}" if sizes[task] > 1 else ""),
-            _figure(row["before"]),
-            _figure(row["after"]),
-            _difference(row),
-            f"{row['verdict']}{mark}",
-        ]
-        styles = ["", "", "", "", style]
-        cells_shown = zip(cells, styles, strict=True)
-        shown.add_row(*(Text(printable(cell), style=look) for cell, look in cells_shown))
-    console.print(shown)
+        metric = f"  {row['metric']}" + (f", {size}" if sizes[task] > 1 else "")
+        verdict = Text(printable(f"{row['verdict']}{mark}"), style=style)
+        figures = _figure(row["before"]), _figure(row["after"]), _difference(row)
+        rows.append([metric, *figures, verdict])
+    print_table(console, columns, rows)
     for number, note in enumerate(notes, 1):
         console.print(f"({number}) {printable(note)}", soft_wrap=True)
 

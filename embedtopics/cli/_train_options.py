@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, get_type_hints
 
 import typer
 
-from embedtopics.cli._options import FileEncoding, RandomState, TextColumn
+from embedtopics.cli._options import FileEncoding, RandomState, TextColumn, whole_numbers_in
 from embedtopics.errors import InputError
 from embedtopics.training._settings import StudentSettings, TrainingSettings
 
@@ -169,11 +169,6 @@ def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
     return inspect.Parameter(name, kind, default=default, annotation=annotation)
 
 
-def names_in(given: str) -> list[str]:
-    """Return the names in a list with commas."""
-    return [name.strip() for name in given.split(",") if name.strip()]
-
-
 def numbers_in(given: str | None, option: str) -> tuple[float, float] | None:
     """Return the two numbers of an option, such as a scale."""
     if given is None:
@@ -187,16 +182,6 @@ def numbers_in(given: str | None, option: str) -> tuple[float, float] | None:
             f"expected {option} to be the lowest and the highest score, such as 0,5; got {given!r}"
         )
     return low, high
-
-
-def whole_numbers_in(given: str, option: str) -> tuple[int, ...]:
-    """Return the whole numbers in a list with commas."""
-    names = names_in(given)
-    if not names or not all(name.isdecimal() for name in names):
-        raise InputError(
-            f"expected {option} to be whole numbers with commas, such as 128,64; got {given!r}"
-        )
-    return tuple(int(name) for name in names)
 
 
 def columns_of(given: Mapping[str, str | None]) -> list[str] | None:

@@ -11,13 +11,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from embedtopics.cli._display import PAGE, check_target
-from embedtopics.cli._train_options import (
-    HeldOutOptions,
-    RunOptions,
-    columns_of,
-    names_in,
-    numbers_in,
-)
+from embedtopics.cli._options import names_in
+from embedtopics.cli._train_options import HeldOutOptions, RunOptions, columns_of, numbers_in
 from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
@@ -41,12 +36,8 @@ _REMEDIES = {
 }  # fmt: skip
 """What the remedies of Python are called on the command line."""
 
-_FLAGS = {
-    "label_order": "--label-order", "drop_invalid": "--drop-invalid", "keep_layers":
-    "--keep-layers", "method": "--method", "objective": "--objective", "share": "--validation",
-    "num_negatives": "--hard-negatives", "lora_rank": "--lora-rank", "max_length": "--max-length",
-    "learning_rate": "--learning-rate", "validation": "--validation", "matryoshka": "--matryoshka",
-}  # fmt: skip
+_FLAGS = {"share": "--validation", "num_negatives": "--hard-negatives"}
+"""Options that have other names than the parameters of Python."""
 
 
 def prepared(options: RunOptions) -> dict[str, Any]:
@@ -189,18 +180,15 @@ def spoken(
     try:
         yield
     except InputError as error:
-        own = {"columns": columns, "label": label, "scale": scale}
-        flag = {**_FLAGS, **own}.get(error.parameter)
-        message = str(error)
-        if flag:
-            message = message.replace(error.parameter, flag, 1)
+        named = {**_FLAGS, "columns": columns, "label": label, "scale": scale}
+        parameter, message = error.parameter, str(error)
+        if flag := named.get(parameter):
+            message = message.replace(parameter, flag, 1)
+            error.parameter = ""
         for said, option in _REMEDIES.items():
             message = message.replace(said, option)
-        if held and error.parameter == "share":
-            message += held
-        if message == str(error):
-            raise
-        raise InputError(message) from None
+        error.args = (message + held if parameter == "share" else message,)
+        raise
 
 
 @contextmanager

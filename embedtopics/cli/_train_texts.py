@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from embedtopics.cli._display import PAGE, check_target, guarded
+from embedtopics.cli._options import names_in, whole_numbers_in
 from embedtopics.cli._train_options import (
     ExamplesFile,
     HeldOutOptions,
     RunOptions,
     StudentOptions,
     columns_of,
-    names_in,
     takes,
-    whole_numbers_in,
 )
 from embedtopics.cli._train_running import (
     Read,

@@ -28,7 +28,6 @@ from embedtopics.classification._heads import (
     sample_weights,
 )
 from embedtopics.corpus.results import Decision
-from embedtopics.encoders._registry import resolve_exact
 from embedtopics.encoders.sentence._checkpoint import position_limit
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
 from embedtopics.encoders.sentence._loading import check_device, silent_transformers
@@ -39,6 +38,7 @@ from embedtopics.protocols import Float64Array, FloatArray, Int64Array
 from embedtopics.training._examples import Examples
 from embedtopics.training._pairs import mine_hard_negatives
 from embedtopics.training._settings import TrainingSettings, settings_from
+from embedtopics.training.objectives._trainable import transformer_of
 
 if TYPE_CHECKING:
     from embedtopics.classification._classifier import TextClassifier
@@ -101,15 +101,6 @@ def settings_of(options: Mapping[str, Any], known: Sequence[str]) -> TrainingSet
     for name in sorted(set(options) - set(known)):
         raise InputError(name, f"left out here, where {', '.join(known)} count", options[name])
     return settings
-
-
-def transformer_of(encoder: Any, parameter: str = "encoder") -> SentenceEncoder:
-    """Return the encoder of a name or folder, or refuse one that is no transformer."""
-    found: Any = resolve_exact(encoder)
-    found = getattr(found, "uncached", found)
-    if not isinstance(found, SentenceEncoder):
-        raise InputError(parameter, "a transformer: its name, folder or SentenceEncoder", encoder)
-    return found
 
 
 def label_marks(codes: Int64Array, n_classes: int, ordinal: bool) -> FloatArray:

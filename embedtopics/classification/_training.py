@@ -8,7 +8,6 @@ import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,13 +25,18 @@ from embedtopics.classification._heads import (
     probabilities,
     rates,
 )
-from embedtopics.classification._pairs import fit_few_shot, label_marks, opened, transformer_of
+from embedtopics.classification._pairs import fit_few_shot, label_marks, opened
 from embedtopics.classification._targets import Targets
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
-from embedtopics.errors import InputError, MissingExtraError
+from embedtopics.errors import InputError
 from embedtopics.protocols import Float64Array, FloatArray
 from embedtopics.training._examples import Examples
-from embedtopics.training._settings import TrainingSettings, checked_between, settings_from
+from embedtopics.training._settings import (
+    TrainingSettings,
+    checked_between,
+    require_libraries,
+    settings_from,
+)
 from embedtopics.training.results import TrainingReport
 from embedtopics.training.trainer._checkpoints import (
     checkpoints_of,
@@ -95,9 +99,8 @@ def fit_trained(
     resume: bool,
 ) -> None:
     """Train the encoder of a classifier and its head."""
-    for name in ("accelerate", "datasets"):
-        if model.method == "fine_tune" and find_spec(name) is None:
-            raise MissingExtraError(f'training needs {name}: pip install "embedtopics[train]"')
+    if model.method == "fine_tune":
+        require_libraries()
     if out is None:
         folder = Path(tempfile.mkdtemp(prefix="embedtopics-classifier-")) / "encoder"
     else:
@@ -208,7 +211,7 @@ def _with_dense(encoder: Any, settings: TrainingSettings) -> Trainable:
     from embedtopics.encoders.sentence._loading import silent_transformers
     from embedtopics.training.objectives import _trainable as models
 
-    plain = transformer_of(encoder)
+    plain = models.transformer_of(encoder)
     fresh = {"pooling": "cls", "layers": 1, "dimensions": None, "prompt": "", "normalize": False}
     trainable = models.trainable_of(SentenceEncoder(**{**plain.get_params(), **fresh}), settings)
     if settings.lora_rank is not None:
@@ -237,10 +240,9 @@ def _with_dense(encoder: Any, settings: TrainingSettings) -> Trainable:
 
 def _dropout(trainable: Trainable) -> float:
     config: Any = trainable.model[0].model.config  # type: ignore[union-attr]
-    for name in ("classifier_dropout", "seq_classif_dropout", "hidden_dropout_prob"):
-        if getattr(config, name, None) is not None:
-            return float(getattr(config, name))
-    return 0.1
+    names = ("classifier_dropout", "seq_classif_dropout", "hidden_dropout_prob")
+    found = (getattr(config, name, None) for name in names)
+    return float(next((value for value in found if value is not None), 0.1))
 
 
 def _head_loss(

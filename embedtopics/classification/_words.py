@@ -22,7 +22,7 @@ from embedtopics.classification._heads import (
     grouped_folds,
     rates,
 )
-from embedtopics.classification._pairs import OF_BOTH, learn_batches, settings_of, transformer_of
+from embedtopics.classification._pairs import OF_BOTH, learn_batches, settings_of
 from embedtopics.classification._storage import damage, read_saved, written
 from embedtopics.encoders._base import readable
 from embedtopics.encoders._registry import encoder_from_settings
@@ -33,6 +33,7 @@ from embedtopics.encoders.sentence._loading import load_model, load_vocabulary, 
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import bounded_interval, resampled_sums
 from embedtopics.protocols import Float64Array, Int64Array
+from embedtopics.training.objectives._trainable import transformer_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,7 +10,6 @@ import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,7 @@ from embedtopics._utils.folders import check_output_folder, replacing_folder
 from embedtopics._utils.machine import package_versions
 from embedtopics.corpus.results import Decision
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
-from embedtopics.errors import InputError, MissingExtraError
+from embedtopics.errors import InputError
 from embedtopics.pretraining._blocks import (
     FEWEST_OF_PAIR,
     FEWEST_TOKENS,
@@ -34,9 +33,9 @@ from embedtopics.pretraining._masking import Replacements, describe_masking, res
 from embedtopics.protocols import Int64Array
 from embedtopics.training._compare import compare_before_after, judge
 from embedtopics.training._examples import Examples
-from embedtopics.training._figures import Figure, compare_scores
+from embedtopics.training._figures import Figure, compare_scores, ratio
 from embedtopics.training._report import write_report
-from embedtopics.training._settings import TrainingSettings, settings_from
+from embedtopics.training._settings import TrainingSettings, require_libraries, settings_from
 from embedtopics.training.results import Change, Diagnosis, TrainingReport
 from embedtopics.training.trainer._checkpoints import (
     checkpoints_of,
@@ -216,9 +215,7 @@ def pretrain(
     >>> result = pretrain("all-MiniLM-L6-v2", texts, "whole_word")  # doctest: +SKIP
     >>> result.held_out, result.diagnosis.verdict  # doctest: +SKIP
     """
-    for name in ("accelerate", "datasets"):
-        if find_spec(name) is None:
-            raise MissingExtraError(f'pretrain needs {name}: pip install "embedtopics[train]"')
+    require_libraries()
     settings: TrainingSettings = settings_from(TrainingSettings, {**USUAL, **options})
     for name in ("matryoshka", "lora_rank"):
         if getattr(settings, name):
@@ -519,10 +516,4 @@ def _changes(
 
 def _per_token(scores: Any, truth: Any) -> Any:
     """Return the measure of the sum of scores over the sum of predictions."""
-
-    def measure(counts: Any) -> Any:
-        below = np.asarray(counts) @ truth
-        above = np.asarray(counts) @ scores
-        return np.divide(above, below, out=np.full(len(above), np.nan), where=below != 0)
-
-    return measure
+    return lambda counts: ratio(counts @ scores, counts @ truth)

@@ -13,13 +13,12 @@ import numpy as np
 from embedtopics._utils.checks import checked_count
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus._languages import detect_languages
-from embedtopics.encoders._cache import CachedEncoder
-from embedtopics.encoders._registry import resolve_exact
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
 from embedtopics.encoders.sentence._loading import load_vocabulary
 from embedtopics.encoders.static._encoder import StaticEncoder
 from embedtopics.errors import InputError
 from embedtopics.pretraining.results import TokenizerReport
+from embedtopics.training.objectives._trainable import uncached
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -99,9 +98,7 @@ def tokenizer_of(encoder: Any) -> tuple[str, Tokenizer, int]:
     """Return an encoder's name, its tokenizer (it neither cuts nor pads), and the unknown id."""
     from tokenizers import Tokenizer
 
-    found: Any = resolve_exact(encoder)
-    while isinstance(found, CachedEncoder):
-        found = found.uncached
+    found = uncached(encoder)
     if isinstance(found, SentenceEncoder):
         vocabulary = load_vocabulary(found.recipe.checkpoint, found.recipe.trusts_code)
         return found.name, vocabulary.tokenizer, vocabulary.unknown_id

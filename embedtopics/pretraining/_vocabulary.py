@@ -17,8 +17,6 @@ from embedtopics._utils.progress import progress_bar
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus._readers import counted
 from embedtopics.corpus.results import Decision
-from embedtopics.encoders._cache import CachedEncoder
-from embedtopics.encoders._registry import resolve_exact
 from embedtopics.encoders.sentence._checkpoint import Checkpoint, read_json
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
 from embedtopics.encoders.sentence._loading import load_vocabulary, silent_transformers
@@ -26,7 +24,7 @@ from embedtopics.errors import InputError
 from embedtopics.pretraining._report import cut_words, folds_case, tokenizer_report
 from embedtopics.pretraining.results import ExtendedVocabulary, TokenizerReport
 from embedtopics.protocols import Float64Array
-from embedtopics.training.objectives._trainable import KIND, model_of
+from embedtopics.training.objectives._trainable import KIND, model_of, transformer_of
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
@@ -102,7 +100,7 @@ def extend_vocabulary(
     'graph ##ene'
     """
     checked_count(n_words, "n_words")
-    asked = _sentence_encoder(encoder)
+    asked = transformer_of(encoder)
     folder = check_output_folder(Path(out), KIND)
     vocabulary = load_vocabulary(asked.recipe.checkpoint, asked.recipe.trusts_code)
     tokenizer = vocabulary.tokenizer
@@ -138,15 +136,6 @@ def extend_vocabulary(
     if texts is not None and read is not None:
         fertility = (read.fertility, tokenizer_report(texts, extended).fertility)
     return ExtendedVocabulary(extended, table, fertility, tuple(decisions))
-
-
-def _sentence_encoder(encoder: Any) -> SentenceEncoder:
-    found: Any = resolve_exact(encoder)
-    while isinstance(found, CachedEncoder):
-        found = found.uncached
-    if not isinstance(found, SentenceEncoder):
-        raise InputError("encoder", "a SentenceEncoder, or its name or folder", found)
-    return found
 
 
 def _checked_words(

@@ -37,7 +37,7 @@ _SMALL = 1e-24
 
 def mean(scores: Float64Array, truth: npt.NDArray[Any]) -> Measure:
     """Return the measure of the mean score; the truth is in the scores already."""
-    return lambda counts: _ratio((counts * scores).sum(axis=1), counts.sum(axis=1))
+    return lambda counts: ratio((counts * scores).sum(axis=1), counts.sum(axis=1))
 
 
 def pearson(scores: Float64Array, truth: npt.NDArray[Any]) -> Measure:
@@ -46,12 +46,12 @@ def pearson(scores: Float64Array, truth: npt.NDArray[Any]) -> Measure:
     def measure(counts: Float64Array) -> Float64Array:
         total = counts.sum(axis=1, keepdims=True)
         # Centred first: the sums of squares alone would lose half of the digits.
-        dx, dy = (z - _ratio((counts * z).sum(axis=1, keepdims=True), total) for z in (x, y))
+        dx, dy = (z - ratio((counts * z).sum(axis=1, keepdims=True), total) for z in (x, y))
         both, of_x, of_y = (
             (counts * one * other).sum(axis=1) for one, other in ((dx, dy), (dx, dx), (dy, dy))
         )
         varies = (of_x > _SMALL * np.square(x).sum()) & (of_y > _SMALL * np.square(y).sum())
-        correlation = _ratio(both, np.sqrt(of_x) * np.sqrt(of_y))
+        correlation = ratio(both, np.sqrt(of_x) * np.sqrt(of_y))
         return np.where(varies, np.clip(correlation, -1.0, 1.0), np.nan)
 
     x, y = scores, np.asarray(truth, dtype=np.float64)
@@ -68,10 +68,11 @@ def average_precision(scores: Float64Array, truth: npt.NDArray[Any]) -> Measure:
     return over_thresholds(scores, truth, precisions)
 
 
-def _ratio(above: Float64Array, below: Float64Array) -> Float64Array:
-    ratio = np.full(np.shape(above), np.nan)
-    np.divide(above, below, out=ratio, where=below != 0)
-    return ratio
+def ratio(above: Float64Array, below: Float64Array) -> Float64Array:
+    """Divide, with NaN for what is divided by 0."""
+    found = np.full(np.shape(above), np.nan)
+    np.divide(above, below, out=found, where=below != 0)
+    return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +15,9 @@ from embedtopics._utils.checks import checked_choice
 from embedtopics._utils.folders import check_output_folder
 from embedtopics._utils.machine import package_versions
 from embedtopics.corpus.results import Decision
-from embedtopics.errors import CorruptFileError, InputError, MissingExtraError
+from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.training._examples import Examples, read_examples
-from embedtopics.training._settings import TrainingSettings, settings_from
+from embedtopics.training._settings import TrainingSettings, require_libraries, settings_from
 from embedtopics.training._split import (
     LEAST_HELD_OUT,
     in_order,
@@ -200,10 +199,7 @@ def _run(
     callbacks: Sequence[Any],
 ) -> TrainingReport:
     """Train, keep the best weights, compare with the encoder before, and write it all down."""
-    missing = [name for name in ("accelerate", "datasets") if find_spec(name) is None]
-    if missing:
-        needed = " and ".join(missing)
-        raise MissingExtraError(f'training needs {needed}: pip install "embedtopics[train]"')
+    require_libraries()
     from embedtopics.training._report import write_report
     from embedtopics.training.objectives import _trainable as models
     from embedtopics.training.objectives._losses import lengths_of, with_matryoshka

@@ -6,6 +6,7 @@ import difflib
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields
+from importlib.util import find_spec
 from typing import Any
 
 from embedtopics._utils.checks import (
@@ -16,7 +17,7 @@ from embedtopics._utils.checks import (
     optional_count,
     resolve_seed,
 )
-from embedtopics.errors import InputError
+from embedtopics.errors import InputError, MissingExtraError
 
 CHOICES = {
     "precision": ("float32", "bfloat16", "float16"),
@@ -197,6 +198,14 @@ class StudentSettings:
         """Return the settings in what JSON can hold."""
         values = asdict(self)
         return {**values, "seed": values.pop("random_state")}  # the key of saved reports
+
+
+def require_libraries() -> None:
+    """Refuse to begin without what the trainer needs."""
+    missing = [name for name in ("accelerate", "datasets") if find_spec(name) is None]
+    if missing:
+        needed = " and ".join(missing)
+        raise MissingExtraError(f'training needs {needed}: pip install "embedtopics[train]"')
 
 
 def settings_from(kind: type[Any], options: Mapping[str, Any], also: Iterable[str] = ()) -> Any:

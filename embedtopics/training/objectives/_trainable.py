@@ -212,14 +212,28 @@ class Trainable:
         return features
 
 
+def uncached(encoder: Any) -> Any:
+    """Return the encoder of a name or folder, without the cache before it."""
+    found: Any = resolve_exact(encoder)
+    while isinstance(found, CachedEncoder):
+        found = found.uncached
+    return found
+
+
+def transformer_of(encoder: Any, parameter: str = "encoder") -> SentenceEncoder:
+    """Return the encoder of a name or folder, or refuse one that is no transformer."""
+    found = uncached(encoder)
+    if not isinstance(found, SentenceEncoder):
+        raise InputError(parameter, "a transformer: its name, folder or SentenceEncoder", found)
+    return found
+
+
 def trainable_of(encoder: Any, settings: TrainingSettings | None = None) -> Trainable:
     """Return a model that can be trained, whose vectors are those of an encoder."""
     settings = settings or TrainingSettings()
     if isinstance(encoder, Trainable):
         return encoder
-    found: Any = resolve_exact(encoder)
-    while isinstance(found, CachedEncoder):
-        found = found.uncached
+    found = uncached(encoder)
     if isinstance(found, StaticEncoder):
         return _static_trainable(found, settings)
     if isinstance(found, SentenceEncoder):

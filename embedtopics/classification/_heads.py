@@ -30,15 +30,11 @@ MOST_STEPS = 500
 
 @dataclass(frozen=True, eq=False)
 class LinearHead:
-    """Scores of vectors: `weights` (n_outputs, n_dimensions), `bias` (n_outputs,).
-
-    There is an output for each class, but for each threshold between two of an "ordinal" head:
-    the log-odds of a class above it.
-    """
+    """Scores of vectors: one a class; of "ordinal" the log-odds of a class above each threshold."""
 
     kind: str
-    weights: Float64Array
-    bias: Float64Array
+    weights: Float64Array  # (n_outputs, n_dimensions)
+    bias: Float64Array  # (n_outputs,)
 
     def scores(self, vectors: Any) -> Float64Array:
         """Return the scores of vectors, (n_texts, n_outputs)."""
@@ -77,11 +73,7 @@ def log_loss(
 def fit_head(
     kind: str, vectors: Any, codes: Int64Array, strength: float, weights: Float64Array | None = None
 ) -> LinearHead:
-    """Fit a head by penalized maximum likelihood; `codes` (n,), or 0 and 1 (n, n_classes).
-
-    Vectors are centered and divided by one number, so that their total variance is 1 and the
-    strength means the same for all encoders. `weights` are of the texts (n,).
-    """
+    """Fit a head by penalized maximum likelihood; `codes` (n,), or 0 and 1 (n, n_classes)."""
     return _Fitter(kind, vectors, codes, weights, np.float64).fit(strength)
 
 
@@ -146,6 +138,7 @@ def _blas() -> Any:
 
 
 def _scaled(vectors: Any) -> tuple[Any, Float64Array, float]:
+    """Center vectors and make their total variance 1: a strength means the same for all."""
     mean = np.asarray(vectors.mean(axis=0, dtype=np.float64)).ravel()
     variance = float(row_dots(vectors, vectors).mean() - mean @ mean)
     factor = 1.0 / np.sqrt(variance) if variance > 1e-12 else 1.0
@@ -161,11 +154,7 @@ def _fit_ordinal(
     weights: Float64Array | None,
     guess: Float64Array | None,
 ) -> Float64Array:
-    """Fit cumulative logits with one slope (McCullagh 1980, "Regression models for ordinal data").
-
-    With z = w x and thresholds t: P(y <= k) = sigmoid(t_k - z). Thresholds are learned as the
-    first one and the logarithms of the steps between them, which keeps their order.
-    """
+    """Fit cumulative logits, P(y <= k) = sigmoid(t_k - w x) (McCullagh 1980)."""
     from scipy.optimize import minimize
     from scipy.special import expit, log_expit, logit
 
@@ -207,6 +196,7 @@ def _ordinal_parts(
     parameters: Float64Array, n_dimensions: int
 ) -> tuple[Float64Array, Float64Array]:
     """Return the slope (n_dimensions,) and the thresholds (n_classes - 1,)."""
+    # Learned as the first one and the logarithms of the steps, which keeps their order.
     steps = np.exp(np.clip(parameters[n_dimensions + 1 :], -30, 30))
     thresholds = parameters[n_dimensions] + np.concatenate([[0.0], np.cumsum(steps)])
     return parameters[:n_dimensions], thresholds
@@ -220,11 +210,7 @@ def cross_fit(
     weights: Float64Array | None = None,
     strengths: tuple[float, ...] = STRENGTHS,
 ) -> tuple[float, Float64Array]:
-    """Return the best strength and the scores (n_texts, n_outputs) of heads that left a text out.
-
-    The best has the least log loss of left-out texts. Strengths are tried from the least, until
-    two in a row are worse than the best.
-    """
+    """Return the best strength and the scores (n_texts, n_outputs) of texts that were left out."""
     n_outputs = codes.shape[1] if codes.ndim == 2 else int(codes.max()) + 1
     fitters = {}
     for fold in np.unique(folds).tolist():
@@ -293,11 +279,7 @@ N_NEAREST, MANY = 5, 5_000
 
 
 def near_copies(texts: Sequence[str], vectors: Any) -> Int64Array:
-    """Return the group of each text, (n_texts,): equal texts and near-copies have one.
-
-    Groups are the connected components of texts that are equal once normalized, or whose dense
-    vectors (n_texts, n_dimensions) are nearly parallel.
-    """
+    """Return the group of each text, (n_texts,): of equal texts and of nearly parallel vectors."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 
@@ -320,11 +302,8 @@ def near_copies(texts: Sequence[str], vectors: Any) -> Int64Array:
 
 
 def grouped_folds(codes: Int64Array, groups: Int64Array, n_folds: int, seed: int) -> Int32Array:
-    """Split texts into folds, (n_texts,): the classes evenly, and groups never.
-
-    The class of a group is that of its first text; of several labels a text, the rarest.
-    """
-    if codes.ndim == 2:
+    """Split texts into folds, (n_texts,): the classes evenly, and groups never."""
+    if codes.ndim == 2:  # the rarest of a text's labels
         rare = np.where(codes == 1, codes.sum(axis=0), len(codes) + 1)
         codes = np.where(codes.any(axis=1), rare.argmin(axis=1) + 1, 0)
     _, first, of_text = np.unique(groups, return_index=True, return_inverse=True)
@@ -332,11 +311,8 @@ def grouped_folds(codes: Int64Array, groups: Int64Array, n_folds: int, seed: int
 
 
 def n_folds_for(codes: Int64Array, most: int = 5) -> int:
-    """Return in how many folds labels are split: as many as the rarest class has texts, 2 to 5.
-
-    Of thousands of texts 3 are enough, and take half the time.
-    """
-    most = 3 if len(codes) > MANY else most
+    """Return in how many folds labels are split: as many as the rarest class has texts, 2 to 5."""
+    most = 3 if len(codes) > MANY else most  # they are enough, in half the time
     counts = codes.sum(axis=0) if codes.ndim == 2 else np.bincount(codes)
     return int(np.clip(counts[counts > 0].min(initial=most), 2, most))
 

@@ -411,10 +411,7 @@ class Share(NamedTuple):
 
 
 def tuned(y: Float64Array, f: Float64Array, weights: Float64Array, ratio: float) -> float:
-    """Return how much predictions count, from 0 to 1 (Angelopoulos et al. 2023b, example 6.1).
-
-    `ratio` is that of labelled to other texts.
-    """
+    """Return how much predictions count, from 0 to 1 (Angelopoulos et al. 2023b, example 6.1)."""
     if len(y) < 2:
         return 0.0
     mean_y, mean_f = np.average(y, weights=weights), np.average(f, weights=weights)
@@ -508,13 +505,10 @@ def labels_needed(share: Share, width: float) -> float:
 
 
 def adjusted_count(confusion: Float64Array, shares: Float64Array) -> Float64Array:
-    """Return shares of classes that explain the predicted ones (Forman 2008), on the simplex.
-
-    `confusion` (n_classes, n_classes) has the share of each true class (row) by predicted class.
-    """
+    """Return shares of classes that explain the predicted ones (Forman 2008), on the simplex."""
     from scipy.optimize import nnls
 
-    # A heavy last equation makes them add up to 1.
+    # Rows are true classes. A heavy last equation makes the shares add up to 1.
     heavy = 1e4
     found = nnls(
         np.vstack([confusion.T, np.full(len(confusion), heavy)]), np.append(shares, heavy)
@@ -523,10 +517,7 @@ def adjusted_count(confusion: Float64Array, shares: Float64Array) -> Float64Arra
 
 
 def em_shares(found: Float64Array, prior: Float64Array) -> Float64Array:
-    """Return shares of classes under prior shift by EM (Saerens et al. 2002, equation 9).
-
-    `found` (n, n_classes) are probabilities under the shares `prior` of the training texts.
-    """
+    """Return shares of classes under prior shift by EM (Saerens et al. 2002, equation 9)."""
     shares = prior.copy()
     safe = np.maximum(prior, 1e-12)
     for _ in range(1000):
@@ -539,10 +530,7 @@ def em_shares(found: Float64Array, prior: Float64Array) -> Float64Array:
 
 
 def bias_corrected(kind: str, scores: Float64Array, codes: Int64Array) -> Float64Array:
-    """Return a temperature and a bias for each output that minimize the loss of left-out texts.
-
-    EM needs them (Alexandari, Kundaje and Shrikumar 2020, section 3). Shape (1 + n_outputs,).
-    """
+    """Return the temperature and biases that EM needs (Alexandari et al. 2020, section 3)."""
     from scipy.optimize import minimize
 
     n_outputs = scores.shape[1]
@@ -559,13 +547,10 @@ def bias_corrected(kind: str, scores: Float64Array, codes: Int64Array) -> Float6
 def shifted_shares(
     kind: str, method: str, held: tuple[Float64Array, Int64Array], scores: Float64Array, seed: int
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
-    """Return shares of texts without labels, (n_classes,), and the ends of their intervals.
-
-    `held` are scores of left-out texts, and their classes. Intervals are percentiles over both
-    samples drawn with replacement, the left-out texts within their classes.
-    """
-    of_held, codes = held
+    """Return shares of texts without labels, (n_classes,), and the ends of their intervals."""
+    of_held, codes = held  # scores of left-out texts, and their classes
     estimate = _by_count if method == "adjusted" else _by_em
+    # Percentiles over both samples drawn anew, the left-out texts within their classes.
     rng = np.random.default_rng(seed)
     classes = [np.flatnonzero(codes == k) for k in np.unique(codes)]
     value, drawn = estimate(kind, of_held, codes, scores), []

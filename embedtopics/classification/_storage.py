@@ -112,18 +112,14 @@ def _about(model: TextClassifier, path: Path) -> dict[str, Any]:
             log[name] = max(log.get(name, 0), n_looks)
     return {
         "parameters": parameters,
-        "classes": [_item(one) for one in model.classes_],
-        "order": None if model.classes is None else [_item(one) for one in model.classes],
+        "classes": model.classes_.tolist(),
+        "order": None if model.classes is None else np.array(list(model.classes)).tolist(),
         "encoder": plain.settings if has_settings and model.method == "frozen" else None,
         "encoder_name": str(getattr(plain, "name", type(plain).__name__)),
         "decisions": [asdict(decision) for decision in model.decisions_],
         "test_log": log,
         "versions": package_versions(),
     }
-
-
-def _item(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def load_classifier(folder: str | os.PathLike[str], *, encoder: Any = None) -> TextClassifier:

@@ -31,14 +31,10 @@ FEWEST_TEXTS = 2
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """Labels as numbers.
+    """Labels as numbers: `MISSING` where there is none; 0 and 1 for several labels a text."""
 
-    `codes` is int64 (n,), `MISSING` where there is none, or 0 and 1 of shape (n, n_classes) for
-    several labels a text; `known` (n,) says which texts have labels.
-    """
-
-    codes: Int64Array
-    known: BoolArray
+    codes: Int64Array  # (n,) or (n, n_classes)
+    known: BoolArray  # (n,), which texts have labels
     classes: npt.NDArray[Any]
 
 
@@ -205,7 +201,7 @@ def _numbered(
 
 
 def _array(values: list[Any]) -> npt.NDArray[Any]:
-    made = np.array([one.item() if isinstance(one, np.generic) else one for one in values])
+    made = np.array(values)
     if made.ndim != 1 or len(set(values)) != len(values) or made.dtype.kind not in "Uibf":
         raise InputError("classes", "different strings or integers", values)
     return made

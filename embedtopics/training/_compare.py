@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -59,8 +59,7 @@ N_RUNS = 2
 """Groupings by each encoder, from different seeds: what they differ by is no encoder's doing."""
 
 
-@dataclass(frozen=True)
-class Judged:
+class Judged(NamedTuple):
     """A change that may be better or worse, with its p-value."""
 
     change: Change
@@ -234,14 +233,11 @@ def judge(task: str, metric: str, found: Difference, n: int, note: str, n_looks:
 
 def _with_multiplicity(judged: list[Judged]) -> list[Change]:
     """Note which verdicts do not outlast the correction for so many figures."""
-    changes = []
-    for each, p in zip(judged, holm([each.p for each in judged]), strict=True):
-        said = ""
-        if each.change.verdict != "no difference shown" and p > 1 - CONFIDENCE:
-            said = (
-                f"Among {len(judged)} figures this may be chance: p = {p:.2f} by Holm's correction."
-            )
-        changes.append(_with_note(each.change, said))
+    changes, n = [], len(judged)
+    for (change, _), p in zip(judged, holm([p for _, p in judged]), strict=True):
+        said = f"Among {n} figures this may be chance: p = {p:.2f} by Holm's correction."
+        is_shaken = change.verdict != "no difference shown" and p > 1 - CONFIDENCE
+        changes.append(_with_note(change, said if is_shaken else ""))
     return changes
 
 

@@ -42,19 +42,13 @@ _FEWEST_DRAWS = 100
 
 @dataclass(frozen=True, eq=False)
 class Law:
-    """``ceiling - scale * decay(size)``, the likeliest one and others that may be.
+    """``ceiling - scale * decay(size)``, the likeliest one and others that may be."""
 
-    The decay is the power ``size ** -exponent``, or ``exp(-exponent * size)`` where a power does
-    not fit. `drawn` holds ceiling, scale and which of all decays, (n_draws, 3), by how likely they
-    are.
-    """
-
-    name: str  # "power", "exponential", or "none" where neither fits
-
+    name: str  # "power": size ** -exponent; "exponential": exp(-exponent * size); or "none"
     ceiling: float
     scale: float
     exponent: float
-    drawn: Float64Array
+    drawn: Float64Array  # (n_draws, 3), ceiling, scale and which decay, by how likely they are
     base: float  # size in whose units the decays of `drawn` are
     growth: float
     growth_error: float

@@ -150,13 +150,11 @@ def groups_of_like_length(lengths: Sequence[int], tokens_at_once: int) -> list[I
     return [np.sort(group) for group in reversed(groups)]
 
 
-def bytes_a_token(n_layers: int, width: int) -> int:
-    """Estimate the memory that learning from a token holds: about 40 numbers a unit and layer."""
-    return max(1, n_layers) * max(1, width) * 4 * 40
-
-
 BYTES_AT_ONCE = {"cpu": 3 * 2**30, "cuda": 16 * 2**30}
 """Memory for what is encoded at once, by device."""
+
+BYTES_A_UNIT = 4 * 40
+"""Memory that learning from a token holds for each layer and unit: about 40 numbers."""
 
 
 def tokens_held(model: Any, device: str) -> int:
@@ -165,7 +163,7 @@ def tokens_held(model: Any, device: str) -> int:
     n_layers = getattr(config, "num_hidden_layers", 1)
     width = getattr(config, "hidden_size", model.get_embedding_dimension())
     memory = BYTES_AT_ONCE["cpu" if device == "cpu" else "cuda"]
-    return max(512, memory // bytes_a_token(n_layers, width))
+    return int(max(512, memory // (max(1, n_layers) * max(1, width) * BYTES_A_UNIT)))
 
 
 class BatchEncoder:

@@ -99,10 +99,8 @@ def train(
     resume: bool | None = True,
     callbacks: Sequence[Any] = (),
 ) -> Run:
-    """Train a model, and leave it with the weights of the best validation.
-
-    With `resume` of None there are no checkpoints: nobody could find those of a temporary folder.
-    """
+    """Train a model, and leave it with the weights of the best validation."""
+    # With `resume` of None, no checkpoints: nobody could find those of a temporary folder.
     claim_folder(folder, identity, bool(resume))
     with quiet_and_private(), noticed_termination() as request:
         run = _Training(data, validation, settings, folder, request, callbacks)

@@ -147,14 +147,14 @@ def probe(
     units = split_units(states, labelled, test_share=test_share, dev_share=dev_share, seed=seed)
     baselines, decisions = _checked_baselines(states, units, baselines)
     task = _Task(units, probe, control, n_seeds, seed, show_progress)
-    probed = [_Source(PLANS[probe][0], layer, states.layer(layer)) for layer in wanted]
+    probed = [Source(PLANS[probe][0], layer, states.layer(layer)) for layer in wanted]
     if vectors is not None:
         given = np.asarray(vectors)
         if given.ndim != 2 or len(given) != len(states) or given.dtype.kind != "f":
             expected = f"floats, a row for each of the {len(states):,} {states.unit}s"
             raise InputError("vectors", expected, found=f"shape {given.shape} of {given.dtype}")
-        probed = [_Source("combination", None, given)]
-    others = _baseline_sources(states, random_states, baselines, wanted, vectors is None)
+        probed = [Source("combination", None, given)]
+    others = baseline_sources(states, random_states, baselines, wanted, vectors is None)
     trained = task.train([*probed, *others])
     answers = [one for source in trained for one in source.answers]
     if "embedding layer" in baselines and not any(one.what == "embedding layer" for one in answers):
@@ -185,7 +185,7 @@ def probe(
     return with_mixes(found, learned, estimates) if learned else found
 
 
-class _Source(NamedTuple):
+class Source(NamedTuple):
     """Vectors to be probed, of shape (n_rows, width); a baseline has no control."""
 
     what: str
@@ -197,7 +197,7 @@ class _Source(NamedTuple):
 class _Trained(NamedTuple):
     """The answers of the probes of one source, to the task and the control, and their fits."""
 
-    source: _Source
+    source: Source
     answers: Sequence[Answers]
     fits: Sequence[Fit]
 
@@ -222,7 +222,7 @@ class _Task:
         counts = np.bincount(units.target[units.of(TRAIN)], minlength=len(units.classes))
         return np.column_stack([units.target, control_target(units.types, counts, self.seed)])
 
-    def train(self, sources: Sequence[_Source]) -> list[_Trained]:
+    def train(self, sources: Sequence[Source]) -> list[_Trained]:
         """Train the probes of all sources, and predict the test part."""
         units, targets = self.units, self.targets
         train, dev, test = (units.of(part) for part in (TRAIN, DEV, TEST))
@@ -231,7 +231,7 @@ class _Task:
         # A linear probe has one optimum, whatever its first weights.
         n_seeds = 1 if self.kind == "linear" else self.n_seeds
 
-        def work(job: tuple[_Source, int]) -> tuple[list[Int64Array], Fit]:
+        def work(job: tuple[Source, int]) -> tuple[list[Int64Array], Fit]:
             source, number = job
             features = Features(source.vectors, units.rows).standardised(train)
             own = targets[:, :1] if source.is_baseline else targets
@@ -280,7 +280,7 @@ class _Task:
                 scores.append(score(what, layer, "selectivity", difference_of(accuracy, control)))
         return scores, accuracies
 
-    def code_lengths(self, sources: Sequence[_Source]) -> list[ProbeScore]:
+    def code_lengths(self, sources: Sequence[Source]) -> list[ProbeScore]:
         """Return bits per label and compression of the labels of the train part."""
         _, kind, plan = PLANS[self.kind]
         units, targets = self.units, self.targets
@@ -309,21 +309,21 @@ class _Task:
         return Decision("probing", "known_types", share, message)
 
 
-def _baseline_sources(
+def baseline_sources(
     states: HiddenStates,
     random_states: HiddenStates | None,
     baselines: Sequence[str],
     layers: Sequence[int],
     probes_layers: bool,
-) -> list[_Source]:
+) -> list[Source]:
     """Return the vectors of the embedding layer, unless it is probed, and of a random model."""
     sources = []
     if "embedding layer" in baselines and not (probes_layers and 0 in layers):
-        sources.append(_Source("embedding layer", 0, states.layer(0), is_baseline=True))
+        sources.append(Source("embedding layer", 0, states.layer(0), is_baseline=True))
     if random_states is not None:
-        check_random_states(states, random_states)
+        _check_random_states(states, random_states)
         sources += [
-            _Source("random model", layer, random_states.layer(layer), is_baseline=True)
+            Source("random model", layer, random_states.layer(layer), is_baseline=True)
             for layer in layer_numbers(layers, random_states.layers)
         ]
     return sources
@@ -347,7 +347,7 @@ def _checked_baselines(
     return tuple(one for one in baselines if one not in why_not), decisions
 
 
-def check_random_states(states: HiddenStates, other: HiddenStates) -> None:
+def _check_random_states(states: HiddenStates, other: HiddenStates) -> None:
     """Refuse states of a random model that are not of the same units."""
     if other.words != states.words or other.texts != states.texts:
         expected = f"of the same {len(states):,} {states.unit}s of {len(states.texts):,} texts"

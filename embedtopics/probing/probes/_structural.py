@@ -18,7 +18,7 @@ from embedtopics.evaluation._bootstrap import estimate, resampled_sums
 from embedtopics.probing._layers import Layers, layer_numbers
 from embedtopics.probing._tasks import PARTS
 from embedtopics.probing.probes._fit import Features, Plan, batches_of, run_side_by_side, stepper
-from embedtopics.probing.probes._probe import check_random_states
+from embedtopics.probing.probes._probe import Source, baseline_sources
 from embedtopics.probing.probes._scores import N_RESAMPLES, score
 from embedtopics.probing.probes._units import (
     DEV,
@@ -192,16 +192,12 @@ def structural_probe(
     n_rows = rank or min(MOST_RANK, states.width)
     wanted = sorted(set(layer_numbers(layers, states.layers)))
     split, group, decisions = _split_trees(states, heads, parts, test_share, dev_share, seed)
-    sources = [("probe", layer, states.layer(layer)) for layer in wanted]
-    if 0 in states.layers and 0 not in wanted:
-        sources.append(("embedding layer", 0, states.layer(0)))
-    if random_states is not None:
-        check_random_states(states, random_states)
-        found = layer_numbers(wanted, random_states.layers)
-        sources += [("random model", layer, random_states.layer(layer)) for layer in found]
+    sources = [Source("probe", layer, states.layer(layer)) for layer in wanted]
+    baselines = ["embedding layer"] if 0 in states.layers else []
+    sources += baseline_sources(states, random_states, baselines, wanted, True)
 
-    def work(source: tuple[str, int, npt.NDArray[Any]]) -> list[ProbeScore]:
-        what, layer, vectors = source
+    def work(source: Source) -> list[ProbeScore]:
+        what, layer, vectors, _ = source
         predict = fit_distances(vectors, split[TRAIN], split[DEV], n_rows, PLAN, seed)
         predicted = [predict(tree) for tree in split[TEST]]
         return _measured(what, layer, predicted, split[TEST], group, seed)

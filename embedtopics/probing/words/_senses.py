@@ -25,7 +25,14 @@ from embedtopics.probing._layers import (
     open_space,
 )
 from embedtopics.probing.results import HiddenStates
-from embedtopics.probing.words._uses import numbered, refuse_texts, rows_of_word, use_at, word_key
+from embedtopics.probing.words._uses import (
+    by_text,
+    numbered,
+    refuse_texts,
+    rows_of_word,
+    use_at,
+    word_key,
+)
 from embedtopics.probing.words.results import (
     SenseCount,
     SenseScore,
@@ -192,9 +199,8 @@ def senses(
         least = int(np.ceil(1 / alpha))
         raise InputError("n_clouds", f"{least} or more, for a p of {alpha} or less", n_clouds)
     seed = resolve_seed(random_state)
-    found_rows = rows_of_word(states, word, match_case).tolist()
-    found_rows.sort(key=lambda r: (states.texts[states.of_text[r]], states.position[r], r))
-    rows = np.array(found_rows)
+    found_rows = rows_of_word(states, word, match_case)
+    rows = found_rows[by_text(states, found_rows)]
     uses = tuple(use_at(states, row) for row in rows.tolist())
     space = open_space(states, layer, adjust)
     vectors = space.unit(rows)
@@ -496,10 +502,7 @@ def _given_senses(
     known = np.flatnonzero((senses != "") & ~states.missing[units])
     message = f"of {len(units)} uses without a sense or a vector were left out."
     decisions = counted("probing", "uses_left_out", len(units) - len(known), message)
-    order = sorted(
-        known.tolist(),
-        key=lambda i: (states.texts[states.of_text[units[i]]], states.position[units[i]], units[i]),
-    )
+    order = known[by_text(states, units[known])]
     return units[order].astype(np.int64), senses[order], decisions
 
 

@@ -46,6 +46,12 @@ def types_of(states: HiddenStates, match_case: bool = False) -> tuple[tuple[str,
     return tuple(names), found
 
 
+def by_text(states: HiddenStates, rows: Int64Array) -> list[int]:
+    """Return the places of units ordered by the contents of their texts, whatever their rows."""
+    texts = [states.texts[text] for text in states.of_text[rows]]
+    return sorted(range(len(rows)), key=lambda i: (texts[i], states.position[rows[i]], rows[i]))
+
+
 def refuse_texts(states: HiddenStates) -> None:
     """Refuse states that have one vector for each text."""
     if states.unit == "text":

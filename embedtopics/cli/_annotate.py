@@ -8,12 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
-from embedtopics.cli._display import PAGE, check_target, guarded, make_console, print_notes
+from embedtopics.cli._display import PAGE, check_target, make_console, print_notes
 from embedtopics.cli._options import Checkpoint, DocumentsFile, IdColumn, TextColumn, names_in
 from embedtopics.errors import InputError
 
 
-@guarded
 def annotate(
     file: DocumentsFile,
     labels: Annotated[

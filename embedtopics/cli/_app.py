@@ -7,6 +7,7 @@ import typer
 from embedtopics.cli._annotate import annotate
 from embedtopics.cli._batch import app as batch_app
 from embedtopics.cli._classify import app as classify_app
+from embedtopics.cli._display import Commands
 from embedtopics.cli._edit import add, edit, export, label, name
 from embedtopics.cli._evaluate import compare, evaluate, evaluate_encoder
 from embedtopics.cli._pretrain import pretrain, tokens
@@ -18,7 +19,7 @@ from embedtopics.cli._topics import app as cache_app
 from embedtopics.cli._topics import demo, inspect, topics
 from embedtopics.cli._train import app as train_app
 
-app = typer.Typer(
+app = Commands(
     name="embedtopics",
     help="From a file of documents to a topic map.",
     no_args_is_help=True,

@@ -12,9 +12,9 @@ from embedtopics.cli import _options as opt
 from embedtopics.cli._display import (
     PAGE,
     TABLE,
+    Commands,
     check_outputs,
     check_target,
-    guarded,
     make_console,
     print_notes,
     print_table,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from embedtopics.classification import TextClassifier
     from embedtopics.corpus import Corpus
 
-app = typer.Typer(
+app = Commands(
     help="Give texts classes, see how far to trust them, and estimate their shares.",
     no_args_is_help=True,
 )
@@ -39,7 +39,6 @@ LabelColumn = Annotated[str, typer.Option(help="Column of labels; empty cells ha
 
 
 @app.command()
-@guarded
 def train(
     file: opt.DocumentsFile,
     out: Annotated[Path, typer.Option(help="Folder for the classifier.")],
@@ -85,7 +84,6 @@ def train(
 
 
 @app.command()
-@guarded
 def predict(
     model: ModelFolder,
     file: opt.DocumentsFile,
@@ -106,7 +104,6 @@ def predict(
 
 
 @app.command()
-@guarded
 def report(
     model: ModelFolder,
     file: opt.DocumentsFile,
@@ -160,7 +157,6 @@ def _tables(model: TextClassifier, texts: list[str], y: list[Any]) -> dict[str, 
 
 
 @app.command()
-@guarded
 def prevalence(
     model: ModelFolder,
     file: opt.DocumentsFile,

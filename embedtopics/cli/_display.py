@@ -383,6 +383,17 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
     return run
 
 
+class Commands(typer.Typer):
+    """Commands of which none shows a traceback for bad input: all that are added are guarded."""
+
+    def command(  # type: ignore[override]
+        self, *names: Any, **options: Any
+    ) -> Callable[[Callable[..., None]], Callable[..., None]]:
+        """Add a command."""
+        add = super().command(*names, **options)
+        return lambda command: add(guarded(command))
+
+
 def _with_flag(error: EmbedTopicsError, command: Callable[..., None]) -> str:
     """Return a message on one line, with the flag in place of the parameter at fault."""
     message, name = " ".join(str(error).split()), getattr(error, "parameter", "")

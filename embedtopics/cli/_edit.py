@@ -13,7 +13,6 @@ from embedtopics.cli import _options as opt
 from embedtopics.cli._display import (
     LABELS,
     check_results_folder,
-    guarded,
     make_console,
     open_result,
     print_notes,
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from embedtopics.topics.results import TopicResult
 
 
-@guarded
 def edit(
     results: opt.ResultsFolder,
     merge: Annotated[
@@ -177,7 +175,6 @@ def _name(text: str) -> tuple[int, str]:
     return number, label
 
 
-@guarded
 def label(
     results: opt.ResultsFolder,
     labels: Annotated[
@@ -216,7 +213,6 @@ def label(
     typer.echo(f"next: open {target / 'report.html'} in a browser")
 
 
-@guarded
 def export(
     results: opt.ResultsFolder,
     out: Annotated[
@@ -242,7 +238,6 @@ def export(
     print_notes(console, (note.message for note in done.notes))
 
 
-@guarded
 def add(
     results: opt.ResultsFolder,
     file: opt.DocumentsFile,
@@ -301,7 +296,6 @@ def add(
     typer.echo(f"\nwritten to {printable(str(target))}")
 
 
-@guarded
 def name(
     results: opt.ResultsFolder,
     endpoint: Annotated[

@@ -16,7 +16,6 @@ from embedtopics.cli._display import (
     PAGE,
     check_outputs,
     check_target,
-    guarded,
     make_console,
     open_result,
     print_notes,
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
 COVERED = "_covered"
 
 
-@guarded
 def evaluate(
     results: opt.ResultsFolder,
     labels: Annotated[
@@ -192,7 +190,6 @@ def _spell_answers(score: CodingScore | IntrusionScore) -> str:
     return f"{score.n_answers:,} answers of {score.n_coders} coder{'s' * (score.n_coders != 1)}"
 
 
-@guarded
 def evaluate_encoder(
     encoder: Annotated[
         list[str],
@@ -326,7 +323,6 @@ MOST_MOVES = 5
 """Moves printed for every two encoders."""
 
 
-@guarded
 def compare(
     file: opt.DocumentsFile,
     text: opt.TextColumn = None,

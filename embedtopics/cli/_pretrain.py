@@ -10,7 +10,6 @@ import typer
 from embedtopics.cli import _options as opt
 from embedtopics.cli._display import (
     check_outputs,
-    guarded,
     make_console,
     print_table,
     printable,
@@ -21,7 +20,6 @@ from embedtopics.cli._train_running import prepared, run_and_tell, spoken, start
 from embedtopics.errors import InputError
 
 
-@guarded
 def tokens(
     file: opt.DocumentsFile,
     text: opt.TextColumn = None,
@@ -60,7 +58,6 @@ def tokens(
         typer.echo(f"written to {path}")
 
 
-@guarded
 @takes(RunOptions)
 def pretrain(
     file: opt.DocumentsFile,

@@ -13,7 +13,6 @@ import typer
 
 from embedtopics._utils.folders import check_output_folder, replacing_folder, write_manifest
 from embedtopics.cli._display import (
-    guarded,
     make_console,
     print_table,
     printable,
@@ -35,7 +34,6 @@ CONTENT = {
 }
 
 
-@guarded
 def probe(
     file: Annotated[
         Path,

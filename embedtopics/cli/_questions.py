@@ -10,7 +10,6 @@ from embedtopics._utils.checks import checked_level
 from embedtopics.cli._display import (
     check_column,
     check_outputs,
-    guarded,
     make_console,
     open_result,
     print_notes,
@@ -44,7 +43,6 @@ COLUMNS = 5
 """Groups in a printed table, so that it fits 80 columns."""
 
 
-@guarded
 def by_group(
     results: ResultsFolder,
     group: Annotated[
@@ -143,7 +141,6 @@ LONGEST = 40
 """Characters of a name."""
 
 
-@guarded
 def over_time(
     results: ResultsFolder,
     every: Annotated[
@@ -260,7 +257,6 @@ READABLE = 30
 """Topics up to which every merge is printed where no levels are asked for."""
 
 
-@guarded
 def hierarchy(
     results: ResultsFolder,
     by: Annotated[
@@ -297,7 +293,6 @@ def hierarchy(
         typer.echo(f"\nwritten to {path}")
 
 
-@guarded
 def find(
     results: ResultsFolder,
     query: Annotated[str, typer.Argument(help="A word, a phrase or a text.")],

@@ -10,9 +10,9 @@ import typer
 
 from embedtopics.cli import _options as opt
 from embedtopics.cli._display import (
+    Commands,
     check_outputs,
     check_target,
-    guarded,
     make_console,
     open_result,
     print_notes,
@@ -38,7 +38,6 @@ Where = Annotated[
 ]
 
 
-@guarded
 def search(
     index: opt.IndexFolder,
     query: Annotated[list[str], typer.Argument(help="What you look for: words or a sentence.")],
@@ -113,7 +112,6 @@ def _cell(hit: Hit, name: str) -> str:
     return str(value).removesuffix(" 00:00:00")
 
 
-@guarded
 def serve(
     index: opt.IndexFolder,
     port: Annotated[int, typer.Option(help="0 for one that is free.")] = 0,
@@ -133,7 +131,6 @@ def serve(
         server.close()
 
 
-@guarded
 def search_eval(
     index: opt.IndexFolder,
     queries: Annotated[Path, typer.Argument(readable=False, help="jsonl, csv or tsv: id, text.")],
@@ -210,15 +207,15 @@ def _spell(found: Estimate, form: str) -> str:
     return f"{value} [{found.low:{form}}, {found.high:{form}}]"
 
 
-app = typer.Typer(help="Build an index of documents, add to it, remove from it, check it.",
-                  no_args_is_help=True)  # fmt: skip
+app = Commands(
+    help="Build an index of documents, add to it, remove from it, check it.", no_args_is_help=True
+)
 
 MIB = 1 << 20
 DAMAGED = 1
 
 
 @app.command()
-@guarded
 def build(
     file: opt.DocumentsFile,
     out: Annotated[Path, typer.Option(help="Folder for the index.")],
@@ -286,7 +283,6 @@ def build(
 
 
 @app.command()
-@guarded
 def add(
     index: opt.IndexFolder,
     file: opt.DocumentsFile,
@@ -316,7 +312,6 @@ def add(
 
 
 @app.command()
-@guarded
 def remove(
     index: opt.IndexFolder,
     ids: Annotated[list[str] | None, typer.Argument(help="Ids of documents.")] = None,
@@ -343,7 +338,6 @@ def remove(
 
 
 @app.command()
-@guarded
 def compact(index: opt.IndexFolder) -> None:
     """Write all segments as one, and free the space of removed documents."""
     opened = _load(index)
@@ -353,7 +347,6 @@ def compact(index: opt.IndexFolder) -> None:
 
 
 @app.command()
-@guarded
 def check(index: opt.IndexFolder) -> None:
     """Compare all files with what was written; exits with 1 if something is damaged."""
     from embedtopics.retrieval.storage._checks import check as check_index
@@ -371,7 +364,6 @@ def check(index: opt.IndexFolder) -> None:
 
 
 @app.command()
-@guarded
 def info(index: opt.IndexFolder) -> None:
     """Say what an index holds, and how good its dense part is."""
     opened = _load(index)
@@ -397,7 +389,6 @@ def info(index: opt.IndexFolder) -> None:
 
 
 @app.command()
-@guarded
 def topics(index: opt.IndexFolder, results: opt.ResultsFolder) -> None:
     """Attach topics: hits show theirs, and --where "topic == 3" works."""
     opened = _load(index)
@@ -410,7 +401,6 @@ def topics(index: opt.IndexFolder, results: opt.ResultsFolder) -> None:
 
 
 @app.command()
-@guarded
 def export(
     index: opt.IndexFolder,
     out: Annotated[Path, typer.Option(help="NAME.parquet for passages, vectors and metadata.")],

@@ -5,13 +5,13 @@ from typing import Annotated
 
 import typer
 
-from embedtopics.cli._display import PAGE, check_target, guarded
+from embedtopics.cli._display import PAGE, Commands, check_target
 from embedtopics.cli._options import OutFigure, names_in
 from embedtopics.cli._train_options import ExamplesFile, HeldOutOptions, numbers_in, takes
 from embedtopics.cli._train_running import train_on
 from embedtopics.cli._train_texts import distill, pairs, student, unsupervised
 
-app = typer.Typer(
+app = Commands(
     help="Make a better encoder for your texts, and see whether it became one.",
     no_args_is_help=True,
 )
@@ -22,7 +22,6 @@ Label = Annotated[str | None, typer.Option(help="Column of labels; found by its 
 
 
 @app.command()
-@guarded
 @takes(HeldOutOptions)
 def nli(
     file: ExamplesFile,
@@ -44,7 +43,6 @@ def nli(
 
 
 @app.command()
-@guarded
 @takes(HeldOutOptions)
 def sts(
     file: ExamplesFile,
@@ -65,7 +63,6 @@ def sts(
 
 
 @app.command()
-@guarded
 @takes(HeldOutOptions)
 def triplets(
     file: ExamplesFile,
@@ -85,7 +82,6 @@ def triplets(
 
 
 @app.command()
-@guarded
 @takes(HeldOutOptions)
 def labelled(
     file: ExamplesFile,
@@ -108,7 +104,6 @@ for command in (pairs, unsupervised, distill, student):
 
 
 @app.command(name="read")
-@guarded
 def read_folder(
     folder: Annotated[Path, typer.Argument(help="Of an encoder that train wrote.")],
     figure: OutFigure = None,

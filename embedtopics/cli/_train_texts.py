@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from embedtopics.cli._display import PAGE, check_target, guarded
+from embedtopics.cli._display import PAGE, check_target
 from embedtopics.cli._options import names_in, whole_numbers_in
 from embedtopics.cli._train_options import (
     ExamplesFile,
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 Teacher = Annotated[str, typer.Option(help="Name or folder of the encoder to learn from.")]
 
 
-@guarded
 @takes(HeldOutOptions)
 def unsupervised(
     file: ExamplesFile,
@@ -51,7 +50,6 @@ def unsupervised(
         run_and_tell(options, settings, "fit_unsupervised", learned, None, **more)
 
 
-@guarded
 @takes(RunOptions)
 def distill(
     file: ExamplesFile,
@@ -84,7 +82,6 @@ def distill(
         run_and_tell(options, settings, "fit_distilled", learned, None, **more)
 
 
-@guarded
 @takes(StudentOptions)
 def student(file: ExamplesFile, teacher: Teacher, *, options: StudentOptions) -> None:
     """Make a table of token vectors that reads tens of thousands of texts a second.
@@ -114,7 +111,6 @@ def _texts(options: RunOptions, path: Path) -> Examples:
     return reader(options, "texts", columns)(path)
 
 
-@guarded
 @takes(HeldOutOptions)
 def pairs(
     file: ExamplesFile,

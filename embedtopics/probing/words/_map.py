@@ -13,7 +13,7 @@ from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
 from embedtopics.probing._layers import Layers, layer_numbers, one_blas_thread, open_space
 from embedtopics.probing.results import HiddenStates
-from embedtopics.probing.words._uses import checked_words, find_rows, use_at
+from embedtopics.probing.words._uses import by_text, checked_words, find_rows, use_at
 from embedtopics.probing.words.results import WordMap
 from embedtopics.protocols import Float64Array
 
@@ -68,13 +68,12 @@ def word_map(
         message = f"{max_uses:,} of {len(rows):,} uses are shown, chosen by a hash of their texts"
         decisions.append(Decision("probing", "sampled", max_uses, message))
         digests = []
-        for row in rows.tolist():
-            text, begin = _key(states, row)
-            content = f"{begin} {text}".encode("utf-8", "surrogatepass")
+        for text, begin in zip(states.of_text[rows], states.spans[rows, 0], strict=True):
+            content = f"{begin} {states.texts[text]}".encode("utf-8", "surrogatepass")
             digests.append(blake2b(content, digest_size=16).digest())
         rows = rows[np.sort(sorted(range(len(rows)), key=digests.__getitem__)[:max_uses])]
     # Sums of floating-point numbers depend on the order; that of the texts must not show.
-    order = np.array(sorted(range(len(rows)), key=lambda i: _key(states, int(rows[i]))))
+    order = np.array(by_text(states, rows))
     vectors = [open_space(states, layer).unit(rows[order]) for layer in chosen]
     coordinates, joint, explained, jointly = _planes(vectors)
     back = np.argsort(order)
@@ -92,10 +91,6 @@ def word_map(
         encoder=states.encoder,
         decisions=tuple(decisions),
     )
-
-
-def _key(states: HiddenStates, row: int) -> tuple[str, int]:
-    return states.texts[int(states.of_text[row])], int(states.spans[row, 0])
 
 
 def _similarity(vectors: Float64Array) -> float:

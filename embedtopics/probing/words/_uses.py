@@ -320,10 +320,8 @@ def _nearest(
                 near = rough >= least - SLACK
                 rows, rough = rows[near], rough[near]
     exact = np.einsum("ij,j->i", space.unit(rows), query)
-    texts = [states.texts[t] for t in states.of_text[rows]]
-    order = sorted(
-        range(len(rows)), key=lambda i: (-exact[i], texts[i], states.position[rows[i]], rows[i])
-    )[:k]
+    ordered = np.array(by_text(states, rows), dtype=np.int64)
+    order = ordered[np.argsort(-exact[ordered], kind="stable")][:k]
     return rows[order], exact[order]
 
 

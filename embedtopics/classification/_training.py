@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -41,7 +40,7 @@ from embedtopics.training.results import TrainingReport
 from embedtopics.training.trainer._checkpoints import (
     checkpoints_of,
     delete_checkpoints,
-    refuse_finished,
+    output_folder,
 )
 
 if TYPE_CHECKING:
@@ -101,11 +100,7 @@ def fit_trained(
     """Train the encoder of a classifier and its head."""
     if model.method == "fine_tune":
         require_libraries()
-    if out is None:
-        folder = Path(tempfile.mkdtemp(prefix="embedtopics-classifier-")) / "encoder"
-    else:
-        folder = Path(out).expanduser()
-        refuse_finished(folder, overwrite=False, resume=resume)
+    folder = output_folder(out, "classifier", resume=resume)
     options = {"random_state": seed, **(model.training or {})}
     if model.method == "few_shot":
         if held is not None:

@@ -48,12 +48,9 @@ class _GivenStates(nn.Module):
 
 
 class TokenHead(nn.Module):
-    """The head of a masked language model, tied to the embeddings of a transformer.
+    """The head of a masked language model, tied to the embeddings of a transformer."""
 
-    Whatever its layers are called: the model's own code runs, on the states of those tokens alone
-    that are predicted, so that scores of the vocabulary are computed nowhere else.
-    """
-
+    # Whatever its layers are called: the model's own code runs, on the states of predicted tokens.
     body: Any
 
     def __init__(self, model: Any, body: Any, is_new: bool, pair: PairHead | None) -> None:
@@ -64,15 +61,12 @@ class TokenHead(nn.Module):
         self.__dict__["body"] = body
         self._prefix = str(model.base_model_prefix)
         setattr(model, self._prefix, _GivenStates(body))
-        self.tie()
-
-    def tie(self) -> None:
-        """Share the weights that the head has in common with the transformer."""
-        for name, source in dict(self.model.all_tied_weights_keys).items():
+        # Share the weights that the head has in common with the transformer.
+        for name, source in dict(model.all_tied_weights_keys).items():
             if source.startswith(f"{self._prefix}."):
                 path, _, key = name.rpartition(".")
-                weight = self.body.get_parameter(source.removeprefix(f"{self._prefix}."))
-                setattr(self.model.get_submodule(path), key, weight)
+                weight = body.get_parameter(source.removeprefix(f"{self._prefix}."))
+                setattr(model.get_submodule(path), key, weight)
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
         """Return scores (n, n_vocabulary) of hidden states (n, width)."""
@@ -117,11 +111,9 @@ def token_head(recipe: Recipe, body: Any, seed: int, has_pairs: bool = False) ->
 
 
 class Detector(nn.Module):
-    """Generator and head of replaced-token detection (Clark et al. 2020, section 2).
+    """Generator and head of replaced-token detection (Clark et al. 2020, section 2)."""
 
-    The generator is a narrow ELECTRA with as many layers as the encoder, and the encoder's table of
-    token vectors, which both learn.
-    """
+    # The generator is a narrow ELECTRA with the encoder's table of token vectors, which both learn.
 
     def __init__(self, body: Any, max_length: int, seed: int, is_new: bool) -> None:
         from transformers import ElectraConfig, ElectraForMaskedLM

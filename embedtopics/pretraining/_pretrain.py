@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import shutil
-import tempfile
 import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -36,11 +35,12 @@ from embedtopics.training._examples import Examples
 from embedtopics.training._figures import Figure, compare_scores, ratio
 from embedtopics.training._report import write_report
 from embedtopics.training._settings import TrainingSettings, require_libraries, settings_from
+from embedtopics.training.objectives._trainable import KIND, save_trainable, trainable_of
 from embedtopics.training.results import Change, Diagnosis, TrainingReport
 from embedtopics.training.trainer._checkpoints import (
     checkpoints_of,
     delete_checkpoints,
-    refuse_finished,
+    output_folder,
 )
 
 if TYPE_CHECKING:
@@ -114,8 +114,6 @@ class PretrainingResult:
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the encoder with its head, report and card; transformers reads both."""
-        from embedtopics.training.objectives._trainable import KIND
-
         with replacing_folder(Path(folder).expanduser(), KIND) as fresh:
             shutil.copytree(self.report.folder, fresh, dirs_exist_ok=True)
 
@@ -220,7 +218,7 @@ def pretrain(
     for name in ("matryoshka", "lora_rank"):
         if getattr(settings, name):
             raise InputError(name, "left out for pretrain", getattr(settings, name))
-    folder = _output_folder(out, overwrite, resume)
+    folder = check_output_folder(output_folder(out, "pretraining", overwrite, resume), KIND)
     checked_choice(objective, "objective", _NAMES)
     prepared = _prepare(encoder, corpus, validation, resolve_masking(masking), settings, objective)
     if keep_geometry is None:
@@ -270,15 +268,6 @@ class _Prepared:
     cut: Callable[[list[str]], Blocks]
 
 
-def _output_folder(out: Any, overwrite: bool, resume: bool) -> Path:
-    from embedtopics.training.objectives._trainable import KIND
-
-    if out is None:
-        return Path(tempfile.mkdtemp(prefix="embedtopics-pretraining-")) / "encoder"
-    refuse_finished(out, overwrite, resume)
-    return check_output_folder(Path(out).expanduser(), KIND)
-
-
 def _head_folder(folder: Path) -> Path:
     """Return the folder beside which the checkpoints of the head's own run lie."""
     return folder.with_name(f"{folder.name}.head")
@@ -298,7 +287,6 @@ def _prepare(
     from embedtopics.pretraining._head import Detector, token_head
     from embedtopics.pretraining._masked_model import MaskedData
     from embedtopics.training.objectives._objective import Objective
-    from embedtopics.training.objectives._trainable import trainable_of
     from embedtopics.training.trainer._trainer import device_and_precision
 
     device, precision = device_and_precision(settings)
@@ -368,11 +356,15 @@ def _cut(
         blocks = cut_into_blocks(some, tokenizer, limit)
         return blocks if segments is None else segments.usable(blocks)
 
-    blocks = blocks_of(texts)
+    learned = blocks_of(texts)
     if validation is None:
-        learned, held = _split(blocks, seed)
+        numbers = np.unique(learned.text_of)
+        n_held_out = min(MOST_HELD_OUT, math.ceil(HELD_OUT * len(numbers)))
+        chosen = np.random.default_rng((seed, 3)).permutation(numbers)[:n_held_out]
+        is_held = np.isin(learned.text_of, chosen)  # texts with all their blocks
+        learned, held = (learned.take(np.flatnonzero(part)) for part in (~is_held, is_held))
     else:
-        learned, held = blocks, blocks_of(validation)
+        held = blocks_of(validation)
     for name, part, fewest in (("corpus", learned, FEWEST_TEXTS), ("validation", held, 1)):
         if len(part) < fewest:
             least = FEWEST_TOKENS if segments is None else FEWEST_OF_PAIR
@@ -398,15 +390,6 @@ def _mask_and_ordinary(tokenizer: Any, folder: Path) -> tuple[int, Int64Array]:
         raise InputError("encoder", "one whose tokenizer has a mask token", found=found)
     ordinary = sorted(set(tokenizer.get_vocab().values()) - special)
     return mask, np.array(ordinary, dtype=np.int64)
-
-
-def _split(blocks: Blocks, seed: int) -> tuple[Blocks, Blocks]:
-    """Hold texts out, with all their blocks."""
-    texts = np.unique(blocks.text_of)
-    n_held_out = min(MOST_HELD_OUT, math.ceil(HELD_OUT * len(texts)))
-    held = np.random.default_rng((seed, 3)).permutation(texts)[:n_held_out]
-    is_held = np.isin(blocks.text_of, held)
-    return blocks.take(np.flatnonzero(~is_held)), blocks.take(np.flatnonzero(is_held))
 
 
 def _learn(
@@ -481,8 +464,6 @@ def _saved(
     sets: Mapping[str, Any],
 ) -> tuple[SentenceEncoder, tuple[Change, ...]]:
     """Write transformer and head, and compare the encoders."""
-    from embedtopics.training.objectives._trainable import save_trainable
-
     trainable, head = prepared.trainable, prepared.data.loss
     trainable.model.to("cpu")
     head.to("cpu")

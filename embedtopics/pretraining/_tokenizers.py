@@ -185,16 +185,14 @@ def _trainer(
 
 
 def _in_order(tokenizer: Tokenizer, n_specials: int) -> Tokenizer:
-    """Return a tokenizer whose pieces have their ids by their letters, not by chance.
-
-    The sums of "unigram" are made in parallel, so that its scores differ in the last digits.
-    """
+    """Return a tokenizer whose pieces have their ids by their letters, not by chance."""
     from tokenizers import Tokenizer
 
     state = json.loads(tokenizer.to_str())
     state["added_tokens"] = [one for one in state["added_tokens"] if one["id"] < n_specials]
     if state["model"]["type"] == "Unigram":
         pieces = state["model"]["vocab"]
+        # Sums that are made in parallel differ in the last digits.
         rest = sorted([piece, round(score, 4)] for piece, score in pieces[n_specials:])
         state["model"]["vocab"] = pieces[:n_specials] + rest
     return Tokenizer.from_str(json.dumps(state))

@@ -248,11 +248,7 @@ def _most_similar(
 def _directions(
     words: list[str], corpus: Corpus, encoder: SentenceEncoder, tokenizer: Tokenizer, n_new: int
 ) -> Float64Array:
-    """Return where mean contextual vectors lie from the mean of all, (n_words, width), of length 1.
-
-    NaN for words without uses. Texts are read until all words have theirs; after so many, until the
-    new ones have, which come first.
-    """
+    """Return where mean contextual vectors lie from the mean of all, (n_words, width), or NaN."""
     import torch
 
     model: Any = model_of(encoder.recipe)
@@ -269,7 +265,7 @@ def _directions(
             names = [number.get(word.lower() if folds else word, -1) for word in found]
             of_piece = np.array([*names, -1])[of_word[:limit]]
             sought = of_piece[of_piece >= 0]
-            if n_texts >= MOST_TEXTS:
+            if n_texts >= MOST_TEXTS:  # only until the new words, which come first, have their uses
                 sought = sought[sought < n_new]
             if not (n_uses[sought] < N_USES).any():
                 continue
@@ -278,11 +274,9 @@ def _directions(
             layers = transformer(torch.tensor([whole.ids]), output_hidden_states=True).hidden_states
             states = layers[max(1, (len(layers) - 1) // DEPTH)][0].double().numpy()
             states = states[np.array(whole.special_tokens_mask) == 0]
-            total, n_tokens, n_texts = (
-                total + states.sum(axis=0),
-                n_tokens + len(states),
-                n_texts + 1,
-            )
+            total += states.sum(axis=0)
+            n_tokens += len(states)
+            n_texts += 1
             for word in np.unique(of_piece[of_piece >= 0]):
                 sums[word] += states[of_piece == word].mean(axis=0)
                 n_uses[word] += 1
@@ -352,15 +346,10 @@ def _masked_model(checkpoint: Checkpoint) -> Any:
 def _enlarge(
     model: Any, n_tokens: int, rows: list[list[list[int]]], states: Float64Array | None
 ) -> None:
-    """Give a model a row for each new word: the mean over similar words of their mean pieces.
-
-    With directions of contextual vectors, as far that way from the mean token as tokens are.
-
-    Rows that a table has beyond its tokens are used first, as the ids go on from the tokens.
-    """
+    """Give a model a row for each new word: the mean over similar words of their mean pieces."""
     import torch
 
-    size = n_tokens + len(rows)
+    size = n_tokens + len(rows)  # rows that a table has beyond its tokens are used first
     if size > model.get_input_embeddings().weight.shape[0]:
         model.resize_token_embeddings(size, mean_resizing=False)
     outputs = model.get_output_embeddings()
@@ -380,6 +369,7 @@ def _enlarge(
             if states.shape[1] != known.shape[1]:
                 wanted = "an encoder whose hidden states are as wide as its token vectors"
                 raise InputError("start", wanted, "states")
+            # As far from the mean token as tokens are, in the direction of the contextual vectors.
             middle = known.mean(dim=0)
             spread = (known - middle).norm(dim=1).mean()
             used = np.flatnonzero(~np.isnan(states[:, 0]))

@@ -23,6 +23,7 @@ import json
 import os
 import shutil
 import signal
+import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -52,6 +53,16 @@ KEPT = 2
 def checkpoints_of(folder: Path) -> Path:
     """Return the folder of the checkpoints of a run into a folder."""
     return folder.with_name(f"{folder.name}.training")
+
+
+def output_folder(
+    out: str | os.PathLike[str] | None, what: str, overwrite: bool = False, resume: bool = False
+) -> Path:
+    """Return the folder for an encoder; by default one in a temporary folder."""
+    if out is None:
+        return Path(tempfile.mkdtemp(prefix=f"embedtopics-{what}-")) / "encoder"
+    refuse_finished(out, overwrite, resume)
+    return Path(out).expanduser()
 
 
 def refuse_finished(out: str | os.PathLike[str], overwrite: bool, resume: bool = False) -> None:

@@ -328,15 +328,11 @@ RISK_CONFIDENCE = 0.95
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """From scores to probabilities, learned on texts that their heads had not seen.
-
-    "temperature" divides scores by one number (Guo et al. 2017); "isotonic" maps the probability
-    of each class by a rising step function, `knots` of (2, n) each (Zadrozny and Elkan 2002).
-    """
+    """From scores to probabilities, learned on texts that their heads had not seen."""
 
     head: str
-    temperature: float = 1.0
-    knots: tuple[Float64Array, ...] = ()
+    temperature: float = 1.0  # divides scores (Guo et al. 2017)
+    knots: tuple[Float64Array, ...] = ()  # (2, n) a class, of steps (Zadrozny and Elkan 2002)
 
     def apply(self, scores: Float64Array) -> Float64Array:
         """Return probabilities (n_texts, n_classes) of scores (n_texts, n_outputs)."""

@@ -280,10 +280,7 @@ def line_height(row: ScoreRow, *, broken: bool) -> int:
 def score_table(
     names: tuple[str, ...], rows: tuple[ScoreRow, ...], *, broken: bool
 ) -> dict[str, Any]:
-    """Return a Plotly table of the scores.
-
-    Intervals stand beside their values, or below them where lines are `broken`.
-    """
+    """Return a Plotly table of the scores; where lines are `broken`, intervals lie below values."""
     n_encoders = len(names)
     between = "<br>" if broken else " "
     cells = [[f"<span>{caption(name_measure(row.measure), 80)}</span>" for row in rows]]

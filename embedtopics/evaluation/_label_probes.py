@@ -117,19 +117,24 @@ def silhouettes(vectors: FloatArray | csr_matrix, classes: npt.ArrayLike) -> Flo
     names, numbered = np.unique(known[rows], return_inverse=True)
     members: Any = vectors[rows]
     sums = _class_similarities(members, numbered, len(names))
-    own = np.arange(len(rows)), numbered
+    found = np.full(len(known), np.nan)
+    found[rows] = widths_of(sums, row_dots(members, members), numbered)
+    return found
+
+
+def widths_of(sums: Float64Array, alone: Float64Array, numbered: npt.NDArray[Any]) -> Float64Array:
+    """Return silhouettes by the similarity to all of each class, (n, n_classes), and to itself."""
+    own = np.arange(len(sums)), numbered
     sizes = np.bincount(numbered).astype(np.float64)
     others = sizes[numbered] - 1
-    within = 1 - (sums[own] - row_dots(members, members)) / np.maximum(others, 1)
+    within = 1 - (sums[own] - alone) / np.maximum(others, 1)
     between = 1 - sums / sizes
     between[own] = np.inf
     nearest = between.min(axis=1)
-    widths = np.zeros(len(rows))
+    widths = np.zeros(len(sums))
     largest = np.maximum(within, nearest)
     np.divide(nearest - within, largest, out=widths, where=(largest > 0) & (others > 0))
-    found = np.full(len(known), np.nan)
-    found[rows] = widths
-    return found
+    return widths
 
 
 def _class_similarities(members: Any, numbered: npt.NDArray[Any], n_classes: int) -> Float64Array:

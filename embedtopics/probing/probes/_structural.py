@@ -64,7 +64,8 @@ def read_trees(states: HiddenStates, heads: Sequence[str]) -> list[Tree]:
         kept = np.flatnonzero(~is_missing[begin:end])
         if len(kept) < 2:
             continue
-        counts = [not _is_punctuation(states.words[begin + i]) for i in kept.tolist()]
+        words = [states.words[begin + i] for i in kept.tolist()]
+        counts = [any(unicodedata.category(c)[0] != "P" for c in word) for word in words]
         number = {int(place): i for i, place in enumerate(kept) if counts[i]}
         links = [(place, head - 1) for place, head in enumerate(own) if head]
         edges = frozenset(
@@ -126,10 +127,6 @@ def _checked_heads(own: Sequence[str], states: HiddenStates, begin: int) -> list
         found = "a cycle" if n_roots == 1 else f"{n_roots} roots"
         raise InputError("heads", f"a tree{where}", found=found, row=text)
     return heads
-
-
-def _is_punctuation(word: str) -> bool:
-    return all(unicodedata.category(one).startswith("P") for one in word)
 
 
 def structural_probe(

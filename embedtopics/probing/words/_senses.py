@@ -15,7 +15,7 @@ from embedtopics.corpus._readers import counted
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import bounded_interval, resampled_sums
-from embedtopics.evaluation._label_probes import silhouettes
+from embedtopics.evaluation._label_probes import silhouettes, widths_of
 from embedtopics.probing._layers import (
     Layers,
     blocks,
@@ -115,18 +115,8 @@ def _spherical_k_means(vectors: Float64Array, members: list[BoolArray]) -> Int32
 def _mean_silhouette(vectors: Float64Array, labels: Int32Array) -> float:
     """Return the mean of `embedtopics.evaluation.silhouettes`, without its slow thread limit."""
     belongs = np.eye(int(labels.max()) + 1)[labels]
-    sizes = belongs.sum(axis=0)
     sums = vectors @ (belongs.T @ vectors).T
-    between = 1 - sums / sizes
-    own = np.arange(len(labels)), labels
-    alone = np.einsum("ij,ij->i", vectors, vectors)
-    within = 1 - (sums[own] - alone) / (sizes[labels] - 1)
-    between[own] = np.inf
-    nearest = between.min(axis=1)
-    largest = np.maximum(within, nearest)
-    widths = np.zeros(len(labels))
-    np.divide(nearest - within, largest, out=widths, where=largest > 0)
-    return float(widths.mean())
+    return float(widths_of(sums, np.einsum("ij,ij->i", vectors, vectors), labels).mean())
 
 
 def senses(

@@ -101,15 +101,17 @@ def lexical_settings(
     rules: WordRules = PLAIN,
 ) -> LexicalSettings:
     """Return the settings for a collection in some languages (ISO 639-1)."""
-    codes, own = checked_languages(list(languages)), tuple(stop_words or ())
+    codes, own = checked_languages(list(languages)), ["auto"]
+    if stop_words is not None:
+        own = list(stop_words)
     for row, value in enumerate(own):
         if not isinstance(value, str):
             raise InputError("stop_words", "strings", value, row=row)
     # As the tokenizer writes them, which alone are ever met.
-    words = tuple(sorted({word for written in own for word in words_of(written, rules)}))
-    if stop_words is None:
-        words = stop_words_for(codes, general=False, rules=rules)
-    return LexicalSettings(words, codes if stems else (), words=rules)
+    words = {word for written in own if written != "auto" for word in words_of(written, rules)}
+    if "auto" in own:
+        words |= {*stop_words_for(codes, general=False, rules=rules)}
+    return LexicalSettings(tuple(sorted(words)), codes if stems else (), words=rules)
 
 
 _STOP = "\x1f"

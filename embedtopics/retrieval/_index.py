@@ -123,10 +123,11 @@ class SearchIndex(OtherNames):
             Bytes that vectors and dense index may take in memory; above it "ivf" keeps the vectors
             in half precision on disk.
         languages, stop_words : iterable of str, optional
-            ISO 639-1 codes, by default those of a sample; stop words in place of their lists.
+            ISO 639-1 codes, by default those of a sample; stop words in place of their lists, or
+            beside these where "auto" is among them.
         stems : bool
             Whether lexical search takes inflections of a word for that word.
-        words : {"auto", "characters", "lemmas", "social"} or several of them
+        words : str or list of str
             What words are, as in `TopicModel`. By pairs of characters a query finds a word within
             a longer one, too, which a library may not have cut there.
         overwrite : bool

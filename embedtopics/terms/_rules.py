@@ -50,7 +50,8 @@ _AT_ONCE = 4000
 _ONE_AT_A_TIME = Lock()
 """A tokenizer of sudachipy refuses several threads."""
 
-CHOICES = ("auto", "characters", "lemmas", "social")
+SOCIAL = {"social": "kept", "social-split": "split", "social-drop": "dropped"}
+CHOICES = ("auto", "characters", "lemmas", *SOCIAL)
 
 
 def checked_words(words: Any) -> Any:
@@ -62,6 +63,8 @@ def checked_words(words: Any) -> Any:
     if not is_list or not all(isinstance(n, str) and n in CHOICES for n in names):
         expected = f"one of {', '.join(CHOICES)}, several of them, or a function str -> list of str"
         raise InputError("words", expected, words)
+    if len({*names} & SOCIAL.keys()) > 1:
+        raise InputError("words", f"one of {', '.join(SOCIAL)}", words)
     return words if isinstance(words, str) else list(names)
 
 
@@ -91,9 +94,9 @@ def choose_rules(words: Any, languages: Sequence[str]) -> tuple[WordRules, list[
         lemmas = tuple(filter(_has_lemmas, languages))
         message = f"Words are their lemmas in {', '.join(lemmas) or 'no language'} ({lemmatizer})."
         notes.append(Decision("terms", "lemmas", list(lemmas), message))
-    return WordRules(
-        tuple(sorted(found.items())), lemmas, lemmatizer if lemmas else "", "social" in names
-    ), notes
+    social = next((SOCIAL[name] for name in names if name in SOCIAL), "")
+    lemmatizer = lemmatizer if lemmas else ""
+    return WordRules(tuple(sorted(found.items())), lemmas, lemmatizer, social), notes
 
 
 def _installed(library: str) -> str:
@@ -231,17 +234,6 @@ def own_words(text: str, rules: WordRules, row: int | None) -> Iterator[tuple[st
         place = begin + len(word)
         if any(map(str.isalnum, word)):
             yield word, begin, place
-
-
-def counted_social(words: Sequence[str], times: Sequence[int]) -> Mapping[str, int]:
-    """Return how many web addresses, @names, #tags and emoji are among the words of a corpus."""
-    counted = {"#tags": 0, "@names": 0, "emoji": 0, "addresses": 0}
-    for word, n in zip(words, times, strict=True):
-        is_address = {"@", "/"} & {*word} or word.startswith("www.")
-        kind = "emoji" if is_emoji(word) else "addresses" if is_address else ""
-        if kind := {"#": "#tags", "@": "@names"}.get(word[0], kind):
-            counted[kind] += n
-    return counted
 
 
 def is_emoji(word: str) -> bool:

@@ -28,6 +28,8 @@ from embedtopics.terms._tokens import (
     PLAIN,
     _split,
     _unicode_chunk,
+    capitals_of_tags,
+    social_pattern,
     stretches,
 )
 from embedtopics.terms.results import WordRules
@@ -70,6 +72,15 @@ class _Traced:
         return _Traced(
             "".join(text) + self.text[done:], starts + self.starts[done:], stops + self.stops[done:]
         )
+
+    def parted(self, places: list[int]) -> _Traced:
+        """Return the text with a blank before each of some places."""
+        text, starts, stops = "", [], []
+        for begin, end in pairwise([0, *places, len(self.text)]):
+            text += " " * bool(begin) + self.text[begin:end]
+            starts += self.starts[begin:end][: bool(begin)] + self.starts[begin:end]
+            stops += self.stops[begin:end][: bool(begin)] + self.stops[begin:end]
+        return _Traced(text, starts, stops)
 
     def lowered(self) -> _Traced:
         """Return the text in lower case, where a few letters become two characters."""
@@ -124,10 +135,13 @@ def word_spans(text: str, rules: WordRules = PLAIN) -> list[tuple[str, int, int]
     """Return the words of a text with their places in it."""
     places = list(range(len(text) + 1))
     traced = _Traced(text, places[:-1], places[1:]).composed()
-    traced = traced.replaced(_BLANK, lambda _: " ").replaced(_ENTITY, html.unescape).lowered()
-    traced = traced.replaced(_TAG, lambda _: " ")
-    if not rules.social:
-        traced = traced.replaced(_ADDRESS, lambda _: " ")
+    traced = traced.replaced(_BLANK, lambda _: " ").replaced(_ENTITY, html.unescape)
+    if rules.social == "split":
+        traced = traced.parted(capitals_of_tags(traced.text))
+    traced = traced.lowered().replaced(_TAG, lambda _: " ")
+    if rules.social != "kept":
+        left_out = social_pattern() if rules.social == "dropped" else _ADDRESS
+        traced = traced.replaced(left_out, lambda _: " ")
     found = []
     for made, first, last in stretches(traced.text, rules):
         if made is not None:

@@ -17,23 +17,25 @@ accented letter make one word.
   overlapping pairs of characters, which can be counted, so that no sentence becomes a word.
 - A number keeps the points and commas within it (``1,000``, ``3.11``). Numbers are words here;
   `count_terms` makes no terms of them.
-- Web and mail addresses, HTML tags, emoji, symbols and punctuation are dropped; addresses and
-  emoji, @names and #tags are words where the `WordRules` keep them.
+- Web and mail addresses, HTML tags, emoji, symbols and punctuation are dropped, and the signs of
+  @names and #tags. Where the `WordRules` say so, all four are words, or all are dropped, or names
+  and tags are split at their capitals: ``#ClimateActionNow`` is ``climate``, ``action``, ``now``.
 """
 
 import html
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import pairwise
 from string import ascii_letters, digits
 
 import numpy as np
 
 from embedtopics.errors import InputError
 from embedtopics.protocols import Int32Array, Int64Array
-from embedtopics.terms._rules import lemma_of, own_words, script_runs, segmented
+from embedtopics.terms._rules import is_emoji, lemma_of, own_words, script_runs, segmented
 from embedtopics.terms.results import TokenStream, WordRules
 
 # A text is cut at the ASCII characters that no word holds, and equal pieces get one number; that
@@ -55,11 +57,6 @@ _ADDRESS = re.compile(
 )
 _PICTURE = (
     "[\u2300-\u23ff\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff][\ufe0f\U0001f3fb-\U0001f3ff]*"
-)
-_SOCIAL = re.compile(
-    rf"{_ADDRESS.pattern}|(?<![\w@#])[@#]\w+"
-    rf"|[\U0001f1e6-\U0001f1ff]{{2}}|{_PICTURE}(?:\u200d{_PICTURE})*",
-    re.IGNORECASE,
 )
 _TAG = re.compile(r"</?[a-z][a-z0-9:-]*(?:\s[^<>=]*=[^<>]*|\s*/?)>", re.IGNORECASE)
 
@@ -113,7 +110,8 @@ def _pieces(
     texts: list[str], lowercase: bool, rules: WordRules, rows: Sequence[int]
 ) -> tuple[Int32Array, Int64Array, list[list[str]]]:
     """Return the pieces of texts as numbers, where texts begin, and the words of each piece."""
-    if rules.social or rules.own is not None:  # a word of these may reach over what parts pieces
+    # A word of these may reach over what parts pieces.
+    if rules.social == "kept" or rules.own is not None:
         words = [
             _words_of(text, lowercase, rules, rows[place] if rows else None)
             for place, text in enumerate(texts)
@@ -124,7 +122,7 @@ def _pieces(
     data = bytearray()
     ends = np.empty(len(texts), dtype=np.int64)
     for place, text in enumerate(texts):
-        data += _clean(text, lowercase).encode("utf-8", "surrogatepass")
+        data += _clean(text, lowercase, rules).encode("utf-8", "surrogatepass")
         ends[place] = len(data)
     stream, offsets, spans = number_pieces(np.frombuffer(data, np.uint8), _BELONGS, ends)
     pieces = [data[start:end].decode("utf-8", "surrogatepass") for start, end in spans.tolist()]
@@ -216,7 +214,7 @@ def stretches(
         yield from own_words(text, rules, row)
         return
     place = 0
-    for match in _SOCIAL.finditer(text) if rules.social else ():
+    for match in social_pattern().finditer(text) if rules.social == "kept" else ():
         begin, word = match.start(), match[0].rstrip(".,;:!?)'")
         yield None, place, begin
         place = begin + len(word)
@@ -229,13 +227,38 @@ def _clean(text: str, lowercase: bool, rules: WordRules = PLAIN) -> str:
     # Each substring test costs a hundredth of the substitution that it usually saves.
     if "&" in text:
         text = html.unescape(text)
+    if rules.social == "split" and (places := capitals_of_tags(text)):
+        text = " ".join(text[a:b] for a, b in pairwise([0, *places, len(text)]))
     if lowercase:
         text = text.lower()
     if "<" in text:
         text = _TAG.sub(" ", text)
-    if not rules.social and ("@" in text or "://" in text or "www." in text):
+    if rules.social == "dropped":
+        text = social_pattern().sub(" ", text)
+    elif rules.social != "kept" and ("@" in text or "://" in text or "www." in text):
         text = _ADDRESS.sub(" ", text)
     return text
+
+
+def capitals_of_tags(text: str) -> list[int]:
+    """Return where words begin within the @names and #tags of a text, by their capitals."""
+    places = []
+    for tag in social_pattern().finditer(text) if "#" in text or "@" in text else ():
+        for place in range(tag.start() + 2, tag.end() if tag[0][0] in "#@" else 0):
+            before, letter, after = text[place - 1], text[place], text[place + 1 : tag.end()][:1]
+            if letter.isupper() and before != "_" and (not before.isupper() or after.islower()):
+                places.append(place)
+    return places
+
+
+def counted_social(texts: Iterable[str]) -> dict[str, int]:
+    """Return how many #tags, @names, emoji and web addresses some texts hold."""
+    counted, kept = {"#tags": 0, "@names": 0, "emoji": 0, "addresses": 0}, WordRules(social="kept")
+    for text in texts:
+        for match in social_pattern().finditer(_clean(text, False, kept)):
+            kind = "emoji" if is_emoji(match[0]) else "addresses"
+            counted[{"#": "#tags", "@": "@names"}.get(match[0][0], kind)] += 1
+    return counted
 
 
 def _chunks(piece: str) -> list[str]:
@@ -248,15 +271,31 @@ def _chunks(piece: str) -> list[str]:
 
 
 @lru_cache(maxsize=1)
-def _unicode_chunk() -> re.Pattern[str]:
-    """Return the chunk pattern for all scripts, in which marks stay with their letters."""
+def _letters() -> str:
+    """Return the pattern of what may follow a letter, in all scripts: letters and marks."""
     marks = [
         chr(code)
         for code in range(0x300, 0x1F000)
         if unicodedata.category(chr(code)) in ("Mn", "Mc") and not 0xFE00 <= code <= 0xFE0F
     ]
-    more = rf"[\w{''.join(marks)}]"
+    return rf"[\w{''.join(marks)}]"
+
+
+@lru_cache(maxsize=1)
+def _unicode_chunk() -> re.Pattern[str]:
+    """Return the chunk pattern for all scripts, in which marks stay with their letters."""
+    more = _letters()
     return re.compile(rf"\w{more}*(?:(?:['\-\u200c\u200d]|{_IN_NUMBER})\w{more}*)*")
+
+
+@lru_cache(maxsize=1)
+def social_pattern() -> re.Pattern[str]:
+    """Return the pattern of web addresses, @names, #tags and emoji."""
+    return re.compile(
+        rf"{_ADDRESS.pattern}|(?<![\w@#])[@#]\w{_letters()}*"
+        rf"|[\U0001f1e6-\U0001f1ff]{{2}}|{_PICTURE}(?:\u200d{_PICTURE})*",
+        re.IGNORECASE,
+    )
 
 
 def _parts(chunk: str) -> list[str]:

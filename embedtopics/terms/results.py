@@ -27,8 +27,9 @@ class WordRules:
         Languages whose words are replaced by their lemmas.
     lemmatizer : str
         The exact requirement of pip.
-    social : bool
-        Whether web addresses, @names, #tags and emoji are words.
+    social : {"", "kept", "split", "dropped"}
+        Whether @names, #tags, emoji and web addresses are words, or names and tags are split into
+        words, or all left out; by default names and tags are words without their sign.
     own : Segmenter or str, optional
         Finds the words in place of all rules; of stored rules its name.
     """
@@ -36,7 +37,7 @@ class WordRules:
     segmenters: tuple[tuple[str, str], ...] = ()
     lemmas: tuple[str, ...] = ()
     lemmatizer: str = ""
-    social: bool = False
+    social: str = ""
     own: Segmenter | str | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -50,11 +51,12 @@ class WordRules:
     def from_json(cls, values: Mapping[str, Any] | None) -> WordRules:
         """Return stored rules."""
         values = values or {}
+        social = values.get("social", "")
         return cls(
             tuple(sorted((str(a), str(by)) for a, by in values.get("segmenters", {}).items())),
             tuple(map(str, values.get("lemmas", ()))),
             str(values.get("lemmatizer", "")),
-            bool(values.get("social", False)),
+            {True: "kept", False: ""}.get(social, str(social)),
             str(values["own"]) if "own" in values else None,
         )
 

@@ -39,6 +39,12 @@ class TermSettings:
     max_df: int | float = 1.0
     extra_stop_words: Sequence[str] = ()
 
+    def __post_init__(self) -> None:
+        if self.stop_words != "auto" and "auto" in self.stop_words:
+            more = tuple(word for word in self.stop_words if word != "auto")
+            object.__setattr__(self, "stop_words", "auto")
+            object.__setattr__(self, "extra_stop_words", (*more, *self.extra_stop_words))
+
 
 def count_corpus_terms(
     tokens: TokenStream, labels: Int32Array, settings: TermSettings, languages: Sequence[str]

@@ -115,16 +115,18 @@ class TopicModel(OtherNames, ClusterMixin, TransformerMixin, BaseEstimator):
     across_languages : bool
         Whether topics are to hold texts of several languages: what tells the languages apart is
         taken out of the encoder's vectors, which should be those of a multilingual encoder.
-    words : {"auto", "characters", "lemmas", "social"}, several of them, or function
+    words : {"auto", "characters", "lemmas", "social", "social-split", "social-drop"} or function
         What words are. "auto" lets installed libraries find them in Chinese, Japanese, Thai, Lao,
         Khmer, Burmese and Korean where these are languages of the texts (extras `multilingual`,
         `japanese`, `thai`, `korean`), and otherwise takes pairs of characters where there are no
         spaces; "characters" always does. "lemmas" also replaces words by their lemmas (simplemma);
-        "social" also keeps web addresses, @names, #tags and emoji. A function takes a text and
+        "social" keeps web addresses, @names, #tags and emoji, of which names and tags are words
+        without their sign otherwise; "social-split" splits names and tags at their capitals;
+        "social-drop" leaves all four out. Several names make a list. A function takes a text and
         returns the list of its words in their order, see `embedtopics.protocols.Segmenter`.
     stop_words : "auto" or sequence of str
-        Words that are no terms; "auto" takes the languages' lists and finds the words that
-        this corpus uses evenly in all topics.
+        Words that are no terms; "auto", alone or among others, takes the languages' lists and
+        finds the words that this corpus uses evenly in all topics.
     ngram_range : (int, int)
         Shortest and longest term in words.
     min_df : int, float or None

@@ -35,10 +35,10 @@ from embedtopics.reduction._fuzzy import fuzzy_graph
 from embedtopics.reduction._layout import EdgeSchedule, edge_schedule, layout
 from embedtopics.reduction._smoothing import leading, smooth
 from embedtopics.reduction._start import first_components, principal_start
-from embedtopics.terms._rules import choose_rules, counted_social
+from embedtopics.terms._rules import choose_rules
 from embedtopics.terms._stop_words import stop_words_for
 from embedtopics.terms._subject import uninformative_topics
-from embedtopics.terms._tokens import tokenize
+from embedtopics.terms._tokens import counted_social, tokenize
 from embedtopics.terms.results import TermCounts, TokenStream
 from embedtopics.topics._clusters import (
     ClusterCut,
@@ -131,7 +131,7 @@ def fit_topics(
             raw, tree = fit.cluster(coordinates)
         with log.stage("terms"):
             counts = count_corpus_terms(tokens, raw.labels, stages.terms, languages)
-            note_words(log, tokens, counts, languages)
+            note_words(log, tokens, counts, languages, corpus.document_texts())
         with log.stage("clustering"):
             cut = fit.cut(raw, tree, coordinates, counts)
             assigned = fit.assign(cut)
@@ -493,14 +493,24 @@ def note_topics(
 
 
 def note_words(
-    log: Log, tokens: TokenStream, counts: TermCounts, languages: tuple[str, ...]
+    log: Log,
+    tokens: TokenStream,
+    counts: TermCounts,
+    languages: tuple[str, ...],
+    texts: Sequence[str],
 ) -> None:
     note_terms(log, counts.stop_words, counts.function_words, languages)
     if tokens.rules.social:
-        times = np.bincount(tokens.ids, minlength=len(tokens.words)).tolist()
-        found = counted_social(tokens.words, times)
-        said = ", ".join(f"{n:,} {kind}" for kind, n in found.items())
-        log.note("terms", "social", dict(found), f"Kept as words: {said}.")
+        found = counted_social(texts)
+        tags, names, emoji, addresses = (f"{n:,} {kind}" for kind, n in found.items())
+        what = f"{tags}, {names}, {emoji} and {addresses}"
+        message = {
+            "kept": f"Kept as words: {what}.",
+            "dropped": f"Left out of the words: {what}.",
+            "split": f"Split into words at their capitals: {tags} and {names}; "
+            f"left out: {emoji} and {addresses}.",
+        }[tokens.rules.social]
+        log.note("terms", "social", found, message)
 
 
 def note_terms(

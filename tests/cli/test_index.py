@@ -64,7 +64,7 @@ def test_options_reach_the_function(built, tmp_path):
     assert settings["passages"] is False and settings["languages"] == ["en", "fr"]
     assert settings["lexical"]["stems"] == []
     words = settings["lexical"]["words"]
-    assert words["social"] is True and words["lemmas"] == ["en", "fr"]
+    assert words["social"] == "kept" and words["lemmas"] == ["en", "fr"]
     dense = settings["dense"]
     assert (dense["kind"], dense["recall"], dense["seed"]) == ("flat", 0.9, 5)
     assert dense["memory_limit"] == 64 << 20

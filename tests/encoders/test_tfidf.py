@@ -103,6 +103,8 @@ def test_stop_words_are_those_of_the_languages_of_the_texts():
     # Stop words are left out on purpose: only the sheep are unknown.
     assert report.n_tokens.tolist() == report.n_seen.tolist() == [4, 5]
     assert report.n_unknown.tolist() == [0, 1]
+    more = TfidfEncoder(min_df=1, stop_words=["auto", "arbres"]).fit(texts)
+    assert [row.nnz for row in more.encode(["les arbres", "la ville"])] == [0, 1]
 
 
 def test_a_cache_takes_projections_and_refuses_sparse_vectors(tmp_path):

@@ -17,7 +17,7 @@ from embedtopics.errors import InputError
 from embedtopics.terms import _rules
 from embedtopics.terms._rules import choose_rules, segmented
 from embedtopics.terms._spans import word_spans
-from embedtopics.terms._tokens import join_tokens, texts_with, tokenize, words_of
+from embedtopics.terms._tokens import counted_social, join_tokens, texts_with, tokenize, words_of
 from embedtopics.terms.results import WordRules
 from tests.factories import refuses
 
@@ -45,6 +45,8 @@ RULES = {
     "segmenters": rules(),
     "icu": WordRules(tuple((code, _rules._installed("icu4py")) for code in ASIAN)),
     "social": rules("social", []),
+    "split": rules("social-split", []),
+    "dropped": rules(["social-drop", "auto"]),
     "all": rules(["social", "auto"]),
     "own": WordRules(own=own),
 }
@@ -219,14 +221,44 @@ def test_social_tokens_are_words():
         "rt", "@who_1", "#maga", "see", "https://t.co/ab", "me@x.org", "❤", "❤", "👍🏽", "it", "5",
         "1",
     ]  # fmt: skip
-    stream = tokenize([text, "plain"], rules=by)
-    times = np.bincount(stream.ids).tolist()
-    assert _rules.counted_social(stream.words, times) == {
-        "#tags": 1, "@names": 1, "emoji": 3, "addresses": 2,
+    assert words_of("#हिन्दी #Été2024", by) == ["#हिन्दी", "#été2024"]  # marks belong to letters
+    assert counted_social([text, "plain", "a #b &amp; &#35;c"]) == {
+        "#tags": 3, "@names": 1, "emoji": 3, "addresses": 2,
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("bad", ["words", ["auto", "no"], 3, None, []])
+def test_social_tokens_are_split_or_dropped():
+    text = "#ClimateChangeNow @UNHabitat_Africa 👍 #COP26Glasgow #été HelloWorld me@x.org www.x.org"
+    apart = ["climate", "change", "now", "un", "habitat", "africa", "cop26", "glasgow", "été"]
+    assert words_of(text, rules("social-split", [])) == [*apart, "helloworld"]
+    assert words_of(text, rules("social-drop", [])) == ["helloworld"]
+    plain = ["climatechangenow", "unhabitat", "africa", "cop26glasgow", "été", "helloworld"]
+    assert words_of(text) == plain
+    places = {word: text[a:b] for word, a, b in word_spans(text, rules("social-split", []))}
+    assert [places[word] for word in ("change", "habitat", "glasgow", "été")] == [
+        "Change", "Habitat", "Glasgow", "été",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("social", "Kept as words: 41 #tags, 0 @names, 1 emoji and 0 addresses."),
+        ("social-drop", "Left out of the words: 41 #tags, 0 @names, 1 emoji and 0 addresses."),
+        ("social-split", "Split into words at their capitals: 41 #tags and 0 @names; left out: "
+         "1 emoji and 0 addresses."),
+    ],
+)  # fmt: skip
+def test_social_tokens_are_counted(words, message):
+    texts = [f"#RiverFlood {'water' if i < 20 else 'chess'} {i}" for i in range(40)]
+    texts[0] += " #RiverFlood 👍"
+    model = et.TopicModel(languages=["en"], words=words).fit(texts, embeddings=GIVEN)
+    assert [d.message for d in model.result_.decisions if d.name == "social"] == [message]
+    assert WordRules.from_json(model.result_.tokens.rules.to_json()) == model.result_.tokens.rules
+    assert WordRules.from_json({"social": True}).social == "kept"  # as older versions wrote it
+
+
+@pytest.mark.parametrize("bad", ["words", ["auto", "no"], 3, None, [], ["social", "social-drop"]])
 def test_a_choice_that_does_not_exist(bad):
     with refuses("words"):
         choose_rules(bad, ["zh"])

@@ -144,6 +144,16 @@ def test_a_language_without_stop_words_is_noted(toy):
     assert [d.value for d in result.decisions if d.name == "no_stop_words"] == [["kj"]]
 
 
+def test_stop_words_may_be_added_to_the_lists(toy):
+    texts, vectors, _ = toy
+    usual = et.TopicModel(languages=["en"]).fit(texts, embeddings=vectors).result_
+    word = next(term for term in usual.term_counts.terms if " " not in term)
+    model = et.TopicModel(languages=["en"], stop_words=["auto", word])
+    counts = model.fit(texts, embeddings=vectors).result_.term_counts
+    assert counts.stop_words == tuple(sorted({*usual.term_counts.stop_words, word}))
+    assert counts.function_words == usual.term_counts.function_words
+
+
 def test_odd_texts_go_through_all_stages(toy, tmp_path):
     texts, vectors, _ = toy
     odd = [

@@ -67,7 +67,8 @@ class TfidfEncoder(LearningEncoder):
         Dimensions of the projection; fewer where texts or terms are fewer. None makes none: there
         is one column for each term, and the rows are sparse.
     stop_words : "auto" or sequence of str
-        Words that are no terms; "auto" takes the lists of the languages of the texts.
+        Words that are no terms; "auto", alone or among others, takes the lists of the languages of
+        the texts.
     ngram_range : (int, int)
         Shortest and longest term in words.
     min_df, max_df : int, float or None
@@ -77,7 +78,7 @@ class TfidfEncoder(LearningEncoder):
         Keep only the terms that most texts hold.
     sublinear_tf : bool
         Whether a term's count is replaced by one plus its logarithm.
-    words : {"auto", "characters", "lemmas", "social"}, several of them, or function
+    words : str, list of str, or function
         What words are, as in `TopicModel`; or a record of it, as `settings` holds one.
     random_state : int
         Seed of the singular value decomposition, a randomized one (Halko, Martinsson and Tropp
@@ -142,13 +143,14 @@ class TfidfEncoder(LearningEncoder):
 
     def _learn(self, texts: list[str], show_progress: bool | None) -> _Learned:
         settings = {name: value for name, value in self._settings.items() if name != "words"}
-        stop_words = settings["stop_words"]
+        given = settings["stop_words"]
+        stop_words = [] if isinstance(given, str) else [word for word in given if word != "auto"]
         languages: tuple[str, ...] = ()
-        if isinstance(stop_words, str) or needs_languages(self._words, texts):
+        if "auto" in given or needs_languages(self._words, texts):
             languages = main_languages(detect_languages(texts))
         rules, _ = choose_rules(self._words, languages)
-        if isinstance(stop_words, str):
-            stop_words = list(stop_words_for(languages, rules=rules))
+        if "auto" in given:
+            stop_words += stop_words_for(languages, rules=rules)
         counted = count_terms(
             tokenize(texts, rules=rules),
             ngram_range=settings["ngram_range"], min_df=settings["min_df"],

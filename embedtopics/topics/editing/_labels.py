@@ -283,8 +283,9 @@ def update_terms(
     ----------
     result : TopicResult
     stop_words : "auto" or sequence of str, optional
-        Replaces the list in use, extra words included. "auto" takes the lists of the result's
-        languages and the words that the corpus uses in all topics to a similar extent.
+        Replaces the list in use, extra words included. "auto", alone or among others, takes the
+        lists of the result's languages and the words that the corpus uses in all topics to a
+        similar extent.
     extra_stop_words : str or sequence of str, optional
         Single words to leave out in addition.
     ngram_range : (int, int), optional

@@ -97,6 +97,8 @@ def test_lists_may_be_replaced(english):
     assert_counts(back, counted(
         english, stop_words=stop_words_for(["en"]), function_words=common
     ))  # fmt: skip
+    both = update_terms(none, stop_words=["auto", "bank"], extra_stop_words=["Vote"])
+    assert_counts(both, update_terms(english, extra_stop_words=["bank", "vote"]).term_counts)
 
 
 @pytest.mark.parametrize(

@@ -32,8 +32,8 @@ Languages = Annotated[
 ]
 Words = Annotated[
     str,
-    typer.Option(help="auto, characters, lemmas, social (addresses, @names, #tags, emoji are words), "
-                 "social-split or social-drop; or several, with commas."),
+    typer.Option(help="auto, characters, lemmas, social (keeps addresses, @names, #tags, emoji), "
+                 "social-split, social-drop; or several, with commas."),
 ]  # fmt: skip
 EncoderName = Annotated[
     str | None, typer.Option(help="A checkpoint, or tfidf, lsa, fasttext or random.")

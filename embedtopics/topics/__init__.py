@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from embedtopics.topics._hub import push_to_hub as push_to_hub
     from embedtopics.topics._hub import without_texts as without_texts
     from embedtopics.topics._inspection import inspect_corpus as inspect_corpus
+    from embedtopics.topics._languages import keywords_by_language as keywords_by_language
     from embedtopics.topics._model import TopicModel as TopicModel
     from embedtopics.topics._report_card import report_card as report_card
     from embedtopics.topics._resolution import at_resolution as at_resolution

@@ -1,15 +1,27 @@
-"""How much the topics of texts tell of their languages."""
+"""How much the topics of texts tell of their languages, and what they are in each of these."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from embedtopics._utils.checks import checked_count
+from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._languages import language_of
 from embedtopics.corpus.results import Decision
+from embedtopics.errors import InputError
 from embedtopics.evaluation.results import Estimate
-from embedtopics.protocols import Float64Array, Int32Array
+from embedtopics.protocols import Float64Array, FloatArray, Int32Array
+from embedtopics.terms._counts import count_by_topic
+from embedtopics.terms._keywords import keywords, term_embeddings
+from embedtopics.topics._describe import languages_of, weigh, weighting_of
+from embedtopics.topics.results import TopicResult
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 TEXTS_TO_TELL = 1_000
 """Texts with a topic whose languages are looked at."""
@@ -65,3 +77,123 @@ def leakage_decision(
     value = {"share": round(found.value, 4), "low": round(found.low, 4),
              "high": round(found.high, 4)}  # fmt: skip
     return Decision("clustering", "language_information", value, message)
+
+
+TEXTS_TO_READ = 200
+"""Texts of a topic that its keywords by language are taken from."""
+
+
+def keywords_by_language(
+    result: TopicResult, *, n_terms: int = 5, by: str | None = None
+) -> pd.DataFrame:
+    """Tabulate what topics are about in each language, side by side.
+
+    In each language its texts alone are weighed against one another. Terms whose vectors (the mean
+    of the texts that hold them, seen from the mean of the language) are each other's nearest stand
+    in one row: with an encoder of several languages they often are translations.
+
+    Parameters
+    ----------
+    result : TopicResult
+    n_terms : int
+        Keywords of a topic in each language.
+    by : str, optional
+        Column of the corpus that holds the languages. By default those of the result (see
+        ``languages=`` of the model) are told from at most 200 texts of each topic.
+
+    Returns
+    -------
+    DataFrame
+        Columns topic, label, and one for each language, most texts first, of terms; "" where the
+        language has no term that belongs there.
+
+    Raises
+    ------
+    InputError
+        Where there are not two languages with texts in topics.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from embedtopics import Corpus, TopicModel
+    >>> points = np.repeat([[1.0, 0.0], [0.0, 1.0]], 20, axis=0)
+    >>> points = points + 0.1 * np.random.default_rng(0).normal(size=points.shape)
+    >>> pairs = [["the apple", "la pomme"], ["the station", "la gare"]]
+    >>> texts = [f"{pairs[i // 20][i % 2]} {i}" for i in range(40)]
+    >>> corpus = Corpus({"text": texts, "language": ["en", "fr"] * 20})
+    >>> result = TopicModel(languages=["en", "fr"]).fit(corpus, embeddings=points).result_
+    >>> keywords_by_language(result, by="language")[["en", "fr"]].values.tolist()
+    [['apple', 'pomme'], ['station', 'gare']]
+    """
+    import pandas as pd
+
+    checked_count(n_terms, "n_terms", 1)
+    codes, labels = _codes(result, by), result.clustering.labels
+    named, sizes = np.unique(codes[(labels != NOISE) & (codes != "")], return_counts=True)
+    languages = named[np.argsort(-sizes, kind="stable")].tolist()
+    if len(languages) < 2:
+        wanted, found = (
+            "a column or corpus of two languages or more",
+            ", ".join(languages) or "none",
+        )
+        raise InputError("by", wanted, found=found, remedy="give the column of the languages")
+    lists = [_of_language(result, codes == code, code, n_terms) for code in languages]
+    rows = [
+        {"topic": topic.topic_id, "label": topic.label, **dict(zip(languages, row, strict=True))}
+        for topic in result.topics
+        for row in _side_by_side([of_topic[topic.topic_id] for of_topic in lists])
+    ]
+    return pd.DataFrame(rows, columns=["topic", "label", *languages])
+
+
+def _codes(result: TopicResult, by: str | None) -> np.ndarray:
+    """Return the language of each document that is looked at, "" of others."""
+    documents, labels = result.documents, result.clustering.labels
+    codes = np.full(len(documents), "", dtype=object)
+    if by is not None:
+        if by not in result.corpus.metadata.columns:
+            raise InputError("by", "a column of the corpus", by)
+        codes[:] = result.corpus.metadata[by].iloc[documents.first_rows].fillna("").astype(str)
+        return codes
+    texts, wanted = result.corpus.document_texts(), languages_of(result)
+    for topic in range(result.n_topics):
+        for row in np.flatnonzero(labels == topic)[:TEXTS_TO_READ].tolist():
+            code = language_of(texts[row])
+            codes[row] = code if code in wanted else ""
+    return codes
+
+
+def _of_language(
+    result: TopicResult, is_in: np.ndarray, code: str, n_terms: int
+) -> list[tuple[list[str], FloatArray]]:
+    """Return each topic's terms in one language, and their vectors (n_terms, n_dimensions)."""
+    counts, vectors = result.term_counts, result.embeddings[is_in]
+    labels = np.where(is_in, result.clustering.labels, NOISE)
+    of_topics = count_by_topic(counts.counts, labels, result.n_topics, result.documents.weights)
+    weighed = weigh(weighting_of(result), of_topics, counts.terms)
+    within = dataclasses.replace(counts, counts=counts.counts[np.flatnonzero(is_in)])
+    chosen = keywords(weighed, within, vectors, n=n_terms, languages=(code,))
+    number = {term: column for column, term in enumerate(counts.terms)}
+    terms = [[term for term, _ in row] for row in chosen]
+    places = [np.array([number[term] for term in row], dtype=np.int64) for row in terms]
+    middle = vectors.mean(axis=0)
+    found = [term_embeddings(within.counts, vectors, ids, origin=middle) for ids in places]
+    return list(zip(terms, found, strict=True))
+
+
+def _side_by_side(lists: list[tuple[list[str], FloatArray]]) -> list[list[str]]:
+    """Return rows of terms, a column for each language, translations in one row."""
+    (terms, vectors), *others = lists
+    rows = [[term, *[""] * len(others)] for term in terms]
+    for column, (more, of_more) in enumerate(others, start=1):
+        mates = {}
+        if terms and more:
+            cosines = vectors @ of_more.T
+            nearest, back = cosines.argmax(axis=1), cosines.argmax(axis=0)
+            mates = {j: i for i, j in enumerate(nearest.tolist()) if back[j] == i}
+        for j, term in enumerate(more):
+            if j in mates:
+                rows[mates[j]][column] = term
+            else:
+                rows.append([""] * column + [term] + [""] * (len(others) - column))
+    return rows

@@ -230,3 +230,31 @@ class Wide:
 def test_arguments_of_wrong_types_are_named(parameter, call):
     with refuses(parameter):
         call(make_result(n_documents=60, n_topics=3))
+
+
+MIXED = "Привет hello 你好 שלום नमस्ते สวัสดี \u0301\u0302"
+MARKS = "\u0301\u0302\u0e31\u0e31"
+
+
+@pytest.mark.parametrize("what", [MIXED, MARKS])
+def test_scripts_within_one_text_and_marks_alone(what):
+    texts = [f"{chr(0x0301) * i}{what}{' chess' * (i < 20)}" for i in range(40)]
+    vectors = groups([20, 20])
+    model = et.TopicModel(random_state=0).fit(texts, embeddings=vectors)
+    check(model, 40)
+    assert model.result_.n_topics == 2
+    index = et.SearchIndex.build(texts, encoder=None)
+    assert index.settings["languages"] == []
+    assert len(index.search("chess", k=40)) == 20
+    assert len(index.search("नमस्ते", k=40)) == (40 if what is MIXED else 0)
+    if what is MARKS:
+        with refuses("texts"):  # nothing that an encoder of words could know
+            et.TopicModel("tfidf").fit([MARKS, MARKS + "\u0301"])
+
+
+def test_a_language_that_does_not_exist():
+    for codes in ("zz", ["en", "zz"]):
+        with refuses("languages"):
+            fit(groups([20, 20]), languages=codes)
+    with refuses("languages", row=1):
+        et.SearchIndex.build(["a b"], encoder=None, languages=["en", "zz"])

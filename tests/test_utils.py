@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embedtopics._utils.checks import checked_count, checked_level, checked_share, optional_count
+from embedtopics._utils.display import counted
 from embedtopics._utils.occurrences import find_occurrences, index_terms
 from tests.factories import refuses
 
@@ -65,3 +66,10 @@ def test_every_place_of_every_term_is_found(terms, documents):
     assert list(zip(begins, found.terms.tolist(), found.ends.tolist(), strict=True)) == expected
     np.testing.assert_array_equal(found.offsets, offsets)
     np.testing.assert_array_equal(found.tokens, np.arange(len(ids)))
+
+
+@pytest.mark.parametrize(
+    ("n", "said"), [(0, "0 texts are"), (1, "1 text is"), (1200, "1,200 texts are")]
+)
+def test_one_of_something_is_no_plural(n, said):
+    assert counted(n, "text is", "texts are") == said

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from embedtopics._utils.checks import checked_choice, checked_count, is_whole_text
+from embedtopics._utils.display import counted
 from embedtopics.annotation import _estimates, _tables
 from embedtopics.annotation._codebook import (
     Label,
@@ -223,7 +224,8 @@ class AnnotationProject(TeachingLoop):
             noticed.append(Decision("annotation", "gone", len(gone), message))
         n_repeats = int((self.corpus.distinct().weights - 1).sum())
         if n_repeats:
-            message = f"{n_repeats:,} rows repeat another's text and have its label."
+            message = counted(n_repeats, "row repeats", "rows repeat")
+            message += " another's text; the label is that of the text."
             noticed.append(Decision("annotation", "duplicates", n_repeats, message))
         return tuple(noticed)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._utils.display import counted
 from embedtopics._utils.machine import in_background, package_versions, peak_memory
 from embedtopics._utils.table_files import storable
 from embedtopics.clustering._density import cluster
@@ -191,8 +192,8 @@ def _encode(
         log.note("encoder", "given", True, "The embeddings were given, not made here.")
         if n_conflicts:
             message = (
-                f"{n_conflicts:,} texts that repeat were given different embeddings; one of them "
-                "was taken for all rows of the text."
+                counted(n_conflicts, "text that repeats was", "texts that repeat were")
+                + " given different embeddings; one of them was taken for all rows of the text."
             )
             log.note("encoder", "conflicting_embeddings", n_conflicts, message)
 
@@ -374,8 +375,9 @@ def note_corpus(log: Log, corpus: Corpus, documents: DistinctDocuments) -> None:
     repeats = int(documents.weights.sum()) - len(documents)
     if repeats:
         message = (
-            f"{repeats:,} rows repeat the text of another row; each text counts once, weighted by "
-            "its rows, and its rows share one topic."
+            counted(repeats, "row repeats", "rows repeat")
+            + " the text of another row; each text counts once, weighted by its rows, and its rows "
+            "share one topic."
         )
         log.note("corpus", "duplicates", repeats, message)
 
@@ -452,17 +454,19 @@ def note_without_vector(log: Log, vectors: FloatArray, documents: DistinctDocume
             "texts; take another encoder, or texts with words"
         )
     log.note("encoder", "without_vector", n_rows,
-             f"{n_rows:,} texts hold nothing that the encoder knows, and have no vector; they are "
-             "in no topic.")  # fmt: skip
+             f"{counted(n_rows, 'text has', 'texts have')} no vector, for the encoder knows "
+             "nothing that is written there, and no topic.")  # fmt: skip
 
 
 def note_graph(log: Log, graph: NeighborGraph, places: Places, wanted: int) -> None:
     n_shared = len(places.of_document) - len(places.first)
     if n_shared and places.means is None:
-        message = f"{n_shared:,} texts have the very same vector as another text, and its place."
+        message = counted(n_shared, "text has", "texts have")
+        message += " the very same vector as another text, and its place."
         log.note("neighbors", "same_vector", n_shared, message)
     elif n_shared:
-        message = f"{n_shared:,} texts are near-copies of other texts, and share a place with them."
+        near = counted(n_shared, "text is a near-copy", "texts are near-copies")
+        message = f"{near} of other texts, with which they share a place."
         log.note("neighbors", "near_copies", n_shared, message)
     if graph.note:
         log.note("neighbors", "device", "cpu", graph.note)
@@ -480,15 +484,15 @@ def note_topics(
 ) -> None:
     empty = int((~cut.is_informative).sum())
     if empty:
-        about = "their words are those of the whole corpus"
-        message = f"{empty} dense groups of texts are no topics: {about}."
+        groups = counted(empty, "dense group of texts is no topic", "dense groups are no topics")
+        message = f"{groups}: the words are those of the whole corpus."
         log.note("clustering", "no_subject", empty, message)
     reasons = assigned.clustering.reasons
     if reasons is None or not (outside := reasons != Reason.IN_TOPIC).any():
         return
     rows = np.bincount(reasons[outside], documents.weights[outside], minlength=len(Reason))
     said = ", ".join(f"{int(rows[r]):,} {Reason(r).text}" for r in np.flatnonzero(rows).tolist())
-    message = f"{int(rows.sum()):,} texts are in no topic: {said}."
+    message = f"{counted(int(rows.sum()), 'text is', 'texts are')} in no topic: {said}."
     log.note("clustering", "outside", int(rows.sum()), message)
 
 
@@ -522,10 +526,11 @@ def note_terms(
         log.note("terms", "no_stop_words", unlisted, message)
     if stop_words:
         whose = ", ".join(languages) or "given"
-        message = f"{len(stop_words):,} stop words were left out ({whose})."
+        left_out = counted(len(stop_words), "stop word was", "stop words were")
+        message = f"{left_out} left out ({whose})."
         log.note("terms", "stop_words", list(stop_words), message)
     if function_words:
         shown = ", ".join(function_words[:12]) + (", ..." if len(function_words) > 12 else "")
         log.note("terms", "function_words", list(function_words),
-                 f"{len(function_words):,} words are used equally in all topics of this corpus and "
-                 f"were left out: {shown}.")  # fmt: skip
+                 f"{counted(len(function_words), 'word is', 'words are')} used equally in all "
+                 f"topics of this corpus, and left out: {shown}.")  # fmt: skip

@@ -4,7 +4,6 @@ import re
 import unicodedata
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest

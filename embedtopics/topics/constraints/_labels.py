@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from embedtopics._utils.checks import is_number, is_whole
+from embedtopics._utils.display import counted
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus._hashing import replace_surrogates
 from embedtopics.corpus.results import Decision, DistinctDocuments
@@ -61,14 +62,14 @@ class GivenLabels:
         notes = []
         if n_conflicts := int((n_labels > 1).sum()):
             message = (
-                f"{n_conflicts:,} texts that repeat have different labels; the most frequent was "
-                "taken for all of their rows."
+                counted(n_conflicts, "text that repeats has", "texts that repeat have")
+                + " different labels; the most frequent was taken for all rows of a text."
             )
             notes.append(note("conflicting_labels", n_conflicts, message))
         if n_filled := int(((codes < 0) & (of_row >= 0) & np.isin(of_row, found)).sum()):
             message = (
-                f"{n_filled:,} rows without a label repeat the text of a labelled row, and share "
-                "its label."
+                counted(n_filled, "row without a label repeats", "rows without a label repeat")
+                + " the text of a labelled row, and its label was taken."
             )
             notes.append(note("shared_labels", n_filled, message))
         return classes, notes
@@ -173,7 +174,8 @@ class PartialLabels:
         n_rows = int(context.documents.weights[classes >= 0].sum())
         what = "no topic mixes" if self.strict else "the coordinates follow"
         n_classes = len(self.given.classes)
-        message = f"{n_rows:,} texts have one of {n_classes:,} labels, which {what}."
+        message = counted(n_rows, "text has", "texts have")
+        message += f" one of {n_classes:,} labels, which {what}."
         constraints = TopicConstraints(
             groups=classes,
             names=self.given.names,
@@ -303,14 +305,16 @@ class CannotLink:
         has_text = (documents >= 0).all(axis=1)
         notes = []
         if n_without := int((~has_text).sum()):
-            message = f"{n_without:,} pairs hold a row without text, which is in no topic."
+            message = counted(n_without, "pair holds", "pairs hold")
+            message += " a row without text, which is in no topic."
             notes.append(note("pairs_without_text", n_without, message))
         same = np.flatnonzero(has_text & (documents[:, 0] == documents[:, 1]))
         if len(same):
             expected = "rows of different texts, because rows of one text share a topic"
             raise InputError("pairs", expected, self.pairs[int(same[0])], "leave the pair out")
         apart = np.unique(np.sort(documents[has_text], axis=1), axis=0).astype(np.int64)
-        message = f"{len(apart):,} pairs of texts cannot be linked: they stay in different topics."
+        message = counted(len(apart), "pair of texts", "pairs of texts")
+        message += " cannot be linked: the texts stay in different topics."
         unknown = np.full(len(context), UNKNOWN, dtype=np.int32)
         probabilities = np.zeros(len(context), dtype=np.float32)
         pairs = apart.reshape(-1, 2)

@@ -132,11 +132,8 @@ def keywords_by_language(
     named, sizes = np.unique(codes[(labels != NOISE) & (codes != "")], return_counts=True)
     languages = named[np.argsort(-sizes, kind="stable")].tolist()
     if len(languages) < 2:
-        wanted, found = (
-            "a column or corpus of two languages or more",
-            ", ".join(languages) or "none",
-        )
-        raise InputError("by", wanted, found=found, remedy="give the column of the languages")
+        found, remedy = ", ".join(languages) or "none", "give the column of the languages"
+        raise InputError("by", "two languages or more", found=found, remedy=remedy)
     lists = [_of_language(result, codes == code, code, n_terms) for code in languages]
     rows = [
         {"topic": topic.topic_id, "label": topic.label, **dict(zip(languages, row, strict=True))}

@@ -341,3 +341,31 @@ def test_additions_reuse_the_columns_of_the_build(frame):
     made = build(records[["id", "body"]], text="body")
     with refuses("id"):  # ids are made of the texts, and would replace nothing that changed
         made.add(changed, update=True, show_progress=False)
+
+
+class Concepts:
+    """Gives a word and its translation one direction, as encoders of several languages do."""
+
+    name = "concepts"
+
+    def encode(self, texts):
+        known = [("hospital", "hôpital"), ("wolf", "loup"), ("train", "wagon")]
+        held = [[any(w in t for w in words) for words in known] for t in texts]
+        return np.array(held, dtype=np.float32) + 0.01
+
+
+def test_a_search_across_languages_and_within_one():
+    texts = ["The hospitals closed.", "A wolf was seen.", "Les loups sont revenus.", "Le wagon."]
+    frame = pd.DataFrame({"text": texts, "language": ["en", "en", "fr", "fr"]})
+    index = SearchIndex.build(
+        frame, text="text", encoder=Concepts(), languages=["en", "fr"], show_progress=False
+    )
+    dense = index.search("un loup", k=2, mode="dense")
+    assert {hit.text for hit in dense} == {texts[1], texts[2]}
+    for mode in ("dense", "hybrid"):
+        (hit, *_) = index.search("un loup", mode=mode, where="language == 'en'")
+        assert hit.text == texts[1] and hit.metadata["language"] == "en"
+    # Each language's inflections and stop words are those of its own.
+    for query, found in (("un loup", texts[2]), ("the wolves", None), ("a hospital", texts[0])):
+        assert [hit.text for hit in index.search(query, mode="lexical")] == [found] * bool(found)
+    assert not len(index.search("loup", mode="lexical", where="language == 'en'"))

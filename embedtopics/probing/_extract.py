@@ -21,6 +21,7 @@ from embedtopics._utils.checks import checked_choice, optional_count
 from embedtopics._utils.folders import MANIFEST, check_output_folder, only_writer
 from embedtopics._utils.progress import progress_bar
 from embedtopics.corpus._readers import counted
+from embedtopics.corpus.results import Decision
 from embedtopics.encoders._base import readable
 from embedtopics.encoders.sentence._loading import DEFAULT_MODEL, Vocabulary, load_vocabulary
 from embedtopics.encoders.sentence._running import longest_first, token_batches
@@ -291,6 +292,12 @@ class _Options:
         return sorted(set(layer_numbers(self.layers, range(n_layers))))
 
 
+_CAUSAL = Decision(
+    "probing", "causal", True,
+    "The model is causal, as decoders are: the vectors of a word know the words before it alone.",
+)  # fmt: skip
+
+
 def _extract(reading: Reading, source: Source, options: _Options, out: Path) -> HiddenStates:
     description = {
         "weights": source.digest(),
@@ -372,6 +379,7 @@ def _write(
     note = partial(counted, "probing")
     decisions = [
         *source.decisions,
+        *[_CAUSAL] * loaded.is_causal,
         *note("missing_words", n_missing, "words have no token, and so no vector."),
         *note("tokens_between_words", n_between, "tokens between words belong to no word."),
         *note("long_texts", plan.n_long, "texts were read in overlapping windows."),

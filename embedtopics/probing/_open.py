@@ -43,12 +43,13 @@ class Source:
 
 @dataclass(frozen=True, eq=False)
 class LayeredModel:
-    """A loaded transformer."""
+    """A loaded transformer; in a causal one, a word knows nothing of what comes after it."""
 
     model: Any
     device: str
     n_layers: int
     width: int
+    is_causal: bool = False
 
 
 def source_of(encoder: Any, max_length: int | None = None) -> Source:
@@ -73,7 +74,7 @@ def source_of(encoder: Any, max_length: int | None = None) -> Source:
 
 
 def load_layers(source: Source, device: str | None, attention: str | None = None) -> LayeredModel:
-    """Load a transformer, and check on two sequences that it is an encoder with all layers."""
+    """Load a transformer, and see on two sequences that it has all layers, and whether causal."""
     import torch
 
     if device is None:
@@ -102,10 +103,8 @@ def load_layers(source: Source, device: str | None, attention: str | None = None
     if len(shapes) != 1 or states[0].shape[:2] != ids.shape:
         message = f"layers of {named} have the shapes {sorted(shapes)}; choose another checkpoint"
         raise ModelLoadError(message)
-    if torch.equal(states[-1][0, 0], states[-1][1, 0]):
-        message = f"{named}, which is causal, is no encoder; choose a checkpoint such as a BERT"
-        raise ModelLoadError(message)
-    return LayeredModel(model, device, len(states), int(states[0].shape[2]))
+    is_causal = torch.equal(states[-1][0, 0], states[-1][1, 0])
+    return LayeredModel(model, device, len(states), int(states[0].shape[2]), is_causal)
 
 
 class _RandomModel(SentenceEncoder):

@@ -225,7 +225,7 @@ def test_devices_that_do_not_exist_are_refused(device, tiny_bert):
         probing.hidden_states(["the cat"], tiny_bert, device=device)
 
 
-def test_decoders_and_pairs_of_both_are_refused(tiny_bert, tmp_path):
+def test_decoders_are_read_and_pairs_of_both_are_refused(tiny_bert, tmp_path):
     import shutil
 
     from transformers import BartConfig, BertConfig, BertModel
@@ -233,8 +233,15 @@ def test_decoders_and_pairs_of_both_are_refused(tiny_bert, tmp_path):
     folder = shutil.copytree(tiny_bert, tmp_path / "forwards")
     config = BertConfig.from_pretrained(tiny_bert, is_decoder=True)
     BertModel(config).save_pretrained(folder)
-    with pytest.raises(ModelLoadError, match="'bert', which is causal"):
-        probing.hidden_states(["the cat"], folder)
+    texts = ["the cat sat", "the cat sat on the mat"]
+    states = probing.hidden_states(texts, folder, words=False, dtype="float32")
+    assert [d.name for d in states.decisions] == ["causal"]
+    short, long = (of_transformers(folder, text)[1] for text in texts)
+    for layer in states.layers:
+        made = np.concatenate([short[layer], long[layer]])
+        np.testing.assert_allclose(states.layer(layer), made, atol=1e-5)
+    n = short.shape[1]
+    np.testing.assert_allclose(short, long[:, :n], atol=1e-5)  # what comes after is not known
     (folder / "config.json").write_text(json.dumps(BartConfig().to_dict()))
     with pytest.raises(ModelLoadError, match="got an encoder-decoder of type 'bart'"):
         probing.hidden_states(["the cat"], folder)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embedtopics._utils.checks import checked_count, checked_level, checked_share, optional_count
-from embedtopics._utils.display import counted
+from embedtopics._utils.display import spell_count
 from embedtopics._utils.occurrences import find_occurrences, index_terms
 from tests.factories import refuses
 
@@ -72,4 +72,4 @@ def test_every_place_of_every_term_is_found(terms, documents):
     ("n", "said"), [(0, "0 texts are"), (1, "1 text is"), (1200, "1,200 texts are")]
 )
 def test_one_of_something_is_no_plural(n, said):
-    assert counted(n, "text is", "texts are") == said
+    assert spell_count(n, "text is", "texts are") == said

@@ -29,7 +29,7 @@ def excerpt(text: str, width: int = 120) -> str:
     return line if len(line) <= width else line[: width - 1].rstrip() + "…"
 
 
-def counted(n: int, one: str, many: str) -> str:
+def spell_count(n: int, one: str, many: str) -> str:
     """Return a number with what is counted, as in "1 text is" and "1,200 texts are"."""
     return f"{n:,} {one if n == 1 else many}"
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from embedtopics._utils.checks import checked_choice, checked_count, is_whole_text
-from embedtopics._utils.display import counted
+from embedtopics._utils.display import spell_count
 from embedtopics.annotation import _estimates, _tables
 from embedtopics.annotation._codebook import (
     Label,
@@ -224,7 +224,7 @@ class AnnotationProject(TeachingLoop):
             noticed.append(Decision("annotation", "gone", len(gone), message))
         n_repeats = int((self.corpus.distinct().weights - 1).sum())
         if n_repeats:
-            message = counted(n_repeats, "row repeats", "rows repeat")
+            message = spell_count(n_repeats, "row repeats", "rows repeat")
             message += " another's text; the label is that of the text."
             noticed.append(Decision("annotation", "duplicates", n_repeats, message))
         return tuple(noticed)
@@ -585,7 +585,7 @@ class AnnotationProject(TeachingLoop):
         """Return the numbers of texts, of labelled ones, of those by stream, and skipped ones."""
         with self._lock:
             n_labelled = len(self._labelled()[0])
-            sample, n_missing = self.counted()
+            sample, n_missing = self.spell_count()
             return {
                 "texts": len(self.keys), "answered": len(self._records.stacks),
                 "labelled": n_labelled, "teach": self._records.streams["teach"],

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from embedtopics._utils.display import counted
+from embedtopics._utils.display import spell_count
 from embedtopics._utils.folders import check_output_folder
 from embedtopics._utils.machine import package_versions
 from embedtopics.classification._heads import (
@@ -127,7 +127,7 @@ def _held_out(
         part = replace(targets, codes=codes[rows], known=targets.known[rows])
         parts += [[texts[row] for row in rows.tolist()], part]
     n_held = int(is_held.sum())
-    message = f"{counted(n_held, 'text was', 'texts were')} held out to choose the weights."
+    message = f"{spell_count(n_held, 'text was', 'texts were')} held out to choose the weights."
     model._note("held_out", n_held, message)
     return tuple(parts)  # type: ignore[return-value]
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_count, resolve_seed
-from embedtopics._utils.display import counted
+from embedtopics._utils.display import spell_count
 from embedtopics._utils.machine import package_versions
 from embedtopics.clustering._density import DensityClusterer, cluster
 from embedtopics.clustering.results import NOISE
@@ -79,8 +79,8 @@ def given_groups(log: Log, labels: Any, corpus: Corpus) -> Groups:
     of_document, n_conflicts = _labels_of_documents([_spell(v) for v in values], documents)
     if n_conflicts:
         log.note("comparison", "conflicting_labels", n_conflicts,
-                 f"{counted(n_conflicts, 'text that repeats has', 'texts that repeat have')} rows "
-                 "of different labels; the most frequent was taken.")  # fmt: skip
+                 f"{spell_count(n_conflicts, 'text that repeats has', 'texts that repeat have')} "
+                 "rows of different labels; the most frequent was taken.")  # fmt: skip
     sizes = Counter(label for label in of_document if label is not None)
     if len(sizes) < 2:
         raise InputError("labels", "of at least two kinds", found=f"{len(sizes)}")
@@ -133,7 +133,7 @@ def scored_classes(log: Log, groups: Groups) -> Int32Array:
         names = [groups.names[i] for i in single.tolist()]
         shown = ", ".join([*names[:5], *["..."] * (len(names) > 5)])
         log.note("comparison", "single_labels", names,
-                 f"{counted(len(single), 'label has', 'labels have')} a single text ({shown}): "
+                 f"{spell_count(len(single), 'label has', 'labels have')} a single text ({shown}): "
                  "coloured, and in no score.")  # fmt: skip
     return np.where(np.isin(groups.of_document, single), NOISE, groups.of_document).astype(np.int32)
 
@@ -332,7 +332,7 @@ def _check_size(corpus: Corpus, documents: DistinctDocuments, k: int, log: Log) 
         log.note("corpus", "empty", empty, message)
     repeats = int(documents.weights.sum()) - len(documents)
     if repeats:
-        message = counted(repeats, "row repeats", "rows repeat")
+        message = spell_count(repeats, "row repeats", "rows repeat")
         message += " the text of another row; each text counts once."
         log.note("corpus", "duplicates", repeats, message)
 

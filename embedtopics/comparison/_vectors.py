@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.display import counted
+from embedtopics._utils.display import spell_count
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus.results import Decision, DistinctDocuments, Encoding, LanguageShares
 from embedtopics.encoders._base import language_warning
@@ -148,9 +148,9 @@ def make_vectors(
         numbers = rows
         log.note("encoder", "given", name, f"The vectors of {name} were given, not made here.")
         if n_conflicts:
+            repeated = spell_count(n_conflicts, "text that repeats was", "texts that repeat were")
             log.note("encoder", "conflicting_embeddings", n_conflicts,
-                     f"{counted(n_conflicts, 'text that repeats was', 'texts that repeat were')} "
-                     f"given different vectors as {name}; one of them was taken for all rows of "
+                     f"{repeated} given different vectors as {name}; one of them was taken for all rows of "
                      "the text.")  # fmt: skip
     unit, has_vector = _unit(made, rows, numbers, name)
     n_without = int((~has_vector).sum())

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from embedtopics._utils.checks import checked_count, resolve_seed
-from embedtopics._utils.display import counted, html_table
+from embedtopics._utils.display import html_table, spell_count
 from embedtopics.corpus._arrow import ArrowTexts, as_column, below, rows_of
 from embedtopics.corpus._columns import read_list, read_table
 from embedtopics.corpus._dates import read_dates
@@ -390,8 +390,8 @@ class Corpus:
         begins, ends = ([span[side] for span in spans] for side in (0, 1))
         for name, column in zip(PASSAGE_COLUMNS, (ids, numbers, begins, ends), strict=True):
             metadata[name] = pd.Series(column, dtype=str if column is ids else np.int64)
-        message = counted(len(self), "row was", "rows were")
-        message += f" cut into {counted(len(rows), 'passage', 'passages')}."
+        message = spell_count(len(self), "row was", "rows were")
+        message += f" cut into {spell_count(len(rows), 'passage', 'passages')}."
         return self._with(
             note("passages", len(rows), message),
             texts=tuple(texts),
@@ -473,7 +473,7 @@ def join_corpora(first: Corpus, second: Corpus) -> Corpus:
     if lacking:
         message = f"Columns that not all rows have are missing in the others: {lacking}."
         notes.append(note("columns_missing", lacking, message))
-    message = counted(len(second), "row", "rows")
+    message = spell_count(len(second), "row", "rows")
     message += f" from {second.source} put below {len(first):,}."
     notes.append(note("rows_added", len(second), message))
     return first._with(

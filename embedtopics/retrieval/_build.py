@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.display import counted
+from embedtopics._utils.display import spell_count
 from embedtopics._utils.folders import find_folder, only_writer
 from embedtopics.corpus._corpus import Corpus, require_text
 from embedtopics.corpus._hashing import TEXT, is_missing
@@ -289,7 +289,7 @@ def _vectors_of(
     if n_cut:
         notes.append(Decision(
             "retrieval", "truncated", n_cut,
-            f"Of {counted(n_cut, 'passage', 'passages')} the encoder reads only the beginning; "
+            f"Of {spell_count(n_cut, 'passage', 'passages')} the encoder reads only the beginning; "
             "dense search does not "
             "see the rest, lexical search does.",
         ))  # fmt: skip

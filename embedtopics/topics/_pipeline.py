@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.display import counted
+from embedtopics._utils.display import spell_count
 from embedtopics._utils.machine import in_background, package_versions, peak_memory
 from embedtopics._utils.table_files import storable
 from embedtopics.clustering._density import cluster
@@ -192,7 +192,7 @@ def _encode(
         log.note("encoder", "given", True, "The embeddings were given, not made here.")
         if n_conflicts:
             message = (
-                counted(n_conflicts, "text that repeats was", "texts that repeat were")
+                spell_count(n_conflicts, "text that repeats was", "texts that repeat were")
                 + " given different embeddings; one of them was taken for all rows of the text."
             )
             log.note("encoder", "conflicting_embeddings", n_conflicts, message)
@@ -375,7 +375,7 @@ def note_corpus(log: Log, corpus: Corpus, documents: DistinctDocuments) -> None:
     repeats = int(documents.weights.sum()) - len(documents)
     if repeats:
         message = (
-            counted(repeats, "row repeats", "rows repeat")
+            spell_count(repeats, "row repeats", "rows repeat")
             + " the text of another row; each text counts once, weighted by its rows, and its rows "
             "share one topic."
         )
@@ -454,18 +454,18 @@ def note_without_vector(log: Log, vectors: FloatArray, documents: DistinctDocume
             "texts; take another encoder, or texts with words"
         )
     log.note("encoder", "without_vector", n_rows,
-             f"{counted(n_rows, 'text has', 'texts have')} no vector, for the encoder knows "
+             f"{spell_count(n_rows, 'text has', 'texts have')} no vector, for the encoder knows "
              "nothing that is written there, and no topic.")  # fmt: skip
 
 
 def note_graph(log: Log, graph: NeighborGraph, places: Places, wanted: int) -> None:
     n_shared = len(places.of_document) - len(places.first)
     if n_shared and places.means is None:
-        message = counted(n_shared, "text has", "texts have")
+        message = spell_count(n_shared, "text has", "texts have")
         message += " the very same vector as another text, and its place."
         log.note("neighbors", "same_vector", n_shared, message)
     elif n_shared:
-        near = counted(n_shared, "text is a near-copy", "texts are near-copies")
+        near = spell_count(n_shared, "text is a near-copy", "texts are near-copies")
         message = f"{near} of other texts, with which they share a place."
         log.note("neighbors", "near_copies", n_shared, message)
     if graph.note:
@@ -484,7 +484,9 @@ def note_topics(
 ) -> None:
     empty = int((~cut.is_informative).sum())
     if empty:
-        groups = counted(empty, "dense group of texts is no topic", "dense groups are no topics")
+        groups = spell_count(
+            empty, "dense group of texts is no topic", "dense groups are no topics"
+        )
         message = f"{groups}: the words are those of the whole corpus."
         log.note("clustering", "no_subject", empty, message)
     reasons = assigned.clustering.reasons
@@ -492,7 +494,7 @@ def note_topics(
         return
     rows = np.bincount(reasons[outside], documents.weights[outside], minlength=len(Reason))
     said = ", ".join(f"{int(rows[r]):,} {Reason(r).text}" for r in np.flatnonzero(rows).tolist())
-    message = f"{counted(int(rows.sum()), 'text is', 'texts are')} in no topic: {said}."
+    message = f"{spell_count(int(rows.sum()), 'text is', 'texts are')} in no topic: {said}."
     log.note("clustering", "outside", int(rows.sum()), message)
 
 
@@ -526,11 +528,11 @@ def note_terms(
         log.note("terms", "no_stop_words", unlisted, message)
     if stop_words:
         whose = ", ".join(languages) or "given"
-        left_out = counted(len(stop_words), "stop word was", "stop words were")
+        left_out = spell_count(len(stop_words), "stop word was", "stop words were")
         message = f"{left_out} left out ({whose})."
         log.note("terms", "stop_words", list(stop_words), message)
     if function_words:
         shown = ", ".join(function_words[:12]) + (", ..." if len(function_words) > 12 else "")
         log.note("terms", "function_words", list(function_words),
-                 f"{counted(len(function_words), 'word is', 'words are')} used equally in all "
+                 f"{spell_count(len(function_words), 'word is', 'words are')} used equally in all "
                  f"topics of this corpus, and left out: {shown}.")  # fmt: skip

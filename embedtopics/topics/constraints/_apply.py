@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from embedtopics._utils.display import counted
+from embedtopics._utils.display import spell_count
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus.results import Decision, DistinctDocuments
 from embedtopics.neighbors._graph import build_graph
@@ -195,7 +195,7 @@ def outcome(
     if len(constraints.cannot_link):
         n_out = int(weights[found.reasons == Reason.CANNOT_LINK].sum())
         if n_out:
-            message = counted(n_out, "text is", "texts are")
+            message = spell_count(n_out, "text is", "texts are")
             message += " in no topic because of pairs that cannot be linked."
             notes.append(note("apart_in_no_topic", n_out, message))
     known = groups >= 0

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from embedtopics._utils.checks import is_number, is_whole
-from embedtopics._utils.display import counted
+from embedtopics._utils.display import spell_count
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus._hashing import replace_surrogates
 from embedtopics.corpus.results import Decision, DistinctDocuments
@@ -62,13 +62,13 @@ class GivenLabels:
         notes = []
         if n_conflicts := int((n_labels > 1).sum()):
             message = (
-                counted(n_conflicts, "text that repeats has", "texts that repeat have")
+                spell_count(n_conflicts, "text that repeats has", "texts that repeat have")
                 + " different labels; the most frequent was taken for all rows of a text."
             )
             notes.append(note("conflicting_labels", n_conflicts, message))
         if n_filled := int(((codes < 0) & (of_row >= 0) & np.isin(of_row, found)).sum()):
             message = (
-                counted(n_filled, "row without a label repeats", "rows without a label repeat")
+                spell_count(n_filled, "row without a label repeats", "rows without a label repeat")
                 + " the text of a labelled row, and its label was taken."
             )
             notes.append(note("shared_labels", n_filled, message))
@@ -174,7 +174,7 @@ class PartialLabels:
         n_rows = int(context.documents.weights[classes >= 0].sum())
         what = "no topic mixes" if self.strict else "the coordinates follow"
         n_classes = len(self.given.classes)
-        message = counted(n_rows, "text has", "texts have")
+        message = spell_count(n_rows, "text has", "texts have")
         message += f" one of {n_classes:,} labels, which {what}."
         constraints = TopicConstraints(
             groups=classes,
@@ -305,7 +305,7 @@ class CannotLink:
         has_text = (documents >= 0).all(axis=1)
         notes = []
         if n_without := int((~has_text).sum()):
-            message = counted(n_without, "pair holds", "pairs hold")
+            message = spell_count(n_without, "pair holds", "pairs hold")
             message += " a row without text, which is in no topic."
             notes.append(note("pairs_without_text", n_without, message))
         same = np.flatnonzero(has_text & (documents[:, 0] == documents[:, 1]))
@@ -313,7 +313,7 @@ class CannotLink:
             expected = "rows of different texts, because rows of one text share a topic"
             raise InputError("pairs", expected, self.pairs[int(same[0])], "leave the pair out")
         apart = np.unique(np.sort(documents[has_text], axis=1), axis=0).astype(np.int64)
-        message = counted(len(apart), "pair of texts", "pairs of texts")
+        message = spell_count(len(apart), "pair of texts", "pairs of texts")
         message += " cannot be linked: the texts stay in different topics."
         unknown = np.full(len(context), UNKNOWN, dtype=np.int32)
         probabilities = np.zeros(len(context), dtype=np.float32)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.checks import is_count
-from embedtopics._utils.display import counted
+from embedtopics._utils.display import spell_count
 from embedtopics.clustering.results import NOISE
 from embedtopics.errors import InputError
 from embedtopics.protocols import Float64Array, TermWeighting
@@ -306,7 +306,7 @@ def remove(
     gone = checked_topic_ids(result, topics)
     n_texts = sum(result.topics[topic].size for topic in gone)
     names = ", ".join(spell_topic(result, topic) for topic in gone)
-    message = f"removed {names}: {counted(n_texts, 'text is', 'texts are')} in no topic"
+    message = f"removed {names}: {spell_count(n_texts, 'text is', 'texts are')} in no topic"
     kept = _with_others(result, (), gone)
     return _regroup(result, kept, "remove", {"topics": gone}, message, weighting)
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.checks import is_count
-from embedtopics._utils.display import counted
+from embedtopics._utils.display import spell_count
 from embedtopics.clustering.results import NOISE, Clustering, SpanningTree
 from embedtopics.corpus._corpus import Corpus, join_corpora, recall_hashes, require_text
 from embedtopics.corpus.results import Decision, DistinctDocuments
@@ -265,7 +265,7 @@ def _resized(grown: TopicResult) -> tuple[Topic, ...]:
 def _recorded(grown: TopicResult, extension: Extension, n_rows: int) -> TopicResult:
     """Return the result with the extension in its history and among its decisions."""
     n_new = len(extension.documents)
-    message = f"{counted(n_rows, 'row was', 'rows were')} added: {extension}"
+    message = f"{spell_count(n_rows, 'row was', 'rows were')} added: {extension}"
     figures = {"n_rows": n_rows, "n_new": n_new, "n_known": extension.n_known}
     # A remark: other documents would be needed to do it again.
     edit = Edit("note", figures, message, (), tuple(range(grown.n_topics)))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from embedtopics._utils.checks import is_whole
-from embedtopics._utils.display import counted, excerpt, html_table
+from embedtopics._utils.display import excerpt, html_table, spell_count
 from embedtopics.clustering._resolution import FEWEST, FINER, automatic_min_cluster_size
 from embedtopics.clustering.results import NOISE, Clustering
 from embedtopics.errors import InputError
@@ -78,8 +78,8 @@ class Extension:
     def __str__(self) -> str:
         """Return what happened, in one or two sentences."""
         n_new = len(self.documents)
-        said = counted(n_new, "new document; ", "new documents; ")
-        said += f"{counted(self.n_known, 'row repeats', 'rows repeat')} texts that were there."
+        said = spell_count(n_new, "new document; ", "new documents; ")
+        said += f"{spell_count(self.n_known, 'row repeats', 'rows repeat')} texts that were there."
         if n_new:
             said += f" {self.outside:.1%} of the new ones belong to no topic, where "
             said += f"{self.expected:.1%} were to be expected (p = {self.p_value:.2g})."

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from embedtopics._utils.checks import checked_count, is_count, resolve_seed
-from embedtopics._utils.display import counted, html_table
+from embedtopics._utils.display import html_table, spell_count
 from embedtopics._utils.progress import progress_bar
 from embedtopics.clustering._resolution import FEWEST
 from embedtopics.clustering.results import NOISE
@@ -197,7 +197,7 @@ def fit_sample(
     n_adopted = grown.n_topics - result.n_topics
     if n_adopted:
         named = "; ".join(topic.label for topic in grown.topics[result.n_topics :])
-        message = counted(n_adopted, "topic was", "topics were")
+        message = spell_count(n_adopted, "topic was", "topics were")
         message += f" found among documents outside the sample: {named}."
         notes.append(Decision("clustering", "adopted", n_adopted, message))
     of_row, is_text = documents.of_row, documents.of_row >= 0

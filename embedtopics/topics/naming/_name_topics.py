@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from embedtopics._utils.checks import is_number
-from embedtopics._utils.display import counted
+from embedtopics._utils.display import spell_count
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
 from embedtopics.topics._relabel import edit_of
@@ -102,7 +102,7 @@ def name_topics(
     history = result.history
     if final:
         parameters = {"labels": {str(topic): name for topic, name in final.items()}}
-        message = f"{counted(len(final), 'topic was', 'topics were')} named by {model}"
+        message = f"{spell_count(len(final), 'topic was', 'topics were')} named by {model}"
         ids = range(result.n_topics)
         history = (*history, edit_of(result, "rename", parameters, message, list(final), ids))
     return dataclasses.replace(
@@ -153,8 +153,8 @@ def _decisions(
     sent = {answer.topic_id for answer in answers if answer.was_sent}
     n_documents = sum(q.n_documents for q in questions if q.topic_id in sent)
     message = (
-        f"{counted(len(names), 'topic was', 'topics were')} named by the language model {model}; "
-        f"parts of {counted(n_documents, 'document', 'documents')} were sent to "
+        f"{spell_count(len(names), 'topic was', 'topics were')} named by the language model {model}; "
+        f"parts of {spell_count(n_documents, 'document', 'documents')} were sent to "
         f"{chat.endpoint.url}."
     )
     made = [Decision("topics", "named_by_model", model, message)]

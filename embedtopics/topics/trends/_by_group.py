@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_count, checked_level
-from embedtopics._utils.display import counted
+from embedtopics._utils.display import spell_count
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._hashing import is_missing
 from embedtopics.corpus.results import Decision
@@ -191,7 +191,7 @@ def groups_of(
     codes, names, rest = _kept(codes, names, sizes, max_groups, chosen, by)
     n_missing = int(np.sum((codes < 0) & has_text))
     if n_missing:
-        message = f"Left out: {counted(n_missing, 'row', 'rows')} without a value in {by!r}."
+        message = f"Left out: {spell_count(n_missing, 'row', 'rows')} without a value in {by!r}."
         rest = (*rest, Decision("trends", "rows_without_group", n_missing, message))
     return Groups(by, names, codes, (*decisions, *rest))
 

@@ -150,8 +150,8 @@ def make_vectors(
         if n_conflicts:
             repeated = spell_count(n_conflicts, "text that repeats was", "texts that repeat were")
             log.note("encoder", "conflicting_embeddings", n_conflicts,
-                     f"{repeated} given different vectors as {name}; one of them was taken for all rows of "
-                     "the text.")  # fmt: skip
+                     f"{repeated} given different vectors as {name}; one of them was taken for "
+                     "all rows of the text.")  # fmt: skip
     unit, has_vector = _unit(made, rows, numbers, name)
     n_without = int((~has_vector).sum())
     if n_without:

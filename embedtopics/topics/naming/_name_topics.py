@@ -153,8 +153,8 @@ def _decisions(
     sent = {answer.topic_id for answer in answers if answer.was_sent}
     n_documents = sum(q.n_documents for q in questions if q.topic_id in sent)
     message = (
-        f"{spell_count(len(names), 'topic was', 'topics were')} named by the language model {model}; "
-        f"parts of {spell_count(n_documents, 'document', 'documents')} were sent to "
+        f"{spell_count(len(names), 'topic was', 'topics were')} named by the language model "
+        f"{model}; parts of {spell_count(n_documents, 'document', 'documents')} were sent to "
         f"{chat.endpoint.url}."
     )
     made = [Decision("topics", "named_by_model", model, message)]

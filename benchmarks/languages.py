@@ -1,45 +1,64 @@
 """What encoders make of other languages than English, and what topics across languages hold.
 
 News in French by their classes: 10 nearest neighbours (cosine, ten folds) and the
-topics of a fit with all defaults. Then pairs of translations, English and French: whether both are
-in one topic, and how much topics say of the language.
+topics of a fit with all defaults. Pairs of translations, English and French: whether both are in
+one topic, how much topics say of the language, and whether a query finds its translation. News in
+English and French together by their classes. BERTopic gets the same vectors.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from typing import Any
+import tempfile
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from benchmarks.corpora import _read_rows
+from benchmarks.jobs import BERTOPIC, System, fit, write_inputs
 from benchmarks.options import Options
 from benchmarks.rendering import figure, markdown_table
 
 __all__ = ["measure", "render"]
 
-ENCODERS = ("tfidf", "fasttext", "all-MiniLM-L6-v2", "multilingual-e5-small")
+DEFAULT, MULTILINGUAL, JOINED = "all-MiniLM-L6-v2", "multilingual-e5-small", "both joined"
+ENCODERS = ("tfidf", "fasttext", DEFAULT, MULTILINGUAL)
 MAX_LENGTH = 256
 """Tokens read of a text by both transformers: all that all-MiniLM-L6-v2 can."""
 N_FOLDS, K = 10, 10
 
 
+class _Texts(NamedTuple):
+    """Texts with their languages; of pairs, the first half and its translations; or of news."""
+
+    texts: list[str]
+    languages: list[str]
+    classes: list[str] | None = None
+
+
 def measure(options: Options) -> dict[str, Any]:
     """Encode each set with each encoder once, and fit topics with one seed."""
     names = ENCODERS[:2] if options.quick else ENCODERS
-    news = [_of_news("fra", name) for name in names]
-    pairs = [] if options.quick else [
-        _of_pairs(file, name, across)
-        for file in ("multi30k", "xnli") for name in ENCODERS[2:] for across in (False, True)
-    ]  # fmt: skip
-    return {"news": news, "pairs": pairs}
+    news, across, mates = [_of_news("fra", name) for name in names], [], []
+    for name in () if options.quick else ("multi30k", "xnli", "masakhanews"):
+        for encoder in (MULTILINGUAL, JOINED):
+            across += _of_languages(name, encoder, options.systems)
+        if name != "masakhanews":
+            mates += [_of_mates(name, encoder) for encoder in (DEFAULT, MULTILINGUAL)]
+    return {"news": news, "across": across, "mates": mates}
 
 
+@cache
 def _encoder(name: str) -> Any:
     from embedtopics.encoders import CachedEncoder, SentenceEncoder
+    from embedtopics.encoders._languages import JoinedEncoder
     from embedtopics.encoders._registry import resolve_encoder
 
+    if name == JOINED:
+        return JoinedEncoder([_encoder(DEFAULT), _encoder(MULTILINGUAL)])
     if name in ENCODERS[:2]:
         return resolve_encoder(name)
     made = SentenceEncoder(name, max_length=MAX_LENGTH, long_texts="truncate")
@@ -55,82 +74,153 @@ def _of_news(language: str, name: str) -> dict[str, Any]:
     from embedtopics.evaluation._bootstrap import mean_of_values
     from embedtopics.topics import TopicModel
 
-    rows = [
-        row
-        for part in ("dev", "test")
-        for row in _read_rows(f"masakhanews_{language}/{part}.jsonl.gz")
-    ]
-    texts = [f"{row['headline']}. {row['text']}" for row in rows]
-    classes = np.array([row["label"] for row in rows])
+    texts, classes = _read_news(language)
+    labels = np.array(classes)
     encoder = fitted(_encoder(name), texts)
     found = cross_val_predict(
-        KNeighborsClassifier(K, metric="cosine"), encoder.encode(texts), classes, cv=N_FOLDS
+        KNeighborsClassifier(K, metric="cosine"), encoder.encode(texts), labels, cv=N_FOLDS
     )
-    right = mean_of_values((found == classes).astype(float))
+    right = mean_of_values((found == labels).astype(float))
     result = TopicModel(encoder).fit(texts).result_
-    scores = agreement(classes, result.labels, n_resamples=200)
-    row = {
+    scores = agreement(labels, result.labels, n_resamples=200)
+    return _noted({
         "set": f"masakhanews_{language}", "encoder": name, "n": len(texts),
         "knn": [right.value, right.low, right.high], "ami": [scores.ami, *scores.intervals["ami"]],
         "n_topics": result.n_topics, "coverage": result.coverage,
-    }  # fmt: skip
-    print(f"  {row}", file=sys.stderr)
-    return row
+    })  # fmt: skip
 
 
-def _of_pairs(file: str, name: str, across: bool) -> dict[str, Any]:
-    from embedtopics.encoders import CachedEncoder, SentenceEncoder
+def _of_languages(name: str, encoder: str, systems: Sequence[System]) -> list[dict[str, Any]]:
+    """Return the figures of topics of two languages, before and after these are taken out."""
+    from embedtopics.encoders._languages import AcrossLanguagesEncoder
     from embedtopics.topics import TopicModel
 
-    sides = _read_pairs(file)
-    n = len(sides[0])
-    encoder = CachedEncoder(SentenceEncoder(name).reading("document"))
-    result = TopicModel(encoder, across_languages=across).fit([*sides[0], *sides[1]]).result_
-    first, second = result.labels[:n], result.labels[n:]
-    language = next((d.value for d in result.decisions if d.name == "language_information"), None)
-    shares = np.bincount(result.labels[result.labels >= 0])
-    row = {
-        "set": file, "encoder": name, "across": across, "n": n, "n_topics": result.n_topics,
-        "coverage": result.coverage, "language": language,
-        "together": float(np.mean((first == second) & (first >= 0))),
-        "by_chance": float(((shares / shares.sum()) ** 2).sum() * result.coverage**2),
+    known, rows = _read(name), []
+    for is_across in (False, True):
+        made = _encoder(encoder)
+        if is_across:
+            made = AcrossLanguagesEncoder(made).fit(known.texts)
+        vectors = made.encode(known.texts)
+        for system in systems:
+            if system is BERTOPIC:
+                with tempfile.TemporaryDirectory() as folder:
+                    write_inputs(Path(folder), known.texts, vectors)
+                    labels = fit(system, Path(folder), random_state=0).labels
+            else:
+                labels = TopicModel(random_state=0).fit(known.texts, embeddings=vectors).labels_
+            row = {"set": name, "encoder": encoder, "across": is_across, "system": system.name}
+            rows.append(_noted({**row, **_scored(known, np.asarray(labels))}))
+    return rows
+
+
+def _scored(known: _Texts, labels: np.ndarray) -> dict[str, Any]:
+    from embedtopics.evaluation import agreement
+    from embedtopics.topics._languages import language_information
+
+    placed = labels >= 0
+    codes = np.array(known.languages)
+    language = language_information(labels[placed].astype(np.int32), codes[placed].tolist())
+    sizes, n = np.bincount(labels[placed]), len(labels) // 2
+    found = {
+        "n": len(labels), "n_topics": len(sizes), "coverage": float(placed.mean()),
+        "language": [language.value, language.low, language.high],
     }  # fmt: skip
-    print(f"  {row}", file=sys.stderr)
+    if known.classes is not None:
+        scores = agreement(known.classes, labels, n_resamples=200)
+        return {**found, "ami": [scores.ami, *scores.intervals["ami"]]}
+    together = (labels[:n] == labels[n:]) & placed[:n]
+    by_chance = float(((sizes / sizes.sum()) ** 2).sum() * placed.mean() ** 2)
+    return {**found, "together": float(together.mean()), "by_chance": by_chance}
+
+
+def _of_mates(name: str, encoder: str) -> dict[str, Any]:
+    """Return how well a search finds the translation of a text, among all of its language."""
+    from embedtopics.evaluation._bootstrap import mean_of_values
+
+    texts = _read(name).texts
+    n, made = len(texts) // 2, _encoder(encoder)
+    documents, queries = (_unit(made.reading(kind).encode(texts)) for kind in ("document", "query"))
+    row = {"set": name, "encoder": encoder, "n": n}
+    for way, asked, held in (
+        ("en_fr", slice(n), slice(n, None)),
+        ("fr_en", slice(n, None), slice(n)),
+    ):
+        cosines = queries[asked] @ documents[held].T
+        ranks = (cosines > np.diag(cosines)[:, None]).sum(axis=1) + 1
+        found = mean_of_values(np.where(ranks <= 10, 1 / ranks, 0.0))
+        row[way] = [found.value, found.low, found.high]
+    return _noted(row)
+
+
+def _unit(vectors: np.ndarray) -> np.ndarray:
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def _noted(row: dict[str, Any]) -> dict[str, Any]:
+    print(f"  {row}", file=sys.stderr, flush=True)
     return row
 
 
-def _read_pairs(file: str) -> tuple[list[str], list[str]]:
-    if file == "multi30k":
-        rows = _read_rows("multi30k/translations_test_2016_flickr.jsonl.gz")
-        return [row["en"] for row in rows], [row["fr"] for row in rows]
-    sides = []
-    for language in ("en", "fr"):
-        rows = _read_rows(f"xnli/{language}_validation.jsonl.gz")
-        sides.append(list(dict.fromkeys(row["premise"] for row in rows)))
-    return sides[0], sides[1]
+def _read_news(language: str) -> tuple[list[str], list[str]]:
+    parts = (_read_rows(f"masakhanews_{language}/{part}.jsonl.gz") for part in ("dev", "test"))
+    rows = [row for part in parts for row in part]
+    return [f"{row['headline']}. {row['text']}" for row in rows], [row["label"] for row in rows]
+
+
+@cache
+def _read(name: str) -> _Texts:
+    if name == "masakhanews":
+        parts = [(code, _read_news(by)) for code, by in (("en", "eng"), ("fr", "fra"))]
+        rows = [(t, code, c) for code, (texts, labels) in parts
+                for t, c in zip(texts, labels, strict=True)]  # fmt: skip
+        texts, codes, classes = (list(column) for column in zip(*rows, strict=True))
+        return _Texts(texts, codes, classes)
+    if name == "multi30k":
+        pairs = _read_rows("multi30k/translations_test_2016_flickr.jsonl.gz")
+        sides = [[row[code] for row in pairs] for code in ("en", "fr")]
+    else:
+        sides = [
+            list(
+                dict.fromkeys(row["premise"] for row in _read_rows(f"xnli/{c}_validation.jsonl.gz"))
+            )
+            for c in ("en", "fr")
+        ]
+    return _Texts([*sides[0], *sides[1]], ["en"] * len(sides[0]) + ["fr"] * len(sides[1]))
+
+
+def _spelled(values: Sequence[float], form: str = ".3f") -> str:
+    value, low, high = (format(value, form) for value in values)
+    return f"{value} ({low} to {high})"
 
 
 def render(result: Mapping[str, Any]) -> str:
-    """Return both tables."""
+    """Return the three tables."""
     news = [
-        [row["set"], row["encoder"], figure(row["n"]),
-         "{:.3f} ({:.3f} to {:.3f})".format(*row["knn"]),
-         "{:.3f} ({:.3f} to {:.3f})".format(*row["ami"]),
+        [row["set"], row["encoder"], figure(row["n"]), _spelled(row["knn"]), _spelled(row["ami"]),
          figure(row["n_topics"]), f"{row['coverage']:.0%}"]
         for row in result["news"]
     ]  # fmt: skip
-    pairs = [
-        [row["set"], row["encoder"], "yes" if row["across"] else "no", figure(row["n_topics"]),
-         f"{row['coverage']:.0%}", f"{row['together']:.0%}", f"{row['by_chance']:.0%}",
-         "{share:.0%} ({low:.0%} to {high:.0%})".format(**row["language"])
-         if row["language"] else "n/a"]
-        for row in result["pairs"]
+    across = [
+        [row["set"], row["encoder"], "yes" if row["across"] else "no", row["system"],
+         figure(row["n_topics"]), f"{row['coverage']:.0%}",
+         f"{row['together']:.0%} ({row['by_chance']:.0%})" if "together" in row else "",
+         _spelled(row["ami"]) if "ami" in row else "", _spelled(row["language"], ".0%")]
+        for row in result["across"]
+    ]  # fmt: skip
+    mates = [
+        [row["set"], row["encoder"], figure(row["n"]), _spelled(row["en_fr"]),
+         _spelled(row["fr_en"])]
+        for row in result["mates"]
     ]  # fmt: skip
     return "\n\n".join([
         markdown_table(
             ["classes", "encoder", "texts", f"{K}-NN accuracy", "AMI of topics", "topics",
              "coverage"], news),
         markdown_table(
-            ["translations", "encoder", "across languages", "topics", "coverage",
-             "pairs in one topic", "by chance", "language known by the topic"], pairs),
+            ["English and French", "vectors", "across languages", "topics by", "topics",
+             "coverage", "pairs in one topic (by chance)", "AMI with the classes",
+             "language known by the topic"], across),
+        markdown_table(
+            ["search for translations", "encoder", "pairs", "MRR@10, English to French",
+             "MRR@10, French to English"], mates),
     ])  # fmt: skip

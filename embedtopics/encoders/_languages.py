@@ -152,7 +152,8 @@ class AcrossLanguagesEncoder(BaseEncoder):
 # 0.46, 0.50 and 0.50; debates and addresses by speaker 0.38, 0.36 and 0.36. Taking the languages
 # out of both as well, unasked, would put translations together (0.00 -> 0.78 of multi30k, 0.12 ->
 # 0.72 of xnli), and costs where themes are of one language: 0.61 on laws and BBC news, 0.67 on the
-# demo; hence `across_languages`. MiniLM for English texts alone, and e5 twice as heavy, gain nothing.
+# demo; hence `across_languages`. Without MiniLM for other texts than
+# English, or with e5 twice as heavy, nothing is gained.
 
 TEXTS_OF_MIDDLE = 10
 """Every so many of the bundled texts, English and French, the middle is taken from."""

@@ -101,9 +101,9 @@ def lexical_settings(
     rules: WordRules = PLAIN,
 ) -> LexicalSettings:
     """Return the settings for a collection in some languages (ISO 639-1)."""
-    # All documents are read alike, whatever their own language: every third headline of 633 French
-    # and 710 English news articles (MasakhaNEWS, first 1,500 characters) finds its article with an
-    # MRR@10 of 0.775 and 0.934 in one index, and of 0.775 and 0.937 in one for each language.
+    # All documents are read in the same way, whatever their language: every third headline of 633
+    # French and 710 English articles (MasakhaNEWS, first 1,500 characters) finds its article with
+    # an MRR@10 of 0.775 and 0.934 in one index, and of 0.775 and 0.937 in one for each language.
     codes, own = checked_languages(list(languages)), ["auto"]
     if stop_words is not None:
         own = list(stop_words)

@@ -99,7 +99,7 @@ def keywords_by_language(
         Keywords of a topic in each language.
     by : str, optional
         Column of the corpus that holds the languages. By default those of the result (see
-        ``languages=`` of the model) are told from at most 200 texts of each topic.
+        ``languages=`` of the model) are detected in at most 200 texts of each topic.
 
     Returns
     -------

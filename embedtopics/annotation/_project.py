@@ -585,7 +585,7 @@ class AnnotationProject(TeachingLoop):
         """Return the numbers of texts, of labelled ones, of those by stream, and skipped ones."""
         with self._lock:
             n_labelled = len(self._labelled()[0])
-            sample, n_missing = self.spell_count()
+            sample, n_missing = self.counted()
             return {
                 "texts": len(self.keys), "answered": len(self._records.stacks),
                 "labelled": n_labelled, "teach": self._records.streams["teach"],

@@ -28,6 +28,7 @@ from benchmarks import (
     languages,
     layers,
     learning_curves,
+    million,
     pretraining,
     pretraining_adaptation,
     pretraining_from_nothing,
@@ -83,6 +84,7 @@ BENCHMARKS = {
     "annotation": annotation,
     "explorer": explorer,
     "growth": growth,
+    "million": million,
     "batch": batch,
 }
 SYSTEMS = {system.name: system for system in (BERTOPIC, EMBEDTOPICS)}

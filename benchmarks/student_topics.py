@@ -1,7 +1,8 @@
 """Topics from a static student's vectors, beside those from all vectors of its teacher.
 
-Titles of arXiv papers, and their primary categories as classes. The student learns from a part of
-the same titles. All get the same fit, cut into as many topics as the teacher's vectors give.
+Titles and abstracts of arXiv papers with their primary categories as classes, and questions of
+Stack Overflow with their tags. The student learns from a part of the same texts. All get the same
+fit, cut into as many topics as the teacher's vectors give.
 """
 
 from __future__ import annotations
@@ -15,16 +16,23 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.corpora import CACHE, hash_texts, sample_rows
+from benchmarks.corpora import CACHE, _read_rows, hash_texts, sample_rows
 from benchmarks.options import Options
 from benchmarks.rendering import figure, markdown_table
 from benchmarks.student_texts import titles_and_categories
 
 __all__ = ["measure", "render"]
 
-SIZES = {60_000: ("teacher", "student", "distilled", "lsa", "teacher, another seed")}
-N_LEARNED = {60_000: 20_000, 226_000: 50_000}
-"""Titles that the teacher reads for the student."""
+RUNS = {
+    ("titles", 60_000): (
+        "teacher", "student", "cascade", "distilled", "lsa", "teacher, another seed",
+    ),
+    ("titles", 226_000): ("teacher", "student", "cascade"),
+    ("abstracts", 6_000): ("teacher", "student", "cascade"),
+    ("questions", 20_000): ("teacher", "student", "cascade"),
+}  # fmt: skip
+N_LEARNED = 20_000
+"""Texts that the teacher reads for the student; a third of a smaller collection."""
 AT_ONCE = 20_000
 KEPT = CACHE / "student_topics"
 
@@ -33,45 +41,56 @@ def measure(options: Options) -> dict[str, Any]:
     """Fit each encoder's vectors of each size; all figures of seconds are of the processor.
 
     What is measured is kept in the cache, and not measured again: a run can be broken off. A part
-    is measured by ``python -m benchmarks.student_topics SIZE ENCODER``.
+    is measured by ``python -m benchmarks.student_topics CORPUS SIZE ENCODER``.
     """
-    sizes = {2_000: SIZES[60_000]} if options.quick else SIZES
-    return {"rows": [_row(size, name) for size, names in sizes.items() for name in names]}
+    runs = {("titles", 2_000): RUNS["titles", 60_000]} if options.quick else RUNS
+    return {"rows": [_row(*of, name) for of, names in runs.items() for name in names]}
 
 
-def _row(size: int, name: str) -> dict[str, Any]:
+def _texts(corpus: str) -> list[tuple[str, str]]:
+    """Return all classes and texts of a corpus."""
+    if corpus == "titles":
+        return titles_and_categories()
+    if corpus == "abstracts":
+        rows = _read_rows("arxiv_abstracts/arxiv_abstracts.jsonl.gz")
+        return [(row["primary_cat"], row["abstract"]) for row in rows]
+    rows = _read_rows("stackoverflow_titles/stackoverflow_titles.jsonl.gz")
+    return [(row["label"], row["text"]) for row in rows]
+
+
+def _row(corpus: str, size: int, name: str) -> dict[str, Any]:
     """Measure one encoder at one size, after the teacher, whose number of topics all have."""
-    file = KEPT / f"{size}-{name.replace(' ', '-')}.json"
+    file = KEPT / f"{corpus}-{size}-{name.replace(' ', '-')}.json"
     if file.exists():
         kept: dict[str, Any] = json.loads(file.read_text("utf-8"))
         return kept
-    first = None if name == "teacher" else _row(size, "teacher")
-    pairs = titles_and_categories()
+    first = None if name == "teacher" else _row(corpus, size, "teacher")
+    pairs = _texts(corpus)
     chosen = [pairs[row] for row in sample_rows(len(pairs), size)]
     classes, texts = [c for c, _ in chosen], [t for _, t in chosen]
-    teacher, n_learned = _Teacher(texts), N_LEARNED.get(size, size // 2)
+    teacher, n_learned = _Teacher(texts), min(N_LEARNED, size // 3)
     made: dict[str, Callable[[], tuple[np.ndarray, float]]] = {
         "teacher": teacher.all,
         "teacher, another seed": teacher.all,
-        "student": partial(_student, teacher, texts, n_learned),
+        "student": partial(_student, teacher, texts, n_learned, asks=False),
+        "cascade": partial(_student, teacher, texts, n_learned, asks=True),
         "distilled": partial(_distilled, texts),
         "lsa": partial(_lsa, texts),
     }
     vectors, seconds = made[name]()
     seed = 1 if name == "teacher, another seed" else 0
-    labels, whole, about = _topics(
-        texts, vectors, None if first is None else first["n_topics"], seed
-    )
-    reference = KEPT / f"{size}-labels.npy"
+    labels, about = _topics(texts, vectors, None if first is None else first["n_topics"], seed)
+    reference = KEPT / f"{corpus}-{size}-labels.npz"
     if first is None:
-        np.save(reference, labels)
+        np.savez(reference, **labels)
     row = {
+        "corpus": corpus,
         "n_texts": size,
         "n_learned": n_learned,
         "encoder": name,
         "seconds_to_encode": round(seconds, 1),
         **about,
-        **_scores(classes, labels, whole, np.load(reference)),
+        **_scores(classes, labels, np.load(reference)),
     }
     print(f"  {row}", file=sys.stderr)
     file.write_text(json.dumps(row), "utf-8")
@@ -97,6 +116,7 @@ class _Teacher:
             np.savez(file, vectors=np.concatenate(parts), seconds=seconds)
         kept = np.load(file)
         self.vectors, self.seconds = kept["vectors"], float(kept["seconds"])
+        self.n_given = 0
 
     def all(self) -> tuple[np.ndarray, float]:
         """Return the vectors of all texts, and the seconds that they took."""
@@ -105,23 +125,36 @@ class _Teacher:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._encoder, name)
 
+    def encode_with_report(self, texts: Sequence[str], *, show_progress: bool | None = None) -> Any:
+        """Return kept vectors, as if nothing of a text were counted."""
+        from embedtopics.corpus.results import Encoding
+
+        return Encoding(self.encode(texts), *np.zeros((3, len(texts)), dtype=np.int32))
+
     def encode(self, texts: Sequence[str], *, show_progress: bool | None = None) -> np.ndarray:
         """Return kept vectors of titles; encode what is none, such as single tokens."""
         places = [self._place.get(text, -1) for text in texts]
         if min(places) >= 0:
+            self.n_given += len(places)
             return np.asarray(self.vectors[places])
         return np.asarray(self._encoder.encode(texts, show_progress=show_progress))
 
 
-def _student(teacher: _Teacher, texts: list[str], n_learned: int) -> tuple[np.ndarray, float]:
-    from embedtopics.training import fit_static_student
+def _student(
+    teacher: _Teacher, texts: list[str], n_learned: int, *, asks: bool
+) -> tuple[np.ndarray, float]:
+    """Return vectors by a student, where it is unsure and `asks` by its teacher, and seconds."""
+    from embedtopics.training._cascade import CascadeEncoder
 
-    learned = [texts[row] for row in sample_rows(len(texts), n_learned)]
     began = time.process_time()
-    student = fit_static_student(teacher, learned, show_progress=False)
-    vectors = student.encode(texts, show_progress=False)
+    made = CascadeEncoder(teacher, n_learned).fit(texts)
+    print(f"  {made.decisions[-1].message}", file=sys.stderr)
+    made = made if asks else made.student
+    vectors = made.encode(texts, show_progress=False)
     seconds = time.process_time() - began
-    return vectors, seconds + teacher.seconds * n_learned / len(texts)
+    # Of those that it is unsure about, the teacher has read some for the student already.
+    n_read = n_learned + (teacher.n_given - n_learned) * (1 - n_learned / len(texts))
+    return vectors, seconds + teacher.seconds * n_read / len(texts)
 
 
 def _distilled(texts: list[str]) -> tuple[np.ndarray, float]:
@@ -142,7 +175,7 @@ def _lsa(texts: list[str]) -> tuple[np.ndarray, float]:
 
 def _topics(
     texts: list[str], vectors: np.ndarray, n_topics: int | None, seed: int
-) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
+) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Return labels as they are and with all texts in a topic, and what the fit cost."""
     from embedtopics.topics import TopicModel, at_resolution
 
@@ -159,19 +192,20 @@ def _topics(
         "seconds_to_fit": round(seconds, 1), "n_topics_of_its_own": own,
         "n_topics": result.n_topics, "coverage": round(result.coverage, 4),
     }  # fmt: skip
-    return result.labels, whole.labels, about
+    return {"own": result.labels, "whole": whole.labels}, about
 
 
 def _scores(
-    classes: list[str], labels: np.ndarray, whole: np.ndarray, reference: np.ndarray
+    classes: list[str], labels: Mapping[str, np.ndarray], reference: Mapping[str, np.ndarray]
 ) -> dict[str, float]:
     from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score
 
-    return {
-        "ami": round(float(adjusted_mutual_info_score(classes, labels)), 4),
-        "ami_whole": round(float(adjusted_mutual_info_score(classes, whole)), 4),
-        "ari_with_teacher": round(float(adjusted_rand_score(reference, labels)), 4),
-    }
+    found = {}
+    for kind, suffix in (("own", ""), ("whole", "_whole")):
+        ami = adjusted_mutual_info_score(classes, labels[kind])
+        ari = adjusted_rand_score(reference[kind], labels[kind])
+        found |= {f"ami{suffix}": round(ami, 4), f"ari_with_teacher{suffix}": round(ari, 4)}
+    return found
 
 
 def render(result: Mapping[str, Any]) -> str:
@@ -179,27 +213,29 @@ def render(result: Mapping[str, Any]) -> str:
     rows = []
     for row in result["rows"]:
         teacher = next(
-            r for r in result["rows"] if (r["n_texts"], r["encoder"]) == (row["n_texts"], "teacher")
-        )
+            r for r in result["rows"] if r["encoder"] == "teacher"
+            and (r["corpus"], r["n_texts"]) == (row["corpus"], row["n_texts"])
+        )  # fmt: skip
         rows.append(
             [
-                figure(row["n_texts"]),
+                f"{figure(row['n_texts'])} {row['corpus']}",
                 f"student of {figure(row['n_learned'])}" if row["encoder"] == "student"
-                else row["encoder"],
+                else row["encoder"] + (f" ({row['date']})" if "date" in row else ""),
                 figure(row["seconds_to_encode"]),
                 figure(row["seconds_to_fit"]), figure(row["n_topics_of_its_own"]),
                 figure(row["n_topics"]), figure(row["coverage"], 3), figure(row["ami"], 3),
                 figure(100 * row["ami"] / teacher["ami"]), figure(row["ami_whole"], 3),
                 figure(100 * row["ami_whole"] / teacher["ami_whole"]),
-                figure(row["ari_with_teacher"], 2),
+                figure(row["ari_with_teacher"], 2), figure(row.get("ari_with_teacher_whole"), 2),
             ]
         )  # fmt: skip
     header = [
-        "titles", "encoder", "encoding, s", "fit, s", "topics of its own", "topics", "coverage",
+        "texts", "encoder", "encoding, s", "fit, s", "topics of its own", "topics", "coverage",
         "AMI", "% of the teacher", "AMI, coverage 1", "% of the teacher", "ARI with the teacher's",
+        "at coverage 1",
     ]  # fmt: skip
     return markdown_table(header, rows)
 
 
 if __name__ == "__main__":
-    _row(int(sys.argv[1]), " ".join(sys.argv[2:]))
+    _row(sys.argv[1], int(sys.argv[2]), " ".join(sys.argv[3:]))

@@ -53,6 +53,10 @@ if TYPE_CHECKING:
     from embedtopics.topics.constraints._protocol import Constraint
 
 
+STUDENT_FROM = 1000
+"""Texts of a sample from which on it tells how near a static student comes to the encoder."""
+
+
 @guarded
 def topics(
     file: Annotated[
@@ -400,6 +404,7 @@ def _map_sample(console: Console, corpus: Corpus, encoder: Encoder, size: int, p
     """Find the topics of a sample, print them, and write their map."""
     from embedtopics.report._report import write_report
     from embedtopics.topics._model import TopicModel
+    from embedtopics.training._cascade import CascadeEncoder
 
     rows = corpus.distinct().first_rows[:size]  # ordered by content hash: a fair sample
     model = TopicModel(encoder, random_state=42).fit(corpus.take(sorted(rows.tolist())))
@@ -407,6 +412,9 @@ def _map_sample(console: Console, corpus: Corpus, encoder: Encoder, size: int, p
     print_topics(console, model.result_, most=12)
     write_report(model.result_, path, title=f"A sample of {corpus.source}")
     typer.echo(f"\nmap of the sample: {path}")
+    if hasattr(encoder, "recipe") and len(rows) >= STUDENT_FROM:
+        made = CascadeEncoder(encoder, n_learned=len(rows)).fit(model.result_.corpus.texts)
+        print_notes(console, [made.decisions[-1].message], soft_wrap=False)
 
 
 app = typer.Typer(help="Look at the vectors and models kept on disk, or throw them away.",

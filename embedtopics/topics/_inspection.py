@@ -15,7 +15,7 @@ from embedtopics.corpus._hashing import EMPTY, MISSING
 from embedtopics.corpus._languages import detect_languages
 from embedtopics.corpus.results import LanguageShares
 from embedtopics.encoders._base import language_warning
-from embedtopics.encoders._registry import fitted, reads_on
+from embedtopics.encoders._registry import CASCADE_FROM, cascade_pays, fitted, reads_on
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import EXACT_LIMIT
 from embedtopics.protocols import Encoder
@@ -33,9 +33,9 @@ SECONDS_PER_PAIR, SECONDS_PER_SEARCH, SECONDS_PER_DOCUMENT = 0.9e-8, 5e-5, 1.3e-
 """Exact search for a pair of documents, approximate search for a document, and all other stages
 after encoding for a document; measured on two cores at 384 dimensions."""
 
-STUDENT_FROM, STUDENT_TEXTS = 100_000, 50_000
-"""Texts from which on a static student saves time clearly, and those that it learns from: on titles
-both take as long at 65,000 (benchmarks, student_topics)."""
+STUDENT_TEXTS, UNSURE = 20_000, 0.25
+"""Texts that a static student learns from, and the share that its teacher reads again for "auto":
+the student is unsure about 18 to 36 % of them (benchmarks, student_topics)."""
 
 STUDENT_SECONDS, STUDENT_SPEED = 60.0, 200_000
 """What a student takes beside its teacher's vectors of texts, and the tokens a second it reads."""
@@ -53,7 +53,9 @@ class Inspection:
     not read) by a sample. Speed, what an encoder learns from the texts included, is measured; NaN
     without an encoder that counts. Seconds and the peak of memory in bytes are estimates; memory
     is too low for an encoder with one column for each term. `seconds_with_student` is the time to
-    encode by a static student of 50,000 of the texts, learning included; NaN below 100,000.
+    encode by a static student of 20,000 of the texts, learning included, and `seconds_with_auto`
+    that of encoder="auto", where its teacher reads some again; NaN below 100,000, and for
+    that below a hundred million characters as well.
     """
 
     n_rows: int
@@ -69,6 +71,7 @@ class Inspection:
     tokens_per_second: float
     seconds_to_encode: float
     seconds_with_student: float
+    seconds_with_auto: float
     seconds_after: float
     memory: float
     warnings: tuple[str, ...]
@@ -100,10 +103,14 @@ def inspect_corpus(corpus: Corpus, encoder: Encoder | None = None) -> Inspection
     search = SECONDS_PER_PAIR * n_documents if is_exact else SECONDS_PER_SEARCH
     width = getattr(encoder, "dimensions", 384)
     warning = language_warning(encoder, languages) if encoder is not None else None
-    to_encode, with_student = mean_seen * n_documents / speed if speed else 0.0, float("nan")
-    if n_documents >= STUDENT_FROM and hasattr(encoder, "recipe"):
-        learning = to_encode * STUDENT_TEXTS / n_documents + STUDENT_SECONDS
-        with_student = learning + mean_tokens * n_documents / STUDENT_SPEED
+    to_encode = mean_seen * n_documents / speed if speed else 0.0
+    with_student = with_auto = float("nan")
+    if n_documents >= CASCADE_FROM and hasattr(encoder, "recipe"):
+        learned = STUDENT_TEXTS / n_documents
+        with_student = to_encode * learned + STUDENT_SECONDS
+        with_student += mean_tokens * n_documents / STUDENT_SPEED
+        if cascade_pays(n_documents, n_characters):
+            with_auto = with_student + to_encode * (1 - learned) * UNSURE
     return Inspection(
         n_rows=len(corpus),
         n_documents=n_documents,
@@ -118,6 +125,7 @@ def inspect_corpus(corpus: Corpus, encoder: Encoder | None = None) -> Inspection
         tokens_per_second=speed,
         seconds_to_encode=to_encode,
         seconds_with_student=with_student,
+        seconds_with_auto=with_auto,
         seconds_after=2.0 + (search + SECONDS_PER_DOCUMENT) * n_documents,
         # Embeddings are held about three times for a moment; a text's words and counts take
         # about six bytes for each of its characters.

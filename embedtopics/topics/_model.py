@@ -79,8 +79,9 @@ class TopicModel(OtherNames, ClusterMixin, TransformerMixin, BaseEstimator):
     encoder : str or object with ``encode(texts)``, optional
         Name or folder of a checkpoint, or any encoder; by default all-MiniLM-L6-v2, which reads
         English. "auto" is multilingual-e5-small where more than a tenth of the texts are in other
-        languages and the extra ``multilingual`` is installed. The vectors of a named checkpoint
-        are cached on disk; give ``SentenceEncoder(name)`` to cache none.
+        languages and the extra ``multilingual`` is installed; of 100,000 texts or more, with a
+        hundred million characters, that the default suits, a static student encodes most. The
+        vectors of a named checkpoint are cached on disk; ``SentenceEncoder(name)`` caches none.
     n_topics : {"auto", "fine", "coarse"} or int
         Resolution of the topics; an integer is met exactly. For another resolution after the fit
         see `embedtopics.topics.at_resolution`.

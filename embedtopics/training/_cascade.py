@@ -1,0 +1,226 @@
+"""A cascade: a static student encodes all texts, and its teacher again those it is unsure about."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.exceptions import NotFittedError
+
+from embedtopics._utils.checks import checked_count
+from embedtopics.corpus._corpus import Corpus
+from embedtopics.corpus.results import Decision, Encoding
+from embedtopics.encoders._base import BaseEncoder, arguments_of, check_texts, unit_vectors
+from embedtopics.encoders._cache import CachedEncoder
+from embedtopics.encoders._registry import encoder_decisions, encoder_from_settings
+from embedtopics.encoders.static._encoder import StaticEncoder
+from embedtopics.protocols import FloatArray, Int64Array
+from embedtopics.training._settings import checked_between
+from embedtopics.training._student import FEWEST_TEXTS, encode_with, fit_static_student, project
+
+N_LEARNED, N_CENTROIDS, AGREEMENT = 20_000, 50, 0.9
+"""Texts that the student learns from, centroids that tell where it is unsure, and the share of
+held-out texts that have to be nearest to the teacher's centroid: chosen on 60,000 titles
+(benchmarks, student_topics)."""
+
+HELD_OUT = 20
+"""Every so many of the texts is held out."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Learned:
+    """What a fit made."""
+
+    student: StaticEncoder  # in the teacher's space
+    centroids: FloatArray  # (n_centroids, n_dimensions), of length 1
+    margin: float  # a text whose margin is not above it is unsure
+    n_texts: int
+    share: float  # of held-out texts that are unsure
+    before: float  # share of held-out texts nearest to the teacher's centroid, by the student
+    after: float  # and by the cascade
+
+
+class CascadeEncoder(BaseEncoder):
+    """Encodes by a static student, and again by its teacher what the student is unsure about.
+
+    The student learns from the teacher's vectors of some of the texts, and is turned into the
+    teacher's space. It is unsure about a text whose vector is nearly as close to the second as to
+    the nearest of the centroids of a spherical k-means of the teacher's vectors. How many texts
+    these are is chosen on held-out ones: as few as bring a share `agreement` of them nearest to the
+    centroid that is nearest by the teacher. What a text gets does not depend on other texts.
+
+    Parameters
+    ----------
+    teacher : SentenceEncoder, CachedEncoder or mapping of str
+        Or the settings of one.
+    n_learned : int
+    agreement : float
+    """
+
+    def __init__(
+        self, teacher: Any, n_learned: int = N_LEARNED, agreement: float = AGREEMENT
+    ) -> None:
+        self._arguments = arguments_of(locals())
+        self._n = checked_count(n_learned, "n_learned", FEWEST_TEXTS)
+        self._agreement = checked_between(agreement, "agreement", 0, 1)
+        is_recorded = isinstance(teacher, Mapping)
+        self.teacher: Any = (
+            CachedEncoder(encoder_from_settings(teacher)) if is_recorded else teacher
+        )
+        self._learned: _Learned | None = None
+
+    @property
+    def name(self) -> str:
+        """That of the teacher, and what is done with it."""
+        return f"{self.teacher.name} with a static student"
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether there is a student."""
+        return self._learned is not None
+
+    @property
+    def languages(self) -> tuple[str, ...] | None:
+        """Those of the teacher."""
+        return getattr(self.teacher, "languages", None)
+
+    @property
+    def max_length(self) -> int | None:
+        """Most tokens that the teacher reads of a text; the student reads all."""
+        return getattr(self.teacher, "max_length", None)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What makes this encoder again, before its fit."""
+        return {
+            "kind": "cascade", "teacher": self.teacher.settings, "n_learned": self._n,
+            "agreement": self._agreement,
+        }  # fmt: skip
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of both encoders' own, and of when the teacher is asked."""
+        learned = self._fitted()
+        parts = self.teacher.fingerprint, learned.student.fingerprint, f"{learned.margin:.4f}"
+        return hashlib.sha256(":".join(parts).encode()).hexdigest()
+
+    @property
+    def student(self) -> StaticEncoder:
+        """The student alone, whose vectors lie in the teacher's space."""
+        return self._fitted().student
+
+    @property
+    def decisions(self) -> list[Decision]:
+        """Return what was used, how near it comes to the teacher, and how to have the teacher."""
+        learned, teacher = self._fitted(), self.teacher.name
+        message = (
+            f"A static student of {teacher}, which learned from {learned.n_texts:,} of the texts, "
+            f"encoded all; about {learned.share:.0%}, which it was unsure about, were encoded by "
+            f"{teacher} again. Of held-out texts {learned.after:.0%} are nearest to the same of "
+            f"{len(learned.centroids)} centroids as by {teacher} alone ({learned.before:.0%} by "
+            f'the student alone). To encode all by it: TopicModel(encoder="{teacher}").'
+        )
+        return [
+            *encoder_decisions(self.teacher),
+            Decision("encoder", "cascade", round(learned.after, 4), message),
+        ]
+
+    def fit(self, X: Iterable[str], y: Any = None) -> Self:
+        """Let a student learn from some of the texts, whatever their order."""
+        texts = Corpus.of(check_texts(X)).document_texts()[: self._n]  # ordered by content hash
+        vectors = unit_vectors(encode_with(self.teacher, texts, "texts", None))
+        is_held = np.arange(len(texts)) % HELD_OUT == 0
+        known = _Known(self.teacher, dict(zip(texts, vectors, strict=True)))
+        learns = [text for text, held in zip(texts, is_held, strict=True) if not held]
+        student = fit_static_student(known, learns, show_progress=None).encoder
+        student = in_space_of(student, learns, vectors[~is_held])
+        centroids = _centroids(vectors[~is_held])
+        held = [text for text, is_out in zip(texts, is_held, strict=True) if is_out]
+        found, margins = _nearest(student.encode(held, show_progress=False), centroids)
+        is_right = found == _nearest(vectors[is_held], centroids)[0]
+        order = np.argsort(margins, kind="stable")
+        # So many are right once the teacher has read the first 0, 1, 2 ... again.
+        right = is_right.sum() + np.append(0, np.cumsum(~is_right[order]))
+        n = int(np.argmax(right >= self._agreement * len(held)))
+        self._learned = _Learned(
+            student=student,
+            centroids=centroids,
+            margin=float(margins[order[n - 1]]) if n else -1.0,
+            n_texts=len(learns),
+            share=n / len(held),
+            before=float(is_right.mean()),
+            after=float(right[n] / len(held)),
+        )
+        return self
+
+    def encode_with_report(
+        self, texts: Sequence[str], *, show_progress: bool | None = None
+    ) -> Encoding:
+        """Return one unit vector a text, and how much was read by whom it is from."""
+        learned = self._fitted()
+        report = learned.student.encode_with_report(texts, show_progress=show_progress)
+        unsure = np.flatnonzero(_nearest(report.embeddings, learned.centroids)[1] <= learned.margin)
+        if not len(unsure):
+            return report
+        again = self.teacher.encode_with_report(
+            [texts[row] for row in unsure.tolist()], show_progress=show_progress
+        )
+        report.embeddings[unsure] = unit_vectors(again.embeddings)
+        for name in ("n_tokens", "n_seen", "n_unknown"):
+            getattr(report, name)[unsure] = getattr(again, name)
+        return replace(report, n_cached=again.n_cached)
+
+    def _fitted(self) -> _Learned:
+        if self._learned is None:
+            raise NotFittedError("this encoder has learned from no texts yet; call fit(texts)")
+        return self._learned
+
+
+class _Known:
+    """A teacher that has read some texts already."""
+
+    def __init__(self, teacher: Any, vectors: Mapping[str, FloatArray]) -> None:
+        self._teacher, self._vectors = teacher, vectors
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "uncached":  # or it would be read again in another precision
+            raise AttributeError(name)
+        return getattr(self._teacher, name)
+
+    def encode(self, texts: Sequence[str], *, show_progress: bool | None = None) -> Any:
+        """Return the vectors that are known, or make all."""
+        if all(text in self._vectors for text in texts):
+            return np.array([self._vectors[text] for text in texts])
+        return self._teacher.encode(texts, show_progress=show_progress)
+
+
+def in_space_of(student: StaticEncoder, texts: Sequence[str], targets: FloatArray) -> StaticEncoder:
+    """Return a student turned into the space of vectors (n_texts, n_dimensions) of the texts.
+
+    It is the rotation that brings its vectors nearest to them (Schoenemann 1966, "A generalized
+    solution of the orthogonal Procrustes problem").
+    """
+    own = student.encode(texts, show_progress=False)
+    left, _, right = np.linalg.svd(project(own.T, targets).astype(np.float64), full_matrices=False)
+    return student.with_table(project(student.table, (left @ right).astype(np.float32)))
+
+
+def _centroids(vectors: FloatArray) -> FloatArray:
+    """Return centroids of unit vectors, of length 1, on one thread and always the same."""
+    from sklearn.cluster import KMeans
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(limits=1):
+        means = KMeans(min(N_CENTROIDS, len(vectors) // 2), n_init=1, max_iter=30, random_state=0)
+        return np.asarray(unit_vectors(means.fit(vectors).cluster_centers_))
+
+
+def _nearest(vectors: FloatArray, centroids: FloatArray) -> tuple[Int64Array, FloatArray]:
+    """Return the nearest centroid of each vector, and how much nearer it is than the next."""
+    # Row by row: in a product of matrices, the last bits would depend on how many rows it has.
+    similarities = (vectors[:, None, :] @ centroids.T)[:, 0]
+    best = np.partition(similarities, -2, axis=1)[:, -2:]
+    return similarities.argmax(axis=1), best[:, 1] - best[:, 0]

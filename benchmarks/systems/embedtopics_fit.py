@@ -17,7 +17,7 @@ def main() -> None:
     with job.stage("imports"):
         import embedtopics as et
     with job.stage("loading"):
-        texts, embeddings = job.load()
+        texts, embeddings = job.load(mmap_mode="r")
     with job.stage("fit"):
         model = et.TopicModel(random_state=job.options["random_state"])
         n_fitted = len(texts) - job.options["n_held_out"]

@@ -54,13 +54,16 @@ class Job:
         yield
         self._stages[name] = time.monotonic() - began
 
-    def load(self) -> tuple[list[str], Any]:
-        """Return the texts, and their embeddings as an array of shape (n_texts, n_dimensions)."""
+    def load(self, mmap_mode: Any = None) -> tuple[list[str], Any]:
+        """Return the texts, and their embeddings as an array of shape (n_texts, n_dimensions).
+
+        With a `mmap_mode` (see `numpy.load`), these stay on disk until they are read.
+        """
         import numpy as np
 
         with self._texts.open(encoding="utf-8") as stream:
             texts = [json.loads(line) for line in stream]
-        return texts, np.load(self._embeddings)
+        return texts, np.load(self._embeddings, mmap_mode=mmap_mode)
 
     def finish(
         self,

@@ -27,6 +27,7 @@ from embedtopics.protocols import Encoder
 
 _BY_KIND: dict[str, tuple[str, str]] = {
     "across languages": ("embedtopics.encoders._languages", "AcrossLanguagesEncoder"),
+    # What learns by `training` is named here alone, and loaded where it is asked for.
     "cascade": ("embedtopics.training._cascade", "CascadeEncoder"),
     "fasttext": ("embedtopics.encoders.words._fasttext", "FastTextEncoder"),
     "joined": ("embedtopics.encoders._languages", "JoinedEncoder"),

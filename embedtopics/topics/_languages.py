@@ -122,7 +122,7 @@ def keywords_by_language(
     >>> texts = [f"{pairs[i // 20][i % 2]} {i}" for i in range(40)]
     >>> corpus = Corpus({"text": texts, "language": ["en", "fr"] * 20})
     >>> result = TopicModel(languages=["en", "fr"]).fit(corpus, embeddings=points).result_
-    >>> keywords_by_language(result, by="language")[["en", "fr"]].values.tolist()
+    >>> sorted(keywords_by_language(result, by="language")[["en", "fr"]].values.tolist())
     [['apple', 'pomme'], ['station', 'gare']]
     """
     import pandas as pd

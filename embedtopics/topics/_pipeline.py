@@ -454,8 +454,8 @@ def note_without_vector(log: Log, vectors: FloatArray, documents: DistinctDocume
             "texts; take another encoder, or texts with words"
         )
     log.note("encoder", "without_vector", n_rows,
-             f"{spell_count(n_rows, 'text has', 'texts have')} no vector, for the encoder knows "
-             "nothing that is written there, and no topic.")  # fmt: skip
+             f"{spell_count(n_rows, 'text is', 'texts are')} in no topic, for the encoder knows "
+             "nothing that is written there.")  # fmt: skip
 
 
 def note_graph(log: Log, graph: NeighborGraph, places: Places, wanted: int) -> None:

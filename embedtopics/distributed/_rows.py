@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from embedtopics.protocols import FloatArray, Int64Array
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
 LONGEST_CONTENT = 1000
 """Characters of a bad row that are kept."""
@@ -142,7 +144,7 @@ def _vector(value: Any, width: int) -> FloatArray:
         found = np.asarray(value, dtype=np.float32)
     except (TypeError, ValueError):
         found = np.empty(0, dtype=np.float32)
-    if found.ndim != 1 or not 0 < np.linalg.norm(found.astype(np.float64)) < np.inf:
+    if found.ndim != 1 or not 0 < np.abs(found).max(initial=0) < np.inf:
         raise _BadRow("the vector is no list of finite numbers, one of them at least not 0")
     if width and len(found) != width:
         raise _BadRow(f"the vector has {len(found)} dimensions, those before {width}")
@@ -195,16 +197,27 @@ def _of_parquet(shard: Shard, columns: Columns) -> Iterator[Any]:
         wanted = columns.wanted()
         _need(columns, file.schema_arrow.names)
         table = file.read_row_group(shard.number, columns=wanted, use_threads=False)
-    # A whole column of vectors as Python's floats would take ten times the memory.
     for batch in table.to_batches(max_chunksize=1024):
-        held = [batch.column(name) for name in wanted]
-        for row in range(len(batch)):
-            yield {
-                name: column[row].values.to_numpy(zero_copy_only=False)
-                if name == columns.vectors and column[row].is_valid
-                else column[row].as_py()
-                for name, column in zip(wanted, held, strict=True)
-            }
+        held = [
+            _arrays(batch.column(name)) if name == columns.vectors else batch[name].to_pylist()
+            for name in wanted
+        ]
+        for values in zip(*held, strict=True):
+            yield dict(zip(wanted, values, strict=True))
+
+
+def _arrays(column: pa.Array) -> list[Any]:
+    """Return lists of numbers as arrays: Python's floats would take ten times the memory."""
+    if not hasattr(column, "flatten"):
+        return list(column.to_pylist())
+    values = column.flatten().to_numpy(zero_copy_only=False)  # of what is no null
+    ends = np.cumsum(column.value_lengths().fill_null(0).to_numpy(zero_copy_only=False))
+    return [
+        values[begin:end] if is_valid else None
+        for (begin, end), is_valid in zip(
+            pairwise([0, *ends]), column.is_valid().to_pylist(), strict=True
+        )
+    ]
 
 
 def _need(columns: Columns, names: list[str]) -> None:

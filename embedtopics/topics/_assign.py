@@ -191,11 +191,14 @@ def standing(shares: csr_matrix) -> tuple[Int64Array, FloatArray, FloatArray, Fl
     if 0 in shares.shape:
         nothing = np.zeros(shares.shape[0], dtype=np.float32)
         return nothing.astype(np.int64), nothing, nothing, nothing + 1
-    best = np.asarray(shares.argmax(axis=1)).ravel()
-    top = np.asarray(shares.max(axis=1).todense()).ravel()
+    counts = np.diff(shares.indptr)
+    rows = np.repeat(np.arange(len(counts)), counts)
+    order = np.lexsort((shares.indices, -shares.data, rows))
+    best = np.zeros(len(counts), dtype=np.int64)
+    top, second = np.zeros((2, len(counts)), dtype=np.float32)
+    first, next_one = (shares.indptr[:-1][counts > n] + n for n in (0, 1))
+    best[counts > 0] = shares.indices[order[first]]
+    top[counts > 0] = shares.data[order[first]]
+    second[counts > 1] = shares.data[order[next_one]]
     total = np.asarray(shares.sum(axis=1)).ravel()
-    rest = shares.copy()
-    rows = np.repeat(np.arange(len(best)), np.diff(rest.indptr))
-    rest.data[rest.indices == best[rows]] = 0.0
-    second = np.asarray(rest.max(axis=1).todense()).ravel()
     return best, top, second, np.clip(1.0 - total, 0.0, 1.0)

@@ -1,5 +1,7 @@
 """What shards cost: assignment against the fit, two processes against one, and Ray against both.
 
+What a million rows and more take is computed from the seconds of a row in a worker of one thread.
+
 Half of a corpus is fitted from its embeddings; the other half, written several times with marks
 that make its texts new, is assigned. Processor time, because others use the machine.
 """
@@ -23,12 +25,15 @@ from benchmarks.corpora import load_labelled
 from benchmarks.options import Options
 from benchmarks.rendering import figure, markdown_table
 from embedtopics import TopicModel
-from embedtopics.distributed import AssignTopics, Columns, make_manifest, run_batch
+from embedtopics.distributed import AssignTopics, Columns, EmbedTexts, make_manifest, run_batch
+from embedtopics.distributed._runners import seconds_per_row
 from embedtopics.distributed._work import Worker, describe_work
 
 __all__ = ["measure", "render"]
 
 SEED, COPIES, ROW_GROUP = 42, 8, 4096
+SIZES, CORES = (1, 10, 100), (2, 16, 128)
+"""Millions of rows, and cores, for which the hours are computed."""
 
 
 def measure(options: Options) -> dict[str, Any]:
@@ -56,6 +61,22 @@ def measure(options: Options) -> dict[str, Any]:
         with _timed() as of_assignment:
             for number, shard in enumerate(manifest.shards):
                 worker.do(shard, str(number))
+        sizing = []
+        for what, one, of in (
+            ("embed, all-MiniLM-L6-v2", EmbedTexts("all-MiniLM-L6-v2"), Columns()),
+            ("assign, vectors given", job, columns),
+        ):
+            out = folder / one.name
+            (out / "_errors").mkdir(parents=True)
+            work = describe_work(one, of, out)
+            a_row = seconds_per_row(manifest.shards[0], work)
+            memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e6
+            Worker(work).do(manifest.shards[-1], "last")
+            n_bytes = (out / "part-last.parquet").stat().st_size / manifest.shards[-1].n_rows
+            sizing.append({
+                "job": what, "seconds_per_row": a_row, "worker_gb": memory,
+                "bytes_per_row": n_bytes,
+            })  # fmt: skip
         for runner in ("processes", *(["ray"] if find_spec("ray") else [])):
             for n_workers in (1, 2):
                 out = folder / f"{runner}{n_workers}"
@@ -70,6 +91,7 @@ def measure(options: Options) -> dict[str, Any]:
     return {
         "corpus": corpus.name, "n_fitted": len(fitted), "n_assigned": manifest.n_rows,
         "n_shards": len(manifest.shards), "fit": of_fit, "assign": of_assignment, "runs": runs,
+        "sizing": sizing, "characters": float(np.mean([len(text) for text in corpus.texts])),
     }  # fmt: skip
 
 
@@ -103,4 +125,20 @@ def render(result: Mapping[str, Any]) -> str:
         + ([figure(used), figure(n / used)] if (used := run["processor_seconds"]) else ["", ""])
         for name, n, run in named
     ]
-    return markdown_table(header, rows)
+    return f"{markdown_table(header, rows)}\n\n{_sizing(result)}"
+
+
+def _sizing(result: Mapping[str, Any]) -> str:
+    """Return the table of what large collections take, computed from what a row took."""
+    header = ["work", "rows, million", *(f"hours, {n} cores" for n in CORES),
+              "disk, GB", "memory of a worker, GB"]  # fmt: skip
+    rows = [
+        [one["job"], figure(n), *(figure(one["seconds_per_row"] * n * 1e6 / cores / 3600, 1)
+                                  for cores in CORES),
+         figure(one["bytes_per_row"] * n / 1e3, 1), figure(one["worker_gb"], 1)]
+        for one in result["sizing"] for n in SIZES
+    ]  # fmt: skip
+    return (
+        f"Computed from what a row took one thread (texts of {result['characters']:,.0f} "
+        f"characters on average):\n\n{markdown_table(header, rows)}"
+    )

@@ -32,6 +32,7 @@ def measure(options: Options) -> dict[str, Any]:
     """Fit every size, the smallest first."""
     sizes = (5_000,) if options.quick else SIZES
     runs = []
+    CACHE.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=CACHE) as name:
         folder = Path(name)
         texts, vectors = _documents(sizes[-1])

@@ -37,6 +37,7 @@ def measure(options: Options) -> dict[str, Any]:
         SIZES, WAYS,
     )  # fmt: skip
     runs = []
+    CACHE.mkdir(exist_ok=True)
     for size in sizes:
         with tempfile.TemporaryDirectory(dir=CACHE) as name:
             file = Path(name) / "documents.parquet"

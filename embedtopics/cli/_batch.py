@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from embedtopics.cli._display import guarded, make_console, print_lines, print_notes
+from embedtopics.cli._display import (
+    guarded,
+    make_console,
+    print_lines,
+    print_notes,
+    spell_seconds,
+)
 from embedtopics.cli._options import GroupColumn, IdColumn, TimeColumn
 from embedtopics.errors import InputError
 
@@ -31,7 +37,7 @@ Vectors = Annotated[str | None, typer.Option(help="Column of vectors, in place o
 Workers = Annotated[int, typer.Option("--workers", min=1, help="Processes, of one thread each.")]
 Runner = Annotated[str, typer.Option(help="processes or ray.")]
 Address = Annotated[str | None, typer.Option(help="Of a Ray cluster.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say shards, rows and disk only.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say shards, rows, disk and time only.")]
 
 
 @app.command()
@@ -163,15 +169,16 @@ def _run(
     columns = Columns(**{key: name for key, name in names.items() if name is not None})
     manifest = make_manifest(files)
     console = make_console()
+    n_workers, runner, address = where
     if dry_run:
-        plan = plan_batch(job, manifest, out, columns=columns)
+        plan = plan_batch(job, manifest, out, columns=columns, n_workers=n_workers, measure=True)
         print_lines(console, {
             "shards": f"{plan.n_shards:,}, {plan.n_shards_to_do:,} of them to do",
             "rows": f"{plan.n_rows:,}, {plan.n_rows_to_do:,} of them to do",
             "disk": f"{plan.n_bytes / 1e6:,.0f} MB or less, {plan.n_bytes_free / 1e6:,.0f} free",
+            "time": f"about {spell_seconds(plan.seconds)}, by the first rows",
         })  # fmt: skip
         return manifest, columns
-    n_workers, runner, address = where
     report = run_batch(
         job, manifest, out, columns=columns, n_workers=n_workers, runner=runner, address=address
     )

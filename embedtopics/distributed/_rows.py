@@ -47,6 +47,13 @@ class Rows:
     vectors: FloatArray | None
     bad: list[tuple[int, str, str]]
 
+    def first(self, n: int) -> Rows:
+        """Return the first rows."""
+        held: dict[str, Any] = {
+            name: None if value is None else value[:n] for name, value in vars(self).items()
+        }
+        return Rows(**held)
+
 
 class _BadRow(Exception):
     """Why a row cannot be worked with."""

@@ -15,7 +15,12 @@ from embedtopics._utils.folders import only_writer, replacing_file
 from embedtopics._utils.machine import package_versions
 from embedtopics._utils.progress import progress_bar
 from embedtopics.distributed._jobs import Job
-from embedtopics.distributed._runners import Named, run_processes, run_ray
+from embedtopics.distributed._runners import (
+    Named,
+    run_processes,
+    run_ray,
+    seconds_per_row,
+)
 from embedtopics.distributed._work import ERRORS, describe_work
 from embedtopics.distributed.results import (
     BatchPlan,
@@ -121,23 +126,39 @@ def plan_batch(
     out: str | os.PathLike[str],
     *,
     columns: Columns | None = None,
+    n_workers: int = 1,
+    measure: bool = False,
 ) -> BatchPlan:
-    """Say what `run_batch` would do: shards and rows, and the bytes that they may take.
+    """Return what `run_batch` would do: shards and rows, the bytes they may take, and the time.
 
     Parameters
     ----------
-    job, manifest, out, columns
+    job, manifest, out, columns, n_workers
         See `run_batch`.
+    measure : bool
+        Whether a worker is to do some rows, without writing anything, to tell the time.
+
+    Raises
+    ------
+    InputError
+        Where the rows that are to be measured cannot be done.
     """
+    checked_count(n_workers, "n_workers")
     folder = Path(out).expanduser().resolve()
-    named = _named(manifest, _about(job, Columns() if columns is None else columns))
+    columns = Columns() if columns is None else columns
+    named = _named(manifest, _about(job, columns))
     todo = [shard for shard, name in named if not _part(folder, (shard, name)).exists()]
     parent = folder
     while not parent.exists():
         parent = parent.parent
     n_rows = sum(shard.n_rows for shard in todo)
     free = shutil.disk_usage(parent).free
-    return BatchPlan(len(named), manifest.n_rows, len(todo), n_rows, n_rows * job.row_bytes, free)
+    seconds = 0.0 if not todo else float("nan")
+    if measure and todo:
+        a_row = seconds_per_row(todo[0], describe_work(job, columns, folder))
+        seconds = a_row * n_rows / min(n_workers, len(todo))
+    n_bytes = n_rows * job.row_bytes
+    return BatchPlan(len(named), manifest.n_rows, len(todo), n_rows, n_bytes, free, seconds)
 
 
 def _about(job: Job, columns: Columns) -> dict[str, Any]:

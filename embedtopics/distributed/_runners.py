@@ -9,6 +9,7 @@ from concurrent.futures.process import BrokenProcessPool
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from embedtopics._utils.display import one_line
 from embedtopics.distributed._work import Outcome, Worker, limit_threads
 from embedtopics.errors import InputError, MissingExtraError
 
@@ -51,6 +52,24 @@ def _start(work: dict[str, Any]) -> None:
 
 def _do(shard: Shard, name: str) -> Outcome:
     return Outcome(_fault, stops=True) if _worker is None else _worker.do(shard, name)
+
+
+def _measure(shard: Shard) -> float:
+    if _worker is None:
+        raise InputError(_fault)
+    return _worker.seconds_per_row(shard)
+
+
+def seconds_per_row(shard: Shard, work: dict[str, Any]) -> float:
+    """Return what a row takes a worker, which is a process like those that would do the shards."""
+    with _pool(1, work) as pool:
+        try:
+            return pool.submit(_measure, shard).result()
+        except BrokenProcessPool:
+            raise InputError(NONE_LIVED) from None
+        except (InputError, OSError, ValueError) as error:
+            reason = one_line(error)
+            raise InputError("files", "rows that can be done", found=reason) from None
 
 
 def run_processes(
@@ -123,7 +142,11 @@ class _RayWorker:
 def run_ray(
     todo: Sequence[Named], work: dict[str, Any], n_workers: int, address: str | None
 ) -> Iterator[tuple[Named, Outcome]]:
-    """Do shards by actors of Ray Data, on a cluster or on this machine."""
+    """Do shards by actors of Ray Data, on a cluster or on this machine.
+
+    There are as many actors as the cluster has room for, and more when it grows. Rows of the
+    manifest and outcomes travel, never texts or vectors: the object store holds a few kilobytes.
+    """
     if find_spec("ray") is None:
         raise MissingExtraError('runner="ray" needs Ray: pip install "embedtopics[ray]"')
     import dataclasses
@@ -141,7 +164,7 @@ def run_ray(
         # A death is tried again once: by default Ray would do so for ever.
         done = ray.data.from_items(rows, override_num_blocks=len(rows)).map_batches(
             _RayWorker, batch_size=1, fn_constructor_args=(work,), num_cpus=1,
-            compute=ray.data.ActorPoolStrategy(size=min(n_workers, len(rows))),
+            compute=ray.data.ActorPoolStrategy(min_size=1, max_size=min(n_workers, len(rows))),
             max_restarts=1, max_task_retries=1,
         )  # fmt: skip
         for row in done.iter_rows():

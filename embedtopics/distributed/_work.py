@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from embedtopics.distributed.results import Columns, Shard
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+SAMPLED_ROWS = 500
+"""Rows by which a plan tells the time."""
+
 ERRORS = "_errors"
 """Readers of parquet folders pass over names that begin with "_"."""
 
@@ -56,6 +59,22 @@ class Worker:
         self.job = kinds[work["job"]](**work["fields"])
         self.columns, self.folder = Columns(**work["columns"]), Path(work["folder"])
         self.model = self.job.load()
+
+    def seconds_per_row(self, shard: Shard) -> float:
+        """Return what the first rows of a shard take, read and done; not the first time."""
+        from time import perf_counter
+
+        from embedtopics.distributed._rows import rows_of
+
+        begin = perf_counter()
+        rows = rows_of(shard, self.columns)
+        reading = (perf_counter() - begin) / max(1, shard.n_rows)
+        some = rows.first(SAMPLED_ROWS)
+        for _ in range(2):
+            begin = perf_counter()
+            self.job.table(self.model, some, self.columns)
+            doing = (perf_counter() - begin) / max(1, len(some.texts))
+        return reading + doing
 
     def do(self, shard: Shard, name: str) -> Outcome:
         """Write the part of a shard, and before it its bad rows: a part says that all is done."""

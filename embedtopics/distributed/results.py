@@ -73,7 +73,10 @@ class Failure:
 
 @dataclass(frozen=True)
 class BatchPlan:
-    """What a batch would do: shards and rows in all and to do, bytes to write and free."""
+    """What a batch would do: shards and rows in all and to do, bytes to write and free.
+
+    `seconds` is what the rows take as many workers, NaN where it was not measured.
+    """
 
     n_shards: int
     n_rows: int
@@ -81,6 +84,7 @@ class BatchPlan:
     n_rows_to_do: int
     n_bytes: int
     n_bytes_free: int
+    seconds: float = float("nan")
 
 
 @dataclass(frozen=True)

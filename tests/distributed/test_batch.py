@@ -190,8 +190,14 @@ def test_other_inputs_and_jobs_are_refused(fitted, tmp_path, here, monkeypatch):
     before = make_manifest(path)
     plan = plan_batch(job, before, out, columns=COLUMNS)
     assert not out.exists() and plan.n_rows_to_do == plan.n_rows == len(frame)
+    assert np.isnan(plan.seconds)
+    measured = plan_batch(job, before, out, columns=COLUMNS, n_workers=2, measure=True)
+    assert not out.exists() and 0 < measured.seconds < 600
+    with refuses("files"):  # these rows have no such column
+        plan_batch(job, before, out, columns=Columns("nothing"), measure=True)
     run_batch(job, before, out, columns=COLUMNS)
-    assert plan_batch(job, before, out, columns=COLUMNS).n_shards_to_do == 0
+    done = plan_batch(job, before, out, columns=COLUMNS, measure=True)
+    assert done.n_shards_to_do == 0 and done.seconds == 0
     with refuses("out"):
         run_batch(job, before, out, columns=Columns("name", vectors="vector"))
     with refuses("out"):

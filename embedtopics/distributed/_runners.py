@@ -144,7 +144,7 @@ def run_ray(
 ) -> Iterator[tuple[Named, Outcome]]:
     """Do shards by actors of Ray Data, on a cluster or on this machine.
 
-    There are as many actors as the cluster has room for, and more when it grows. Rows of the
+    There are as many actors as the cluster has cores for, and more when it grows. Rows of the
     manifest and outcomes travel, never texts or vectors: the object store holds a few kilobytes.
     """
     if find_spec("ray") is None:

@@ -48,6 +48,6 @@ def test_the_callers_encoder_stays_unfitted():
 
 def test_an_unknown_kind_is_refused():
     with pytest.raises(
-        InputError, match="a kind among across languages, fasttext, joined, random, static, tfidf"
+        InputError, match="among across languages, cascade, fasttext, joined, random, static, tfidf"
     ):
         encoder_from_settings({"kind": "oracle"})

@@ -160,8 +160,8 @@ lists. The sample has an error of its own."""
 
 ROUGH_RECALL = 0.8
 """Recall that the first search is given enough lists for: refinement then costs less than looking
-into more lists would. Of 0.78, 0.83 and 0.86 the last is the fastest for vectors of titles from an
-encoder, by a tenth, and the first two for static vectors."""
+into more lists would. Of 0.78, 0.83 and 0.86 the last was the fastest for vectors of titles from an
+encoder, by a tenth, and the first two for static vectors; it lies between these."""
 
 DEEP_RECALL, DEEPER = 0.966, 0.002
 """Recall that some documents are looked for in more lists to reach, or how much more than there

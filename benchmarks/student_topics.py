@@ -20,6 +20,7 @@ from benchmarks.corpora import CACHE, _read_rows, hash_texts, sample_rows
 from benchmarks.options import Options
 from benchmarks.rendering import figure, markdown_table
 from benchmarks.student_texts import titles_and_categories
+from embedtopics.corpus._hashing import normalize_text
 
 __all__ = ["measure", "render"]
 
@@ -104,7 +105,7 @@ class _Teacher:
         from embedtopics.encoders import SentenceEncoder
 
         self._encoder: Any = SentenceEncoder()
-        self._place = {text: place for place, text in enumerate(texts)}
+        self._place = {normalize_text(text): place for place, text in enumerate(texts)}
         file = KEPT / f"{hash_texts(texts)}.npz"
         if not file.exists():
             parts, seconds = [], 0.0
@@ -133,7 +134,7 @@ class _Teacher:
 
     def encode(self, texts: Sequence[str], *, show_progress: bool | None = None) -> np.ndarray:
         """Return kept vectors of titles; encode what is none, such as single tokens."""
-        places = [self._place.get(text, -1) for text in texts]
+        places = [self._place.get(normalize_text(text), -1) for text in texts]
         if min(places) >= 0:
             self.n_given += len(places)
             return np.asarray(self.vectors[places])

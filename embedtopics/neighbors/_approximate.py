@@ -216,15 +216,8 @@ def refined_neighbors(
     embeddings: FloatArray, k: int, seed: int, rows: Int64Array | None = None
 ) -> tuple[Int32Array, FloatArray, float]:
     """Find nearly all of the k nearest neighbours of many documents, (n_documents, k) twice."""
-    reduced = _principal_part(embeddings, rows)
-    quantizer = _train(reduced)
-    lists = _nearest_lists(quantizer, reduced)
-    # From here on documents of one list stand side by side: what they look at is in the cache.
-    names = np.argsort(lists, kind="stable")
-    at = names if rows is None else rows[names]
-    reduced = reduced[names]
-    index = _fill_lists(reduced, lists[names], quantizer)
-    stock = _Stock(embeddings, at, shorten(embeddings, at), names, reduced, quantizer, index)
+    stock = stock_of(embeddings, rows)
+    at, names = stock.at, stock.names
     sample = np.random.default_rng(seed).choice(len(names), RECALL_SAMPLE, replace=False)
     truth = exact_neighbors(
         embeddings[at[sample]], embeddings, k, itself=sample, names=names, at=at
@@ -232,33 +225,60 @@ def refined_neighbors(
     found, recall = _find(stock, k, sample, truth)
     _fill_missing(found, stock)
     indices, similarities = np.empty_like(found[0]), np.empty_like(found[1])
-    for part in _parts(len(names)):
+    for part in parts_of(len(names)):
         indices[names[part]] = names[found[0][part]]
     similarities[names] = found[1]
     return indices, similarities, recall
 
 
 @dataclass(frozen=True, eq=False)
-class _Stock:
+class Stock:
     """What is searched: documents in the order of their lists, in full (`at`) and shorter forms."""
 
     embeddings: FloatArray
     at: Int64Array
     short: Short
     names: Int64Array
+    axes: FloatArray
     reduced: FloatArray
     quantizer: Any
     index: Any
 
     def keep(self, own: Neighbors, rows: Int64Array, candidates: npt.NDArray[Any]) -> None:
         """Put candidates into the lists of neighbours of some rows, where they are near enough."""
-        keep_nearest(
-            own, self.embeddings[self.at[rows]], self.embeddings, candidates,
-            itself=rows, names=self.names, at=self.at, short=(self.short.take(rows), self.short),
-        )  # fmt: skip
+        self.keep_near(own, self.embeddings[self.at[rows]], candidates, rows, self.short.take(rows))
+
+    def keep_near(
+        self,
+        own: Neighbors,
+        queries: FloatArray,
+        candidates: npt.NDArray[Any],
+        itself: Int64Array,
+        short: Short | None = None,
+    ) -> None:
+        """Do the same for any unit vectors, of which `itself` tells the rows that they are."""
+        short = shorten(queries) if short is None else short
+        with _one_loop():
+            keep_nearest(
+                own, queries, self.embeddings, candidates,
+                itself=itself, names=self.names, at=self.at, short=(short, self.short),
+            )  # fmt: skip
 
 
-def _find(stock: _Stock, k: int, sample: Int64Array, truth: Neighbors) -> tuple[Neighbors, float]:
+def stock_of(embeddings: FloatArray, rows: Int64Array | None = None) -> Stock:
+    """Sort unit vectors, or some rows of them, into lists, and shorten them."""
+    axes, reduced = _principal_part(embeddings, rows)
+    quantizer = _train(reduced)
+    lists = _nearest_lists(quantizer, reduced)
+    # From here on documents of one list stand side by side: what they look at is in the cache.
+    names = np.argsort(lists, kind="stable")
+    at = names if rows is None else rows[names]
+    reduced = reduced[names]
+    index = _fill_lists(reduced, lists[names], quantizer)
+    return Stock(embeddings, at, shorten(embeddings, at), names, axes, reduced, quantizer, index)
+
+
+def _find(stock: Stock, k: int, sample: Int64Array, truth: Neighbors) -> tuple[Neighbors, float]:
     """Search roughly and refine; then look into more lists for those of whom most is missed."""
     n_documents = len(stock.names)
     probed = sorted({min(n_lists, stock.quantizer.ntotal) for n_lists in PROBED_LISTS})
@@ -286,22 +306,21 @@ def _find(stock: _Stock, k: int, sample: Int64Array, truth: Neighbors) -> tuple[
     return found, recall
 
 
-def _search(stock: _Stock, own: Neighbors, rows: Int64Array, n_lists: int) -> None:
+def _search(stock: Stock, own: Neighbors, rows: Int64Array, n_lists: int) -> None:
     """Look into lists for some documents, (n_rows,), and keep in `own` (n_rows, k) what is near."""
     stock.index.nprobe = n_lists
 
     def search(part: slice) -> None:
         reduced = stock.reduced[rows[part]]
-        probes = _nearest_in(stock.quantizer, reduced, n_lists)
+        probes = lists_near(stock.quantizer, reduced, n_lists)
         nearby = stock.index.search_preassigned(reduced, CANDIDATES, probes, None)[1]
-        with _one_loop():
-            stock.keep((own[0][part], own[1][part]), rows[part], nearby)
+        stock.keep((own[0][part], own[1][part]), rows[part], nearby)
 
-    _on_threads(search, list(_parts(len(rows))))
+    on_threads(search, list(parts_of(len(rows))))
 
 
 def _rows_to_deepen(
-    stock: _Stock,
+    stock: Stock,
     found: Neighbors,
     sample: Int64Array,
     truth: Neighbors,
@@ -342,8 +361,10 @@ def _rows_to_deepen(
         yield np.flatnonzero(chosen[of_document] == option), numbers[option - 1]
 
 
-def _principal_part(embeddings: FloatArray, rows: Int64Array | None) -> FloatArray:
-    """Turn the vectors into the directions of largest variance, and leave out the others."""
+def _principal_part(
+    embeddings: FloatArray, rows: Int64Array | None
+) -> tuple[FloatArray, FloatArray]:
+    """Return the directions of largest variance, and the vectors turned into these."""
     from threadpoolctl import threadpool_limits
 
     rows = np.arange(len(embeddings)) if rows is None else rows
@@ -358,9 +379,9 @@ def _principal_part(embeddings: FloatArray, rows: Int64Array | None) -> FloatArr
         main = np.zeros((n_dimensions, kept + kept % 2), dtype=np.float32)
         main[:, :kept] = axes[:, ::-1][:, :kept]
         reduced = np.empty((n_documents, main.shape[1]), dtype=np.float32)
-        for part in _parts(n_documents):
+        for part in parts_of(n_documents):
             np.matmul(embeddings[rows[part]], main, out=reduced[part])
-    return reduced
+    return main, reduced
 
 
 def _train(reduced: FloatArray) -> Any:
@@ -383,13 +404,13 @@ def _nearest_lists(quantizer: Any, rows: FloatArray) -> Int64Array:
     nearest = np.empty(len(rows), dtype=np.int64)
 
     def search(part: slice) -> None:
-        nearest[part] = _nearest_in(quantizer, rows[part], 1)[:, 0]
+        nearest[part] = lists_near(quantizer, rows[part], 1)[:, 0]
 
-    _on_threads(search, list(_parts(len(rows))))
+    on_threads(search, list(parts_of(len(rows))))
     return nearest
 
 
-def _nearest_in(quantizer: Any, rows: FloatArray, n: int) -> Int64Array:
+def lists_near(quantizer: Any, rows: FloatArray, n: int) -> Int64Array:
     """Return the numbers of the n lists that are nearest to each row, nearest first."""
     found: Int64Array = quantizer.search(rows, n)[1]
     return found
@@ -413,7 +434,7 @@ def _fill_lists(reduced: FloatArray, lists: Int64Array, quantizer: Any) -> Any:
 
 
 def _refine(
-    found: Neighbors, fresh: BoolArray, stock: _Stock, sample: Int64Array, truth: Neighbors
+    found: Neighbors, fresh: BoolArray, stock: Stock, sample: Int64Array, truth: Neighbors
 ) -> float:
     """Look at neighbours of neighbours while that finds enough; return the recall.
 
@@ -429,7 +450,7 @@ def _refine(
             break
         before, recall_before = indices.copy(), recall
         offsets, followers, fresh_followers = _followers(before, fresh)
-        for part in _parts(len(indices)):
+        for part in parts_of(len(indices)):
             rows = np.arange(part.start, part.stop)
             candidates = np.full((len(rows), 2 * most * (2 * most + 1)), NOBODY, dtype=np.int32)
             friends_of_friends(
@@ -447,7 +468,7 @@ def _mark_fresh(
     fresh: BoolArray, indices: Int32Array, before: Int32Array, *, is_added: bool = False
 ) -> None:
     """Mark edges that were not there before, beside those marked already or in their place."""
-    for part in _parts(len(indices)):
+    for part in parts_of(len(indices)):
         is_new = (indices[part, :, None] != before[part, None, :]).all(axis=2)
         fresh[part] = fresh[part] | is_new if is_added else is_new
 
@@ -473,7 +494,7 @@ def _recall(found: Neighbors, truth: Neighbors) -> float:
     return float((found[1] >= truth[1][:, -1:]).mean())
 
 
-def _fill_missing(found: Neighbors, stock: _Stock) -> None:
+def _fill_missing(found: Neighbors, stock: Stock) -> None:
     """Search the rows exactly whose lists held too few documents."""
     indices, similarities = found
     rows = np.flatnonzero((indices == NOBODY).any(axis=1))
@@ -484,12 +505,13 @@ def _fill_missing(found: Neighbors, stock: _Stock) -> None:
         )  # fmt: skip
 
 
-def _parts(n: int) -> Iterator[slice]:
-    for start in range(0, n, ROWS_AT_ONCE):
-        yield slice(start, min(start + ROWS_AT_ONCE, n))
+def parts_of(n: int, size: int = ROWS_AT_ONCE) -> Iterator[slice]:
+    """Yield slices of so many rows, and of the rest."""
+    for start in range(0, n, size):
+        yield slice(start, min(start + size, n))
 
 
-def _on_threads(work: Callable[[slice], None], parts: list[slice]) -> None:
+def on_threads(work: Callable[[slice], None], parts: list[slice]) -> None:
     """Work on all parts, on threads of ours, each with one of FAISS's and one of Numba's.
 
     FAISS's own threads would share a part as their number wants it, and sum in another order.

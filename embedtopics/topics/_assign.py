@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +12,9 @@ import numpy.typing as npt
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.errors import InputError
-from embedtopics.neighbors._graph import nearest
+from embedtopics.neighbors._graph import EXACT_LIMIT, nearest
+from embedtopics.neighbors._queries import QuerySearch
+from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import Encoder, FloatArray, Int32Array, Int64Array
 from embedtopics.topics._propagation import FAR, MIN_MARGIN, closeness, margin, rank, vote
 from embedtopics.topics._vectors import (
@@ -53,7 +56,9 @@ def assign(
 
     A text of the fit, found by its content, gets what it got in the fit. A new text is assigned
     by its nearest documents; it gets -1 where these are of two topics equally, most of them in
-    none, or all of them far. The answer does not depend on the other texts in the batch.
+    none, or all of them far. The answer does not depend on the other texts in the batch. Of a fit
+    of more than 20,000 documents about 95 of 100 of the nearest are found, by a search that the
+    first call makes ready in some seconds.
 
     Parameters
     ----------
@@ -115,22 +120,34 @@ class Judgement:
 
 def judge(result: TopicResult, vectors: FloatArray) -> Judgement:
     """Assign new documents by those of the fit; documents added later do not count."""
-    embeddings, similar = result.embeddings, result.graph.similarities
-    asked = None if result.added is None else np.flatnonzero(~result.added)
-    if asked is not None:
-        embeddings, similar = embeddings[asked], similar[asked]
-    k = max(1, result.graph.k)
+    indices, similarities = _nearest_of_fit(result, vectors)
+    similar = result.graph.similarities
+    similar = similar if result.added is None else similar[~result.added]
+    shares = vote(indices, similarities, result.clustering.labels, result.n_topics)
+    novelty = rank(closeness(similar), closeness(similarities))
+    labels = decide(shares, novelty, min_margin_of(result))
+    return Judgement(labels, shares, novelty, indices, similarities)
+
+
+_searches: WeakKeyDictionary[NeighborGraph, QuerySearch] = WeakKeyDictionary()
+"""Made once for each graph, which editing topics leaves as it is."""
+
+
+def _nearest_of_fit(result: TopicResult, vectors: FloatArray) -> tuple[Int32Array, FloatArray]:
+    """Return the nearest documents of the fit, or nearly all of them where these are many."""
+    embeddings, graph, k = result.embeddings, result.graph, max(1, result.graph.k)
+    fitted = None if result.added is None else np.flatnonzero(~result.added)
+    if len(embeddings if fitted is None else fitted) > EXACT_LIMIT:
+        if graph not in _searches:
+            _searches[graph] = QuerySearch(embeddings, graph, fitted)
+        return _searches[graph].search(vectors, k)
+    embeddings = embeddings if fitted is None else embeddings[fitted]
     found = [
         nearest(vectors[begin : begin + QUERIES_AT_ONCE], embeddings, k)
         for begin in range(0, max(1, len(vectors)), QUERIES_AT_ONCE)
     ]
     indices, similarities = (np.concatenate(part) for part in zip(*found, strict=True))
-    if asked is not None:
-        indices = asked[indices].astype(np.int32)
-    shares = vote(indices, similarities, result.clustering.labels, result.n_topics)
-    novelty = rank(closeness(similar), closeness(similarities))
-    labels = decide(shares, novelty, min_margin_of(result))
-    return Judgement(labels, shares, novelty, indices, similarities)
+    return indices if fitted is None else fitted[indices].astype(np.int32), similarities
 
 
 def known_documents(result: TopicResult, corpus: Corpus) -> Int64Array:

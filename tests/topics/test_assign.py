@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import embedtopics as et
-from embedtopics.topics import assign, at_resolution
+from embedtopics.topics import assign, at_resolution, extend
 from embedtopics.topics._propagation import FAR, margin
 from tests.factories import refuses
 
@@ -39,6 +39,22 @@ def test_many_queries_are_answered_block_by_block(branched, branches, monkeypatc
     in_blocks = assign(branched, names, embeddings=queries)
     np.testing.assert_array_equal(at_once.labels, in_blocks.labels)
     np.testing.assert_array_equal(at_once.memberships.toarray(), in_blocks.memberships.toarray())
+
+
+@pytest.mark.parametrize("is_extended", [False, True])
+def test_of_many_documents_those_near_are_searched_and_give_the_same(
+    branched, branches, monkeypatch, is_extended
+):
+    names, queries = queries_of(branches[1], 200, seed=5, spread=0.2)
+    result = branched
+    if is_extended:  # what was added does not count
+        result = extend(branched, *queries_of(branches[1], 40, seed=6)[:1],
+                        embeddings=queries_of(branches[1], 40, seed=6)[1]).result  # fmt: skip
+    exact = assign(result, names, embeddings=queries)
+    monkeypatch.setattr(sys.modules["embedtopics.topics._assign"], "EXACT_LIMIT", 100)
+    found = assign(result, names, embeddings=queries)
+    assert (found.labels == exact.labels).mean() > 0.97
+    assert abs(found.memberships - exact.memberships).max(axis=1).toarray().mean() < 0.02
 
 
 def test_shares_of_new_texts_are_those_of_their_neighbors(branched, branches):

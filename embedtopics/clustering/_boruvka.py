@@ -1,17 +1,13 @@
-"""Boruvka's algorithm for mutual reachability, with nearest neighbours from k-d trees."""
+"""Boruvka's algorithm for mutual reachability, on places in the order of a k-d tree."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from embedtopics.protocols import Float64Array, Int64Array
-
-if TYPE_CHECKING:
-    from scipy.spatial import cKDTree
-
 
 SPARE_NEIGHBORS = 5
 """Neighbours listed beyond the core distance; more find more edges at once, and cost more."""
@@ -21,6 +17,9 @@ BLOCK = 1 << 22
 
 WORTH_THREADS = 2048
 """Queries below which starting threads costs more than it saves."""
+
+ASKED_FIRST = 64
+"""Every so many of the places that look outside their components do so before the others."""
 
 CERTAIN_SHARE = 0.25
 """Share of components below which a search outside pays more than another round without it."""
@@ -99,12 +98,13 @@ def boruvka(places: Float64Array, core: Float64Array, listed: Edges, reach: Floa
     count = len(places)
     kept = [Edges.none()]
     edges = listed.sorted()
+    boxes = Boxes.around(places, core)
     while count > 1:
         edges = edges.take(component[edges.first] != component[edges.second])
         lightest, weight = _lightest(edges, component, count)
         doubtful = _doubtful(component, weight, reach)
         if np.count_nonzero(~doubtful) < CERTAIN_SHARE * count:
-            found, reach = _search_outside(places, core, component, weight, reach)
+            found, reach = _search_outside(places, core, boxes, component, weight, reach)
             edges = Edges.concatenate([edges, found]).sorted()
             lightest, weight = _lightest(edges, component, count)
             doubtful = _doubtful(component, weight, reach)
@@ -135,87 +135,71 @@ def _doubtful(
     return doubtful
 
 
+class Boxes(NamedTuple):
+    """Boxes around places side by side: a binary heap of nodes, the last half of them leaves."""
+
+    lower: Float64Array  # (n_nodes, n_dimensions)
+    upper: Float64Array
+    least_core: Float64Array  # (n_nodes,), the smallest core distance in a box
+
+    @classmethod
+    def around(cls, places: Float64Array, core: Float64Array) -> Boxes:
+        """Put boxes around places in the order of a k-d tree, of core distances (n_places,)."""
+        return cls(
+            _by_node(places, np.minimum, np.inf),
+            _by_node(places, np.maximum, -np.inf),
+            _by_node(core, np.minimum, np.inf),
+        )
+
+
+def _by_node(values: npt.NDArray[Any], best: np.ufunc, nothing: float) -> npt.NDArray[Any]:
+    """Return the best of the values (n_places, ...) in each box, (n_nodes, ...)."""
+    from embedtopics.clustering._kernels import LEAF
+
+    of_leaves = best.reduceat(values, np.arange(0, len(values), LEAF))
+    n = 1 << (len(of_leaves) - 1).bit_length()
+    nodes = np.full((2 * n - 1, *values.shape[1:]), nothing, dtype=values.dtype)
+    nodes[n - 1 : n - 1 + len(of_leaves)] = of_leaves
+    while n > 1:
+        children = nodes[n - 1 : 2 * n - 1]
+        n //= 2
+        nodes[n - 1 : 2 * n - 1] = best(children[::2], children[1::2])
+    return nodes
+
+
 def _search_outside(
     places: Float64Array,
     core: Float64Array,
+    boxes: Boxes,
     component: Int64Array,
     weight: Float64Array,
     reach: Float64Array,
 ) -> tuple[Edges, Float64Array]:
     """Find, for all components but one, edges that leave them and weigh less than `weight`.
 
-    Two components differ in some bit of their numbers: for each bit, the places on either side
-    look for their nearest in a k-d tree of the other, and so every place sees all that lies
-    outside its component. That with most places in doubt is left out: the others will join it.
+    That with most places in doubt is left out: the others will join it. A few places of each are
+    asked first, for what they find is as far as the others have to look.
     """
-    from scipy.spatial import cKDTree
+    from embedtopics.clustering._kernels import NOBODY, nearest_outside
 
-    weight = weight.copy()
+    weight, reach = weight.copy(), reach.copy()
     in_doubt = reach < weight[component]
     spared = np.argmax(np.bincount(component[in_doubt], minlength=len(weight)))
     asking = np.flatnonzero(in_doubt & (component != spared))
-    seen = np.full(len(places), np.inf)
+    lowest = _by_node(component, np.minimum, len(weight))
+    highest = _by_node(component, np.maximum, NOBODY)
+    inside = np.where(lowest == highest, lowest, NOBODY)
     found = [Edges.none()]
-    for bit in range((len(weight) - 1).bit_length()):
-        side = (component >> bit) & 1
-        for own in (0, 1):
-            sources = asking[side[asking] == own]
-            unsure = reach[sources] < weight[component[sources]]
-            settled, sources = sources[~unsure], sources[unsure]
-            seen[settled] = np.minimum(seen[settled], reach[settled])
-            if len(sources) == 0:
-                continue
-            targets = np.flatnonzero(side != own)
-            tree = cKDTree(places[targets], balanced_tree=False)
-            k = 1
-            while len(sources):
-                bound = weight[component[sources]]
-                near, limit = _nearest(places, tree, targets, sources, bound, k)
-                near = near._replace(weights=_reachability(places, core, near.first, near.second))
-                np.minimum.at(weight, component[near.first], near.weights)
-                found.append(near)
-                unsure = limit < weight[component[sources]]
-                sure = sources[~unsure]
-                seen[sure] = np.minimum(seen[sure], limit[~unsure])
-                sources = sources[unsure]
-                k = min(4 * k, len(targets))
-    reach = reach.copy()
-    reach[asking] = np.maximum(reach[asking], seen[asking])
+    for some in (asking[::ASKED_FIRST], asking):
+        some = some[reach[some] < weight[component[some]]]
+        nearest, least = np.empty(len(some), dtype=np.int64), weight[component[some]]
+        nearest_outside(places, core, component, some, *boxes, inside, nearest, least)
+        reach[some] = np.maximum(reach[some], least)
+        first, second = (ends[nearest != NOBODY] for ends in (some, nearest))
+        near = Edges(first, second, _reachability(places, core, first, second))
+        np.minimum.at(weight, component[first], near.weights)
+        found.append(near)
     return Edges.concatenate(found), reach
-
-
-def _nearest(
-    places: Float64Array,
-    tree: cKDTree,
-    targets: Int64Array,
-    sources: Int64Array,
-    bound: Float64Array,
-    k: int,
-) -> tuple[Edges, Float64Array]:
-    """Find up to `k` targets within each source's bound, and how far it saw, (n_sources,)."""
-    limit = bound.copy()
-    parts = [Edges.none()]
-    # The tree takes one bound a query: sources with similar bounds are asked together.
-    level = np.floor(2 * np.log2(np.maximum(bound, np.finfo(float).tiny)))
-    for value in np.unique(level):
-        group = np.flatnonzero(level == value)
-        farthest = float(bound[group].max()) * (1 + 1e-9)
-        _, answer = tree.query(
-            places[sources[group]],
-            k=np.arange(1, k + 1),
-            distance_upper_bound=farthest,
-            workers=-1 if len(group) >= WORTH_THREADS else 1,
-        )
-        near = np.asarray(answer, dtype=np.int64)
-        is_found = near < len(targets)
-        first = np.broadcast_to(sources[group, None], near.shape)[is_found]
-        second = targets[near[is_found]]
-        distances = np.full(near.shape, farthest)
-        distances[is_found] = _distances(places, first, second)
-        parts.append(Edges(first, second, distances[is_found]))
-        saw_all = is_found.all(axis=1) & (k == len(targets))
-        limit[group] = np.where(saw_all, np.inf, distances.max(axis=1))
-    return Edges.concatenate(parts), limit
 
 
 def _distances(points: Float64Array, first: Int64Array, second: Int64Array) -> Float64Array:

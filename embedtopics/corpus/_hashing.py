@@ -31,6 +31,9 @@ _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
 _VISIBLE = re.compile(r"[^\s\xad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 
 
+_PRINTABLE = bytes(range(32, 127))
+
+
 @dataclass(frozen=True, eq=False)
 class TextRows:
     """A column of texts after its single reading: (n_rows,), but `hashes` (n_rows, 2)."""
@@ -72,6 +75,8 @@ def _is_plain(text: str) -> bool:
     """Return whether words are parted by single spaces, and nothing else is to be cleaned."""
     if "  " in text or text[:1] == " " or text[-1:] == " ":
         return False
+    if text.isascii():  # of long texts, bytes tell it in a fifth of the time
+        return not text.encode().translate(None, _PRINTABLE)
     return text.isprintable()
 
 

@@ -27,7 +27,7 @@ __all__ = ["measure", "render"]
 
 SIZES = (int(os.environ.get("MILLION", 1_000_000)),)
 """Documents; MILLION=250000 makes it fewer."""
-WAYS = {"--student 20000": ("--student", "20000"), "--encoder auto": ("--encoder", "auto")}
+WAYS = {"--encoder auto": ("--encoder", "auto")}
 _SENTENCES = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
 
 
@@ -85,11 +85,19 @@ def _run(file: Path, arguments: tuple[str, ...]) -> dict[str, Any]:
             raise SystemExit(f"expected results from {' '.join(command)}; got status {status}")
         seconds = time.perf_counter() - began
         result = load_result(out / "model")
+        disk: dict[str, float] = {}
+        for file in out.rglob("*"):
+            if file.is_file():
+                part = file.relative_to(out).parts[0]
+                disk[part] = disk.get(part, 0) + file.stat().st_size / 1e9
+        decisions = [one.message for one in result.decisions if one.stage == "encoder"]
     return {
         "seconds": round(seconds, 1),
         "cpu_seconds": round(used.ru_utime + used.ru_stime, 1),
         "peak_gb": round(used.ru_maxrss / 1e6, 2),
+        "disk_gb": {name: round(size, 3) for name, size in disk.items()},
         "load_before": round(load, 1),
+        "decisions": decisions,
         "n_topics": result.n_topics,
         "timings": {stage: round(value, 1) for stage, value in result.timings.items()},
     }
@@ -99,11 +107,12 @@ def render(result: Mapping[str, Any]) -> str:
     """Return the table: time in all, by stage, and memory."""
     stages = list(dict.fromkeys(name for run in result["runs"] for name in run["timings"]))
     header = ["documents", "way", "topics", "wall, min", "processors, min", "peak, GB",
-              "load before", *(f"{stage}, s" for stage in stages)]  # fmt: skip
+              "disk, GB", "load before", *(f"{stage}, s" for stage in stages)]  # fmt: skip
     return markdown_table(header, [
         [figure(run["n_documents"]), run["way"], figure(run["n_topics"]),
          figure(run["seconds"] / 60, 1), figure(run["cpu_seconds"] / 60, 1),
-         figure(run["peak_gb"], 1), figure(run["load_before"], 1),
+         figure(run["peak_gb"], 1), figure(sum(run["disk_gb"].values()), 1),
+         figure(run["load_before"], 1),
          *(figure(run["timings"].get(stage, 0), 0) for stage in stages)]
         for run in result["runs"]
     ])  # fmt: skip

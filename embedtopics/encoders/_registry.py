@@ -52,6 +52,9 @@ CASCADE_FROM, CASCADE_CHARACTERS = 100_000, 100_000_000
 is sure about. Of 226,000 titles it halves the time to encode, but neighbours take longer to find
 (benchmarks, student_topics): nothing is gained where texts are short."""
 
+AGAIN_TEXTS, AGAIN_SHARE = 50_000, 0.05
+"""Texts that the encoder reads after the student at most, or their share where that is more."""
+
 AKIN = 0.95
 """Least cosine, in the median, of vectors that one checkpoint makes in other numbers: those of
 all-MiniLM-L6-v2 in int8 and float32 have 0.997, and 0.979 at the lowest, on four corpora."""
@@ -104,6 +107,11 @@ class AutomaticEncoder(BaseEncoder):
 def cascade_pays(n_texts: int, n_characters: int) -> bool:
     """Return whether a collection is large enough for a static student beside its teacher."""
     return n_texts >= CASCADE_FROM and n_characters >= CASCADE_CHARACTERS
+
+
+def most_read_again(n_texts: int) -> float:
+    """Return the share of texts that the encoder reads after a static student at most."""
+    return max(AGAIN_SHARE, AGAIN_TEXTS / max(1, n_texts))
 
 
 def _resolved(

@@ -15,7 +15,11 @@ from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus.results import Decision, Encoding
 from embedtopics.encoders._base import BaseEncoder, arguments_of, check_texts, unit_vectors
 from embedtopics.encoders._cache import CachedEncoder
-from embedtopics.encoders._registry import encoder_decisions, encoder_from_settings
+from embedtopics.encoders._registry import (
+    encoder_decisions,
+    encoder_from_settings,
+    most_read_again,
+)
 from embedtopics.encoders.static._encoder import StaticEncoder
 from embedtopics.protocols import FloatArray, Int64Array
 from embedtopics.training._settings import checked_between
@@ -50,7 +54,8 @@ class CascadeEncoder(BaseEncoder):
     teacher's space. It is unsure about a text whose vector is nearly as close to the second as to
     the nearest of the centroids of a spherical k-means of the teacher's vectors. How many texts
     these are is chosen on held-out ones: as few as bring a share `agreement` of them nearest to the
-    centroid that is nearest by the teacher. What a text gets does not depend on other texts.
+    centroid that is nearest by the teacher, but not more than 50,000 of the texts of the fit, or a
+    twentieth. What a text gets does not depend on other texts.
 
     Parameters
     ----------
@@ -130,7 +135,9 @@ class CascadeEncoder(BaseEncoder):
 
     def fit(self, X: Iterable[str], y: Any = None) -> Self:
         """Let a student learn from some of the texts, whatever their order."""
-        texts = Corpus.of(check_texts(X)).document_texts()[: self._n]  # ordered by content hash
+        texts = Corpus.of(check_texts(X)).document_texts()  # ordered by content hash
+        most = most_read_again(len(texts))
+        texts = texts[: self._n]
         vectors = unit_vectors(encode_with(self.teacher, texts, "texts", None))
         is_held = np.arange(len(texts)) % HELD_OUT == 0
         known = _Known(self.teacher, dict(zip(texts, vectors, strict=True)))
@@ -144,7 +151,7 @@ class CascadeEncoder(BaseEncoder):
         order = np.argsort(margins, kind="stable")
         # So many are right once the teacher has read the first 0, 1, 2 ... again.
         right = is_right.sum() + np.append(0, np.cumsum(~is_right[order]))
-        n = int(np.argmax(right >= self._agreement * len(held)))
+        n = min(int(np.argmax(right >= self._agreement * len(held))), int(most * len(held)))
         self._learned = _Learned(
             student=student,
             centroids=centroids,

@@ -91,6 +91,19 @@ def test_as_few_are_read_again_as_bring_the_agreement(cascade, corpus_texts, mon
     assert easy._learned.share == 0 and easy.teacher.read == []
 
 
+def test_of_a_large_collection_no_more_than_a_share_is_read_again(
+    cascade, corpus_texts, monkeypatch
+):
+    n_texts = len(et.Corpus.of(corpus_texts).distinct())
+    monkeypatch.setattr(_registry, "AGAIN_TEXTS", 0.1 * n_texts)
+    cut = CascadeEncoder(Counting(), n_learned=1000, agreement=0.9).fit(corpus_texts)
+    assert cascade._learned.share > cut._learned.share == 0.1
+    assert cascade._learned.after >= 0.9 > cut._learned.after > cut._learned.before
+    monkeypatch.setattr(_registry, "AGAIN_TEXTS", 0)
+    fewest = CascadeEncoder(Counting(), n_learned=1000, agreement=0.9).fit(corpus_texts)
+    assert fewest._learned.share == 0.04  # of 50 texts, a twentieth is two and a half
+
+
 def test_the_decision_names_the_way_back(cascade):
     decision = cascade.decisions[-1]
     assert decision.value == round(cascade._learned.after, 4)

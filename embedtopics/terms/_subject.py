@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -54,19 +55,30 @@ def word_gains(
     the rest of the corpus alone, in nats. A topic's gain is the median of its documents', at the
     best of three weights: a mean would let a few odd texts speak for a group that says nothing.
     """
-    words = counts.counts[:, np.flatnonzero(counts.lengths == 1)]
-    holds = words.astype(bool).astype(np.float64)
-    total = np.asarray(holds.sum(axis=0), dtype=np.float64).ravel()
-    mean_length = max(1.0, total.sum() / max(1, len(labels)))
+    from scipy.sparse import csr_matrix
+
+    is_word, counted = np.flatnonzero(counts.lengths == 1), counts.counts
+    holds = csr_matrix(
+        ((counted.data != 0).astype(np.int32), counted.indices, counted.indptr), counted.shape
+    )
     # Documents are ordered by a hash of their content, so that any halving is a random one.
     half_of = np.arange(len(labels)) % 2
-    halves = [
-        count_by_topic(holds, np.where(half_of == h, labels, NOISE), n_topics) for h in (0, 1)
-    ]
+    group_of = np.where(labels == NOISE, n_topics, labels)  # the last is what is in no topic
+
+    def count(half: int) -> csr_matrix:
+        of_half = np.where(half_of == half, group_of, NOISE)
+        return count_by_topic(holds, of_half, n_topics + 1)[:, is_word]
+
+    with ThreadPoolExecutor(2) as threads:
+        groups = list(threads.map(count, (0, 1)))
+    total = np.add(*(np.asarray(group.sum(axis=0), dtype=np.float64).ravel() for group in groups))
+    mean_length = max(1.0, total.sum() / max(1, len(labels)))
+    halves = [group[:n_topics] for group in groups]
     sizes = np.stack([np.asarray(half.sum(axis=1)).ravel() for half in halves])
     n_words = sizes.sum(axis=0)
     judged = _first_of_each(labels, n_topics)
-    lifts, starts = _lifts(holds[judged], labels[judged], half_of[judged], halves, total)
+    words = holds[judged][:, is_word]
+    lifts, starts = _lifts(words, labels[judged], half_of[judged], halves, total)
     lengths = np.diff(starts)
     other_size = sizes[1 - half_of[judged], labels[judged]]
     best = np.full(n_topics, -np.inf)

@@ -6,9 +6,10 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -39,6 +40,10 @@ from embedtopics.protocols import FloatArray, Int32Array, Int64Array
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
+
+N_AT_ONCE = 2
+"""Slabs that are read at a time: one's vectors are summed on one core, while another is cut into
+tokens on all."""
 
 _OURS = "embedtopics"
 """Key of config.json under which lies what model2vec has no place for."""
@@ -301,23 +306,32 @@ class StaticEncoder(BaseEncoder):
     def _read(self, texts: list[str], n_columns: int, show_progress: bool | None) -> Encoding:
         vectors = np.empty((len(texts), n_columns), dtype=np.float32)
         counts: Int32Array = np.empty((3, len(texts)), dtype=np.int32)
-        begin = 0
-        with progress_bar(
-            total=len(texts), unit="text", description="Encoding", show=show_progress
-        ) as bar:
-            for slab in slabs(texts):
-                bags = bag_tokens(
-                    self._tokenizer, slab, unknown_id=self._unknown_id,
-                    max_length=self.max_length, max_characters=self._max_characters,
-                )  # fmt: skip
-                rows = slice(begin, begin + len(slab))
-                counts[:, rows] = bags.n_tokens, bags.n_seen, bags.n_unknown
-                if n_columns:
-                    vectors[rows] = mean_vectors(
-                        bags, self.table, self.weights, normalize=self.normalize
-                    )
-                begin += len(slab)
-                bar.update(len(slab))
+
+        def work(begin: int, slab: Sequence[str]) -> None:
+            bags = bag_tokens(
+                self._tokenizer, slab, unknown_id=self._unknown_id,
+                max_length=self.max_length, max_characters=self._max_characters,
+            )  # fmt: skip
+            rows = slice(begin, begin + len(slab))
+            counts[:, rows] = bags.n_tokens, bags.n_seen, bags.n_unknown
+            if n_columns:
+                vectors[rows] = mean_vectors(
+                    bags, self.table, self.weights, normalize=self.normalize
+                )
+            bar.update(len(slab))
+
+        begin, waiting = 0, iter(slabs(texts))
+        with (
+            progress_bar(
+                total=len(texts), unit="text", description="Encoding", show=show_progress
+            ) as bar,
+            ThreadPoolExecutor(N_AT_ONCE) as threads,
+        ):
+            # Few at a time: texts that lie in a file are strings only while they are read.
+            while some := list(islice(waiting, 4 * N_AT_ONCE)):
+                begins = begin + np.cumsum([0, *map(len, some)])
+                list(threads.map(work, begins[:-1].tolist(), some))
+                begin = int(begins[-1])
         return Encoding(vectors, counts[0], counts[1], counts[2])
 
 

@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     from embedtopics.topics.naming._name_topics import name_topics as name_topics
     from embedtopics.topics.naming._questions import naming_questions as naming_questions
     from embedtopics.topics.naming._score_labels import score_labels as score_labels
-    from embedtopics.topics.reading._concordance import collocates as collocates
     from embedtopics.topics.reading._concordance import concordance as concordance
     from embedtopics.topics.reading._export import export as export
     from embedtopics.topics.reading._find import find as find

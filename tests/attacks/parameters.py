@@ -89,7 +89,7 @@ def of_topics() -> Iterator[Trial]:
         "CannotLink": {"pairs": [(0, 1)]}, "ManualLabels": {"labels": [0, 1]},
         "PartialLabels": {"labels": ["a", None]}, "SeedWords": {"seeds": [["river"]]},
         "ZeroShot": {"names": ["river"]}, "at_level": {"n_topics": 2},
-        "assign": {"texts": corpus}, "collocates": {"term": "river"},
+        "assign": {"texts": corpus},
         "combine": {"results": [result, result]}, "concordance": {"term": "river"},
         "effects": {"covariates": "source", "n_resamples": 5}, "export": {"path": "out.csv"},
         "extend": {"corpus": ["a river"], "embeddings": rows[:1] + 1},

@@ -1,5 +1,4 @@
 import re
-from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +8,7 @@ from hypothesis import strategies as st
 
 from embedtopics.errors import InputError
 from embedtopics.terms._tokens import tokenize
-from embedtopics.topics import collocates, concordance
+from embedtopics.topics import concordance
 from tests.factories import refuses
 
 TEXTS = [
@@ -149,50 +148,3 @@ def test_there_are_as_many_lines_as_the_stream_has_occurrences(build, parts, ter
     for row in found.itertuples():
         again = tokenize([row.keyword])
         assert [again.words[i] for i in again.ids] == [stream.words[i] for i in stream.ids]
-
-
-def test_collocates_by_brute_force(build):
-    texts = ["a tax cut for the poor tax", "big tax cut now", "cut wood now", "tax cut big cut tax"]
-    rows = [0, 1, 2, 3, 1]  # one text twice
-    result = build([texts[i] for i in rows], [0] * 5, stop_words=["the", "for"])
-    for window in (1, 2, 5):
-        near, left, right, elsewhere, holders = (Counter() for _ in range(5))
-        for i in rows:
-            words = texts[i].split()
-            at = [p for p, word in enumerate(words) if word == "tax"]
-            others = [(p, word) for p, word in enumerate(words) if word != "tax"]
-            close = [word for p, word in others if any(abs(a - p) <= window for a in at)]
-            left.update(word for p, word in others if any(0 < a - p <= window for a in at))
-            right.update(word for p, word in others if any(0 < p - a <= window for a in at))
-            near.update(close)
-            elsewhere.update(word for _, word in others)
-            elsewhere.subtract(close)
-            holders.update(set(close))
-        found = collocates(
-            result, "tax", window=window, min_count=1, n_terms=None, measure="g2", stop_words=True
-        )
-        assert len(found)
-        for row in found.itertuples():
-            assert (row.count_near, row.count_left, row.count_right, row.count_elsewhere) == (
-                near[row.word], left[row.word], right[row.word], elsewhere[row.word],
-            )  # fmt: skip
-            assert row.rows_near == holders[row.word]
-        from scipy.stats import chi2_contingency
-
-        row = next(found.itertuples())
-        counts = np.array([row.count_near, row.count_elsewhere])
-        table = [counts, [sum(near.values()), sum(elsewhere.values())] - counts]
-        oracle = chi2_contingency(table, correction=False, lambda_="log-likelihood")
-        assert row.statistic == pytest.approx(oracle.statistic)
-
-
-def test_collocates_leave_out_stop_words_and_the_term(build):
-    result = build(["the tax the cut", "of tax cut 7 x", "other words here the of"], [0, 0, 1],
-                   stop_words=["the", "of"])  # fmt: skip
-    found = collocates(result, "tax", min_count=1)
-    assert found["word"].tolist() == ["cut"]
-    assert "tax" not in collocates(result, "tax", min_count=1, stop_words=True)["word"]
-    assert len(collocates(result, "tax", topic=1)) == 0
-    for wrong in ({"measure": "pmi"}, {"window": 0}):
-        with refuses(*wrong):
-            collocates(result, "tax", **wrong)

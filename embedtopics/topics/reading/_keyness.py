@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.checks import checked_choice, checked_count, optional_count
+from embedtopics._utils.checks import checked_count, optional_count
 from embedtopics.errors import InputError
 from embedtopics.protocols import BoolArray, Float64Array, Int64Array
 from embedtopics.terms._weighting import log_odds
@@ -19,127 +19,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-MEASURES = ("log_odds", "g2", "chi2", "log_ratio")
-
 Z_OF_95 = 1.959963984540054
 """Standard errors to either side that hold 95 % of a normal distribution."""
-
-
-class Table(NamedTuple):
-    """Counts of terms on two sides, float64 each, shape (n_terms,).
-
-    `target` of the `n_target` places at which a term of its length might occur are its own, and
-    `shares` of those of a larger collection. When the sides change places, only signs change.
-    """
-
-    target: Float64Array
-    reference: Float64Array
-    n_target: Float64Array
-    n_reference: Float64Array
-    shares: Float64Array
-
-
-class Association(NamedTuple):
-    """A measure of each term, float64, shape (n_terms,); the target's are above 0.
-
-    An effect and its 95 % interval, or NaN; z, or chi-squared with the sign of the effect.
-    """
-
-    effect: Float64Array
-    low: Float64Array
-    high: Float64Array
-    statistic: Float64Array
-    p: Float64Array
-
-
-def associate(table: Table, measure: str, lengths: npt.ArrayLike | None = None) -> Association:
-    """Measure each term of a table; `lengths` (n_terms,) are in words."""
-    if measure == "log_odds":
-        of_length = np.ones(len(table.target)) if lengths is None else np.asarray(lengths)
-        return _log_odds(table, of_length)
-    ratio = _log_ratio(table)
-    if measure == "log_ratio":
-        return ratio
-    squared = _g2(table) if measure == "g2" else _chi2(table)
-    sign = np.sign(table.target * table.n_reference - table.reference * table.n_target)
-    unsure = np.full(len(sign), np.nan)
-    return Association(ratio.effect, unsure, unsure, sign * squared, _tail(np.sqrt(squared)))
-
-
-def _cells(table: Table) -> list[tuple[Float64Array, Float64Array]]:
-    """Return what was counted in the four cells, and what is expected of equal sides."""
-    n = table.n_target + table.n_reference
-    taken = table.target + table.reference
-    return [
-        (table.target, taken * (table.n_target / n)),
-        (table.reference, taken * (table.n_reference / n)),
-        (table.n_target - table.target, (n - taken) * (table.n_target / n)),
-        (table.n_reference - table.reference, (n - taken) * (table.n_reference / n)),
-    ]
-
-
-def _g2(table: Table) -> Float64Array:
-    """Return the log-likelihood ratio (Dunning 1993, "Accurate Methods", section 4), 0 or more."""
-    from scipy.special import xlogy
-
-    total = np.zeros(len(table.target))
-    for counted, expected in _cells(table):
-        total += xlogy(counted, np.where(expected > 0, counted / np.maximum(expected, 1e-300), 1))
-    return np.maximum(2.0 * total, 0.0)
-
-
-def _chi2(table: Table) -> Float64Array:
-    """Return Pearson's chi-squared, without a correction for continuity."""
-    total = np.zeros(len(table.target))
-    for counted, expected in _cells(table):
-        total += np.where(expected > 0, (counted - expected) ** 2 / np.maximum(expected, 1e-300), 0)
-    return total
-
-
-def _log_ratio(table: Table) -> Association:
-    """Return how many times the rate doubles from the reference to the target; a count of 0 is 1/2.
-
-    Hardie (2014), "Log Ratio: an informal introduction"; the interval is of Katz et al. (1978),
-    "Obtaining confidence intervals for the risk ratio in cohort studies".
-    """
-    target, reference = np.maximum(table.target, 0.5), np.maximum(table.reference, 0.5)
-    n_target, n_reference = np.maximum(table.n_target, 1), np.maximum(table.n_reference, 1)
-    effect = np.log2(target / n_target) - np.log2(reference / n_reference)
-    variance = 1 / target - 1 / n_target + 1 / reference - 1 / n_reference
-    error = np.sqrt(np.maximum(variance, 0.0)) / np.log(2)
-    return _normal(effect, error)
-
-
-def _log_odds(table: Table, lengths: Float64Array) -> Association:
-    """Return log-odds under a prior of as many words as the smaller side has; see `log_odds`."""
-    effect, error = np.zeros(len(lengths)), np.zeros(len(lengths))
-    for length in np.unique(lengths):
-        at = np.flatnonzero(lengths == length)
-        sizes = table.n_target[at[0]], table.n_reference[at[0]]
-        sides = zip((table.target[at], table.reference[at]), sizes, strict=True)
-        weight = min(sizes)
-        counts = [np.append(counted, max(n - counted.sum(), 0.0)) for counted, n in sides]
-        shares = np.append(table.shares[at], max(1.0 - table.shares[at].sum(), 0.0))
-        prior = weight * shares / shares.sum()
-        z = log_odds(counts[0], counts[1], prior)[:-1]
-        posterior = [(counted + prior)[:-1] for counted in counts]
-        with np.errstate(divide="ignore"):
-            error[at] = np.sqrt(1 / posterior[0] + 1 / posterior[1])
-        effect[at] = np.where(z == 0, 0.0, z * error[at])
-    return _normal(effect, error)
-
-
-def _normal(effect: Float64Array, error: Float64Array) -> Association:
-    """Return what follows from an effect that is normally distributed, and its standard error."""
-    z = np.divide(effect, error, out=np.zeros(len(effect)), where=error > 0)
-    return Association(effect, effect - Z_OF_95 * error, effect + Z_OF_95 * error, z, _tail(z))
-
-
-def _tail(z: Float64Array) -> Float64Array:
-    """Return the two-sided p-value of a standard normal variable."""
-    from scipy.special import erfc
-
-    return np.asarray(erfc(np.abs(z) / np.sqrt(2)))
 
 
 def false_discovery_rates(p: npt.ArrayLike) -> Float64Array:
@@ -161,7 +42,6 @@ def keyness(
     target: Any,
     reference: Any = None,
     *,
-    measure: str = "log_odds",
     n_terms: int | None = 50,
     min_count: int = 5,
 ) -> pd.DataFrame:
@@ -178,15 +58,6 @@ def keyness(
         for the rows in none), as ``{"column": value}`` or a value of the group column (see
         `sample_documents`), or as a mask over the rows. Without a reference, it is all other rows
         with text.
-    measure : {"log_odds", "g2", "chi2", "log_ratio"}
-        What the terms are ordered by.
-
-        - "log_odds": difference of the log-odds (natural logarithm) under an informative Dirichlet
-          prior, with its z value; see `embedtopics.terms.log_odds`.
-        - "g2": Dunning's log-likelihood ratio. It favours frequent terms.
-        - "chi2": Pearson's chi-squared, without correction. It favours rare terms.
-        - "log_ratio": binary logarithm of the ratio of both rates, ordered by the end of its
-          interval which is nearer to 0 (Evert, 2022, "Measuring Keyness").
     n_terms : int or None
         Terms of each side; None for all.
     min_count : int
@@ -197,21 +68,25 @@ def keyness(
     DataFrame
         The terms of the target, the strongest first, then those of the reference, the strongest
         last. Columns term; count_target, count_reference; rate_target, rate_reference (in a million
-        words); rows_target, rows_reference (rows that hold it); effect, low, high (the log-odds or,
-        for other measures, the log ratio, above 0 for terms of the target; with a 95 % interval,
-        NaN for "g2" and "chi2"); statistic (z, or chi-squared with the sign of the effect); p and q
-        (the false discovery rate over all terms), which take words for independent draws.
+        words); rows_target, rows_reference (rows that hold it); effect, low, high (the difference
+        of the log-odds, above 0 for terms of the target, with a 95 % interval); statistic (its z
+        value); p and q (the false discovery rate over all terms), which take words for independent
+        draws.
 
     Raises
     ------
     InputError
         If a side is unknown or holds no text, both share rows, or another argument is bad.
+
+    Notes
+    -----
+    Log-odds under an informative Dirichlet prior of as many words as the smaller side has (Monroe,
+    Colaresi and Quinn 2008, "Fightin' Words", equations 16 to 22).
     """
     import pandas as pd
 
     optional_count(n_terms, "n_terms")
     checked_count(min_count, "min_count")
-    checked_choice(measure, "measure", MEASURES)
     sides = _weights(result, target, reference)
     counts, lengths = result.term_counts.counts, result.term_counts.lengths.astype(np.int64)
     counted = [np.asarray(counts.T @ weights) for weights in sides]
@@ -221,10 +96,16 @@ def keyness(
     tested = np.flatnonzero((counted[0] + counted[1] >= min_count) & is_held)
     everyone = result.documents.weights
     places_everywhere = np.maximum(places_for(result, everyone, longest)[lengths], 1)
-    everywhere = (counts.T @ everyone) / places_everywhere
-    table = Table(*(x[tested].astype(np.float64) for x in (*counted, *places, everywhere)))
-    found = associate(table, measure, lengths[tested])
-    shown = _strongest(found, n_terms, cautious=measure == "log_ratio")
+    shares = (counts.T @ everyone) / places_everywhere
+    found = _log_odds(
+        [one[tested] for one in counted], [one[tested] for one in places], shares[tested],
+        lengths[tested],
+    )  # fmt: skip
+    order = np.lexsort((-np.abs(found["effect"]), -np.abs(found["statistic"])))
+    sign = np.sign(found["statistic"][order])
+    above, below = (order[sign == side][:n_terms] for side in (1, -1))
+    neither = order[sign == 0] if n_terms is None else order[:0]
+    shown = np.concatenate([above, neither, below[::-1]])
     at = tested[shown]
     is_in = result.term_counts.counts[:, at] > 0
     columns: dict[str, Any] = {
@@ -238,9 +119,38 @@ def keyness(
         for side, values in zip(("target", "reference"), both, strict=True)
     }
     terms = string_column([result.term_counts.terms[term] for term in at.tolist()])
-    q = false_discovery_rates(found.p)
-    measured = {name: values[shown] for name, values in found._asdict().items()}
-    return pd.DataFrame({"term": terms, **of_sides, **measured, "q": q[shown]})
+    found["q"] = false_discovery_rates(found["p"])
+    measured = {name: values[shown] for name, values in found.items()}
+    return pd.DataFrame({"term": terms, **of_sides, **measured})
+
+
+def _log_odds(
+    counts: list[Float64Array], places: list[Int64Array], shares: Float64Array, lengths: Int64Array
+) -> dict[str, Float64Array]:
+    """Compare the counts of terms on two sides, each length apart; all are (n_terms,).
+
+    A term's `shares` are those of the places at which it might occur, in the whole collection.
+    """
+    from scipy.special import erfc
+
+    effect, error, z = np.zeros((3, len(lengths)))
+    for length in np.unique(lengths):
+        at = np.flatnonzero(lengths == length)
+        n = [int(side[at[0]]) for side in places]
+        prior = np.append(shares[at], max(1.0 - shares[at].sum(), 0.0))
+        prior *= min(n) / prior.sum()
+        with_rest = [
+            np.append(side[at], max(size - side[at].sum(), 0.0))
+            for side, size in zip(counts, n, strict=True)
+        ]
+        z[at] = log_odds(with_rest[0], with_rest[1], prior)[:-1]
+        with np.errstate(divide="ignore"):
+            one, other = (1 / (side + prior)[:-1] for side in with_rest)
+        error[at] = np.sqrt(one + other)
+        effect[at] = np.where(z[at] == 0, 0.0, z[at] * error[at])
+    low, high = effect - Z_OF_95 * error, effect + Z_OF_95 * error
+    p = np.asarray(erfc(np.abs(z) / np.sqrt(2)))
+    return {"effect": effect, "low": low, "high": high, "statistic": z, "p": p}
 
 
 def _weights(result: TopicResult, target: Any, reference: Any) -> tuple[Int64Array, Int64Array]:
@@ -277,14 +187,3 @@ def places_for(result: TopicResult, weights: npt.NDArray[Any], longest: int) -> 
     return np.array(
         [0, *(int(weights @ np.maximum(n_words - k, 0)) for k in range(longest))], dtype=np.int64
     )
-
-
-def _strongest(found: Association, n: int | None, *, cautious: bool) -> Int64Array:
-    """Return the places of the terms to show, those of the target first."""
-    size = np.abs(found.statistic)
-    strength = np.maximum(np.maximum(found.low, -found.high), 0.0) if cautious else size
-    order = np.lexsort((-np.abs(found.effect), -size, -strength))
-    sign = np.sign(np.where(found.statistic == 0, found.effect, found.statistic))[order]
-    sides = [order[sign > 0][:n], order[sign < 0][:n]]
-    neither = order[sign == 0] if n is None else order[:0]
-    return np.concatenate([sides[0], neither, sides[1][::-1]])

@@ -316,7 +316,6 @@ def at_level(
     hierarchy: TopicHierarchy | None = None,
     n_topics: int | None = None,
     *,
-    distance: float | None = None,
     topics: Sequence[Sequence[int]] | None = None,
     weighting: TermWeighting | None = None,
 ) -> TopicResult:
@@ -329,8 +328,6 @@ def at_level(
         Of this result.
     n_topics : int, optional
         Number of topics; more where constraints of the fit keep topics apart, as in `reduce`.
-    distance : float, optional
-        Instead of `n_topics`, the distance up to which topics merge.
     topics : sequence of sequence of int, optional
         Instead of a hierarchy and level, the topics that become one: what the edit records.
     weighting : TermWeighting, optional
@@ -348,11 +345,10 @@ def at_level(
         hold two seeded topics.
     """
     groups, n_more = topics or (), 0
-    is_given = hierarchy is not None or n_topics is not None or distance is not None
-    if (topics is None) != (hierarchy is not None) or (topics is not None and is_given):
+    if (hierarchy is None) != (n_topics is None) or (hierarchy is None) == (topics is None):
         raise InputError("expected either a hierarchy and a level, or topics; got both or none")
-    if hierarchy is not None:
-        groups, n_more = _groups_at(result, hierarchy, n_topics, distance)
+    if hierarchy is not None and n_topics is not None:
+        groups, n_more = _groups_at(result, hierarchy, n_topics)
     merged = [checked_topic_ids(result, group) for group in groups]
     named = [topic for group in merged for topic in group]
     if len(set(named)) < len(named):
@@ -372,16 +368,14 @@ def at_level(
     return _regroup(result, parts, "at_level", {"topics": merged}, message, weighting)
 
 
-def _groups_at(
-    result: TopicResult, hierarchy: TopicHierarchy, n_topics: int | None, distance: float | None
-) -> tuple[Groups, int]:
+def _groups_at(result: TopicResult, hierarchy: TopicHierarchy, n_topics: int) -> tuple[Groups, int]:
     """Return the groups of a level, and the number of those added as they must not merge."""
     sizes = [topic.size for topic in result.topics]
     if sizes != [node.size for node in hierarchy.nodes[: hierarchy.n_topics]]:
         expected = f"of the {result.n_topics} topics of this result"
         raise InputError("hierarchy", expected, found=f"one of {hierarchy.n_topics} other topics")
     apart = cannot_merge(result)
-    left = list(hierarchy.nodes_at(n_topics, distance=distance))
+    left = list(hierarchy.nodes_at(n_topics))
     n_wanted, groups = len(left), []
     while left:
         node = left.pop()

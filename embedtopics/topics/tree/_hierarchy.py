@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from embedtopics._utils.checks import checked_choice, checked_count, optional_count
 from embedtopics.clustering._partition import cluster_means, ward_merges
 from embedtopics.errors import InputError
-from embedtopics.protocols import Float64Array, Int32Array, Int64Array, TermWeighting
+from embedtopics.protocols import Float64Array, Int32Array, TermWeighting
 from embedtopics.terms._counts import count_by_topic
 from embedtopics.terms._keywords import select_keywords, unique_labels
 from embedtopics.terms._representative import best_terms
@@ -36,21 +36,12 @@ EXCLUSIVITY = 0.15
 Terms = list[tuple[str, float]]
 
 
-class _Best(NamedTuple):
-    """The terms of one merge with the highest weights, and its share of all their occurrences."""
-
-    terms: Int64Array
-    weights: Float64Array
-    shares: Float64Array
-
-
 def hierarchy(
     result: TopicResult,
     *,
     by: Any = "coordinates",
     linkage: str = "ward",
     n_terms: int = 10,
-    diverse: bool = True,
     weighting: TermWeighting | None = None,
 ) -> TopicHierarchy:
     """Merge topics by their similarity into a tree, and describe each merge by its terms.
@@ -69,10 +60,8 @@ def hierarchy(
         topics of arXiv abstracts, the largest of ten groups held 17 % of the texts, with
         "average" 75 %.
     n_terms : int
-        Terms of each merge.
-    diverse : bool
-        Choose keywords: no stem comes twice, and terms are demoted that a few documents repeat or
-        that other topics use as well. With False a merge has its terms of highest weight.
+        Keywords of each merge: no stem comes twice, and terms are demoted that a few documents
+        repeat or that other topics use as well.
     weighting : TermWeighting, optional
         By default the one of the fit. It is fitted to the topics themselves, at every merge.
 
@@ -94,7 +83,7 @@ def hierarchy(
     else:
         between = _distances(result, by)
         merges, distances, order = _link(between, linkage)
-    found = merged_terms(result, merges, n_terms, diverse=diverse, weighting=weighting)
+    found = merged_terms(result, merges, n_terms, weighting)
     similarities = (1.0 - between).astype(np.float32)
     nodes = [TopicNode(t.label, t.size, 1, t.keywords, t.weights) for t in result.topics]
     words = [tuple(term for term, _ in terms) for terms in found]
@@ -190,11 +179,9 @@ def merged_terms(
     result: TopicResult,
     merges: Int32Array,
     n_terms: int,
-    *,
-    diverse: bool = True,
     weighting: TermWeighting | None = None,
 ) -> list[Terms]:
-    """Return the best terms of merges (n_merges, 2), weighted as they would be among the topics."""
+    """Choose keywords of merges (n_merges, 2), weighted as they would be among the topics."""
     from scipy.sparse import csr_matrix
 
     if not len(merges):
@@ -207,19 +194,21 @@ def merged_terms(
         return [[] for _ in merges]
     fitted = fitted_weighting(result, weighting, topic_counts)
     frequencies = np.asarray(topic_counts.sum(axis=0), dtype=np.float64).ravel()
-    n_best = max(CANDIDATES, n_terms) if diverse else n_terms
-    best: list[_Best] = []
+    holders = np.bincount(counts.counts.indices, minlength=len(counts.terms))
+    occurrences = np.asarray(counts.counts.sum(axis=0)).ravel()
+    spread = np.sqrt(holders / np.maximum(occurrences, 1))
+    languages, chosen = languages_of(result), []
     for block in _sums(topic_counts, merges):
-        ranked = best_terms(csr_matrix(fitted.transform(block)), counts, n_best)
+        weighed = csr_matrix(fitted.transform(block))
+        ranked = best_terms(weighed, counts, max(CANDIDATES, n_terms))
         for row, (terms, weights) in enumerate(ranked):
             inside = np.asarray(block[row, terms].todense()).ravel()
-            best.append(_Best(terms, weights, inside / frequencies[terms]))
-    if diverse:
-        return _chosen(result, best, n_terms)
-    return [
-        [(counts.terms[i], float(w)) for i, w in zip(of_merge.terms, of_merge.weights, strict=True)]
-        for of_merge in best
-    ]
+            names = [counts.terms[i] for i in terms]
+            shares = inside / frequencies[terms]
+            relevance = weights * spread[terms] * shares**EXCLUSIVITY
+            picked = select_keywords(relevance, names, n=n_terms, languages=languages)
+            chosen.append([(names[i], float(weights[i])) for i in picked])
+    return chosen
 
 
 def _sums(topic_counts: csr_matrix, merges: Int32Array) -> Iterator[csr_matrix]:
@@ -239,24 +228,6 @@ def _sums(topic_counts: csr_matrix, merges: Int32Array) -> Iterator[csr_matrix]:
         if len(block) == MERGES_AT_ONCE or merge == len(merges) - 1:
             yield csr_matrix(vstack(block, format="csr"))
             block = []
-
-
-def _chosen(result: TopicResult, best: Sequence[_Best], n_terms: int) -> list[Terms]:
-    """Choose keywords among the terms with the highest weights."""
-    counts = result.term_counts
-    pool = np.unique(np.concatenate([of_merge.terms for of_merge in best]))
-    holders = np.bincount(counts.counts.indices, minlength=len(counts.terms))[pool]
-    occurrences = np.asarray(counts.counts.sum(axis=0)).ravel()[pool]
-    spread = np.sqrt(holders / np.maximum(occurrences, 1))
-    languages = languages_of(result)
-    chosen = []
-    for terms, weights, shares in best:
-        place = np.searchsorted(pool, terms)
-        names = [counts.terms[i] for i in terms]
-        relevance = weights * spread[place] * shares**EXCLUSIVITY
-        picked = select_keywords(relevance, names, n=n_terms, languages=languages)
-        chosen.append([(names[i], float(weights[i])) for i in picked])
-    return chosen
 
 
 def tree_text(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.checks import is_number, is_whole
+from embedtopics._utils.checks import is_whole
 from embedtopics._utils.display import Displayed
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array
@@ -131,17 +131,13 @@ class TopicHierarchy(Displayed):
         begin, end = self._spans[node]
         return tuple(sorted(self.order[begin:end].tolist()))
 
-    def nodes_at(
-        self, n_topics: int | None = None, *, distance: float | None = None
-    ) -> tuple[int, ...]:
+    def nodes_at(self, n_topics: int) -> tuple[int, ...]:
         """Return the nodes that are left when the tree is cut.
 
         Parameters
         ----------
-        n_topics : int, optional
+        n_topics : int
             Number of groups, met exactly.
-        distance : float, optional
-            Instead, the distance up to which topics merge.
 
         Returns
         -------
@@ -151,9 +147,13 @@ class TopicHierarchy(Displayed):
         Raises
         ------
         InputError
-            If not exactly one of both is given, or it is bad.
+            If there is no such level.
         """
-        n_merged = self._merges_until(n_topics, distance)
+        least = min(1, self.n_topics)
+        if not is_whole(n_topics) or not least <= n_topics <= self.n_topics:
+            expected = f"an integer from {least} to {self.n_topics}, the topics there are"
+            raise InputError("n_topics", expected, n_topics)
+        n_merged = self.n_topics - int(n_topics)
         is_left = np.ones(self.n_topics + n_merged, dtype=bool)
         is_left[self.merges[:n_merged].ravel()] = False
         left = np.flatnonzero(is_left).tolist()
@@ -161,22 +161,20 @@ class TopicHierarchy(Displayed):
             sorted(left, key=lambda node: (-self.nodes[node].size, self.topics_under(node)[0]))
         )
 
-    def cut(
-        self, n_topics: int | None = None, *, distance: float | None = None
-    ) -> tuple[tuple[int, ...], ...]:
+    def cut(self, n_topics: int) -> tuple[tuple[int, ...], ...]:
         """Return the groups of topics that are left when the tree is cut.
 
         Parameters
         ----------
-        n_topics, distance
-            One of both, as in `nodes_at`.
+        n_topics : int
+            As in `nodes_at`.
 
         Returns
         -------
         tuple of tuple of int
             Topic ids of each group, ascending; the groups in the order of `nodes_at`.
         """
-        return tuple(map(self.topics_under, self.nodes_at(n_topics, distance=distance)))
+        return tuple(map(self.topics_under, self.nodes_at(n_topics)))
 
     def levels(self) -> tuple[HierarchyLevel, ...]:
         """List the levels at which the tree can be cut, finest first.
@@ -241,17 +239,3 @@ class TopicHierarchy(Displayed):
             begin, end = self._spans[group]
             held_by[(self._spans[:, 0] >= begin) & (self._spans[:, 1] <= end)] = group
         return held_by
-
-    def _merges_until(self, n_topics: int | None, distance: float | None) -> int:
-        """Return how many merges come before a cut."""
-        if (n_topics is None) == (distance is None):
-            raise InputError("expected either n_topics or distance, and not both")
-        if n_topics is not None:
-            least = min(1, self.n_topics)
-            if not is_whole(n_topics) or not least <= n_topics <= self.n_topics:
-                expected = f"an integer from {least} to {self.n_topics}, the topics there are"
-                raise InputError("n_topics", expected, n_topics)
-            return self.n_topics - int(n_topics)
-        if distance is None or not is_number(distance) or not distance >= 0:
-            raise InputError("distance", "a number from 0 up", distance)
-        return int(np.searchsorted(self.distances, distance, side="right"))

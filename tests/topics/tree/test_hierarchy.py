@@ -96,16 +96,16 @@ def test_groups_of_the_hierarchy_are_the_topics_of_coarser_resolutions(branched)
 def test_merged_terms_are_weighed_from_summed_counts(sqrt_tf):
     weighting = ClassTfidf(sqrt_tf=sqrt_tf)
     result = make_result(400, 7)
-    tree = topics.hierarchy(result, n_terms=12, diverse=False, weighting=weighting)
+    tree = topics.hierarchy(result, n_terms=12, weighting=weighting)
     counts = leaf_counts(result)
     fitted = ClassTfidf(sqrt_tf=sqrt_tf).fit(counts)
     for merge in range(6):
         node = tree.nodes[7 + merge]
         members = list(tree.topics_under(7 + merge))
         weights = fitted.transform(counts[members].sum(axis=0, keepdims=True)).toarray().ravel()
-        order = np.lexsort((np.arange(len(weights)), -weights))[:12]
-        assert node.terms == tuple(result.term_counts.terms[i] for i in order)
-        np.testing.assert_allclose(node.weights, weights[order])
+        column = [result.term_counts.terms.index(term) for term in node.terms]
+        np.testing.assert_allclose(node.weights, weights[column])
+        assert len(column) and (weights[column] >= np.sort(weights)[-30]).all()
         assert node.size == sum(result.topics[t].size for t in members)
         assert node.n_topics == len(members)
     assert weighting.__dict__ == ClassTfidf(sqrt_tf=sqrt_tf).__dict__  # fitted is a copy
@@ -113,14 +113,9 @@ def test_merged_terms_are_weighed_from_summed_counts(sqrt_tf):
 
 def test_keywords_of_merges_repeat_no_stem(branched):
     tree = topics.hierarchy(branched, n_terms=5)
-    plain = topics.hierarchy(branched, n_terms=10_000, diverse=False)
-    assert tree.merges.tolist() == plain.merges.tolist()
-    for ours, all_terms in zip(tree.nodes, plain.nodes, strict=True):
-        if ours.n_topics > 1:
-            weight = dict(zip(all_terms.terms, all_terms.weights, strict=True))
-            assert [weight[term] for term in ours.terms] == pytest.approx(list(ours.weights))
-            words = [word for term in ours.terms for word in {*term.split(" ")}]
-            assert len(words) == len(set(words)) and len(ours.terms) == 5
+    for node in tree.nodes[branched.n_topics :]:
+        words = [word for term in node.terms for word in {*term.split(" ")}]
+        assert len(words) == len(set(words)) and len(node.terms) == 5
     labels = [node.label for node in tree.nodes]
     assert len(set(labels)) == len(labels)
 
@@ -155,8 +150,6 @@ def test_distances_of_the_callers_own():
     tree = topics.hierarchy(result, by=apart, linkage="single")
     assert set(tree.cut(2)) == {(0, 2), (1, 3)} and tree.by == "given"
     np.testing.assert_allclose(tree.distances, [0.1, 0.2, 0.9])
-    assert tree.cut(distance=0.1) == tree.cut(3) and tree.cut(distance=0.15) == tree.cut(3)
-    assert tree.cut(distance=0) == tree.cut(4) and tree.cut(distance=1) == tree.cut(1)
     gaps = {level.n_topics: level.gap for level in tree.levels()}
     assert gaps[2] == pytest.approx(0.7) and gaps[4] == pytest.approx(0.1) and np.isnan(gaps[1])
     assert [level.distance for level in tree.levels()] == pytest.approx([0, 0.1, 0.2, 0.9])
@@ -201,12 +194,6 @@ def test_bad_cuts():
     for wrong in (0, 7, 2.5, True, "3"):
         with refuses("n_topics"):
             tree.cut(wrong)
-    for wrong in (-0.1, float("nan"), "far"):
-        with refuses("distance"):
-            tree.cut(distance=wrong)
-    for both in ({}, {"n_topics": 2, "distance": 0.5}):
-        with pytest.raises(InputError):
-            tree.cut(**both)
     with refuses("node"):
         tree.topics_under(11)
 
@@ -248,9 +235,6 @@ def test_cuts_have_so_many_groups_and_are_nested(matrix, linkage):
         # What one group holds lies side by side in the order.
         place = np.argsort(tree.order)
         assert all(np.ptp(place[list(group)]) == len(group) - 1 for group in groups)
-    for height in (0.0, 0.3, 0.5, 1.0, 3.0):
-        merged = int((tree.distances <= height).sum())
-        assert tree.cut(distance=height) == tree.cut(n - merged)
 
 
 def test_at_level_joins_what_the_tree_joins(branched):
@@ -269,8 +253,6 @@ def test_at_level_joins_what_the_tree_joins(branched):
     np.testing.assert_allclose(read.memberships.toarray(), expected, atol=1e-6)
     assert read.history[-1].new_ids == tuple(new_of[:-1])
     assert read.term_counts is branched.term_counts and read.tokens is branched.tokens
-    again = topics.at_level(branched, tree, distance=float(tree.distances[-4]))
-    assert repr(again.topics) == repr(read.topics)
 
 
 def test_given_names_stay():

@@ -119,7 +119,6 @@ def describe_topics(
 def describe_again(
     result: TopicResult,
     clustering: Clustering,
-    weighting: TermWeighting | None,
     known_typical: Mapping[int, tuple[int, ...]] = MappingProxyType({}),
 ) -> tuple[tuple[Topic, ...], csr_matrix]:
     """Describe the topics of a result with its own settings, by other labels."""
@@ -128,7 +127,7 @@ def describe_again(
         result.embeddings,
         clustering,
         result.documents,
-        weighting_of(result, weighting),
+        weighting_of(result),
         term_settings_of(result),
         languages_of(result),
         known_typical,
@@ -209,20 +208,22 @@ def describe_weighting(weighting: TermWeighting | None) -> dict[str, Any] | str:
     return repr(weighting)
 
 
-def weighting_of(result: TopicResult, given: TermWeighting | None = None) -> TermWeighting:
-    """Return the weighting that a result was made with."""
+def weighting_of(result: TopicResult) -> TermWeighting:
+    """Return the weighting that a result was made with, unfitted, or a copy of the user's own."""
     refuse_without_texts(result)
-    if given is not None:
-        return given
+    if result.weighting is not None:
+        return copy.deepcopy(result.weighting)
     return recorded_weighting(result.settings.get("weighting"))
 
 
-def fitted_weighting(
-    result: TopicResult, given: TermWeighting | None, topic_counts: csr_matrix
-) -> Any:
+def fitted_weighting(result: TopicResult, topic_counts: csr_matrix) -> Any:
     """Return the weighting of a result, fitted to its topics, to weigh other counts than theirs."""
-    weighting: Any = copy.deepcopy(weighting_of(result, given))
-    return _fit_weighting(weighting, topic_counts, result.term_counts.terms)
+    return _fit_weighting(weighting_of(result), topic_counts, result.term_counts.terms)
+
+
+def own_weighting(weighting: TermWeighting) -> TermWeighting | None:
+    """Return a weighting that `describe_weighting` cannot write down, else None."""
+    return None if type(weighting) is ClassTfidf else weighting
 
 
 def recorded_weighting(recorded: dict[str, Any] | str | None) -> TermWeighting:
@@ -232,7 +233,7 @@ def recorded_weighting(recorded: dict[str, Any] | str | None) -> TermWeighting:
     if isinstance(recorded, dict) and recorded.get("name") == OURS:
         return ClassTfidf(**{name: value for name, value in recorded.items() if name != "name"})
     raise InputError(
-        f"the terms were weighed by {recorded}, which a result cannot hold; give it as weighting="
+        f"the terms were weighed by {recorded}, which no file holds; give it anew to update_terms"
     )
 
 

@@ -41,7 +41,12 @@ from embedtopics.terms._weighting import ClassTfidf
 from embedtopics.terms.results import WordRules
 from embedtopics.topics._assign import Assignment, assign, known_documents
 from embedtopics.topics._clusters import Resolution
-from embedtopics.topics._describe import TermSettings, describe_weighting, lost_stages
+from embedtopics.topics._describe import (
+    TermSettings,
+    describe_weighting,
+    lost_stages,
+    own_weighting,
+)
 from embedtopics.topics._hub import from_pretrained, push_to_hub
 from embedtopics.topics._pipeline import Stages, fit_topics
 from embedtopics.topics._propagation import checked_coverage
@@ -253,7 +258,9 @@ class TopicModel(OtherNames, ClusterMixin, TransformerMixin, BaseEstimator):
         notes = [] if y is None else [LABELS_NOT_USED]
         if hasattr(self, "_loaded_settings"):
             notes += lost_stages(self._loaded_settings, result, self.get_params(deep=False))
-        self.result_ = dataclasses.replace(result, decisions=(*result.decisions, *notes))
+        own = own_weighting(stages.weighting)
+        decisions = (*result.decisions, *notes)
+        self.result_ = dataclasses.replace(result, decisions=decisions, weighting=own)
         return self
 
     @property

@@ -14,7 +14,7 @@ from embedtopics.clustering.results import NOISE, Clustering
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray, Int32Array, TermWeighting
 from embedtopics.terms._keywords import unique_labels
-from embedtopics.topics._describe import describe_again, describe_weighting
+from embedtopics.topics._describe import describe_again, describe_weighting, own_weighting
 from embedtopics.topics._propagation import OWN_SHARE
 from embedtopics.topics.constraints._protocol import departures
 from embedtopics.topics.results import Edit, Reason, Topic, TopicMark, TopicResult
@@ -160,10 +160,12 @@ def relabeled(
     if weighting is not None:
         described = describe_weighting(weighting)
         parameters = {**parameters, "weighting": described}
-        edited = dataclasses.replace(edited, settings={**edited.settings, "weighting": described})
+        settings = {**edited.settings, "weighting": described}
+        own = own_weighting(weighting)
+        edited = dataclasses.replace(edited, settings=settings, weighting=own)
     clustering = _clustering(result.clustering, number[drafts], from_old, reason, probabilities)
     typical = _known_typical(result, clustering)
-    topics, topic_terms = describe_again(edited, clustering, weighting, typical)
+    topics, topic_terms = describe_again(edited, clustering, typical)
     before, weights = result.clustering.labels, result.documents.weights
     broken = departures(result.constraints, before, clustering.labels, weights, name)
     new_ids = None if follows is None else number[np.asarray(follows, dtype=np.int64)]

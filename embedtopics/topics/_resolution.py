@@ -15,9 +15,9 @@ from embedtopics.clustering._resolution import topics_by_min_cluster_size
 from embedtopics.clustering.results import Level, SpanningTree
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
-from embedtopics.protocols import Int32Array, Int64Array, RandomState, TermWeighting
+from embedtopics.protocols import Int32Array, Int64Array, RandomState
 from embedtopics.topics._clusters import ClusterCut, Resolution, cuts_of
-from embedtopics.topics._describe import describe_again, describe_weighting
+from embedtopics.topics._describe import describe_again
 from embedtopics.topics._propagation import checked_coverage
 from embedtopics.topics._relabel import edit_of
 from embedtopics.topics._stability import SHARE, adjusted_rand, recipe_of, replicate_at
@@ -40,7 +40,6 @@ def at_resolution(
     *,
     min_cluster_size: int | str = "auto",
     coverage: float | str | None = None,
-    weighting: TermWeighting | None = None,
 ) -> TopicResult:
     """Cut a result at another resolution, from the same graph, coordinates and hierarchy.
 
@@ -56,8 +55,6 @@ def at_resolution(
         Fewest texts in the cluster of a topic, in place of `n_topics`; see `levels`.
     coverage : "auto", float or None
         As in `TopicModel`; None keeps that of the result.
-    weighting : object with ``fit(counts)`` and ``transform(counts)``, optional
-        By default the one of the fit.
 
     Returns
     -------
@@ -78,14 +75,12 @@ def at_resolution(
     counts, coordinates = result.term_counts, result.coordinates
     cut = cuts_of(tree, coordinates, weights, counts, graph, constraints).at(resolution)
     assigned = assign_constrained(graph, cut, weights, coverage, result.embeddings, constraints)
-    topics, topic_terms = describe_again(result, assigned.clustering, weighting)
+    topics, topic_terms = describe_again(result, assigned.clustering)
     topics = named_topics(topics, assigned.clustering.labels, weights, constraints)
     parameters: dict[str, Any] = {"n_topics": n_topics, "min_cluster_size": min_cluster_size}
     parameters["coverage"] = coverage
     settings = {**result.settings, **parameters, "min_cluster_size": cut.min_cluster_size}
     settings["least_ratio"] = assigned.min_margin
-    if weighting is not None:
-        settings["weighting"] = parameters["weighting"] = describe_weighting(weighting)
     name = "n_topics" if min_cluster_size == "auto" else "min_cluster_size"
     message = f"cut at {name}={parameters[name]}, coverage={coverage}: {len(topics)} topics"
     labels = {topic.label for topic in topics}

@@ -15,7 +15,7 @@ from embedtopics._utils.names import OtherNames
 from embedtopics.clustering.results import NOISE, Clustering, Level, SpanningTree
 from embedtopics.corpus.results import Decision, DistinctDocuments
 from embedtopics.neighbors.results import NeighborGraph
-from embedtopics.protocols import FloatArray, Int32Array, Int64Array
+from embedtopics.protocols import FloatArray, Int32Array, Int64Array, TermWeighting
 from embedtopics.terms.results import TermCounts, TokenStream
 
 if TYPE_CHECKING:
@@ -312,6 +312,8 @@ class TopicResult(OtherNames):
     added : bool ndarray of shape (n_documents,) or None
         Documents that `embedtopics.topics.extend` added after the fit; further texts are assigned
         by the others only. None where there are none.
+    weighting : TermWeighting or None
+        What weighed the terms, where that is an object of the user's own, which no file keeps.
     """
 
     corpus: Corpus
@@ -336,6 +338,7 @@ class TopicResult(OtherNames):
     stability: Stability | None = None
     constraints: TopicConstraints | None = None
     added: npt.NDArray[np.bool_] | None = None
+    weighting: TermWeighting | None = None
 
     def __repr__(self) -> str:
         n_texts = int(self.documents.weights.sum())

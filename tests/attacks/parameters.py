@@ -48,8 +48,8 @@ LOOSE = {"y", "X", "data", "id", "api_key", "token"}
 UNUSED = {
     "Corpus of a list": ("encoding", "limit"), "Corpus of a frame": ("encoding", "limit"),
     "TopicModel.predict": ("embeddings",), "TopicModel.transform": ("embeddings",),
-    "adopt": ("weighting",), "assign": ("embeddings", "encoder"), "extend": ("encoder",), "inspect_corpus": ("encoder",),
-    "over_time": ("max_groups",), "replay": ("weighting",),
+    "assign": ("embeddings", "encoder"), "extend": ("encoder",), "inspect_corpus": ("encoder",),
+    "over_time": ("max_groups",),
 }  # fmt: skip
 """Parameters that the call of the trial has no use for."""
 

@@ -228,7 +228,7 @@ def test_a_dissolved_topic_is_made_up_for_by_a_finer_cut(twigs):
         assert (cut.clustering.labels == dissolved).sum() == 25  # merged with nothing
 
 
-def test_a_weighting_can_be_given(branched):
+def test_a_weighting_of_ones_own_stays(branched):
     class Counts:
         def fit(self, topic_counts):
             return self
@@ -236,7 +236,7 @@ def test_a_weighting_can_be_given(branched):
         def transform(self, topic_counts):
             return topic_counts
 
-    read = at_resolution(branched, 4, weighting=Counts())
+    read = at_resolution(replace(branched, weighting=Counts()), 4)
     labels = read.clustering.labels
     expected = np.zeros(read.topic_terms.shape)
     weighted = branched.term_counts.counts.multiply(branched.documents.weights[:, None]).toarray()

@@ -14,7 +14,7 @@ from embedtopics._utils.checks import is_count
 from embedtopics._utils.display import spell_count
 from embedtopics.clustering.results import NOISE
 from embedtopics.errors import InputError
-from embedtopics.protocols import Float64Array, TermWeighting
+from embedtopics.protocols import Float64Array
 from embedtopics.topics._relabel import checked_topic_id, checked_topic_ids, regrouped, relabeled
 from embedtopics.topics._vectors import topic_cosines
 from embedtopics.topics.constraints._protocol import cannot_merge
@@ -30,7 +30,6 @@ def merge(
     topics: Iterable[int] | Iterable[Iterable[int]],
     *,
     label: str | Sequence[str | None] | None = None,
-    weighting: TermWeighting | None = None,
 ) -> TopicResult:
     """Merge topics.
 
@@ -45,8 +44,6 @@ def merge(
     label : str, optional
         Label of the merged topic; for several groups, a list with one for each or None. By default
         that of its seeded part or of its largest part named by hand, else made of its keywords.
-    weighting : TermWeighting, optional
-        By default the one of the result.
 
     Returns
     -------
@@ -70,7 +67,7 @@ def merge(
     if labels:
         message += f" as {', '.join(map(repr, labels.values()))}"
     parts = sorted(_with_others(result, groups))
-    return _regroup(result, parts, "merge", parameters, message, weighting, labels)
+    return _regroup(result, parts, "merge", parameters, message, labels)
 
 
 def _with_others(
@@ -87,7 +84,6 @@ def _regroup(
     name: str,
     parameters: dict[str, Any],
     message: str,
-    weighting: TermWeighting | None,
     labels: Mapping[int, str] = MappingProxyType({}),
 ) -> TopicResult:
     """Make one topic of the topics of each part; documents of topics in no part become outliers."""
@@ -105,7 +101,6 @@ def _regroup(
         message=message,
         marked=[topic for topic in range(result.n_topics) if topic not in unchanged],
         follows=group[:-1],
-        weighting=weighting,
     )
 
 
@@ -192,9 +187,7 @@ def _labels(
     return checked_labels(dict(sorted(given.items())), others)
 
 
-def reduce(
-    result: TopicResult, n_topics: int, *, by: str = "terms", weighting: TermWeighting | None = None
-) -> TopicResult:
+def reduce(result: TopicResult, n_topics: int, *, by: str = "terms") -> TopicResult:
     """Merge the nearest topics until a number of them is left.
 
     Unlike `at_resolution`, this keeps edits by hand and works with every clusterer. Seeded topics
@@ -208,8 +201,6 @@ def reduce(
         Topics that are left, exactly; at least 2.
     by : {"terms", "embeddings"}
         Compare topics by the cosine of their weighted terms, or of their mean embeddings.
-    weighting : TermWeighting, optional
-        By default the one of the result.
 
     Returns
     -------
@@ -243,7 +234,7 @@ def reduce(
     message += f"{sum(map(len, groups))} became {len(groups)}{_spell_lost(result, groups)}"
     parameters = {"n_topics": int(n_topics), "by": by}
     parts = sorted(_with_others(result, groups))
-    return _regroup(result, parts, "reduce", parameters, message, weighting)
+    return _regroup(result, parts, "reduce", parameters, message)
 
 
 def group_nearest(
@@ -279,9 +270,7 @@ def group_nearest(
     return sorted(tuple(sorted(items)) for items in members.values() if len(items) > 1)
 
 
-def remove(
-    result: TopicResult, topics: int | Iterable[int], *, weighting: TermWeighting | None = None
-) -> TopicResult:
+def remove(result: TopicResult, topics: int | Iterable[int]) -> TopicResult:
     """Remove topics: their documents become outliers, with `Reason.REMOVED`.
 
     Terms are weighted anew, as the words of the removed topics no longer set the others apart.
@@ -291,8 +280,6 @@ def remove(
     result : TopicResult
     topics : int or iterable of int
         Topic ids.
-    weighting : TermWeighting, optional
-        By default the one of the result.
 
     Returns
     -------
@@ -308,7 +295,7 @@ def remove(
     names = ", ".join(spell_topic(result, topic) for topic in gone)
     message = f"removed {names}: {spell_count(n_texts, 'text is', 'texts are')} in no topic"
     kept = _with_others(result, (), gone)
-    return _regroup(result, kept, "remove", {"topics": gone}, message, weighting)
+    return _regroup(result, kept, "remove", {"topics": gone}, message)
 
 
 def at_level(
@@ -317,7 +304,6 @@ def at_level(
     n_topics: int | None = None,
     *,
     topics: Sequence[Sequence[int]] | None = None,
-    weighting: TermWeighting | None = None,
 ) -> TopicResult:
     """Merge the topics of a result as a hierarchy has them at a level.
 
@@ -330,8 +316,6 @@ def at_level(
         Number of topics; more where constraints of the fit keep topics apart, as in `reduce`.
     topics : sequence of sequence of int, optional
         Instead of a hierarchy and level, the topics that become one: what the edit records.
-    weighting : TermWeighting, optional
-        By default the one of the result.
 
     Returns
     -------
@@ -365,7 +349,7 @@ def at_level(
     if n_more:
         message += f"; {n_more} more than at this level, as the constraints of the fit ask for"
     message += _spell_lost(result, parts)
-    return _regroup(result, parts, "at_level", {"topics": merged}, message, weighting)
+    return _regroup(result, parts, "at_level", {"topics": merged}, message)
 
 
 def _groups_at(result: TopicResult, hierarchy: TopicHierarchy, n_topics: int) -> tuple[Groups, int]:

@@ -18,7 +18,7 @@ from embedtopics.clustering.results import NOISE, Clustering, SpanningTree
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import nearest, unit_rows
 from embedtopics.neighbors.results import NeighborGraph
-from embedtopics.protocols import Float64Array, FloatArray, Int32Array, Int64Array, TermWeighting
+from embedtopics.protocols import Float64Array, FloatArray, Int32Array, Int64Array
 from embedtopics.terms._counts import count_by_topic
 from embedtopics.terms._subject import uninformative_topics
 from embedtopics.topics._clusters import Cuts, Resolution
@@ -72,7 +72,6 @@ def reassign(
     *,
     threshold: float | None = None,
     topics: int | Iterable[int] | None = None,
-    weighting: TermWeighting | None = None,
 ) -> TopicResult:
     """Assign outliers to the nearest topic, where it is near enough.
 
@@ -92,8 +91,6 @@ def reassign(
         0 assigns every document that has anything in common with a topic.
     topics : int or iterable of int, optional
         Topics to assign to; a document that is nearer to another stays an outlier.
-    weighting : TermWeighting, optional
-        By default the one of the result.
 
     Returns
     -------
@@ -111,7 +108,7 @@ def reassign(
     wanted = None if topics is None else checked_topic_ids(result, topics)
     least = None if threshold is None else checked_share(threshold, "threshold")
     outside = np.flatnonzero(result.clustering.labels == NOISE)
-    found = find(result, outside, weighting)
+    found = find(result, outside)
     is_near = (found.score > 0) & (found.score >= (found.least if least is None else least))
     if wanted is not None:
         is_near &= np.isin(found.topic, wanted)
@@ -132,13 +129,10 @@ def reassign(
         message=f"assigned {n_assigned:,} of {n_outside:,} outliers to a topic, by {strategy}",
         marked=wanted or (),
         follows=range(result.n_topics),
-        weighting=weighting,
     )
 
 
-def _by_graph(
-    result: TopicResult, outside: Int64Array, weighting: TermWeighting | None
-) -> _Nearest:
+def _by_graph(result: TopicResult, outside: Int64Array) -> _Nearest:
     labels, reasons = result.clustering.labels, result.clustering.reasons
     if reasons is not None:
         passes_nothing = np.isin(reasons, (Reason.UNINFORMATIVE, Reason.REMOVED))
@@ -150,15 +144,13 @@ def _by_graph(
     return _Nearest(found.topics[outside, 0], score, np.full(len(outside), LEAST_SHARE))
 
 
-def _by_terms(
-    result: TopicResult, outside: Int64Array, weighting: TermWeighting | None
-) -> _Nearest:
+def _by_terms(result: TopicResult, outside: Int64Array) -> _Nearest:
     labels, counts = result.clustering.labels, result.term_counts.counts
     by_topic = count_by_topic(counts, labels, result.n_topics, result.documents.weights)
     best, score = np.zeros(len(outside), dtype=np.int32), np.zeros(len(outside))
     if not by_topic.nnz:
         return _Nearest(best, score, score)
-    fitted = fitted_weighting(result, weighting, by_topic)
+    fitted = fitted_weighting(result, by_topic)
     of_topics = unit_term_rows(fitted.transform(by_topic))
     of_documents = unit_term_rows(fitted.transform(counts.astype(np.float64)))
     for begin in range(0, len(outside), DOCUMENTS_AT_ONCE):
@@ -173,9 +165,7 @@ def _by_terms(
     return _Nearest(best, score, _usual(own, result)[best])
 
 
-def _by_embeddings(
-    result: TopicResult, outside: Int64Array, weighting: TermWeighting | None
-) -> _Nearest:
+def _by_embeddings(result: TopicResult, outside: Int64Array) -> _Nearest:
     labels = result.clustering.labels
     centroids = row_centroids(result).astype(np.float32)
     found, score = nearest(result.embeddings[outside], centroids, 1)
@@ -206,7 +196,6 @@ def split(
     *,
     min_cluster_size: int | str = "auto",
     keep_all: bool = True,
-    weighting: TermWeighting | None = None,
 ) -> TopicResult:
     """Split a topic into parts.
 
@@ -226,8 +215,6 @@ def split(
         Smallest cluster of texts that becomes a part, instead of `n_topics`.
     keep_all : bool
         Assign documents between the parts to the nearest one; else they become outliers.
-    weighting : TermWeighting, optional
-        By default the one of the result.
 
     Returns
     -------
@@ -276,7 +263,6 @@ def split(
         follows=follows,
         reason=Reason.BETWEEN,
         probabilities=probabilities,
-        weighting=weighting,
     )
 
 

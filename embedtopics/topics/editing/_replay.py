@@ -47,7 +47,6 @@ def replay(
     history: TopicResult | Iterable[Edit],
     *,
     missing: str = "raise",
-    weighting: TermWeighting | None = None,
 ) -> TopicResult:
     """Apply recorded edits, in order, to another result: a fit of more texts or another encoder.
 
@@ -61,8 +60,6 @@ def replay(
         A result that was edited, or edits, such as ``edited.history[:-1]`` to leave out the last.
     missing : {"raise", "skip"}
         What to do with an edit that cannot be applied here: raise, or record that in the decisions.
-    weighting : TermWeighting, optional
-        Needed where the terms of either result were weighted by an object of the user's own.
 
     Returns
     -------
@@ -82,7 +79,7 @@ def replay(
     for step, edit in enumerate(edits, start=1):
         spelled = f"{edit.name} ({edit.message})" if edit.message else edit.name
         try:
-            result = _applied(result, edit, weighting)
+            result = _applied(result, edit, getattr(history, "weighting", None))
             continue
         except _NothingToDo as reason:
             skipped = str(reason)
@@ -103,7 +100,7 @@ class _NothingToDo(Exception):
     """Raised where an edit would change nothing."""
 
 
-def _applied(result: TopicResult, edit: Edit, weighting: TermWeighting | None) -> TopicResult:
+def _applied(result: TopicResult, edit: Edit, own: TermWeighting | None) -> TopicResult:
     if edit.name == "note":
         raise _NothingToDo("it is a remark")
     if edit.name not in EDITS:
@@ -130,12 +127,9 @@ def _applied(result: TopicResult, edit: Edit, weighting: TermWeighting | None) -
         if "label" in parameters:
             labels = [parameters["label"][place] for place in kept]
             parameters["label"] = labels if any(label is not None for label in labels) else None
-    recorded = parameters.get("weighting", result.settings.get("weighting"))
-    if isinstance(recorded, str) and "weighting" in signature.parameters:
-        # One of the user's own; without it, the error says that it is to be given.
-        parameters["weighting"] = recorded_weighting(recorded) if weighting is None else weighting
-    elif isinstance(parameters.get("weighting"), Mapping):
-        parameters["weighting"] = recorded_weighting(dict(parameters["weighting"]))
+    if (recorded := parameters.get("weighting")) is not None:
+        is_own = isinstance(recorded, str) and own is not None
+        parameters["weighting"] = own if is_own else recorded_weighting(recorded)
     try:
         signature.bind(result, **parameters)
     except TypeError as error:

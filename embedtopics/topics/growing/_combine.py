@@ -23,7 +23,6 @@ from embedtopics.protocols import (
     FloatArray,
     Int32Array,
     Int64Array,
-    TermWeighting,
 )
 from embedtopics.terms._tokens import join_tokens
 from embedtopics.topics._assign import find_documents
@@ -253,7 +252,6 @@ def combine(
     results: Sequence[TopicResult],
     *,
     min_similarity: float = 0.7,
-    weighting: TermWeighting | None = None,
 ) -> TopicResult:
     """Merge results that one encoder made of different corpora.
 
@@ -268,8 +266,6 @@ def combine(
         Two or more. A text that several hold keeps the topic of the first that has it in one.
     min_similarity : float
         Cosine of mean vectors from which topics may become one.
-    weighting : object with ``fit_transform(topic_counts)``, optional
-        By default the one of the first.
 
     Returns
     -------
@@ -320,7 +316,6 @@ def combine(
         parameters={"n_results": len(results), "min_similarity": float(min_similarity)},
         message=f"{len(results)} results were combined. {sentences}",
         follows=np.arange(first.n_topics),
-        weighting=weighting,
         graph=spread_graph(near, places),
         term_counts=counts,
         map=whole.map,

@@ -24,7 +24,6 @@ from embedtopics.protocols import (
     FloatArray,
     Int32Array,
     Int64Array,
-    TermWeighting,
 )
 from embedtopics.reduction._smoothing import leading
 from embedtopics.terms._counts import count_terms
@@ -69,7 +68,6 @@ def extend(
     encoder: Encoder | str | None = None,
     update_terms: bool = True,
     min_candidate_size: int | str = "auto",
-    weighting: TermWeighting | None = None,
 ) -> Extension:
     """Add documents to a result; nothing that is there moves.
 
@@ -92,8 +90,6 @@ def extend(
     min_candidate_size : "auto" or int
         Fewest rows outside the topics that may be a new one; "auto" takes the size of the finest
         topics of as many rows.
-    weighting : object with ``fit_transform(topic_counts)``, optional
-        By default the one of the fit.
 
     Returns
     -------
@@ -128,7 +124,7 @@ def extend(
         grown = dataclasses.replace(result, corpus=merged.corpus, documents=merged.documents)
         n_outside, novelty, outside = 0, np.empty(0, dtype=np.float32), float("nan")
     if update_terms:
-        topics, topic_terms = described(grown, result.topics, weighting)
+        topics, topic_terms = described(grown, result.topics)
         grown = dataclasses.replace(grown, topics=topics, topic_terms=topic_terms)
     else:
         grown = dataclasses.replace(grown, topics=_resized(grown))

@@ -14,7 +14,7 @@ from embedtopics._utils.display import excerpt, html_table, spell_count
 from embedtopics.clustering._resolution import FEWEST, FINER, automatic_min_cluster_size
 from embedtopics.clustering.results import NOISE, Clustering
 from embedtopics.errors import InputError
-from embedtopics.protocols import FloatArray, Int32Array, Int64Array, TermWeighting
+from embedtopics.protocols import FloatArray, Int32Array, Int64Array
 from embedtopics.terms._subject import uninformative_topics
 from embedtopics.terms._weighting import ClassTfidf
 from embedtopics.topics._assign import decide, min_margin_of
@@ -226,8 +226,8 @@ def _described(
     drafts = np.where(groups == NOISE, labels, n_topics + groups).astype(np.int32)
     persistence = np.full(n_topics + n_groups, np.nan)
     clustering = Clustering(drafts, np.ones(len(drafts), dtype=np.float32), persistence)
-    drafted = dataclasses.replace(result, clustering=clustering)
-    described_groups, _ = described(drafted, [None] * len(persistence), ClassTfidf())
+    drafted = dataclasses.replace(result, clustering=clustering, weighting=ClassTfidf())
+    described_groups, _ = described(drafted, [None] * len(persistence))
     sums = centroids(result.embeddings, groups, n_groups)
     tight = tightness(sums, np.bincount(groups[groups != NOISE], minlength=n_groups))
     of_topics = centroids(result.embeddings, labels, n_topics, result.documents.weights)
@@ -256,10 +256,10 @@ def _described(
 
 
 def described(
-    result: TopicResult, origins: Sequence[Topic | None], weighting: TermWeighting | None
+    result: TopicResult, origins: Sequence[Topic | None]
 ) -> tuple[tuple[Topic, ...], csr_matrix]:
     """Return the topics of a result described anew, named as their origins, and term weights."""
-    topics, topic_terms = describe_again(result, result.clustering, weighting)
+    topics, topic_terms = describe_again(result, result.clustering)
     return carry_names(topics, origins), topic_terms
 
 
@@ -271,12 +271,7 @@ def widened(memberships: csr_matrix, n_topics: int) -> csr_matrix:
     return csr_matrix(parts, shape=(memberships.shape[0], n_topics), copy=True)
 
 
-def adopt(
-    extension: Extension,
-    candidates: int | Sequence[int] | None = None,
-    *,
-    weighting: TermWeighting | None = None,
-) -> TopicResult:
+def adopt(extension: Extension, candidates: int | Sequence[int] | None = None) -> TopicResult:
     """Make topics of groups that an extension found outside the topics.
 
     The new topics get the next numbers; the others keep theirs, and given names. All are described
@@ -287,8 +282,6 @@ def adopt(
     extension : Extension
     candidates : int or sequence of int, optional
         Numbers of the candidates, as in ``extension.to_frame()``; by default all.
-    weighting : object with ``fit_transform(topic_counts)``, optional
-        By default the one of the fit.
 
     Returns
     -------
@@ -321,7 +314,7 @@ def adopt(
     persistence = np.append(before.persistence, np.full(len(numbers), np.nan))
     clustering = Clustering(labels, probabilities, persistence, reasons)
     grown = dataclasses.replace(result, clustering=clustering)
-    topics, topic_terms = described(grown, [*result.topics, *[None] * len(numbers)], weighting)
+    topics, topic_terms = described(grown, [*result.topics, *[None] * len(numbers)])
     of_new = np.where(labels >= result.n_topics, labels, NOISE).astype(np.int32)
     memberships = widened(result.memberships, result.n_topics + len(numbers))
     named = ", ".join(f"{topic.topic_id} ({topic.label})" for topic in topics[result.n_topics :])

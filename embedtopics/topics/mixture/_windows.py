@@ -12,7 +12,7 @@ from embedtopics._utils.checks import checked_choice, checked_count, checked_sha
 from embedtopics._utils.occurrences import Occurrences, TermIndex, find_occurrences, index_terms
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.errors import InputError
-from embedtopics.protocols import Float64Array, Int32Array, Int64Array, TermWeighting
+from embedtopics.protocols import Float64Array, Int32Array, Int64Array
 from embedtopics.terms._counts import count_by_topic
 from embedtopics.terms._tokens import tokenize
 from embedtopics.topics._describe import fitted_weighting
@@ -43,7 +43,6 @@ def mixtures(
     stride: int = 1,
     min_similarity: float = 0.1,
     over: str = "terms",
-    weighting: TermWeighting | None = None,
     batch_size: int = 1024,
 ) -> csr_matrix:
     """Estimate which topics each text holds, and how much of each.
@@ -69,8 +68,6 @@ def mixtures(
         What windows are counted in: words that begin or end a term; or all words, as in BERTopic's
         `approximate_distribution`. On arXiv abstracts with 220 topics the largest share was that of
         the text's own topic in 57 % with "terms", in 53 % with "words".
-    weighting : TermWeighting, optional
-        One factor for each term, in ``idf_``; by default the one of the result.
     batch_size : int
         Documents at once; it bounds the memory and changes no value.
 
@@ -83,7 +80,7 @@ def mixtures(
     ------
     InputError
         If both texts and rows are given, there is no such row, a number is bad, or the result was
-        weighted by an object of the user's own that is not given.
+        weighted by an object without one factor for each term in ``idf_``.
     """
     from scipy.sparse import csr_matrix, vstack
 
@@ -108,7 +105,7 @@ def mixtures(
         documents = np.arange(len(read.offsets) - 1)
     mixed = csr_matrix(np.zeros((len(documents), result.n_topics), dtype=np.float32))
     if result.n_topics and len(documents):
-        topics = _Topics.of(result, weighting)
+        topics = _Topics.of(result)
         blocks = []
         for begin in range(0, len(documents), batch_size):
             some = _taken(*words, documents[begin : begin + batch_size])
@@ -129,7 +126,6 @@ def token_topics(
     stride: int = 1,
     min_similarity: float = 0.1,
     over: str = "terms",
-    weighting: TermWeighting | None = None,
 ) -> TokenMixture:
     """Return how much each word of a text contributes to each topic.
 
@@ -141,7 +137,7 @@ def token_topics(
     result : TopicResult
     document : int or str
         Row number (position, from 0) of the result, or a new text.
-    window, stride, min_similarity, over, weighting
+    window, stride, min_similarity, over
         As in `mixtures`.
 
     Returns
@@ -169,7 +165,7 @@ def token_topics(
     sums = np.zeros((len(tokens), result.n_topics))
     shares = np.zeros(result.n_topics, dtype=np.float32)
     if len(tokens) and result.n_topics:
-        topics = _Topics.of(result, weighting)
+        topics = _Topics.of(result)
         sums = topics.of_words(words, windows)
         shares = topics.of_documents(words, windows)[0].astype(np.float32)
     weights = csr_matrix(sums.astype(np.float32))
@@ -215,14 +211,14 @@ class _Topics(NamedTuple):
     n_topics: int
 
     @classmethod
-    def of(cls, result: TopicResult, given: TermWeighting | None) -> _Topics:
+    def of(cls, result: TopicResult) -> _Topics:
         from scipy.sparse import csr_matrix, diags_array
 
         counts, labels = result.term_counts, result.clustering.labels
         by_topic = count_by_topic(counts.counts, labels, result.n_topics, result.documents.weights)
         factors, is_root = np.zeros(len(counts.terms)), False
         if by_topic.nnz:
-            weighting = fitted_weighting(result, given, by_topic)
+            weighting = fitted_weighting(result, by_topic)
             if not hasattr(weighting, "idf_"):
                 raise InputError("weighting", "an object with one factor a term in idf_", weighting)
             factors = np.asarray(weighting.idf_, dtype=np.float64)

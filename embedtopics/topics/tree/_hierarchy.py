@@ -10,7 +10,7 @@ import numpy as np
 from embedtopics._utils.checks import checked_choice, checked_count, optional_count
 from embedtopics.clustering._partition import cluster_means, ward_merges
 from embedtopics.errors import InputError
-from embedtopics.protocols import Float64Array, Int32Array, TermWeighting
+from embedtopics.protocols import Float64Array, Int32Array
 from embedtopics.terms._counts import count_by_topic
 from embedtopics.terms._keywords import select_keywords, unique_labels
 from embedtopics.terms._representative import best_terms
@@ -42,7 +42,6 @@ def hierarchy(
     by: Any = "coordinates",
     linkage: str = "ward",
     n_terms: int = 10,
-    weighting: TermWeighting | None = None,
 ) -> TopicHierarchy:
     """Merge topics by their similarity into a tree, and describe each merge by its terms.
 
@@ -62,8 +61,6 @@ def hierarchy(
     n_terms : int
         Keywords of each merge: no stem comes twice, and terms are demoted that a few documents
         repeat or that other topics use as well.
-    weighting : TermWeighting, optional
-        By default the one of the fit. It is fitted to the topics themselves, at every merge.
 
     Returns
     -------
@@ -83,7 +80,7 @@ def hierarchy(
     else:
         between = _distances(result, by)
         merges, distances, order = _link(between, linkage)
-    found = merged_terms(result, merges, n_terms, weighting)
+    found = merged_terms(result, merges, n_terms)
     similarities = (1.0 - between).astype(np.float32)
     nodes = [TopicNode(t.label, t.size, 1, t.keywords, t.weights) for t in result.topics]
     words = [tuple(term for term, _ in terms) for terms in found]
@@ -179,7 +176,6 @@ def merged_terms(
     result: TopicResult,
     merges: Int32Array,
     n_terms: int,
-    weighting: TermWeighting | None = None,
 ) -> list[Terms]:
     """Choose keywords of merges (n_merges, 2), weighted as they would be among the topics."""
     from scipy.sparse import csr_matrix
@@ -192,7 +188,7 @@ def merged_terms(
     )
     if not topic_counts.nnz:
         return [[] for _ in merges]
-    fitted = fitted_weighting(result, weighting, topic_counts)
+    fitted = fitted_weighting(result, topic_counts)
     frequencies = np.asarray(topic_counts.sum(axis=0), dtype=np.float64).ravel()
     holders = np.bincount(counts.counts.indices, minlength=len(counts.terms))
     occurrences = np.asarray(counts.counts.sum(axis=0)).ravel()

@@ -16,7 +16,7 @@ from embedtopics.corpus._hashing import is_missing
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation._shares import wilson
-from embedtopics.protocols import Float64Array, Int64Array, TermWeighting
+from embedtopics.protocols import Float64Array, Int64Array
 from embedtopics.terms._counts import sum_rows
 from embedtopics.terms._representative import largest
 from embedtopics.terms._weighting import log_odds
@@ -46,7 +46,6 @@ def by_group(
     global_tuning: bool = True,
     confidence: float = 0.95,
     units: Any = None,
-    weighting: TermWeighting | None = None,
 ) -> TopicGroups:
     """Compare groups, such as sources: their share of each topic, and the terms they use in it.
 
@@ -70,8 +69,6 @@ def by_group(
         A column, or a value for each row, of what is independent, such as authors; by default each
         distinct text. Intervals have the effective sample size of rows whose topics correlate
         within units as they do here (Kish 1965, "Survey Sampling", section 5.4).
-    weighting : TermWeighting, optional
-        By default the one of the result.
 
     Returns
     -------
@@ -102,7 +99,7 @@ def by_group(
     terms = distinctive = no_terms(result, n_groups)
     if n_terms and result.n_topics and result.term_counts.counts.nnz:
         held = count_cells(result, of_row, n_groups)
-        weights = weigh_cells(result, held, weighting)
+        weights = weigh_cells(result, held)
         terms = best_cell_terms(result, weights, n_terms, totals > 0, overall=bool(global_tuning))
         distinctive = _distinctive(result, held, n_groups, n_terms)
     return TopicGroups(
@@ -375,14 +372,14 @@ def count_cells(result: TopicResult, cell_of_row: Int64Array, n_cells: int) -> c
     return sum_rows(result.term_counts.counts, documents, place, result.n_topics * (n_cells + 1))
 
 
-def weigh_cells(result: TopicResult, counts: csr_matrix, given: TermWeighting | None) -> csr_matrix:
+def weigh_cells(result: TopicResult, counts: csr_matrix) -> csr_matrix:
     """Weigh the counts of cells with the factors that terms have in the whole fit."""
     from scipy.sparse import csr_matrix
 
     rows = np.arange(counts.shape[0])
     topic = rows // (counts.shape[0] // result.n_topics)
     of_topic = csr_matrix((np.ones(len(rows)), (topic, rows)), shape=(result.n_topics, len(rows)))
-    weighting = fitted_weighting(result, given, of_topic @ counts)
+    weighting = fitted_weighting(result, of_topic @ counts)
     return csr_matrix(weighting.transform(counts), dtype=np.float64)
 
 

@@ -16,7 +16,7 @@ from embedtopics.corpus._dates import read_dates
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation._shares import wilson
-from embedtopics.protocols import Int64Array, TermWeighting
+from embedtopics.protocols import Int64Array
 from embedtopics.topics.results import TopicResult
 from embedtopics.topics.trends._by_group import (
     best_cell_terms,
@@ -78,7 +78,6 @@ def over_time(
     confidence: float = 0.95,
     units: Any = None,
     max_groups: int = MAX_GROUPS,
-    weighting: TermWeighting | None = None,
 ) -> TopicTrends:
     """Follow the topics through time: their rows, shares and terms.
 
@@ -111,8 +110,6 @@ def over_time(
         What is independent, such as authors; by default each distinct text. See `by_group`.
     max_groups : int
         With `group`, the smallest of more groups than these are put together.
-    weighting : TermWeighting, optional
-        By default the one of the result.
 
     Returns
     -------
@@ -149,7 +146,7 @@ def over_time(
         low, high = wilson(share_of(together, below) * effective, effective, confidence)
         terms = no_terms(result, n_periods)
         if n_terms and n_topics and result.term_counts.counts.nnz:
-            weights = weigh_cells(result, count_cells(result, of_row, n_periods), weighting)
+            weights = weigh_cells(result, count_cells(result, of_row, n_periods))
             tuning = {"evolution": bool(evolution_tuning), "overall": bool(global_tuning)}
             terms = best_cell_terms(result, weights, n_terms, totals > 0, **tuning)
         return TopicTrends(

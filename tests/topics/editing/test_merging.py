@@ -9,7 +9,7 @@ from scipy.spatial.distance import squareform
 
 from embedtopics.terms import ClassTfidf
 from embedtopics.terms._counts import count_by_topic
-from embedtopics.topics import merge, reduce, rename
+from embedtopics.topics import merge, reduce, rename, update_terms
 from embedtopics.topics._vectors import row_centroids, term_cosines
 from embedtopics.topics.editing._merge import group_nearest
 from tests.factories import make_result, refuses
@@ -157,10 +157,10 @@ def test_an_anchor_stays_one_and_keeps_its_name(synthetic):
         merge(result, [[2, 1], [1, 5]])
 
 
-def test_a_weighting_is_taken_and_recorded(synthetic):
-    merged = merge(synthetic, [0, 1], weighting=ClassTfidf(bm25=True))
-    assert merged.settings["weighting"]["bm25"] is True
-    later = merge(merged, [0, 1])
+def test_a_weighting_stays(synthetic):
+    weighted = update_terms(synthetic, weighting=ClassTfidf(bm25=True))
+    assert weighted.settings["weighting"]["bm25"] is True
+    later = merge(merge(weighted, [0, 1]), [0, 1])
     expected = ClassTfidf(bm25=True).fit_transform(topic_counts(later))
     np.testing.assert_allclose(later.topic_terms.toarray(), expected.toarray())
 

@@ -165,17 +165,6 @@ def test_where_nobody_is_outside():
         reassign(make_result(40, 0))  # without topics there is nothing to assign to
 
 
-def test_a_weighting_must_weigh_documents_too(sparse):
-    class Counts:
-        def fit_transform(self, topic_counts):
-            return topic_counts
-
-    for strategy in ("terms", "graph"):
-        with refuses("weighting"):
-            reassign(sparse, strategy, weighting=Counts())
-    assert reassign(sparse, "terms", weighting=ClassTfidf(bm25=True)).n_topics == 4
-
-
 def test_bad_arguments(sparse):
     for name, value in each(strategy=["distributions"], threshold=[1.5, True, "auto"]):
         with refuses(name):

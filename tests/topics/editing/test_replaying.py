@@ -9,11 +9,12 @@ import embedtopics as et
 from embedtopics import topics
 from embedtopics.errors import InputError
 from embedtopics.terms import ClassTfidf
+from embedtopics.terms._counts import count_by_topic
 from embedtopics.topics._relabel import marks_of
 from embedtopics.topics.editing._replay import EDITS, find_topic
 from embedtopics.topics.results import Edit, TopicMark
 from tests.factories import make_result, refuses
-from tests.topics.editing.altering import assert_same, assert_untouched, frozen
+from tests.topics.editing.altering import assert_same, assert_same_topics, assert_untouched, frozen
 
 ANY = st.integers(0, 99)
 STEPS = st.lists(
@@ -154,7 +155,7 @@ def test_a_history_of_a_file_can_call_no_other_function(branched):
                 topics.replay(branched, [Edit(name, parameters)])
 
 
-def test_a_weighting_of_ones_own_is_asked_for(branched):
+def test_a_weighting_of_ones_own_is_kept_through_edits(branched):
     class Counts:
         def fit(self, counts, terms=None):
             return self
@@ -165,11 +166,17 @@ def test_a_weighting_of_ones_own_is_asked_for(branched):
     own = Counts()
     edited = topics.reduce(branched, 8)  # still by the weighting of the fit
     edited = topics.update_terms(edited, weighting=own)
-    edited = topics.merge(edited, [0, 1], weighting=own)
-    edited = topics.rename(edited, {0: "x"})
+    edited = topics.rename(topics.merge(edited, [0, 1]), {0: "x"})
+    labels, weights = edited.clustering.labels, edited.documents.weights
+    counts = count_by_topic(edited.term_counts.counts, labels, edited.n_topics, weights)
+    assert (edited.topic_terms != counts).nnz == 0
+    assert_same(topics.replay(branched, edited), edited)
     with pytest.raises(InputError):
-        topics.replay(branched, edited)
-    assert_same(topics.replay(branched, edited, weighting=own), edited)
+        topics.replay(branched, edited.history)  # which no longer holds it
+    loaded = dataclasses.replace(edited, weighting=None)
+    with pytest.raises(InputError):
+        topics.merge(loaded, [0, 1])
+    assert_same_topics(topics.update_terms(loaded, weighting=own), edited)
 
 
 def test_bad_histories(branched):

@@ -17,13 +17,6 @@ from embedtopics.topics.results import Topic
 from tests.factories import each, make_result, refuses
 
 
-class OnlyTogether:
-    """A weighting that has the one method of its protocol."""
-
-    def fit_transform(self, X, y=None):
-        return X
-
-
 def leaf_counts(result):
     labels, weights = result.clustering.labels, result.documents.weights
     return count_by_topic(result.term_counts.counts, labels, result.n_topics, weights).toarray()
@@ -95,8 +88,8 @@ def test_groups_of_the_hierarchy_are_the_topics_of_coarser_resolutions(branched)
 @pytest.mark.parametrize("sqrt_tf", [False, True])
 def test_merged_terms_are_weighed_from_summed_counts(sqrt_tf):
     weighting = ClassTfidf(sqrt_tf=sqrt_tf)
-    result = make_result(400, 7)
-    tree = topics.hierarchy(result, n_terms=12, weighting=weighting)
+    result = replace(make_result(400, 7), weighting=weighting)
+    tree = topics.hierarchy(result, n_terms=12)
     counts = leaf_counts(result)
     fitted = ClassTfidf(sqrt_tf=sqrt_tf).fit(counts)
     for merge in range(6):
@@ -181,7 +174,7 @@ WRONG_DISTANCES = [
     ("name", "value"),
     each(
         by=["words", object(), *WRONG_DISTANCES], linkage=["centroid", "nearest"],
-        n_terms=[0, True], weighting=[OnlyTogether()],
+        n_terms=[0, True],
     ),
 )  # fmt: skip
 def test_bad_parameters(name, value):
@@ -276,7 +269,8 @@ def test_a_weighting_of_the_users_own(branched):
     foreign = replace(branched, settings={**branched.settings, "weighting": "Mine()"})
     with pytest.raises(InputError):
         topics.at_level(foreign, topics=[[0, 1]])
-    read = topics.at_level(foreign, topics=[[0, 1]], weighting=ClassTfidf(sqrt_tf=True))
+    foreign = replace(foreign, weighting=ClassTfidf(sqrt_tf=True))
+    read = topics.at_level(foreign, topics=[[0, 1]])
     plain = topics.at_level(branched, topics=[[0, 1]])
     assert abs(read.topic_terms - plain.topic_terms).max() > 0
 

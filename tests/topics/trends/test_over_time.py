@@ -9,7 +9,6 @@ from embedtopics import topics
 from embedtopics.clustering.results import NOISE
 from embedtopics.errors import InputError
 from embedtopics.evaluation._shares import wilson
-from embedtopics.terms import ClassTfidf
 from tests.factories import make_result, refuses
 from tests.topics.trends.conftest import assert_weights, weights_of
 
@@ -167,17 +166,6 @@ def test_the_few_best_terms_are_the_first_of_all(result, evolution, overall):
     every = topics.over_time(result, "week", n_terms=n_terms, **tuning).terms
     assert np.array_equal(few.ids, every.ids[:, :, :4])
     assert np.array_equal(few.weights, every.weights[:, :, :4])
-
-
-def test_a_weighting_of_the_users_own(result):
-    class Plain:
-        def fit_transform(self, X, y=None):
-            return X
-
-    with refuses("weighting"):
-        topics.over_time(result, weighting=Plain())
-    given = topics.over_time(result, "month", weighting=ClassTfidf())
-    assert np.array_equal(given.terms.ids, topics.over_time(result, "month").terms.ids)
 
 
 @pytest.mark.parametrize(("n_units", "n_copies", "agreement"), [(60, 5, 1.0), (60, 8, 0.3)])

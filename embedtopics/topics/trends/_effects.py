@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,13 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.checks import (
-    checked_choice,
-    checked_count,
-    checked_level,
-    is_whole,
-    resolve_seed,
-)
+from embedtopics._utils.checks import checked_count, checked_level, resolve_seed
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._dates import read_dates
 from embedtopics.corpus._hashing import is_missing
@@ -47,10 +41,9 @@ def effects(
     covariates: Any,
     *,
     reference: Mapping[str, Any] | None = None,
-    outcome: str = "label",
     min_frequency: int = 5,
     units: Any = None,
-    replicates: int | Sequence[Int32Array] | None = None,
+    replicates: int | None = None,
     n_resamples: int = 500,
     confidence: float = 0.95,
     random_state: RandomState = 0,
@@ -58,8 +51,8 @@ def effects(
 ) -> TopicEffects:
     """Measure how the share of each topic changes with dates, groups and numbers.
 
-    One linear model a topic: the share of the rows in it (or each row's membership) on all
-    covariates together, so that each effect is one with the others held.
+    One linear model a topic: the share of the rows in it on all covariates together, so that each
+    effect is one with the others held.
 
     Parameters
     ----------
@@ -71,18 +64,15 @@ def effects(
         Rows that lack one are left out.
     reference : mapping of str to str, optional
         The level that the others of a covariate are compared with; by default the most frequent.
-    outcome : {"label", "membership"}
-        Count a row wholly for its topic, or by its memberships in all topics.
     min_frequency : int
         Levels with fewer units are put together as "(other)", where there are two or more.
     units : str or array_like of shape (n_rows,), optional
         A column, or a value for each row, of what is independent, such as authors; by default each
         distinct text.
-    replicates : int, or sequence of int32 ndarray of shape (n_documents,), optional
-        Number of replicates of the clustering (see `stability`; each takes about half of a fit),
-        or their labels: -1 for noise, -2 for documents that are not in it. By default five, or
-        none where they cannot be drawn, which the decisions say. 0 takes the topics as given.
-        Needs the outcome "label".
+    replicates : int, optional
+        Replicates of the clustering (see `with_stability`; each takes about half of a fit). By
+        default five, or none where they cannot be drawn, which the decisions say. 0 takes the
+        topics as given.
     n_resamples : int
         Of the bootstrap, which weighs units anew.
     confidence : float
@@ -119,7 +109,6 @@ def effects(
     topic models for open-ended survey responses"). Without the sign, a topic that comes back in
     part would pull the interval away from the estimate.
     """
-    checked_choice(outcome, "outcome", ("label", "membership"))
     checked_count(n_resamples, "n_resamples", 20)
     confidence = checked_level(confidence)
     seed = resolve_seed(random_state)
@@ -128,9 +117,9 @@ def effects(
     unit = units_of(result, units)
     levels = _Levels(dict(reference or {}), unit, checked_count(min_frequency, "min_frequency"))
     design = make_design(result, covariates_in(covariates), levels)
-    again, notes = _replicates(result, replicates, outcome, seed, show_progress)
+    again, notes = _replicates(result, replicates, seed, show_progress)
     fit = _Fit.of(result, design, unit, units)
-    shares = _shares(result, fit.documents, outcome)
+    shares = _of_labels(result.clustering.labels[fit.documents], result.n_topics)
     coefficients = fit.solve(fit.squares.sum(axis=0)[None], fit.products(shares).sum(axis=0)[None])
     draws = fit.draws(shares, n_resamples, seed)
     decisions = [*design.decisions, *fit.decisions, *notes]
@@ -151,7 +140,6 @@ def effects(
         low=np.minimum(low, coefficients[0]),
         high=np.maximum(high, coefficients[0]),
         draws=draws,
-        outcome=outcome,
         n_rows=len(design.rows),
         n_documents=len(fit.documents),
         n_replicates=len(again),
@@ -486,65 +474,29 @@ def _outer_products(matrix: csr_matrix) -> csr_matrix:
     return csr_matrix((products, places, ends), shape=(n_rows, n_columns**2))
 
 
-def _shares(result: TopicResult, documents: Int64Array, outcome: str) -> csr_matrix:
-    """Return the share of each topic, and of none, in some documents."""
-    from scipy.sparse import csr_matrix, hstack
-
-    if outcome == "label":
-        return _of_labels(result.clustering.labels[documents], result.n_topics)
-    none = csr_matrix(result.none_shares[documents].astype(np.float64)[:, None])
-    return csr_matrix(hstack([result.memberships[documents].astype(np.float64), none]))
-
-
-def _of_labels(labels: Int32Array, n_topics: int) -> csr_matrix:
-    from scipy.sparse import csr_matrix
-
-    places = labels % (n_topics + 1)  # noise is -1 and thus the last
-    parts = np.ones(len(labels)), places, np.arange(len(labels) + 1)
-    return csr_matrix(parts, shape=(len(labels), n_topics + 1))
-
-
 def _replicates(
-    result: TopicResult, given: Any, outcome: str, seed: int, show_progress: bool | None
+    result: TopicResult, given: int | None, seed: int, show_progress: bool | None
 ) -> tuple[list[Int32Array], list[Decision]]:
-    """Return the labels of the replicates, made anew unless they are given, and decisions."""
-    if given is None and outcome != "label":
-        return [], [_as_given("replicates are of labels, not of memberships")]
-    if given is None or is_whole(given):
-        n = N_REPLICATES if given is None else checked_count(given, "replicates", 0)
-        if not n:
-            return [], []
-    elif isinstance(given, str) or not isinstance(given, Iterable):
-        raise InputError("replicates", "a number of them, or their labels", given)
-    if outcome != "label":
-        raise InputError("outcome", '"label", or there can be no replicates', outcome)
-    if given is not None and not is_whole(given):
-        return _checked_labels(result, given), []
-    if not result.n_topics:
+    """Return the labels of the replicates, and why there are none where they cannot be drawn."""
+    n = N_REPLICATES if given is None else checked_count(given, "replicates", 0)
+    if not n or not result.n_topics:
         return [], []
     try:
         return draw_replicates(result, n, seed, "effects", show_progress), []
     except InputError as error:
         if given is not None:
             raise
-        return [], [_as_given(str(error))]
+        message = f"The intervals take the topics as given, without replicates: {error}."
+        return [], [Decision("trends", "no_replicates", True, message)]
 
 
-def _as_given(reason: str) -> Decision:
-    message = f"The intervals take the topics as given, without replicates: {reason}."
-    return Decision("trends", "no_replicates", True, message)
+def _of_labels(labels: Int32Array, n_topics: int) -> csr_matrix:
+    """Return which topic documents are in, the last for none, shape (n, n_topics + 1)."""
+    from scipy.sparse import csr_matrix
 
-
-def _checked_labels(result: TopicResult, given: Any) -> list[Int32Array]:
-    arrays = [np.asarray(labels) for labels in given]
-    shape = (len(result.documents),)
-    for labels in arrays:
-        is_int = labels.dtype.kind in "iu" and labels.min(initial=0) >= NOT_HELD
-        if labels.shape != shape or not is_int:
-            expected = f"integers from -2 up, of shape {shape}: -1 noise, -2 not in it"
-            found = f"{labels.dtype} of shape {labels.shape}"
-            raise InputError("replicates", expected, found=found)
-    return [labels.astype(np.int32) for labels in arrays]
+    places = labels % (n_topics + 1)  # noise is -1 and thus the last
+    parts = np.ones(len(labels)), places, np.arange(len(labels) + 1)
+    return csr_matrix(parts, shape=(len(labels), n_topics + 1))
 
 
 def _shifts(fit: _Fit, result: TopicResult, replicates: list[Int32Array]) -> Float64Array:

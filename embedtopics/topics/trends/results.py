@@ -232,7 +232,6 @@ class TopicEffects(_ByTopic):
         Change of the share for a unit of the covariate, or from the reference to the level.
     draws : float64 ndarray of shape (n_resamples, n_topics + 1, n_columns)
         Coefficients in the resamples.
-    outcome : {"label", "membership"}
     n_rows, n_documents : int
         Rows in the model, and distinct texts among them.
     n_replicates : int
@@ -251,7 +250,6 @@ class TopicEffects(_ByTopic):
     low: Float64Array
     high: Float64Array
     draws: Float64Array
-    outcome: str
     n_rows: int
     n_documents: int
     n_replicates: int

@@ -7,6 +7,7 @@ import pytest
 
 from embedtopics import topics
 from embedtopics.clustering.results import NOISE
+from embedtopics.topics.trends import _effects
 from tests.factories import each, make_result, refuses
 
 
@@ -26,20 +27,19 @@ def dummies(result, source):
     return rows, np.column_stack(columns), levels
 
 
-@pytest.mark.parametrize("outcome", ["label", "membership"])
-def test_coefficients_are_those_of_least_squares(result, source, outcome):
+def effects_with(replicates, monkeypatch, *args, **options):
+    """Return the effects with replicates whose labels are given."""
+    with monkeypatch.context() as patch:
+        patch.setattr(_effects, "draw_replicates", lambda *_: replicates)
+        return topics.effects(*args, replicates=len(replicates), **options)
+
+
+def test_coefficients_are_those_of_least_squares(result, source):
     rows, design, levels = dummies(result, source)
-    found = topics.effects(
-        result, {"date": "date", "source": source}, outcome=outcome, n_resamples=20
-    )
+    found = topics.effects(result, {"date": "date", "source": source}, n_resamples=20)
     assert found.references == {"source": levels[0]}
     assert found.columns[2:] == tuple(f"source: {level}" for level in levels[1:])
-    labels = result.labels[rows]
-    if outcome == "label":
-        shares = labels[:, None] == np.array([*range(result.n_topics), NOISE])
-    else:
-        inside = result.memberships.toarray()[result.documents.of_row[rows]]
-        shares = np.hstack([inside, 1 - inside.sum(axis=1, keepdims=True)])
+    shares = result.labels[rows][:, None] == np.array([*range(result.n_topics), NOISE])
     expected = np.linalg.lstsq(design, shares.astype(float), rcond=None)[0]
     assert found.coefficients == pytest.approx(expected.T, abs=1e-6)
     assert found.coefficients[:, 1:].sum(axis=0) == pytest.approx(0.0, abs=1e-6)
@@ -101,7 +101,7 @@ def test_intervals_hold_planted_effects_nineteen_times_in_twenty():
     assert 0.91 < np.mean(inside) < 0.98
 
 
-def test_topics_that_do_not_come_back_have_wider_intervals(result, source):
+def test_topics_that_do_not_come_back_have_wider_intervals(result, source, monkeypatch):
     labels = result.clustering.labels
     rng = np.random.default_rng(2)
     replicates = []
@@ -111,14 +111,14 @@ def test_topics_that_do_not_come_back_have_wider_intervals(result, source):
         found[rng.random(len(found)) < 0.5] = -2
         replicates.append(found)
     plain = topics.effects(result, {"source": source})
-    carried = topics.effects(result, {"source": source}, replicates=replicates)
+    carried = effects_with(replicates, monkeypatch, result, {"source": source})
     width, wider = plain.high - plain.low, carried.high - carried.low
     assert np.array_equal(plain.coefficients, carried.coefficients)
     assert (wider[1, 1:] > 1.1 * width[1, 1:]).all()
     for topic in (0, 2, 3, 4, 5):  # these come back as they are
         assert wider[topic] == pytest.approx(width[topic])
     assert "20 replicates" in carried.carries
-    none = topics.effects(result, {"source": source}, replicates=[])
+    none = topics.effects(result, {"source": source}, replicates=0)
     assert none.n_replicates == 0 and np.array_equal(none.low, plain.low)
 
 
@@ -130,19 +130,19 @@ def test_replicates_are_made_of_a_fit(branched):
     assert np.array_equal(found.draws, again.draws)
     by_default = topics.effects(branched, {"source": source}, n_resamples=40)
     assert by_default.n_replicates == 5 and not by_default.decisions
-    options = {"outcome": "membership", "n_resamples": 40}
-    (note,) = topics.effects(branched, {"source": source}, **options).decisions
-    assert note.name == "no_replicates" and "memberships" in note.message
+    foreign = dataclasses.replace(branched, tree=None)
+    (note,) = topics.effects(foreign, {"source": source}, n_resamples=40).decisions
+    assert note.name == "no_replicates" and "default stages" in note.message
 
 
-def test_a_replicate_without_a_level_changes_nothing_of_it(result):
+def test_a_replicate_without_a_level_changes_nothing_of_it(result, monkeypatch):
     labels = result.clustering.labels
     level = np.where(np.arange(len(result.corpus)) < 6, "b", "a")
     inside = result.documents.of_row[:6]
     without = labels.copy()
     without[inside] = -2
     plain, carried = (
-        topics.effects(result, {"level": level}, replicates=given, n_resamples=60)
+        effects_with(given, monkeypatch, result, {"level": level}, n_resamples=60)
         for given in ([], [without])
     )
     assert carried.n_replicates == 1 and np.isfinite(carried.draws).all()
@@ -179,20 +179,20 @@ def test_rows_that_lack_a_covariate_are_left_out(result, source):
 def test_rare_levels_are_put_together_and_one_of_them_has_a_wide_interval(result, source):
     some = source.astype(object)
     some[0] = "once"
-    found = topics.effects(result, {"source": some}, replicates=[], n_resamples=100)
+    found = topics.effects(result, {"source": some}, replicates=0, n_resamples=100)
     assert "source: once" in found.columns and not found.decisions
     column = found.columns.index("source: once")
     assert (found.high - found.low)[0, column] > 0.9
     some[:6] = ["once", "twice", "twice", "(other)", "(other)", "(other)"]
-    found = topics.effects(result, {"source": some}, replicates=[], n_resamples=100)
+    found = topics.effects(result, {"source": some}, replicates=0, n_resamples=100)
     (note,) = found.decisions
     assert note.name == "source_levels_pooled" and note.value == 3
     assert "source: (other)" in found.columns and len(found.columns) == 4
     named = topics.effects(
-        result, {"source": some}, reference={"source": "twice"}, replicates=[], n_resamples=20
+        result, {"source": some}, reference={"source": "twice"}, replicates=0, n_resamples=20
     )
     assert named.references == {"source": "twice"} and len(named.columns) == 5
-    every = topics.effects(result, {"source": some}, replicates=[], n_resamples=20, min_frequency=1)
+    every = topics.effects(result, {"source": some}, replicates=0, n_resamples=20, min_frequency=1)
     assert len(every.columns) == 6
 
 
@@ -324,12 +324,11 @@ def test_many_levels_take_the_memory_of_the_rows_and_not_of_all_pairs_of_levels(
 
 WRONG = each(
     reference=[{"source": "mirror"}, {"date": "2020"}, "mirror"],
-    outcome=["logit"],
     n_resamples=[2],
     min_frequency=[0],
     units=["nobody", [1, 2]],
     confidence=[95],
-    replicates=[-1, 2.5, "3", [np.zeros(3, int)], [np.full(300, 0.5)], [np.full(300, -9)]],
+    replicates=[-1, 2.5, "3", [np.zeros(3, int)]],
 )
 
 
@@ -337,7 +336,6 @@ WRONG = each(
     ("options", "parameter"),
     [
         *(({name: value}, name) for name, value in WRONG),
-        ({"replicates": 3, "outcome": "membership"}, "outcome"),
         ({"replicates": 3}, "result"),
     ],
 )

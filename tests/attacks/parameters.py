@@ -49,7 +49,6 @@ UNUSED = {
     "Corpus of a list": ("encoding", "limit"), "Corpus of a frame": ("encoding", "limit"),
     "TopicModel.predict": ("embeddings",), "TopicModel.transform": ("embeddings",),
     "assign": ("embeddings", "encoder"), "extend": ("encoder",), "inspect_corpus": ("encoder",),
-    "over_time": ("max_groups",),
 }  # fmt: skip
 """Parameters that the call of the trial has no use for."""
 

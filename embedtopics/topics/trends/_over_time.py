@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,7 +21,6 @@ from embedtopics.topics.trends._by_group import (
     best_cell_terms,
     count_cells,
     count_rows,
-    groups_of,
     no_terms,
     repeated_rows,
     share_of,
@@ -62,22 +60,18 @@ AT_MOST, ROWS_EACH = 40, 10
 _WRITTEN = ((2 * 86_400_000_000, 10), (60_000_000, 16), (1_000_000, 19), (0, 26))
 """Microseconds from which so many characters of a date keep the names of equal periods apart."""
 
-MAX_GROUPS = 20
-
 
 def over_time(
     result: TopicResult,
     every: str | int = "auto",
     *,
     time: Any = None,
-    group: Any = None,
     n_terms: int = 10,
     evolution_tuning: bool = True,
     global_tuning: bool = True,
     smooth: int = 1,
     confidence: float = 0.95,
     units: Any = None,
-    max_groups: int = MAX_GROUPS,
 ) -> TopicTrends:
     """Follow the topics through time: their rows, shares and terms.
 
@@ -91,9 +85,6 @@ def over_time(
     time : str or array_like of shape (n_rows,), optional
         A column, or a date for each row; by default the time column of the corpus. Times with a
         zone are converted to UTC; others are taken as they are.
-    group : str or array_like of shape (n_rows,), optional
-        A column of groups, or a group for each row: the same counts and shares within each group,
-        in `parts`.
     n_terms : int
         Terms of a topic in a period; 0 for none.
     evolution_tuning : bool
@@ -108,8 +99,6 @@ def over_time(
         Of the Wilson intervals.
     units : str or array_like of shape (n_rows,), optional
         What is independent, such as authors; by default each distinct text. See `by_group`.
-    max_groups : int
-        With `group`, the smallest of more groups than these are put together.
 
     Returns
     -------
@@ -132,54 +121,40 @@ def over_time(
     confidence = checked_level(confidence)
     moments, zone, n_undated, decisions = _dates_of(result, time)
     periods = cut_into_periods(moments, every)
-    decisions = (*decisions, *periods.decisions)
     n_topics, n_periods = result.n_topics, len(periods.names)
     window = np.abs(np.subtract.outer(np.arange(n_periods), np.arange(n_periods)))
     pooled = (window <= smooth // 2).astype(np.float64)
 
-    def trends_of(of_row: Int64Array, n_undated: int = 0) -> TopicTrends:
-        counts = count_rows(result.labels, of_row, (n_topics + 1, n_periods))
-        totals = counts.sum(axis=0)
-        together, below = counts @ pooled, totals @ pooled
-        rows = repeated_rows(result, of_row, n_periods, units)
-        effective = rows.effective_sizes(below, pooled)
-        low, high = wilson(share_of(together, below) * effective, effective, confidence)
-        terms = no_terms(result, n_periods)
-        if n_terms and n_topics and result.term_counts.counts.nnz:
-            weights = weigh_cells(result, count_cells(result, of_row, n_periods))
-            tuning = {"evolution": bool(evolution_tuning), "overall": bool(global_tuning)}
-            terms = best_cell_terms(result, weights, n_terms, totals > 0, **tuning)
-        return TopicTrends(
-            every=periods.every,
-            names=periods.names,
-            starts=periods.starts,
-            ends=periods.ends,
-            time_zone=zone,
-            labels=tuple(topic.label for topic in result.topics),
-            counts=counts,
-            totals=totals,
-            n_effective=rows.effective_sizes(totals),
-            shares=share_of(together, below),
-            low=low,
-            high=high,
-            terms=terms,
-            confidence=confidence,
-            smooth=int(smooth),
-            n_undated=n_undated,
-            decisions=rows.decisions,
-        )
-
-    trends = trends_of(periods.of_row, n_undated)
-    decisions = (*decisions, *trends.decisions)
-    if group is None:
-        return dataclasses.replace(trends, decisions=decisions)
-    groups = groups_of(result, group, max_groups)
-    parts = {
-        name: trends_of(np.where(groups.of_row == code, periods.of_row, -1))
-        for code, name in enumerate(groups.names)
-    }
-    decisions = (*decisions, *groups.decisions)
-    return dataclasses.replace(trends, decisions=decisions, parts=parts, by=groups.by)
+    counts = count_rows(result.labels, periods.of_row, (n_topics + 1, n_periods))
+    totals = counts.sum(axis=0)
+    together, below = counts @ pooled, totals @ pooled
+    rows = repeated_rows(result, periods.of_row, n_periods, units)
+    effective = rows.effective_sizes(below, pooled)
+    low, high = wilson(share_of(together, below) * effective, effective, confidence)
+    terms = no_terms(result, n_periods)
+    if n_terms and n_topics and result.term_counts.counts.nnz:
+        weights = weigh_cells(result, count_cells(result, periods.of_row, n_periods))
+        tuning = {"evolution": bool(evolution_tuning), "overall": bool(global_tuning)}
+        terms = best_cell_terms(result, weights, n_terms, totals > 0, **tuning)
+    return TopicTrends(
+        every=periods.every,
+        names=periods.names,
+        starts=periods.starts,
+        ends=periods.ends,
+        time_zone=zone,
+        labels=tuple(topic.label for topic in result.topics),
+        counts=counts,
+        totals=totals,
+        n_effective=rows.effective_sizes(totals),
+        shares=share_of(together, below),
+        low=low,
+        high=high,
+        terms=terms,
+        confidence=confidence,
+        smooth=int(smooth),
+        n_undated=n_undated,
+        decisions=(*decisions, *periods.decisions, *rows.decisions),
+    )
 
 
 def _dates_of(result: TopicResult, given: Any) -> tuple[Times, str, int, tuple[Decision, ...]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -100,10 +100,6 @@ class TopicTrends(_ByTopic):
     n_undated : int
         Rows with text that have no date.
     decisions : tuple of Decision
-    parts : mapping of str to TopicTrends
-        The same of the rows of each group, where that was asked for.
-    by : str
-        Column of the groups.
     """
 
     every: str
@@ -123,8 +119,6 @@ class TopicTrends(_ByTopic):
     smooth: int
     n_undated: int
     decisions: tuple[Decision, ...] = ()
-    parts: Mapping[str, TopicTrends] = field(default_factory=dict)
-    by: str = "group"
 
     @property
     def n_periods(self) -> int:
@@ -142,16 +136,8 @@ class TopicTrends(_ByTopic):
         -------
         DataFrame
             Columns topic (-1 for none), label, period, start, end, count, total, share, low, high
-            and terms (joined by commas); first the column of the groups, where there are parts.
+            and terms (joined by commas).
         """
-        import pandas as pd
-
-        if self.parts:
-            frames = {name: part.to_frame() for name, part in self.parts.items()}
-            by = _free_name(self.by, next(iter(frames.values())))
-            for name, frame in frames.items():
-                frame.insert(0, by, name)
-            return pd.concat(list(frames.values()), ignore_index=True)
         frame = _by_topic(self, "period")
         place = np.tile(np.arange(self.n_periods), self.n_topics + 1)
         frame.insert(3, "start", self.starts[place])
@@ -210,7 +196,8 @@ class TopicGroups(_ByTopic):
         """
         frame = _by_topic(self, "group")
         frame["distinctive"] = self.distinctive.joined()
-        return frame.rename(columns={"group": _free_name(self.by, frame)})
+        # A name that the table has itself is not used twice.
+        return frame if self.by in frame else frame.rename(columns={"group": self.by})
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -315,8 +302,3 @@ def _by_topic(found: TopicTrends | TopicGroups, what: str) -> pd.DataFrame:
             "terms": found.terms.joined(),
         }
     )
-
-
-def _free_name(by: str, frame: pd.DataFrame) -> str:
-    """Return the user's name of the column of groups, or "group" where the table has it itself."""
-    return "group" if by in frame.columns else by

@@ -68,7 +68,7 @@ def test_dates_that_are_not_there():
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"smooth": 2}, {"smooth": 0}, {"confidence": 1}, {"n_terms": -1}, {"group": "source"},
+        {"smooth": 2}, {"smooth": 0}, {"confidence": 1}, {"n_terms": -1},
         {"every": "hour"},
     ],
 )  # fmt: skip
@@ -88,29 +88,6 @@ def test_smoothing_takes_rows_of_neighbouring_periods_together(result):
         low, high = wilson(count, total)
         found = smooth.shares[2, period], smooth.low[2, period], smooth.high[2, period]
         assert found == pytest.approx((count / total, float(low), float(high)))
-
-
-def test_a_group_without_dates_has_no_shares(result):
-    source = np.where(np.arange(len(result.corpus)) < 30, "undated", "dated")
-    dates = result.corpus.time.where(pd.Series(source == "dated"))
-    trends = topics.over_time(result, "month", time=dates, group=source)
-    assert trends.parts["undated"].totals.sum() == 0
-    assert np.isnan(trends.parts["undated"].low).all()
-    assert np.isfinite(trends.parts["dated"].low).all()
-
-
-def test_parts_are_the_groups_in_the_same_periods(result):
-    source = np.where(np.arange(len(result.corpus)) % 3, "times", "post")
-    trends = topics.over_time(result, "month", group=source)
-    assert list(trends.parts) == ["times", "post"]
-    assert np.array_equal(sum(part.counts for part in trends.parts.values()), trends.counts)
-    dates = result.corpus.time.where(pd.Series(source == "post"))
-    only = topics.over_time(result, "month", time=dates)
-    part = trends.parts["post"]
-    shift = part.names.index(only.names[0])
-    assert np.array_equal(part.counts[:, shift : shift + only.n_periods], only.counts)
-    assert part.terms.of(0, shift) == only.terms.of(0, 0)
-    assert set(trends.to_frame()["group"]) == {"times", "post"}
 
 
 @pytest.mark.parametrize("overall", [False, True])

@@ -22,7 +22,7 @@ from benchmarks.rendering import figure, markdown_table
 from embedtopics.reduction._fuzzy import fuzzy_graph
 from embedtopics.reduction._layout import layout
 from embedtopics.reduction._start import principal_start
-from embedtopics.topics import TopicModel, stability
+from embedtopics.topics import TopicModel, with_stability
 from embedtopics.topics._stability import compare
 from embedtopics.topics.results import Stability, TopicResult
 
@@ -70,7 +70,9 @@ def _case(corpus: LabelledCorpus) -> dict[str, Any]:
     result = model.fit(corpus.texts, embeddings=corpus.embeddings).result_
     seconds_of_layout = _time_layout(result)
     begin = time.perf_counter()
-    measured = stability(result, N_REPLICATES, random_state=SEED, show_progress=False)
+    measured = with_stability(
+        result, N_REPLICATES, random_state=SEED, show_progress=False
+    ).stability
     seconds = time.perf_counter() - begin
     begin = time.perf_counter()
     refits = cold_refits(result, corpus.texts, corpus.embeddings, range(N_REFITS))

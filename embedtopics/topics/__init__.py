@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from embedtopics.topics._resolution import at_resolution as at_resolution
     from embedtopics.topics._resolution import levels as levels
     from embedtopics.topics._resolution import suggest_resolution as suggest_resolution
-    from embedtopics.topics._stability import stability as stability
     from embedtopics.topics._stability import with_stability as with_stability
     from embedtopics.topics._storage import load_result as load_result
     from embedtopics.topics._storage import save_result as save_result

@@ -230,13 +230,13 @@ def _induced(
 INTERVAL = (0.05, 0.95)
 
 
-def stability(
+def with_stability(
     result: TopicResult,
     n_replicates: int = 20,
     *,
     random_state: RandomState = 0,
     show_progress: bool | None = None,
-) -> Stability:
+) -> TopicResult:
     """Measure how far the topics of a result come back in replicates.
 
     A replicate is a random half of the documents, clustered from the start as the whole was, its
@@ -256,7 +256,8 @@ def stability(
 
     Returns
     -------
-    Stability
+    TopicResult
+        The same but for its `stability`, which tables, plots and the report show.
 
     Raises
     ------
@@ -277,34 +278,8 @@ def stability(
     checked_count(n_replicates, "n_replicates")
     seed = resolve_seed(random_state)
     replicates = draw_replicates(result, n_replicates, seed, "stability", show_progress)
-    return compare(result.clustering.labels, replicates, result.documents.weights, seed)
-
-
-def with_stability(
-    result: TopicResult,
-    n_replicates: int = 20,
-    *,
-    random_state: RandomState = 0,
-    show_progress: bool | None = None,
-) -> TopicResult:
-    """Return a result that knows how stable its topics are; see `stability`.
-
-    Parameters
-    ----------
-    result : TopicResult
-    n_replicates : int
-    random_state : int, numpy.random.Generator or None
-    show_progress : bool or None
-
-    Returns
-    -------
-    TopicResult
-        The same but for its `stability`, which tables, plots and the report show.
-    """
-    measured = stability(
-        result, n_replicates, random_state=random_state, show_progress=show_progress
-    )
-    return dataclasses.replace(result, stability=measured)
+    found = compare(result.clustering.labels, replicates, result.documents.weights, seed)
+    return dataclasses.replace(result, stability=found)
 
 
 def compare(

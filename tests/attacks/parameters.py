@@ -97,7 +97,7 @@ def of_topics() -> Iterator[Trial]:
         "merge": {"topics": [0, 1]}, "reduce": {"n_topics": 2}, "remove": {"topics": 0},
         "rename": {"labels": {0: "a"}}, "replay": {"history": result}, "sample_documents": {"topic": 0},
         "save_result": {"folder": "saved"}, "score_labels": {"encoder": Vectors()},
-        "split": {"topic": 0}, "stability": {"n_replicates": 2}, "with_stability": {"n_replicates": 2},
+        "split": {"topic": 0}, "with_stability": {"n_replicates": 2},
         "suggest_resolution": {"n_replicates": 2}, "token_topics": {"document": 0},
         "validation_sheets": {"n_questions": 2}, "with_keywords": {"keywords": {0: ["river"]}},
         "lineage": {"old": result, "new": result}, "report_card": {"n_resamples": 5},

@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from embedtopics.neighbors._graph import unit_rows
-from embedtopics.topics import TopicModel, stability
+from embedtopics.topics import TopicModel, with_stability
 from embedtopics.topics._stability import recipe_of
 from embedtopics.topics._vectors import find_places
 
@@ -68,7 +68,7 @@ def test_replicates_hold_all_copies_of_a_text_or_none(copied):
     recipe = recipe_of(copied)
     assert len(recipe.embeddings) == len(recipe.weights) == N_TEXTS
     assert recipe.lists.indices.max() < N_TEXTS
-    measured = stability(copied, 4, show_progress=False)
+    measured = with_stability(copied, 4, show_progress=False).stability
     assert (measured.recurrence > 0.7).all()
 
 

@@ -246,7 +246,9 @@ np.savez(sys.argv[1], labels=r.labels, map=r.map, coordinates=r.coordinates,
 
 QUESTIONS = {
     "report_card": lambda r: et.topics.report_card(r, n_resamples=50),
-    "stability": lambda r: pd.Series(vars(et.topics.stability(r, 4, random_state=3))),
+    "stability": lambda r: pd.Series(
+        vars(et.topics.with_stability(r, 4, random_state=3).stability)
+    ),
     "keyness": lambda r: et.topics.keyness(r, 0, 1),
     "effects": lambda r: et.topics.effects(
         r, {"vowels": [text.count("a") for text in r.corpus.texts]}, n_resamples=50

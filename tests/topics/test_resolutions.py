@@ -236,7 +236,7 @@ def test_a_weighting_of_ones_own_stays(branched):
         def transform(self, topic_counts):
             return topic_counts
 
-    read = at_resolution(replace(branched, weighting=Counts()), 4)
+    read = at_resolution(dataclasses.replace(branched, weighting=Counts()), 4)
     labels = read.clustering.labels
     expected = np.zeros(read.topic_terms.shape)
     weighted = branched.term_counts.counts.multiply(branched.documents.weights[:, None]).toarray()

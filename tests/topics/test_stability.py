@@ -13,7 +13,7 @@ from benchmarks.topic_stability import cold_refits, structureless
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import build_graph, unit_rows
 from embedtopics.neighbors.results import NeighborGraph
-from embedtopics.topics import at_resolution, stability, with_stability
+from embedtopics.topics import at_resolution, with_stability
 from embedtopics.topics._stability import (
     NOT_HELD,
     _induced,
@@ -30,7 +30,7 @@ NEAR = 0.05
 
 @pytest.fixture(scope="module")
 def measured(branched):
-    return stability(branched, 8, random_state=3)
+    return with_stability(branched, 8, random_state=3).stability
 
 
 @pytest.fixture(scope="module")
@@ -175,10 +175,12 @@ def test_replicates_hold_half_and_differ(branched):
 
 
 def test_the_seed_decides(branched, measured):
-    same(stability(branched, 8, random_state=3), measured)
-    other = stability(branched, 8, random_state=4)
+    same(with_stability(branched, 8, random_state=3).stability, measured)
+    other = with_stability(branched, 8, random_state=4).stability
     assert (other.recurrence != measured.recurrence).any()
-    assert (stability(branched, 2, random_state=np.random.default_rng(0)).low <= 1).all()
+    assert (
+        with_stability(branched, 2, random_state=np.random.default_rng(0)).stability.low <= 1
+    ).all()
 
 
 @pytest.mark.skipif(numba.config.NUMBA_NUM_THREADS < 2, reason="needs two threads")
@@ -186,7 +188,7 @@ def test_threads_do_not_matter(branched, measured):
     threads = numba.get_num_threads()
     numba.set_num_threads(1 if threads > 1 else 2)
     try:
-        same(stability(branched, 8, random_state=3), measured)
+        same(with_stability(branched, 8, random_state=3).stability, measured)
     finally:
         numba.set_num_threads(threads)
 
@@ -201,7 +203,7 @@ def test_a_number_of_topics_is_met_in_every_replicate(branched):
 def test_more_topics_than_there_are_is_no_error(branches):
     texts, vectors = branches
     model = et.TopicModel(n_topics=500, languages=[]).fit(texts, embeddings=vectors)
-    found = stability(model.result_, 2)
+    found = with_stability(model.result_, 2).stability
     assert len(found.recurrence) == model.result_.n_topics
 
 
@@ -246,7 +248,7 @@ def test_few_documents(n_documents):
     rng = np.random.default_rng(n_documents)
     texts = [f"word{i} other{i % 3}" for i in range(n_documents)]
     result = et.TopicModel(languages=[]).fit(texts, embeddings=rng.normal(size=(n_documents, 4)))
-    found = stability(result.result_, 3)
+    found = with_stability(result.result_, 3).stability
     assert len(found.agreement) == n_documents
     assert len(found.recurrence) == result.result_.n_topics
 
@@ -256,20 +258,20 @@ def test_other_stages_cannot_be_repeated(toy):
     for stages in ({"clusterer": KMeans(3, n_init=1, random_state=0)}, {"reducer": PCA(2)}):
         model = et.TopicModel(languages=["en"], **stages).fit(texts, embeddings=vectors)
         with pytest.raises(InputError):
-            stability(model.result_)
+            with_stability(model.result_)
     alone = et.TopicModel(languages=["en"]).fit(["one text"], embeddings=[[1.0, 0.0]])
     with pytest.raises(InputError):
-        stability(alone.result_)
+        with_stability(alone.result_)
 
 
 @pytest.mark.parametrize("n_replicates", [0, -1, 2.0, True, "20", None])
 def test_bad_numbers_of_replicates(branched, n_replicates):
     with pytest.raises(InputError):
-        stability(branched, n_replicates)
+        with_stability(branched, n_replicates)
 
 
 def test_one_replicate_has_no_pairs(branched):
-    found = stability(branched, 1)
+    found = with_stability(branched, 1).stability
     assert found.adjusted_rand.shape == (0,)
     np.testing.assert_array_equal(found.low, found.high)
 
@@ -278,7 +280,7 @@ def test_one_replicate_has_no_pairs(branched):
 def test_figures_are_those_of_cold_refits(uneven):
     result, texts, vectors = uneven
     # The means of twenty of either vary by some 0.02.
-    found = stability(result, 40, random_state=0)
+    found = with_stability(result, 40, random_state=0).stability
     refits = cold_refits(result, texts, vectors, range(40))
     cold = compare(result.clustering.labels, refits, result.documents.weights)
     assert 0.3 < found.recurrence.mean() < 0.95  # topics that all come back would show little
@@ -291,6 +293,6 @@ def test_without_structure_nothing_comes_back(n_topics):
     model = et.TopicModel(n_topics=n_topics, languages=[])
     result = model.fit(data.texts, embeddings=data.embeddings).result_
     assert result.n_topics >= 2
-    found = stability(result, 10)
+    found = with_stability(result, 10).stability
     assert abs(found.adjusted_rand.mean()) < NEAR
     assert abs((found.recurrence - found.chance).mean()) < 0.1

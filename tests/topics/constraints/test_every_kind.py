@@ -16,7 +16,7 @@ from embedtopics.topics import (
     SeedWords,
     ZeroShot,
     at_resolution,
-    stability,
+    with_stability,
 )
 from embedtopics.topics.results import TopicConstraints
 from tests.factories import refuses
@@ -119,7 +119,7 @@ def test_read_at_its_own_resolution_it_is_the_same(guided):
 @pytest.mark.parametrize("kind", ["zero_shot", "strict_labels", "must_not_link", "seed_words"])
 def test_replicates_obey_the_guide(kind, branches, fit):
     result = fit(branches, make(kind, branches))
-    measured = stability(result, 3)
+    measured = with_stability(result, 3).stability
     assert len(measured.recurrence) == result.n_topics
     if kind == "zero_shot":
         anchors = [topic.topic_id for topic in result.topics if topic.is_seeded]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import embedtopics as et
 from embedtopics.errors import InputError
-from embedtopics.topics import ManualLabels, PartialLabels, at_resolution, stability
+from embedtopics.topics import ManualLabels, PartialLabels, at_resolution, with_stability
 from embedtopics.topics._clusters import owners
 from embedtopics.topics.constraints._labels import checked_labels
 from embedtopics.topics.results import Reason
@@ -224,7 +224,7 @@ def test_other_resolutions_and_replicates_are_refused(toy, by_hand, fit):
     with refuses("result"):
         at_resolution(result)
     with pytest.raises(InputError):
-        stability(result, 2)
+        with_stability(result, 2)
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,8 @@ from embedtopics.topics import (
     load_result,
     rename,
     save_result,
-    stability,
     update_terms,
+    with_stability,
     without_texts,
 )
 from embedtopics.topics.growing._combine import match_topics
@@ -297,7 +297,7 @@ def test_words_that_any_result_leaves_out_stay_out(parts):
 
 
 def test_what_a_combined_result_cannot_do_is_said(whole):
-    for question in (lambda: at_resolution(whole, 4), lambda: stability(whole, 1)):
+    for question in (lambda: at_resolution(whole, 4), lambda: with_stability(whole, 1)):
         with pytest.raises(InputError, match="combined"):
             question()
 

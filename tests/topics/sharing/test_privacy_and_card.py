@@ -67,7 +67,7 @@ def test_what_needs_words_or_would_be_measured_wrongly_is_refused(branches, blan
     for ask in (
         lambda: extend(blank, ["new"], embeddings=branches[1][:1]),
         lambda: et.topics.at_resolution(blank, 4),
-        lambda: et.topics.stability(blank, 1),
+        lambda: et.topics.with_stability(blank, 1),
         lambda: relabeled(blank, *together, name="merge", parameters={}, message="all"),
     ):
         with pytest.raises(InputError, match="shared without its texts"):

@@ -150,10 +150,18 @@ def _of_topic(
         return members
     vectors = embeddings[members]
     relevance = np.einsum("id,d->i", vectors, centroid(vectors, strength[members]))
+    return members[most_typical(embeddings, relevance, n, members)]
+
+
+def most_typical(
+    embeddings: FloatArray, relevance: npt.NDArray[Any], n: int, members: Int64Array
+) -> Int64Array:
+    """Return the places of relevant and diverse documents among some, both (n_members,)."""
     pool = np.argsort(-relevance, kind="stable")[: 10 * n]
     pool.sort()
-    similarity = np.einsum("id,jd->ij", vectors[pool], vectors[pool])
+    vectors = embeddings[members[pool]]
+    similarity = np.einsum("id,jd->ij", vectors, vectors)
     picked = choose_diverse(
         relevance[pool], similarity, n, DIVERSITY, lambda i, j: similarity[i, j] > NEAR_DUPLICATE
     )
-    return members[pool[picked]]
+    return pool[np.array(picked, dtype=np.int64)]

@@ -91,7 +91,7 @@ def concordance(
         A word, or several that follow each other.
     topic : int or sequence of int, optional
         Only documents of these topics; -1 for those in none.
-    where : mapping, str or mask, optional
+    where : mapping or mask, optional
         Only some rows, as in `sample_documents`.
     window : int
         Words shown on each side.

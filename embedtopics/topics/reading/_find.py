@@ -16,7 +16,7 @@ from embedtopics.corpus._hashing import normalize_text
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import unit_rows
 from embedtopics.protocols import Encoder, Float64Array, Int64Array
-from embedtopics.terms._representative import DIVERSITY, NEAR_DUPLICATE, choose_diverse
+from embedtopics.terms._representative import NEAR_DUPLICATE, most_typical
 from embedtopics.terms._tokens import words_of
 from embedtopics.topics._tables import EXCERPT
 from embedtopics.topics._vectors import (
@@ -191,20 +191,16 @@ def sample_documents(
     result : TopicResult
     topic : int
         -1 for documents in no topic, of which "central" starts with the largest share of none.
-    strategy : {"central", "representative", "diverse", "boundary", "random"}
+    strategy : {"central", "representative", "boundary", "random"}
         - "central": nearest to the topic's centroid, without near duplicates of a text before;
         - "representative": central and diverse; the first five of a topic are its representatives;
-        - "diverse": each the one least similar to those before it, among the half of the documents
-          nearest to the centroid;
         - "boundary": with the largest share of another topic, which is named;
         - "random": a random sample, by which a topic should be judged.
     n_documents : int
         Documents at most.
-    where : mapping, str, or array_like or Series of bool, optional
+    where : mapping, or array_like or Series of bool, optional
         Only some rows: those with a value, or one of a list, in a column, such as ``{"source":
-        "Le Monde"}``, or in the group column, whose value may stand alone; in the column of dates
-        a period, such as "2021", "2021-05" or ("2020-03-01", "2021"), both ends included and None
-        for an open one; or those of a mask.
+        "Le Monde"}``; or those of a mask, such as ``corpus.time >= "2021"``.
     random_state : int, Generator or None
         Of the random sample, which is drawn by the content of the texts.
 
@@ -212,11 +208,11 @@ def sample_documents(
     -------
     DataFrame
         With the index labels of the rows. Columns id, text, excerpt, score (by what the documents
-        are ordered: the cosine with the centroid, or the share of no topic; for "diverse" the
-        cosine with the nearest document before; for "boundary" the other topic's share; for
-        "random" the number drawn), topic, membership, second_topic, second_label and second_share
-        (of the other topic with the largest share), reason (why it is in no topic), the dates and
-        the groups under the names of their columns, and rows (how many of the rows hold the text).
+        are ordered: the cosine with the centroid, or the share of no topic; for "boundary" the
+        other topic's share; for "random" the number drawn), topic, membership, second_topic,
+        second_label and second_share (of the other topic with the largest share), reason (why it
+        is in no topic), the dates and the groups under the names of their columns, and rows (how
+        many of the rows hold the text).
 
     Raises
     ------
@@ -312,36 +308,9 @@ def _central(candidates: Candidates, n: int) -> tuple[Int64Array, Float64Array]:
 
 def _representative(candidates: Candidates, n: int) -> tuple[Int64Array, Float64Array]:
     """Take central and diverse ones; of a whole topic its representatives."""
-    pool = np.argsort(-candidates.closeness, kind="stable")[: 10 * n]
-    pool.sort()
-    vectors = candidates.result.embeddings[candidates.documents[pool]]
-    similarity = np.einsum("id,jd->ij", vectors, vectors)
-    closeness = candidates.closeness[pool]
-    picked = choose_diverse(
-        closeness, similarity, n, DIVERSITY, lambda i, j: similarity[i, j] > NEAR_DUPLICATE
-    )
-    places = pool[np.array(picked, dtype=np.int64)]
+    vectors = candidates.result.embeddings
+    places = most_typical(vectors, candidates.closeness, n, candidates.documents)
     return places, candidates.closeness[places]
-
-
-def _diverse(candidates: Candidates, n: int) -> tuple[Int64Array, Float64Array]:
-    """Take each time the one least similar to those taken (farthest first; Gonzalez 1985).
-
-    Of the half nearest to the centre: the farthest of all are strays.
-    """
-    order = np.argsort(-candidates.closeness, kind="stable")
-    pool = order[: max(n, -(-len(order) // 2))]
-    taken: list[int] = []
-    nearest = np.full(len(pool), -np.inf)
-    scores: list[float] = []
-    while len(taken) < min(n, len(pool)):
-        # The first of the pool is the most central.
-        best = int(np.argmin(nearest)) if taken else 0
-        scores.append(float(nearest[best]) if taken else float("nan"))
-        taken.append(best)
-        nearest = np.maximum(nearest, candidates.similarity(int(pool[best]), pool))
-        nearest[taken] = np.inf
-    return pool[np.array(taken, dtype=np.int64)], np.array(scores, dtype=np.float64)
 
 
 def _boundary(candidates: Candidates, n: int) -> tuple[Int64Array, Float64Array]:
@@ -361,7 +330,6 @@ def _random(candidates: Candidates, n: int) -> tuple[Int64Array, Float64Array]:
 STRATEGIES: dict[str, Callable[[Candidates, int], tuple[Int64Array, Float64Array]]] = {
     "central": _central,
     "representative": _representative,
-    "diverse": _diverse,
     "boundary": _boundary,
     "random": _random,
 }

@@ -55,9 +55,8 @@ def keyness(
     result : TopicResult
     target, reference
         Two sets of rows without a row in common, each given as a topic id or a list of them (-1
-        for the rows in none), as ``{"column": value}`` or a value of the group column (see
-        `sample_documents`), or as a mask over the rows. Without a reference, it is all other rows
-        with text.
+        for the rows in none), as ``{"column": value}``, or as a mask over the rows (see
+        `sample_documents`). Without a reference, it is all other rows with text.
     n_terms : int or None
         Terms of each side; None for all.
     min_count : int

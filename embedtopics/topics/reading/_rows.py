@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.checks import is_whole
 from embedtopics.clustering.results import NOISE
 from embedtopics.errors import InputError
 from embedtopics.protocols import BoolArray, Int64Array
@@ -20,11 +17,6 @@ from embedtopics.topics.results import TopicResult
 if TYPE_CHECKING:
     import pandas as pd
 
-
-READABLE = re.compile(
-    r"\d{4}(-\d{2}(-\d{2}([T ]\d{2}:\d{2}(:\d{2})?)?)?)?|\d{4}-?Q[1-4]", re.IGNORECASE
-)
-"""Unambiguous periods; pandas would read "may" as one of this year."""
 
 VALUES_NAMED = 12
 """Values of a column that an error lists."""
@@ -54,11 +46,6 @@ def rows_where(result: TopicResult, where: Any, parameter: str = "where") -> Boo
     chosen = result.documents.of_row >= 0
     if where is None:
         return chosen
-    if isinstance(where, str):
-        if result.corpus.group_column is None:
-            remedy = f'the texts have no group column: name one, as in {{"source": {where!r}}}'
-            raise InputError(parameter, "a mapping from columns to values", where, remedy)
-        where = {result.corpus.group_column: where}
     if not isinstance(where, Mapping):
         return chosen & _checked_mask(result, where, parameter)
     if not where:
@@ -68,10 +55,7 @@ def rows_where(result: TopicResult, where: Any, parameter: str = "where") -> Boo
         if column not in metadata:
             there = f"there are: {', '.join(map(repr, metadata.columns)) or 'none'}"
             raise InputError(parameter, "a mapping from columns of the input", column, there)
-        if column == result.corpus.time_column:
-            chosen &= _rows_of_period(result, values, parameter)
-        else:
-            chosen &= _rows_with(metadata[column], values, parameter)
+        chosen &= _rows_with(metadata[column], values, parameter)
     return chosen
 
 
@@ -89,40 +73,6 @@ def _rows_with(column: pd.Series, values: Any, parameter: str) -> BoolArray:
             raise InputError(parameter, f"values of column {column.name!r}", value, remedy)
         chosen |= found
     return chosen
-
-
-def _rows_of_period(result: TopicResult, period: Any, parameter: str) -> BoolArray:
-    """Return which rows have a date in a period, or between two, ends included."""
-    times: Any = result.corpus.time
-    ends = period if isinstance(period, (tuple, list)) else (period, period)
-    if len(ends) != 2:
-        raise InputError(parameter, "a period or its two ends", period)
-    first = times.min() if ends[0] is None else _ends(ends[0], parameter)[0]
-    last = times.max() if ends[1] is None else _ends(ends[1], parameter)[1]
-    if None not in ends and last < first:
-        raise InputError(parameter, "a period that ends after its beginning", period)
-    return np.asarray(times.between(first, last), dtype=bool)
-
-
-def _ends(when: Any, parameter: str) -> tuple[pd.Timestamp, pd.Timestamp]:
-    """Return the first and the last moment of a period, a day or a moment."""
-    import pandas as pd
-
-    if isinstance(when, datetime) and not pd.isna(when):  # a pandas.Timestamp is one, too
-        moment = pd.Timestamp(when)
-        moment = moment if moment.tzinfo is None else moment.tz_convert("UTC").tz_localize(None)
-        return moment, moment
-    try:
-        span: Any = when if isinstance(when, pd.Period) else None
-        if isinstance(when, date) and not pd.isna(when):
-            span = pd.Period(when, freq="D")
-        elif (isinstance(when, str) or is_whole(when)) and READABLE.fullmatch(str(when).strip()):
-            span = pd.Period(str(when).strip())
-        if span is not None and not pd.isna(span):
-            return span.start_time, span.end_time
-    except (ValueError, TypeError, OverflowError):
-        pass
-    raise InputError(parameter, 'a period such as "2021", "2021-05", "2021Q2" or a date', when)
 
 
 def _checked_mask(result: TopicResult, where: Any, parameter: str) -> BoolArray:

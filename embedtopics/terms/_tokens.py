@@ -25,6 +25,7 @@ accented letter make one word.
 import html
 import re
 import unicodedata
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -171,17 +172,21 @@ class _Words:
         return TokenStream(ids, offsets, tuple(met[i] for i in order), rules)
 
 
+def find_phrase(tokens: TokenStream, words: Sequence[str]) -> tuple[Int64Array, Int64Array]:
+    """Return where words stand one after the other in a document, and in which; ascending."""
+    places = np.arange(max(len(tokens.ids) - len(words) + 1, 0) if words else 0)
+    for step, word in enumerate(words):
+        known = bisect_left(tokens.words, word)
+        is_known = known < len(tokens.words) and tokens.words[known] == word
+        places = places[tokens.ids[places + step] == known] if is_known else places[:0]
+    documents = np.searchsorted(tokens.offsets, places, side="right") - 1
+    inside = places + len(words) <= tokens.offsets[documents + 1]
+    return places[inside], documents[inside]
+
+
 def texts_with(texts: Sequence[str], words: Sequence[str], rules: WordRules = PLAIN) -> Int64Array:
     """Return the places of the texts that hold words one after the other, as they are written."""
-    stream = tokenize(texts, rules=rules)
-    number = {word: place for place, word in enumerate(stream.words)}
-    n = max(len(stream.ids) - len(words) + 1, 0)
-    begins = np.ones(n, dtype=np.bool_)
-    for step, word in enumerate(words):
-        begins &= stream.ids[step : step + n] == number.get(word, -1)
-    starts = np.flatnonzero(begins)
-    places = np.searchsorted(stream.offsets, starts, side="right") - 1
-    return np.unique(places[starts + len(words) <= stream.offsets[places + 1]])
+    return np.unique(find_phrase(tokenize(texts, rules=rules), words)[1])
 
 
 def words_of(text: str, rules: WordRules = PLAIN) -> list[str]:

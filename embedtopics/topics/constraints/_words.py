@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,9 +12,8 @@ from embedtopics._utils.checks import is_number
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import unit_rows
-from embedtopics.protocols import Float64Array, FloatArray, Int32Array, Int64Array
-from embedtopics.terms._tokens import tokenize
-from embedtopics.terms.results import TokenStream
+from embedtopics.protocols import Float64Array, FloatArray, Int32Array
+from embedtopics.terms._tokens import find_phrase, words_of
 from embedtopics.topics.constraints._labels import checked_name, checked_weight
 from embedtopics.topics.constraints._protocol import FitContext, note
 from embedtopics.topics.results import TopicConstraints
@@ -104,7 +102,7 @@ class SeedWords:
         missing = []
         for number, (name, words) in enumerate(self.seeds.items()):
             for word in words:
-                holders = _holders(stream, word)
+                holders = np.unique(find_phrase(stream, words_of(word, stream.rules))[1])
                 n_words[holders, number] += 1
                 if not len(holders):
                     missing.append(word)
@@ -142,27 +140,6 @@ def _checked_seeds(seeds: Any) -> dict[str, tuple[str, ...]]:
     if not checked:
         raise InputError("seeds", "lists of words", found="none")
     return checked
-
-
-def _holders(stream: TokenStream, phrase: str) -> Int64Array:
-    """Return the documents that hold a word or a phrase, ascending."""
-    wanted = tokenize([phrase], rules=stream.rules)
-    ids = [_number(stream.words, wanted.words[i]) for i in wanted.ids.tolist()]
-    if not ids or -1 in ids:
-        return np.empty(0, dtype=np.int64)
-    at = np.flatnonzero(stream.ids == ids[0])
-    at = at[at + len(ids) <= len(stream.ids)]
-    for place, word in enumerate(ids[1:], start=1):
-        at = at[stream.ids[at + place] == word]
-    first = np.searchsorted(stream.offsets, at, side="right") - 1
-    last = np.searchsorted(stream.offsets, at + len(ids) - 1, side="right") - 1
-    return np.unique(first[first == last])
-
-
-def _number(words: Sequence[str], word: str) -> int:
-    """Return the number of a word; -1 where no text holds it."""
-    place = bisect_left(words, word)
-    return place if place < len(words) and words[place] == word else -1
 
 
 def _nearest_seeds(n_words: Int32Array, embeddings: FloatArray) -> Int32Array:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import difflib
 import re
-from bisect import bisect_left
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from embedtopics._utils.checks import checked_choice, checked_count, optional_count, resolve_seed
 from embedtopics.corpus._hashing import normalize_text
 from embedtopics.errors import InputError
-from embedtopics.protocols import BoolArray, Int64Array
 from embedtopics.terms._spans import word_spans
-from embedtopics.terms._tokens import words_of
+from embedtopics.terms._tokens import find_phrase, words_of
 from embedtopics.topics.reading._rows import (
     document_weights,
     random_keys,
@@ -27,36 +25,6 @@ from embedtopics.topics.results import TopicResult
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-class Occurrences(NamedTuple):
-    """Places of a term's first word in the stream of words, ascending, with their documents."""
-
-    places: Int64Array
-    documents: Int64Array
-    n_words: int
-
-
-def find_occurrences(result: TopicResult, term: Any, within: BoolArray) -> Occurrences:
-    """Find a term in the words of documents `within` (n_documents,); no text is read."""
-    tokens = result.tokens
-    is_text = isinstance(term, str)
-    wanted = words_of(normalize_text(term), tokens.rules) if is_text else []
-    if not wanted:
-        raise InputError("term", "one word or several, such as 'tax cut'", term)
-    places = np.arange(len(tokens.ids) - len(wanted) + 1)
-    for step, word in enumerate(wanted):
-        known = bisect_left(tokens.words, word)
-        is_known = known < len(tokens.words) and tokens.words[known] == word
-        places = places[tokens.ids[places + step] == known] if is_known else places[:0]
-    documents = np.searchsorted(tokens.offsets, places, side="right") - 1
-    inside = places + len(wanted) <= tokens.offsets[documents + 1]
-    if not inside.any():
-        near = similar_terms(result, " ".join(wanted))
-        remedy = f"close to it are {', '.join(map(repr, near))}" if near else ""
-        raise InputError("term", "in some document", term, remedy)
-    inside &= within[documents]
-    return Occurrences(places[inside], documents[inside], len(wanted))
 
 
 def similar_terms(result: TopicResult, term: str) -> list[str]:
@@ -120,21 +88,30 @@ def concordance(
     optional_count(n_occurrences, "n_occurrences")
     checked_count(window, "window")
     checked_choice(sort, "sort", ("left", "right", "document"))
-    weights, first_rows = document_weights(result, _selected(result, topic, where))
-    found = find_occurrences(result, term, weights > 0)
-    inside = found.places - result.tokens.offsets[found.documents]
-    hashes = result.documents.hashes[found.documents]
-    keys = random_keys(hashes, resolve_seed(random_state), inside)
+    wanted = words_of(normalize_text(term), result.tokens.rules) if isinstance(term, str) else []
+    if not wanted:
+        raise InputError("term", "one word or several, such as 'tax cut'", term)
+    found, documents = find_phrase(result.tokens, wanted)
+    if not len(found):
+        near = similar_terms(result, " ".join(wanted))
+        remedy = f"close to it are {', '.join(map(repr, near))}" if near else ""
+        raise InputError("term", "in some document", term, remedy)
+    rows = rows_where(result, where)
+    rows = rows if topic is None else rows & rows_of_topics(result, topic)
+    weights, first_rows = document_weights(result, rows)
+    found, documents = found[weights[documents] > 0], documents[weights[documents] > 0]
+    inside = found - result.tokens.offsets[documents]
+    keys = random_keys(result.documents.hashes[documents], resolve_seed(random_state), inside)
     chosen = np.sort(np.argsort(keys, kind="stable")[:n_occurrences])
     lines = []
     spans: list[tuple[str, int, int]] = []
     read = -1
     places = inside[chosen].tolist()
-    for document, place in zip(found.documents[chosen].tolist(), places, strict=True):
+    for document, place in zip(documents[chosen].tolist(), places, strict=True):
         row = int(first_rows[document])
         if document != read:
             spans, read = _checked_spans(result, document, row), document
-        line = _line(result.corpus.texts[row], spans, place, place + found.n_words, window)
+        line = _line(result.corpus.texts[row], spans, place, place + len(wanted), window)
         lines.append(line | {"row": row, "rows": weights[document], "id": result.corpus.ids[row]})
     lines.sort(key=lambda line: (line["words"][sort], line["row"], line["start"]))
     at = np.array([line["row"] for line in lines], dtype=np.int64)
@@ -147,11 +124,6 @@ def concordance(
     for name in ("start", "stop", "rows"):
         columns[name] = np.array([line[name] for line in lines], np.int64)
     return pd.DataFrame(columns, index=index)
-
-
-def _selected(result: TopicResult, topic: Any, where: Any) -> BoolArray:
-    rows = rows_where(result, where)
-    return rows if topic is None else rows & rows_of_topics(result, topic)
 
 
 def _checked_spans(result: TopicResult, document: int, row: int) -> list[tuple[str, int, int]]:

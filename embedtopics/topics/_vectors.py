@@ -412,16 +412,7 @@ def core_centroids(result: TopicResult) -> Float64Array:
 def row_centroids(result: TopicResult) -> Float64Array:
     """Return the unit mean vector of each topic's rows, shape (n_topics, n_dimensions)."""
     labels, weights = result.clustering.labels, result.documents.weights
-    order = np.argsort(labels, kind="stable")
-    ends = np.searchsorted(labels[order], np.arange(result.n_topics + 1))
-    sums = np.zeros((result.n_topics, result.embeddings.shape[1]))
-    for topic in range(result.n_topics):
-        members = order[ends[topic] : ends[topic + 1]]
-        # einsum and not BLAS, whose last bits depend on the number of threads.
-        sums[topic] = np.einsum(
-            "i,id->d", weights[members], result.embeddings[members], dtype=np.float64
-        )
-    return _unit(sums)
+    return _unit(centroids(result.embeddings, labels, result.n_topics, weights))
 
 
 def cosines(first: Float64Array, second: Float64Array) -> Float64Array:

@@ -34,7 +34,14 @@ from embedtopics.topics._describe import (
     term_settings_of,
 )
 from embedtopics.topics._relabel import keep_labels, regrouped, relabeled
-from embedtopics.topics._vectors import SAME, centroids, cosines, find_places, spread_graph
+from embedtopics.topics._vectors import (
+    SAME,
+    centroids,
+    cosines,
+    find_places,
+    spread_graph,
+    unit_term_rows,
+)
 from embedtopics.topics.growing._extend import Merged, merge_documents
 from embedtopics.topics.growing._novelty import widened
 from embedtopics.topics.results import Reason, Topic, TopicResult
@@ -205,15 +212,8 @@ def _term_cosines(old: TopicResult, new: TopicResult) -> Float64Array:
     move = csr_matrix(
         (np.ones(len(known)), (known, columns[known])), shape=(len(columns), len(number))
     )
-    products = np.asarray((old.topic_terms @ (new.topic_terms @ move).T).todense())
-    of_old, of_new = (
-        np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).ravel())
-        for rows in (old.topic_terms, new.topic_terms)
-    )
-    lengths = of_old[:, None] * of_new
-    cosines: Float64Array = np.zeros(products.shape)
-    np.divide(products, lengths, out=cosines, where=lengths > 0)
-    return cosines
+    moved = unit_term_rows(new.topic_terms) @ move
+    return np.asarray((unit_term_rows(old.topic_terms) @ moved.T).todense())
 
 
 def _links(linked: BoolArray, **figures: npt.NDArray[Any]) -> tuple[Link, ...]:

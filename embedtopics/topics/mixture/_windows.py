@@ -16,6 +16,7 @@ from embedtopics.protocols import Float64Array, Int32Array, Int64Array
 from embedtopics.terms._counts import count_by_topic
 from embedtopics.terms._tokens import tokenize
 from embedtopics.topics._describe import fitted_weighting
+from embedtopics.topics._vectors import unit_term_rows
 from embedtopics.topics.results import TokenMixture, TopicResult
 
 if TYPE_CHECKING:
@@ -212,7 +213,7 @@ class _Topics(NamedTuple):
 
     @classmethod
     def of(cls, result: TopicResult) -> _Topics:
-        from scipy.sparse import csr_matrix, diags_array
+        from scipy.sparse import csr_matrix
 
         counts, labels = result.term_counts, result.clustering.labels
         by_topic = count_by_topic(counts.counts, labels, result.n_topics, result.documents.weights)
@@ -223,10 +224,7 @@ class _Topics(NamedTuple):
                 raise InputError("weighting", "an object with one factor a term in idf_", weighting)
             factors = np.asarray(weighting.idf_, dtype=np.float64)
             is_root = bool(getattr(weighting, "sqrt_tf", False))
-        weights = result.topic_terms
-        squares = np.asarray(weights.multiply(weights).sum(axis=1), dtype=np.float64).ravel()
-        scale = 1.0 / np.sqrt(np.where(squares > 0, squares, 1.0))
-        by_term = csr_matrix((diags_array(scale) @ weights).T, dtype=np.float64)
+        by_term = csr_matrix(unit_term_rows(result.topic_terms).T)
         return cls(
             index_terms(counts.terms, result.tokens.words),
             factors,

@@ -19,6 +19,7 @@ from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import RESAMPLES_AT_ONCE, interval
 from embedtopics.protocols import Float64Array, Int32Array, Int64Array, RandomState
 from embedtopics.topics._stability import NOT_HELD, best_matches, draw_replicates
+from embedtopics.topics._vectors import members
 from embedtopics.topics.results import TopicResult
 from embedtopics.topics.trends._by_group import OTHER, repeated_rows, units_of, values_of
 from embedtopics.topics.trends.results import TopicEffects
@@ -360,7 +361,7 @@ class _Fit:
         scale = np.linalg.norm(design.matrix, axis=0)
         scaled = design.matrix / scale
         matrix = csr_matrix(scaled)
-        member = _member(place.ravel(), parts.shape[1])
+        member = members(place.ravel())
         squares = csr_matrix(member @ _outer_products(matrix))
         of_unit = np.unique(parts[1], return_inverse=True)[1]
         cells = np.full(len(unit), -1)
@@ -369,13 +370,13 @@ class _Fit:
         points, weights = _prior(design, of_unit[place.ravel()], repeated.correlation)
         square = np.asarray(squares.sum(axis=0)).reshape(len(scale), -1)
         influence = scaled @ np.linalg.inv(square)
-        together = _member(of_unit[place.ravel()], int(of_unit.max()) + 1)
+        together = members(of_unit[place.ravel()])
         # The variance that each unit contributes to a coefficient; Kish's number of equal ones.
         shared = repeated.correlation * np.square(together @ influence)
         shared += (1 - repeated.correlation) * (together @ np.square(influence))
         n_effective = shared.sum(axis=0) ** 2 / np.square(shared).sum(axis=0)
         sums = (member @ matrix).toarray()
-        units = _member(of_unit, int(of_unit.max()) + 1)
+        units = members(of_unit)
         return cls(
             parts[0], units, sums, squares, scale, points / scale, weights,
             np.maximum(n_effective, 1.1), repeated.decisions,
@@ -420,14 +421,6 @@ class _Fit:
         right = np.asarray(products, dtype=np.float64).reshape(len(left), -1, n_columns)
         found = np.linalg.solve(left, right.transpose(0, 2, 1)).transpose(0, 2, 1)
         return np.asarray(found / self.scale, dtype=np.float64)
-
-
-def _member(place: Int64Array, n_groups: int) -> csr_matrix:
-    """Return which elements `place` (n,) puts in which group, shape (n_groups, n)."""
-    from scipy.sparse import csr_matrix
-
-    shape = (n_groups, len(place))
-    return csr_matrix((np.ones(len(place)), (place, np.arange(len(place)))), shape=shape)
 
 
 def _prior(

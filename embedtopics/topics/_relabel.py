@@ -143,7 +143,6 @@ def relabeled(
     message: str,
     marked: Sequence[int] = (),
     follows: npt.ArrayLike | None = None,
-    reason: Reason = Reason.REMOVED,
     probabilities: FloatArray | None = None,
     weighting: TermWeighting | None = None,
     **changes: Any,
@@ -163,7 +162,7 @@ def relabeled(
         settings = {**edited.settings, "weighting": described}
         own = own_weighting(weighting)
         edited = dataclasses.replace(edited, settings=settings, weighting=own)
-    clustering = _clustering(result.clustering, number[drafts], from_old, reason, probabilities)
+    clustering = _clustering(result.clustering, number[drafts], from_old, probabilities)
     typical = _known_typical(result, clustering)
     topics, topic_terms = describe_again(edited, clustering, typical)
     before, weights = result.clustering.labels, result.documents.weights
@@ -199,7 +198,6 @@ def _clustering(
     before: Clustering,
     labels: Int32Array,
     origins: Sequence[Topic | None],
-    reason: Reason,
     probabilities: FloatArray | None,
 ) -> Clustering:
     """Return the labels with what else is known of the documents and topics."""
@@ -209,7 +207,7 @@ def _clustering(
     reasons = before.reasons
     if reasons is None:
         reasons = np.where(was_outside, Reason.ISOLATED, Reason.IN_TOPIC)
-    reasons = np.where(was_outside, reasons, reason)
+    reasons = np.where(was_outside, reasons, Reason.REMOVED)
     return Clustering(
         labels,
         np.where(labels == NOISE, 0.0, depths).astype(np.float32),

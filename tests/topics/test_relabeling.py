@@ -70,7 +70,7 @@ def test_reasons_of_those_that_leave_and_join():
     for before in (result.clustering.reasons, None):
         clustering = dataclasses.replace(result.clustering, reasons=before)
         start = dataclasses.replace(result, clustering=clustering)
-        changed = again(start, labels, reason=Reason.REMOVED).clustering
+        changed = again(start, labels).clustering
         assert changed.reasons[leaves].tolist() == [Reason.REMOVED] * 3
         assert changed.reasons[joins] == Reason.IN_TOPIC
         np.testing.assert_array_equal(changed.reasons == Reason.IN_TOPIC, changed.labels >= 0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -25,17 +24,14 @@ from embedtopics.topics._clusters import Cuts, Resolution
 from embedtopics.topics._describe import fitted_weighting
 from embedtopics.topics._propagation import (
     FAR,
-    MIN_MARGIN,
     NOWHERE,
     OWN_SHARE,
     closeness,
-    margin,
     propagate_labels,
     rank,
 )
 from embedtopics.topics._relabel import (
     checked_topic_id,
-    checked_topic_ids,
     keep_labels,
     relabeled,
     with_own_share,
@@ -71,7 +67,6 @@ def reassign(
     strategy: str = "graph",
     *,
     threshold: float | None = None,
-    topics: int | Iterable[int] | None = None,
 ) -> TopicResult:
     """Assign outliers to the nearest topic, where it is near enough.
 
@@ -89,8 +84,6 @@ def reassign(
         neighbours than 99 in 100 are never assigned. "terms" and "embeddings": least cosine; by
         default a document must be nearer to the topic than a quarter of the topic's own documents.
         0 assigns every document that has anything in common with a topic.
-    topics : int or iterable of int, optional
-        Topics to assign to; a document that is nearer to another stays an outlier.
 
     Returns
     -------
@@ -105,13 +98,10 @@ def reassign(
     find = _STRATEGIES[checked_choice(strategy, "strategy", tuple(_STRATEGIES))]
     if not result.topics:
         raise InputError("result", "one with topics", found="none", remedy="use at_resolution")
-    wanted = None if topics is None else checked_topic_ids(result, topics)
     least = None if threshold is None else checked_share(threshold, "threshold")
     outside = np.flatnonzero(result.clustering.labels == NOISE)
     found = find(result, outside)
     is_near = (found.score > 0) & (found.score >= (found.least if least is None else least))
-    if wanted is not None:
-        is_near &= np.isin(found.topic, wanted)
     near = np.flatnonzero(is_near)
     nearest_first = np.argsort(-found.score[near], kind="stable")
     is_near[near] = ~bars(result, outside[near], found.topic[near], nearest_first)
@@ -125,9 +115,8 @@ def reassign(
         with_own_share(result.memberships, labels),
         list(result.topics),
         name="reassign",
-        parameters={"strategy": strategy, "threshold": least, "topics": wanted},
+        parameters={"strategy": strategy, "threshold": least},
         message=f"assigned {n_assigned:,} of {n_outside:,} outliers to a topic, by {strategy}",
-        marked=wanted or (),
         follows=range(result.n_topics),
     )
 
@@ -193,9 +182,6 @@ def split(
     result: TopicResult,
     topic: int,
     n_topics: int | str = "auto",
-    *,
-    min_cluster_size: int | str = "auto",
-    keep_all: bool = True,
 ) -> TopicResult:
     """Split a topic into parts.
 
@@ -211,10 +197,6 @@ def split(
     n_topics : "auto", "fine", "coarse" or int
         Parts; an integer from 2 up is met exactly. A name chooses the smallest cluster from the
         size of the topic, and makes parts only of clusters whose words differ from the topic's.
-    min_cluster_size : "auto" or int
-        Smallest cluster of texts that becomes a part, instead of `n_topics`.
-    keep_all : bool
-        Assign documents between the parts to the nearest one; else they become outliers.
 
     Returns
     -------
@@ -230,17 +212,14 @@ def split(
     if n_topics == 1 and not isinstance(n_topics, bool):
         raise InputError("n_topics", "2 or more, or a name", n_topics)
     members = np.flatnonzero(result.clustering.labels == topic)
-    cut = _cut(result, members, topic, Resolution(n_topics, min_cluster_size))
-    parts, is_between = _assign(result, members, cut)
-    if not keep_all:
-        parts = np.where(is_between, np.int32(NOISE), parts)
+    cut = _cut(result, members, topic, Resolution(n_topics))
+    parts = _assign(result, members, cut)
     n_parts = len(cut.persistence)
     labels, memberships = _divide(result, topic, members, parts, n_parts)
     probabilities = result.clustering.probabilities.copy()
     probabilities[members] = cut.probabilities
     old = result.topics[topic]
-    sizes = np.bincount(parts[parts >= 0], result.documents.weights[members][parts >= 0], n_parts)
-    largest = int(sizes.argmax())
+    largest = int(np.bincount(parts, result.documents.weights[members], n_parts).argmax())
     origins: list[Topic | None] = [*result.topics[:topic], *result.topics[topic + 1 :]]
     origins += [None] * n_parts
     if old.is_seeded:
@@ -250,18 +229,16 @@ def split(
     message = f"split {spell_topic(result, topic)} into {n_parts} topics"
     if old.is_named and not old.is_seeded:
         message += ", and dropped its label"
-    parameters = dict(topic=topic, n_topics=n_topics, min_cluster_size=min_cluster_size)
     return relabeled(
         result,
         labels,
         memberships,
         origins,
         name="split",
-        parameters={**parameters, "keep_all": keep_all},
+        parameters={"topic": topic, "n_topics": n_topics},
         message=message,
         marked=[topic],
         follows=follows,
-        reason=Reason.BETWEEN,
         probabilities=probabilities,
     )
 
@@ -285,7 +262,7 @@ def _cut(
         labels, n_found = keep_labels(cut.clustering.labels, cut.is_informative), cut.n_informative
         probabilities = cut.clustering.probabilities
     if n_found < (2 if isinstance(wanted, str) else wanted):
-        most = f"at most {n_found}" if n_found > 1 else "another, or min_cluster_size smaller,"
+        most = f"at most {n_found}" if n_found > 1 else "another"
         name, n_texts = spell_topic(result, topic), int(weights.sum())
         expected = f"{most} for topic {name}, whose {n_texts:,} texts form no more groups"
         raise InputError("n_topics", expected, wanted)
@@ -301,22 +278,18 @@ def _tree_of(result: TopicResult, members: Int64Array) -> SpanningTree:
     return spanning_tree(result.coordinates[members])
 
 
-def _assign(
-    result: TopicResult, members: Int64Array, cut: Clustering
-) -> tuple[Int32Array, npt.NDArray[np.bool_]]:
-    """Return the part of each of the topic's documents, and whether it lies between parts."""
+def _assign(result: TopicResult, members: Int64Array, cut: Clustering) -> Int32Array:
+    """Return the part of each of the topic's documents."""
     n_parts = len(cut.persistence)
     found = propagate_labels(_restricted(result.graph, members), cut.labels, n_parts)
-    margins = margin(found.shares[:, 0], found.shares[:, 1], found.none)
-    outside = cut.labels == NOISE
-    parts = np.where(outside, found.topics[:, 0], cut.labels).astype(np.int32)
+    parts = np.where(cut.labels == NOISE, found.topics[:, 0], cut.labels).astype(np.int32)
     lost = np.flatnonzero(parts == NOISE)
     if len(lost):
         vectors = result.embeddings[members]
         sums = np.stack([vectors[cut.labels == part].sum(axis=0) for part in range(n_parts)])
         cosines = np.einsum("id,jd->ij", vectors[lost], unit_rows(sums, keep_zeros=True))
         parts[lost] = cosines.argmax(axis=1)
-    return parts, outside & (margins < MIN_MARGIN)
+    return parts
 
 
 def _restricted(graph: NeighborGraph, members: Int64Array) -> NeighborGraph:
@@ -343,7 +316,7 @@ def _divide(
     labels = result.clustering.labels - (result.clustering.labels > topic)
     own = np.full(len(labels), NOISE, dtype=np.int32)
     own[members] = parts
-    labels[members] = np.where(parts == NOISE, NOISE, result.n_topics - 1 + parts)
+    labels[members] = result.n_topics - 1 + parts
     column = before[:, [topic]].tocoo()
     # Documents with no share of the topic have nothing to divide.
     concerned = np.union1d(column.row, members)

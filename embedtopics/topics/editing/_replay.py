@@ -30,7 +30,7 @@ ENOUGH_KEYWORDS = 0.25
 
 EDITS = {
     "at_level": "topics", "at_resolution": None, "make_labels": None, "merge": "topics",
-    "reassign": "topics", "reduce": None, "remove": "topics", "rename": "labels", "split": "topic",
+    "reassign": None, "reduce": None, "remove": "topics", "rename": "labels", "split": "topic",
     "update_terms": None, "with_keywords": None,
 }  # fmt: skip
 """Functions of `embedtopics.topics` that may be replayed, and the parameter that holds topic ids.
@@ -40,6 +40,11 @@ A history may come from anybody's file: what sends texts away or writes files is
 
 OLD_PARAMETERS = {"n_words": "n_terms", "road": "method"}
 """Names in histories that version 0.1.0 recorded."""
+
+WITHOUT_EFFECT = {
+    ("reassign", "topics"): None, ("split", "min_cluster_size"): "auto", ("split", "keep_all"): True
+}  # fmt: skip
+"""Parameters that it recorded and that are gone, with the value that most had."""
 
 
 def replay(
@@ -116,6 +121,8 @@ def _applied(result: TopicResult, edit: Edit, own: TermWeighting | None) -> Topi
     signature = inspect.signature(function)
     parameters = {}
     for name, value in edit.parameters.items():
+        if WITHOUT_EFFECT.get((edit.name, name), ...) == value:
+            continue
         known = name if name in signature.parameters else OLD_PARAMETERS.get(name, name)
         parameters[known] = _with_ids(value, ids) if name == EDITS[edit.name] else value
     if edit.name == "merge":

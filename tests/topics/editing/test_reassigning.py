@@ -117,18 +117,6 @@ def test_a_higher_threshold_lets_fewer_join(sparse, strategy):
     assert numbers == sorted(numbers, reverse=True) and numbers[0] > numbers[-1]
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_only_some_topics_may_be_joined(sparse, strategy):
-    everyone = reassign(sparse, strategy)
-    some = reassign(sparse, strategy, topics=[1, 2])
-    ids, all_ids = some.history[-1].new_ids, everyone.history[-1].new_ids
-    for topic in range(4):
-        expected = everyone.labels == all_ids[topic]
-        if topic not in (1, 2):
-            expected = sparse.labels == topic
-        np.testing.assert_array_equal(some.labels == ids[topic], expected)
-
-
 def test_a_removed_topic_does_not_flow_into_others(branched):
     removed = remove(branched, 3)
     gone = removed.clustering.reasons == Reason.REMOVED
@@ -169,5 +157,3 @@ def test_bad_arguments(sparse):
     for name, value in each(strategy=["distributions"], threshold=[1.5, True, "auto"]):
         with refuses(name):
             reassign(sparse, **{name: value})
-    with refuses(""):
-        reassign(sparse, topics=[8])

@@ -70,7 +70,7 @@ def test_on_the_same_fit_the_outcome_is_the_same_to_the_bit(branched, steps):
 def test_also_after_saving(branched, tmp_path):
     before = frozen(branched)
     edited = topics.rename(topics.merge(branched, [[1, 2], [5, 7]]), {0: "Zero", 3: "Three"})
-    edited = topics.reassign(topics.split(topics.remove(edited, [6]), 2, 2), "terms", topics=[1])
+    edited = topics.reassign(topics.split(topics.remove(edited, [6]), 2, 2), "terms")
     edited = topics.at_resolution(topics.update_terms(edited, weighting=ClassTfidf(bm25=True)), 5)
     topics.save_result(branched, tmp_path / "fit")
     topics.save_result(edited, tmp_path / "edited")
@@ -179,6 +179,14 @@ def test_a_weighting_of_ones_own_is_kept_through_edits(branched):
     assert_same_topics(topics.update_terms(loaded, weighting=own), edited)
 
 
+def test_parameters_that_are_gone_are_passed_over_where_they_changed_nothing(branched):
+    old = {"strategy": "graph", "threshold": None, "topics": None}
+    done = topics.replay(branched, [Edit("reassign", old)])
+    assert_same_topics(done, topics.reassign(branched))
+    with pytest.raises(InputError):
+        topics.replay(branched, [Edit("reassign", {**old, "topics": [0]})])
+
+
 def test_bad_histories(branched):
     for damaged in (Edit("remove", {"topics": [2]}), Edit("reassign", {"way": "graph"})):
         with pytest.raises(InputError):
@@ -205,7 +213,7 @@ def test_every_edit_of_the_package_can_be_done_again(branched):
         "at_level": lambda r: topics.at_level(r, topics.hierarchy(r), r.n_topics - 2),
         "make_labels": lambda r: topics.make_labels(r, 2, prefix="{topic}: "),
         "split": lambda r: topics.split(r, 0, 2),
-        "reassign": lambda r: topics.reassign(r, "embeddings", topics=[0, 1]),
+        "reassign": lambda r: topics.reassign(r, "embeddings"),
         "reduce": lambda r: topics.reduce(r, r.n_topics - 1, by="embeddings"),
         "remove": lambda r: topics.remove(r, [3]),
         "at_resolution": lambda r: topics.at_resolution(r, 5, coverage=1.0),

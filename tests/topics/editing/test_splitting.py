@@ -11,7 +11,6 @@ from embedtopics.clustering._selection import labels_at
 from embedtopics.clustering._spanning_tree import spanning_tree
 from embedtopics.errors import InputError
 from embedtopics.topics import at_resolution, rename, split
-from embedtopics.topics.results import Reason
 from tests.factories import each, make_result, refuses
 from tests.topics.editing.altering import assert_untouched, frozen, partition, with_anchors
 
@@ -66,17 +65,6 @@ def test_no_document_leaves_and_its_own_part_is_its_largest_share(coarse):
     assert (parted.memberships.toarray()[members, found] >= 0.5).all()
     assert (parted.clustering.probabilities[members] > 0).any()
     assert np.isnan([t.persistence for t in parted.topics]).sum() == 3
-
-
-def test_unclear_documents_leave_where_that_is_asked(coarse):
-    all_in = split(coarse, 0, 3)
-    clear = split(coarse, 0, 3, keep_all=False)
-    left = (clear.clustering.labels == -1) & (coarse.clustering.labels >= 0)
-    assert (clear.clustering.reasons[left] == Reason.BETWEEN).all()
-    both = clear.clustering.labels >= 0
-    assert partition(clear.clustering.labels[both]) == partition(all_in.clustering.labels[both])
-    cores = all_in.clustering.probabilities > 0
-    assert not (left & cores).any()
 
 
 def test_without_a_hierarchy_the_coordinates_serve(branches, branched):
@@ -134,11 +122,9 @@ def test_names(coarse):
 
 
 def test_bad_arguments(coarse):
-    for name, value in each(n_topics=[1, 0, 2.5, "medium", 200], min_cluster_size=[1]):
+    for name, value in each(n_topics=[1, 0, 2.5, "medium", 200]):
         with refuses(name):
             split(coarse, 0, **{name: value})
-    with refuses("min_cluster_size"):
-        split(coarse, 0, 3, min_cluster_size=5)
     with refuses(""):
         split(coarse, 9)
 

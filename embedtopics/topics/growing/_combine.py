@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.checks import checked_choice, checked_share, is_number
+from embedtopics._utils.checks import is_number
 from embedtopics._utils.display import html_table
 from embedtopics.clustering.results import NOISE, Clustering
 from embedtopics.corpus.results import Decision
@@ -34,14 +34,7 @@ from embedtopics.topics._describe import (
     term_settings_of,
 )
 from embedtopics.topics._relabel import keep_labels, regrouped, relabeled
-from embedtopics.topics._vectors import (
-    SAME,
-    centroids,
-    cosines,
-    find_places,
-    spread_graph,
-    unit_term_rows,
-)
+from embedtopics.topics._vectors import SAME, centroids, cosines, find_places, spread_graph
 from embedtopics.topics.growing._extend import Merged, merge_documents
 from embedtopics.topics.growing._novelty import widened
 from embedtopics.topics.results import Reason, Topic, TopicResult
@@ -52,8 +45,8 @@ if TYPE_CHECKING:
 HALF = 0.5
 """Share of a topic's documents from which it is linked with another."""
 
-MIN_SIMILARITY = {"centroids": 0.7, "terms": 0.3}
-"""Similarity from which topics without common documents are linked."""
+MIN_SIMILARITY = 0.7
+"""Cosine of their mean vectors from which topics without common documents are linked."""
 
 
 @dataclass(frozen=True)
@@ -99,25 +92,19 @@ class Lineage:
         return frame
 
 
-def lineage(
-    old: TopicResult, new: TopicResult, *, by: str = "auto", min_similarity: float | None = None
-) -> Lineage:
+def lineage(old: TopicResult, new: TopicResult) -> Lineage:
     """Return which topics of a result became which of another.
 
     Two topics are linked if at least half of the documents of one, of those that both results
-    hold, are in the other. Of a topic that is linked with one alone, the kind is "continued"; with
-    several "split"; several in one "merged", or else "regrouped"; with nothing "gone" or "new".
+    hold, are in the other. Where they have no document in common, a topic is linked with the one
+    whose mean vector is most similar, from a cosine of 0.7. Of a topic that is linked with one
+    alone, the kind is "continued"; with several "split"; several in one "merged", or else
+    "regrouped"; with nothing "gone" or "new".
 
     Parameters
     ----------
     old, new : TopicResult
         Their order matters for the names alone: what was split one way was merged the other way.
-    by : {"auto", "documents", "centroids", "terms"}
-        "auto" compares documents where the results have some in common, by their content; else the
-        mean vectors of topics, where both come from one encoder; else their term weights. By the
-        latter two, a topic is linked with the one most similar to it.
-    min_similarity : float, optional
-        Cosine from which topics are linked, by mean vectors (0.7) or terms (0.3).
 
     Returns
     -------
@@ -126,36 +113,27 @@ def lineage(
     Raises
     ------
     InputError
-        Where the results cannot be compared in the way that is asked for.
+        Where the results have neither a document in common nor one encoder.
 
     References
     ----------
     Spiliopoulou et al. (2006), "MONIC: modeling and monitoring cluster transitions".
     """
-    checked_choice(by, "by", ("auto", "documents", *MIN_SIMILARITY))
-    if min_similarity is not None:
-        checked_share(min_similarity, "min_similarity")
     place = find_documents(new.documents.hashes, old.documents.hashes)
     n_shared = int((place >= 0).sum())
-    reason = incomparable(old, new)
-    if by == "auto":
-        by = "documents" if n_shared else "terms" if reason else "centroids"
     labels = (tuple(topic.label for topic in result.topics) for result in (old, new))
-    if by == "documents":
-        if not n_shared:
-            remedy = "the results have no document in common"
-            raise InputError("by", '"centroids" or "terms"', by, remedy)
-        return Lineage(_links_by_documents(old, new, place), by, n_shared, *labels)
-    if by == "centroids" and reason:
-        raise InputError("by", '"terms"', by, reason)
-    similarity = _centroid_cosines(old, new) if by == "centroids" else _term_cosines(old, new)
-    least = MIN_SIMILARITY[by] if min_similarity is None else float(min_similarity)
+    if n_shared:
+        return Lineage(_links_by_documents(old, new, place), "documents", n_shared, *labels)
+    if reason := incomparable(old, new):
+        expected = "a result with some of the documents of the other, or of its encoder"
+        raise InputError("new", expected, found=f"none in common, and {reason}")
+    similarity = _centroid_cosines(old, new)
     linked = np.zeros(similarity.shape, dtype=np.bool_)
     if similarity.size:
         linked[np.arange(len(similarity)), similarity.argmax(axis=1)] = True
         linked[similarity.argmax(axis=0), np.arange(similarity.shape[1])] = True
-    links = _links(linked & (similarity >= least), similarity=similarity)
-    return Lineage(links, by, n_shared, *labels)
+    links = _links(linked & (similarity >= MIN_SIMILARITY), similarity=similarity)
+    return Lineage(links, "centroids", n_shared, *labels)
 
 
 def incomparable(one: TopicResult, other: TopicResult) -> str:
@@ -200,20 +178,6 @@ def _centroid_cosines(old: TopicResult, new: TopicResult) -> Float64Array:
         labels, n_topics = one.clustering.labels, len(one.clustering.persistence)
         sums.append(centroids(one.embeddings, labels, n_topics, one.documents.weights))
     return cosines(*sums)
-
-
-def _term_cosines(old: TopicResult, new: TopicResult) -> Float64Array:
-    """Return the cosines of the topics' term weights, terms known by their words."""
-    from scipy.sparse import csr_matrix
-
-    number = {term: place for place, term in enumerate(old.term_counts.terms)}
-    columns = np.array([number.get(term, -1) for term in new.term_counts.terms], dtype=np.int64)
-    known = np.flatnonzero(columns >= 0)
-    move = csr_matrix(
-        (np.ones(len(known)), (known, columns[known])), shape=(len(columns), len(number))
-    )
-    moved = unit_term_rows(new.topic_terms) @ move
-    return np.asarray((unit_term_rows(old.topic_terms) @ moved.T).todense())
 
 
 def _links(linked: BoolArray, **figures: npt.NDArray[Any]) -> tuple[Link, ...]:

@@ -1,4 +1,4 @@
-"""What became of each topic, told by documents, by mean vectors or by terms."""
+"""What became of each topic, told by documents or by mean vectors."""
 
 import dataclasses
 
@@ -12,7 +12,7 @@ from embedtopics.clustering.results import Clustering
 from embedtopics.errors import InputError
 from embedtopics.topics import at_resolution, lineage
 from embedtopics.topics.growing._novelty import described
-from tests.factories import make_result, refuses
+from tests.factories import make_result
 
 
 def with_labels(result, labels):
@@ -22,7 +22,7 @@ def with_labels(result, labels):
     probabilities = (labels >= 0).astype(np.float32)
     clustering = Clustering(labels, probabilities, np.full(n_topics, np.nan))
     result = dataclasses.replace(result, clustering=clustering)
-    topics, topic_terms = described(result, [None] * n_topics, None)
+    topics, topic_terms = described(result, [None] * n_topics)
     return dataclasses.replace(result, topics=topics, topic_terms=topic_terms)
 
 
@@ -123,11 +123,10 @@ def halves(branches):
     ]
 
 
-@pytest.mark.parametrize("by", ["auto", "centroids", "terms"])
-def test_without_common_documents(halves, by):
+def test_without_common_documents(halves):
     one, other = halves
-    found = lineage(one, other, by=by)
-    assert found.n_shared == 0 and found.by == ("centroids" if by == "auto" else by)
+    found = lineage(one, other)
+    assert found.n_shared == 0 and found.by == "centroids"
     assert [link.kind for link in found.links] == ["continued"] * 12
     first, second = (
         np.array([r.embeddings[r.clustering.labels == t].mean(axis=0) for t in range(12)])
@@ -138,51 +137,23 @@ def test_without_common_documents(halves, by):
     assert all(link.shared == 0 and np.isnan(link.share_of_old) for link in found.links)
 
 
-def test_terms_are_compared_by_cosine(halves):
-    one, other = halves
-    terms = sorted({*one.term_counts.terms} | {*other.term_counts.terms})
-    dense = []
-    for result in halves:
-        frame = np.zeros((result.n_topics, len(terms)))
-        frame[:, [terms.index(t) for t in result.term_counts.terms]] = result.topic_terms.toarray()
-        dense.append(frame / np.linalg.norm(frame, axis=1, keepdims=True))
-    expected = dense[0] @ dense[1].T
-    for link in lineage(one, other, by="terms").links:
-        assert link.similarity == pytest.approx(expected[link.old, link.new], rel=1e-9)
-        assert link.similarity == pytest.approx(expected[link.old].max(), rel=1e-9)
-
-
-def test_the_least_similarity(halves):
-    strict = lineage(*halves, by="terms", min_similarity=1.0)
-    assert {link.kind for link in strict.links} == {"gone", "new"} and len(strict.links) == 24
-
-
-def test_different_encoders_are_compared_by_terms(halves):
+def test_different_encoders_cannot_be_compared(halves):
     marks = [{"encoder": name, "encoder_fingerprint": name} for name in "ab"]
     one, other = (
         dataclasses.replace(result, settings={**result.settings, **mark})
         for result, mark in zip(halves, marks, strict=True)
     )
-    assert lineage(one, other).by == "terms"
     with pytest.raises(InputError, match=r"different encoders \(a and b"):
-        lineage(one, other, by="centroids")
+        lineage(one, other)
     narrow = dataclasses.replace(other, embeddings=other.embeddings[:, :5])
     with pytest.raises(InputError, match="24 and 5 dimensions"):
-        lineage(one, narrow, by="centroids")
+        lineage(one, narrow)
 
 
-def test_bad_input(halves, base):
-    with pytest.raises(InputError, match="no document in common"):
-        lineage(*halves, by="documents")
-    with refuses("by"):
-        lineage(*halves, by="names")
-    for bad in (1.5, -0.1):
-        with refuses("min_similarity"):
-            lineage(*halves, min_similarity=bad)
+def test_results_without_topics(base):
     nothing = with_labels(base, [])
     assert kinds(lineage(nothing, nothing)) == []
     assert kinds(lineage(nothing, with_labels(base, [0, 0, 1]))) == [("new", -1, 0), ("new", -1, 1)]
     empty = lineage(nothing, nothing)
     assert empty.to_frame().empty and "none" in repr(empty) and "<table>" in empty._repr_html_()
-    for by in ("centroids", "terms"):
-        assert kinds(lineage(with_labels(base, [0, 0]), nothing, by=by)) == [("gone", 0, -1)]
+    assert kinds(lineage(with_labels(base, [0, 0]), nothing)) == [("gone", 0, -1)]

@@ -29,11 +29,6 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 OTHER = "(other)"
-N_QUANTILES = 4
-"""Groups that a column of many numbers is cut into."""
-
-FEW_NUMBERS = 12
-"""Distinct numbers that are groups of their own."""
 
 
 def by_group(
@@ -54,7 +49,7 @@ def by_group(
     result : TopicResult
     group : str or array_like of shape (n_rows,), optional
         A column, or a group for each row; by default the group column of the corpus. Rows without
-        a value are left out. Numbers of more than twelve values are cut at their quartiles.
+        a value are left out. Cut many numbers beforehand, as by ``pandas.qcut``.
     groups : sequence of str, optional
         Names of the groups to compare, in this order; the others are put together.
     max_groups : int
@@ -73,7 +68,7 @@ def by_group(
     Returns
     -------
     TopicGroups
-        Its `decisions` record what was put together, cut or left out.
+        Its `decisions` record what was put together or left out.
 
     Raises
     ------
@@ -181,51 +176,34 @@ def groups_of(
     given = result.corpus.group_column if given is None else given
     values, by = values_of(result, given, "group")
     has_text = result.documents.of_row >= 0
-    codes, names, decisions = _coded(values, has_text, by)
+    codes, names = _coded(values, has_text)
     sizes = np.bincount(codes[(codes >= 0) & has_text], minlength=len(names))
     if not sizes.any():
         raise InputError("group", "a column with values in rows with text", by)
-    codes, names, rest = _kept(codes, names, sizes, max_groups, chosen, by)
+    codes, names, decisions = _kept(codes, names, sizes, max_groups, chosen, by)
     n_missing = int(np.sum((codes < 0) & has_text))
     if n_missing:
         message = f"Left out: {spell_count(n_missing, 'row', 'rows')} without a value in {by!r}."
-        rest = (*rest, Decision("trends", "rows_without_group", n_missing, message))
-    return Groups(by, names, codes, (*decisions, *rest))
+        decisions = (*decisions, Decision("trends", "rows_without_group", n_missing, message))
+    return Groups(by, names, codes, decisions)
 
 
 def _coded(
-    values: pd.Series, has_text: npt.NDArray[np.bool_], by: str
-) -> tuple[Int64Array, tuple[str, ...], tuple[Decision, ...]]:
+    values: pd.Series, has_text: npt.NDArray[np.bool_]
+) -> tuple[Int64Array, tuple[str, ...]]:
     """Return codes and names: numbers from the smallest up, else the largest group first."""
     import pandas as pd
 
-    codes = np.full(len(values), -1, dtype=np.int64)
-    if pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values):
-        known = np.flatnonzero(values.notna().to_numpy() & has_text)
-        numbers = values.iloc[known].to_numpy()  # whole numbers stay so, to the last digit
-        known, numbers = known[np.isfinite(numbers)], numbers[np.isfinite(numbers)]
-        distinct, places = np.unique(numbers, return_inverse=True)
-        decisions: tuple[Decision, ...] = ()
-        if len(distinct) > FEW_NUMBERS:
-            shares = np.linspace(0, 1, N_QUANTILES + 1)[1:-1]
-            edges = np.unique(np.quantile(numbers, shares, method="inverted_cdf"))
-            # A value on an edge belongs below it.
-            parts = np.searchsorted(edges, numbers, side="left")
-            used, places = np.unique(parts, return_inverse=True)
-            members = [numbers[parts == part] for part in used]
-            names = _spell_ranges([(float(own.min()), float(own.max())) for own in members])
-            message = f"The numbers in {by!r} are cut into {len(names)} groups of similar size."
-            decisions = (Decision("trends", "numbers_grouped", list(names), message),)
-        else:
-            is_whole = distinct.dtype.kind in "iu"
-            names = tuple(str(v) if is_whole else f"{v:.15g}" for v in distinct.tolist())
-        codes[known] = places
-        return codes, names, decisions
     texts = pd.Series(_names(values), dtype=object)
     sizes = texts[has_text].dropna().value_counts()
-    names = tuple(sorted(sizes.index, key=lambda name: (-sizes[name], name)))
+    is_number = pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
+
+    def order(name: str) -> tuple[float, str]:
+        return float(name) if is_number else -float(sizes[name]), name
+
+    names = tuple(sorted(sizes.index, key=order))
     place = {name: code for code, name in enumerate(names)}
-    return np.array([place.get(name, -1) for name in texts], dtype=np.int64), names, ()
+    return np.array([place.get(name, -1) for name in texts], dtype=np.int64), names
 
 
 def _names(values: pd.Series) -> list[str | None]:
@@ -239,15 +217,6 @@ def _names(values: pd.Series) -> list[str | None]:
         return str(value).strip() or None
 
     return [spell(value) for value in values.tolist()]
-
-
-def _spell_ranges(ranges: list[tuple[float, float]]) -> tuple[str, ...]:
-    """Return ranges as text, in as few digits as keep their ends apart."""
-    ends = {end for pair in ranges for end in pair}
-    digits = 6
-    while digits < 17 and len({f"{end:.{digits}g}" for end in ends}) < len(ends):
-        digits += 1
-    return tuple(f"{low:.{digits}g} to {high:.{digits}g}" for low, high in ranges)
 
 
 def _kept(

@@ -284,7 +284,7 @@ def constrain_cut(
     if constraints is None:
         return cut
     if not constraints.is_fixed:
-        return _pure(cut, weights, constraints) if constraints.is_pure else cut
+        return cut
     if constraints.is_complete:
         return _with_fixed(_no_clusters(len(weights), cut.min_cluster_size), constraints)
     found, informative = cut.clustering, cut.is_informative
@@ -305,29 +305,6 @@ def _with_fixed(cut: ClusterCut, constraints: TopicConstraints) -> ClusterCut:
         np.where(inside, constraints.probabilities, before.probabilities),
         np.append(before.persistence, np.full(n_added, np.nan)),
         np.append(cut.is_informative, np.ones(n_added, dtype=np.bool_)),
-        cut.min_cluster_size,
-    )
-
-
-def _pure(cut: ClusterCut, weights: Int64Array, constraints: TopicConstraints) -> ClusterCut:
-    """Take documents out of clusters of another class; classes without a cluster get one."""
-    classes, labels = constraints.groups, cut.clustering.labels.copy()
-    n_clusters, n_classes = len(cut.is_informative), len(constraints.names)
-    owner = owners(labels, classes, weights, n_clusters, n_classes)
-    owner[~cut.is_informative] = NOISE
-    misplaced = (labels != NOISE) & (classes >= 0)
-    misplaced &= owner[np.maximum(labels, 0)] != classes if n_clusters else False
-    labels[misplaced] = NOISE
-    lacking = np.setdiff1d(classes[classes >= 0], owner)
-    number = np.full(n_classes + 1, NOISE)
-    number[lacking] = n_clusters + np.arange(len(lacking))
-    is_new = number[classes] >= 0
-    labels[is_new] = number[classes[is_new]]
-    return _compact(
-        labels,
-        np.where(is_new, constraints.probabilities, cut.clustering.probabilities),
-        np.append(cut.clustering.persistence, np.full(len(lacking), np.nan)),
-        np.append(cut.is_informative, np.ones(len(lacking), dtype=np.bool_)),
         cut.min_cluster_size,
     )
 

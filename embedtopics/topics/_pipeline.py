@@ -320,8 +320,8 @@ class _Fit:
     def assign(self, cut: ClusterCut) -> OutlierAssignment:
         """Assign outliers, and note who is left out and what became of the constraints."""
         graph, documents, constraints = self.context.graph, self.context.documents, self.constraints
-        vectors, coverage = self.context.embeddings, self.stages.coverage
-        assigned = assign_constrained(graph, cut, documents.weights, coverage, vectors, constraints)
+        coverage = self.stages.coverage
+        assigned = assign_constrained(graph, cut, documents.weights, coverage, constraints)
         note_topics(self.log, cut, assigned, documents)
         self.log.decisions.extend(outcome(constraints, assigned, documents))
         return assigned

@@ -74,7 +74,7 @@ def at_resolution(
     weights, graph, constraints = result.documents.weights, result.graph, result.constraints
     counts, coordinates = result.term_counts, result.coordinates
     cut = cuts_of(tree, coordinates, weights, counts, graph, constraints).at(resolution)
-    assigned = assign_constrained(graph, cut, weights, coverage, result.embeddings, constraints)
+    assigned = assign_constrained(graph, cut, weights, coverage, constraints)
     topics, topic_terms = describe_again(result, assigned.clustering)
     topics = named_topics(topics, assigned.clustering.labels, weights, constraints)
     parameters: dict[str, Any] = {"n_topics": n_topics, "min_cluster_size": min_cluster_size}

@@ -144,7 +144,7 @@ def replicate_at(
             cut = cuts.at(resolution)
         except NotEnoughTopics as error:
             cut = error.best
-        assigned = assign_constrained(graph, cut, weights, recipe.coverage, embeddings, constraints)
+        assigned = assign_constrained(graph, cut, weights, recipe.coverage, constraints)
         labels = np.full(n_places, NOT_HELD, dtype=np.int32)
         labels[held] = assigned.clustering.labels
         yield labels[recipe.of_document]

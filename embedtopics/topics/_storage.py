@@ -300,6 +300,8 @@ def _result_of(
     sparse = {name: _sparse(_part(arrays, name)) for name in SPARSE}
     documents = DistinctDocuments(**_part(arrays, "documents"))
     tree, guide = _part(arrays, "tree"), content.get("guide")
+    if guide is not None:
+        guide.pop("is_pure", None)  # of strict labels, which there were in version 0.1.0
     n_replicates = content.get("n_replicates")
     return TopicResult(
         corpus=recall_hashes(rows, documents),

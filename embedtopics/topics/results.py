@@ -218,8 +218,6 @@ class TopicConstraints:
         Whether each group is a topic.
     is_complete : bool
         Whether there are no other topics, and no other documents in these.
-    is_pure : bool
-        Whether a document of a group is always in a topic of this group.
     """
 
     groups: Int32Array
@@ -230,7 +228,6 @@ class TopicConstraints:
     part: float = 0.0
     is_fixed: bool = False
     is_complete: bool = False
-    is_pure: bool = False
 
     @property
     def draws(self) -> bool:

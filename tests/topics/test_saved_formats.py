@@ -107,7 +107,7 @@ def test_format_3_knows_what_was_asked_for_and_what_edits_did():
     constraints = result.constraints
     assert constraints.names == ("court", "fruit", "train")
     assert (constraints.tie, constraints.part) == (0.25, 0.5)
-    assert constraints.is_pure and not constraints.is_fixed
+    assert not constraints.is_fixed
     assert constraints.cannot_link.shape == (0, 2)
     words = [text.split()[1] for text in result.corpus.document_texts()]
     known = np.flatnonzero(constraints.groups >= 0)

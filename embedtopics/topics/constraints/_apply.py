@@ -132,7 +132,6 @@ def assign_constrained(
     cut: ClusterCut,
     weights: Int64Array,
     coverage: float | str,
-    embeddings: FloatArray,
     constraints: TopicConstraints | None = None,
 ) -> OutlierAssignment:
     """Assign outliers to topics with the constraints applied."""
@@ -145,14 +144,12 @@ def assign_constrained(
     def amend(labels: Int32Array, seeds: Int32Array, propagated: Propagation) -> Int32Array:
         if constraints.is_complete:
             labels = np.maximum(seeds, NOISE).astype(np.int32)
-        if constraints.is_pure:
-            labels = _in_own_class(labels, seeds, propagated, weights, embeddings, constraints)
         if len(constraints.cannot_link):
             pairs = constraints.cannot_link
             labels = _separated(labels, propagated, clusters.probabilities, pairs)
         return labels
 
-    is_held = (constraints.groups >= 0) & (constraints.is_fixed or constraints.is_pure)
+    is_held = (constraints.groups >= 0) & constraints.is_fixed
     assigned = assign_outliers(
         graph, clusters, cut.is_informative, weights, coverage, is_held=is_held, amend=amend
     )
@@ -235,35 +232,6 @@ def _homes(
     n_rows = np.bincount(groups[known], weights[known], minlength=n_groups)
     n_inside = np.bincount(groups[inside], weights[inside], minlength=n_groups)
     return homes, (n_inside / np.maximum(n_rows, 1)).tolist()
-
-
-def _in_own_class(
-    labels: Int32Array,
-    seeds: Int32Array,
-    propagated: Propagation,
-    weights: Int64Array,
-    embeddings: FloatArray,
-    constraints: TopicConstraints,
-) -> Int32Array:
-    """Move labelled documents to a topic of their class: the first propagated, or the nearest."""
-    classes = constraints.groups
-    n_topics = int(seeds.max(initial=NOISE)) + 1
-    of_topic = owners(seeds, classes, weights, n_topics, len(constraints.names))
-    of_label = np.append(of_topic, NOISE)
-    wrong = np.flatnonzero((classes >= 0) & (of_label[labels] != classes))
-    slots = propagated.topics[wrong]
-    fits = (slots >= 0) & (of_label[slots] == classes[wrong, None])
-    amended = labels.copy()
-    amended[wrong] = slots[np.arange(len(wrong)), fits.argmax(axis=1)]
-    lost = wrong[~fits.any(axis=1)]
-    if len(lost):
-        means = np.stack(
-            [embeddings[seeds == topic].mean(axis=0, dtype=np.float64) for topic in range(n_topics)]
-        )
-        near = np.einsum("ij,kj->ik", embeddings[lost].astype(np.float64), means)
-        near[of_topic != classes[lost, None]] = -np.inf
-        amended[lost] = near.argmax(axis=1)
-    return amended
 
 
 def _separated(

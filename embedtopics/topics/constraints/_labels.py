@@ -117,8 +117,7 @@ class PartialLabels:
 
     In the graph that coordinates are averaged over, labelled documents are tied to the nearest
     others of their class, and ties between classes are loosened. Documents without a label go where
-    their neighbours are. A class may hold several topics; `strict` forbids topics of several
-    classes.
+    their neighbours are. A class may hold several topics.
 
     Parameters
     ----------
@@ -127,10 +126,6 @@ class PartialLabels:
         frequent label. Never changed.
     weight : float
         Weight of the labels against the embeddings, above 0 up to 1; see Notes.
-    strict : bool
-        Whether every labelled document is in a topic of its class. A topic is of the class that
-        most of the labelled texts in its cluster have; its documents of other classes move to
-        the topics of these.
 
     Raises
     ------
@@ -152,37 +147,34 @@ class PartialLabels:
 
     Examples
     --------
-    >>> PartialLabels(["sport", None, "politics"], strict=True).describe()["classes"]
+    >>> PartialLabels(["sport", None, "politics"]).describe()["classes"]
     ['politics', 'sport']
     """
 
-    def __init__(self, labels: Any, *, weight: float = 0.5, strict: bool = False) -> None:
+    def __init__(self, labels: Any, *, weight: float = 0.5) -> None:
         self.given = checked_labels(labels)
         self.weight = checked_weight(weight, "weight")
-        self.strict = bool(strict)
 
     def __repr__(self) -> str:
-        return f"PartialLabels({self.given}, weight={self.weight}, strict={self.strict})"
+        return f"PartialLabels({self.given}, weight={self.weight})"
 
     def describe(self) -> dict[str, Any]:
         """Return the description that the settings of the result hold."""
-        return {**self.given.describe("labels"), "weight": self.weight, "strict": self.strict}
+        return {**self.given.describe("labels"), "weight": self.weight}
 
     def prepare(self, context: FitContext) -> tuple[TopicConstraints, Sequence[Decision]]:
         """Return the classes of the documents."""
         classes, notes = self.given.of_documents(context.documents)
         n_rows = int(context.documents.weights[classes >= 0].sum())
-        what = "no topic mixes" if self.strict else "the coordinates follow"
         n_classes = len(self.given.classes)
         message = spell_count(n_rows, "text has", "texts have")
-        message += f" one of {n_classes:,} labels, which {what}."
+        message += f" one of {n_classes:,} labels, which the coordinates follow."
         constraints = TopicConstraints(
             groups=classes,
             names=self.given.names,
             probabilities=(classes >= 0).astype(np.float32),
             tie=self.weight / 2,
             part=self.weight,
-            is_pure=self.strict,
         )
         return constraints, [note("labels", n_rows, message), *notes]
 

@@ -80,7 +80,7 @@ def partners_of(pairs: Int64Array) -> dict[int, list[int]]:
 def cannot_merge(result: TopicResult) -> BoolArray:
     """Return which topics no automatic step may merge, (n_topics, n_topics).
 
-    Seeded topics, topics with both documents of a cannot-link pair, and those of different classes.
+    Seeded topics, and topics with both documents of a cannot-link pair.
     """
     seeded = np.array([topic.is_seeded for topic in result.topics], dtype=bool)
     apart: BoolArray = seeded[:, None] & seeded
@@ -89,10 +89,6 @@ def cannot_merge(result: TopicResult) -> BoolArray:
         one, other = labels[constraints.cannot_link].T
         both = (one != NOISE) & (other != NOISE)
         apart[one[both], other[both]] = apart[other[both], one[both]] = True
-        if constraints.is_pure:
-            classes = _classes(constraints, labels, result.documents.weights)
-            known = classes != NOISE
-            apart |= known[:, None] & known & (classes[:, None] != classes)
     np.fill_diagonal(apart, False)
     return apart
 
@@ -106,13 +102,9 @@ def bars(
     if constraints is None:
         return barred
     labels = result.clustering.labels.copy()
-    if constraints.is_pure:
-        classes = _classes(constraints, labels, result.documents.weights)
-        own = constraints.groups[documents]
-        barred |= (own >= 0) & (classes[topics] != own)
     involved = np.isin(documents, constraints.cannot_link)
     partners = partners_of(constraints.cannot_link) if involved.any() else {}
-    for place in order[involved[order] & ~barred[order]].tolist():
+    for place in order[involved[order]].tolist():
         topic = topics[place]
         if any(labels[other] == topic for other in partners[int(documents[place])]):
             barred[place] = True
@@ -140,22 +132,15 @@ def departures(
     linked = _linked(constraints, after) & ~_linked(constraints, before)
     message = "pairs of texts that cannot be linked share a topic."
     add("pairs_joined", int(linked.sum()), message)
-    if constraints.is_pure or constraints.is_complete:
+    if constraints.is_complete:
         wrong = _in_another_class(constraints, after, weights)
         wrong &= ~_in_another_class(constraints, before, weights)
         message = "labelled texts are in a topic of another class."
         add("labels_mixed", int(weights[wrong].sum()), message)
-    if constraints.is_complete:
         unknown = (constraints.groups < 0) & (after != NOISE) & (before == NOISE)
         message = "texts that were not labelled are in topics."
         add("not_labeled_joined", int(weights[unknown].sum()), message)
     return said
-
-
-def _classes(constraints: TopicConstraints, labels: Int32Array, weights: Int64Array) -> Int32Array:
-    """Return the class of each topic; -1 for one without a labelled document."""
-    n_topics = int(labels.max(initial=NOISE)) + 1
-    return owners(labels, constraints.groups, weights, n_topics, len(constraints.names))
 
 
 def _linked(constraints: TopicConstraints, labels: Int32Array) -> BoolArray:
@@ -166,6 +151,7 @@ def _linked(constraints: TopicConstraints, labels: Int32Array) -> BoolArray:
 def _in_another_class(
     constraints: TopicConstraints, labels: Int32Array, weights: Int64Array
 ) -> BoolArray:
-    classes = np.append(_classes(constraints, labels, weights), NOISE)
-    groups = constraints.groups
+    groups, n_topics = constraints.groups, int(labels.max(initial=NOISE)) + 1
+    classes = owners(labels, groups, weights, n_topics, len(constraints.names))
+    classes = np.append(classes, NOISE)
     return np.asarray((groups >= 0) & (labels != NOISE) & (classes[labels] != groups))

@@ -191,8 +191,7 @@ def reduce(result: TopicResult, n_topics: int, *, by: str = "terms") -> TopicRes
     """Merge the nearest topics until a number of them is left.
 
     Unlike `at_resolution`, this keeps edits by hand and works with every clusterer. Seeded topics
-    are never merged with one another; nor are topics that hold texts with a `CannotLink` or, under
-    strict labels, topics of different classes.
+    are never merged with one another; nor are topics that hold texts with a `CannotLink`.
 
     Parameters
     ----------

@@ -70,8 +70,8 @@ def reassign(
 ) -> TopicResult:
     """Assign outliers to the nearest topic, where it is near enough.
 
-    No text goes to a topic that holds one with which it has a `CannotLink`, or under strict labels
-    to a topic of another class. Doubtful documents stay outliers, for the reason that they had.
+    No text goes to a topic that holds one with which it has a `CannotLink`. Doubtful documents stay
+    outliers, for the reason that they had.
 
     Parameters
     ----------

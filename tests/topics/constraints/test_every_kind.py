@@ -21,7 +21,7 @@ from embedtopics.topics import (
 from embedtopics.topics.results import TopicConstraints
 from tests.factories import refuses
 
-KINDS = ["seed_words", "zero_shot", "labels", "strict_labels", "must_not_link", "manual_labels"]
+KINDS = ["seed_words", "zero_shot", "labels", "must_not_link", "manual_labels"]
 
 
 def make(kind, collection, order=None):
@@ -32,7 +32,6 @@ def make(kind, collection, order=None):
     place = np.argsort(order)
     classes = np.minimum(np.arange(n) // 135, 3)
     some = np.where(np.arange(n) % 3 == 0, classes, -1)
-    names = [f"c{label}" if label >= 0 else None for label in some[order]]
     first_two = np.stack([vectors[:130].mean(axis=0), vectors[140:270].mean(axis=0)])
     words = [text.split()[0] for text in texts]
     pairs = [(i, i + 200) for i in range(0, 300, 7)] + [(i, i + 3) for i in range(0, 300, 11)]
@@ -40,7 +39,6 @@ def make(kind, collection, order=None):
         "seed_words": lambda: SeedWords({"one": words[:6], "two": words[150:155]}),
         "zero_shot": lambda: ZeroShot(["First", "Second"], embeddings=first_two),
         "labels": lambda: PartialLabels(some[order]),
-        "strict_labels": lambda: PartialLabels(names, strict=True),
         "must_not_link": lambda: CannotLink([(place[a], place[b]) for a, b in pairs]),
         "manual_labels": lambda: ManualLabels([f"c{c}" for c in classes[order]]),
     }[kind]()  # fmt: skip
@@ -78,7 +76,7 @@ def test_it_does_something_and_says_so(guided, branched):
     kind, result = guided
     assert result.constraints is not None and branched.constraints is None
     settings = result.settings["guidance"]
-    assert settings["kind"] == kind.removeprefix("strict_")
+    assert settings["kind"] == kind
     assert json.loads(json.dumps(settings)) == settings
     assert len(result.decisions) > len(branched.decisions)
     parts = ("labels", "coordinates")
@@ -95,7 +93,7 @@ def test_saved_and_loaded_it_answers_alike(guided, branches, tmp_path):
     for name in ("groups", "probabilities", "cannot_link"):
         np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
         assert getattr(one, name).dtype == getattr(two, name).dtype
-    for name in ("names", "tie", "part", "is_fixed", "is_complete", "is_pure"):
+    for name in ("names", "tie", "part", "is_fixed", "is_complete"):
         assert getattr(one, name) == getattr(two, name)
     np.testing.assert_array_equal(loaded.predict(branches[0]), result.labels)
     new = branches[1][:9] + 0.01
@@ -116,7 +114,7 @@ def test_read_at_its_own_resolution_it_is_the_same(guided):
     assert repr(again.topics) == repr(result.topics)  # NaN equals nothing
 
 
-@pytest.mark.parametrize("kind", ["zero_shot", "strict_labels", "must_not_link", "seed_words"])
+@pytest.mark.parametrize("kind", ["zero_shot", "labels", "must_not_link", "seed_words"])
 def test_replicates_obey_the_guide(kind, branches, fit):
     result = fit(branches, make(kind, branches))
     measured = with_stability(result, 3).stability
@@ -135,7 +133,6 @@ def test_few_documents_and_rows_without_text(kind, fit):
         "seed_words": SeedWords([["apple"]]),
         "zero_shot": ZeroShot(["Apples"], min_similarity=-1.0, embeddings=vectors[:1]),
         "labels": PartialLabels(["a", "b", "a", None, "b", "a"]),
-        "strict_labels": PartialLabels(["a", "b", "a", None, "b", "a"], strict=True),
         "must_not_link": CannotLink([(0, 1)]),
         "manual_labels": ManualLabels(["a", "b", "a", None, "b", "a"]),
     }[kind]
@@ -184,7 +181,7 @@ def test_a_model_with_guidance_can_be_cloned_and_shown():
 def test_a_guide_follows_its_documents():
     constraints = TopicConstraints(
         np.array([0, -1, 1, 0], np.int32), ("a", "b"), np.array([1, 0, 0.5, 1], np.float32),
-        cannot_link=np.array([[0, 2], [1, 3]]), tie=0.3, is_pure=True,
+        cannot_link=np.array([[0, 2], [1, 3]]), tie=0.3,
     )  # fmt: skip
     more = constraints.among(np.array([1, 2, 4, 5]), 7)
     assert more.groups.tolist() == [-1, 0, -1, -1, 1, 0, -1]
@@ -193,7 +190,7 @@ def test_a_guide_follows_its_documents():
     back = more.of(np.array([1, 2, 4, 5]))
     assert back.groups.tolist() == constraints.groups.tolist() and back.names == ("a", "b")
     assert back.cannot_link.tolist() == constraints.cannot_link.tolist()
-    assert back.is_pure and back.tie == 0.3
+    assert back.tie == 0.3
     assert constraints.of(np.array([0, 1, 3])).cannot_link.tolist() == [[1, 2]]
 
 
@@ -209,7 +206,7 @@ def test_constraints_are_read_and_never_written(branches, fit):
     seeds = {"one": [texts[0].split()[0]]}
     for constraints in (
         ZeroShot(["A", "B"], embeddings=names), PartialLabels(labels), ManualLabels(words),
-        PartialLabels(words, strict=True), CannotLink(pairs), SeedWords(seeds),
+        PartialLabels(words), CannotLink(pairs), SeedWords(seeds),
     ):  # fmt: skip
         fit(branches, constraints)
     assert seeds == {"one": [texts[0].split()[0]]}

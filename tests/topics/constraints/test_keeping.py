@@ -125,25 +125,6 @@ def test_no_text_joins_one_from_which_it_is_kept_apart(strategy, drawn):
     assert (kept != Reason.IN_TOPIC).all()
 
 
-def test_strict_labels(parted):
-    labels = parted.clustering.labels
-    groups = np.full(len(labels), -1, np.int32)
-    groups[first_of(parted, 0, 5) + first_of(parted, 3, 5)] = 0
-    groups[first_of(parted, 1, 5)] = 1
-    noise = np.flatnonzero(labels < 0)
-    groups[noise[:10]] = 1
-    strict = guided(parted, groups=groups, names=("a", "b"), is_pure=True)
-    expected = np.zeros((6, 6), dtype=bool)
-    expected[[0, 1, 1, 3], [1, 0, 3, 1]] = True
-    np.testing.assert_array_equal(cannot_merge(strict), expected)
-    assert decision(topics.reduce(strict, 2), "labels_mixed") is None
-    mixed = topics.merge(strict, [1, 3, 0])
-    assert decision(mixed, "labels_mixed").value == 5
-    joined = topics.reassign(strict, "embeddings", threshold=0).clustering.labels
-    assert set(joined[noise[:10]].tolist()) <= {1, -1}
-    assert (joined[noise[10:]] >= 0).any()
-
-
 def test_labels_given_whole(fit, mixed):
     texts, vectors, classes = mixed
     some = classes.copy()

@@ -22,16 +22,6 @@ def purity(result, classes):
     return table.max(axis=1).sum() / inside.sum()
 
 
-def is_pure(result, labels):
-    """Whether every labelled row with text is in a topic, with none of another label."""
-    labels = np.array(labels)
-    known = labels >= 0
-    found = result.labels[known]
-    return (found >= 0).all() and all(
-        len(set(labels[known][found == topic])) == 1 for topic in set(found)
-    )
-
-
 def test_topics_follow_labels_where_the_embeddings_do_not_part_the_classes(mixed, fit):
     _, _, classes = mixed
     plain = fit(mixed, n_topics=6)
@@ -53,28 +43,6 @@ def test_documents_without_a_label_go_where_their_neighbors_are(branches, fit):
     inside = (branch < 4) & (result.labels >= 0)
     assert purity(result, branch) > 0.9 and inside[branch < 4].mean() > 0.95
     assert len(set(result.labels[inside & hidden])) == 4
-
-
-@settings(max_examples=12, deadline=None)
-@given(st.integers(1, 5), st.floats(0.02, 1.0), st.integers(0, 2**32 - 1))
-def test_strict_labels_hold_whatever_they_are(branches, fit, n_classes, share, seed):
-    texts = branches[0]
-    rng = np.random.default_rng(seed)
-    labels = np.where(rng.random(len(texts)) < share, rng.integers(0, n_classes, len(texts)), -1)
-    labels[0] = 0
-    # Rows of one text share a label, so that no majority has to be found.
-    first = {}
-    labels = np.array([first.setdefault(t, v) for t, v in zip(texts, labels, strict=True)])
-    constraints = PartialLabels(labels, weight=0.3, strict=True)
-    result = fit(branches, constraints)
-    assert is_pure(result, labels)
-    for wanted in ("fine", 2, 9):
-        assert is_pure(at_resolution(result, wanted), labels)
-    assert is_pure(at_resolution(result, coverage=0.0), labels)
-    np.testing.assert_array_equal(et.topics.assign(result, texts).labels, result.labels)
-    shares = result.memberships.toarray()
-    inside = result.clustering.labels >= 0
-    np.testing.assert_array_equal(shares[inside].argmax(axis=1), result.clustering.labels[inside])
 
 
 def test_rows_of_one_text_take_the_label_of_most_and_say_so(toy, fit):

@@ -24,6 +24,9 @@ from embedtopics.topics.tree.results import TopicHierarchy
 
 Groups = list[tuple[int, ...]]
 
+APART, FORBIDDEN = 1e9, 3.0
+"""Distance of topics that must not merge, and one that only means with such a pair reach."""
+
 
 def merge(
     result: TopicResult,
@@ -240,32 +243,19 @@ def group_nearest(
     distances: Float64Array, n_groups: int, apart: npt.NDArray[np.bool_] | None = None
 ) -> Groups:
     """Group items by average linkage; more groups are left where `apart` (n, n) forbids it."""
+    from scipy.cluster.hierarchy import linkage
+    from scipy.spatial.distance import squareform
+
     between = np.array(distances, dtype=np.float64)
-    n_items = len(between)
     if apart is not None:
-        # Infinite distances stay so under averages, and hold for every group with such an item.
-        between[apart] = np.inf
-    np.fill_diagonal(between, np.inf)
-    members = {item: [item] for item in range(n_items)}
-    nearest = between.argmin(axis=1)
-    least = between[np.arange(n_items), nearest]
-    while len(members) > n_groups:
-        one = int(least.argmin())
-        if not np.isfinite(least[one]):
-            break
-        one, other = sorted((one, int(nearest[one])))
-        n_one, n_other = len(members[one]), len(members[other])
-        averaged = (n_one * between[one] + n_other * between[other]) / (n_one + n_other)
-        averaged[[one, other]] = np.inf
-        between[one], between[:, one] = averaged, averaged
-        between[other], between[:, other] = np.inf, np.inf
-        members[one] += members.pop(other)
-        least[other] = np.inf
-        # Averages are no nearer than the nearer part was, but may be as near as a row's nearest.
-        stale = np.flatnonzero(np.isin(nearest, (one, other)) | (averaged <= least))
-        stale = np.union1d(stale[np.isfinite(least[stale]) | (stale == one)], [one])
-        nearest[stale] = between[stale].argmin(axis=1)
-        least[stale] = between[stale, nearest[stale]]
+        between[apart] = APART
+    np.fill_diagonal(between, 0.0)
+    members = {item: [item] for item in range(len(between))}
+    if len(members) > n_groups:
+        steps = linkage(squareform(between, checks=False), "average")
+        n_merged = min(len(members) - n_groups, int((steps[:, 2] < FORBIDDEN).sum()))
+        for node, pair in enumerate(steps[:n_merged, :2].astype(int).tolist(), len(members)):
+            members[node] = members.pop(pair[0]) + members.pop(pair[1])
     return sorted(tuple(sorted(items)) for items in members.values() if len(items) > 1)
 
 

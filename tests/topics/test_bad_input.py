@@ -219,7 +219,7 @@ class Wide:
         ("seeds", lambda result: topics.SeedWords({1})),
         ("columns", lambda result: topics.without_texts(result, columns=[[1]])),
         ("labels", lambda result: topics.report_card(result, labels=np.ones((3, 3)))),
-        ("encoder", lambda result: topics.score_labels(result, Wide(), choose=True)),
+        ("encoder", lambda result: topics.score_labels(result, Wide())),
         ("layers", lambda result: et.SentenceEncoder(layers={})),
         (
             "convert_to_tensor",

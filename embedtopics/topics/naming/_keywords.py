@@ -18,7 +18,7 @@ from embedtopics.protocols import Encoder, Float64Array, FloatArray, Int64Array
 from embedtopics.terms._keywords import keywords as best_keywords
 from embedtopics.terms._keywords import term_embeddings, unique_labels
 from embedtopics.terms._parts_of_speech import PATTERNS, parse_patterns, pattern_counts, tag_words
-from embedtopics.terms._representative import best_terms, choose_diverse, representatives
+from embedtopics.terms._representative import best_terms, choose_diverse
 from embedtopics.terms._stop_words import repeats, stems_of
 from embedtopics.topics._describe import languages_of
 from embedtopics.topics._relabel import checked_topic_id, edit_of
@@ -69,8 +69,7 @@ def keywords(
         Whether a keyword may share a stem at its ends with a better one.
     **options
         - "embedding" and "diverse": `encoder` of the candidates, by default that of the fit
-          ("documents": a term is the mean of the documents that hold it); `n_documents`, the
-          central ones whose mean is the topic (its representatives); `show_progress`;
+          ("documents": a term is the mean of the documents that hold it); `show_progress`;
         - "diverse": `diversity`, from 0 (as "embedding") to 1 (0.3);
         - "npmi": `weight`, from 0 (the order of the candidates) to 1 (0.5); `window` in words (10),
           None for whole documents;
@@ -132,10 +131,9 @@ def _by_embedding(
     keep_repeats: bool,
     *,
     encoder: Encoder | str | None = None,
-    n_documents: int | None = None,
     show_progress: bool | None = None,
 ) -> Keywords:
-    topic_vectors, term_vectors = _vectors(result, lists, encoder, n_documents, show_progress)
+    topic_vectors, term_vectors = _vectors(result, lists, encoder, show_progress)
     chosen = []
     for row, topic, terms in zip(lists, topic_vectors, term_vectors, strict=True):
         cosines = np.einsum("id,d->i", terms, topic, dtype=np.float64)
@@ -151,11 +149,10 @@ def _diverse(
     *,
     diversity: float = 0.3,
     encoder: Encoder | str | None = None,
-    n_documents: int | None = None,
     show_progress: bool | None = None,
 ) -> Keywords:
     diversity = checked_share(diversity, "diversity")
-    topic_vectors, term_vectors = _vectors(result, lists, encoder, n_documents, show_progress)
+    topic_vectors, term_vectors = _vectors(result, lists, encoder, show_progress)
     languages = languages_of(result)
     chosen = []
     for row, topic, terms in zip(lists, topic_vectors, term_vectors, strict=True):
@@ -279,7 +276,6 @@ def _vectors(
     result: TopicResult,
     lists: Keywords,
     encoder: Encoder | str | None,
-    n_documents: int | None,
     show_progress: bool | None,
 ) -> tuple[list[FloatArray], list[FloatArray]]:
     """Return a unit vector for each topic, and one for each of its candidates."""
@@ -294,7 +290,7 @@ def _vectors(
     else:
         of_terms = _encoded(result, encoder, pool, show_progress)
     topics = []
-    for members in _central(result, n_documents):
+    for members in _central(result):
         mean = result.embeddings[members].mean(axis=0, dtype=np.float64) - origin
         length = np.sqrt(np.einsum("d,d->", mean, mean))
         topics.append((mean / (length or 1.0)).astype(np.float32))
@@ -319,14 +315,9 @@ def _encoded(
     return made
 
 
-def _central(result: TopicResult, n: int | None) -> list[Int64Array]:
+def _central(result: TopicResult) -> list[Int64Array]:
     """Return the documents whose mean stands for each topic."""
     labels = result.clustering.labels
-    if n is not None:
-        return representatives(
-            result.embeddings, labels, result.clustering.probabilities,
-            n=checked_count(n, "n_documents"), n_topics=result.n_topics,
-        )  # fmt: skip
     return [
         result.documents.of_row[np.array(topic.representatives, dtype=np.int64)]
         if len(topic.representatives)

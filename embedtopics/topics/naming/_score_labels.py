@@ -47,12 +47,12 @@ WORDS_OF_CLAUSE = range(2, 9)
 Encode = Callable[[Sequence[str]], FloatArray]
 
 
-def score_labels(
-    result: TopicResult, encoder: Encoder | str | None = None, *, choose: bool = False
-) -> TopicResult:
+def score_labels(result: TopicResult, encoder: Encoder | str | None = None) -> TopicResult:
     """Measure how well the labels of topics find their texts among those of sibling topics.
 
-    A fit whose texts an encoder of this package encodes does it, and chooses labels by it; names
+    A fit whose texts an encoder of this package encodes does it, and chooses labels by it: of the
+    first two to five keywords, phrases among the terms, and first clauses of representative texts
+    that hold two keywords, the best that beats the first three keywords by more than chance. Names
     that were given since, by hand or by a language model, and topics that edits made, have no score
     before this is called.
 
@@ -61,10 +61,6 @@ def score_labels(
     result : TopicResult
     encoder : Encoder, str or None
         By default that of the fit, made again.
-    choose : bool
-        Whether topics without a name of their own get the best label: of the first two to five
-        keywords, phrases among their terms, and first clauses of representative texts that hold
-        two keywords, where it beats the first three keywords by more than chance.
 
     Returns
     -------
@@ -85,7 +81,7 @@ def score_labels(
     """
     asked = encoder_of_fit(result, encoder)
     width = result.embeddings.shape[1]
-    return scored_labels(result, lambda texts: encode_uncached(asked, texts, width), choose=choose)
+    return scored_labels(result, lambda texts: encode_uncached(asked, texts, width), choose=False)
 
 
 def scored_labels(result: TopicResult, encode: Encode, *, choose: bool) -> TopicResult:

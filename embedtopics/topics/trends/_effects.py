@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 MOST_LEVELS = 50
+FEWEST_UNITS = 5
+"""Of a level; two or more with fewer are put together."""
 N_REPLICATES = 5
 _DATES = (("day", 1.0, 62.0), ("month", 365.2425 / 12, 730.5), ("year", 365.2425, np.inf))
 """Unit of dates, its days, and the days that are spanned up to which it is taken."""
@@ -42,7 +44,6 @@ def effects(
     covariates: Any,
     *,
     reference: Mapping[str, Any] | None = None,
-    min_frequency: int = 5,
     units: Any = None,
     replicates: int | None = None,
     n_resamples: int = 500,
@@ -61,12 +62,10 @@ def effects(
     covariates : str, sequence of str, mapping or DataFrame
         Columns of the corpus, as "~ date + source" or ["date", "source"], or values for each row
         by name. Dates count in days where they span up to two months, in months up to two years,
-        else in years, as `units` of the result says; numbers as they are; other values are levels.
-        Rows that lack one are left out.
+        else in years, as `units` of the result says; numbers as they are; other values are levels,
+        of which those with fewer than five units are put together. Rows that lack one are left out.
     reference : mapping of str to str, optional
         The level that the others of a covariate are compared with; by default the most frequent.
-    min_frequency : int
-        Levels with fewer units are put together as "(other)", where there are two or more.
     units : str or array_like of shape (n_rows,), optional
         A column, or a value for each row, of what is independent, such as authors; by default each
         distinct text.
@@ -116,7 +115,7 @@ def effects(
     if not isinstance(reference, Mapping | None):
         raise InputError("reference", "a mapping of covariates to levels", reference)
     unit = units_of(result, units)
-    levels = _Levels(dict(reference or {}), unit, checked_count(min_frequency, "min_frequency"))
+    levels = _Levels(dict(reference or {}), unit)
     design = make_design(result, covariates_in(covariates), levels)
     again, notes = _replicates(result, replicates, seed, show_progress)
     fit = _Fit.of(result, design, unit, units)
@@ -174,14 +173,10 @@ class Design:
 
 
 class _Levels(NamedTuple):
-    """The level that others are compared with, the unit of each row, and the units that one needs.
-
-    `units` is of shape (n_rows,).
-    """
+    """The levels that others are compared with, and the unit of each row, (n_rows,)."""
 
     reference: dict[str, Any]
     units: Int64Array
-    min_frequency: int
 
 
 def covariates_in(given: Any) -> dict[str, Any]:
@@ -298,7 +293,7 @@ def _with_rare_levels_pooled(
     texts = values.to_numpy(dtype=object)
     units = pd.Series(wanted.units[design.rows]).groupby(texts).nunique()
     keep = str(wanted.reference[name]) if name in wanted.reference else None
-    frequent = (units >= wanted.min_frequency) | (units.index == keep)
+    frequent = (units >= FEWEST_UNITS) | (units.index == keep)
     rare = units.index[~frequent]
     if len(rare) < 2 or not frequent.any():
         return texts
@@ -306,7 +301,7 @@ def _with_rare_levels_pooled(
     while other in units.index[frequent]:
         other = f"({other})"
     message = (
-        f"{len(rare):,} levels of {name!r} with fewer than {wanted.min_frequency} units are put "
+        f"{len(rare):,} levels of {name!r} with fewer than {FEWEST_UNITS} units are put "
         f"together as {other!r}."
     )
     design.decisions.append(Decision("trends", f"{name}_levels_pooled", len(rare), message))

@@ -315,12 +315,6 @@ def test_without_an_encoder_terms_are_seen_from_the_middle(result):
             assert score == pytest.approx(cosine, abs=1e-4)
 
 
-def test_more_central_documents_can_be_asked_for(result):
-    few = topics.keywords(result, "embedding", encoder="documents", n_documents=1)
-    many = topics.keywords(result, "embedding", encoder="documents", n_documents=50)
-    assert [s for row in few for _, s in row] != [s for row in many for _, s in row]
-
-
 def test_repeats_are_left_out_unless_asked_for(result):
     lists = [[(term, 1.0) for term in result.term_counts.terms[:40]]] * result.n_topics
     kept = topics.keywords(

@@ -192,8 +192,6 @@ def test_rare_levels_are_put_together_and_one_of_them_has_a_wide_interval(result
         result, {"source": some}, reference={"source": "twice"}, replicates=0, n_resamples=20
     )
     assert named.references == {"source": "twice"} and len(named.columns) == 5
-    every = topics.effects(result, {"source": some}, replicates=0, n_resamples=20, min_frequency=1)
-    assert len(every.columns) == 6
 
 
 @pytest.mark.parametrize("n_level", [6, 12])
@@ -325,7 +323,6 @@ def test_many_levels_take_the_memory_of_the_rows_and_not_of_all_pairs_of_levels(
 WRONG = each(
     reference=[{"source": "mirror"}, {"date": "2020"}, "mirror"],
     n_resamples=[2],
-    min_frequency=[0],
     units=["nobody", [1, 2]],
     confidence=[95],
     replicates=[-1, 2.5, "3", [np.zeros(3, int)]],

@@ -119,12 +119,13 @@ def _natural_level(hierarchy: TopicHierarchy) -> int:
     """Return the number of groups after whose last merge the next is furthest away."""
     # From single topics to the first merge it is always far: they are no level to find.
     least = max(2, min(round(hierarchy.n_topics**0.5 / 2), _MOST_GROUPS // 2))
-    levels = [level for level in hierarchy.levels()[1:] if least <= level.n_topics <= _MOST_GROUPS]
+    n_topics, sizes = hierarchy.n_topics, np.array([node.size for node in hierarchy.nodes])
+    levels = [n for n in range(n_topics - 1, 0, -1) if least <= n <= _MOST_GROUPS]
     if not levels:
-        return min(hierarchy.n_topics, 1)
-    total = hierarchy.nodes[-1].size
-    even = [level for level in levels if 2 * level.largest <= total] or levels
-    return max(even, key=lambda level: level.gap).n_topics
+        return min(n_topics, 1)
+    gaps = np.append(np.diff(hierarchy.distances), np.nan)  # after each merge
+    even = [n for n in levels if 2 * sizes[: 2 * n_topics - n].max() <= sizes[-1]] or levels
+    return max(even, key=lambda n: gaps[n_topics - n - 1])
 
 
 def _colors(hierarchy: TopicHierarchy, groups: tuple[int, ...]) -> list[str]:

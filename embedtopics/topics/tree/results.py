@@ -41,28 +41,6 @@ class TopicNode:
     weights: tuple[float, ...]
 
 
-@dataclass(frozen=True)
-class HierarchyLevel:
-    """One height at which a hierarchy can be cut.
-
-    Parameters
-    ----------
-    n_topics : int
-        Groups of topics there.
-    distance : float
-        At which the last merge took place; 0 where none has.
-    gap : float
-        How much further the next merge is; NaN where there is none.
-    largest : int
-        Rows of the largest group.
-    """
-
-    n_topics: int
-    distance: float
-    gap: float
-    largest: int
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class TopicHierarchy(Displayed):
     """The order in which topics merge, nearest first, and what each merge is about.
@@ -175,27 +153,6 @@ class TopicHierarchy(Displayed):
             Topic ids of each group, ascending; the groups in the order of `nodes_at`.
         """
         return tuple(map(self.topics_under, self.nodes_at(n_topics)))
-
-    def levels(self) -> tuple[HierarchyLevel, ...]:
-        """List the levels at which the tree can be cut, finest first.
-
-        Returns
-        -------
-        tuple of HierarchyLevel
-            One for each number of groups, from the number of topics down to one.
-        """
-        if not self.n_topics:
-            return ()
-        sizes = np.array([node.size for node in self.nodes])
-        largest = np.maximum.accumulate(
-            np.concatenate([[sizes[: self.n_topics].max()], sizes[self.n_topics :]])
-        )
-        heights = np.concatenate([[0.0], self.distances])
-        gaps = np.append(np.diff(heights), np.nan)
-        return tuple(
-            HierarchyLevel(self.n_topics - merged, float(height), float(gap), int(rows))
-            for merged, (height, gap, rows) in enumerate(zip(heights, gaps, largest, strict=True))
-        )
 
     def to_frame(self, levels: Sequence[int] = ()) -> pd.DataFrame:
         """Tabulate the nodes.

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.checks import is_number
-from embedtopics._utils.display import html_table
+from embedtopics._utils.display import Displayed
 from embedtopics.clustering.results import NOISE, Clustering
 from embedtopics.corpus.results import Decision
 from embedtopics.encoders._registry import AKIN, space_of
@@ -63,7 +63,7 @@ class Link:
 
 
 @dataclass(frozen=True, repr=False)
-class Lineage:
+class Lineage(Displayed):
     """Which topics of one result became which of another."""
 
     links: tuple[Link, ...]
@@ -72,13 +72,10 @@ class Lineage:
     old_labels: tuple[str, ...]
     new_labels: tuple[str, ...]
 
-    def __repr__(self) -> str:
+    def _summary(self) -> str:
         kinds = Counter(link.kind for link in self.links)
         counts = ", ".join(f"{n} {kind}" for kind, n in kinds.items())
-        return f"Lineage(links by {self.by}: {counts or 'none'})"
-
-    def _repr_html_(self) -> str:
-        return html_table(self.to_frame(), repr(self))
+        return f"links by {self.by}: {counts or 'none'}"
 
     def to_frame(self) -> pd.DataFrame:
         """Return a frame of the links: kind, old, new, their labels, what they have in common."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from embedtopics._utils.checks import is_whole
-from embedtopics._utils.display import excerpt, html_table, spell_count
+from embedtopics._utils.display import Displayed, excerpt, spell_count
 from embedtopics.clustering._resolution import FEWEST, FINER, automatic_min_cluster_size
 from embedtopics.clustering.results import NOISE, Clustering
 from embedtopics.errors import InputError
@@ -58,7 +58,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Extension:
+class Extension(Displayed):
     """A result with documents added, and what is new: `documents` and `novelty` are (n_new,)."""
 
     result: TopicResult
@@ -88,14 +88,11 @@ class Extension:
             said += f" They may hold new topics: {named}."
         return said
 
-    def __repr__(self) -> str:
+    def _summary(self) -> str:
         return (
-            f"Extension({len(self.documents):,} new documents, {self.outside:.1%} in no topic, "
-            f"{len(self.candidates)} candidates)"
+            f"{len(self.documents):,} new documents, {self.outside:.1%} in no topic, "
+            f"{len(self.candidates)} candidates"
         )
-
-    def _repr_html_(self) -> str:
-        return html_table(self.to_frame(), str(self))
 
     def to_frame(self) -> pd.DataFrame:
         """Return a frame of the candidates, with their terms, nearest topics and examples."""

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from embedtopics._utils.checks import checked_count, is_count, resolve_seed
-from embedtopics._utils.display import html_table, spell_count
+from embedtopics._utils.display import Displayed, spell_count
 from embedtopics._utils.progress import progress_bar
 from embedtopics.clustering._resolution import FEWEST
 from embedtopics.clustering.results import NOISE
@@ -54,7 +54,7 @@ _NOT_LETTERS = re.compile(r"[\W\d_]+")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SampleFit:
+class SampleFit(Displayed):
     """Topics of a sample, and the topic of every row of the collection.
 
     Parameters
@@ -92,14 +92,11 @@ class SampleFit:
         inside = self.labels[self.labels != NOISE]
         return np.bincount(inside, minlength=self.result.n_topics)
 
-    def __repr__(self) -> str:
+    def _summary(self) -> str:
         return (
-            f"SampleFit({self.result.n_topics} topics, {self.n_adopted} of them from outside the "
-            f"sample; {np.mean(self.labels != NOISE):.0%} of {len(self.labels):,} rows in one)"
+            f"{self.result.n_topics} topics, {self.n_adopted} of them from outside the sample; "
+            f"{np.mean(self.labels != NOISE):.0%} of {len(self.labels):,} rows in one"
         )
-
-    def _repr_html_(self) -> str:
-        return html_table(self.to_frame().head(10), repr(self))
 
     def to_frame(self) -> pd.DataFrame:
         """Return a frame of all rows: id, topic, label, membership, novelty and in_sample."""

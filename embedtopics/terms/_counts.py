@@ -144,10 +144,7 @@ def sum_rows(
 
 
 def count_words(tokens: TokenStream, wanted: BoolArray | None = None) -> csr_matrix:
-    """Count every word of every document, stop words and all: (n_documents, n_words).
-
-    Where some are `wanted` (n_words,), columns are of these alone.
-    """
+    """Count words of every document, all or the `wanted` (n_words,): (n_documents, n_words)."""
     n_words = len(tokens.words)
     is_wanted = np.ones(n_words, dtype=bool) if wanted is None else wanted
     number = np.where(is_wanted, np.cumsum(is_wanted) - 1, -1).astype(np.int32)
@@ -264,10 +261,7 @@ class TermRules:
 def recount_terms(
     tokens: TokenStream, counts: TermCounts, before: TermRules, after: TermRules
 ) -> TermCounts:
-    """Count terms by other rules.
-
-    Where these allow no new term, columns are dropped instead; both give the very same.
-    """
+    """Count terms by other rules; where these allow no new term, columns are dropped instead."""
     if before == after:
         return counts
     left_out = set(counts.stop_words) | set(counts.function_words)

@@ -274,10 +274,7 @@ def sum_groups(
     bounds: Int64Array,
     n_columns: int,
 ) -> tuple[npt.NDArray[np.float64], Int32Array, Int64Array]:
-    """Add up the rows of each group of a sparse matrix, each times its weight.
-
-    SciPy's product counts the entries of its outcome first and leaves them unsorted.
-    """
+    """Add up the rows of each group of a sparse matrix, each times its weight."""
     n_most = 0
     for row in rows:
         n_most += begins[row + 1] - begins[row]

@@ -127,10 +127,7 @@ def term_embeddings(
     *,
     origin: npt.ArrayLike = 0.0,
 ) -> FloatArray:
-    """Embed terms (m,) as the mean of the documents that hold them, (m, n_dimensions).
-
-    No encoder is asked, so it works with given embeddings too.
-    """
+    """Embed terms (m,) as the mean of the documents that hold them, (m, n_dimensions)."""
     presence = counts[:, np.asarray(term_ids, dtype=np.int64)]
     presence.data = np.ones(len(presence.data), dtype=np.float32)
     # By columns, SciPy reads each document once and keeps the terms' sums near: four times faster.
@@ -190,10 +187,7 @@ def unique_labels(
     starts: Iterable[str] = repeat(""),
     taken: Iterable[str] = (),
 ) -> list[str]:
-    """Return a label for each topic, no two equal: a start and the first keywords.
-
-    A topic whose label is taken gets further keywords of its own, else a number.
-    """
+    """Return a label for each topic, no two equal: a start and keywords, or else a number."""
     labels: list[str] = []
     used = set(taken)
     for words, start in zip(keywords, starts, strict=False):

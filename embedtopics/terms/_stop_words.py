@@ -80,10 +80,7 @@ def stems_of(term: str, languages: Iterable[str]) -> Stems:
 
 
 def repeats(first: Stems, second: Stems) -> bool:
-    """Return whether one term's first or last stem occurs in the other, in any language.
-
-    Inner words do not count: *bank of england* does not repeat *ministry of health*.
-    """
+    """Return whether one term's first or last stem occurs in the other, in any language."""
     return any(
         a[0] in b or a[-1] in b or b[0] in a or b[-1] in a
         for a, b in zip(first, second, strict=True)
@@ -113,10 +110,7 @@ _CONFIDENCE = 1.645
 
 
 def function_words(tokens: TokenStream, labels: npt.ArrayLike) -> tuple[str, ...]:
-    """Find frequent words whose presence says almost nothing about the topic.
-
-    Stop-word lists know a language; this knows the corpus: *like, just, know* in a forum.
-    """
+    """Find frequent words whose presence says almost nothing about the topic."""
     topic = np.asarray(labels)
     members = np.flatnonzero(topic >= 0)
     numbered = np.unique(topic[members], return_inverse=True)[1]
@@ -137,10 +131,7 @@ def function_words(tokens: TokenStream, labels: npt.ArrayLike) -> tuple[str, ...
 def _information_bound(
     held: npt.NDArray[np.float64], sizes: npt.NDArray[Any], least_entropy: float
 ) -> npt.NDArray[np.float64]:
-    """Return an upper bound of each word's information on the topic, as a share of its entropy.
-
-    `held` (n_topics, n_words) counts the documents of each topic that hold the word.
-    """
+    """Bound each word's share of information on the topic; `held` documents (n_topics, n_words)."""
     n_topics, n_documents = len(sizes), int(sizes.sum())
     share_of_topic = (sizes / n_documents)[:, None]
     mean = np.zeros(held.shape[1])

@@ -36,11 +36,7 @@ JUDGED = 1024
 def uninformative_topics(
     counts: TermCounts, labels: Int32Array, n_topics: int
 ) -> npt.NDArray[np.bool_]:
-    """Return which topics are about nothing in particular.
-
-    Texts without sense (words at random, extraction gone wrong, boilerplate) make a dense cluster,
-    but their words are those of the whole corpus.
-    """
+    """Return which topics are about nothing: dense, but in words of the whole corpus."""
     gains, n_words = word_gains(counts, labels, n_topics)
     return np.asarray((n_words >= ENOUGH_WORDS) & (gains < LEAST_GAIN))
 
@@ -106,10 +102,7 @@ def _lifts(
     halves: list[csr_matrix],
     total: npt.NDArray[np.float64],
 ) -> tuple[npt.NDArray[np.float64], Int64Array]:
-    """Return, for each word of each document, its count in the other half over its share elsewhere.
-
-    The words of document `i` are those from ``starts[i]`` to ``starts[i + 1]``.
-    """
+    """Return the count of each document's words in the other half over their share elsewhere."""
     rows = np.repeat(np.arange(len(topics)), np.diff(holds.indptr))
     topic, word = topics[rows], holds.indices
     found = [_at(half, topic, word) for half in halves]

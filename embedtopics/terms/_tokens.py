@@ -190,10 +190,7 @@ def texts_with(texts: Sequence[str], words: Sequence[str], rules: WordRules = PL
 
 
 def words_of(text: str, rules: WordRules = PLAIN) -> list[str]:
-    """Return the words of one text in their order, as `tokenize` makes them.
-
-    `tokenize` reads a corpus with loops whose loading takes longer than reading a query.
-    """
+    """Return the words of one text in their order, as `tokenize` makes them."""
     return _words_of(text, True, rules, None)
 
 

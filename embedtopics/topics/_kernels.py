@@ -157,10 +157,7 @@ def _given(dtype: Any) -> Any:
 def add_products(
     begins: Int64Array, topics: Int32Array, weights: Float64Array, sums: Float64Array
 ) -> None:
-    """Add up the products of the weights that every two topics give to a term.
-
-    SciPy's sparse product counts its entries first, and does not know that it is symmetric.
-    """
+    """Add up the products of the weights that every two topics give to a term."""
     for term in range(len(begins) - 1):
         for one in range(begins[term], begins[term + 1]):
             topic, weight = topics[one], weights[one]

@@ -317,10 +317,7 @@ def compare(
 def best_matches(
     labels: Int32Array, found: Int32Array, weights: Int64Array, n_topics: int
 ) -> tuple[Float64Array, Int64Array]:
-    """Return each topic's best Jaccard overlap with a found topic, and which that is.
-
-    NaN where no document of the topic is there; -2 where no found topic shares one with it.
-    """
+    """Return each topic's best Jaccard overlap with a found topic, or NaN, and that topic, or -2."""
     n_found = int(found.max(initial=NOISE)) + 1
     # Noise is -1 and thus the last row and the last column.
     table = np.zeros((n_topics + 1, n_found + 1))
@@ -352,10 +349,7 @@ def _mean(overlaps: Float64Array) -> Float64Array:
 
 
 def _interval(overlaps: Float64Array) -> tuple[Float64Array, Float64Array]:
-    """Return, for each column, the interval in which the next value falls nine times in ten.
-
-    Weibull's quantiles: by linear interpolation the next value would be outside twice as often.
-    """
+    """Return, for each column, what holds the next value nine times in ten (Weibull)."""
     bounds = np.full((2, overlaps.shape[1]), np.nan)
     for topic, column in enumerate(overlaps.T):
         known = column[~np.isnan(column)]

@@ -271,10 +271,7 @@ class Places:
         return len(self.first) == len(self.of_document)
 
     def within(self, vectors: FloatArray) -> tuple[FloatArray, Int64Array | None]:
-        """Return an array that holds the vectors of places, and in which rows (None: in all).
-
-        Where a few texts of a million share a vector, the others are not copied for it.
-        """
+        """Return an array with the vectors of places, and in which rows (None: all); no copy."""
         if self.means is not None:
             return self.means, None
         return vectors, None if self.all_distinct else self.first

@@ -57,10 +57,7 @@ def constrained_graph(
 def tie_groups(
     fuzzy: csr_matrix, embeddings: FloatArray, groups: Int32Array, weight: float, k: int
 ) -> csr_matrix:
-    """Unite a fuzzy graph with ties of one weight to the nearest others of each group.
-
-    Ties that fell with the distance would leave scattered documents where they are.
-    """
+    """Unite a fuzzy graph with ties of one weight to the nearest others of each group."""
     from scipy.sparse import csr_matrix
 
     rows, columns = [], []
@@ -237,10 +234,7 @@ def _homes(
 def _separated(
     labels: Int32Array, propagated: Propagation, probabilities: FloatArray, pairs: Int64Array
 ) -> Int32Array:
-    """Move documents out of topics that hold one to which they cannot be linked, or to none.
-
-    Those with the fewest partners in their topic are placed first, of these the deepest.
-    """
+    """Part documents that cannot be linked; those with the fewest partners, the deepest, stay."""
     partners = partners_of(pairs)
     involved = np.array(sorted(partners), dtype=np.int64)
     is_own = propagated.topics[involved] == labels[involved, None]

@@ -78,10 +78,7 @@ def partners_of(pairs: Int64Array) -> dict[int, list[int]]:
 
 
 def cannot_merge(result: TopicResult) -> BoolArray:
-    """Return which topics no automatic step may merge, (n_topics, n_topics).
-
-    Seeded topics, and topics with both documents of a cannot-link pair.
-    """
+    """Return which topics no step may merge, (n_topics, n_topics): seeded ones, ends of pairs."""
     seeded = np.array([topic.is_seeded for topic in result.topics], dtype=bool)
     apart: BoolArray = seeded[:, None] & seeded
     constraints, labels = result.constraints, result.clustering.labels

@@ -181,10 +181,7 @@ def write_labels(result: TopicResult, path: str | Path) -> Path:
 
 
 def read_labels(path: str | Path, result: TopicResult | None = None) -> dict[int, str]:
-    """Read labels by topic id, as a spreadsheet leaves them, whatever its order and other columns.
-
-    With a result, ids and sizes must be its own, and only labels that differ are returned.
-    """
+    """Read labels by topic id, as a spreadsheet leaves them; of a result those that differ."""
     path = Path(path)
     (_, head), *rows = _rows(path) or [(1, [])]
     names = [cell.strip().lower() for cell in head]

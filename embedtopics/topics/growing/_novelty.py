@@ -126,10 +126,7 @@ def expected_outside(result: TopicResult) -> tuple[float, int]:
 
 
 def chance_of(n_outside: int, n_new: int, expected: float, n_fitted: int) -> float:
-    """Return the probability of so many documents outside the topics, or more: beta-binomial.
-
-    From Jeffreys' prior (Gelman et al. 2013, "Bayesian Data Analysis", sections 2.4 and 2.8).
-    """
+    """Return the chance of so many documents outside the topics or more, by Jeffreys' prior."""
     from scipy.special import betaln, gammaln
 
     if n_new == 0:

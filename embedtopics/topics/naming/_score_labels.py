@@ -134,10 +134,7 @@ Wins = tuple[Float64Array, Float64Array]
 
 
 def _wins(labels: FloatArray, own: FloatArray, others: FloatArray) -> list[Wins]:
-    """Return for each label how often each own text is nearer than others, and over each other.
-
-    All are vectors; ties count half.
-    """
+    """Return for each label how often each own text is nearer than others, and over each other."""
     # einsum and not BLAS, whose last bits depend on the number of threads.
     near, far = (np.einsum("id,jd->ij", labels, texts) for texts in (own, others))
     compared = (np.sign(a[:, None] - b[None, :]) / 2 + 0.5 for a, b in zip(near, far, strict=True))

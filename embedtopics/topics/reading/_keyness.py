@@ -24,11 +24,7 @@ Z_OF_95 = 1.959963984540054
 
 
 def false_discovery_rates(p: npt.ArrayLike) -> Float64Array:
-    """Return the share of false discoveries among those with such a p-value (n_tests,) or less.
-
-    Benjamini and Hochberg (1995), "Controlling the false discovery rate"; SciPy's differ in the
-    last digits.
-    """
+    """Return false discovery rates of p-values (n_tests,); SciPy's differ in the last digits."""
     values = np.asarray(p, dtype=np.float64)
     order = np.argsort(values, kind="stable")[::-1]
     ranks = np.arange(len(values), 0, -1)
@@ -126,10 +122,7 @@ def keyness(
 def _log_odds(
     counts: list[Float64Array], places: list[Int64Array], shares: Float64Array, lengths: Int64Array
 ) -> dict[str, Float64Array]:
-    """Compare the counts of terms on two sides, each length apart; all are (n_terms,).
-
-    A term's `shares` are those of the places at which it might occur, in the whole collection.
-    """
+    """Compare the counts of terms on two sides, each length apart; all are (n_terms,)."""
     from scipy.special import erfc
 
     effect, error, z = np.zeros((3, len(lengths)))

@@ -111,11 +111,7 @@ def document_weights(result: TopicResult, rows: BoolArray) -> tuple[Int64Array, 
 def random_keys(
     hashes: npt.NDArray[np.uint64], seed: int, places: Any = 0
 ) -> npt.NDArray[np.uint64]:
-    """Return a pseudorandom number for each document, which depends on its text alone.
-
-    The smallest are a sample that changes neither with the order of the rows nor, for those that
-    stay, when others are added.
-    """
+    """Return a pseudorandom number for each document, which depends on its text alone."""
     with np.errstate(over="ignore"):
         mixed = _mixed(hashes[:, 0] ^ _mixed(np.full(len(hashes), seed, dtype=np.uint64)))
         mixed = _mixed(mixed ^ hashes[:, 1])

@@ -173,10 +173,7 @@ def _expected(slopes: Slopes, totals: Float64Array, places: Float64Array) -> Flo
 def _monotone(
     counts: Float64Array, totals: Float64Array, kept: npt.NDArray[np.bool_], rises: bool
 ) -> Float64Array:
-    """Return totals in proportion to the best monotone shares of the kept periods, (n_periods,).
-
-    A period that is left out has the larger share of its neighbours.
-    """
+    """Return totals in proportion to the best monotone shares of the kept periods, (n_periods,)."""
     from scipy.optimize import isotonic_regression
 
     curve = isotonic_regression(
@@ -239,10 +236,7 @@ class Slopes(NamedTuple):
 def fit_slopes(
     counts: npt.ArrayLike, totals: npt.ArrayLike, places: Float64Array, confidence: float
 ) -> Slopes:
-    """Fit and test slopes of `counts` (n_topics, n_periods) over `places` (n_periods,).
-
-    `totals` are of all topics or each; a period without rows is not part of the fit.
-    """
+    """Fit and test slopes of `counts` (n_topics, n_periods) over `places` (n_periods,)."""
     from scipy.special import expit
     from scipy.stats import chi2, f
 
@@ -438,10 +432,7 @@ def _cheapest(gains: Float64Array, entrance: float) -> npt.NDArray[np.int8]:
 
 
 def strongest_p(counts: Float64Array, totals: Float64Array, bursts: list[Burst]) -> float:
-    """Return how often a topic of constant share would show as high a peak, at most.
-
-    Binomial, of counts over the dispersion of the other periods, times the stretches of periods.
-    """
+    """Return how often a topic of constant share would show as high a peak, at most."""
     from scipy.special import betainc, ndtri, stdtr
 
     if not bursts:

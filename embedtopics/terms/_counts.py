@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_matrix
 
 from embedtopics._utils.checks import is_whole
 from embedtopics.errors import InputError
 from embedtopics.protocols import BoolArray, Int32Array, Int64Array
 from embedtopics.terms._rules import is_emoji
 from embedtopics.terms.results import TermCounts, TokenStream
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
-
 
 _PLACES = 1 << 22
 """Words of a stream that are counted at a time."""
@@ -124,8 +121,6 @@ def sum_rows(
     weights: npt.NDArray[np.float64] | None = None,
 ) -> csr_matrix:
     """Add up the `rows` (n_members,) of counts in `groups` (n_members,): (n_groups, n_terms)."""
-    from scipy.sparse import csr_matrix
-
     from embedtopics.terms._kernels import sum_groups
 
     order = np.argsort(groups, kind="stable")
@@ -166,8 +161,6 @@ def _counts_of(
     Streams have a number at each place, and the column of each number; -1 for none, both. Documents
     are parted by `offsets` (n_documents + 1,).
     """
-    from scipy.sparse import csr_matrix
-
     from embedtopics.terms._kernels import count_in_documents
 
     columns = [np.append(column, np.int32(-1)) for _, column in streams]

@@ -29,19 +29,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import repeat
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_matrix
 
 from embedtopics.protocols import FloatArray
 from embedtopics.terms._representative import best_terms
 from embedtopics.terms._stop_words import Stems, repeats, stems_of
 from embedtopics.terms.results import TermCounts
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
-
 
 _CANDIDATES = 30
 """Terms of largest weight that can be keywords, where no more than ten are wanted."""

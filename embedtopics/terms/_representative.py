@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_matrix
 
 from embedtopics.protocols import FloatArray, Int64Array
 from embedtopics.terms.results import TermCounts
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
 
 
 def best_terms(

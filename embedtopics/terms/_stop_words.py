@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import entr
 
 from embedtopics.terms._counts import count_by_topic, count_holders, count_words
 from embedtopics.terms._tokens import PLAIN, tokenize
@@ -153,7 +154,5 @@ def _information_bound(
 
 def _entropy(share: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Return the entropy, in nats, of an event with this probability."""
-    from scipy.special import entr
-
     entropy: npt.NDArray[np.float64] = entr(share) + entr(1 - share)
     return entropy

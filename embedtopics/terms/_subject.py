@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_matrix
 
 from embedtopics.clustering.results import NOISE
 from embedtopics.protocols import Int32Array, Int64Array
 from embedtopics.terms._counts import count_by_topic
 from embedtopics.terms.results import TermCounts
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
-
 
 LEAST_GAIN = 0.03
 """Gain, in nats a word, under which a topic's words say nothing of it. Groups of texts of
@@ -51,8 +47,6 @@ def word_gains(
     the rest of the corpus alone, in nats. A topic's gain is the median of its documents', at the
     best of three weights: a mean would let a few odd texts speak for a group that says nothing.
     """
-    from scipy.sparse import csr_matrix
-
     is_word, counted = np.flatnonzero(counts.lengths == 1), counts.counts
     holds = csr_matrix(
         ((counted.data != 0).astype(np.int32), counted.indices, counted.indptr), counted.shape

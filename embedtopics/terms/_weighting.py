@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from embedtopics.errors import InputError
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
 
 
 class ClassTfidf(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -122,8 +120,6 @@ class ClassTfidf(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _validate(self, X: Any, *, reset: bool) -> csr_matrix:
         """Return the counts as a CSR matrix of our own, or raise what scikit-learn raises."""
-        from scipy.sparse import csr_matrix
-
         checked = validate_data(
             self, X, reset=reset, accept_sparse="csr", dtype=np.float64, ensure_non_negative=True
         )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_matrix, vstack
 
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._corpus import Corpus
@@ -24,10 +25,6 @@ from embedtopics.topics._vectors import (
     recorded_encoder,
 )
 from embedtopics.topics.results import TopicResult
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
-
 
 QUERIES_AT_ONCE = 4096
 
@@ -79,8 +76,6 @@ def assign(
     InputError
         Where vectors are needed and neither given nor to be made, or of the wrong width.
     """
-    from scipy.sparse import csr_matrix, vstack
-
     corpus = Corpus.of(texts)
     queries = corpus.distinct()
     known = known_documents(result, corpus)

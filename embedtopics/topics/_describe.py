@@ -7,9 +7,10 @@ import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 from embedtopics.clustering.results import NOISE, Clustering
 from embedtopics.corpus.results import Decision, DistinctDocuments
@@ -22,9 +23,6 @@ from embedtopics.terms._stop_words import function_words, stop_words_for
 from embedtopics.terms._weighting import ClassTfidf
 from embedtopics.terms.results import TermCounts, TokenStream
 from embedtopics.topics.results import Topic, TopicResult
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
 
 
 @dataclass(frozen=True)
@@ -76,8 +74,6 @@ def describe_topics(
     known_typical: Mapping[int, tuple[int, ...]] = MappingProxyType({}),
 ) -> tuple[tuple[Topic, ...], csr_matrix]:
     """Weigh the terms of every topic, (n_topics, n_terms), and describe it."""
-    from scipy.sparse import csr_matrix
-
     labels = clustering.labels
     n_topics = int(labels.max(initial=NOISE)) + 1
     if n_topics == 0:
@@ -136,8 +132,6 @@ def describe_again(
 
 def weigh(weighting: TermWeighting, topic_counts: csr_matrix, terms: Sequence[str]) -> csr_matrix:
     """Fit a weighting and return the weights."""
-    from scipy.sparse import csr_matrix
-
     fitted = _fit_weighting(weighting, topic_counts, terms)
     return csr_matrix(fitted.transform(topic_counts), dtype=np.float64)
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 from embedtopics._utils.display import one_line
 from embedtopics._utils.hub import NAME, check_upload, upload
@@ -123,8 +124,6 @@ def without_texts(result: TopicResult, *, columns: Sequence[Hashable] = ()) -> T
     (almost) as much as text"); terms, keywords, names, settings, edits and decisions come from the
     texts.
     """
-    from scipy.sparse import csr_matrix
-
     counts = result.term_counts.counts
     offsets = np.zeros(len(result.documents) + 1, dtype=np.int64)
     tokens = TokenStream(np.empty(0, dtype=np.int32), offsets, (), result.tokens.rules)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from embedtopics._utils.checks import checked_count
 from embedtopics.clustering.results import NOISE
@@ -19,9 +19,6 @@ from embedtopics.terms._counts import count_by_topic
 from embedtopics.terms._keywords import keywords, term_embeddings
 from embedtopics.topics._describe import languages_of, weigh, weighting_of
 from embedtopics.topics.results import TopicResult
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 TEXTS_TO_TELL = 1_000
 """Texts with a topic whose languages are looked at."""
@@ -125,8 +122,6 @@ def keywords_by_language(
     >>> sorted(keywords_by_language(result, by="language")[["en", "fr"]].values.tolist())
     [['apple', 'pomme'], ['station', 'gare']]
     """
-    import pandas as pd
-
     checked_count(n_terms, "n_terms", 1)
     codes, labels = _codes(result, by), result.clustering.labels
     named, sizes = np.unique(codes[(labels != NOISE) & (codes != "")], return_counts=True)

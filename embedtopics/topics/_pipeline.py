@@ -7,10 +7,11 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_matrix
 
 from embedtopics._utils.display import spell_count
 from embedtopics._utils.machine import in_background, package_versions, peak_memory
@@ -70,9 +71,6 @@ from embedtopics.topics.constraints._apply import (
 )
 from embedtopics.topics.constraints._protocol import Constraint, FitContext
 from embedtopics.topics.results import Reason, Topic, TopicConstraints, TopicResult
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
 
 MAP_MIN_DIST = 0.1
 """Distance on the map within which documents are not drawn closer, so that points of a dense topic

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_matrix
 
 from embedtopics._utils.checks import is_number
 from embedtopics.clustering.results import NOISE, Clustering
@@ -15,10 +16,6 @@ from embedtopics.errors import InputError
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import BoolArray, Float64Array, FloatArray, Int32Array, Int64Array
 from embedtopics.topics.results import Reason
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
-
 
 NOWHERE = -2
 """Label of documents at which propagation ends without a topic."""
@@ -249,8 +246,6 @@ def _margin_for(coverage: float, missing: float, margins: Float64Array, chosen: 
 
 def _memberships(labels: Int32Array, propagated: Propagation, new_id: Int32Array) -> csr_matrix:
     """Mix each document's own label with its propagated shares, (n_documents, n_topics)."""
-    from scipy.sparse import csr_matrix
-
     rows, slots = np.nonzero(propagated.topics >= 0)
     inside = np.flatnonzero(labels != NOISE)
     # Without neighbours, or with none that is similar, a document is wholly its own label's.
@@ -281,8 +276,6 @@ def vote(
     indices: Int32Array, similarities: FloatArray, labels: Int32Array, n_topics: int
 ) -> csr_matrix:
     """Return the topics of the neighbours weighted by similarity, shape (n_queries, n_topics)."""
-    from scipy.sparse import csr_matrix
-
     n_queries, k = indices.shape
     weights = _unit_sums(similarities)
     topics = labels[indices]

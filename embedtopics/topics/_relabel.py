@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_matrix, diags_array
 
 from embedtopics._utils.checks import is_whole
 from embedtopics.clustering.results import NOISE, Clustering
@@ -18,10 +19,6 @@ from embedtopics.topics._describe import describe_again, describe_weighting, own
 from embedtopics.topics._propagation import OWN_SHARE
 from embedtopics.topics.constraints._protocol import departures
 from embedtopics.topics.results import Edit, Reason, Topic, TopicMark, TopicResult
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
-
 
 DOCUMENTS_OF_A_MARK = 20
 
@@ -102,8 +99,6 @@ def keep_labels(labels: npt.NDArray[Any], is_kept: npt.NDArray[np.bool_]) -> Int
 
 def regrouped(memberships: csr_matrix, group: npt.ArrayLike, n_groups: int) -> csr_matrix:
     """Add up the shares of the topics of each group, shape (n_documents, n_groups)."""
-    from scipy.sparse import csr_matrix
-
     of_topic = np.asarray(group, dtype=np.int64)
     kept = np.flatnonzero(of_topic >= 0)
     indicator = csr_matrix(
@@ -115,8 +110,6 @@ def regrouped(memberships: csr_matrix, group: npt.ArrayLike, n_groups: int) -> c
 
 def with_own_share(memberships: csr_matrix, labels: Int32Array) -> csr_matrix:
     """Make a document's own topic its largest share: where it is below a half, six tenths."""
-    from scipy.sparse import csr_matrix, diags_array
-
     inside = np.flatnonzero(labels != NOISE)
     own = np.zeros(len(labels), dtype=np.float32)
     if len(inside):  # else SciPy returns a sparse matrix
@@ -239,8 +232,6 @@ def _known_typical(result: TopicResult, after: Clustering) -> dict[int, tuple[in
 
 def _numbered(memberships: csr_matrix, number: Int32Array, n_topics: int) -> csr_matrix:
     """Return the columns in the order of the topics' sizes, without those of no topic."""
-    from scipy.sparse import csr_matrix
-
     if n_topics < len(number):
         return regrouped(memberships, number, n_topics)
     numbered = csr_matrix(memberships, dtype=np.float32, copy=True)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from embedtopics._utils.checks import resolve_seed
 from embedtopics.corpus._hashing import is_missing
@@ -28,10 +29,6 @@ from embedtopics.terms._counts import count_by_topic
 from embedtopics.terms._keywords import term_embeddings
 from embedtopics.topics._describe import top_words
 from embedtopics.topics.results import TopicResult
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 SAMPLED = 150
 """Documents whose neighbours are ranked against all others."""
@@ -133,8 +130,6 @@ def report_card(
     between two sensible models (Hoyle et al. 2021, "Is automated topic model evaluation broken?").
     Ask people: `topics.validation_sheets`.
     """
-    import pandas as pd
-
     if n_words < 2 or n_resamples < 1:
         raise InputError(
             f"n_words must be at least 2 and n_resamples at least 1; got {n_words}, {n_resamples}"
@@ -306,8 +301,6 @@ def _labels_of(result: TopicResult, labels: Any) -> npt.NDArray[Any]:
 
 
 def _topic_table(result: TopicResult, scores: dict[str, Float64Array]) -> pd.DataFrame:
-    import pandas as pd
-
     rows = [(topic.topic_id, topic.label, topic.size, topic.share) for topic in result.topics]
     frame = pd.DataFrame(rows, columns=["topic", "label", "size", "share"]).assign(**scores)
     measured = result.stability

@@ -7,9 +7,9 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 from embedtopics._utils.checks import checked_count, resolve_seed
 from embedtopics._utils.machine import side_by_side
@@ -31,10 +31,6 @@ from embedtopics.topics._describe import refuse_without_texts
 from embedtopics.topics._vectors import members, places_of
 from embedtopics.topics.constraints._apply import assign_constrained, constrained_graph
 from embedtopics.topics.results import Stability, TopicConstraints, TopicResult
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
-
 
 # A replicate: topics found anew in a random half of the documents, with the settings of the fit. A
 # document's neighbours there are the first of its neighbours in the whole that the half holds.
@@ -194,8 +190,6 @@ def _widened(graph: NeighborGraph, embeddings: FloatArray, k: int) -> NeighborGr
 
 def _links(graph: NeighborGraph) -> csr_matrix:
     """Link documents to their neighbours and to the most similar of their followers."""
-    from scipy.sparse import csr_matrix
-
     n_documents, k = graph.indices.shape
     source = np.repeat(np.arange(n_documents, dtype=np.int64), k)
     target = graph.indices.ravel().astype(np.int64)
@@ -317,7 +311,7 @@ def compare(
 def best_matches(
     labels: Int32Array, found: Int32Array, weights: Int64Array, n_topics: int
 ) -> tuple[Float64Array, Int64Array]:
-    """Return each topic's best Jaccard overlap with a found topic, or NaN, and that topic, or -2."""
+    """Return each topic's best Jaccard overlap with a found one, or NaN, and that topic, or -2."""
     n_found = int(found.max(initial=NOISE)) + 1
     # Noise is -1 and thus the last row and the last column.
     table = np.zeros((n_topics + 1, n_found + 1))

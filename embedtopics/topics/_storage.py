@@ -24,10 +24,12 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
+from scipy.sparse import csr_matrix
 
 from embedtopics._utils.checks import typed
 from embedtopics._utils.folders import (
@@ -56,10 +58,6 @@ from embedtopics.topics.results import (
     TopicMark,
     TopicResult,
 )
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
-
 
 KIND = "embedtopics topic result"
 FORMAT = 3
@@ -351,8 +349,6 @@ def _part(arrays: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _sparse(part: dict[str, Any]) -> csr_matrix:
-    from scipy.sparse import csr_matrix
-
     matrix = csr_matrix(
         (part["data"], part["indices"], part["indptr"]), shape=tuple(part["shape"].tolist())
     )
@@ -462,7 +458,6 @@ ROWS_AT_ONCE = 65_536
 
 def _write_rows(corpus: Corpus, path: Path) -> None:
     """Write the rows; columns that parquet cannot hold are written as their text."""
-    import pandas as pd
     import pyarrow as pa
     import pyarrow.parquet as pq
 

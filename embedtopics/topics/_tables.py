@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+from scipy.sparse import csr_matrix
 
 from embedtopics._utils.checks import optional_count, resolve_seed
 from embedtopics._utils.display import excerpt
@@ -25,10 +26,6 @@ from embedtopics.protocols import RandomState
 from embedtopics.terms._representative import best_terms
 from embedtopics.topics._describe import top_words
 from embedtopics.topics.results import Reason, TopicResult
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 NO_TOPIC = "(no topic)"
 
@@ -62,8 +59,6 @@ def table(
         scored, also label_auc and keywords_auc (how well they find the topic's texts, see
         `score_labels`) and label_worse (whether the label does so worse).
     """
-    import pandas as pd
-
     rows = [
         {
             "topic": topic.topic_id,
@@ -113,8 +108,6 @@ def documents(result: TopicResult) -> pd.DataFrame:
         where there is no text). A column of the input with one of these names is kept under
         ``<name>_given``.
     """
-    import pandas as pd
-
     corpus, documents = result.corpus, result.documents
     labels = result.labels
     names = [topic.label for topic in result.topics]
@@ -175,9 +168,6 @@ def terms(result: TopicResult, *, n_terms: int = 50) -> pd.DataFrame:
         Columns topic, term, weight (class-TF-IDF), n_documents (distinct documents of the
         topic that hold the term) and keyword (whether it is one of the topic's keywords).
     """
-    import pandas as pd
-    from scipy.sparse import csr_matrix
-
     counts = result.term_counts
     labels = result.clustering.labels
     inside = np.flatnonzero(labels != NOISE)

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_matrix
 
 from embedtopics._utils.checks import checked_choice
 from embedtopics.clustering._resolution import automatic_min_cluster_size, place_numbers
@@ -35,10 +36,6 @@ from embedtopics.protocols import Encoder, Float64Array, FloatArray, Int32Array,
 from embedtopics.terms._representative import centroid
 from embedtopics.topics._describe import FITTED_ROWS, GIVEN, LEFT_OUT, TEXTS
 from embedtopics.topics.results import TopicResult
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
-
 
 MOST_DENSE_BYTES = 1e9
 """Size up to which sparse vectors are written out in full."""
@@ -295,8 +292,6 @@ class Places:
 
 def members(groups: Int64Array) -> csr_matrix:
     """Return ones for the members of each group: (n_members,) -> (n_groups, n_members)."""
-    from scipy.sparse import csr_matrix
-
     ones = np.ones(len(groups), dtype=np.float32)
     return csr_matrix((ones, (groups, np.arange(len(groups)))))
 
@@ -445,8 +440,6 @@ def topic_cosines(result: TopicResult, by: str) -> Float64Array:
 
 def unit_term_rows(rows: csr_matrix) -> csr_matrix:
     """Return sparse rows scaled to length one; rows without entries stay so."""
-    from scipy.sparse import csr_matrix
-
     scaled = csr_matrix(rows, dtype=np.float64, copy=True)
     lengths = np.sqrt(np.asarray(scaled.multiply(scaled).sum(axis=1)).ravel())
     scaled.data /= np.repeat(np.where(lengths > 0, lengths, 1.0), np.diff(scaled.indptr))
@@ -462,8 +455,6 @@ def centroids(
     embeddings: FloatArray, labels: Int32Array, n_topics: int, weights: Int64Array | None = None
 ) -> Float64Array:
     """Add up the vectors of each topic's documents, shape (n_topics, n_dimensions)."""
-    from scipy.sparse import csr_matrix
-
     members = np.flatnonzero(labels >= 0)
     counts = np.ones(len(members)) if weights is None else weights[members].astype(np.float64)
     indicator = csr_matrix((counts, (labels[members], members)), shape=(n_topics, len(labels)))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from embedtopics._utils.display import Displayed, html_table
 from embedtopics._utils.names import OtherNames
@@ -19,7 +20,6 @@ from embedtopics.protocols import FloatArray, Int32Array, Int64Array, TermWeight
 from embedtopics.terms.results import TermCounts, TokenStream
 
 if TYPE_CHECKING:
-    import pandas as pd
     from scipy.sparse import csr_matrix
 
     from embedtopics.corpus._corpus import Corpus
@@ -344,8 +344,6 @@ class TopicResult(OtherNames):
         )
 
     def _repr_html_(self) -> str:
-        import pandas as pd
-
         rows = [
             (t.topic_id, t.size, f"{t.share:.1%}", t.label, ", ".join(t.keywords[:8]))
             for t in self.topics
@@ -419,8 +417,6 @@ class TokenMixture(Displayed):
 
     def to_frame(self) -> pd.DataFrame:
         """Tabulate the words: token, topic (of the most weight; -1 for none) and weight."""
-        import pandas as pd
-
         n_tokens = len(self.tokens)
         topics, weights = np.full(n_tokens, NOISE, dtype=np.int32), np.zeros(n_tokens, np.float32)
         if 0 not in self.weights.shape:
@@ -459,8 +455,6 @@ class ResolutionChoice:
             With the columns n_topics, min_cluster_size, recurrence, separation, coverage, examples
             and suggested.
         """
-        import pandas as pd
-
         names = ("n_topics", "min_cluster_size", "recurrence", "separation", "coverage", "examples")
         frame = pd.DataFrame({n: [getattr(level, n) for level in self.levels] for n in names})
         return frame.assign(suggested=frame.index == self.chosen)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.sparse import csr_matrix, diags_array
 
 from embedtopics._utils.display import spell_count
 from embedtopics.clustering.results import NOISE
@@ -25,9 +25,6 @@ from embedtopics.topics._propagation import (
 )
 from embedtopics.topics.constraints._protocol import first_of, note, partners_of
 from embedtopics.topics.results import Reason, Topic, TopicConstraints
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
 
 UNKNOWN_DISTANCE = 1.0
 FAR_DISTANCE = 2.5
@@ -58,8 +55,6 @@ def tie_groups(
     fuzzy: csr_matrix, embeddings: FloatArray, groups: Int32Array, weight: float, k: int
 ) -> csr_matrix:
     """Unite a fuzzy graph with ties of one weight to the nearest others of each group."""
-    from scipy.sparse import csr_matrix
-
     rows, columns = [], []
     by_group = np.argsort(groups, kind="stable")
     begins = np.searchsorted(groups[by_group], np.arange(int(groups.max(initial=-1)) + 2))
@@ -90,8 +85,6 @@ def _nearest_others(members: Int64Array, embeddings: FloatArray, k: int) -> Int3
 
 def part_groups(fuzzy: csr_matrix, groups: Int32Array, weight: float) -> csr_matrix:
     """Loosen the ties between groups, as umap-learn's categorical intersection does."""
-    from scipy.sparse import csr_matrix, diags_array
-
     far = np.inf if weight >= 1 else FAR_DISTANCE / (1.0 - weight)
     ties = fuzzy.tocoo()
     one, other = groups[ties.row], groups[ties.col]
@@ -106,8 +99,6 @@ def part_groups(fuzzy: csr_matrix, groups: Int32Array, weight: float) -> csr_mat
 
 
 def _tidy(united: csr_matrix) -> csr_matrix:
-    from scipy.sparse import csr_matrix
-
     tidy = csr_matrix(united, dtype=np.float32)
     tidy.eliminate_zeros()
     tidy.sort_indices()

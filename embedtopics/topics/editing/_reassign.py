@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_matrix, hstack
 
 from embedtopics._utils.checks import checked_choice, checked_share
 from embedtopics.clustering._partition import Partitions
@@ -40,9 +41,6 @@ from embedtopics.topics._vectors import row_centroids, unit_term_rows
 from embedtopics.topics.constraints._protocol import bars
 from embedtopics.topics.editing._labels import spell_topic
 from embedtopics.topics.results import Reason, Topic, TopicResult
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
 
 LEAST_SHARE = 0.5
 """Propagated share from which a document is assigned: more than of all other topics together."""
@@ -310,8 +308,6 @@ def _divide(
     result: TopicResult, topic: int, members: Int64Array, parts: Int32Array, n_parts: int
 ) -> tuple[Int32Array, csr_matrix]:
     """Return all labels and memberships, the parts numbered after the topics that stay."""
-    from scipy.sparse import csr_matrix, hstack
-
     before = result.memberships.tocsc()
     labels = result.clustering.labels - (result.clustering.labels > topic)
     own = np.full(len(labels), NOISE, dtype=np.int32)

@@ -6,9 +6,10 @@ import dataclasses
 import importlib
 import inspect
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from embedtopics._utils.checks import checked_choice
 from embedtopics.clustering.results import NOISE
@@ -18,9 +19,6 @@ from embedtopics.protocols import TermWeighting
 from embedtopics.topics._assign import find_documents
 from embedtopics.topics._describe import recorded_weighting
 from embedtopics.topics.results import Edit, TopicMark, TopicResult
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MOST = 0.5
 """Share of a mark's documents above which the topic that holds them is the one."""
@@ -195,7 +193,5 @@ def history(result: TopicResult) -> pd.DataFrame:
     DataFrame
         Columns step (from 1), edit (the function in `embedtopics.topics`) and message, in order.
     """
-    import pandas as pd
-
     rows = [(step, edit.name, edit.message) for step, edit in enumerate(result.history, start=1)]
     return pd.DataFrame(rows, columns=["step", "edit", "message"])

@@ -6,10 +6,12 @@ import dataclasses
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
+from scipy.sparse import coo_matrix, csr_matrix, vstack
 
 from embedtopics._utils.checks import is_number
 from embedtopics._utils.display import Displayed
@@ -38,9 +40,6 @@ from embedtopics.topics._vectors import SAME, centroids, cosines, find_places, s
 from embedtopics.topics.growing._extend import Merged, merge_documents
 from embedtopics.topics.growing._novelty import widened
 from embedtopics.topics.results import Reason, Topic, TopicResult
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 HALF = 0.5
 """Share of a topic's documents from which it is linked with another."""
@@ -79,8 +78,6 @@ class Lineage(Displayed):
 
     def to_frame(self) -> pd.DataFrame:
         """Return a frame of the links: kind, old, new, their labels, what they have in common."""
-        import pandas as pd
-
         names = [field.name for field in fields(Link)]
         frame = pd.DataFrame([asdict(link) for link in self.links], columns=names)
         for place, side, labels in ((3, "old", self.old_labels), (4, "new", self.new_labels)):
@@ -179,7 +176,6 @@ def _centroid_cosines(old: TopicResult, new: TopicResult) -> Float64Array:
 
 def _links(linked: BoolArray, **figures: npt.NDArray[Any]) -> tuple[Link, ...]:
     """Return the links of pairs, with figures of each; kinds follow from connected components."""
-    from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 
     n_old, n_new = linked.shape
@@ -334,8 +330,6 @@ def _joined(
     before: TopicResult, origins: list[Topic], other: TopicResult, matches: Int32Array
 ) -> tuple[TopicResult, list[Topic]]:
     """Put a result's documents and topics beside those that are there, without terms and graph."""
-    from scipy.sparse import csr_matrix, vstack
-
     alone = matches == NOISE
     number = matches.copy()
     number[alone] = len(origins) + np.arange(int(alone.sum()))

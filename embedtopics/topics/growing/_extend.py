@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_matrix, vstack
 
 from embedtopics._utils.checks import is_count
 from embedtopics._utils.display import spell_count
@@ -48,10 +49,6 @@ from embedtopics.topics.growing._novelty import (
     find_candidates,
 )
 from embedtopics.topics.results import Edit, Reason, Topic, TopicResult
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
-
 
 DOCUMENTS_TO_MEASURE = 200
 """Documents of which the recall of a graph is measured."""
@@ -214,8 +211,6 @@ def count_known_terms(result: TopicResult, texts: Sequence[str]) -> csr_matrix:
 
 
 def _among_known(result: TopicResult, tokens: TokenStream) -> csr_matrix:
-    from scipy.sparse import csr_matrix
-
     known, counted = result.term_counts, _counted(result, tokens, 1, 1.0)
     number = {term: place for place, term in enumerate(known.terms)}
     column = np.array([number.get(term, -1) for term in counted.terms], dtype=np.int64)
@@ -300,8 +295,6 @@ class Merged:
 
     def put_rows(self, old: csr_matrix, new: csr_matrix) -> csr_matrix:
         """Return the rows of two sparse matrices in the joint order."""
-        from scipy.sparse import csr_matrix, vstack
-
         if not len(self.new):
             return old
         both = vstack([old, new], format="csr", dtype=old.dtype)

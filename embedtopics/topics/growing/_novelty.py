@@ -5,9 +5,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from scipy.sparse import csr_matrix
+from scipy.special import betaln, gammaln
 
 from embedtopics._utils.checks import is_whole
 from embedtopics._utils.display import Displayed, excerpt, spell_count
@@ -23,11 +26,6 @@ from embedtopics.topics._propagation import closeness, rank, vote
 from embedtopics.topics._relabel import carry_names, keep_labels, with_own_share
 from embedtopics.topics._vectors import centroids, cosines, tightness
 from embedtopics.topics.results import Edit, Reason, Topic, TopicResult
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from scipy.sparse import csr_matrix
-
 
 ALARMING = RARE = 0.01
 """Chance from which more documents outside, or as large a group as before, are no accident."""
@@ -96,8 +94,6 @@ class Extension(Displayed):
 
     def to_frame(self) -> pd.DataFrame:
         """Return a frame of the candidates, with their terms, nearest topics and examples."""
-        import pandas as pd
-
         texts = self.result.corpus.texts
         names = (
             "candidate", "size", "label", "terms", "before", "similarity", "nearest_topic",
@@ -127,8 +123,6 @@ def expected_outside(result: TopicResult) -> tuple[float, int]:
 
 def chance_of(n_outside: int, n_new: int, expected: float, n_fitted: int) -> float:
     """Return the chance of so many documents outside the topics or more, by Jeffreys' prior."""
-    from scipy.special import betaln, gammaln
-
     if n_new == 0:
         return 1.0
     n_before = round(expected * n_fitted)
@@ -259,8 +253,6 @@ def described(
 
 def widened(memberships: csr_matrix, n_topics: int) -> csr_matrix:
     """Return the shares with columns for more topics, in which nothing has a share yet."""
-    from scipy.sparse import csr_matrix
-
     parts = (memberships.data, memberships.indices, memberships.indptr)
     return csr_matrix(parts, shape=(memberships.shape[0], n_topics), copy=True)
 

@@ -7,10 +7,12 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
+from scipy.sparse import csr_matrix
 from sklearn.base import clone
 
 from embedtopics._utils.checks import checked_count, is_count, resolve_seed
@@ -35,10 +37,6 @@ from embedtopics.topics.constraints._labels import CannotLink, ManualLabels, Par
 from embedtopics.topics.growing._extend import extend
 from embedtopics.topics.growing._novelty import LOOSEST, Extension, adopt
 from embedtopics.topics.results import TopicResult
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from scipy.sparse import csr_matrix
 
 SHARD = 20_000
 """Documents that are encoded and assigned at a time."""
@@ -100,8 +98,6 @@ class SampleFit(Displayed):
 
     def to_frame(self) -> pd.DataFrame:
         """Return a frame of all rows: id, topic, label, membership, novelty and in_sample."""
-        import pandas as pd
-
         names = np.array([*(topic.label for topic in self.result.topics), NO_TOPIC], dtype=object)
         columns = {"id": list(self.corpus.ids), "topic": self.labels, "label": names[self.labels]}
         for name in ("memberships", "novelty", "in_sample"):

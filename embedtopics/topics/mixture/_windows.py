@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_matrix, vstack
 
 from embedtopics._utils.checks import checked_choice, checked_count, checked_share, is_whole
 from embedtopics._utils.occurrences import Occurrences, TermIndex, find_occurrences, index_terms
@@ -18,9 +19,6 @@ from embedtopics.terms._tokens import tokenize
 from embedtopics.topics._describe import fitted_weighting
 from embedtopics.topics._vectors import unit_term_rows
 from embedtopics.topics.results import TokenMixture, TopicResult
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
 
 Words = tuple[Int32Array, Int64Array]
 """Ids of the words of texts in a row, and where each text begins and the last ends."""
@@ -83,8 +81,6 @@ def mixtures(
         If both texts and rows are given, there is no such row, a number is bad, or the result was
         weighted by an object without one factor for each term in ``idf_``.
     """
-    from scipy.sparse import csr_matrix, vstack
-
     windows = _checked_windows(window, stride, min_similarity, over)
     checked_count(batch_size, "batch_size")
     if texts is not None and rows is not None:
@@ -151,8 +147,6 @@ def token_topics(
     InputError
         As in `mixtures`.
     """
-    from scipy.sparse import csr_matrix
-
     windows = _checked_windows(window, stride, min_similarity, over)
     if isinstance(document, str):
         read, text = tokenize([document], rules=result.tokens.rules), document
@@ -213,8 +207,6 @@ class _Topics(NamedTuple):
 
     @classmethod
     def of(cls, result: TopicResult) -> _Topics:
-        from scipy.sparse import csr_matrix
-
         counts, labels = result.term_counts, result.clustering.labels
         by_topic = count_by_topic(counts.counts, labels, result.n_topics, result.documents.weights)
         factors, is_root = np.zeros(len(counts.terms)), False

@@ -5,9 +5,10 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from embedtopics._utils.checks import checked_choice, checked_count, optional_count, resolve_seed
 from embedtopics.corpus._hashing import normalize_text
@@ -22,9 +23,6 @@ from embedtopics.topics.reading._rows import (
     string_column,
 )
 from embedtopics.topics.results import TopicResult
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def similar_terms(result: TopicResult, term: str) -> list[str]:
@@ -83,8 +81,6 @@ def concordance(
     InputError
         If no document of the result holds the term (close ones are named), or an argument is bad.
     """
-    import pandas as pd
-
     optional_count(n_occurrences, "n_occurrences")
     checked_count(window, "window")
     checked_choice(sort, "sort", ("left", "right", "document"))

@@ -5,17 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from embedtopics._utils.table_files import FLAT, format_of, write_tables
 from embedtopics.corpus.results import Exported
 from embedtopics.errors import InputError
 from embedtopics.topics._tables import documents, table, terms
 from embedtopics.topics.results import TopicResult
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 N_EXAMPLES = 3
 
@@ -95,15 +93,11 @@ def _topics(result: TopicResult) -> pd.DataFrame:
 
 
 def _decisions(result: TopicResult) -> pd.DataFrame:
-    import pandas as pd
-
     lines = [(d.stage, d.name, _as_json(d.value), d.message) for d in result.decisions]
     return pd.DataFrame(lines, columns=["stage", "name", "value", "message"])
 
 
 def _history(result: TopicResult) -> pd.DataFrame:
-    import pandas as pd
-
     lines = [
         (number, edit.name, edit.message, _as_json(dict(edit.parameters)))
         for number, edit in enumerate(result.history, start=1)
@@ -112,8 +106,6 @@ def _history(result: TopicResult) -> pd.DataFrame:
 
 
 def _settings(result: TopicResult) -> pd.DataFrame:
-    import pandas as pd
-
     lines = []
     for section in ("settings", "versions", "timings"):
         for name, value in getattr(result, section).items():

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from embedtopics._utils.checks import checked_choice, checked_count, resolve_seed
 from embedtopics._utils.display import excerpt
@@ -36,9 +37,6 @@ from embedtopics.topics.reading._rows import (
     string_column,
 )
 from embedtopics.topics.results import Reason, TopicResult
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def find(
@@ -85,8 +83,6 @@ def find(
         If a query is empty, holds no term of the result (close ones are named), or cannot be
         encoded; or if an argument is bad.
     """
-    import pandas as pd
-
     checked_count(n_topics, "n_topics")
     queries = _checked_queries(query)
     checked_choice(by, "by", ("auto", "embeddings", "terms"))
@@ -219,8 +215,6 @@ def sample_documents(
     InputError
         If there is no such topic, column or value, or an argument is bad.
     """
-    import pandas as pd
-
     checked_count(n_documents, "n_documents")
     checked_choice(strategy, "strategy", STRATEGIES)
     seed = resolve_seed(random_state)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
+from scipy.special import erfc
 
 from embedtopics._utils.checks import checked_count, optional_count
 from embedtopics.errors import InputError
@@ -14,10 +16,6 @@ from embedtopics.protocols import BoolArray, Float64Array, Int64Array
 from embedtopics.terms._weighting import log_odds
 from embedtopics.topics.reading._rows import rows_of_topics, rows_where, string_column
 from embedtopics.topics.results import TopicResult
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 Z_OF_95 = 1.959963984540054
 """Standard errors to either side that hold 95 % of a normal distribution."""
@@ -78,8 +76,6 @@ def keyness(
     Log-odds under an informative Dirichlet prior of as many words as the smaller side has (Monroe,
     Colaresi and Quinn 2008, "Fightin' Words", equations 16 to 22).
     """
-    import pandas as pd
-
     optional_count(n_terms, "n_terms")
     checked_count(min_count, "min_count")
     sides = _weights(result, target, reference)
@@ -123,8 +119,6 @@ def _log_odds(
     counts: list[Float64Array], places: list[Int64Array], shares: Float64Array, lengths: Int64Array
 ) -> dict[str, Float64Array]:
     """Compare the counts of terms on two sides, each length apart; all are (n_terms,)."""
-    from scipy.special import erfc
-
     effect, error, z = np.zeros((3, len(lengths)))
     for length in np.unique(lengths):
         at = np.flatnonzero(lengths == length)

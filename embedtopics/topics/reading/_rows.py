@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from embedtopics.clustering.results import NOISE
 from embedtopics.errors import InputError
@@ -14,18 +15,12 @@ from embedtopics.protocols import BoolArray, Int64Array
 from embedtopics.topics._relabel import checked_topic_id
 from embedtopics.topics.results import TopicResult
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-
 VALUES_NAMED = 12
 """Values of a column that an error lists."""
 
 
 def string_column(values: Sequence[str], index: pd.Index | None = None) -> pd.Series:
     """Return strings as a column of pandas' string type, even if there are none."""
-    import pandas as pd
-
     return pd.Series(list(values), index=index, dtype=pd.Series([""]).dtype)
 
 
@@ -77,8 +72,6 @@ def _rows_with(column: pd.Series, values: Any, parameter: str) -> BoolArray:
 
 def _checked_mask(result: TopicResult, where: Any, parameter: str) -> BoolArray:
     """Return a mask over rows, after making sure that it is one, shape (n_rows,)."""
-    import pandas as pd
-
     index = result.corpus.index
     expected = f"a mask of true and false for each of the {len(index):,} rows"
     if isinstance(where, pd.Series):

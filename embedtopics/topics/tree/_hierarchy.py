@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from scipy.cluster import hierarchy as trees
+from scipy.sparse import csr_matrix, vstack
+from scipy.spatial.distance import pdist, squareform
 
 from embedtopics._utils.checks import checked_choice, checked_count, optional_count
 from embedtopics.clustering._partition import cluster_means, ward_merges
@@ -19,9 +22,6 @@ from embedtopics.topics._describe import fitted_weighting, languages_of
 from embedtopics.topics._vectors import topic_cosines
 from embedtopics.topics.results import TopicResult
 from embedtopics.topics.tree.results import TopicHierarchy, TopicNode
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
 
 LINKAGES = ("average", "complete", "single", "weighted", "ward")
 """Those in which a merge is never nearer than the merges within it, so that cuts are nested."""
@@ -116,26 +116,19 @@ def _distances(result: TopicResult, by: Any) -> Float64Array:
 
 def _link(between: Float64Array, linkage: Any) -> tuple[Int32Array, Float64Array, Int32Array]:
     """Merge the nearest topics until one is left; return `merges`, `distances` and `order`."""
-    from scipy.cluster.hierarchy import leaves_list
-    from scipy.cluster.hierarchy import linkage as linked
-    from scipy.spatial.distance import squareform
-
     n_topics = len(between)
     if n_topics < 2:
         return np.empty((0, 2), np.int32), np.empty(0), np.arange(n_topics, dtype=np.int32)
-    steps = linked(squareform(between, checks=False), linkage, optimal_ordering=True)
+    steps = trees.linkage(squareform(between, checks=False), linkage, optimal_ordering=True)
     # Rounding can put a merge below one within it by the last bit.
     distances = np.maximum.accumulate(steps[:, 2])
-    return steps[:, :2].astype(np.int32), distances, leaves_list(steps).astype(np.int32)
+    return steps[:, :2].astype(np.int32), distances, trees.leaves_list(steps).astype(np.int32)
 
 
 def _link_coordinates(
     result: TopicResult, linkage: Any
 ) -> tuple[Int32Array, Float64Array, Int32Array]:
     """Merge topics by their means in the coordinates, as `at_resolution` does."""
-    from scipy.cluster.hierarchy import leaves_list, optimal_leaf_ordering
-    from scipy.spatial.distance import pdist, squareform
-
     labels, n_topics = _cells(result), result.n_topics
     if n_topics < 2:
         return _link(np.zeros((n_topics, n_topics)), linkage)
@@ -152,8 +145,8 @@ def _link_coordinates(
         n_inside[first] += n_inside[second]
         steps[step] = *sorted((node[first], node[second])), heights[step], n_inside[first]
         node[first] = n_topics + step
-    steps = optimal_leaf_ordering(steps, pdist(means))
-    return steps[:, :2].astype(np.int32), steps[:, 2], leaves_list(steps).astype(np.int32)
+    steps = trees.optimal_leaf_ordering(steps, pdist(means))
+    return steps[:, :2].astype(np.int32), steps[:, 2], trees.leaves_list(steps).astype(np.int32)
 
 
 def _cells(result: TopicResult) -> Int32Array:
@@ -178,8 +171,6 @@ def merged_terms(
     n_terms: int,
 ) -> list[Terms]:
     """Choose keywords of merges (n_merges, 2), weighted as they would be among the topics."""
-    from scipy.sparse import csr_matrix
-
     if not len(merges):
         return []
     counts = result.term_counts
@@ -209,8 +200,6 @@ def merged_terms(
 
 def _sums(topic_counts: csr_matrix, merges: Int32Array) -> Iterator[csr_matrix]:
     """Yield the counts of the merges in their order, some at a time."""
-    from scipy.sparse import csr_matrix, vstack
-
     n_topics = topic_counts.shape[0]
     open_nodes: dict[int, csr_matrix] = {}
     block = []

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from embedtopics._utils.checks import is_whole
 from embedtopics._utils.display import Displayed
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -170,8 +168,6 @@ class TopicHierarchy(Displayed):
             and terms (a list). Of each level a column ``at_<level>``: the node of the group that
             holds the node there; -1 for nodes above the level.
         """
-        import pandas as pd
-
         nothing = np.full((self.n_topics, 2), -1, dtype=np.int64)
         children = np.vstack([nothing, self.merges.reshape(-1, 2)])
         columns: dict[str, Any] = {

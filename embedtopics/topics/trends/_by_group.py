@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
+from scipy.sparse import csr_matrix
 
 from embedtopics._utils.checks import checked_count, checked_level
 from embedtopics._utils.display import spell_count
@@ -23,10 +25,6 @@ from embedtopics.terms._weighting import log_odds
 from embedtopics.topics._describe import fitted_weighting
 from embedtopics.topics.results import TopicResult
 from embedtopics.topics.trends.results import CellTerms, TopicGroups
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from scipy.sparse import csr_matrix
 
 OTHER = "(other)"
 
@@ -152,8 +150,6 @@ class Groups:
 
 def values_of(result: TopicResult, given: Any, name: str) -> tuple[pd.Series, str]:
     """Return the values of a column, or those given, one a row; and what messages call them."""
-    import pandas as pd
-
     metadata = result.corpus.metadata
     there = ", ".join(repr(str(column)) for column in metadata.columns) or "none"
     expected = f"a column of the corpus ({there}) or a value for each row"
@@ -192,8 +188,6 @@ def _coded(
     values: pd.Series, has_text: npt.NDArray[np.bool_]
 ) -> tuple[Int64Array, tuple[str, ...]]:
     """Return codes and names: numbers from the smallest up, else the largest group first."""
-    import pandas as pd
-
     texts = pd.Series(_names(values), dtype=object)
     sizes = texts[has_text].dropna().value_counts()
     is_number = pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
@@ -278,8 +272,6 @@ class RepeatedRows:
 
 def units_of(result: TopicResult, given: Any) -> Int64Array:
     """Return the number of each row's unit: its text, unless other units are given."""
-    import pandas as pd
-
     of_text = result.documents.of_row
     if given is None:
         return np.asarray(of_text, dtype=np.int64)
@@ -295,8 +287,6 @@ def repeated_rows(result: TopicResult, cells: Int64Array, n_cells: int, units: A
     The estimate of Fleiss and Cuzick (1979, "The reliability of dichotomous judgments: unequal
     numbers of judges per subject"), summed over topics and cells, with a correction for few units.
     """
-    from scipy.sparse import csr_matrix
-
     rows = np.flatnonzero(cells >= 0)
     given = units_of(result, units)[rows]
     parts, part = np.unique(np.stack([cells[rows], given]), axis=1, return_inverse=True)
@@ -343,8 +333,6 @@ def count_cells(result: TopicResult, cell_of_row: Int64Array, n_cells: int) -> c
 
 def weigh_cells(result: TopicResult, counts: csr_matrix) -> csr_matrix:
     """Weigh the counts of cells with the factors that terms have in the whole fit."""
-    from scipy.sparse import csr_matrix
-
     rows = np.arange(counts.shape[0])
     topic = rows // (counts.shape[0] // result.n_topics)
     of_topic = csr_matrix((np.ones(len(rows)), (topic, rows)), shape=(result.n_topics, len(rows)))

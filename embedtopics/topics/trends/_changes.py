@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
+from scipy import stats
+from scipy.optimize import isotonic_regression
+from scipy.special import betainc, expit, gammaincc, log_expit, logit, ndtri, stdtr
 
 from embedtopics._utils.checks import checked_level
 from embedtopics.protocols import Float64Array, Int64Array
 from embedtopics.topics.reading._keyness import false_discovery_rates
 from embedtopics.topics.trends.results import TopicTrends
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 FEWEST_PERIODS = 3
 SURE = 0.05
@@ -85,8 +86,6 @@ def changes(trends: TopicTrends, *, alpha: float = 0.05) -> pd.DataFrame:
 
     q values are those of Benjamini and Hochberg (1995) over both tests of all topics together.
     """
-    import pandas as pd
-
     checked_level(alpha, "alpha")
     held = np.flatnonzero(trends.totals > 0)
     totals = trends.n_effective[held]
@@ -121,8 +120,6 @@ def _tested(
     trends: TopicTrends, counts: Float64Array, totals: Float64Array, held: Int64Array
 ) -> pd.DataFrame:
     """Return the columns of topics that can be tested, `counts` (n_tested, n_held), without q."""
-    import pandas as pd
-
     places = (held - held[0]) / (held[-1] - held[0]) - 0.5
     below = np.tile(totals, (len(counts), 1))
     slopes = fit_slopes(counts, below, places, trends.confidence)
@@ -160,8 +157,6 @@ def _tested(
 
 def _expected(slopes: Slopes, totals: Float64Array, places: Float64Array) -> Float64Array:
     """Return totals in proportion to the fitted shares, (n_topics, n_periods), with their sum."""
-    from scipy.special import expit, logit
-
     first, last = (
         np.clip(logit(ends), -STEEPEST, STEEPEST)[:, None] for ends in (slopes.first, slopes.last)
     )
@@ -174,8 +169,6 @@ def _monotone(
     counts: Float64Array, totals: Float64Array, kept: npt.NDArray[np.bool_], rises: bool
 ) -> Float64Array:
     """Return totals in proportion to the best monotone shares of the kept periods, (n_periods,)."""
-    from scipy.optimize import isotonic_regression
-
     curve = isotonic_regression(
         counts[kept] / totals[kept], weights=totals[kept], increasing=bool(rises)
     )
@@ -237,9 +230,6 @@ def fit_slopes(
     counts: npt.ArrayLike, totals: npt.ArrayLike, places: Float64Array, confidence: float
 ) -> Slopes:
     """Fit and test slopes of `counts` (n_topics, n_periods) over `places` (n_periods,)."""
-    from scipy.special import expit
-    from scipy.stats import chi2, f
-
     above = np.asarray(counts, dtype=np.float64)
     model = _Model(
         above, np.broadcast_to(np.asarray(totals, dtype=np.float64), above.shape), places
@@ -252,9 +242,9 @@ def fit_slopes(
     dispersion, freedom = _slope_dispersion(model, slope)
     ratio = np.maximum(model.deviance(np.zeros(n_topics)) - deviance, 0.0)
     scaled = np.divide(ratio, dispersion, out=np.full(n_topics, np.inf), where=dispersion > 0)
-    p = np.maximum(chi2.sf(ratio, 1), f.sf(scaled, 1, freedom))
+    p = np.maximum(stats.chi2.sf(ratio, 1), stats.f.sf(scaled, 1, freedom))
     allowed = deviance + np.maximum(
-        chi2.ppf(confidence, 1), dispersion * f.ppf(confidence, 1, freedom)
+        stats.chi2.ppf(confidence, 1), dispersion * stats.f.ppf(confidence, 1, freedom)
     )
     high = _bisect(lambda s: model.deviance(s) < allowed, slope, edge)
     low = _bisect(lambda s: model.deviance(s) >= allowed, -edge, slope)
@@ -280,8 +270,6 @@ class _Model:
 
     def intercept(self, slope: Float64Array) -> Float64Array:
         """Return the best intercepts with given slopes, by Newton steps between two bounds."""
-        from scipy.special import expit, logit
-
         sums = self.counts.sum(axis=1)
         middle = logit(sums / self.totals.sum(axis=1))
         below, above = middle - np.abs(slope) / 2 - 1, middle + np.abs(slope) / 2 + 1
@@ -306,16 +294,12 @@ class _Model:
 
     def score(self, slope: Float64Array) -> Float64Array:
         """Return the derivative of the profile likelihood."""
-        from scipy.special import expit
-
         share = expit(self.intercept(slope)[:, None] + slope[:, None] * self.places)
         rise: Float64Array = (self.counts - self.totals * share) @ self.places
         return rise
 
     def deviance(self, slope: Float64Array) -> Float64Array:
         """Return minus twice the profile log-likelihood, up to a constant of the counts."""
-        from scipy.special import log_expit
-
         line = self.intercept(slope)[:, None] + slope[:, None] * self.places
         others = self.totals - self.counts
         fit: Float64Array = (self.counts * log_expit(line) + others * log_expit(-line)).sum(axis=1)
@@ -346,9 +330,6 @@ def _slope_dispersion(model: _Model, slope: Float64Array) -> tuple[Float64Array,
     all, the more the less they differ beyond chance (empirical Bayes as in Smyth 2004, "Linear
     models and empirical Bayes methods", by moments).
     """
-    from scipy.optimize import isotonic_regression
-    from scipy.stats import chi2
-
     dispersion, freedom = np.ones(len(slope)), np.ones(len(slope))
     for topic in range(len(slope)):
         held = model.totals[topic] > 0
@@ -366,7 +347,7 @@ def _slope_dispersion(model: _Model, slope: Float64Array) -> tuple[Float64Array,
         neighbors += (1 + 4 * neighbors) / n_periods  # too low: Marriott and Pope (1954)
         neighbors = min(max(neighbors, 0.0), 0.9)
         dispersion[topic] = squares / freedom[topic] * (1 + neighbors) / (1 - neighbors)
-    typical = dispersion * freedom / chi2.ppf(0.5, freedom)  # so that its median is unbiased
+    typical = dispersion * freedom / stats.chi2.ppf(0.5, freedom)  # so that its median is unbiased
     shared = max(float(np.median(typical)), 1.0)
     square = np.mean(dispersion) ** 2
     differs = np.mean(dispersion**2 / (1 + 2 / freedom)) / square - 1 if square > 0 else 0.0
@@ -433,8 +414,6 @@ def _cheapest(gains: Float64Array, entrance: float) -> npt.NDArray[np.int8]:
 
 def strongest_p(counts: Float64Array, totals: Float64Array, bursts: list[Burst]) -> float:
     """Return how often a topic of constant share would show as high a peak, at most."""
-    from scipy.special import betainc, ndtri, stdtr
-
     if not bursts:
         return 1.0
     inside = _inside([max(bursts, key=lambda burst: burst.strength)], len(counts))
@@ -452,8 +431,6 @@ def strongest_p(counts: Float64Array, totals: Float64Array, bursts: list[Burst])
 
 def _dispersion(counts: Float64Array, totals: Float64Array) -> tuple[float, bool]:
     """Return by how much periods scatter more than binomial counts of one share, and if surely."""
-    from scipy.special import gammaincc
-
     held = totals > 0
     share = counts.sum() / max(float(totals.sum()), 1.0)
     if held.sum() < 3 or not 0 < share < 1:

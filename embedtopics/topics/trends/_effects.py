@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
+from scipy.sparse import csr_matrix, hstack
 
 from embedtopics._utils.checks import checked_count, checked_level, resolve_seed
 from embedtopics.clustering.results import NOISE
@@ -23,10 +25,6 @@ from embedtopics.topics._vectors import members
 from embedtopics.topics.results import TopicResult
 from embedtopics.topics.trends._by_group import OTHER, repeated_rows, units_of, values_of
 from embedtopics.topics.trends.results import TopicEffects
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from scipy.sparse import csr_matrix
 
 MOST_LEVELS = 50
 FEWEST_UNITS = 5
@@ -181,8 +179,6 @@ class _Levels(NamedTuple):
 
 def covariates_in(given: Any) -> dict[str, Any]:
     """Return covariates by name: names of columns, or values."""
-    import pandas as pd
-
     expected = "names of columns, as '~ date + source' or a list, or values by name"
     if isinstance(given, pd.DataFrame):
         return {str(name): given[name] for name in given.columns}
@@ -236,8 +232,6 @@ def make_design(result: TopicResult, covariates: Mapping[str, Any], wanted: _Lev
 
 def _kind(values: pd.Series) -> str:
     """Return "date", "number" or "level"."""
-    import pandas as pd
-
     # Columns of objects hold dates and numbers too, where some are missing.
     held = pd.api.types.infer_dtype(values, skipna=True) if values.dtype == object else ""
     if pd.api.types.is_datetime64_any_dtype(values) or held in ("date", "datetime", "datetime64"):
@@ -288,8 +282,6 @@ def _with_rare_levels_pooled(
     design: Design, name: str, values: pd.Series, wanted: _Levels
 ) -> npt.NDArray[Any]:
     """Return levels (n_used,), those of too few units put together, and record that."""
-    import pandas as pd
-
     texts = values.to_numpy(dtype=object)
     units = pd.Series(wanted.units[design.rows]).groupby(texts).nunique()
     keep = str(wanted.reference[name]) if name in wanted.reference else None
@@ -348,8 +340,6 @@ class _Fit:
 
     @classmethod
     def of(cls, result: TopicResult, design: Design, unit: Int64Array, given: Any) -> _Fit:
-        from scipy.sparse import csr_matrix
-
         rows = design.rows
         pairs = np.stack([result.documents.of_row[rows], unit[rows]])
         parts, place = np.unique(pairs, axis=1, return_inverse=True)
@@ -379,8 +369,6 @@ class _Fit:
 
     def draws(self, shares: csr_matrix, n_resamples: int, seed: int) -> Float64Array:
         """Return coefficients with units weighed anew, shape (n_resamples, n_topics, n_columns)."""
-        from scipy.sparse import hstack
-
         n_columns = len(self.scale)
         columns = (self.units @ hstack([self.squares, self.products(shares)])).T.tocsr()
         outer = np.einsum("pi,pj->pij", self.points, self.points).reshape(-1, n_columns**2)
@@ -398,8 +386,6 @@ class _Fit:
 
     def products(self, shares: csr_matrix, held: Int64Array | None = None) -> csr_matrix:
         """Return what each text adds to the right side, shape (n, n_topics * n_columns)."""
-        from scipy.sparse import csr_matrix
-
         sums = self.sums if held is None else self.sums[held]
         n_columns = sums.shape[1]
         entries = np.repeat(np.arange(shares.shape[0]), np.diff(shares.indptr))
@@ -448,8 +434,6 @@ def _prior(
 
 def _outer_products(matrix: csr_matrix) -> csr_matrix:
     """Return the outer product of each row with itself, shape (n_rows, n_columns ** 2)."""
-    from scipy.sparse import csr_matrix
-
     n_rows, n_columns = matrix.shape
     n_entries = np.diff(matrix.indptr).astype(np.int64)
     partners = np.repeat(n_entries, n_entries)  # of each entry, those of its row
@@ -480,8 +464,6 @@ def _replicates(
 
 def _of_labels(labels: Int32Array, n_topics: int) -> csr_matrix:
     """Return which topic documents are in, the last for none, shape (n, n_topics + 1)."""
-    from scipy.sparse import csr_matrix
-
     places = labels % (n_topics + 1)  # noise is -1 and thus the last
     parts = np.ones(len(labels)), places, np.arange(len(labels) + 1)
     return csr_matrix(parts, shape=(len(labels), n_topics + 1))
@@ -489,8 +471,6 @@ def _of_labels(labels: Int32Array, n_topics: int) -> csr_matrix:
 
 def _shifts(fit: _Fit, result: TopicResult, replicates: list[Int32Array]) -> Float64Array:
     """Return how replicates change the coefficients on the documents that they hold."""
-    from scipy.sparse import csr_matrix
-
     n_topics, own = result.n_topics, result.clustering.labels
     # A level that a replicate does not hold is changed by nothing there.
     prior = np.einsum("p,pi,pj->ij", fit.weights, fit.points, fit.points).ravel()

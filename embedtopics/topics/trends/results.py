@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from embedtopics._utils.display import Displayed
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus.results import Decision
 from embedtopics.protocols import Float64Array, Int32Array, Int64Array
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Times = npt.NDArray[np.datetime64]
 
@@ -266,8 +264,6 @@ class TopicEffects(_ByTopic):
             Columns topic (-1 for none), label, covariate, level and reference (empty for numeric
             covariates), unit (empty for others), effect, low and high (of a share from 0 to 1).
         """
-        import pandas as pd
-
         own = range(1, len(self.columns))
         n_rows, n_own = self.n_topics + 1, len(own)
         covariates = [self.covariates[i] for i in own]
@@ -287,8 +283,6 @@ class TopicEffects(_ByTopic):
 
 def _by_topic(found: TopicTrends | TopicGroups, what: str) -> pd.DataFrame:
     """Return the columns that periods and groups have in common."""
-    import pandas as pd
-
     n_rows, n_cells = found.n_topics + 1, len(found.names)
     return pd.DataFrame(
         {

@@ -29,6 +29,8 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 from scipy.sparse import csr_matrix
 
 from embedtopics._utils.checks import typed
@@ -283,8 +285,6 @@ def _read_npz(stream: BinaryIO) -> dict[str, npt.NDArray[Any]]:
 
 def _mapped(stream: BinaryIO) -> Any:
     """Return an open file as a buffer of Arrow."""
-    import pyarrow as pa
-
     return pa.py_buffer(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
 
 
@@ -390,8 +390,6 @@ LEVEL = 1
 
 def write_arrays(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
     """Write arrays of numbers."""
-    import pyarrow as pa
-
     options = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", LEVEL))
     schema = _schema()
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, schema, options=options) as file:
@@ -412,8 +410,6 @@ def write_arrays(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
 
 def read_arrays(stream: BinaryIO) -> dict[str, npt.NDArray[Any]]:
     """Read what `write_arrays` wrote: the same types, shapes and bits."""
-    import pyarrow as pa
-
     arrays: dict[str, npt.NDArray[Any]] = {}
     with pa.BufferReader(_mapped(stream)) as source:
         file = pa.ipc.open_file(source)
@@ -434,8 +430,6 @@ def read_arrays(stream: BinaryIO) -> dict[str, npt.NDArray[Any]]:
 
 
 def _schema() -> Any:
-    import pyarrow as pa
-
     return pa.schema([
         ("name", pa.string()), ("dtype", pa.string()), ("shape", pa.list_(pa.int64())),
         ("bytes", pa.large_binary()),
@@ -444,8 +438,6 @@ def _schema() -> Any:
 
 def _bytes_of(array: npt.NDArray[Any]) -> Any:
     """Return the bytes of an array as the one value of an Arrow column, without a copy."""
-    import pyarrow as pa
-
     offsets = np.array([0, array.nbytes], dtype=np.int64)
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(array)]
     return pa.Array.from_buffers(pa.large_binary(), 1, buffers)
@@ -458,9 +450,6 @@ ROWS_AT_ONCE = 65_536
 
 def _write_rows(corpus: Corpus, path: Path) -> None:
     """Write the rows; columns that parquet cannot hold are written as their text."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     frame, _ = storable(corpus.metadata)
     frame.columns = pd.Index(_saved_names(corpus))
     frame.insert(0, STATUS, corpus.status)
@@ -493,9 +482,7 @@ def _saved_names(corpus: Corpus) -> list[str]:
 
 
 def _read_rows(stream: BinaryIO, about: dict[str, Any]) -> Corpus:
-    from pyarrow import BufferReader, parquet
-
-    file = parquet.ParquetFile(BufferReader(_mapped(stream)))
+    file = pq.ParquetFile(pa.BufferReader(_mapped(stream)))
     table = mapped_table(file.iter_batches(), file.schema_arrow)
     texts, ids = (held_in_arrow(table.column(name)) for name in (TEXT, ID))
     if texts is None or ids is None or texts.is_missing is not None:

@@ -192,14 +192,14 @@ class ZeroShot:
     -----
     Cosines between names and texts differ between encoders and names. "auto" takes similarities
     less their mean over all documents, averaged over each document's neighbours and theirs. A
-    document matches its best name if that is at least 1.5 units, and leads the next by 0.75; a
-    unit is the spread of similarities to a random direction, `sqrt((1 - |m|²) / d)` with m the mean
+    document matches its best name if that is at least 1.5 units, and leads the next by 0.75; a unit
+    is the spread of similarities to a random direction, `sqrt((1 - |m|²) / d)` with m the mean
     vector and d its dimensions. A name that no document exceeds by 2.25, or that fewer than five
-    match, is left out, with a decision. For a name that all texts match give a number.
+    match, is left out, with a decision; for one that all texts match give a number.
 
-    For vectors without negative numbers, such as those of TF-IDF, the unit is the mean similarity
-    of the documents that share a word with the name, and 2.25, 1.5 and 0.75 become 0.25, 0.2 and
-    0.1; describe names there in several words that the texts use.
+    For vectors without negative numbers, as of TF-IDF, the unit is the mean similarity of the
+    documents that share a word with the name, and 2.25, 1.5 and 0.75 become 0.25, 0.2 and 0.1;
+    describe names there in several words.
 
     Of BBC News, named by its five sections, all-MiniLM-L6-v2 matches 49% of the texts, 97% of them
     to their section; with outliers assigned it is 58%, at 95%.

@@ -68,21 +68,19 @@ def changes(trends: TopicTrends, *, alpha: float = 0.05) -> pd.DataFrame:
     Rows count as in the intervals of `over_time`: copies of a text in one period are one row.
 
     The trend is a logistic regression of the share on time, with an interval by profile likelihood.
-    p is the larger of two: that of the likelihood ratio for binomial counts, and that of the F test
-    which divides it by the dispersion of the counts (quasi-likelihood; McCullagh and Nelder 1989,
-    "Generalized linear models", section 4.5), around the best monotone curve, corrected for
-    autocorrelation, and shrunken to that of all topics as far as these agree (Lund et al. 2012,
-    "Detecting differential expression in RNA-sequence data using quasi-likelihood with shrunken
-    dispersion estimates"). In simulations without any change 1 to 6 % of the topics have
-    p <= 0.05, but 10 to 36 % where neighbouring periods correlate with 0.5 to 0.8. Of ten topics,
-    one whose odds triple from 5 % of 400 rows a period on is found in half of the cases in 4
-    or 6 periods and in 90 % in 12.
+    p is the larger of that of the likelihood ratio for binomial counts, and that of the F test
+    which divides it by the dispersion (quasi-likelihood; McCullagh and Nelder 1989, "Generalized
+    linear models", section 4.5) around the best monotone curve, corrected for autocorrelation, and
+    shrunken to that of all topics (Lund et al. 2012). In simulations without any change 1 to 6 % of
+    the topics have p <= 0.05, but 10 to 36 % where neighbouring periods correlate with 0.5 to 0.8.
+    A topic whose odds triple from 5 % of 400 rows a period on is found in half of the cases in 4 or
+    6 periods and in 90 % in 12.
 
     Bursts are those of Kleinberg (2002, "Bursty and hierarchical structure in streams", section 4;
     s = 2, gamma = 1). burst_p is the probability of so many rows in the strongest one if the share
-    were constant, times the number of stretches of periods in which it could have lain; without
-    bursts it is 0.05 or less for under 1 % of the topics with binomial counts, and for 2 to 16 %
-    where shares scatter by a third to two thirds from period to period.
+    were constant, times the number of stretches of periods; without bursts it is 0.05 or less for
+    under 1 % of the topics with binomial counts, and for 2 to 16 % where shares scatter by a third
+    to two thirds from period to period.
 
     q values are those of Benjamini and Hochberg (1995) over both tests of all topics together.
     """
@@ -222,7 +220,6 @@ class Slopes(NamedTuple):
     p: Float64Array
     first: Float64Array
     last: Float64Array
-    deviance: Float64Array
     dispersion: Float64Array
 
 
@@ -255,7 +252,6 @@ def fit_slopes(
         p=p,
         first=expit(intercept - slope / 2),
         last=expit(intercept + slope / 2),
-        deviance=deviance,
         dispersion=dispersion,
     )
 

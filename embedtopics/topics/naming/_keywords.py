@@ -69,7 +69,7 @@ def keywords(
         Whether a keyword may share a stem at its ends with a better one.
     **options
         - "embedding" and "diverse": `encoder` of the candidates, by default that of the fit
-          ("documents": a term is the mean of the documents that hold it); `show_progress`;
+          ("documents": a term is the mean of the documents that hold it);
         - "diverse": `diversity`, from 0 (as "embedding") to 1 (0.3);
         - "npmi": `weight`, from 0 (the order of the candidates) to 1 (0.5); `window` in words (10),
           None for whole documents;
@@ -131,9 +131,8 @@ def _by_embedding(
     keep_repeats: bool,
     *,
     encoder: Encoder | str | None = None,
-    show_progress: bool | None = None,
 ) -> Keywords:
-    topic_vectors, term_vectors = _vectors(result, lists, encoder, show_progress)
+    topic_vectors, term_vectors = _vectors(result, lists, encoder)
     chosen = []
     for row, topic, terms in zip(lists, topic_vectors, term_vectors, strict=True):
         cosines = np.einsum("id,d->i", terms, topic, dtype=np.float64)
@@ -149,10 +148,9 @@ def _diverse(
     *,
     diversity: float = 0.3,
     encoder: Encoder | str | None = None,
-    show_progress: bool | None = None,
 ) -> Keywords:
     diversity = checked_share(diversity, "diversity")
-    topic_vectors, term_vectors = _vectors(result, lists, encoder, show_progress)
+    topic_vectors, term_vectors = _vectors(result, lists, encoder)
     languages = languages_of(result)
     chosen = []
     for row, topic, terms in zip(lists, topic_vectors, term_vectors, strict=True):
@@ -276,7 +274,6 @@ def _vectors(
     result: TopicResult,
     lists: Keywords,
     encoder: Encoder | str | None,
-    show_progress: bool | None,
 ) -> tuple[list[FloatArray], list[FloatArray]]:
     """Return a unit vector for each topic, and one for each of its candidates."""
     pool, places = _columns_of(result, lists)
@@ -288,7 +285,7 @@ def _vectors(
             result.term_counts.counts, result.embeddings, pool, origin=origin
         )
     else:
-        of_terms = _encoded(result, encoder, pool, show_progress)
+        of_terms = _encoded(result, encoder, pool)
     topics = []
     for members in _central(result):
         mean = result.embeddings[members].mean(axis=0, dtype=np.float64) - origin
@@ -297,9 +294,7 @@ def _vectors(
     return topics, [of_terms[place] for place in places]
 
 
-def _encoded(
-    result: TopicResult, encoder: Encoder | str | None, pool: Int64Array, show_progress: bool | None
-) -> FloatArray:
+def _encoded(result: TopicResult, encoder: Encoder | str | None, pool: Int64Array) -> FloatArray:
     """Return the vectors of terms by the encoder of the fit, made again or given."""
     or_else = ', or "documents" for the mean of the documents that hold a term'
     encoder = encoder_of_fit(result, encoder, or_else)
@@ -307,7 +302,7 @@ def _encoded(
     if not len(pool):
         return np.zeros((0, width), dtype=np.float32)
     terms = [result.term_counts.terms[column] for column in pool.tolist()]
-    made, _ = encode_documents(encoder, terms, np.arange(len(terms)), show_progress)
+    made, _ = encode_documents(encoder, terms, np.arange(len(terms)), None)
     if made.shape[1] != width:
         expected = f"one of {width} dimensions, as the documents have"
         found = f"{getattr(encoder, 'name', type(encoder).__name__)} with {made.shape[1]}"

@@ -81,9 +81,18 @@ def by_group(
     """
     checked_count(n_terms, "n_terms", 0)
     confidence = checked_level(confidence)
-    found = groups_of(result, group, max_groups, groups)
-    n_groups = len(found.names)
-    of_row = np.where(result.documents.of_row >= 0, found.of_row, -1)
+    checked_count(max_groups, "max_groups", 2)
+    values, by = values_of(result, result.corpus.group_column if group is None else group, "group")
+    has_text = result.documents.of_row >= 0
+    codes, names = _coded(values, has_text)
+    sizes = np.bincount(codes[(codes >= 0) & has_text], minlength=len(names))
+    if not sizes.any():
+        raise InputError("group", "a column with values in rows with text", by)
+    codes, names, decisions = _kept(codes, names, sizes, max_groups, groups, by)
+    if n_missing := int(np.sum((codes < 0) & has_text)):
+        message = f"Left out: {spell_count(n_missing, 'row', 'rows')} without a value in {by!r}."
+        decisions = (*decisions, Decision("trends", "rows_without_group", n_missing, message))
+    n_groups, of_row = len(names), np.where(has_text, codes, -1)
     counts = count_rows(result.labels, of_row, (result.n_topics + 1, n_groups))
     totals = counts.sum(axis=0)
     rows = repeated_rows(result, of_row, n_groups, units)
@@ -96,8 +105,8 @@ def by_group(
         terms = best_cell_terms(result, weights, n_terms, totals > 0, overall=bool(global_tuning))
         distinctive = _distinctive(result, held, n_groups, n_terms)
     return TopicGroups(
-        by=found.by,
-        names=found.names,
+        by=by,
+        names=names,
         labels=tuple(topic.label for topic in result.topics),
         counts=counts,
         totals=totals,
@@ -107,7 +116,7 @@ def by_group(
         terms=terms,
         distinctive=distinctive,
         confidence=confidence,
-        decisions=(*found.decisions, *rows.decisions),
+        decisions=(*decisions, *rows.decisions),
     )
 
 
@@ -138,16 +147,6 @@ def _distinctive(result: TopicResult, counts: csr_matrix, n_groups: int, n_terms
     return CellTerms(result.term_counts.terms, ids, values)
 
 
-@dataclass(frozen=True, eq=False)
-class Groups:
-    """The group of each row: a place in `names`, -1 for none; `by` is the name of the column."""
-
-    by: str
-    names: tuple[str, ...]
-    of_row: Int64Array
-    decisions: tuple[Decision, ...]
-
-
 def values_of(result: TopicResult, given: Any, name: str) -> tuple[pd.Series, str]:
     """Return the values of a column, or those given, one a row; and what messages call them."""
     metadata = result.corpus.metadata
@@ -162,26 +161,6 @@ def values_of(result: TopicResult, given: Any, name: str) -> tuple[pd.Series, st
         found = f"{len(values)} values for {len(result.corpus)} rows"
         raise InputError(name, expected, found=found)
     return values, str(values.name) if values.name is not None else name
-
-
-def groups_of(
-    result: TopicResult, given: Any, max_groups: int, chosen: Sequence[str] | None = None
-) -> Groups:
-    """Return the group of each row, the rest of the groups put together."""
-    checked_count(max_groups, "max_groups", 2)
-    given = result.corpus.group_column if given is None else given
-    values, by = values_of(result, given, "group")
-    has_text = result.documents.of_row >= 0
-    codes, names = _coded(values, has_text)
-    sizes = np.bincount(codes[(codes >= 0) & has_text], minlength=len(names))
-    if not sizes.any():
-        raise InputError("group", "a column with values in rows with text", by)
-    codes, names, decisions = _kept(codes, names, sizes, max_groups, chosen, by)
-    n_missing = int(np.sum((codes < 0) & has_text))
-    if n_missing:
-        message = f"Left out: {spell_count(n_missing, 'row', 'rows')} without a value in {by!r}."
-        decisions = (*decisions, Decision("trends", "rows_without_group", n_missing, message))
-    return Groups(by, names, codes, decisions)
 
 
 def _coded(

@@ -123,10 +123,13 @@ def representatives(
     strength = np.ones(len(topic)) if strengths is None else np.asarray(strengths, dtype=float)
     if n_topics is None:
         n_topics = int(topic.max(initial=-1)) + 1
-    return [
-        _of_topic(embeddings, np.flatnonzero(topic == number), strength, n)
-        for number in range(n_topics)
-    ]
+    chosen = []
+    for number in range(n_topics):
+        members = np.flatnonzero(topic == number)
+        vectors = embeddings[members]
+        relevance = np.einsum("id,d->i", vectors, centroid(vectors, strength[members]))
+        chosen.append(members[most_typical(embeddings, relevance, n, members)])
+    return chosen
 
 
 def centroid(vectors: FloatArray, strengths: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
@@ -138,17 +141,6 @@ def centroid(vectors: FloatArray, strengths: npt.NDArray[Any]) -> npt.NDArray[np
     summed = np.einsum("i,id->d", weights, vectors, dtype=np.float64)
     length = np.sqrt(np.einsum("d,d->", summed, summed))
     return np.asarray(summed / (length or 1.0))
-
-
-def _of_topic(
-    embeddings: FloatArray, members: Int64Array, strength: npt.NDArray[Any], n: int
-) -> Int64Array:
-    """Choose the documents of one topic."""
-    if len(members) == 0:
-        return members
-    vectors = embeddings[members]
-    relevance = np.einsum("id,d->i", vectors, centroid(vectors, strength[members]))
-    return members[most_typical(embeddings, relevance, n, members)]
 
 
 def most_typical(

@@ -108,13 +108,17 @@ def regrouped(memberships: csr_matrix, group: npt.ArrayLike, n_groups: int) -> c
     return csr_matrix(memberships @ indicator, dtype=np.float32)
 
 
-def with_own_share(memberships: csr_matrix, labels: Int32Array) -> csr_matrix:
-    """Make a document's own topic its largest share: where it is below a half, six tenths."""
-    inside = np.flatnonzero(labels != NOISE)
-    own = np.zeros(len(labels), dtype=np.float32)
+def own_shares(memberships: csr_matrix, labels: Int32Array) -> FloatArray:
+    """Return the share of each document's own topic in it, (n_documents,); 0 without one."""
+    inside, own = np.flatnonzero(labels != NOISE), np.zeros(len(labels), dtype=np.float32)
     if len(inside):  # else SciPy returns a sparse matrix
         own[inside] = np.asarray(memberships[inside, labels[inside]]).ravel()
-    lacks = (labels != NOISE) & (own < 0.5)
+    return own
+
+
+def with_own_share(memberships: csr_matrix, labels: Int32Array) -> csr_matrix:
+    """Make a document's own topic its largest share: where it is below a half, six tenths."""
+    lacks = (labels != NOISE) & (own_shares(memberships, labels) < 0.5)
     if not lacks.any():
         return memberships
     changed = np.flatnonzero(lacks)

@@ -7,7 +7,6 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
-from scipy.sparse import csr_matrix
 
 from embedtopics._utils.checks import optional_count, resolve_seed
 from embedtopics._utils.display import excerpt
@@ -23,8 +22,10 @@ from embedtopics.evaluation._intrusion import (
     word_intrusion,
 )
 from embedtopics.protocols import RandomState
+from embedtopics.terms._counts import count_by_topic
 from embedtopics.terms._representative import best_terms
 from embedtopics.topics._describe import top_words
+from embedtopics.topics._relabel import own_shares
 from embedtopics.topics.results import Reason, TopicResult
 
 NO_TOPIC = "(no topic)"
@@ -112,11 +113,7 @@ def documents(result: TopicResult) -> pd.DataFrame:
     labels = result.labels
     names = [topic.label for topic in result.topics]
     positions = result.by_row(result.map, np.nan)
-    own = np.zeros(len(documents), dtype=np.float32)
-    inside = np.flatnonzero(result.clustering.labels != NOISE)
-    if len(inside):  # else SciPy returns a sparse matrix
-        topics = result.clustering.labels[inside]
-        own[inside] = np.asarray(result.memberships[inside, topics]).ravel()
+    own = own_shares(result.memberships, result.clustering.labels)
     typical = [row for topic in result.topics for row in topic.representatives]
     of_row = documents.of_row
     made = {
@@ -169,13 +166,8 @@ def terms(result: TopicResult, *, n_terms: int = 50) -> pd.DataFrame:
         topic that hold the term) and keyword (whether it is one of the topic's keywords).
     """
     counts = result.term_counts
-    labels = result.clustering.labels
-    inside = np.flatnonzero(labels != NOISE)
-    member = csr_matrix(
-        (np.ones(len(inside), np.int32), (labels[inside], inside)),
-        shape=(result.n_topics, len(labels)),
-    )
-    holders = (member @ (counts.counts > 0).astype(np.int32)).tocsr()
+    held = (counts.counts > 0).astype(np.int32)
+    holders = count_by_topic(held, result.clustering.labels, result.n_topics).astype(np.int32)
     frames = []
     best = best_terms(result.topic_terms, counts, n_terms)
     for topic, (columns, weights) in zip(result.topics, best, strict=True):
@@ -186,7 +178,7 @@ def terms(result: TopicResult, *, n_terms: int = 50) -> pd.DataFrame:
                     "topic": topic.topic_id,
                     "term": names,
                     "weight": weights,
-                    "n_documents": np.asarray(holders[topic.topic_id, columns].todense()).ravel(),
+                    "n_documents": holders[topic.topic_id, columns].toarray().ravel(),
                     "keyword": [name in topic.keywords for name in names],
                 }
             )

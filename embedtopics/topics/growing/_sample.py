@@ -29,6 +29,7 @@ from embedtopics.protocols import BoolArray, FloatArray, Int32Array, Int64Array
 from embedtopics.topics._assign import assign, find_documents, judge
 from embedtopics.topics._model import TopicModel
 from embedtopics.topics._propagation import FAR, closeness
+from embedtopics.topics._relabel import own_shares
 from embedtopics.topics._resolution import at_resolution
 from embedtopics.topics._stability import adjusted_rand
 from embedtopics.topics._tables import NO_TOPIC
@@ -220,10 +221,7 @@ class _Found:
     ) -> None:
         """Set the topics of some documents; `shares` (n_documents, n_topics) are of all topics."""
         self.labels[documents], self.novelty[documents] = labels, novelty
-        inside = np.flatnonzero(labels != NOISE)
-        self.shares[documents] = 0.0
-        if len(inside):  # else SciPy returns a sparse matrix
-            self.shares[documents[inside]] = np.asarray(shares[inside, labels[inside]]).ravel()
+        self.shares[documents] = own_shares(shares, labels)
 
 
 def _ordered(corpus: Corpus) -> Int64Array:

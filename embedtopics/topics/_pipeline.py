@@ -55,9 +55,9 @@ from embedtopics.topics._languages import leakage_decision
 from embedtopics.topics._propagation import OutlierAssignment
 from embedtopics.topics._vectors import (
     Places,
+    check_space,
     encode_documents,
     encode_uncached,
-    encoder_of_given,
     find_places,
     given_vectors,
     spread_graph,
@@ -196,7 +196,14 @@ def _encode(
             log.note("encoder", "conflicting_embeddings", n_conflicts, message)
 
         def encode(wanted: Sequence[str]) -> FloatArray:
-            encoder = encoder_of_given(stages.make_encoder, stages.has_encoder, vectors, texts)
+            remedy = "name the one that made them, TopicModel(encoder)"
+            if not stages.has_encoder:
+                remedy += ", or give ZeroShot(embeddings=)"
+                raise InputError(
+                    "encoder", "given to encode names beside embeddings", remedy=remedy
+                )
+            encoder = stages.make_encoder(texts)
+            check_space(encoder, vectors, texts, f"{remedy}, or leave embeddings out")
             return encode_uncached(encoder, wanted)
 
         return vectors, {"encoder": GIVEN}, encode

@@ -8,7 +8,7 @@ as sets of rows* (which are merged, where a document is added) weighs all rows t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -158,7 +158,7 @@ def matching_encoder(encoder: Any, result: TopicResult) -> Encoder:
         return resolved  # an object of the user's own
     if expected is None or found is None:
         texts = result.corpus.document_texts()
-        _check_space(resolved, result.embeddings, texts, "give the one that made them")
+        check_space(resolved, result.embeddings, texts, "give the one that made them")
         return resolved
     if expected == found:
         return resolved
@@ -190,22 +190,7 @@ def _texts_of_fit(result: TopicResult) -> list[str]:
     return [text for text, row in zip(texts, first_rows, strict=True) if row < n_rows]
 
 
-def encoder_of_given(
-    make_encoder: Callable[[Sequence[str]], Encoder],
-    is_named: bool,
-    vectors: FloatArray,
-    texts: Sequence[str],
-) -> Encoder:
-    """Return the encoder of the given vectors, checked on some texts."""
-    if not is_named:
-        remedy = "name the one that made them, TopicModel(encoder), or give ZeroShot(embeddings=)"
-        raise InputError("encoder", "given to encode names beside embeddings", remedy=remedy)
-    encoder = make_encoder(texts)
-    _check_space(encoder, vectors, texts, "name the one that made them, or leave embeddings out")
-    return encoder
-
-
-def _check_space(encoder: Encoder, vectors: FloatArray, texts: Sequence[str], remedy: str) -> None:
+def check_space(encoder: Encoder, vectors: FloatArray, texts: Sequence[str], remedy: str) -> None:
     """Make sure that an encoder's vectors of some texts are similar to those that are there."""
     made, given = _sample(encoder, vectors, texts)
     if not len(given):

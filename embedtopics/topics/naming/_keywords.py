@@ -132,12 +132,7 @@ def _by_embedding(
     *,
     encoder: Encoder | str | None = None,
 ) -> Keywords:
-    topic_vectors, term_vectors = _vectors(result, lists, encoder)
-    chosen = []
-    for row, topic, terms in zip(lists, topic_vectors, term_vectors, strict=True):
-        cosines = np.einsum("id,d->i", terms, topic, dtype=np.float64)
-        chosen.append(_first_distinct(result, row, cosines, n_terms, keep_repeats))
-    return chosen
+    return _diverse(result, lists, n_terms, keep_repeats, diversity=0.0, encoder=encoder)
 
 
 def _diverse(

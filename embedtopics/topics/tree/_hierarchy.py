@@ -12,7 +12,6 @@ from scipy.spatial.distance import pdist, squareform
 
 from embedtopics._utils.checks import checked_choice, checked_count, optional_count
 from embedtopics.clustering._partition import cluster_means, ward_merges
-from embedtopics.errors import InputError
 from embedtopics.protocols import Float64Array, Int32Array
 from embedtopics.terms._counts import count_by_topic
 from embedtopics.terms._keywords import select_keywords, unique_labels
@@ -39,7 +38,7 @@ Terms = list[tuple[str, float]]
 def hierarchy(
     result: TopicResult,
     *,
-    by: Any = "coordinates",
+    by: str = "coordinates",
     linkage: str = "ward",
     n_terms: int = 10,
 ) -> TopicHierarchy:
@@ -50,10 +49,10 @@ def hierarchy(
     Parameters
     ----------
     result : TopicResult
-    by : {"coordinates", "terms", "embeddings"} or array_like of shape (n_topics, n_topics)
+    by : {"coordinates", "terms", "embeddings"}
         Compare topics by their means in the coordinates in which documents were clustered (with
-        "ward", the groups are those of `at_resolution`), by the cosine of their class-TF-IDF
-        weights, or of their mean embeddings; or a matrix of distances.
+        "ward", the groups are those of `at_resolution`), or by the cosine of their class-TF-IDF
+        weights or mean embeddings.
     linkage : {"ward", "average", "complete", "single", "weighted"}
         "ward", as in BERTopic's `hierarchical_topics`, makes groups of more even size: of 220
         topics of arXiv abstracts, the largest of ten groups held 17 % of the texts, with
@@ -74,12 +73,13 @@ def hierarchy(
     """
     checked_count(n_terms, "n_terms")
     checked_choice(linkage, "linkage", LINKAGES)
-    if isinstance(by, str) and by == "coordinates":
-        between = _distances(result, "embeddings")
-        merges, distances, order = _link_coordinates(result, linkage)
-    else:
-        between = _distances(result, by)
-        merges, distances, order = _link(between, linkage)
+    in_space = checked_choice(by, "by", ("coordinates", "terms", "embeddings")) == "coordinates"
+    cosines = topic_cosines(result, "embeddings" if in_space else by)
+    upper = np.triu(np.clip(1.0 - cosines, 0.0, 2.0), 1)
+    between = upper + upper.T
+    merges, distances, order = (
+        _link_coordinates(result, linkage) if in_space else _link(between, linkage)
+    )
     found = merged_terms(result, merges, n_terms)
     similarities = (1.0 - between).astype(np.float32)
     nodes = [TopicNode(t.label, t.size, 1, t.keywords, t.weights) for t in result.topics]
@@ -93,25 +93,7 @@ def hierarchy(
         nodes.append(TopicNode(names[merge], size, n_topics, words[merge], weights[merge]))
     for array in (merges, distances, order, similarities):
         array.flags.writeable = False
-    compared = by if isinstance(by, str) else "given"
-    return TopicHierarchy(merges, distances, order, similarities, tuple(nodes), compared, linkage)
-
-
-def _distances(result: TopicResult, by: Any) -> Float64Array:
-    """Return the distance of every two topics, shape (n_topics, n_topics)."""
-    if isinstance(by, str):
-        upper = np.triu(np.clip(1.0 - topic_cosines(result, by), 0.0, 2.0), 1)
-        return upper + upper.T
-    try:
-        given = np.array(by, dtype=np.float64)
-    except (TypeError, ValueError):
-        given = np.empty(0)
-    is_square = given.shape == (result.n_topics, result.n_topics) and np.isfinite(given).all()
-    if not is_square or (given < 0).any() or given.diagonal().any():
-        raise InputError("by", "a name, or finite distances of all topics, 0 to themselves", by)
-    if not np.allclose(given, given.T, rtol=1e-6, atol=1e-9):
-        raise InputError("by", "symmetric distances", by)
-    return (given + given.T) / 2
+    return TopicHierarchy(merges, distances, order, similarities, tuple(nodes), by, linkage)
 
 
 def _link(between: Float64Array, linkage: Any) -> tuple[Int32Array, Float64Array, Int32Array]:

@@ -54,9 +54,9 @@ class TopicHierarchy(Displayed):
     order : int32 ndarray of shape (n_topics,)
         The topics, arranged so that no merge crosses another.
     similarities : float32 ndarray of shape (n_topics, n_topics)
-        Cosines of terms, else of mean embeddings; one less the distances that were given.
+        Cosines of terms, else of mean embeddings.
     nodes : tuple of TopicNode
-    by : {"coordinates", "terms", "embeddings", "given"}
+    by : {"coordinates", "terms", "embeddings"}
     linkage : str
     """
 

@@ -13,7 +13,8 @@ from embedtopics import topics
 from embedtopics.errors import InputError
 from embedtopics.terms import ClassTfidf
 from embedtopics.terms._counts import count_by_topic
-from embedtopics.topics.results import Topic
+from embedtopics.topics.tree._hierarchy import _link
+from embedtopics.topics.tree.results import TopicHierarchy, TopicNode
 from tests.factories import each, make_result, refuses
 
 
@@ -137,14 +138,6 @@ def test_no_terms_no_topics_one_topic():
     assert tree.cut(2)[-1] == (1,) or tree.cut(2)[0] == (1,)
 
 
-def test_distances_of_the_callers_own():
-    result = make_result(200, 4)
-    apart = np.array([[0, 9, 1, 9], [9, 0, 9, 2], [1, 9, 0, 9], [9, 2, 9, 0]]) / 10
-    tree = topics.hierarchy(result, by=apart, linkage="single")
-    assert set(tree.cut(2)) == {(0, 2), (1, 3)} and tree.by == "given"
-    np.testing.assert_allclose(tree.distances, [0.1, 0.2, 0.9])
-
-
 def test_frame_says_where_each_node_belongs():
     tree = topics.hierarchy(make_result(300, 6))
     frame = tree.to_frame([1, 3]).set_index("node")
@@ -157,15 +150,10 @@ def test_frame_says_where_each_node_belongs():
         assert row["at_3"] == (holders[0] if holders else -1)
 
 
-WRONG_DISTANCES = [
-    np.zeros((2, 2)), np.ones((6, 6)), np.triu(np.ones((6, 6)), 1), np.full((6, 6), np.nan)
-]  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("name", "value"),
     each(
-        by=["words", object(), *WRONG_DISTANCES], linkage=["centroid", "nearest"],
+        by=["words", object()], linkage=["centroid", "nearest"],
         n_terms=[0, True],
     ),
 )  # fmt: skip
@@ -191,14 +179,14 @@ def distance_matrices(draw):
     return upper + upper.T
 
 
-def of_topics(n):
-    """A result of so many topics, with hardly anything in it."""
-    result = make_result(24, 1)
-    names = [Topic(t, f"t{t}", 30 - t, 0.1, (), (), ()) for t in range(n)]
-    terms = csr_matrix((n, len(result.term_counts.terms)))
-    # Without labels, so that there are no counts to merge.
-    none = replace(result.clustering, labels=np.full_like(result.clustering.labels, -1))
-    return replace(result, topics=tuple(names), topic_terms=terms, clustering=none)
+def tree_of(distances, linkage):
+    """A tree of topics with these distances."""
+    merges, heights, order = _link(distances, linkage)
+    nodes = [TopicNode(f"a\nb{t}", 30, 1, (), ()) for t in range(len(distances))]
+    for number, (one, other) in enumerate(merges.tolist()):
+        size, n_topics = nodes[one].size + nodes[other].size, nodes[one].n_topics
+        nodes.append(TopicNode(f"m{number}", size, n_topics + nodes[other].n_topics, (), ()))
+    return TopicHierarchy(merges, heights, order, 1 - distances, tuple(nodes), "terms", linkage)
 
 
 @settings(max_examples=60, deadline=None)
@@ -206,7 +194,7 @@ def of_topics(n):
 def test_cuts_have_so_many_groups_and_are_nested(matrix, linkage):
     """Many distances are equal here, which must not merge more than was asked for."""
     n = len(matrix)
-    tree = topics.hierarchy(of_topics(n), by=matrix, linkage=linkage)
+    tree = tree_of(matrix, linkage)
     assert (np.diff(tree.distances) >= 0).all()
     assert sorted(tree.order.tolist()) == list(range(n))
     finer = None
@@ -312,14 +300,9 @@ def test_text_of_levels_branches_there_only():
 
 def test_text_of_a_deep_tree_and_of_strange_names():
     n = 1500
-    result = make_result(20, 1)
-    topics_ = tuple(replace(result.topics[0], topic_id=t, label=f"a\nb{t}") for t in range(n))
-    no_terms = csr_matrix((n, len(result.term_counts.terms)))
-    deep = replace(result, topics=topics_, topic_terms=no_terms)
-    labels = replace(result.clustering, labels=np.full_like(result.clustering.labels, -1))
     place = np.arange(n, dtype=float)
     # Each topic merges with all before it: a chain as deep as there are topics.
     apart = np.maximum(place[:, None], place) * (1 - np.eye(n))
-    tree = topics.hierarchy(replace(deep, clustering=labels), by=apart, linkage="single")
+    tree = tree_of(apart, "single")
     text = topics.tree_text(tree)
     assert len(text.splitlines()) == 2 * n - 1 and "a b7 ·" in text

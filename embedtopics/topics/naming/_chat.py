@@ -13,7 +13,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
@@ -343,15 +342,10 @@ def _message(received: bytes) -> str:
 
 
 def _seconds(value: str | None) -> float | None:
-    """Read a Retry-After header: seconds, or a date."""
+    """Read a Retry-After header; a date, which no such endpoint sends, counts as none."""
     with suppress(ValueError):
         return max(0.0, float(value or ""))
-    try:
-        date = parsedate_to_datetime(value or "")
-    except ValueError:
-        return None
-    date = date if date.tzinfo else date.replace(tzinfo=UTC)
-    return max(0.0, (date - datetime.now(UTC)).total_seconds())
+    return None
 
 
 def content_of(answer: dict[str, Any]) -> str:

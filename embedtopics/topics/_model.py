@@ -122,14 +122,14 @@ class TopicModel(OtherNames, ClusterMixin, TransformerMixin, BaseEstimator):
         Whether topics are to hold texts of several languages: what tells the languages apart is
         taken out of the encoder's vectors, which should be those of a multilingual encoder.
     words : {"auto", "characters", "lemmas", "social", "social-split", "social-drop"} or function
-        What words are. "auto" lets installed libraries find them in Chinese, Japanese, Thai, Lao,
-        Khmer, Burmese and Korean where these are languages of the texts (extras `multilingual`,
-        `japanese`, `thai`, `korean`), and otherwise takes pairs of characters where there are no
-        spaces; "characters" always does. "lemmas" also replaces words by their lemmas (simplemma);
-        "social" keeps web addresses, @names, #tags and emoji, of which names and tags are words
-        without their sign otherwise; "social-split" splits names and tags at their capitals;
-        "social-drop" leaves all four out. Several names make a list. A function takes a text and
-        returns the list of its words in their order, see `embedtopics.protocols.Segmenter`.
+        What words are; several names make a list. "auto" lets installed libraries find them in
+        Chinese, Japanese, Thai, Lao, Khmer, Burmese and Korean (extras `multilingual`, `japanese`,
+        `thai`, `korean`), and otherwise takes pairs of characters where there are no spaces, as
+        "characters" always does. "lemmas" also replaces words by their lemmas (simplemma); "social"
+        keeps web addresses, @names, #tags and emoji, "social-split" splits names and tags at their
+        capitals, "social-drop" leaves all four out; else names and tags are words without their
+        sign. A function takes a text and returns the list of its words in their order, see
+        `embedtopics.protocols.Segmenter`.
     stop_words : "auto" or sequence of str
         Words that are no terms; "auto", alone or among others, takes the languages' lists and
         finds the words that this corpus uses evenly in all topics.

@@ -17,6 +17,7 @@ from embedtopics.protocols import FloatArray, Int32Array, TermWeighting
 from embedtopics.terms._keywords import unique_labels
 from embedtopics.topics._describe import describe_again, describe_weighting, own_weighting
 from embedtopics.topics._propagation import OWN_SHARE
+from embedtopics.topics._storage import as_json
 from embedtopics.topics.constraints._protocol import departures
 from embedtopics.topics.results import Edit, Reason, Topic, TopicMark, TopicResult
 
@@ -74,20 +75,11 @@ def edit_of(
     """Return the record of an edit, its parameters as they come back from JSON."""
     return Edit(
         name,
-        _as_json(parameters),
+        as_json(parameters),
         message,
         marks_of(result, marked),
         None if new_ids is None else tuple(np.asarray(new_ids, dtype=np.int64).tolist()),
     )
-
-
-def _as_json(value: Any) -> Any:
-    """Turn a value into what would come back of it from JSON."""
-    if isinstance(value, Mapping):
-        return {str(key): _as_json(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_as_json(item) for item in value]
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def keep_labels(labels: npt.NDArray[Any], is_kept: npt.NDArray[np.bool_]) -> Int32Array:
@@ -257,11 +249,10 @@ def carry_names(topics: Sequence[Topic], origins: Sequence[Topic | None]) -> tup
         for (_, old), same in zip(pairs, is_same, strict=True)
     ]
     given = [old.label for old, kept in zip(origins, stays, strict=True) if old and kept]
-    # A name that is given is taken first, so that no name made of keywords can equal it.
-    made = unique_labels([*([name] for name in given), *(topic.keywords for topic in topics)])
+    made = unique_labels((topic.keywords for topic in topics), taken=given)
     named = []
     for i, (topic, old) in enumerate(pairs):
-        kept: dict[str, Any] = {"label": made[len(given) + i]}
+        kept: dict[str, Any] = {"label": made[i]}
         if old is not None:
             kept |= {"is_named": old.is_named, "is_seeded": old.is_seeded}
             kept["label"] = old.label if stays[i] else kept["label"]

@@ -148,21 +148,21 @@ def _write_texts(result: TopicResult, folder: Path) -> None:
     }
     for name, values in (("words.json", words), ("result.json", content)):
         with (folder / name).open("w", encoding="utf-8") as stream:
-            stream.write(json.dumps(_plain(values), allow_nan=False))
+            stream.write(json.dumps(as_json(values), allow_nan=False))
             stream.flush()
             os.fsync(stream.fileno())
 
 
-def _plain(value: Any) -> Any:
+def as_json(value: Any) -> Any:
     """Turn a value into what JSON knows; NaN, which it does not, becomes null."""
     if dataclasses.is_dataclass(value):
         value = _fields(value)
     if isinstance(value, (np.ndarray, np.generic)):
         value = value.tolist()
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): as_json(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return [as_json(item) for item in value]
     if isinstance(value, str):
         return str(value)
     if isinstance(value, float) and not np.isfinite(value):

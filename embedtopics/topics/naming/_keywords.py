@@ -427,9 +427,8 @@ def with_keywords(
     renamed = [t for t in described if t.topic_id in changed and not (t.is_named or t.is_seeded)]
     ids_renamed = {topic.topic_id for topic in renamed}
     kept = [topic.label for topic in described if topic.topic_id not in ids_renamed]
-    # A name that stays is taken first, so that no name made of keywords can equal it.
-    made = unique_labels([*([label] for label in kept), *(topic.keywords for topic in renamed)])
-    for topic, label in zip(renamed, made[len(kept) :], strict=True):
+    made = unique_labels((topic.keywords for topic in renamed), taken=kept)
+    for topic, label in zip(renamed, made, strict=True):
         described[topic.topic_id] = dataclasses.replace(topic, label=label, label_auc=None)
     parameters = {"topics": list(by_topic), "keywords": list(by_topic.values()), "method": method}
     message = f"{len(changed)} topics have keywords by another method: {method}"

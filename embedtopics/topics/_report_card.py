@@ -29,6 +29,7 @@ from embedtopics.terms._counts import count_by_topic
 from embedtopics.terms._keywords import term_embeddings
 from embedtopics.topics._describe import top_words
 from embedtopics.topics.results import TopicResult
+from embedtopics.topics.trends._by_group import values_of
 
 SAMPLED = 150
 """Documents whose neighbours are ranked against all others."""
@@ -284,19 +285,7 @@ def _of_labels(
 
 def _labels_of(result: TopicResult, labels: Any) -> npt.NDArray[Any]:
     """Return the label of each row as a string, "" where there is none."""
-    if isinstance(labels, str):
-        columns = [str(name) for name in result.corpus.metadata.columns]
-        if labels not in result.corpus.metadata:
-            there = ", ".join(map(repr, columns)) or "no columns beside the texts"
-            raise InputError(
-                f"expected a column of labels; the input has no {labels!r} but {there}; "
-                "name one of them"
-            )
-        labels = result.corpus.metadata[labels]
-    values = np.asarray(labels, dtype=object)
-    n_rows = len(result.documents.of_row)
-    if values.shape != (n_rows,):
-        raise InputError("labels", f"one for each of the {n_rows} rows", labels)
+    values = values_of(result, labels, "labels")[0].tolist()
     return np.array(["" if is_missing(v) else str(v).strip() for v in values], dtype=object)
 
 

@@ -85,12 +85,6 @@ class SampleFit(Displayed):
     n_adopted: int
     agreement: float
 
-    @property
-    def sizes(self) -> Int64Array:
-        """Rows of each topic, (n_topics,): of the whole collection."""
-        inside = self.labels[self.labels != NOISE]
-        return np.bincount(inside, minlength=self.result.n_topics)
-
     def _summary(self) -> str:
         return (
             f"{self.result.n_topics} topics, {self.n_adopted} of them from outside the sample; "

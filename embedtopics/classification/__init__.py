@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from embedtopics.classification._targets import label_conflicts as label_conflicts
     from embedtopics.classification._words import TokenClassifier as TokenClassifier
     from embedtopics.classification._words import entities as entities
-    from embedtopics.classification._words import spans_of as spans_of
     from embedtopics.classification._words import word_scores as word_scores
     from embedtopics.classification._words import write_conll as write_conll
 

@@ -408,25 +408,10 @@ def checked_labels(y: Any, sentences: Sequence[Sequence[Any]]) -> list[list[str]
 
 
 def spans_of(labels: Sequence[str]) -> list[tuple[int, int, str]]:
-    """Return the entities of one sentence's BIO labels.
+    """Return first word, word after the last and type of the entities of one sentence's BIO labels.
 
     An entity begins at "B-", and where "I-" follows another type or "O": as the evaluation of
     CoNLL-2003 has it (Tjong Kim Sang and De Meulder 2003), which `seqeval` follows.
-
-    Parameters
-    ----------
-    labels : sequence of str
-        "O", or "B-" or "I-" and a type.
-
-    Returns
-    -------
-    list of tuple
-        First word, word after the last, and type.
-
-    Examples
-    --------
-    >>> spans_of(["B-person", "I-person", "O", "B-place"])
-    [(0, 2, 'person'), (3, 4, 'place')]
     """
     found: list[tuple[int, int, str]] = []
     begin, kind = 0, ""

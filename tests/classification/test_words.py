@@ -5,13 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedtopics.classification import (
-    TokenClassifier,
-    entities,
-    spans_of,
-    word_scores,
-    write_conll,
-)
+from embedtopics.classification import TokenClassifier, entities, word_scores, write_conll
+from embedtopics.classification._words import spans_of
 from embedtopics.errors import CorruptFileError
 from embedtopics.probing import read_token_table
 from tests.factories import each, refuses

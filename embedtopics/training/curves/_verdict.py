@@ -5,8 +5,6 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.checks import checked_count
-from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import interval
 from embedtopics.protocols import Float64Array
 from embedtopics.training.curves._measures import (
@@ -368,7 +366,6 @@ _DRAWS = 100
 
 def read_curves(curves: Curves) -> Diagnosis:
     """Return the verdict on learning curves."""
-    _check(curves)
     infinite = [
         int(steps[~np.isfinite(loss)].min())
         for steps, loss in (
@@ -402,23 +399,6 @@ def read_curves(curves: Curves) -> Diagnosis:
     items = {item.name: item for item in evidence}
     advice = in_vain or advise(verdict, curves, shares, items)
     return Diagnosis(verdict, confidence, shares, evidence, advice)
-
-
-def _check(curves: Curves) -> None:
-    n_training, n = len(curves.training_steps), len(curves.validation_steps)
-    names = {"training_loss": n_training, "validation_loss": n, "sample_loss": n, "metric": n}
-    for name, wanted in names.items():
-        if len(getattr(curves, name)) != wanted:
-            found = f"{len(getattr(curves, name))} values"
-            raise InputError(name, f"of {wanted} values, one a step", found=found)
-    checked_count(curves.steps_per_epoch, "steps_per_epoch")
-    checked_count(curves.n_steps_planned, "n_steps_planned")
-    for name, least in (("training_steps", 1), ("validation_steps", 0)):
-        steps = np.asarray(getattr(curves, name))
-        if (np.diff(steps) <= 0).any():
-            raise InputError(name, "ascending without duplicates", steps)
-        if len(steps) and not least <= steps[0] <= steps[-1] <= curves.n_steps_planned:
-            raise InputError(name, f"from {least} to n_steps_planned", steps)
 
 
 def _learned_in_vain(curves: Curves) -> tuple[str, ...]:

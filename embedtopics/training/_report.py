@@ -59,7 +59,6 @@ _RECORDS: dict[str, Any] = {
     )
 }  # fmt: skip
 _NUMBERS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
-_DEEPEST = 60
 
 
 def write_report(report: Report, folder: str | Path) -> Path:
@@ -113,10 +112,8 @@ def read_report(folder: str | Path) -> Report:
     return report
 
 
-def _plain(value: Any, where: str, depth: int = 0) -> Any:
+def _plain(value: Any, where: str) -> Any:
     """Return what JSON can hold, and `_restored` turns back."""
-    if depth > _DEEPEST:
-        raise InputError(where[:80], f"nested at most {_DEEPEST} deep")
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, (bool, int, str)):
@@ -124,21 +121,20 @@ def _plain(value: Any, where: str, depth: int = 0) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else {"$number": str(value)}
     if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
-        flat = [_plain(one, where, depth + 1) for one in value.ravel().tolist()]
+        flat = [_plain(one, where) for one in value.ravel().tolist()]
         return {"$array": flat, "dtype": value.dtype.name, "shape": list(value.shape)}
     if isinstance(value, (list, tuple)):
-        items = [_plain(one, f"{where}[{i}]", depth + 1) for i, one in enumerate(value)]
+        items = [_plain(one, f"{where}[{i}]") for i, one in enumerate(value)]
         return items if isinstance(value, list) else {"$tuple": items}
     if isinstance(value, Mapping):
         items = [
-            [_plain(key, where, depth + 1), _plain(one, f"{where}[{key!r}]", depth + 1)]
-            for key, one in value.items()
+            [_plain(key, where), _plain(one, f"{where}[{key!r}]")] for key, one in value.items()
         ]
         is_simple = all(isinstance(key, str) and not key.startswith("$") for key in value)
         return dict(items) if is_simple else {"$items": items}
     if type(value).__name__ in _RECORDS and dataclasses.is_dataclass(value):
         fields = {
-            field.name: _plain(getattr(value, field.name), f"{where}.{field.name}", depth + 1)
+            field.name: _plain(getattr(value, field.name), f"{where}.{field.name}")
             for field in dataclasses.fields(value)
         }
         return {"$record": type(value).__name__, "fields": fields}

@@ -27,7 +27,7 @@ from embedtopics.encoders.sentence._onnx import UNFINISHED
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.protocols import FloatArray, Int64Array
 
-# <cache folder>/vectors-1/<fingerprint>-<dtype>/ holds encoder.json, with the encoder's name for
+# <cache folder>/vectors-1/<fingerprint>-float32/ holds encoder.json, with the encoder's name for
 # people, and shards of some texts, <time>-<random>.shard, that never change once they are there.
 # A shard is written beside its place and moved there when it is whole, so that a process that is
 # killed loses the shard it was working on, and two processes may write at the same time: the worst
@@ -50,15 +50,8 @@ N_COUNTS = 3
 Keys = npt.NDArray[np.uint64]
 
 
-class Store(NamedTuple):
-    """Where the vectors of one encoder lie."""
-
-    folder: Path
-    dtype: str
-
-
 class Kept(NamedTuple):
-    """What a store knows of some texts: `found` (n_texts,), `vectors`, `counts` (n_texts, 3)."""
+    """What is kept of some texts: `found` (n_texts,), `vectors`, `counts` (n_texts, 3)."""
 
     found: npt.NDArray[np.bool_]
     vectors: FloatArray
@@ -71,7 +64,6 @@ class _Shard(NamedTuple):
     path: Path
     keys: Keys
     dimensions: int
-    dtype: str
     digest: str
 
 
@@ -93,14 +85,14 @@ def keys_of(texts: Sequence[str]) -> Keys:
     return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64).reshape(-1, 2)
 
 
-def find(store: Store, keys: Keys) -> Kept:
+def find(folder: Path, keys: Keys) -> Kept:
     """Look up texts of keys (n_texts, 2)."""
     found = np.zeros(len(keys), dtype=np.bool_)
     counts = np.zeros((len(keys), N_COUNTS), dtype=np.int64)
     vectors: FloatArray = np.zeros((len(keys), 0), dtype=np.float32)
     order = np.argsort(keys[:, 0], kind="stable")
     ascending = keys[order, 0]
-    for shard in _readable(store):
+    for shard in _readable(folder):
         if found.all():
             break
         begin = np.searchsorted(ascending, shard.keys[:, 0], side="left")
@@ -129,42 +121,42 @@ def find(store: Store, keys: Keys) -> Kept:
     return Kept(found, vectors, counts)
 
 
-def append(store: Store, name: str, keys: Keys, vectors: FloatArray, counts: Int64Array) -> Path:
+def append(folder: Path, name: str, keys: Keys, vectors: FloatArray, counts: Int64Array) -> Path:
     """Write a shard: `keys` (n, 2), `vectors` (n, n_dimensions), `counts` (n, 3)."""
-    store.folder.mkdir(parents=True, exist_ok=True)
-    about = store.folder / "encoder.json"
+    folder.mkdir(parents=True, exist_ok=True)
+    about = folder / "encoder.json"
     if not about.exists():
         _write(about, [json.dumps({"encoder": name}).encode()])
     parts = [
         np.ascontiguousarray(keys, dtype="<u8").tobytes(),
         np.ascontiguousarray(counts, dtype="<i8").tobytes(),
-        np.ascontiguousarray(vectors, dtype=np.dtype(store.dtype).newbyteorder("<")).tobytes(),
+        np.ascontiguousarray(vectors, dtype="<f4").tobytes(),
     ]
     header = {
-        "n": len(keys), "dimensions": vectors.shape[1], "dtype": store.dtype,
+        "n": len(keys), "dimensions": vectors.shape[1], "dtype": "float32",
         "keys": _digest(parts[:1]), "rest": _digest(parts[1:]),
     }  # fmt: skip
-    path = store.folder / f"{time.time_ns():020d}-{uuid.uuid4().hex[:8]}.shard"
+    path = folder / f"{time.time_ns():020d}-{uuid.uuid4().hex[:8]}.shard"
     _write(path, [json.dumps(header).encode().ljust(HEADER_BYTES), *parts])
     return path
 
 
-def join_small(store: Store, name: str) -> None:
+def join_small(folder: Path, name: str) -> None:
     """Join small shards into one where there are many; it is there before they go."""
-    paths = [p for p in sorted(store.folder.glob("*.shard")) if 0 < _size_of(p) < SMALL_BYTES]
+    paths = [p for p in sorted(folder.glob("*.shard")) if 0 < _size_of(p) < SMALL_BYTES]
     if len(paths) < MOST_SMALL:
         return
     parts, joined = [], []
     for path in paths:
         with suppress(OSError):  # the next search finds out
             with open_regular(path) as file:
-                shard = _read_keys(path, file, store.dtype)
+                shard = _read_keys(path, file)
             parts.append((shard.keys, *_read_vectors(shard)))
             joined.append(path)
     if len(parts) < 2:
         return
     keys, vectors, counts = (np.concatenate([part[at] for part in parts]) for at in range(3))
-    append(store, name, keys, vectors, counts)
+    append(folder, name, keys, vectors, counts)
     for path in joined:
         path.unlink(missing_ok=True)
 
@@ -183,42 +175,42 @@ def trim(root: Path, most_bytes: float) -> None:
         too_much -= size
 
 
-def _readable(store: Store) -> Iterator[_Shard]:
+def _readable(folder: Path) -> Iterator[_Shard]:
     """Yield the shards whose keys are as they were written, the newest first."""
-    for path in sorted(store.folder.glob("*.shard"), reverse=True):
+    for path in sorted(folder.glob("*.shard"), reverse=True):
         try:
             with open_regular(path) as file:
-                yield _read_keys(path, file, store.dtype)
+                yield _read_keys(path, file)
         except OSError as error:
             _pass_over(path, error)
 
 
-def _read_keys(path: Path, file: BinaryIO, dtype: str) -> _Shard:
+def _read_keys(path: Path, file: BinaryIO) -> _Shard:
     try:
         header: dict[str, Any] = json.loads(file.read(HEADER_BYTES))
         n, dimensions = int(header["n"]), int(header["dimensions"])
         expected, digest = str(header["keys"]), str(header["rest"])
-        known = header["dtype"] == dtype
+        known = header["dtype"] == "float32"
     except (ValueError, KeyError, TypeError) as error:
         raise CorruptFileError("its header cannot be read") from error
     data = file.read(16 * n)
     if not known or len(data) != 16 * n or _digest([data]) != expected:
         raise CorruptFileError("its keys are not those that were written")
     keys = np.frombuffer(data, dtype="<u8").astype(np.uint64).reshape(n, 2)
-    return _Shard(path, keys, dimensions, dtype, digest)
+    return _Shard(path, keys, dimensions, digest)
 
 
 def _read_vectors(shard: _Shard) -> tuple[FloatArray, Int64Array]:
-    n, kind = len(shard.keys), np.dtype(shard.dtype).newbyteorder("<")
+    n = len(shard.keys)
     with open_regular(shard.path) as file:
         file.seek(HEADER_BYTES + 16 * n)
         data = file.read()
     of_counts = 8 * N_COUNTS * n
-    whole = of_counts + kind.itemsize * n * shard.dimensions
+    whole = of_counts + 4 * n * shard.dimensions
     if len(data) != whole or _digest([data]) != shard.digest:
         raise CorruptFileError("its vectors are not those that were written")
     counts = np.frombuffer(data, dtype="<i8", count=N_COUNTS * n).reshape(n, N_COUNTS)
-    vectors = np.frombuffer(data, dtype=kind, offset=of_counts).reshape(n, shard.dimensions)
+    vectors = np.frombuffer(data, dtype="<f4", offset=of_counts).reshape(n, shard.dimensions)
     return vectors.astype(np.float32), counts.astype(np.int64)
 
 
@@ -278,16 +270,11 @@ class CachedEncoder(BaseEncoder):
         With ``encode_with_report(texts)``, a `fingerprint` and a `name`.
     folder : path, optional
         By default ``EMBEDTOPICS_CACHE``, or the system's folder for such files.
-    dtype : {"float32", "float16"}
-        How vectors are kept: half of the space, with three digits of each number.
-    max_bytes : float
-        Size of the whole cache, of all encoders, from which on the least recently used vectors
-        are thrown away.
 
     Raises
     ------
     InputError
-        If the encoder has no fingerprint, or a parameter is bad.
+        If the encoder has no fingerprint.
 
     Examples
     --------
@@ -296,14 +283,7 @@ class CachedEncoder(BaseEncoder):
     (1, 384)
     """
 
-    def __init__(
-        self,
-        encoder: Any,
-        *,
-        folder: str | os.PathLike[str] | None = None,
-        dtype: str = "float32",
-        max_bytes: float = MOST_BYTES,
-    ) -> None:
+    def __init__(self, encoder: Any, *, folder: str | os.PathLike[str] | None = None) -> None:
         self._arguments = arguments_of(locals())
         fingerprint = getattr(encoder, "fingerprint", None)
         if not isinstance(fingerprint, str) or not hasattr(encoder, "encode_with_report"):
@@ -311,14 +291,9 @@ class CachedEncoder(BaseEncoder):
                 "expected an encoder whose vectors can be identified, with a "
                 f"`fingerprint` and `encode_with_report(texts)`; got {encoder!r}"
             )
-        if dtype not in ("float32", "float16"):
-            raise InputError(f'dtype must be "float32" or "float16"; got {dtype!r}')
-        if not max_bytes > 0:
-            raise InputError(f"max_bytes must be above 0; got {max_bytes!r}")
         self._encoder = encoder
         self._folder = default_folder() if folder is None else Path(folder)
-        self._store = Store(self._folder / FORMAT / f"{fingerprint[:32]}-{dtype}", dtype)
-        self._max_bytes = max_bytes
+        self._own = self._folder / FORMAT / f"{fingerprint[:32]}-float32"
         self._writes = True
 
     def __repr__(self) -> str:
@@ -368,7 +343,7 @@ class CachedEncoder(BaseEncoder):
         """
         texts = check_texts(texts)
         keys = keys_of(texts)
-        kept = find(self._store, keys)
+        kept = find(self._own, keys)
         vectors, counts = kept.vectors, kept.counts
         # By key, so that it does not depend on the order of the texts which are encoded together.
         missing = np.flatnonzero(~kept.found)
@@ -384,9 +359,14 @@ class CachedEncoder(BaseEncoder):
                 report = self._encoder.encode_with_report(
                     [texts[row] for row in rows.tolist()], show_progress=False
                 )
+                if hasattr(report.embeddings, "toarray"):
+                    raise InputError(
+                        f"a cache keeps arrays, and {self._encoder!r} makes sparse vectors; use it "
+                        "without a cache, for it is as fast, or set n_components"
+                    )
                 if vectors.shape[1] != report.embeddings.shape[1]:
                     vectors = np.zeros((len(texts), report.embeddings.shape[1]), np.float32)
-                vectors[rows] = self._as_kept(report.embeddings)
+                vectors[rows] = report.embeddings
                 counts[rows] = np.column_stack([report.n_tokens, report.n_seen, report.n_unknown])
                 self._write(keys[rows], vectors[rows], counts[rows])
                 bar.update(len(rows))
@@ -397,24 +377,15 @@ class CachedEncoder(BaseEncoder):
         n_tokens, n_seen, n_unknown = (np.ascontiguousarray(column) for column in counts.T)
         return Encoding(vectors, n_tokens, n_seen, n_unknown, len(texts) - len(missing))
 
-    def _as_kept(self, vectors: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return vectors as they will be read: the first answer is that of all later ones."""
-        if hasattr(vectors, "toarray"):
-            raise InputError(
-                f"a cache keeps arrays, and {self._encoder!r} makes sparse vectors; use it without "
-                "a cache, for it is as fast, or set n_components"
-            )
-        return np.asarray(vectors, dtype=self._store.dtype)
-
     def _write(self, keys: npt.NDArray[np.uint64], vectors: FloatArray, counts: Int64Array) -> None:
         if not self._writes:
             return
         try:
             name = str(self._encoder.name)
-            append(self._store, name, keys, vectors, counts)
+            append(self._own, name, keys, vectors, counts)
             if len(keys) < TEXTS_A_SHARD:
-                join_small(self._store, name)
-            trim(self._folder, self._max_bytes)
+                join_small(self._own, name)
+            trim(self._folder, MOST_BYTES)
         except OSError as error:
             self._writes = False
             _logger.warning(

@@ -43,7 +43,6 @@ class _Erased(NamedTuple):
 
     mean: FloatArray
     axes: FloatArray
-    languages: tuple[str, ...]
 
 
 class AcrossLanguagesEncoder(BaseEncoder):
@@ -72,11 +71,6 @@ class AcrossLanguagesEncoder(BaseEncoder):
         return getattr(self._encoder, "languages", None)
 
     @property
-    def erased_languages(self) -> tuple[str, ...]:
-        """Languages with enough texts for a mean; of fewer than two nothing is taken out."""
-        return self._fitted().languages
-
-    @property
     def settings(self) -> dict[str, Any] | None:
         """What makes this encoder again, before its fit; None where the encoder itself has none."""
         inner = getattr(self._encoder, "settings", None)
@@ -88,7 +82,7 @@ class AcrossLanguagesEncoder(BaseEncoder):
         inner = getattr(self._encoder, "fingerprint", None)
         if inner is None:
             return None
-        parts = (inner.encode(), *(np.round(a, 4).tobytes() for a in self._fitted()[:2]))
+        parts = (inner.encode(), *(np.round(a, 4).tobytes() for a in self._fitted()))
         return hashlib.sha256(b"".join(parts)).hexdigest()
 
     def fit(self, X: Iterable[str], y: Any = None) -> Self:
@@ -106,14 +100,14 @@ class AcrossLanguagesEncoder(BaseEncoder):
             means = np.array([vectors[codes == code].mean(axis=0) for code in kept]) - mean
             _, sizes, rows = np.linalg.svd(means - means.mean(axis=0), full_matrices=False)
             axes = rows[: len(kept) - 1][sizes[: len(kept) - 1] > 1e-6]
-        self._erased = _Erased(mean, axes, tuple(map(str, kept)))
+        self._erased = _Erased(mean, axes)
         return self
 
     def encode_with_report(
         self, texts: Sequence[str], *, show_progress: bool | None = None
     ) -> Encoding:
         """Return one vector a text, and how much of each text was read."""
-        mean, axes, _ = self._fitted()
+        mean, axes = self._fitted()
         report = self._plain(texts, show_progress)
         vectors = report.embeddings
         without = vectors - ((vectors - mean) @ axes.T) @ axes

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from embedtopics._utils.folders import sha256
 from embedtopics.encoders import SentenceEncoder
 from embedtopics.encoders.sentence import _e5
-from embedtopics.encoders.sentence._checkpoint import hash_file
 from embedtopics.errors import ModelLoadError
 
 SENTENCES = [
@@ -73,7 +73,7 @@ def package(tmp_path, monkeypatch, cache, empty_hub):
     data, matrices = tiny_file(np.random.default_rng(2))
     (folder / "e5-small-q4.bin").write_bytes(data)
     monkeypatch.syspath_prepend(folder.parent)
-    monkeypatch.setattr(_e5, "SHA256", hash_file(folder / "e5-small-q4.bin"))
+    monkeypatch.setattr(_e5, "SHA256", sha256(folder / "e5-small-q4.bin"))
     return folder, matrices
 
 

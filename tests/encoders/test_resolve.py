@@ -5,9 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from embedtopics._utils.folders import sha256
 from embedtopics.encoders import SentenceEncoder
 from embedtopics.encoders.sentence import _loading as resolve
-from embedtopics.encoders.sentence._checkpoint import hash_file
 from embedtopics.encoders.sentence._loading import DEFAULT_REVISION, resolve_model
 from embedtopics.errors import InputError, ModelLoadError
 
@@ -26,7 +26,7 @@ def put_in_cache(cache, repository, revision, folder):
 @pytest.fixture
 def trust_tiny_weights(monkeypatch, tiny_bert):
     """Let the tiny weights pass for those of the default model."""
-    monkeypatch.setattr(resolve, "DEFAULT_SHA256", hash_file(tiny_bert / "model.safetensors"))
+    monkeypatch.setattr(resolve, "DEFAULT_SHA256", sha256(tiny_bert / "model.safetensors"))
     monkeypatch.setattr(resolve, "DEFAULT_MAX_LENGTH", 12)
 
 
@@ -78,7 +78,7 @@ def test_an_incomplete_cache_is_passed_over(
 
 
 def test_wrong_weights_in_the_package_and_a_damaged_one(empty_hub, fake_package):
-    found = hash_file(fake_package / "model" / "model.safetensors")
+    found = sha256(fake_package / "model" / "model.safetensors")
     with pytest.raises(ModelLoadError) as caught:
         resolve_model("all-MiniLM-L6-v2")
     for part in (resolve.DEFAULT_SHA256, found, "model.safetensors", "--force-reinstall"):

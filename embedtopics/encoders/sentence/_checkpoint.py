@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ import numpy.typing as npt
 
 from embedtopics._utils.checks import is_count
 from embedtopics._utils.display import one_line
-from embedtopics._utils.folders import MANIFEST, changed_files, parse_json
+from embedtopics._utils.folders import MANIFEST, changed_files, parse_json, sha256
 from embedtopics.encoders._base import load_error
 from embedtopics.errors import ModelLoadError
 from embedtopics.protocols import FloatArray
@@ -149,12 +148,6 @@ def read_head(folder: Path) -> tuple[Head, Path]:
     layers = _read_layers(paths[1]) if before else 1
     steps = tuple(step for step in made if step is not None)
     return Head(pooling, layers, steps, pools_prompt), paths[0]
-
-
-def hash_file(path: Path) -> str:
-    """Return the SHA-256 of a file, in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def required(path: Path) -> Path:
@@ -355,7 +348,7 @@ class Checkpoint:
     @cached_property
     def contents(self) -> tuple[tuple[str, ...], str, str]:
         """What tokens and hidden states depend on: hashes of files, and configurations."""
-        hashes = tuple(hash_file(path) for path in (*self.weights, *self.tokenizer_files))
+        hashes = tuple(sha256(path) for path in (*self.weights, *self.tokenizer_files))
         return hashes, self.configuration, self.tokenizer_configuration
 
 

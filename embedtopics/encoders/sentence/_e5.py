@@ -7,18 +7,17 @@ import logging
 import os
 import shutil
 import struct
-import tempfile
 from collections.abc import Iterator
-from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from embedtopics._utils.folders import sha256
 from embedtopics.encoders._base import MULTILINGUAL, MULTILINGUAL_PACKAGE, load_error
-from embedtopics.encoders.sentence._checkpoint import Checkpoint, hash_file, read_checkpoint
-from embedtopics.encoders.sentence._onnx import FORMAT, UNFINISHED
+from embedtopics.encoders.sentence._checkpoint import Checkpoint, read_checkpoint
+from embedtopics.encoders.sentence._onnx import FORMAT, placing
 from embedtopics.errors import ModelLoadError
 from embedtopics.protocols import FloatArray
 
@@ -48,26 +47,19 @@ def e5_checkpoint(package: Path, cache: Path) -> Checkpoint:
             _logger.warning("The checkpoint in %s is damaged (%s); made again.", folder, error)
             shutil.rmtree(folder, ignore_errors=True)
     file = package / _FILE
-    found = hash_file(file) if file.is_file() else "no such file"
+    found = sha256(file) if file.is_file() else "no such file"
     if found != SHA256:
         raise load_error(f"weights with SHA-256 {SHA256}", f"{found} ({file})", REINSTALL)
     _logger.info("Making a checkpoint of %s from %s, once (480 MB).", MULTILINGUAL, file)
-    fresh = None
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        fresh = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=folder.parent))
-        _write(fresh, file.read_bytes())
-        with suppress(OSError):  # another process may have been faster
-            fresh.rename(folder)
+        with placing(folder) as fresh:
+            _write(fresh, file.read_bytes())
         return read_checkpoint(folder)
     except OSError as error:
         if isinstance(error, ModelLoadError):
             raise
         remedy = "free 1 GB there, or set EMBEDTOPICS_CACHE to another folder"
         raise load_error(f"a place for the checkpoint in {cache}", error, remedy) from None
-    finally:
-        if fresh is not None:
-            shutil.rmtree(fresh, ignore_errors=True)
 
 
 def _write(folder: Path, data: bytes) -> None:

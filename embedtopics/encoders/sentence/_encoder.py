@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from embedtopics._utils.checks import checked_choice, checked_count, optional_count
+from embedtopics._utils.folders import sha256
 from embedtopics._utils.machine import computed_once
 from embedtopics.corpus._windows import Span, windows
 from embedtopics.corpus.results import Encoding
@@ -41,7 +42,6 @@ from embedtopics.encoders.sentence._checkpoint import (
     Recipe,
     Scale,
     finish,
-    hash_file,
     normalized_layers,
 )
 from embedtopics.encoders.sentence._loading import DEFAULT_MODEL, resolve_model
@@ -379,7 +379,7 @@ class SentenceEncoder(BaseEncoder):
     def _digest(self, numbers: str) -> str:
         recipe, checkpoint = self._recipe, self._recipe.checkpoint
         steps = [
-            (hash_file(step.file), step.activation) if isinstance(step, Dense) else "scale"
+            (sha256(step.file), step.activation) if isinstance(step, Dense) else "scale"
             for step in recipe.steps
         ]
         how = (

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from embedtopics._utils.display import one_line
+from embedtopics._utils.folders import sha256
 from embedtopics.encoders._base import MULTILINGUAL, MULTILINGUAL_PACKAGE, load_error
 from embedtopics.encoders._panics import check_tokenizer, refusing_panics, try_out
-from embedtopics.encoders.sentence._checkpoint import T5, Checkpoint, hash_file, read_checkpoint
+from embedtopics.encoders.sentence._checkpoint import T5, Checkpoint, read_checkpoint
 from embedtopics.errors import InputError, ModelLoadError
 
 if TYPE_CHECKING:
@@ -307,7 +308,7 @@ def _read_package() -> Checkpoint | Miss:
 
 def _verified(checkpoint: Checkpoint, is_default: bool, remedy: str = "") -> Checkpoint:
     """Return a checkpoint; of the default model only if its weights are the published ones."""
-    found = hash_file(checkpoint.weights[0]) if is_default else ""
+    found = sha256(checkpoint.weights[0]) if is_default else ""
     if is_default and found != DEFAULT_SHA256:
         remedy = remedy or f"delete the folder {checkpoint.folder} and try again"
         expected = f"weights with SHA-256 {DEFAULT_SHA256}"

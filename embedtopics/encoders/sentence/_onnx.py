@@ -332,22 +332,31 @@ def write_prepared(root: Path, key: str, variant: str, name: str, prepared: Prep
 
 def _keep(folder: Path, files: Mapping[str, Any]) -> None:
     """Write a folder as a whole; where the disk does not take it, say so and go on."""
-    fresh = None
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        fresh = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=folder.parent))
-        for file, data in files.items():
-            with (fresh / file).open("wb") as opened:
-                opened.write(data)
-                opened.flush()
-                os.fsync(opened.fileno())
-        fresh.rename(folder)
+        with placing(folder) as fresh:
+            for file, data in files.items():
+                with (fresh / file).open("wb") as opened:
+                    opened.write(data)
+                    opened.flush()
+                    os.fsync(opened.fileno())
     except OSError as error:
-        if not folder.is_dir():  # another process may have been faster
-            _logger.warning(
-                "The model made ready for this machine cannot be kept in %s (%s); it will be made "
-                "again each time.", folder.parent, error
-            )  # fmt: skip
+        _logger.warning(
+            "The model made ready for this machine cannot be kept in %s (%s); it will be made "
+            "again each time.", folder.parent, error
+        )  # fmt: skip
+
+
+@contextmanager
+def placing(folder: Path) -> Iterator[Path]:
+    """Give an empty folder that becomes `folder`, unless another process has been faster."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    fresh = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=folder.parent))
+    try:
+        yield fresh
+        try:
+            fresh.rename(folder)
+        except OSError:
+            if not folder.is_dir():
+                raise
     finally:
-        if fresh is not None:
-            shutil.rmtree(fresh, ignore_errors=True)
+        shutil.rmtree(fresh, ignore_errors=True)

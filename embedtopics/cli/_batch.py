@@ -1,14 +1,15 @@
 """``embedtopics batch``: large files in shards, on several processes or on a Ray cluster."""
 
-from __future__ import annotations
-
+import functools
+import inspect
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
 from embedtopics.cli._display import (
-    guarded,
+    Commands,
     make_console,
     print_lines,
     print_notes,
@@ -17,151 +18,37 @@ from embedtopics.cli._display import (
 from embedtopics.cli._options import GroupColumn, IdColumn, TimeColumn
 from embedtopics.errors import InputError
 
-if TYPE_CHECKING:
-    from embedtopics.distributed._jobs import Job
-    from embedtopics.distributed.results import Columns, Manifest
-
-app = typer.Typer(
+app = Commands(
     help="Do large files in shards; a run that was killed goes on where it ended.",
     no_args_is_help=True,
 )
 
-Files = Annotated[
-    list[str],
-    typer.Argument(help="parquet, jsonl, csv or tsv files, patterns, or addresses of fsspec."),
-]
-Out = Annotated[Path, typer.Option(help="Folder for the parts, read as one parquet table.")]
-Model = Annotated[Path, typer.Option(help="Folder of a saved model.")]
 Text = Annotated[str, typer.Option(help="Column of texts.")]
+Model = Annotated[Path, typer.Option(help="Folder of a saved model.")]
+Encoder = Annotated[str, typer.Option(help="A checkpoint, or a folder of a static encoder.")]
 Vectors = Annotated[str | None, typer.Option(help="Column of vectors, in place of the encoder.")]
-Workers = Annotated[int, typer.Option("--workers", min=1, help="Processes, of one thread each.")]
-Runner = Annotated[str, typer.Option(help="processes or ray.")]
-Address = Annotated[str | None, typer.Option(help="Of a Ray cluster.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say shards, rows, disk and time only.")]
-
-
-@app.command()
-@guarded
-def embed(
-    files: Files,
-    encoder: Annotated[str, typer.Option(help="A checkpoint, or a folder of a static encoder.")],
-    out: Out,
-    text: Text = "text",
-    id: IdColumn = None,
-    n_workers: Workers = 1,
-    runner: Runner = "processes",
-    address: Address = None,
-    dry_run: DryRun = False,
-) -> None:
-    """Write the vectors of texts."""
-    from embedtopics.distributed._jobs import EmbedTexts
-
-    names = {"text": text, "id": id}
-    _run(EmbedTexts(encoder), files, out, names, (n_workers, runner, address), dry_run)
-
-
-@app.command()
-@guarded
-def assign(
-    files: Files,
-    model: Model,
-    out: Out,
-    text: Text = "text",
-    id: IdColumn = None,
-    vectors: Vectors = None,
-    n_workers: Workers = 1,
-    runner: Runner = "processes",
-    address: Address = None,
-    dry_run: DryRun = False,
-) -> None:
-    """Write the topics of texts, with memberships and novelty."""
-    from embedtopics.distributed._jobs import AssignTopics
-
-    columns = {"text": text, "id": id, "vectors": vectors}
-    _run(AssignTopics(model), files, out, columns, (n_workers, runner, address), dry_run)
-
-
-@app.command()
-@guarded
-def count(
-    files: Files,
-    model: Model,
-    out: Out,
-    text: Text = "text",
-    time: TimeColumn = None,
-    group: GroupColumn = None,
-    every: Annotated[str, typer.Option(help="Period: day, week, month, quarter, year.")] = "month",
-    vectors: Vectors = None,
-    n_workers: Workers = 1,
-    runner: Runner = "processes",
-    address: Address = None,
-    dry_run: DryRun = False,
-) -> None:
-    """Count rows and terms of each topic, by period and by group."""
-    from embedtopics.distributed._jobs import CountTopics
-
-    columns = {"text": text, "time": time, "group": group, "vectors": vectors}
-    _run(CountTopics(model, every), files, out, columns, (n_workers, runner, address), dry_run)
-
-
-@app.command()
-@guarded
-def classify(
-    files: Files,
-    model: Model,
-    out: Out,
-    text: Text = "text",
-    id: IdColumn = None,
-    n_workers: Workers = 1,
-    runner: Runner = "processes",
-    address: Address = None,
-    dry_run: DryRun = False,
-) -> None:
-    """Write the classes of texts, with their probabilities."""
-    from embedtopics.distributed._jobs import ClassifyTexts
-
-    columns = {"text": text, "id": id}
-    _run(ClassifyTexts(model), files, out, columns, (n_workers, runner, address), dry_run)
-
-
-@app.command()
-@guarded
-def index(
-    files: Files,
-    encoder: Annotated[str, typer.Option(help="A checkpoint, or a folder of a static encoder.")],
-    out: Out,
-    index: Annotated[Path, typer.Option(help="Folder of the search index.")],
-    text: Text = "text",
-    id: IdColumn = None,
-    time: TimeColumn = None,
-    group: GroupColumn = None,
-    n_workers: Workers = 1,
-    runner: Runner = "processes",
-    address: Address = None,
-    dry_run: DryRun = False,
-) -> None:
-    """Write the vectors of texts, and make a search index of them."""
-    from embedtopics.distributed._index import build_index
-    from embedtopics.distributed._jobs import EmbedTexts
-    from embedtopics.retrieval.storage._checks import check_target
-
-    check_target(index, False)
-    columns, job = {"text": text, "id": id, "time": time, "group": group}, EmbedTexts(encoder)
-    manifest, named = _run(job, files, out, columns, (n_workers, runner, address), dry_run)
-    if not dry_run:
-        made = build_index(job, manifest, out, index, columns=named)
-        make_console().print(f"{len(made):,} documents are in {index}.", markup=False)
 
 
 def _run(
-    job: Job,
-    files: list[str],
-    out: Path,
+    job: Any,
     names: dict[str, str | None],
-    where: tuple[int, str, str | None],
-    dry_run: bool,
-) -> tuple[Manifest, Columns]:
-    """Say what is to be done, do it, say what was done; return what was read."""
+    index: Path | None = None,
+    *,
+    files: Annotated[
+        list[str],
+        typer.Argument(help="parquet, jsonl, csv or tsv files, patterns, or addresses of fsspec."),
+    ],
+    out: Annotated[Path, typer.Option(help="Folder for the parts, read as one parquet table.")],
+    n_workers: Annotated[
+        int, typer.Option("--workers", min=1, help="Processes, of one thread each.")
+    ] = 1,
+    runner: Annotated[str, typer.Option(help="processes or ray.")] = "processes",
+    address: Annotated[str | None, typer.Option(help="Of a Ray cluster.")] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say shards, rows, disk and time only.")
+    ] = False,
+) -> None:
+    """Say what is to be done, do it, say what was done; make an index, if one is wanted."""
     from embedtopics.distributed._manifest import make_manifest
     from embedtopics.distributed._run import plan_batch, run_batch
     from embedtopics.distributed.results import Columns
@@ -169,7 +56,6 @@ def _run(
     columns = Columns(**{key: name for key, name in names.items() if name is not None})
     manifest = make_manifest(files)
     console = make_console()
-    n_workers, runner, address = where
     if dry_run:
         plan = plan_batch(job, manifest, out, columns=columns, n_workers=n_workers, measure=True)
         print_lines(console, {
@@ -178,7 +64,7 @@ def _run(
             "disk": f"{plan.n_bytes / 1e6:,.0f} MB or less, {plan.n_bytes_free / 1e6:,.0f} free",
             "time": f"about {spell_seconds(plan.seconds)}, by the first rows",
         })  # fmt: skip
-        return manifest, columns
+        return
     report = run_batch(
         job, manifest, out, columns=columns, n_workers=n_workers, runner=runner, address=address
     )
@@ -186,4 +72,84 @@ def _run(
     if report.failures:
         print_notes(console, map(str, report.failures[:20]))
         raise InputError(f"{len(report.failures):,} shards could not be done; run again to retry")
-    return manifest, columns
+    if index is not None:
+        from embedtopics.distributed._index import build_index
+
+        made = build_index(job, manifest, out, index, columns=columns)
+        console.print(f"{len(made):,} documents are in {index}.", markup=False)
+
+
+def _command(make: Callable[..., Any]) -> Callable[..., Any]:
+    """Add a command with the options of a run, and of what returns its job and columns."""
+    own, run_options = (
+        inspect.signature(one, eval_str=True).parameters.values() for one in (make, _run)
+    )
+    shared = [one for one in run_options if one.kind is one.KEYWORD_ONLY]
+
+    @functools.wraps(make)
+    def run(**values: Any) -> None:
+        chosen = {one.name: values.pop(one.name) for one in shared}
+        _run(*make(**values), **chosen)
+
+    every = [one.replace(kind=one.KEYWORD_ONLY) for one in (*own, *shared)]
+    run.__dict__["__signature__"] = inspect.Signature(every)
+    run.__annotations__ = {one.name: one.annotation for one in every}
+    app.command()(run)
+    return make
+
+
+@_command
+def embed(encoder: Encoder, text: Text = "text", id: IdColumn = None) -> Any:
+    """Write the vectors of texts."""
+    from embedtopics.distributed._jobs import EmbedTexts
+
+    return EmbedTexts(encoder), {"text": text, "id": id}
+
+
+@_command
+def assign(model: Model, text: Text = "text", id: IdColumn = None, vectors: Vectors = None) -> Any:
+    """Write the topics of texts, with memberships and novelty."""
+    from embedtopics.distributed._jobs import AssignTopics
+
+    return AssignTopics(model), {"text": text, "id": id, "vectors": vectors}
+
+
+@_command
+def count(
+    model: Model,
+    text: Text = "text",
+    time: TimeColumn = None,
+    group: GroupColumn = None,
+    every: Annotated[str, typer.Option(help="Period: day, week, month, quarter, year.")] = "month",
+    vectors: Vectors = None,
+) -> Any:
+    """Count rows and terms of each topic, by period and by group."""
+    from embedtopics.distributed._jobs import CountTopics
+
+    columns = {"text": text, "time": time, "group": group, "vectors": vectors}
+    return CountTopics(model, every), columns
+
+
+@_command
+def classify(model: Model, text: Text = "text", id: IdColumn = None) -> Any:
+    """Write the classes of texts, with their probabilities."""
+    from embedtopics.distributed._jobs import ClassifyTexts
+
+    return ClassifyTexts(model), {"text": text, "id": id}
+
+
+@_command
+def index(
+    encoder: Encoder,
+    index: Annotated[Path, typer.Option(help="Folder of the search index.")],
+    text: Text = "text",
+    id: IdColumn = None,
+    time: TimeColumn = None,
+    group: GroupColumn = None,
+) -> Any:
+    """Write the vectors of texts, and make a search index of them."""
+    from embedtopics.distributed._jobs import EmbedTexts
+    from embedtopics.retrieval.storage._checks import check_target
+
+    check_target(index, False)
+    return EmbedTexts(encoder), {"text": text, "id": id, "time": time, "group": group}, index

@@ -21,15 +21,12 @@ from embedtopics.corpus._readers import MISSING_MARKERS, name_row, note
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
 
-_TIME = r":(?P<minute>\d{2})(?::(?P<second>\d{2})(?:\.(?P<fraction>\d{1,9}))?)?"
+_TIME = r":\d{2}(?::\d{2}(?:\.\d{1,9})?)?"
 _ISO = re.compile(
     rf"\d{{4}}(?:-\d{{2}}(?:-\d{{2}}(?:[Tt ]\d{{2}}{_TIME} ?(?:Z|[+-]\d{{2}}(?::?\d{{2}})?)?)?)?)?"
 )
-_SLASHED = re.compile(
-    r"(?P<one>\d{1,2})([/.-])(?P<other>\d{1,2})\2(?P<year>\d{4})"
-    rf"(?:[T ](?P<hour>\d{{1,2}}){_TIME})?"
-)
-_COMPACT = re.compile(r"(?P<year>\d{4})(?P<month>\d{2})(?P<day>\d{2})")
+_SLASHED = re.compile(rf"(\d{{1,2}})([/.-])(\d{{1,2}})\2(\d{{4}})(?:[T ](\d{{1,2}})({_TIME}))?")
+_COMPACT = re.compile(r"\d{8}")
 _STAMP = re.compile(r"\d{9,14}")
 _SMALLEST_STAMP, _SMALLEST_MILLISECONDS = 10**8, 10**11
 _EPOCH = datetime(1970, 1, 1)
@@ -151,12 +148,10 @@ def _as_string(value: object) -> str | None:
 
 
 def _name_format(text: str) -> str | None:
-    if _ISO.fullmatch(text):
-        return _ISO_NAME
-    if _SLASHED.fullmatch(text):
-        return _SLASHED_NAME
-    if _COMPACT.fullmatch(text):
-        return _COMPACT_NAME
+    known = {_ISO_NAME: _ISO, _SLASHED_NAME: _SLASHED, _COMPACT_NAME: _COMPACT}
+    for name, pattern in known.items():
+        if pattern.fullmatch(text):
+            return name
     if _STAMP.fullmatch(text) and int(text) > _SMALLEST_STAMP:
         return _SECONDS_NAME if int(text) < _SMALLEST_MILLISECONDS else _MILLISECONDS_NAME
     return None
@@ -178,11 +173,14 @@ def _parse(column: _Column) -> tuple[list[datetime], list[Decision]]:
     if parse is None:
         day_first = _day_comes_first(column)
         described = "day/month/year" if day_first else "month/day/year"
-        parse = partial(_parse_slashed, *(("one", "other") if day_first else ("other", "one")))
+        parse = partial(_parse_slashed, *((1, 3) if day_first else (3, 1)))
     moments = []
     for text, row in zip(column.distinct, column.first_rows, strict=True):
+        plain = text
+        if not text.isascii():  # digits may be those of another script
+            plain = "".join(str(int(c)) if c.isdecimal() else c for c in text)
         try:
-            moments.append(parse(text))
+            moments.append(parse(plain))
         except (ValueError, OverflowError):
             raise column.refuse(row, text, f"a day that exists, as {described}") from None
     notes = [note("dates", described, f"Dates in {column.what} are read as {described}.")]
@@ -199,24 +197,6 @@ def _parse(column: _Column) -> tuple[list[datetime], list[Decision]]:
     return moments, notes
 
 
-def _matched(pattern: re.Pattern[str], text: str) -> dict[str, str | None]:
-    match = pattern.fullmatch(text)
-    assert match is not None  # the format was recognised by this pattern
-    return match.groupdict()
-
-
-def _build(parts: dict[str, str | None]) -> datetime:
-    return datetime(
-        year=int(parts["year"] or 0),
-        month=int(parts["month"] or 1),
-        day=int(parts["day"] or 1),
-        hour=int(parts.get("hour") or 0),
-        minute=int(parts.get("minute") or 0),
-        second=int(parts.get("second") or 0),
-        microsecond=int((parts.get("fraction") or "")[:6].ljust(6, "0")),
-    )
-
-
 def _parse_iso(text: str) -> datetime:
     if len(text) < len("2021-05-17"):
         return datetime(int(text[:4]), int(text[5:] or 1), 1)
@@ -224,14 +204,17 @@ def _parse_iso(text: str) -> datetime:
     return moment.astimezone(UTC) if moment.tzinfo else moment
 
 
-def _parse_slashed(day: str, month: str, text: str) -> datetime:
-    parts = _matched(_SLASHED, text)
-    return _build({**parts, "day": parts[day], "month": parts[month]})
+def _parse_slashed(day: int, month: int, text: str) -> datetime:
+    """Parse a date of which the day and the month are groups of the pattern."""
+    parts = _SLASHED.fullmatch(text)
+    assert parts is not None  # the format was recognised by this pattern
+    clock = f"{parts[5]:0>2}{parts[6]}" if parts[5] else "00:00"
+    return datetime.fromisoformat(f"{parts[4]}-{parts[month]:0>2}-{parts[day]:0>2}T{clock}")
 
 
 _PARSERS: dict[str, Callable[[str], datetime]] = {
     _ISO_NAME: _parse_iso,
-    _COMPACT_NAME: lambda text: _build(_matched(_COMPACT, text)),
+    _COMPACT_NAME: datetime.fromisoformat,
     _SECONDS_NAME: lambda text: _EPOCH + timedelta(seconds=int(text)),
     _MILLISECONDS_NAME: lambda text: _EPOCH + timedelta(milliseconds=int(text)),
 }
@@ -239,10 +222,10 @@ _PARSERS: dict[str, Callable[[str], datetime]] = {
 
 def _day_comes_first(column: _Column) -> bool:
     """Decide, over the whole column, which of two numbers is the day: the one above 12."""
-    parts = [_matched(_SLASHED, text) for text in column.distinct]
+    parts = [_SLASHED.findall(text)[0] for text in column.distinct]
     first, second = (
-        next((i for i, part in enumerate(parts) if int(part[name] or 0) > 12), None)
-        for name in ("one", "other")
+        next((row for row, part in enumerate(parts) if int(part[group]) > 12), None)
+        for group in (0, 2)
     )
     if first is not None and second is not None:
         raise column.refuse_second(first, second, "one order of day and month")

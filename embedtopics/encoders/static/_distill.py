@@ -237,7 +237,6 @@ class Vocabulary:
 
     tokenizer: str
     surfaces: tuple[str, ...]
-    n_words: int = 0
 
 
 def plain_vocabulary(tokenizer: str) -> Vocabulary:
@@ -326,9 +325,7 @@ def add_words(vocabulary: Vocabulary, words: Sequence[str]) -> Vocabulary:
                 f"the tokenizer does not find the word {word!r} that was added to it; leave "
                 "vocabulary_from out, or use max_words=0"
             )
-    return Vocabulary(
-        str(parsed.to_str()), (*vocabulary.surfaces, *words), vocabulary.n_words + len(words)
-    )
+    return Vocabulary(str(parsed.to_str()), (*vocabulary.surfaces, *words))
 
 
 def count_in_corpus(vocabulary: Vocabulary, texts: Sequence[str]) -> Int64Array:

@@ -75,8 +75,7 @@ class Corpus:
     ----------
     texts : tuple of str, or a sequence that reads them from Arrow
         As given, one a row; "" where missing. Lone surrogates are replaced by U+FFFD. What comes
-        in Arrow (a table, a parquet or an Arrow file, strings of pandas) stays there, and the
-        content of a large file in a mapped one: the texts are never all in memory.
+        in Arrow (a table, a parquet or an Arrow file, strings of pandas) stays there.
     ids : tuple of str, or such a sequence
         From the id column, else made from the content of the text.
     status : int8 ndarray of shape (n_rows,)

@@ -127,18 +127,16 @@ class SentenceEncoder(BaseEncoder):
         is "truncate", but where topics are looked for or encoders compared it is "chunk" if more
         than a third of all tokens would not be read.
     precision : {"auto", "float32", "int8", "float16", "bfloat16"}
-        Numbers that are computed with. "auto" is "int8" on a CPU and "float16" on a CUDA device,
-        where the checkpoint bears it (its vectors are compared with those in float32 once), else
-        "float32"; `precision` says which, and `precision_note` why. "int8" is 2 to 3 times as fast
-        on a CPU, and turns vectors by a few degrees; its ranges are fixed once, so that a vector
-        does not depend on its batch (to a cosine of 0.99999). The last two are for a GPU, where
-        vectors change with the batch as far as these numbers round (those that "auto" takes have a
-        cosine of 0.999 with those in float32), and have not been measured yet. What comes out is
-        float32.
+        Numbers that are computed with; what comes out is float32. "auto" is "int8" on a CPU and
+        "float16" on a CUDA device, where the checkpoint bears it (its vectors are compared with
+        those in float32 once), else "float32"; `precision` and `precision_note` say so. "int8" is 2
+        to 3 times as fast on a CPU, turns vectors by a few degrees, and has ranges that are fixed
+        once, so that a vector does not depend on its batch (to a cosine of 0.99999). The last two
+        are for a GPU, round vectors with their batch, and have not been measured yet.
     device : str, optional
         As in torch; "auto", or None, is the first CUDA device where there is one, else the CPU.
-        Where the memory of a GPU does not suffice, batches are halved; where it does not hold one
-        text, the CPU goes on, which is logged, noted in `runtime_note`, and a decision in results.
+        Where a GPU's memory does not suffice, batches are halved; where it does not hold one text,
+        the CPU goes on, which `runtime_note` and the decisions of results say.
     runtime : {"onnx", "torch"}, optional
         What runs the model; by default ONNX Runtime on a CPU, torch elsewhere, and where a
         checkpoint cannot be exported.

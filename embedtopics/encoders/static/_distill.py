@@ -59,15 +59,13 @@ def distill(
         Its checkpoint has to have a tokenizer.json.
     vocabulary_from : Corpus, sequence of str or whatever `Corpus.of` takes, optional
         Texts whose frequent words get vectors of their own where the tokenizer would split them,
-        and whose counts of tokens give p. Without it p is Zipf's law over the order of the
-        vocabulary, 1 / (rank + 1): vocabularies are largely ordered by frequency.
+        and whose counts give p. Without it p is 1 / (rank + 1) in the vocabulary, by Zipf's law.
     max_words : int
         Most words that are added.
     min_count : int
         Fewest occurrences of a word that is added.
     dimensions : int, optional
-        Principal components kept, at most: never more than the encoder's dimensions, or than
-        there are tokens less one. None leaves the vectors as they are, not centred either.
+        Principal components kept, at most. None leaves the vectors as they are, not centred either.
     weighting : {"sif", "none"}
     sif_coefficient : float, optional
         The a of the weights; by default 3e-4 with the counts of a corpus, and 3e-5 without.

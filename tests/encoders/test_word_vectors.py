@@ -7,7 +7,7 @@ from gensim.models.fasttext import load_facebook_vectors, save_facebook_model
 
 from embedtopics.encoders import WordVectorEncoder
 from embedtopics.encoders._registry import encoder_from_settings
-from embedtopics.encoders.words._base import look_up, sif_weights
+from embedtopics.encoders.words._base import look_up
 from embedtopics.encoders.words._vectors import read_word_vectors
 from embedtopics.errors import ModelLoadError
 
@@ -66,7 +66,6 @@ def test_averages_by_hand(tmp_path):
     # Zipf: 1, 1/2, 1/3 over 11/6; with a = 1, weights 1 / (1 + p).
     p = np.array([6, 3, 2]) / 11
     weights = 1 / (1 + p)
-    np.testing.assert_allclose(sif_weights(p, 1.0), weights)
     sums = np.array([
         2 * weights[0] * np.array([1, 0]) + weights[1] * np.array([0, 1]),
         weights[2] * np.array([3, 4]) + weights[1] * np.array([0, 1]),

@@ -246,22 +246,21 @@ def _sum_parts(table: WordTable, words: Sequence[str]) -> tuple[Float64Array, Fl
     return sums, n_parts.astype(np.float64)
 
 
-def sif_weights(frequencies: npt.ArrayLike, smoothing: float) -> Float64Array:
-    """Return each word's weight (n_words,): a / (a + p) (Arora et al. 2017, algorithm 1)."""
-    shares = np.asarray(frequencies, dtype=np.float64)
-    weights: Float64Array = 1.0 / (1.0 + shares / smoothing)
-    return weights
-
-
 def average_words(
-    tokens: TokenStream, vectors: Float64Array, weights: Float64Array
-) -> Float64Array:
-    """Return each text's weighted word vectors over its number of words (n_texts, n_dimensions)."""
+    tokens: TokenStream, table: WordTable, smoothing: float, shares: Mapping[str, float] | None
+) -> tuple[Float64Array, BoolArray]:
+    """Return each text's weighted word vectors over its number of words, and if words are known.
+
+    Weights are a / (a + p) (Arora et al. 2017, algorithm 1), p of the table if not of `shares`.
+    """
+    vectors, frequencies, is_known = look_up(table, tokens.words)
+    if shares is not None:
+        frequencies = np.array([shares.get(word, 0.0) for word in tokens.words])
+    weights = 1.0 / (1.0 + frequencies / smoothing)
     counts = count_words(tokens).astype(np.float64)
     counts.data *= weights[counts.indices]
     n_words = np.maximum(np.diff(tokens.offsets), 1)
-    averages: Float64Array = np.asarray(counts @ vectors) / n_words[:, None]
-    return averages
+    return np.asarray(counts @ vectors) / n_words[:, None], is_known
 
 
 def common_direction(averages: Float64Array) -> Float64Array:

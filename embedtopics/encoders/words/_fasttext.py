@@ -23,7 +23,6 @@ from embedtopics.encoders.words._base import (
     hash_table,
     look_up,
     remove_direction,
-    sif_weights,
 )
 from embedtopics.errors import InputError
 from embedtopics.protocols import BoolArray, Float64Array, FloatArray, Int64Array
@@ -162,22 +161,19 @@ class FastTextEncoder(LearningEncoder):
         table = self._train(tokens, counts, show_progress)
         common = None
         if self._settings["remove_common"]:
-            common = common_direction(self._average(tokens, table)[0])
+            smoothing = self._settings["smoothing"]
+            common = common_direction(average_words(tokens, table, smoothing, None)[0])
         fingerprint = hash_table(table, sorted(self.settings.items()), common)
         return _Learned(table, common, fingerprint)
 
     def _embed(self, tokens: TokenStream) -> tuple[FloatArray, BoolArray]:
         learned = self._fitted()
-        averages, is_known = self._average(tokens, learned.table)
+        smoothing = self._settings["smoothing"]
+        averages, is_known = average_words(tokens, learned.table, smoothing, None)
         return remove_direction(averages, learned.common), is_known
 
     def _known(self, words: Sequence[str]) -> BoolArray:
         return look_up(self._fitted().table, words)[2]
-
-    def _average(self, tokens: TokenStream, table: WordTable) -> tuple[Float64Array, BoolArray]:
-        vectors, frequencies, is_known = look_up(table, tokens.words)
-        weights = sif_weights(frequencies, self._settings["smoothing"])
-        return average_words(tokens, vectors, weights), is_known
 
     def _train(
         self, tokens: TokenStream, counts: Int64Array, show_progress: bool | None

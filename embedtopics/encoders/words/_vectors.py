@@ -27,7 +27,6 @@ from embedtopics.encoders.words._base import (
     hash_table,
     look_up,
     remove_direction,
-    sif_weights,
 )
 from embedtopics.errors import InputError, ModelLoadError
 from embedtopics.protocols import BoolArray, Float64Array, FloatArray, Int64Array
@@ -291,19 +290,13 @@ class WordVectorEncoder(WordEncoder):
             shares = counts / max(1, len(tokens.ids))
             self._shares = dict(zip(tokens.words, shares.tolist(), strict=True))
         if self._remove_common:
-            self._common = common_direction(self._average(tokens)[0])
+            averages, _ = average_words(tokens, self._table, self._smoothing, self._shares)
+            self._common = common_direction(averages)
         return self
 
     def _embed(self, tokens: TokenStream) -> tuple[FloatArray, BoolArray]:
-        averages, is_known = self._average(tokens)
+        averages, is_known = average_words(tokens, self._table, self._smoothing, self._shares)
         return remove_direction(averages, self._common), is_known
 
     def _known(self, words: Sequence[str]) -> BoolArray:
         return look_up(self._table, words)[2]
-
-    def _average(self, tokens: TokenStream) -> tuple[Float64Array, BoolArray]:
-        vectors, frequencies, is_known = look_up(self._table, tokens.words)
-        if self._shares is not None:
-            shares = self._shares
-            frequencies = np.array([shares.get(word, 0.0) for word in tokens.words])
-        return average_words(tokens, vectors, sif_weights(frequencies, self._smoothing)), is_known

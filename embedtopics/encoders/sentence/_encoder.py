@@ -191,15 +191,15 @@ class SentenceEncoder(BaseEncoder):
         modes = () if pooling is None else (pooling,) if isinstance(pooling, str) else pooling
         for mode in modes:
             checked_choice(mode, "pooling", POOLINGS)
-        files = resolve_model(
+        checkpoint, source = resolve_model(
             name, revision=revision, local_files_only=local_files_only, with_code=trust_remote_code
         )
-        checkpoint, head = files.checkpoint, files.checkpoint.head
+        head = checkpoint.head
         ends_scaled = bool(head.steps) and isinstance(head.steps[-1], Scale)
         self._recipe = Recipe(
             name=os.fspath(name),
             revision=revision,
-            source=files.source,
+            source=source,
             checkpoint=checkpoint,
             pooling=tuple(modes) or head.pooling,
             layers=head.layers if layers is None else _checked_layers(layers),

@@ -186,14 +186,6 @@ _HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
 @dataclass(frozen=True)
-class ModelFiles:
-    """A checkpoint, and where it was found."""
-
-    checkpoint: Checkpoint
-    source: str
-
-
-@dataclass(frozen=True)
 class Miss:
     """A place where the model was looked for in vain."""
 
@@ -207,8 +199,8 @@ def resolve_model(
     revision: str | None = None,
     local_files_only: bool = False,
     with_code: bool = False,
-) -> ModelFiles:
-    """Find an encoder's files: a folder, the hub cache, the model package, the hub, in this order.
+) -> tuple[Checkpoint, str]:
+    """Return a checkpoint, and where it was found: folder, hub cache, model package, hub, in turn.
 
     The default model's weights are checked against their SHA-256, except in a folder named.
     """
@@ -217,7 +209,7 @@ def resolve_model(
     folder, name = Path(name).expanduser(), os.fspath(name)
     if folder.is_dir():
         # What is opened later is the folder that was meant now, wherever the process has gone.
-        return ModelFiles(read_checkpoint(folder.absolute()), "path")
+        return read_checkpoint(folder.absolute()), "path"
     if folder.exists() or name.startswith(".") or not _HUB_NAME.fullmatch(name):
         found = "a file" if folder.exists() else "neither a folder nor a hub name"
         expected = "the folder of a checkpoint or a hub name"
@@ -225,7 +217,7 @@ def resolve_model(
     tried = [f"folder {name}"]
     for source, found_there in _look_up(name, revision, local_files_only, with_code):
         if isinstance(found_there, Checkpoint):
-            return ModelFiles(found_there, source)
+            return found_there, source
         tried.append(found_there.reason)
     raise ModelLoadError(
         f"expected an encoder named {name!r}, found none; tried in order: {'; '.join(tried)}; "

@@ -85,28 +85,20 @@ def keys_of(texts: Sequence[str]) -> Keys:
     return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64).reshape(-1, 2)
 
 
-def find(folder: Path, keys: Keys) -> Kept:
-    """Look up texts of keys (n_texts, 2)."""
+def find(folder: Path, keys: Keys, rows: Int64Array) -> Kept:
+    """Look up texts of keys (n_texts, 2), at rows (n_distinct,) whose keys ascend."""
     found = np.zeros(len(keys), dtype=np.bool_)
     counts = np.zeros((len(keys), N_COUNTS), dtype=np.int64)
     vectors: FloatArray = np.zeros((len(keys), 0), dtype=np.float32)
-    order = np.argsort(keys[:, 0], kind="stable")
-    ascending = keys[order, 0]
+    ascending = keys[rows]
     for shard in _readable(folder):
-        if found.all():
+        if found[rows].all():
             break
-        begin = np.searchsorted(ascending, shard.keys[:, 0], side="left")
-        end = np.searchsorted(ascending, shard.keys[:, 0], side="right")
-        asked = np.flatnonzero(end > begin)
-        # A text may be asked for more than once.
-        repeated = np.repeat(asked, (end - begin)[asked])
-        within = np.arange(len(repeated)) - np.repeat(
-            np.cumsum((end - begin)[asked]) - (end - begin)[asked], (end - begin)[asked]
-        )
-        rows = order[begin[repeated] + within]
-        new = (keys[rows, 1] == shard.keys[repeated, 1]) & ~found[rows]
-        rows, places = rows[new], repeated[new]
-        if not len(rows):
+        at = np.minimum(np.searchsorted(ascending[:, 0], shard.keys[:, 0]), len(rows) - 1)
+        is_wanted = (ascending[at] == shard.keys).all(axis=1) & ~found[rows[at]]
+        places = np.flatnonzero(is_wanted)
+        wanted = rows[at[places]]
+        if not len(wanted):
             continue
         try:
             of_shard, counts_of_shard = _read_vectors(shard)
@@ -115,7 +107,8 @@ def find(folder: Path, keys: Keys) -> Kept:
             continue
         if not vectors.shape[1]:
             vectors = np.zeros((len(keys), shard.dimensions), dtype=np.float32)
-        vectors[rows], counts[rows], found[rows] = of_shard[places], counts_of_shard[places], True
+        vectors[wanted], counts[wanted] = of_shard[places], counts_of_shard[places]
+        found[wanted] = True
         with suppress(OSError):
             os.utime(shard.path)
     return Kept(found, vectors, counts)
@@ -343,19 +336,18 @@ class CachedEncoder(BaseEncoder):
         """
         texts = check_texts(texts)
         keys = keys_of(texts)
-        kept = find(self._own, keys)
-        vectors, counts = kept.vectors, kept.counts
         # By key, so that it does not depend on the order of the texts which are encoded together.
-        missing = np.flatnonzero(~kept.found)
-        missing = missing[np.lexsort((keys[missing, 1], keys[missing, 0]))]
-        is_new = np.ones(len(missing), dtype=np.bool_)
-        is_new[1:] = (keys[missing[1:]] != keys[missing[:-1]]).any(axis=1)
-        first = missing[is_new]
+        order = np.lexsort((keys[:, 1], keys[:, 0]))
+        is_new = np.ones(len(keys), dtype=np.bool_)
+        is_new[1:] = (keys[order[1:]] != keys[order[:-1]]).any(axis=1)
+        first = order[is_new]
+        found, vectors, counts = find(self._own, keys, first)
+        missing = first[~found[first]]
         with progress_bar(
-            total=len(first), unit="text", description="Encoding", show=show_progress
+            total=len(missing), unit="text", description="Encoding", show=show_progress
         ) as bar:
-            for begin in range(0, len(first), TEXTS_A_SHARD):
-                rows = first[begin : begin + TEXTS_A_SHARD]
+            for begin in range(0, len(missing), TEXTS_A_SHARD):
+                rows = missing[begin : begin + TEXTS_A_SHARD]
                 report = self._encoder.encode_with_report(
                     [texts[row] for row in rows.tolist()], show_progress=False
                 )
@@ -370,12 +362,14 @@ class CachedEncoder(BaseEncoder):
                 counts[rows] = np.column_stack([report.n_tokens, report.n_seen, report.n_unknown])
                 self._write(keys[rows], vectors[rows], counts[rows])
                 bar.update(len(rows))
-        repeats = first[np.cumsum(is_new) - 1]
-        vectors[missing], counts[missing] = vectors[repeats], counts[repeats]
+        same = np.empty_like(order)
+        same[order] = first[np.cumsum(is_new) - 1]
+        repeats = order[~is_new]
+        vectors[repeats], counts[repeats] = vectors[same[repeats]], counts[same[repeats]]
         if not len(texts):
             vectors = np.asarray(self._encoder.encode(texts), dtype=np.float32)
         n_tokens, n_seen, n_unknown = (np.ascontiguousarray(column) for column in counts.T)
-        return Encoding(vectors, n_tokens, n_seen, n_unknown, len(texts) - len(missing))
+        return Encoding(vectors, n_tokens, n_seen, n_unknown, int(found[same].sum()))
 
     def _write(self, keys: npt.NDArray[np.uint64], vectors: FloatArray, counts: Int64Array) -> None:
         if not self._writes:

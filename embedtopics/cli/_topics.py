@@ -381,7 +381,7 @@ def inspect(
         page = out or Path(f"{file.name.split('.')[0] or 'sample'}-sample.html")
         check_target(page, PAGE)
     corpus = Corpus.from_file(file, text=text, encoding=encoding, limit=limit)
-    guessed = {**guess_columns(corpus.metadata), "text": corpus.text_column}
+    guessed = {"text": corpus.text_column, **guess_columns(corpus.metadata)}
     found = {
         role: f"--{role} {shlex.quote(printable(name))}"
         for role, name in guessed.items() if name is not None

@@ -84,7 +84,9 @@ def guess_text_column(table: Table) -> tuple[str, Decision]:
     frame = table.frame
     named = _named_as_text(frame)
     every = list(frame.columns)
-    chosen = named or _longest(frame, _without_other_roles(every)) or _longest(frame, every)
+    # Columns that are called like identifiers and dates are left out, however long these are.
+    likely = [name for name in every if str(name).casefold() not in {*_ID_NAMES, *_TIME_NAMES}]
+    chosen = named or _longest(frame, likely) or _longest(frame, every)
     if chosen is None:
         raise InputError(
             f"{table.source}: expected a column of texts, got none that holds strings among "
@@ -96,9 +98,8 @@ def guess_text_column(table: Table) -> tuple[str, Decision]:
 
 
 def guess_columns(frame: pd.DataFrame) -> dict[str, str | None]:
-    """Guess what the columns of a frame are, to propose them to the user."""
-    by_name = _named_as_text(frame)
-    left = [name for name in frame.columns if name != by_name]
+    """Guess what columns beside the texts are, to propose them to the user."""
+    left = list(frame.columns)
     identifier = first_named(left, _ID_NAMES, lambda name: _holds_keys(frame[name]))
     left = [name for name in left if name != identifier]
     time = first_named(left, _TIME_NAMES, lambda name: _holds_dates(frame[name]))
@@ -108,8 +109,7 @@ def guess_columns(frame: pd.DataFrame) -> dict[str, str | None]:
     left = [name for name in left if name != time]
     group = first_named(left, _GROUP_NAMES, lambda name: _holds_groups(frame[name]))
     left = [name for name in left if name != group]
-    text = by_name if by_name is not None else _longest(frame, _without_other_roles(left))
-    return {"text": text, "id": identifier, "time": time, "group": group}
+    return {"id": identifier, "time": time, "group": group}
 
 
 def check_text_column(table: Table, name: str) -> None:
@@ -180,11 +180,6 @@ def _named_as_text(frame: pd.DataFrame) -> str | None:
         return not values or any(isinstance(value, str) for value in values)
 
     return first_named(list(frame.columns), _TEXT_NAMES, may_be_text)
-
-
-def _without_other_roles(names: list[str]) -> list[str]:
-    """Leave out the columns that are called like identifiers and dates, however long these are."""
-    return [name for name in names if str(name).casefold() not in {*_ID_NAMES, *_TIME_NAMES}]
 
 
 def _longest(frame: pd.DataFrame, names: list[str]) -> str | None:

@@ -297,7 +297,7 @@ def test_the_text_is_guessed_by_its_name_and_otherwise_by_its_length(columns, te
 @pytest.mark.parametrize(
     ("columns", "guessed"),
     [
-        (FRAME, {"text": "Abstract", "id": "Key", "time": "created_at", "group": "source"}),
+        (FRAME, {"id": "Key", "time": "created_at", "group": "source"}),
         ({"id": ["n/1", "n/2"] * 2, "label": ["a", "b"] * 2}, {"group": "label"}),  # ids repeat
         ({"id": ["n/1", "n/2", "n/3"], "label": ["a", "b", "a"]}, {"id": "id", "group": "label"}),
         ({"date": ["01/02/2021", "02/03/2021"]}, {}),  # which is the day?
@@ -307,7 +307,7 @@ def test_the_text_is_guessed_by_its_name_and_otherwise_by_its_length(columns, te
     ],
 )
 def test_guesses_are_only_what_could_be_read(columns, guessed):
-    nothing = dict.fromkeys(("text", "id", "time", "group"))
+    nothing = dict.fromkeys(("id", "time", "group"))
     assert guess_columns(pd.DataFrame(columns)) == nothing | guessed
 
 

@@ -145,8 +145,9 @@ def test_the_least_recently_used_go_first(tmp_path, monkeypatch):
         os.utime(path, ns=(int(1e18 - age), int(1e18 - age)))
     encoder.encode(batches[1])
     size = shards_of(tmp_path)[0].stat().st_size
-    monkeypatch.setattr(cached, "MOST_BYTES", 2.5 * size)
-    encoder.encode(batches[2])
+    with monkeypatch.context() as patch:
+        patch.setattr(cached, "MOST_BYTES", 2.5 * size)
+        encoder.encode(batches[2])
     assert [n_encoded(batch, tmp_path) for batch in batches] == [10, 0, 0]
 
 

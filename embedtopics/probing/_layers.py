@@ -1,4 +1,4 @@
-"""The layers of hidden states: chosen by number, read in blocks, adjusted, pooled to texts."""
+"""The layers of hidden states: chosen by number, read in blocks, pooled to texts."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
-from embedtopics._utils.checks import checked_choice, is_whole
+from embedtopics._utils.checks import is_whole
 from embedtopics.errors import InputError
 from embedtopics.probing.results import HiddenStates
-from embedtopics.protocols import Float64Array, FloatArray, Int64Array
+from embedtopics.protocols import FloatArray, Int64Array
 
 Layers = int | str | Sequence[int]
 
-ADJUSTMENTS = ("none", "center", "standardize")
 ROWS_AT_ONCE = 8192
 WORDS_AT_ONCE = 16_384
 
@@ -45,15 +44,13 @@ def layer_numbers(
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """One layer, and how its vectors are adjusted before they are compared."""
+    """One layer, read in parts."""
 
     layer: int
     vectors: npt.NDArray[Any]
-    shift: Float64Array | None = None
-    scale: Float64Array | None = None
 
     def raw(self, rows: Int64Array | slice, dtype: type = np.float64) -> npt.NDArray[Any]:
-        """Return some vectors, adjusted."""
+        """Return some vectors."""
         read: npt.NDArray[Any] = np.array(self.vectors[rows], dtype=dtype)
         is_finite = np.isfinite(read).all(axis=1)
         if not is_finite.all():
@@ -61,14 +58,10 @@ class Space:
             row = rows.start + bad if isinstance(rows, slice) else int(rows[bad])
             expected, remedy = f"finite at layer {self.layer}", "extract them again in float32"
             raise InputError("states", expected, remedy=remedy, found="infinite values", row=row)
-        if self.shift is not None:
-            read -= self.shift.astype(dtype)
-        if self.scale is not None:
-            read *= self.scale.astype(dtype)
         return read
 
     def unit(self, rows: Int64Array | slice, dtype: type = np.float64) -> npt.NDArray[Any]:
-        """Return some vectors, adjusted and of length one; zeros stay."""
+        """Return some vectors at length one; zeros stay."""
         read = self.raw(rows, dtype)
         read /= lengths_of(read)[:, None]
         return read
@@ -91,26 +84,10 @@ def one_blas_thread() -> threadpool_limits:
     return threadpool_limits(limits=1, user_api="blas")
 
 
-def open_space(states: HiddenStates, layer: int, adjust: str = "none") -> Space:
-    """Return one layer, perhaps centred or standardized (Timkey and van Schijndel 2021)."""
-    checked_choice(adjust, "adjust", ADJUSTMENTS)
+def open_space(states: HiddenStates, layer: int) -> Space:
+    """Return one layer."""
     [number] = layer_numbers(layer, states.layers, "layer")
-    space = Space(number, states.layer(number))
-    if adjust == "none":
-        return space
-    present = ~states.missing
-    n = max(1, int(present.sum()))
-    sums, squares = np.zeros((2, states.width))
-    for part in blocks(len(states)):
-        sums += space.raw(part)[present[part]].sum(axis=0)
-    mean = sums / n
-    if adjust == "center":
-        return Space(number, space.vectors, mean)
-    for part in blocks(len(states)):
-        squares += ((space.raw(part)[present[part]] - mean) ** 2).sum(axis=0)
-    sd = np.sqrt(squares / n)
-    # A dimension without variance stays 0 after the shift.
-    return Space(number, space.vectors, mean, 1.0 / np.where(sd > 0, sd, 1.0))
+    return Space(number, states.layer(number))
 
 
 def pooled(states: HiddenStates) -> HiddenStates:

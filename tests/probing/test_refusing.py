@@ -28,7 +28,6 @@ CASES = {
                        for text, nth in ((None, None), (1, None), (1, 2))],
         "in_text": each("in_text", 1, 9, "0"),
         "k": [{"k": 0}], "layer": [{"layer": 3}], "among": [{"among": "none"}],
-        "adjust": [{"adjust": "whiten"}],
     }),
     probing.semantic_change: ({"words": "w", "groups": GROUPS}, {
         "groups": each("groups", ["a", "b"], list("aabbcc"), ["a"] * 6, [None] * 6, "aaabbb"),

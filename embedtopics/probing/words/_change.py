@@ -48,7 +48,6 @@ def semantic_change(
     n_resamples: int = 1000,
     min_uses: int = 5,
     min_texts: int = 2,
-    adjust: str = "none",
     match_case: bool = False,
     random_state: RandomState = 0,
 ) -> SemanticChange:
@@ -78,7 +77,6 @@ def semantic_change(
         prototype distance may lie below its value.
     min_uses, min_texts : int
         In each group; words with fewer are listed in `too_rare`.
-    adjust : {"none", "center", "standardize"}
     match_case : bool
     random_state : int, Generator or None
 
@@ -107,7 +105,7 @@ def semantic_change(
     seed = resolve_seed(random_state)
     names, of_text, decisions = _two_groups(states, groups)
     rows_by_word = _rows_by_word(states, checked_words(words), match_case)
-    space = open_space(states, layer, adjust)
+    space = open_space(states, layer)
     measured, too_rare = [], []
     for word, rows in rows_by_word.items():
         rows = rows[of_text[states.of_text[rows]] >= 0]
@@ -133,7 +131,6 @@ def semantic_change(
         too_rare=tuple(sorted(too_rare, key=lambda rare: rare.word)),
         layer=space.layer,
         encoder=states.encoder,
-        adjust=adjust,
         n_permutations=n_permutations,
         decisions=(*states.decisions, *decisions),
     )

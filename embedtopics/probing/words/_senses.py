@@ -131,7 +131,6 @@ def senses(
     alpha: float = 0.05,
     n_clouds: int = 99,
     n_resamples: int = 50,
-    adjust: str = "none",
     match_case: bool = False,
     random_state: RandomState = 0,
 ) -> WordSenses:
@@ -165,7 +164,6 @@ def senses(
         Largest p for more than one sense.
     n_clouds, n_resamples : int
         `n_resamples` may be 0.
-    adjust : {"none", "center", "standardize"}
     match_case : bool
     random_state : int, Generator or None
 
@@ -192,7 +190,7 @@ def senses(
     found_rows = rows_of_word(states, word, match_case)
     rows = found_rows[by_text(states, found_rows)]
     uses = tuple(use_at(states, row) for row in rows.tolist())
-    space = open_space(states, layer, adjust)
+    space = open_space(states, layer)
     vectors = space.unit(rows)
     drawn, decisions = _drawn(uses, max_uses, seed)
     most = max_senses if n_senses is None else n_senses
@@ -213,7 +211,6 @@ def senses(
         word=word_key(word.strip(), match_case),
         layer=space.layer,
         encoder=states.encoder,
-        adjust=adjust,
         uses=uses,
         labels=labels,
         similarities=np.einsum("ij,ij->i", vectors, centers[labels]),
@@ -386,7 +383,6 @@ def sense_separation(
     labels: Sequence[str],
     *,
     layers: Layers = "all",
-    adjust: str = "none",
     match_case: bool = False,
     n_resamples: int = 1000,
     random_state: RandomState = 0,
@@ -408,7 +404,6 @@ def sense_separation(
     labels : sequence of str
         The sense of each; those without, "", None or NaN, are left out.
     layers : int, sequence of int, "all" or "last N"
-    adjust : {"none", "center", "standardize"}
     match_case : bool
     n_resamples : int
         Of the intervals, over texts; neighbors are those of all texts.
@@ -450,7 +445,7 @@ def sense_separation(
         message = f"{len(left_out)} words with a single sense, or in one text, were left out."
         decisions.append(Decision("probing", "words_of_one_sense", left_out, message))
     seed = resolve_seed(random_state)
-    spaces = [open_space(states, number, adjust) for number in numbers]
+    spaces = [open_space(states, number) for number in numbers]
     scores: list[SenseScore] = []
     drawn: list[Float64Array] = []
     n_texts: list[int] = []
@@ -468,7 +463,6 @@ def sense_separation(
         words=tuple(kept),
         n_senses=tuple(len(set(senses[p].tolist())) for p in kept.values()),
         scores=tuple(scores),
-        adjust=adjust,
         decisions=(*states.decisions, *decisions),
     )
 

@@ -170,7 +170,6 @@ def neighbors(
     layer: int = -1,
     k: int = 10,
     among: str = "all",
-    adjust: str = "none",
     match_case: bool = False,
 ) -> WordNeighbors:
     """Find the uses of words nearest to one use of a word.
@@ -192,8 +191,6 @@ def neighbors(
     k : int
     among : {"all", "same word", "other words"}
         Which uses may be neighbours.
-    adjust : {"none", "center", "standardize"}
-        Whether to center or standardize every dimension over all units first.
     match_case : bool
         Whether "Play" and "play" are different words.
 
@@ -214,7 +211,7 @@ def neighbors(
     checked_count(k, "k")
     checked_choice(among, "among", AMONG)
     row = _find_use(states, word, in_text, occurrence, match_case)
-    space = open_space(states, layer, adjust)
+    space = open_space(states, layer)
     own = states.texts[states.of_text[row]]
     is_other = np.array([text != own for text in states.texts], dtype=bool)
     allowed = ~states.missing & is_other[states.of_text]
@@ -230,7 +227,6 @@ def neighbors(
         layer=space.layer,
         encoder=states.encoder,
         among=among,
-        adjust=adjust,
         n_compared=int(allowed.sum()),
         decisions=states.decisions,
     )

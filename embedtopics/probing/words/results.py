@@ -62,7 +62,7 @@ class WordNeighbors(Displayed):
     similarities : float64 ndarray of shape (n_neighbors,)
         Cosines.
     layer : int
-    encoder, among, adjust : str
+    encoder, among : str
     n_compared : int
         Uses that were candidates.
     decisions : tuple of Decision
@@ -74,7 +74,6 @@ class WordNeighbors(Displayed):
     layer: int
     encoder: str
     among: str
-    adjust: str
     n_compared: int
     decisions: tuple[Decision, ...] = ()
 
@@ -172,7 +171,7 @@ class WordSenses(Displayed):
     ----------
     word : str
     layer : int
-    encoder, adjust : str
+    encoder : str
     uses : tuple of WordUse
     labels : int32 ndarray of shape (n_uses,)
         The sense of each use, from 0, the largest first.
@@ -195,7 +194,6 @@ class WordSenses(Displayed):
     word: str
     layer: int
     encoder: str
-    adjust: str
     uses: tuple[WordUse, ...]
     labels: Int32Array
     similarities: Float64Array
@@ -281,7 +279,7 @@ class SenseSeparation(Displayed):
 
     Parameters
     ----------
-    encoder, adjust : str
+    encoder : str
     words : tuple of str
     n_senses : tuple of int
         Of each word.
@@ -293,7 +291,6 @@ class SenseSeparation(Displayed):
     words: tuple[str, ...]
     n_senses: tuple[int, ...]
     scores: tuple[SenseScore, ...]
-    adjust: str
     decisions: tuple[Decision, ...] = ()
 
     def _summary(self) -> str:
@@ -383,7 +380,7 @@ class SemanticChange(Displayed):
         By the excess, descending.
     too_rare : tuple of RareWord
     layer, n_permutations : int
-    encoder, adjust : str
+    encoder : str
     decisions : tuple of Decision
     """
 
@@ -392,7 +389,6 @@ class SemanticChange(Displayed):
     too_rare: tuple[RareWord, ...]
     layer: int
     encoder: str
-    adjust: str
     n_permutations: int
     decisions: tuple[Decision, ...] = ()
 

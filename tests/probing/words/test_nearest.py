@@ -73,21 +73,6 @@ def test_the_same_word_or_other_words_can_be_asked_for(states):
         probing.neighbors(states, "Plays", match_case=True)
 
 
-@pytest.mark.parametrize("adjust", ["center", "standardize"])
-def test_spaces_are_adjusted_over_all_units_that_have_a_vector(states, adjust):
-    found = probing.neighbors(states, "play", in_text=2, layer=1, k=5, adjust=adjust)
-    vectors = states.layer(1).astype(np.float64)
-    present = ~states.missing
-    vectors -= vectors[present].mean(axis=0)
-    if adjust == "standardize":
-        vectors /= vectors[present].std(axis=0)
-    every = cosines(vectors, found.query.row)
-    rows = [use.row for use in found.uses]
-    np.testing.assert_allclose(found.similarities, every[rows], atol=1e-12)
-    left = [r for r in range(len(states)) if states.of_text[r] != 2 and r != 7 and r not in rows]
-    assert every[left].max() <= every[rows].min()
-
-
 def test_ties_do_not_depend_on_the_order_of_the_texts():
     texts = ["alpha x", "gamma y", "beta z"]
     vectors = {"x": [1, 0], "y": [1, 0], "z": [1, 0], "alpha": [0, 1], "beta": [-1, 1],

@@ -139,7 +139,7 @@ def cka(found: LayerSimilarity, *, width: int | None = None, height: int | None 
     Returns
     -------
     plotly.graph_objects.Figure
-        One heat map from 0 to 1; values below 0, which the debiased measure has, are as light as 0.
+        One heat map from 0 to 1.
 
     Raises
     ------
@@ -180,7 +180,7 @@ def cka(found: LayerSimilarity, *, width: int | None = None, height: int | None 
     names = found.encoder_a if own else f"{found.encoder_a} and {found.encoder_b}"
     lines = [
         f"<b>{caption(names, max(int((width - 40) / 8.6), 20))}</b>",
-        f"{caption(found.measure, 40)} · {found.n_units:,} units of {found.n_texts:,} texts",
+        f"linear CKA · {found.n_units:,} units of {found.n_texts:,} texts",
     ]
     notes = title_notes(lines, top - 6, left=60, size=14)
     return figure.update_layout(annotations=[*notes, *_printed(found, cell)])

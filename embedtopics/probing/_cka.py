@@ -23,6 +23,9 @@ from embedtopics.protocols import BoolArray, Float64Array, Int64Array, RandomSta
 LEAST_VARIANCE = 1e-12
 """Of a layer, as a share of its mean square: less is rounding."""
 
+Parts = list[tuple[int, Int64Array]]
+"""Units that are read together, and the fold that they are in."""
+
 
 def cka(
     states_a: HiddenStates,
@@ -30,7 +33,6 @@ def cka(
     *,
     layers_a: Layers = "all",
     layers_b: Layers = "all",
-    debiased: bool = False,
     max_units: int | None = 10_000,
     n_folds: int = 10,
     random_state: RandomState = 0,
@@ -41,7 +43,7 @@ def cka(
     cross-covariance over the product of the norms of their covariances (Kornblith et al. 2019,
     equation 4 and the feature form of section 3): 1 for spaces that differ only by a rotation, a
     translation and a scale. With few units in many dimensions, unrelated spaces come near to 1,
-    too. The debiased form (Song et al. 2012, equation 5) is about 0 for them; it may be negative.
+    too.
 
     Parameters
     ----------
@@ -50,7 +52,6 @@ def cka(
         Of the same units, by another encoder or with other settings; by default the layers of
         `states_a` are compared with one another, and `layers_b` is not used.
     layers_a, layers_b : int, sequence of int, "all" or "last N"
-    debiased : bool
     max_units : int, optional
         With more, whole texts are sampled until that many are reached; None for all. The cost
         grows with the units, the square of the width, and the pairs of layers.
@@ -77,124 +78,83 @@ def cka(
     numbers_b = numbers_a if states_b is None else layer_numbers(layers_b, other.layers, "layers_b")
     present = ~(states_a.missing | other.missing)
     seed = resolve_seed(random_state)
-    rows, folds, n_texts, decisions = _drawn(states_a, present, max_units, n_folds, seed)
-    if len(rows) < 4:
-        raise InputError("states_a", "at least 4 units with a vector", found=f"{len(rows)}")
+    folds, n_texts, decisions = _drawn(states_a, present, max_units, n_folds, seed)
+    n_units = sum(map(len, folds))
+    if n_units < 4:
+        raise InputError("states_a", "at least 4 units with a vector", found=f"{n_units}")
+    parts = [(f, rows[part]) for f, rows in enumerate(folds) for part in blocks(len(rows), 2048)]
     with one_blas_thread():
-        a = [_Layer(open_space(states_a, n), rows, folds) for n in numbers_a]
+        a = [_Layer(open_space(states_a, n), parts) for n in numbers_a]
         b = a
         if states_b is not None:
-            b = [_Layer(open_space(other, n), rows, folds) for n in numbers_b]
-        found = _alignments(a, b, debiased)
+            b = [_Layer(open_space(other, n), parts) for n in numbers_b]
+        found = _alignments(a, b)
     without, n = found[1:], len(found) - 1
     errors = np.sqrt((n - 1) * without.var(axis=0)) if n > 1 else np.full_like(found[0], np.nan)
     return LayerSimilarity(
-        measure="debiased linear CKA" if debiased else "linear CKA",
         encoder_a=states_a.encoder,
         encoder_b=other.encoder,
         layers_a=numbers_a,
         layers_b=numbers_b,
         values=found[0],
         errors=errors,
-        n_units=len(rows),
+        n_units=n_units,
         n_texts=n_texts,
         decisions=(*states_a.decisions, *decisions),
     )
 
 
 class _Layer:
-    """The vectors of one layer around their mean, and around those without each fold in turn."""
+    """The vectors of one layer around their mean, read in parts of folds."""
 
-    def __init__(self, space: Space, rows: Int64Array, folds: Int64Array) -> None:
-        self.space, self.rows, self.folds = space, rows, folds
-        n, n_folds = len(rows), int(folds[-1]) + 1
-        self.bounds = np.searchsorted(folds, np.arange(n_folds + 1)).tolist()
-        width = space.vectors.shape[1]
-        self.sums = np.zeros((n_folds, width))
-        mean_square = 0.0
-        for fold, part in self.parts():
-            read = space.raw(rows[part])
+    def __init__(self, space: Space, parts: Parts) -> None:
+        self.space, self.parts = space, parts
+        self.sums = np.zeros((parts[-1][0] + 1, space.vectors.shape[1]))
+        sizes, self.square = np.zeros(len(self.sums)), 0.0
+        for fold, rows in parts:
+            read = space.raw(rows)
+            sizes[fold] += len(rows)
             self.sums[fold] += read.sum(axis=0)
-            mean_square += float(np.einsum("ij,ij->", read, read)) / n
-        self.mean = self.sums.sum(axis=0) / n
-        sizes = np.diff(self.bounds)
-        self.sums -= sizes[:, None] * self.mean
+            self.square += float(np.einsum("ij,ij->", read, read))
+        self.mean = self.sums.sum(axis=0) / sizes.sum()
+        self.rest = sizes.sum() - sizes
         # Of the vectors around the mean of all, where the mean of all but one fold lies.
-        self.shifts = -self.sums / np.maximum(n - sizes, 1)[:, None]
-        self.squares = np.empty((n_folds + 1, n))
-        for _, part in self.parts():
-            read = self.centered(part)
-            self.squares[0, part] = np.einsum("ij,ij->i", read, read)
-            for fold, shift in enumerate(self.shifts):
-                moved = read - shift
-                self.squares[fold + 1, part] = np.einsum("ij,ij->i", moved, moved)
-        self.is_constant = self.squares[0].mean() <= LEAST_VARIANCE * mean_square
-
-    def parts(self) -> list[tuple[int, slice]]:
-        """Cut the rows into stretches within folds."""
-        return [
-            (fold, slice(begin + part.start, begin + part.stop))
-            for fold, (begin, end) in enumerate(zip(self.bounds[:-1], self.bounds[1:], strict=True))
-            for part in blocks(end - begin, 2048)
-        ]
-
-    def centered(self, part: slice) -> Float64Array:
-        """Return some vectors around the mean of all."""
-        return np.asarray(self.space.raw(self.rows[part]) - self.mean)
+        self.shifts = (sizes[:, None] * self.mean - self.sums) / np.maximum(self.rest, 1)[:, None]
 
 
-def _alignments(a: list[_Layer], b: list[_Layer], debiased: bool) -> Float64Array:
+def _alignments(a: list[_Layer], b: list[_Layer]) -> Float64Array:
     """Return those of all pairs, then without each fold, of shape (1 + n_folds, n_a, n_b)."""
-    values = np.full((len(a[0].squares), len(a), len(b)), np.nan)
-    own_a = [_dependence(one, one, debiased) for one in a]
-    own_b = own_a if b is a else [_dependence(one, one, debiased) for one in b]
+    values = np.full((1 + len(a[0].sums), len(a), len(b)), np.nan)
+    own_a = [_dependence(one, one) for one in a]
+    own_b = own_a if b is a else [_dependence(one, one) for one in b]
     for i, j in product(range(len(a)), range(len(b))):
         if b is a and j < i:
             values[:, i, j] = values[:, j, i]
             continue
-        shared = own_a[i] if a[i] is b[j] else _dependence(a[i], b[j], debiased)
+        shared = own_a[i] if a[i] is b[j] else _dependence(a[i], b[j])
         known = (own_a[i] > 0) & (own_b[j] > 0)
         values[known, i, j] = shared[known] / np.sqrt(own_a[i][known] * own_b[j][known])
     return values
 
 
-def _dependence(a: _Layer, b: _Layer, debiased: bool) -> Float64Array:
+def _dependence(a: _Layer, b: _Layer) -> Float64Array:
     """Return the squared norm of what two layers share, then without each fold."""
-    n, n_folds = len(a.rows), len(a.sums)
-    found = np.full(1 + n_folds, np.nan)
-    if a.is_constant or b.is_constant:
-        return found
     # The sum of outer products over each fold: to leave one out, it is subtracted.
-    crosses = np.zeros((n_folds, len(a.mean), len(b.mean)))
-    for fold, part in a.parts():
-        left = a.centered(part)
-        crosses[fold] += left.T @ (left if a is b else b.centered(part))
+    crosses = np.zeros((len(a.sums), len(a.mean), len(b.mean)))
+    for fold, rows in a.parts:
+        left = a.space.raw(rows) - a.mean
+        crosses[fold] += left.T @ (left if a is b else b.space.raw(rows) - b.mean)
     whole = crosses.sum(axis=0)
-    found[0] = _norm(whole, a.squares[0], b.squares[0], n, debiased)
-    if n_folds < 2:
-        return found
+    found = [_norm(whole)]
     for fold, cross in enumerate(crosses):
-        members = slice(*a.bounds[fold : fold + 2])
-        rest = n - (members.stop - members.start)
-        moved = rest * np.multiply.outer(a.shifts[fold], b.shifts[fold])
-        squares = [np.delete(one.squares[fold + 1], members) for one in (a, b)]
-        found[fold + 1] = _norm(whole - cross - moved, squares[0], squares[1], rest, debiased)
-    return found
+        moved = a.rest[fold] * np.multiply.outer(a.shifts[fold], b.shifts[fold])
+        found.append(_norm(whole - cross - moved))
+    is_constant = a is b and np.trace(whole) <= LEAST_VARIANCE * a.square
+    return np.full(len(found), np.nan) if is_constant else np.array(found)
 
 
-def _norm(
-    cross: Float64Array, squares_a: Float64Array, squares_b: Float64Array, n: int, debiased: bool
-) -> float:
-    """Return n squared times the squared norm of a cross-covariance, or its unbiased estimate."""
-    total = float(np.einsum("ij,ij->", cross, cross))
-    if not debiased:
-        return total
-    if n < 4:
-        return float("nan")
-    # Centred, a kernel's rows sum to minus the squared lengths (Song et al. 2012, equation 5).
-    both = float(squares_a @ squares_b)
-    apart = float(squares_a.sum() * squares_b.sum())
-    return total - both + apart / ((n - 1) * (n - 2)) - 2 * both / (n - 2)
+def _norm(cross: Float64Array) -> float:
+    return float(np.einsum("ij,ij->", cross, cross))
 
 
 def _refuse_other_units(a: HiddenStates, b: HiddenStates) -> None:
@@ -211,8 +171,8 @@ def _refuse_other_units(a: HiddenStates, b: HiddenStates) -> None:
 
 def _drawn(
     states: HiddenStates, present: BoolArray, max_units: int | None, n_folds: int, seed: int
-) -> tuple[Int64Array, Int64Array, int, list[Decision]]:
-    """Return units by fold in the order of the contents of their texts, their folds, n texts."""
+) -> tuple[list[Int64Array], int, list[Decision]]:
+    """Return the units of each fold, in the order of the contents of their texts; n texts."""
     counts = np.bincount(states.of_text[present], minlength=len(states.texts))
     held = [int(t) for t in np.flatnonzero(counts)]
     ordered = np.array(sorted(held, key=lambda t: states.texts[t]), dtype=np.int64)
@@ -226,10 +186,8 @@ def _drawn(
         message = f"{n:,} of {total:,} units, those of {needed:,} random texts, were compared."
         decisions = [Decision("probing", "units_drawn", n, message)]
     n_folds = n_folds if len(texts) >= n_folds else 1
-    fold_of = np.arange(len(texts)) % n_folds
-    order = np.argsort(fold_of, kind="stable")
-    folds = np.repeat(fold_of[order], counts[texts[order]])
-    rows = [np.empty(0, dtype=np.int64)]
-    for own in map(states.rows_of, texts[order].tolist()):
-        rows.append(own.start + np.flatnonzero(present[own]))
-    return np.concatenate(rows), folds, len(texts), decisions
+    folds = []
+    for fold in range(n_folds if len(texts) else 0):
+        owns = map(states.rows_of, texts[fold::n_folds].tolist())
+        folds.append(np.concatenate([own.start + np.flatnonzero(present[own]) for own in owns]))
+    return folds, len(texts), decisions

@@ -428,7 +428,6 @@ class LayerSimilarity(Displayed):
 
     Parameters
     ----------
-    measure : {"linear CKA", "debiased linear CKA"}
     encoder_a, encoder_b : str
     layers_a, layers_b : tuple of int
     values : float64 ndarray of shape (n_layers_a, n_layers_b)
@@ -439,7 +438,6 @@ class LayerSimilarity(Displayed):
     decisions : tuple of Decision
     """
 
-    measure: str
     encoder_a: str
     encoder_b: str
     layers_a: tuple[int, ...]
@@ -452,7 +450,7 @@ class LayerSimilarity(Displayed):
 
     def _summary(self) -> str:
         encoders = " and ".join(dict.fromkeys((self.encoder_a, self.encoder_b)))
-        return f"{self.measure} of {self.n_units:,} units, {encoders}"
+        return f"linear CKA of {self.n_units:,} units, {encoders}"
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row a pair of layers: layer_a, layer_b, value and error."""

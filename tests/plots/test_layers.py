@@ -188,7 +188,7 @@ def similarity(n_a=3, n_b=4, **more):
     values, errors = rng.uniform(-0.1, 1, (n_a, n_b)), rng.uniform(0, 0.1, (n_a, n_b))
     errors[0, 0] = NAN
     return LayerSimilarity(
-        **{"measure": "debiased linear CKA", "encoder_a": "one", "encoder_b": "two",
+        **{"encoder_a": "one", "encoder_b": "two",
            "layers_a": tuple(range(n_a)), "layers_b": tuple(range(n_b)), "values": values,
            "errors": errors, "n_units": 500, "n_texts": 50, **more}
     )  # fmt: skip

@@ -40,9 +40,8 @@ CASES = {
         "max_senses": [{"max_senses": 1}], "min_size": [{"min_size": 1}],
         "max_uses": [{"max_uses": 9}], "alpha": [{"alpha": 1.0}], "n_clouds": [{"n_clouds": 18}],
     }),
-    probing.sense_separation: ({"rows": "w", "labels": SENSES}, {
-        "labels": each("labels", ["a"], "ab", ["a"] * 7), "word": [{"rows": "wv"}],
-        "rows": each("rows", [0, 99], [1, 1], [], [0.5]),
+    probing.sense_separation: ({"word": "w", "labels": SENSES}, {
+        "labels": each("labels", ["a"], "ab", ["a"] * 7), "word": [{"word": "wv"}],
     }),
     probing.word_map: ({"word": "w"}, {
         "word": each("word", "bta", "", [], "ball"),

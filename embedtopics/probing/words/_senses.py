@@ -28,7 +28,6 @@ from embedtopics.probing.results import HiddenStates
 from embedtopics.probing.words._uses import (
     by_text,
     numbered,
-    refuse_texts,
     rows_of_word,
     use_at,
     word_key,
@@ -379,7 +378,7 @@ def _labelled(
 
 def sense_separation(
     states: HiddenStates,
-    rows: str | Sequence[int] | npt.NDArray[np.integer],
+    word: str,
     labels: Sequence[str],
     *,
     layers: Layers = "all",
@@ -387,7 +386,7 @@ def sense_separation(
     n_resamples: int = 1000,
     random_state: RandomState = 0,
 ) -> SenseSeparation:
-    """Measure, layer by layer, how well uses of words with known senses are separated.
+    """Measure, layer by layer, how well uses of a word with known senses are separated.
 
     Each use is assigned the sense of the nearest other use of the word ("1-NN accuracy"), and the
     sense whose centroid is nearest ("centroid accuracy"); uses in its own text, or in a text of the
@@ -398,11 +397,9 @@ def sense_separation(
     ----------
     states : HiddenStates
         Of words or tokens.
-    rows : str or sequence of int
-        A word, all of whose uses have a label; or units, of one word or several. In texts that
-        are split into words, word `i` of text `t` is ``states.rows_of(t).start + i``.
+    word : str
     labels : sequence of str
-        The sense of each; those without, "", None or NaN, are left out.
+        The sense of each use; those without, "", None or NaN, are left out.
     layers : int, sequence of int, "all" or "last N"
     match_case : bool
     n_resamples : int
@@ -412,98 +409,57 @@ def sense_separation(
     Returns
     -------
     SenseSeparation
-        Scores of each word; with several, also the unweighted means over words.
 
     Raises
     ------
     InputError
-        If labels and units do not fit, or no word has two senses in several texts.
+        If labels and uses do not fit, or the word has no two senses in several texts.
 
     References
     ----------
     Loureiro et al. (2021), "Analysis and evaluation of language models for word sense
     disambiguation", sections 4 and 5. Rousseeuw (1987), "Silhouettes".
     """
-    refuse_texts(states)
     checked_count(n_resamples, "n_resamples")
-    units, senses, decisions = _given_senses(states, rows, labels, match_case)
+    rows = rows_of_word(states, word, match_case)
+    if isinstance(labels, (str, bytes)) or len(labels) != len(rows):
+        raise InputError("labels", f"a sense for each of the {len(rows)} uses", labels)
+    senses = np.array(["" if is_missing(label) else str(label) for label in labels])
+    known = np.flatnonzero(senses != "")
+    message = f"of {len(rows)} uses without a sense were left out."
+    decisions = counted("probing", "uses_left_out", len(rows) - len(known), message)
+    order = known[by_text(states, rows[known])]
+    uses, names = rows[order], np.unique(senses[order])
+    classes = np.searchsorted(names, senses[order])
+    texts = numbered([states.texts[text] for text in states.of_text[uses]])
+    if len(names) < 2 or texts.max() < 1:
+        raise InputError("labels", "of two senses or more, in at least two texts")
     numbers = layer_numbers(layers, states.layers)
-    by_word: dict[str, list[int]] = {}
-    for place, row in enumerate(units.tolist()):
-        by_word.setdefault(word_key(states.words[row], match_case), []).append(place)
-    kept, left_out = {}, []
-    for word in sorted(by_word):
-        places = np.array(by_word[word])
-        texts = {states.texts[states.of_text[r]] for r in units[places].tolist()}
-        if len(set(senses[places].tolist())) > 1 and len(texts) > 1:
-            kept[word] = places
-        else:
-            left_out.append(word)
-    if not kept:
-        raise InputError("labels", "of two senses of a word or more, in at least two texts")
-    if left_out:
-        message = f"{len(left_out)} words with a single sense, or in one text, were left out."
-        decisions.append(Decision("probing", "words_of_one_sense", left_out, message))
-    seed = resolve_seed(random_state)
-    spaces = [open_space(states, number) for number in numbers]
-    scores: list[SenseScore] = []
-    drawn: list[Float64Array] = []
-    n_texts: list[int] = []
+    columns = [(classes == np.bincount(classes).argmax()).astype(np.float64)]
     with one_blas_thread():
-        for word, places in kept.items():
-            figures = _figures(states, spaces, units[places], senses[places])
-            drawn.append(_resampled_means(*figures, n_resamples, seed + len(drawn)))
-            n_texts.append(int(figures[1].max()) + 1)
-            scores += _scores(word, numbers, drawn[-1], len(places), n_texts[-1])
-    if len(kept) > 1:
-        n = sum(len(places) for places in kept.values())
-        scores += _scores("", numbers, np.mean(drawn, axis=0), n, sum(n_texts))
+        for number in numbers:
+            vectors = open_space(states, number).unit(uses)
+            columns.append((classes[_nearest_elsewhere(vectors, texts)] == classes).astype(float))
+            columns.append((_nearest_centroid(vectors, classes, texts) == classes).astype(float))
+            columns.append(silhouettes(vectors, classes))
+    drawn = _resampled_means(
+        np.stack(columns, axis=1), texts, n_resamples, resolve_seed(random_state)
+    )
+    measures: list[tuple[int | None, str]] = [(None, MAJORITY)]
+    measures += [(number, measure) for number in numbers for measure in MEASURES]
+    least = np.array([-1.0 if measure == "silhouette" else 0.0 for _, measure in measures])
+    n_texts = int(texts.max()) + 1
+    low, high = bounded_interval(drawn[0], drawn[1:], n_texts, bounds=(least, 1.0))
     return SenseSeparation(
         encoder=states.encoder,
-        words=tuple(kept),
-        n_senses=tuple(len(set(senses[p].tolist())) for p in kept.values()),
-        scores=tuple(scores),
+        word=word_key(word.strip(), match_case),
+        n_senses=len(names),
+        scores=tuple(
+            SenseScore(*one, float(drawn[0, i]), float(low[i]), float(high[i]), len(uses))
+            for i, one in enumerate(measures)
+        ),
         decisions=(*states.decisions, *decisions),
     )
-
-
-def _given_senses(
-    states: HiddenStates, rows: Any, labels: Sequence[str], match_case: bool
-) -> tuple[Int64Array, npt.NDArray[Any], list[Decision]]:
-    """Return the units that have a sense and a vector, in the order of their texts' contents."""
-    if isinstance(rows, str):
-        units = rows_of_word(states, rows, match_case)
-    else:
-        units = np.asarray(rows)
-        is_1d = units.ndim == 1 and len(units) > 0 and units.dtype.kind in "iu"
-        if not is_1d or units.min() < 0 or units.max() >= len(states):
-            raise InputError("rows", f"a word, or units from 0 to {len(states) - 1}", rows)
-        if len(np.unique(units)) < len(units):
-            raise InputError("rows", "distinct units", rows)
-    if isinstance(labels, (str, bytes)) or len(labels) != len(units):
-        raise InputError("labels", f"a sense for each of the {len(units)} uses", labels)
-    senses = np.array(["" if is_missing(label) else str(label) for label in labels], dtype=object)
-    known = np.flatnonzero((senses != "") & ~states.missing[units])
-    message = f"of {len(units)} uses without a sense or a vector were left out."
-    decisions = counted("probing", "uses_left_out", len(units) - len(known), message)
-    order = known[by_text(states, units[known])]
-    return units[order].astype(np.int64), senses[order], decisions
-
-
-def _figures(
-    states: HiddenStates, spaces: list[Any], units: Int64Array, senses: npt.NDArray[Any]
-) -> tuple[Float64Array, npt.NDArray[Any]]:
-    """Return what each use adds to each figure, shape (n_uses, 1 + 3 * n_layers), and its text."""
-    classes = np.unique(senses.astype(str), return_inverse=True)[1]
-    texts = numbered([states.texts[t] for t in states.of_text[units]])
-    most = np.bincount(classes).argmax()
-    columns = [(classes == most).astype(np.float64)]
-    for space in spaces:
-        vectors = space.unit(units)
-        columns.append((classes[_nearest_elsewhere(vectors, texts)] == classes).astype(float))
-        columns.append((_nearest_centroid(vectors, classes, texts) == classes).astype(float))
-        columns.append(silhouettes(vectors, classes))
-    return np.stack(columns, axis=1), texts
 
 
 def _nearest_elsewhere(vectors: Float64Array, texts: npt.NDArray[Any]) -> Int64Array:
@@ -546,16 +502,3 @@ def _resampled_means(
     np.add.at(columns, texts, np.column_stack([figures, np.ones(len(figures))]))
     sums = np.concatenate([columns.sum(axis=0)[None], resampled_sums(columns, n_resamples, seed)])
     return np.asarray(sums[:, :-1] / sums[:, -1:])
-
-
-def _scores(
-    word: str, numbers: tuple[int, ...], drawn: Float64Array, n: int, n_texts: int
-) -> list[SenseScore]:
-    names: list[tuple[int | None, str]] = [(None, MAJORITY)]
-    names += [(number, measure) for number in numbers for measure in MEASURES]
-    least = np.array([-1.0 if measure == "silhouette" else 0.0 for _, measure in names])
-    low, high = bounded_interval(drawn[0], drawn[1:], n_texts, bounds=(least, 1.0))
-    return [
-        SenseScore(word, layer, measure, float(drawn[0, i]), float(low[i]), float(high[i]), n)
-        for i, (layer, measure) in enumerate(names)
-    ]

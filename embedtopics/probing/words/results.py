@@ -253,8 +253,6 @@ class SenseScore:
 
     Parameters
     ----------
-    word : str
-        Empty for the mean over words.
     layer : int or None
         None for the baseline.
     measure : {"1-NN accuracy", "centroid accuracy", "silhouette", "majority"}
@@ -264,7 +262,6 @@ class SenseScore:
         Uses.
     """
 
-    word: str
     layer: int | None
     measure: str
     value: float
@@ -280,28 +277,27 @@ class SenseSeparation(Displayed):
     Parameters
     ----------
     encoder : str
-    words : tuple of str
-    n_senses : tuple of int
-        Of each word.
+    word : str
+    n_senses : int
     scores : tuple of SenseScore
     decisions : tuple of Decision
     """
 
     encoder: str
-    words: tuple[str, ...]
-    n_senses: tuple[int, ...]
+    word: str
+    n_senses: int
     scores: tuple[SenseScore, ...]
     decisions: tuple[Decision, ...] = ()
 
     def _summary(self) -> str:
-        return f"{', '.join(self.words)}: {len(self.scores)} scores, {self.encoder}"
+        return f"{self.word!r}: {len(self.scores)} scores, {self.encoder}"
 
-    def of(self, measure: str, word: str = "") -> tuple[SenseScore, ...]:
-        """Return the scores of one measure by layer; without a word, the means over words."""
-        return by_layer(self.scores, measure=measure, word=word)
+    def of(self, measure: str) -> tuple[SenseScore, ...]:
+        """Return the scores of one measure by layer."""
+        return by_layer(self.scores, measure=measure)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the scores as a table: word, layer, measure, value, low, high and n."""
+        """Return the scores as a table: layer, measure, value, low, high and n."""
         return scores_frame(SenseScore, self.scores)
 
 

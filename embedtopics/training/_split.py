@@ -179,9 +179,7 @@ def overlap(train: Examples, test: Examples) -> ExampleOverlap:
     return ExampleOverlap(
         n_train=len(train),
         n_test=len(test),
-        n_shared_examples=len(of_train & {unit for units in of_test for unit in units}),
         n_shared_texts=len(texts_of_train & texts_of_test),
-        n_test_texts=len(texts_of_test),
         repeated=np.array(repeated, dtype=np.int64),
         known=np.flatnonzero(seen.all(axis=0)),
         touched=np.flatnonzero(seen.any(axis=0)),

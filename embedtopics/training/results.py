@@ -330,10 +330,8 @@ class ExampleOverlap:
     ----------
     n_train, n_test : int
         Examples.
-    n_shared_examples : int
-        Distinct pairs of texts that occur in both sets; texts where neither set has pairs.
-    n_shared_texts, n_test_texts : int
-        Distinct texts that occur in both sets, and in the test set.
+    n_shared_texts : int
+        Distinct texts that occur in both sets.
     repeated, known, touched : int64 ndarray of shape (n,)
         Places of the test examples that occur in the training set, whose texts all do, together or
         not, and of which at least one text does.
@@ -341,9 +339,7 @@ class ExampleOverlap:
 
     n_train: int
     n_test: int
-    n_shared_examples: int
     n_shared_texts: int
-    n_test_texts: int
     repeated: Int64Array
     known: Int64Array
     touched: Int64Array

@@ -227,7 +227,6 @@ def neighbors(
         layer=space.layer,
         encoder=states.encoder,
         among=among,
-        n_compared=int(allowed.sum()),
         decisions=states.decisions,
     )
 

@@ -63,8 +63,6 @@ class WordNeighbors(Displayed):
         Cosines.
     layer : int
     encoder, among : str
-    n_compared : int
-        Uses that were candidates.
     decisions : tuple of Decision
     """
 
@@ -74,7 +72,6 @@ class WordNeighbors(Displayed):
     layer: int
     encoder: str
     among: str
-    n_compared: int
     decisions: tuple[Decision, ...] = ()
 
     def _summary(self) -> str:

@@ -447,23 +447,14 @@ def info() -> None:
 
 @app.command()
 @guarded
-def clear(
-    vectors: Annotated[bool, typer.Option("--vectors", help="Only vectors.")] = False,
-    models: Annotated[bool, typer.Option("--models", help="Only models made ready.")] = False,
-    names: Annotated[
-        bool, typer.Option("--names", help="Only names that language models gave.")
-    ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-) -> None:
+def clear(yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False) -> None:
     """Throw the cache away; all of it can be made again."""
     from embedtopics.encoders._cache import cache_entries, clear_cache
 
-    wanted = {"vectors": vectors, "model": models, "names": names}
-    kinds = [kind for kind, chosen in wanted.items() if chosen] or list(wanted)
-    total = sum(entry.n_bytes for entry in cache_entries() if entry.kind in kinds)
+    total = sum(entry.n_bytes for entry in cache_entries())
     if total and not yes:
-        typer.confirm(f"Throw away {_size(total)} of {' and '.join(kinds)}?", abort=True, err=True)
-    make_console().print(f"{_size(clear_cache(kinds=kinds))} freed")
+        typer.confirm(f"Throw away {_size(total)}?", abort=True, err=True)
+    make_console().print(f"{_size(clear_cache())} freed")
 
 
 def _size(n_bytes: int) -> str:

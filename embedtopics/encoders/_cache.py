@@ -8,7 +8,7 @@ import os
 import shutil
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -390,8 +390,6 @@ class CachedEncoder(BaseEncoder):
 NAMES = "names-1"
 """Folder of what language models answered when they were asked for names of topics."""
 
-KINDS = ("vectors", "model", "names")
-
 
 @dataclass(frozen=True)
 class CacheEntry:
@@ -405,10 +403,9 @@ class CacheEntry:
     folder: Path
 
 
-def cache_entries(root: Path | None = None) -> list[CacheEntry]:
+def cache_entries() -> list[CacheEntry]:
     """Return what the cache folder holds, the largest first."""
-    root = default_folder() if root is None else root
-    found = []
+    root, found = default_folder(), []
     for kind, name, about in (("vectors", FORMAT, "encoder.json"), ("model", MODELS, "about.json")):
         for folder in sorted((root / name).glob("[!.]*/")):
             files = [path for path in folder.rglob("*") if path.is_file()]
@@ -425,18 +422,15 @@ def cache_entries(root: Path | None = None) -> list[CacheEntry]:
     return sorted(found, key=lambda entry: (-entry.n_bytes, entry.folder))
 
 
-def clear_cache(root: Path | None = None, kinds: Iterable[str] = KINDS) -> int:
+def clear_cache() -> int:
     """Throw away what the cache folder holds; what is none of it stays."""
-    wanted, freed = set(kinds), 0
-    for entry in cache_entries(root):
-        if entry.kind in wanted:
-            shutil.rmtree(entry.folder)
-            freed += entry.n_bytes
-    if "model" in wanted:
-        root = default_folder() if root is None else root
-        for folder in (root / MODELS).glob(f"{UNFINISHED}*/"):
-            freed += sum(_size_of(path) for path in folder.iterdir())
-            shutil.rmtree(folder, ignore_errors=True)
+    freed = 0
+    for entry in cache_entries():
+        shutil.rmtree(entry.folder)
+        freed += entry.n_bytes
+    for folder in (default_folder() / MODELS).glob(f"{UNFINISHED}*/"):
+        freed += sum(_size_of(path) for path in folder.iterdir())
+        shutil.rmtree(folder, ignore_errors=True)
     return freed
 
 

@@ -15,13 +15,14 @@ from embedtopics.cli._display import (
     CONTENT,
     PAGE,
     SAMPLED,
+    Commands,
     check_results_folder,
     check_target,
-    guarded,
     is_results_folder,
     make_console,
     print_inspection,
     print_notes,
+    print_table,
     print_topics,
     printable,
     read_results_folder,
@@ -57,7 +58,6 @@ STUDENT_FROM = 1000
 """Texts of a sample from which on it tells how near a static student comes to the encoder."""
 
 
-@guarded
 def topics(
     file: Annotated[
         Path,
@@ -338,7 +338,6 @@ def _reread(
                   f"{target}")  # fmt: skip
 
 
-@guarded
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("demo-results"),
     random_state: RandomState = 42,
@@ -352,7 +351,6 @@ def demo(
     _run_topics(corpus, out=out, encoder=default, replicates=20, random_state=random_state)
 
 
-@guarded
 def inspect(
     file: DocumentsFile,
     text: TextColumn = None,
@@ -417,36 +415,30 @@ def _map_sample(console: Console, corpus: Corpus, encoder: Encoder, size: int, p
         print_notes(console, [made.decisions[-1].message], soft_wrap=False)
 
 
-app = typer.Typer(help="Look at the vectors and models kept on disk, or throw them away.",
-                  no_args_is_help=True)  # fmt: skip
+app = Commands(
+    help="Look at the vectors and models kept on disk, or throw them away.", no_args_is_help=True
+)
 
 
 @app.command()
-@guarded
 def info() -> None:
     """Say where the cache is, and what it holds."""
-    from rich.table import Table
-
     from embedtopics.encoders._cache import cache_entries, default_folder
 
-    console = make_console()
     entries = cache_entries()
-    total = sum(entry.n_bytes for entry in entries)
-    typer.echo(f"{default_folder()}: {_size(total)}")
-    if not entries:
-        return
-    table = Table("what", "encoder", "numbers", "texts", "size")
-    for column in table.columns[3:]:
-        column.justify = "right"
-    for entry in entries:
-        texts = f"{entry.n_texts:,}" if entry.kind != "model" else ""
-        table.add_row(entry.kind, printable(entry.encoder), entry.variant, texts,
-                      _size(entry.n_bytes))  # fmt: skip
-    console.print(table)
+    typer.echo(f"{default_folder()}: {_size(sum(entry.n_bytes for entry in entries))}")
+    if entries:
+        columns = [(name, "words") for name in ("what", "encoder", "numbers")]
+        columns += [(name, "number") for name in ("texts", "size")]
+        rows = [
+            [one.kind, one.encoder, one.variant,
+             "" if one.kind == "model" else f"{one.n_texts:,}", _size(one.n_bytes)]
+            for one in entries
+        ]  # fmt: skip
+        print_table(make_console(), columns, rows)
 
 
 @app.command()
-@guarded
 def clear(yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False) -> None:
     """Throw the cache away; all of it can be made again."""
     from embedtopics.encoders._cache import cache_entries, clear_cache

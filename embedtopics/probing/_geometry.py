@@ -368,8 +368,8 @@ def norms(states: HiddenStates, *, layers: Layers = "all") -> LayerNorms:
     """Measure the lengths of vectors, and what each dimension adds to the mean cosine.
 
     Where a few dimensions (Kovaleva et al. 2021, "BERT busters: outlier dimensions that disrupt
-    transformers") add most of the mean cosine of units of different sentences, compare adjusted
-    vectors (Timkey and van Schijndel 2021, "All bark and no bite", equation 3 and section 5).
+    transformers") add most of the mean cosine of units of different sentences, cosines tell of
+    them above all (Timkey and van Schijndel 2021, "All bark and no bite", equation 3).
 
     Parameters
     ----------

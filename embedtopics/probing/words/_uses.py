@@ -238,7 +238,6 @@ def static_neighbors(
     layer: int = -1,
     k: int = 10,
     min_count: int = 5,
-    adjust: str = "none",
     match_case: bool = False,
 ) -> StaticNeighbors:
     """Find the words whose mean vectors are nearest to that of a word.
@@ -253,7 +252,6 @@ def static_neighbors(
     layer, k : int
     min_count : int
         Words with fewer uses are left out: their means depend on these uses more than on the word.
-    adjust : {"none", "center", "standardize"}
     match_case : bool
 
     Returns
@@ -268,7 +266,7 @@ def static_neighbors(
     checked_count(k, "k")
     checked_count(min_count, "min_count")
     own = rows_of_word(states, word, match_case)
-    space = open_space(states, layer, adjust)
+    space = open_space(states, layer)
     names, types = types_of(states, match_case)
     present = ~states.missing
     counts = np.bincount(types[present], minlength=len(names))
@@ -290,7 +288,6 @@ def static_neighbors(
         layer=space.layer,
         encoder=states.encoder,
         min_count=min_count,
-        adjust=adjust,
         n_compared=len(others),
     )
 

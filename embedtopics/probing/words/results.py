@@ -109,7 +109,7 @@ class StaticNeighbors(Displayed):
     counts : int32 ndarray of shape (n_neighbors,)
         Uses of each neighbor.
     layer, min_count : int
-    encoder, adjust : str
+    encoder : str
     n_compared : int
         Words that were candidates.
     """
@@ -122,7 +122,6 @@ class StaticNeighbors(Displayed):
     layer: int
     encoder: str
     min_count: int
-    adjust: str
     n_compared: int
 
     def _summary(self) -> str:

@@ -234,8 +234,6 @@ class AnnotationProject(TeachingLoop):
         """The labels."""
         return self._records.labels
 
-    # Answers
-
     def label(
         self, key: str, labels: str | Sequence[str] = (), *, by: str = "annotator",
         unsure: bool = False, note: str = "", stream: str | None = None,
@@ -366,8 +364,6 @@ class AnnotationProject(TeachingLoop):
             self._records.apply(event)
             self._probabilities, self._queue, self._learned_version = None, [], -1
 
-    # The next text
-
     def next(self, *, by: str = "annotator", holder: str | None = None) -> TextToLabel | None:
         """Return the next text for an annotator, or None at the end of the corpus.
 
@@ -478,8 +474,6 @@ class AnnotationProject(TeachingLoop):
         frame = pd.DataFrame(found, columns=list(self._records.names), index=self.corpus.index)
         frame.insert(0, "id", list(self.corpus.ids), allow_duplicates=True)
         return frame
-
-    # What was found
 
     def prevalence(self, by: str | None = None, *, every: str = "year") -> Prevalence:
         """Estimate the share of each label among the distinct texts, with 95 % intervals.

@@ -136,7 +136,10 @@ def _doubtful(
 
 
 class Boxes(NamedTuple):
-    """Boxes around places side by side: a binary heap of nodes, the last half of them leaves."""
+    """Bounding boxes of consecutive places: a bounding volume hierarchy, as a binary heap.
+
+    The last half of the nodes are leaves.
+    """
 
     lower: Float64Array  # (n_nodes, n_dimensions)
     upper: Float64Array

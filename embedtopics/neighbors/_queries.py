@@ -35,8 +35,8 @@ New documents, which no list of the graph names, get about 95 of 100 then."""
 class QuerySearch:
     """Finds the documents nearest to others: in a few lists, then among neighbours of those found.
 
-    How many lists is the fewest that find enough of the neighbours that documents of the fit have
-    in its graph. A query's row does not depend on the other queries.
+    The lists are those of an inverted file, and as few as find enough of the neighbours that
+    documents of the fit have in its graph. A query's row does not depend on the other queries.
 
     Parameters
     ----------

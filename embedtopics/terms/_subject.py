@@ -61,7 +61,7 @@ def word_gains(
 
     with ThreadPoolExecutor(2) as threads:
         groups = list(threads.map(count, (0, 1)))
-    total = np.add(*(np.asarray(group.sum(axis=0), dtype=np.float64).ravel() for group in groups))
+    total = np.sum([np.asarray(group.sum(axis=0)).ravel() for group in groups], axis=0)
     mean_length = max(1.0, total.sum() / max(1, len(labels)))
     halves = [group[:n_topics] for group in groups]
     sizes = np.stack([np.asarray(half.sum(axis=1)).ravel() for half in halves])

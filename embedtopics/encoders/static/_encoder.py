@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 N_AT_ONCE = 2
 """Slabs that are read at a time: one's vectors are summed on one core, while another is cut into
-tokens on all."""
+tokens on all. Where TOKENIZERS_PARALLELISM is "false", as in workers of a batch, it is one."""
 
 _OURS = "embedtopics"
 """Key of config.json under which lies what model2vec has no place for."""
@@ -320,12 +320,13 @@ class StaticEncoder(BaseEncoder):
                 )
             bar.update(len(slab))
 
+        n_at_once = 1 if os.environ.get("TOKENIZERS_PARALLELISM") == "false" else N_AT_ONCE
         begin, waiting = 0, iter(slabs(texts))
         with (
             progress_bar(
                 total=len(texts), unit="text", description="Encoding", show=show_progress
             ) as bar,
-            ThreadPoolExecutor(N_AT_ONCE) as threads,
+            ThreadPoolExecutor(n_at_once) as threads,
         ):
             # Few at a time: texts that lie in a file are strings only while they are read.
             while some := list(islice(waiting, 4 * N_AT_ONCE)):

@@ -116,7 +116,7 @@ def _by_script(text: str, n_letters: int) -> str | None:
     for run in _OF_SCRIPTS.finditer(text):
         found[str(run.lastgroup)] += sum(map(str.isalpha, run[0]))
     if found["ja"] > 0.1 * found["zh"]:  # kana stand between Chinese characters
-        found["ja"] += found.pop("zh")
+        found["ja"] += found.pop("zh", 0)
     code, count = max(found.items(), key=lambda item: item[1], default=("", 0))
     return code if count > n_letters / 2 else None
 

@@ -51,6 +51,13 @@ def test_one_text(text, expected):
         ([*ENGLISH, *FRENCH, *GERMAN, "hm", ""], {"en": 3 / 6, "fr": 2 / 6, "de": 1 / 6}, 6),
         ([FRENCH[0], "xyzzy qwrtp sdfgh jklmn bvcxz wrtpq"], {"fr": 0.5}, 2),
         (["", "a", "42"], {}, 0),
+        (["ポケモン", "ひらがなだけ"], {"ja": 1}, 2),
+        (["안녕하세요", "한국어 문장"], {"ko": 1}, 2),
+        (
+            ["ポケモン", "東京へ行きました", "안녕하세요", "银行提高了"],
+            {"ja": 0.5, "ko": 0.25, "zh": 0.25},
+            4,
+        ),
     ],
 )
 def test_shares_are_of_the_texts_that_were_looked_at(texts, shares, n_sampled):

@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from embedtopics.errors import InputError
 from embedtopics.neighbors._approximate import exact_neighbors, no_neighbors, refined_neighbors
-from embedtopics.neighbors._gpu import LEAST_ROWS, MOST_ROWS, exact_on_gpu
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import FloatArray, Int32Array
 
@@ -113,26 +112,21 @@ def build_graph(
     graph until a sample, searched exactly, tells that enough of the true neighbours were found.
     FAISS rounds: where more than sixteen documents lie within its rounding of the k-th neighbour,
     an exact search may keep one of them and not another equally near.
-
-    Where FAISS has a GPU, it compares all pairs of 10,000 to 500,000 documents; what it returns are
-    candidates as well, and their similarities are those of the CPU to the last bit.
     """
     n_documents = len(embeddings) if rows is None else len(rows)
     k = max(0, min(k, n_documents - 1))
     if k == 0:
         return NeighborGraph(*no_neighbors(n_documents, 0))
-    found, note, method, recall = None, "", "exact", 1.0
-    if LEAST_ROWS <= n_documents <= MOST_ROWS:
-        found, note = exact_on_gpu(embeddings, k, rows)
-    if found is None and n_documents <= EXACT_LIMIT:
-        itself = np.arange(n_documents)
+    method, recall = "exact", 1.0
+    if n_documents <= EXACT_LIMIT:
         embeddings = embeddings if rows is None else embeddings[rows]
-        found = exact_neighbors(embeddings, embeddings, k, itself=itself)
-    elif found is None:
+        indices, similarities = exact_neighbors(
+            embeddings, embeddings, k, itself=np.arange(n_documents)
+        )
+    else:
         method = "ivf"
         indices, similarities, recall = refined_neighbors(embeddings, k, seed, rows)
-        found = indices, similarities
-    return NeighborGraph(found[0], np.clip(found[1], -1.0, 1.0), method, recall, note)
+    return NeighborGraph(indices, np.clip(similarities, -1.0, 1.0), method, recall)
 
 
 def nearest(queries: FloatArray, embeddings: FloatArray, k: int) -> tuple[Int32Array, FloatArray]:

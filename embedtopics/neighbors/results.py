@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from embedtopics.protocols import FloatArray, Int32Array
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,15 +21,12 @@ class NeighborGraph:
         were added later, which those before do not have among their neighbours.
     recall : float
         Share of the true neighbours found, measured on a sample (1.0 when exact).
-    note : str
-        Why the GPU that is there did not search; empty where it did, or there is none.
     """
 
     indices: Int32Array
     similarities: FloatArray
     method: str = "exact"
     recall: float = 1.0
-    note: str = ""
 
     @property
     def k(self) -> int:

@@ -473,8 +473,6 @@ def note_graph(log: Log, graph: NeighborGraph, places: Places, wanted: int) -> N
         near = spell_count(n_shared, "text is a near-copy", "texts are near-copies")
         message = f"{near} of other texts, with which they share a place."
         log.note("neighbors", "near_copies", n_shared, message)
-    if graph.note:
-        log.note("neighbors", "device", "cpu", graph.note)
     if graph.method != "exact":
         log.note("neighbors", "recall", graph.recall,
                  f"Neighbours were searched approximately; {graph.recall:.1%} of the true ones "

@@ -21,7 +21,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, hstack, issparse
 
 from benchmarks.corpora import DATA
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.evaluation import evaluate_encoder, score_differences
 from embedtopics.evaluation._bootstrap import mean_of_values
 from embedtopics.evaluation._encoder_tasks import GradedPairs, SearchSet, TaskSet

@@ -15,7 +15,7 @@ from scipy.sparse import csr_matrix
 from embedtopics.clustering.results import NOISE, Clustering
 from embedtopics.comparison.results import Comparison, EncoderView, Move, Overlap
 from embedtopics.corpus import Corpus
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.encoders import SentenceEncoder
 from embedtopics.errors import InputError
 from embedtopics.neighbors.results import NeighborGraph

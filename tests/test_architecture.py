@@ -12,7 +12,7 @@ TREES = {
     path.relative_to(PACKAGE): ast.parse(path.read_text("utf-8"))
     for path in sorted(PACKAGE.rglob("*.py"))
 }
-BASE = {"errors", "protocols", "_utils", "corpus"}
+BASE = {"errors", "protocols", "decisions", "_utils", "corpus"}
 SUBPACKAGES = {path.parts[0] for path in TREES if len(path.parts) > 1}
 MAY_IMPORT = {
     "neighbors": set(),

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedtopics._utils import table_files
 from embedtopics._utils.folders import (
     MANIFEST,
     add_unchecked,
@@ -23,7 +22,8 @@ from embedtopics._utils.folders import (
     replacing_folder,
     write_manifest,
 )
-from embedtopics._utils.table_files import (
+from embedtopics.corpus import _table_files
+from embedtopics.corpus._table_files import (
     FORMULA_STARTS,
     spreadsheet_safe,
     write_csv,
@@ -350,10 +350,10 @@ def test_what_is_there_stays_until_all_is_written(tmp_path, monkeypatch):
 
 
 def test_a_sheet_that_is_too_small_says_what_to_do(tmp_path, monkeypatch):
-    monkeypatch.setattr(table_files, "MOST_ROWS", 8)
+    monkeypatch.setattr(_table_files, "MOST_ROWS", 8)
     with pytest.raises(InputError, match=r"table big has 8 rows.*holds 7.*\.csv"):
         write_tables({"big": FRAME}, tmp_path / "r.xlsx")
-    monkeypatch.setattr(table_files, "MOST_ROWS", 9)
+    monkeypatch.setattr(_table_files, "MOST_ROWS", 9)
     write_tables({"big": FRAME}, tmp_path / "r.xlsx")
     assert len(pd.read_excel(tmp_path / "r.xlsx", sheet_name="big")) == 8
 

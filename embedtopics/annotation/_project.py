@@ -30,7 +30,7 @@ from embedtopics.annotation._records import ADJUDICATED, Records
 from embedtopics.annotation._strategies import Strategy, checked_strategy, first_of_topics
 from embedtopics.annotation.results import AnnotatorAgreement, Stopping, StudyReport, TextToLabel
 from embedtopics.corpus import Corpus
-from embedtopics.corpus.results import Decision, Exported
+from embedtopics.decisions import Decision, Exported
 from embedtopics.encoders._registry import fitted, resolve_encoder
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import unit_rows

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from embedtopics._utils.table_files import write_table
 from embedtopics.annotation._codebook import (
     MANY,
     checked_annotator,
@@ -20,7 +19,8 @@ from embedtopics.annotation._codebook import (
 from embedtopics.annotation._journal import NAME, read_events
 from embedtopics.annotation._records import ADJUDICATED, Records
 from embedtopics.annotation.results import AnnotatorAgreement
-from embedtopics.corpus.results import Exported
+from embedtopics.corpus._table_files import write_table
+from embedtopics.decisions import Exported
 from embedtopics.errors import InputError
 from embedtopics.evaluation._human_scores import krippendorff_alpha
 

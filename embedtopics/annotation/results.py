@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from embedtopics._utils.display import Displayed
 from embedtopics.classification.results import Prevalence
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -35,7 +35,7 @@ from embedtopics.classification._targets import (
     require_learnable,
 )
 from embedtopics.classification.results import RiskCoverage
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.encoders._base import check_texts
 from embedtopics.encoders._cache import keys_of
 from embedtopics.encoders._registry import fitted, reads_on, resolve_encoder

@@ -20,7 +20,7 @@ from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus._hashing import TEXT
 from embedtopics.corpus._opening import check_path, open_text
 from embedtopics.corpus._readers import sniff_delimiter
-from embedtopics.corpus.results import Decision, Exported
+from embedtopics.decisions import Decision, Exported
 from embedtopics.errors import InputError
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from embedtopics.classification._heads import (
     near_copies,
     sample_weights,
 )
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.encoders.sentence._checkpoint import position_limit
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
 from embedtopics.encoders.sentence._loading import check_device, silent_transformers

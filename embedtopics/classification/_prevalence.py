@@ -21,7 +21,7 @@ from embedtopics.classification._targets import read_targets
 from embedtopics.classification.results import Prevalence, ShareOfClass
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus._hashing import TEXT
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.encoders._cache import keys_of
 from embedtopics.errors import InputError
 from embedtopics.evaluation._shares import wilson

@@ -23,7 +23,7 @@ from embedtopics.classification._heads import (
 )
 from embedtopics.classification._targets import one_length, read_targets
 from embedtopics.classification.results import ClassificationReport, Score
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.encoders._base import check_texts
 from embedtopics.encoders._cache import keys_of
 from embedtopics.errors import InputError

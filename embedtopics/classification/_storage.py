@@ -31,7 +31,7 @@ from embedtopics._utils.folders import (
 )
 from embedtopics._utils.machine import package_versions
 from embedtopics.classification._heads import Calibration, LinearHead
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.encoders._cache import CachedEncoder
 from embedtopics.encoders._registry import encoder_from_settings, learns, resolve_encoder
 from embedtopics.encoders.sentence._encoder import SentenceEncoder

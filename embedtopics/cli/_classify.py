@@ -118,8 +118,8 @@ def report(
 ) -> None:
     """Measure a classifier on labelled texts that it has not seen, once."""
     from embedtopics import report
-    from embedtopics._utils.table_files import write_table
     from embedtopics.classification import evaluate, load_classifier
+    from embedtopics.corpus._table_files import write_table
 
     check_target(out, (*PAGE, *TABLE))
     loaded, learned = load_classifier(model), _labelled(train, text, label)

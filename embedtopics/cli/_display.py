@@ -212,7 +212,7 @@ def write_outputs(
     draw: Callable[[], Figure] | None = None,
 ) -> None:
     """Write what was asked for; before anything is printed: a closed pipe must not cost it."""
-    from embedtopics._utils.table_files import write_table
+    from embedtopics.corpus._table_files import write_table
 
     if out is not None:
         write_table(table(), out)
@@ -299,7 +299,7 @@ def write_results_folder(
     rows: pd.DataFrame | None = None,
 ) -> None:
     """Write everything, all or nothing; `rows` are those that a sample left out, too."""
-    from embedtopics._utils.table_files import write_table
+    from embedtopics.corpus._table_files import write_table
     from embedtopics.report._explorer import write_explorer
     from embedtopics.topics._storage import write_result
     from embedtopics.topics.editing._labels import write_labels

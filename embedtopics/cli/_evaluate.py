@@ -445,8 +445,8 @@ CONTENT = {
 
 def write_output(result: Comparison, out: Path) -> dict[str, str]:
     """Write a page, or everything, all or nothing."""
-    from embedtopics._utils.table_files import write_table
     from embedtopics.comparison._tables import difference_table, move_table, overlap_table
+    from embedtopics.corpus._table_files import write_table
     from embedtopics.report._report import write_report
 
     if _is_page(out):

@@ -182,7 +182,7 @@ def _write(
     """Write the scores as a table and as JSON, and their figure: all or nothing."""
     from embedtopics import plots
     from embedtopics._utils.machine import package_versions
-    from embedtopics._utils.table_files import write_csv
+    from embedtopics.corpus._table_files import write_csv
 
     about = {
         "format": FORMAT,

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
 
-    from embedtopics.corpus.results import Decision
+    from embedtopics.decisions import Decision
     from embedtopics.topics.trends.results import TopicGroups, TopicTrends
 
 

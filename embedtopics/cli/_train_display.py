@@ -19,7 +19,7 @@ from embedtopics.cli._display import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from embedtopics.corpus.results import Decision
+    from embedtopics.decisions import Decision
     from embedtopics.training.results import Change, Diagnosis, StudentReport, TrainingReport
 
 

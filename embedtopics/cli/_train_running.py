@@ -16,7 +16,7 @@ from embedtopics.cli._train_options import HeldOutOptions, RunOptions, columns_o
 from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
-    from embedtopics.corpus.results import Decision
+    from embedtopics.decisions import Decision
     from embedtopics.training._examples import Examples
 
 

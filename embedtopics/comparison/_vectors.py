@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from embedtopics._utils.display import spell_count
 from embedtopics.corpus._corpus import Corpus
-from embedtopics.corpus.results import Decision, DistinctDocuments, Encoding, LanguageShares
+from embedtopics.corpus.results import DistinctDocuments, Encoding, LanguageShares
+from embedtopics.decisions import Decision
 from embedtopics.encoders._base import language_warning
 from embedtopics.encoders._cache import CachedEncoder
 from embedtopics.encoders._registry import (

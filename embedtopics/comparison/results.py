@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics.corpus.results import Decision, DistinctDocuments
+from embedtopics.corpus.results import DistinctDocuments
+from embedtopics.decisions import Decision
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import FloatArray, Int32Array
 from embedtopics.terms.results import TermCounts, TokenStream

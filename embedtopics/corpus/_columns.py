@@ -27,7 +27,7 @@ from embedtopics.corpus._readers import (
     name_rows,
     note,
 )
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 
 # No leading zeros: those of a postcode or a file number mean something.

@@ -37,7 +37,8 @@ from embedtopics.corpus._readers import (
     read_file,
 )
 from embedtopics.corpus._windows import PASSAGE_COLUMNS, split_into_passages
-from embedtopics.corpus.results import Decision, DistinctDocuments
+from embedtopics.corpus.results import DistinctDocuments
+from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.protocols import RandomState
 

@@ -18,7 +18,7 @@ import pandas as pd
 
 from embedtopics.corpus._hashing import is_missing
 from embedtopics.corpus._readers import MISSING_MARKERS, name_row, note
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 
 _TIME = r":\d{2}(?::\d{2}(?:\.\d{1,9})?)?"

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 
 # UTF-32 first: its mark begins like that of UTF-16.

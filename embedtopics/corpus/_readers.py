@@ -24,7 +24,7 @@ from embedtopics.corpus._opening import (
     open_binary,
     open_text,
 )
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 
 MISSING_MARKERS = frozenset(
@@ -53,11 +53,6 @@ class Table:
 def note(name: str, value: object, message: str) -> Decision:
     """Return a decision of the corpus."""
     return Decision("corpus", name, value, message)
-
-
-def counted(stage: str, name: str, n: int, message: str) -> list[Decision]:
-    """Return a decision about some rows, or nothing where there are none."""
-    return [Decision(stage, name, n, f"{n:,} {message}")] if n else []
 
 
 def name_row(row: int, lines: Sequence[int] | None = None) -> str:

@@ -2,35 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array
-
-
-@dataclass(frozen=True)
-class Decision:
-    """One thing that the pipeline decided, or noticed, on the user's behalf.
-
-    Parameters
-    ----------
-    stage : str
-        Stage that decided: "corpus", "encoder", "neighbors", "reduction", "clustering", "terms".
-    name : str
-        Short stable key, such as "duplicates" or "truncated".
-    value : int, float, str, bool or list of str
-        The figure or choice, for programs.
-    message : str
-        The same in one sentence, for people.
-    """
-
-    stage: str
-    name: str
-    value: Any
-    message: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,18 +97,3 @@ class Encoding:
         """Share of the tokens read that the vocabulary does not know."""
         total = int(self.n_seen.sum())
         return int(self.n_unknown.sum()) / total if total else 0.0
-
-
-@dataclass(frozen=True)
-class Exported:
-    """Files that were written, and what had to be changed for their format.
-
-    Parameters
-    ----------
-    paths : tuple of Path
-    notes : tuple of Decision
-        One for each kind of change, with the number of cells or the columns that it concerns.
-    """
-
-    paths: tuple[Path, ...]
-    notes: tuple[Decision, ...] = ()

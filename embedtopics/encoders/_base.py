@@ -11,7 +11,8 @@ import numpy as np
 
 from embedtopics._utils.hub import check_upload, upload
 from embedtopics._utils.names import OF_AN_ENCODER, OtherNames
-from embedtopics.corpus.results import Decision, Encoding, LanguageShares
+from embedtopics.corpus.results import Encoding, LanguageShares
+from embedtopics.decisions import Decision
 from embedtopics.errors import InputError, ModelLoadError
 
 # Half of a surrogate pair cannot be written as UTF-8, and some tokenizers stop at NUL.

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from embedtopics.corpus._languages import detect_languages, main_languages
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.encoders._base import (
     MULTILINGUAL,
     MULTILINGUAL_PACKAGE,

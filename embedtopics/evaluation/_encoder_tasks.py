@@ -20,7 +20,7 @@ import numpy as np
 
 from embedtopics._utils.checks import checked_count, resolve_seed
 from embedtopics._utils.progress import progress_bar
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import difference_of, mean_of_estimates
 from embedtopics.evaluation._pairs import (

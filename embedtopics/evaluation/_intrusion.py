@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_count, resolve_seed
-from embedtopics._utils.table_files import write_csv
 from embedtopics.clustering.results import NOISE
+from embedtopics.corpus._table_files import write_csv
 from embedtopics.errors import InputError
 from embedtopics.evaluation._coherence import refuse_strings
 from embedtopics.protocols import RandomState

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.protocols import Float64Array
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ import numpy as np
 from embedtopics._utils.checks import checked_choice
 from embedtopics._utils.folders import check_output_folder, replacing_folder
 from embedtopics._utils.machine import package_versions
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
 from embedtopics.errors import InputError
 from embedtopics.pretraining._blocks import (

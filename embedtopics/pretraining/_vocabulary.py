@@ -15,8 +15,7 @@ from embedtopics._utils.checks import checked_choice, checked_count
 from embedtopics._utils.folders import check_output_folder, replacing_folder, write_manifest
 from embedtopics._utils.progress import progress_bar
 from embedtopics.corpus._corpus import Corpus
-from embedtopics.corpus._readers import counted
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision, counted
 from embedtopics.encoders.sentence._checkpoint import Checkpoint, read_json
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
 from embedtopics.encoders.sentence._loading import load_vocabulary, silent_transformers

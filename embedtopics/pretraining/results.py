@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from embedtopics._utils.display import Displayed
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 
 if TYPE_CHECKING:
     import pandas as pd

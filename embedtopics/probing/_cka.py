@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 
 from embedtopics._utils.checks import checked_count, optional_count, resolve_seed
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.probing._layers import (
     Layers,

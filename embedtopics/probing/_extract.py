@@ -20,8 +20,7 @@ import numpy as np
 from embedtopics._utils.checks import checked_choice, optional_count
 from embedtopics._utils.folders import MANIFEST, check_output_folder, only_writer
 from embedtopics._utils.progress import progress_bar
-from embedtopics.corpus._readers import counted
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision, counted
 from embedtopics.encoders._base import readable
 from embedtopics.encoders.sentence._loading import DEFAULT_MODEL, Vocabulary, load_vocabulary
 from embedtopics.encoders.sentence._running import longest_first, token_batches

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from embedtopics._utils.checks import checked_count, resolve_seed
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import interval, resampled_counts
 from embedtopics.probing._layers import (

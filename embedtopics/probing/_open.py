@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from embedtopics._utils.checks import checked_count
 from embedtopics._utils.display import one_line
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.encoders._cache import CachedEncoder
 from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.encoders.sentence._checkpoint import Checkpoint

@@ -9,7 +9,7 @@ from functools import partial
 from typing import NamedTuple
 
 from embedtopics._utils.checks import checked_choice, is_count, resolve_seed
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.probing._tasks import (
     PARTS,

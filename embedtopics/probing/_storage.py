@@ -34,7 +34,7 @@ from embedtopics._utils.folders import (
     replacing_file,
     write_manifest,
 )
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.probing.results import HiddenStates
 from embedtopics.protocols import FloatArray

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from embedtopics._utils.checks import resolve_seed
 from embedtopics.corpus._hashing import is_missing, normalize_text
-from embedtopics.corpus._readers import counted, read_file
-from embedtopics.corpus.results import Decision
+from embedtopics.corpus._readers import read_file
+from embedtopics.decisions import Decision, counted
 from embedtopics.errors import InputError
 from embedtopics.probing.results import ProbeTask, Sentence, Treebank
 from embedtopics.probing.words._uses import numbered

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from embedtopics.corpus._opening import check_path, open_binary
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.probing.results import Sentence, Treebank
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from embedtopics._utils.checks import checked_choice
 from embedtopics._utils.display import Displayed
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.protocols import BoolArray, Float64Array, FloatArray, Int32Array
 

@@ -14,7 +14,7 @@ import numpy as np
 from embedtopics.annotation.results import StudyReport
 from embedtopics.classification.results import ClassificationReport
 from embedtopics.comparison.results import Comparison
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.plots._colors import topic_colors
 from embedtopics.report._markup import (

@@ -19,7 +19,7 @@ from embedtopics.corpus._corpus import Corpus, require_text
 from embedtopics.corpus._hashing import TEXT, is_missing
 from embedtopics.corpus._languages import detect_languages, main_languages
 from embedtopics.corpus._windows import split_into_passages
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.encoders._base import language_warning
 from embedtopics.encoders._languages import JoinedEncoder
 from embedtopics.encoders._registry import (

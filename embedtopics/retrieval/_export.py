@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from embedtopics._utils.folders import replacing_file
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.retrieval._reader import IndexVersion, stored_vectors
 from embedtopics.retrieval.storage._collection import Collection

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from embedtopics._utils.hub import check_upload, upload
 from embedtopics._utils.names import OF_AN_INDEX, OtherNames
 from embedtopics.corpus._columns import read_id
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.protocols import Encoder
 from embedtopics.retrieval import _build

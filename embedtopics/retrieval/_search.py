@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_count, checked_share
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray, Int64Array
 from embedtopics.retrieval._bm25 import (

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from embedtopics._utils.display import excerpt, html_table
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -20,7 +20,7 @@ from itertools import pairwise
 from threading import Lock
 from typing import Any
 
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.terms.results import WordRules
 

@@ -13,7 +13,8 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from embedtopics.clustering.results import NOISE, Clustering
-from embedtopics.corpus.results import Decision, DistinctDocuments
+from embedtopics.corpus.results import DistinctDocuments
+from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray, Int32Array, TermWeighting
 from embedtopics.terms._counts import count_by_topic, count_terms

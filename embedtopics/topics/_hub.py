@@ -20,7 +20,7 @@ from embedtopics._utils.display import one_line
 from embedtopics._utils.hub import NAME, check_upload, upload
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._corpus import blank_corpus, recall_hashes
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.terms.results import TokenStream
 from embedtopics.topics._describe import LEFT_OUT, TEXTS

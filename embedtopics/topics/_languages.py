@@ -11,7 +11,7 @@ import pandas as pd
 from embedtopics._utils.checks import checked_count
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._languages import language_of
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation.results import Estimate
 from embedtopics.protocols import Float64Array, FloatArray, Int32Array

@@ -20,7 +20,7 @@ from embedtopics.clustering._density import DensityClusterer
 from embedtopics.clustering._named import CLUSTERERS, named_clusterer
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus._languages import checked_languages
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.encoders._languages import AcrossLanguagesEncoder
 from embedtopics.encoders._registry import fitted, reads_on, resolve_encoder
 from embedtopics.errors import InputError

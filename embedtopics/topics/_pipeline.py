@@ -15,12 +15,13 @@ from scipy.sparse import csr_matrix
 
 from embedtopics._utils.display import spell_count
 from embedtopics._utils.machine import in_background, package_versions, peak_memory
-from embedtopics._utils.table_files import storable
 from embedtopics.clustering._density import cluster
 from embedtopics.clustering.results import Clustering, SpanningTree
 from embedtopics.corpus._corpus import Corpus, require_text
 from embedtopics.corpus._languages import languages_in_order, main_languages
-from embedtopics.corpus.results import Decision, DistinctDocuments, Encoding, LanguageShares
+from embedtopics.corpus._table_files import storable
+from embedtopics.corpus.results import DistinctDocuments, Encoding, LanguageShares
+from embedtopics.decisions import Decision
 from embedtopics.encoders._base import language_warning
 from embedtopics.encoders._registry import UNREAD, describe_encoder, encoder_decisions
 from embedtopics.errors import InputError

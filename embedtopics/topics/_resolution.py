@@ -13,7 +13,7 @@ from embedtopics._utils.progress import progress_bar
 from embedtopics.clustering._partition import cluster_means
 from embedtopics.clustering._resolution import topics_by_min_cluster_size
 from embedtopics.clustering.results import Level, SpanningTree
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.protocols import Int32Array, Int64Array, RandomState
 from embedtopics.topics._clusters import ClusterCut, Resolution, cuts_of

@@ -42,11 +42,12 @@ from embedtopics._utils.folders import (
     replacing_folder,
     write_manifest,
 )
-from embedtopics._utils.table_files import storable, unique_names
 from embedtopics.clustering.results import Clustering, SpanningTree
 from embedtopics.corpus._arrow import held_in_arrow, mapped_table
 from embedtopics.corpus._corpus import Corpus, recall_hashes
-from embedtopics.corpus.results import Decision, DistinctDocuments
+from embedtopics.corpus._table_files import storable, unique_names
+from embedtopics.corpus.results import DistinctDocuments
+from embedtopics.decisions import Decision
 from embedtopics.errors import CorruptFileError
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import FloatArray

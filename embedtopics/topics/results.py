@@ -14,7 +14,8 @@ import pandas as pd
 from embedtopics._utils.display import Displayed, html_table
 from embedtopics._utils.names import OtherNames
 from embedtopics.clustering.results import NOISE, Clustering, Level, SpanningTree
-from embedtopics.corpus.results import Decision, DistinctDocuments
+from embedtopics.corpus.results import DistinctDocuments
+from embedtopics.decisions import Decision
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array, TermWeighting
 from embedtopics.terms.results import TermCounts, TokenStream

@@ -14,7 +14,8 @@ from sklearn.exceptions import NotFittedError
 
 from embedtopics._utils.checks import checked_count
 from embedtopics.corpus._corpus import Corpus
-from embedtopics.corpus.results import Decision, Encoding
+from embedtopics.corpus.results import Encoding
+from embedtopics.decisions import Decision
 from embedtopics.encoders._base import BaseEncoder, arguments_of, check_texts, unit_vectors
 from embedtopics.encoders._cache import CachedEncoder
 from embedtopics.encoders._registry import (

@@ -22,12 +22,11 @@ from embedtopics.corpus._readers import (
     MISSING_MARKERS,
     Table,
     as_table,
-    counted,
     is_frame,
     name_rows,
     read_file,
 )
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision, counted
 from embedtopics.errors import InputError
 from embedtopics.protocols import Int64Array
 

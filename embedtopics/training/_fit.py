@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from embedtopics._utils.checks import checked_choice
 from embedtopics._utils.folders import check_output_folder
 from embedtopics._utils.machine import package_versions
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.training._examples import Examples, read_examples
 from embedtopics.training._settings import TrainingSettings, require_libraries, settings_from

@@ -18,9 +18,9 @@ from embedtopics._utils.checks import checked_count, is_number, resolve_seed
 from embedtopics.corpus._columns import list_names, read_id
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus._hashing import TEXT, normalize_text, read_texts
-from embedtopics.corpus._readers import counted, name_row
+from embedtopics.corpus._readers import name_row
 from embedtopics.corpus._windows import sentence_starts
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision, counted
 from embedtopics.encoders._registry import fitted, resolve_exact
 from embedtopics.errors import InputError
 from embedtopics.evaluation._pairs import row_dots

@@ -11,7 +11,7 @@ import numpy as np
 from embedtopics._utils.checks import checked_count, checked_level, resolve_seed
 from embedtopics.corpus._hashing import normalize_text
 from embedtopics.corpus._readers import name_rows
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.protocols import Int64Array
 from embedtopics.training._examples import Examples

@@ -15,8 +15,7 @@ import numpy as np
 from embedtopics._utils.folders import check_output_folder
 from embedtopics._utils.machine import package_versions
 from embedtopics.corpus._corpus import Corpus, require_text
-from embedtopics.corpus._readers import counted
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision, counted
 from embedtopics.encoders._base import readable, slabs
 from embedtopics.encoders._registry import resolve_exact
 from embedtopics.encoders.static._distill import (

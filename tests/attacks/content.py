@@ -18,7 +18,7 @@ import pandas as pd
 
 import embedtopics as et
 from embedtopics import report, topics
-from embedtopics._utils.table_files import FORMULA_STARTS
+from embedtopics.corpus._table_files import FORMULA_STARTS
 from tests.attacks.parameters import WRONG, Nothing, Vectors
 from tests.attacks.trials import Trial
 from tests.factories import make_result

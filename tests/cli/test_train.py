@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from embedtopics import training
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.training.results import Change, Diagnosis
 from tests.cli.running import refused, run

@@ -7,7 +7,7 @@ import pytest
 
 from embedtopics import report
 from embedtopics.comparison.results import Overlap
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.evaluation._maps import chance_overlap
 from embedtopics.report._comparison import comparison_html
 from tests.factories import make_comparison

@@ -11,7 +11,7 @@ import pytest
 
 from embedtopics import report
 from embedtopics.corpus import Corpus
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.report._explorer import explorer_html
 from embedtopics.topics.results import Edit

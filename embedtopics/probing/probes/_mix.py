@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.evaluation._bootstrap import estimate, interval
 from embedtopics.evaluation.results import Estimate
 from embedtopics.probing.probes._fit import (

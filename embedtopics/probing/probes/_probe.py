@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_choice, checked_count, resolve_seed
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import difference_of
 from embedtopics.evaluation.results import Estimate

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import torch
 
 from embedtopics._utils.checks import checked_count, resolve_seed
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import estimate, resampled_sums
 from embedtopics.probing._layers import Layers, layer_numbers

@@ -10,8 +10,7 @@ import numpy as np
 from embedtopics._utils.checks import checked_level, is_whole
 from embedtopics._utils.display import excerpt
 from embedtopics.corpus._hashing import is_missing, normalize_text
-from embedtopics.corpus._readers import counted
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision, counted
 from embedtopics.errors import InputError
 from embedtopics.probing._tasks import PARTS, first_connected
 from embedtopics.probing.results import HiddenStates, ProbeTask

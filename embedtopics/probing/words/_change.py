@@ -12,8 +12,7 @@ import numpy as np
 
 from embedtopics._utils.checks import checked_count, resolve_seed
 from embedtopics.corpus._hashing import is_missing
-from embedtopics.corpus._readers import counted
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision, counted
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import interval, resampled_counts
 from embedtopics.probing._layers import Space, blocks, one_blas_thread, open_space

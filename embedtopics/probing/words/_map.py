@@ -8,8 +8,7 @@ from hashlib import blake2b
 import numpy as np
 
 from embedtopics._utils.checks import checked_count
-from embedtopics.corpus._readers import counted
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision, counted
 from embedtopics.errors import InputError
 from embedtopics.probing._layers import Layers, layer_numbers, one_blas_thread, open_space
 from embedtopics.probing.results import HiddenStates

@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_count, checked_level, optional_count, resolve_seed
 from embedtopics.corpus._hashing import is_missing
-from embedtopics.corpus._readers import counted
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision, counted
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import bounded_interval, resampled_sums
 from embedtopics.evaluation._label_probes import silhouettes, widths_of

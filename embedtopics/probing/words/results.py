@@ -8,7 +8,7 @@ import pandas as pd
 
 from embedtopics._utils.checks import is_count
 from embedtopics._utils.display import Displayed
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.probing.results import by_layer, scores_frame
 from embedtopics.protocols import Float64Array, FloatArray, Int32Array

@@ -17,7 +17,7 @@ import numpy as np
 
 from embedtopics._utils.checks import checked_choice
 from embedtopics._utils.folders import find_folder, flush_folder, only_writer
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.protocols import Int32Array, Int64Array
 from embedtopics.retrieval.results import Document

@@ -11,7 +11,8 @@ from scipy.sparse import csr_matrix, diags_array
 
 from embedtopics._utils.display import spell_count
 from embedtopics.clustering.results import NOISE
-from embedtopics.corpus.results import Decision, DistinctDocuments
+from embedtopics.corpus.results import DistinctDocuments
+from embedtopics.decisions import Decision
 from embedtopics.neighbors._graph import build_graph
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array

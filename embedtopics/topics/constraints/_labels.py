@@ -13,7 +13,8 @@ from embedtopics._utils.checks import is_number, is_whole
 from embedtopics._utils.display import spell_count
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus._hashing import replace_surrogates
-from embedtopics.corpus.results import Decision, DistinctDocuments
+from embedtopics.corpus.results import DistinctDocuments
+from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.protocols import Int32Array, Int64Array
 from embedtopics.topics.constraints._protocol import FitContext, first_of, note

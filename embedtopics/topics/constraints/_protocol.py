@@ -10,7 +10,8 @@ import numpy as np
 
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._corpus import Corpus
-from embedtopics.corpus.results import Decision, DistinctDocuments
+from embedtopics.corpus.results import DistinctDocuments
+from embedtopics.decisions import Decision
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import BoolArray, FloatArray, Int32Array, Int64Array
 from embedtopics.terms.results import TokenStream

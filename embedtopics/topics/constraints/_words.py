@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.checks import is_number
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import unit_rows
 from embedtopics.protocols import Float64Array, FloatArray, Int32Array

@@ -13,7 +13,7 @@ import pandas as pd
 
 from embedtopics._utils.checks import checked_choice
 from embedtopics.clustering.results import NOISE
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.protocols import TermWeighting
 from embedtopics.topics._assign import find_documents

@@ -16,7 +16,7 @@ from scipy.sparse import coo_matrix, csr_matrix, vstack
 from embedtopics._utils.checks import is_number
 from embedtopics._utils.display import Displayed
 from embedtopics.clustering.results import NOISE, Clustering
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.encoders._registry import AKIN, space_of
 from embedtopics.errors import InputError
 from embedtopics.protocols import (

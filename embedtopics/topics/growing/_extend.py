@@ -15,7 +15,8 @@ from embedtopics._utils.checks import is_count
 from embedtopics._utils.display import spell_count
 from embedtopics.clustering.results import NOISE, Clustering, SpanningTree
 from embedtopics.corpus._corpus import Corpus, join_corpora, recall_hashes, require_text
-from embedtopics.corpus.results import Decision, DistinctDocuments
+from embedtopics.corpus.results import DistinctDocuments
+from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import nearest
 from embedtopics.neighbors.results import NeighborGraph

@@ -22,7 +22,7 @@ from embedtopics.clustering._resolution import FEWEST
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._corpus import Corpus, require_text
 from embedtopics.corpus._hashing import normalize_text
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import unit_rows
 from embedtopics.protocols import BoolArray, FloatArray, Int32Array, Int64Array

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from embedtopics._utils.checks import checked_count, checked_share, is_number, optional_count
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.errors import InputError, MissingExtraError, ModelLoadError
 from embedtopics.evaluation._coherence import npmi_of_pairs
 from embedtopics.protocols import Encoder, Float64Array, FloatArray, Int64Array

@@ -11,7 +11,7 @@ from typing import Any
 
 from embedtopics._utils.checks import is_number
 from embedtopics._utils.display import spell_count
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.topics._relabel import edit_of
 from embedtopics.topics.naming._chat import Answer, Chat, Record, open_endpoint

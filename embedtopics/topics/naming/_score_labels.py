@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.evaluation._shares import wilson
 from embedtopics.protocols import Encoder, Float64Array, FloatArray
 from embedtopics.terms._representative import best_terms

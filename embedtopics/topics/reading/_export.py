@@ -9,8 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from embedtopics._utils.table_files import FLAT, format_of, write_tables
-from embedtopics.corpus.results import Exported
+from embedtopics.corpus._table_files import FLAT, format_of, write_tables
+from embedtopics.decisions import Exported
 from embedtopics.errors import InputError
 from embedtopics.topics._tables import documents, table, terms
 from embedtopics.topics.results import TopicResult

@@ -15,7 +15,7 @@ from embedtopics._utils.checks import checked_count, checked_level
 from embedtopics._utils.display import spell_count
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._hashing import is_missing
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation._shares import wilson
 from embedtopics.protocols import Float64Array, Int64Array

@@ -16,7 +16,7 @@ from embedtopics._utils.checks import checked_count, checked_level, resolve_seed
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._dates import read_dates
 from embedtopics.corpus._hashing import is_missing
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import RESAMPLES_AT_ONCE, interval
 from embedtopics.protocols import Float64Array, Int32Array, Int64Array, RandomState

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_count, checked_level
 from embedtopics.corpus._dates import read_dates
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation._shares import wilson
 from embedtopics.protocols import Int64Array

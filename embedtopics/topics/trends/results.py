@@ -12,7 +12,7 @@ import pandas as pd
 
 from embedtopics._utils.display import Displayed
 from embedtopics.clustering.results import NOISE
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.protocols import Float64Array, Int32Array, Int64Array
 
 Times = npt.NDArray[np.datetime64]

@@ -12,8 +12,7 @@ import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_count, is_number
 from embedtopics._utils.progress import progress_bar
-from embedtopics.corpus._readers import counted
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision, counted
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import interval
 from embedtopics.protocols import Float64Array, Int64Array

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from embedtopics._utils.checks import checked_count
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.encoders._base import check_texts
 from embedtopics.encoders._registry import fitted, resolve_exact
 from embedtopics.encoders.sentence._checkpoint import Dense

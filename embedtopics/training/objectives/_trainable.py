@@ -16,7 +16,7 @@ import numpy as np
 
 from embedtopics._utils.checks import checked_count, is_whole
 from embedtopics._utils.folders import replacing_folder, write_manifest
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.encoders._base import check_texts
 from embedtopics.encoders._cache import CachedEncoder
 from embedtopics.encoders._registry import resolve_exact

@@ -16,7 +16,7 @@ import torch
 
 from embedtopics._utils.progress import progress_bar
 from embedtopics.corpus._readers import name_rows
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.training._settings import TrainingSettings
 from embedtopics.training.curves._verdict import diverged_at, read_curves

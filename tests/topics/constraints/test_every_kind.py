@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 
 import embedtopics as et
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.topics import (
     CannotLink,
     Constraint,

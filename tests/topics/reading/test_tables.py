@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import embedtopics as et
-from embedtopics.corpus.results import Decision
+from embedtopics.decisions import Decision
 from embedtopics.topics import documents, export, make_labels, table, terms
 from tests.factories import refuses
 

@@ -18,7 +18,7 @@ import numpy as np
 from embedtopics._utils.folders import replacing_file, replacing_folder, write_manifest
 from embedtopics._utils.progress import progress_bar
 from embedtopics.corpus._hashing import replace_surrogates
-from embedtopics.corpus.results import Decision, Exported
+from embedtopics.decisions import Decision, Exported
 from embedtopics.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:

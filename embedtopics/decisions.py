@@ -1,0 +1,47 @@
+"""What a step decided on the user's behalf, and the files that an export wrote."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One thing that the pipeline decided, or noticed, on the user's behalf.
+
+    Parameters
+    ----------
+    stage : str
+        Stage that decided: "corpus", "encoder", "neighbors", "reduction", "clustering", "terms".
+    name : str
+        Short stable key, such as "duplicates" or "truncated".
+    value : int, float, str, bool or list of str
+        The figure or choice, for programs.
+    message : str
+        The same in one sentence, for people.
+    """
+
+    stage: str
+    name: str
+    value: Any
+    message: str
+
+
+@dataclass(frozen=True)
+class Exported:
+    """Files that were written, and what had to be changed for their format.
+
+    Parameters
+    ----------
+    paths : tuple of Path
+    notes : tuple of Decision
+        One for each kind of change, with the number of cells or the columns that it concerns.
+    """
+
+    paths: tuple[Path, ...]
+    notes: tuple[Decision, ...] = ()
+
+
+def counted(stage: str, name: str, n: int, message: str) -> list[Decision]:
+    """Return a decision about some rows, or nothing where there are none."""
+    return [Decision(stage, name, n, f"{n:,} {message}")] if n else []

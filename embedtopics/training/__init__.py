@@ -24,6 +24,5 @@ if TYPE_CHECKING:
     from embedtopics.training._split import overlap as overlap
     from embedtopics.training._split import split as split
     from embedtopics.training._student import fit_static_student as fit_static_student
-    from embedtopics.training.curves._labels import label_curve as label_curve
 
 __getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -41,7 +41,6 @@ from embedtopics.training.results import (
     Curves,
     Diagnosis,
     Evidence,
-    LabelCurve,
     StudentReport,
     TrainingReport,
 )
@@ -55,7 +54,7 @@ FOLDER, FILE, CARD = "training-report", "training.json", "README.md"
 _RECORDS: dict[str, Any] = {
     each.__name__: each
     for each in (
-        TrainingReport, StudentReport, Change, Curves, Decision, Diagnosis, Evidence, LabelCurve,
+        TrainingReport, StudentReport, Change, Curves, Decision, Diagnosis, Evidence,
     )
 }  # fmt: skip
 _NUMBERS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}

@@ -141,47 +141,6 @@ class Change:
     note: str = ""
 
 
-@dataclass(frozen=True, eq=False)
-class LabelCurve:
-    """How the metric grows with the number of labelled examples.
-
-    Parameters
-    ----------
-    sizes : int64 ndarray of shape (n_fits,)
-        Training examples of each fit; subsets of one seed are nested.
-    seeds : int64 ndarray of shape (n_fits,)
-    metric : float64 ndarray of shape (n_fits,)
-    metric_name : str
-    ceiling, scale, exponent : float
-        Of the law ``ceiling - scale * size ** -exponent``, or of
-        ``ceiling - scale * exp(-exponent * size)`` where `law` is "exponential".
-    forecast_sizes : int64 ndarray of shape (n_forecasts,)
-    forecast, low, high : float64 ndarray of shape (n_forecasts,)
-        The curve at those sizes, with its 95 % interval; NaN beyond the largest size that was
-        tried where no law fits.
-    gains : tuple of str
-        Such as "500 more pairs: +1.2 ± 0.6".
-    decisions : tuple of Decision
-    law : {"power", "exponential", "none"}
-        The first of these that the figures do not refute.
-    """
-
-    sizes: Int64Array
-    seeds: Int64Array
-    metric: Float64Array
-    metric_name: str
-    ceiling: float
-    scale: float
-    exponent: float
-    forecast_sizes: Int64Array
-    forecast: Float64Array
-    low: Float64Array
-    high: Float64Array
-    gains: tuple[str, ...] = ()
-    decisions: tuple[Decision, ...] = ()
-    law: str = "power"
-
-
 class _Report:
     """What reports of both kinds show of themselves."""
 

@@ -18,6 +18,7 @@ do about it, in one line.
 from __future__ import annotations
 
 import reprlib
+from dataclasses import dataclass
 
 _NOTHING = object()
 _SHORT = reprlib.Repr()
@@ -38,6 +39,39 @@ class EmbedTopicsError(Exception):
         return message if whole else f"{message[:half]} ... {message[-half:]}"
 
 
+@dataclass(frozen=True)
+class Remedy:
+    """A remedy that names a parameter, so that the command line can name its option instead.
+
+    Parameters
+    ----------
+    parameter : str
+        Parameter to pass.
+    value : object, optional
+        Value to pass; left out where only the caller knows it.
+    alternative : str, optional
+        Another remedy, in words.
+
+    Examples
+    --------
+    >>> print(Remedy("overwrite", True, "choose another folder"))
+    pass overwrite=True, or choose another folder
+    """
+
+    parameter: str
+    value: object = ...
+    alternative: str = ""
+
+    def __str__(self) -> str:
+        """Return the remedy as a caller in Python reads it."""
+        value = "" if self.value is ... else f"={self.value!r}"
+        return self.sentence(f"pass {self.parameter}{value}")
+
+    def sentence(self, action: str) -> str:
+        """Return an action, followed by the alternative."""
+        return f"{action}, or {self.alternative}" if self.alternative else action
+
+
 class InputError(EmbedTopicsError, ValueError):
     """What the caller gave cannot be worked with.
 
@@ -49,12 +83,17 @@ class InputError(EmbedTopicsError, ValueError):
         What it must be, to be read after "must be".
     got : object, optional
         The value that came, shown by its `repr`.
-    remedy : str, optional
-        What to do about it.
+    remedy : str or Remedy, optional
+        What to do about it: a `Remedy` where it names a parameter, else a clause in words.
     found : str, optional
         What came, in words, where the value itself says little ("3 rows").
     row : int, optional
         Row of the input at fault.
+
+    Attributes
+    ----------
+    problem : str
+        The message without its remedy.
 
     Examples
     --------
@@ -69,20 +108,21 @@ class InputError(EmbedTopicsError, ValueError):
         parameter: str,
         expected: str = "",
         got: object = _NOTHING,
-        remedy: str = "",
+        remedy: str | Remedy = "",
         *,
         found: str = "",
         row: int | None = None,
     ) -> None:
         self.parameter = parameter if expected else ""
+        self.remedy = remedy
         self.row = row
-        message = f"{parameter} must be {expected}" if expected else parameter
+        problem = f"{parameter} must be {expected}" if expected else parameter
         if got is not _NOTHING or found:
-            message += f"; got {found or _SHORT.repr(got)}"
+            problem += f"; got {found or _SHORT.repr(got)}"
         if row is not None:
-            message += f" in row {row}"
-        whole = f"{message}; {remedy}" if remedy else message
-        super().__init__(" ".join(filter(None, whole.splitlines())))  # arrays have many lines
+            problem += f" in row {row}"
+        self.problem = " ".join(filter(None, problem.splitlines()))  # arrays have many lines
+        super().__init__(f"{self.problem}; {remedy}" if remedy else self.problem)
 
 
 class ModelLoadError(EmbedTopicsError, OSError):

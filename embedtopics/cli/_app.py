@@ -7,8 +7,8 @@ import typer
 from embedtopics.cli._annotate import annotate
 from embedtopics.cli._batch import app as batch_app
 from embedtopics.cli._classify import app as classify_app
-from embedtopics.cli._display import Commands
 from embedtopics.cli._edit import add, edit, export, label, name
+from embedtopics.cli._errors import Commands
 from embedtopics.cli._evaluate import compare, evaluate, evaluate_encoder
 from embedtopics.cli._pretrain import pretrain, tokens
 from embedtopics.cli._probe import probe

@@ -8,13 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from embedtopics.cli._display import (
-    Commands,
-    make_console,
-    print_lines,
-    print_notes,
-    spell_seconds,
-)
+from embedtopics.cli._display import make_console, print_lines, print_notes, spell_seconds
+from embedtopics.cli._errors import Commands
 from embedtopics.cli._options import GroupColumn, IdColumn, TimeColumn
 from embedtopics.errors import InputError
 

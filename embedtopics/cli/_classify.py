@@ -12,7 +12,6 @@ from embedtopics.cli import _options as opt
 from embedtopics.cli._display import (
     PAGE,
     TABLE,
-    Commands,
     check_outputs,
     check_target,
     make_console,
@@ -20,6 +19,7 @@ from embedtopics.cli._display import (
     print_table,
     write_outputs,
 )
+from embedtopics.cli._errors import Commands
 from embedtopics.errors import InputError
 
 if TYPE_CHECKING:

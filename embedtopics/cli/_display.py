@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import os
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, get_type_hints
+from typing import TYPE_CHECKING, Any
 
-import typer
-from typer.models import OptionInfo
-
-from embedtopics._utils.boundary import unusable
 from embedtopics._utils.folders import (
     MANIFEST,
     changed_files,
@@ -356,56 +350,3 @@ def check_column(result: TopicResult, column: str | None, known: str | None, opt
             f"no column was named when the texts were read, and none with {option}; {there}: "
             f"{remedy}"
         )
-
-
-BAD_INPUT = 2
-INTERRUPTED = 130
-
-P = ParamSpec("P")
-
-
-def guarded(command: Callable[P, None]) -> Callable[P, None]:
-    """Wrap a command: bad input exits 2 with one line, Ctrl-C exits 130."""
-
-    @functools.wraps(command)
-    def run(*args: P.args, **kwargs: P.kwargs) -> None:
-        try:
-            command(*args, **kwargs)
-        except EmbedTopicsError as error:
-            # Messages quote what was given: files, filters, ids.
-            typer.echo(f"error: {printable(_with_flag(error, command))}", err=True)
-            raise typer.Exit(BAD_INPUT) from None
-        except (OSError, RuntimeError) as error:
-            if unusable(error) is None:
-                raise
-            typer.echo(f"error: {printable(str(unusable(error)))}", err=True)
-            raise typer.Exit(BAD_INPUT) from None
-        except KeyboardInterrupt:
-            typer.echo("interrupted; nothing was left half-written", err=True)
-            raise typer.Exit(INTERRUPTED) from None
-        finally:
-            sys.stdout.flush()
-
-    return run
-
-
-class Commands(typer.Typer):
-    """Commands of which none shows a traceback for bad input: all that are added are guarded."""
-
-    def command(  # type: ignore[override]
-        self, *names: Any, **options: Any
-    ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-        """Add a command."""
-        add = super().command(*names, **options)
-        return lambda command: add(guarded(command))
-
-
-def _with_flag(error: EmbedTopicsError, command: Callable[..., None]) -> str:
-    """Return a message on one line, with the flag in place of the parameter at fault."""
-    message, name = " ".join(str(error).split()), getattr(error, "parameter", "")
-    hint = get_type_hints(command, include_extras=True).get(name) if name else None
-    for option in getattr(hint, "__metadata__", ()):
-        if isinstance(option, OptionInfo) and message.startswith(name):
-            flags = option.param_decls or (f"--{name.replace('_', '-')}",)
-            return flags[0] + message.removeprefix(name)
-    return message

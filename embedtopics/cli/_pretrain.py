@@ -15,8 +15,9 @@ from embedtopics.cli._display import (
     printable,
     write_outputs,
 )
+from embedtopics.cli._errors import options_named
 from embedtopics.cli._train_options import RunOptions, takes
-from embedtopics.cli._train_running import prepared, run_and_tell, spoken, starting_encoder
+from embedtopics.cli._train_running import prepared, run_and_tell, starting_encoder
 from embedtopics.errors import InputError
 
 
@@ -99,7 +100,7 @@ def pretrain(
     def learn(encoder: Any, texts: Any, *, corpus: Any = None, **given: Any) -> Any:
         return go_on(encoder, texts, chosen, compare_on=corpus, **given).report
 
-    with spoken("--text"):
+    with options_named(columns="--text"):
         settings = prepared(options)
         texts = Corpus.from_file(file, text=options.text, encoding=options.encoding)
         chosen = _masking(masking.replace("-", "_"), terms, texts)

@@ -10,7 +10,6 @@ import typer
 
 from embedtopics.cli import _options as opt
 from embedtopics.cli._display import (
-    Commands,
     check_outputs,
     check_target,
     make_console,
@@ -20,6 +19,7 @@ from embedtopics.cli._display import (
     printable,
     write_outputs,
 )
+from embedtopics.cli._errors import Commands
 from embedtopics.errors import InputError
 
 if TYPE_CHECKING:

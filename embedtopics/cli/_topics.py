@@ -15,7 +15,6 @@ from embedtopics.cli._display import (
     CONTENT,
     PAGE,
     SAMPLED,
-    Commands,
     check_results_folder,
     check_target,
     is_results_folder,
@@ -29,6 +28,7 @@ from embedtopics.cli._display import (
     spell_seconds,
     write_results_folder,
 )
+from embedtopics.cli._errors import Commands
 from embedtopics.cli._options import (
     DocumentsFile,
     EncoderName,

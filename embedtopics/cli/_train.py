@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from embedtopics.cli._display import PAGE, Commands, check_target
+from embedtopics.cli._display import PAGE, check_target
+from embedtopics.cli._errors import Commands
 from embedtopics.cli._options import OutFigure, names_in
 from embedtopics.cli._train_options import ExamplesFile, HeldOutOptions, numbers_in, takes
 from embedtopics.cli._train_running import train_on

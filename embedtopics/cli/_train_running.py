@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from embedtopics.cli._display import PAGE, check_target
+from embedtopics.cli._errors import options_named
 from embedtopics.cli._options import names_in
 from embedtopics.cli._train_options import HeldOutOptions, RunOptions, columns_of, numbers_in
 from embedtopics.errors import InputError
@@ -24,20 +25,6 @@ Read = Callable[[Path], "Examples"]
 
 LOSS_NOT_FINITE = 1
 TERMINATED = 143
-
-_REMEDIES = {
-    "resume=False": "--fresh",
-    "take them out with train.without(test), or pass allow_overlap=True":
-        "take them out, or add --allow-overlap",
-    "give a corpus, raise range_max, or lower relative_margin or range_min":
-        "give more pairs, or ask for fewer with --hard-negatives",
-    "drop_invalid=": "--drop-invalid=",
-    "(id=)": "(--id)",
-}  # fmt: skip
-"""What the remedies of Python are called on the command line."""
-
-_FLAGS = {"share": "--validation", "num_negatives": "--hard-negatives"}
-"""Options that have other names than the parameters of Python."""
 
 
 def prepared(options: RunOptions) -> dict[str, Any]:
@@ -89,7 +76,9 @@ def train_on(
 ) -> None:
     """Train on a file of examples, whose columns are named by options."""
     *flags, last = columns
-    with spoken(f"{', '.join(flags)} and {last}", "--score" if kind == "graded" else "--label"):
+    named_columns = f"{', '.join(flags)} and {last}"
+    label = "--score" if kind == "graded" else "--label"
+    with options_named(columns=named_columns, label=label):
         settings = prepared(options)
         named = columns_of(columns)
         read = reader(options, kind, None if named is None else [*named, *more_columns], **more)
@@ -137,13 +126,13 @@ def _held_out(options: RunOptions, read: Read | None) -> dict[str, Any]:
         if options.validation is not None:
             found["validation"] = (read or graded)(options.validation)
     if options.test is not None:
-        with spoken(*(_GRADED if read is None else ())):
+        with options_named(**(_GRADED if read is None else {})):
             found["test"] = test_reader(options.test)
     if options.general:
         names = [path.stem for path in options.general]
         if len(set(names)) < len(names):
             raise InputError("expected --general files of different names, to tell them apart")
-        with spoken(*_GRADED):
+        with options_named(**_GRADED):
             found["general"] = {path.stem: graded(path) for path in options.general}
     if options.corpus is not None:
         found["corpus"] = Corpus.from_file(
@@ -153,7 +142,7 @@ def _held_out(options: RunOptions, read: Read | None) -> dict[str, Any]:
     return found
 
 
-_GRADED = ("--graded-columns", "--graded-columns", "--graded-scale")
+_GRADED = {"columns": "--graded-columns", "label": "--graded-columns", "scale": "--graded-scale"}
 
 
 def _graded_reader(options: RunOptions) -> Read:
@@ -167,28 +156,6 @@ def _graded_reader(options: RunOptions) -> Read:
     if columns is None:
         return reader(options, "graded", None, scale=scale)
     return reader(options, "graded", columns[:2], label=columns[2], scale=scale)
-
-
-@contextmanager
-def spoken(
-    columns: str = "",
-    label: str = "--label",
-    scale: str = "--scale",
-    held: str = ", or a file of held-out ones with --validation",
-) -> Iterator[None]:
-    """Let errors name the options of the command line, not the parameters of Python."""
-    try:
-        yield
-    except InputError as error:
-        named = {**_FLAGS, "columns": columns, "label": label, "scale": scale}
-        parameter, message = error.parameter, str(error)
-        if flag := named.get(parameter):
-            message = message.replace(parameter, flag, 1)
-            error.parameter = ""
-        for said, option in _REMEDIES.items():
-            message = message.replace(said, option)
-        error.args = (message + held if parameter == "share" else message,)
-        raise
 
 
 @contextmanager

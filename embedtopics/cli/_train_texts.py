@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from embedtopics.cli._display import PAGE, check_target
+from embedtopics.cli._errors import options_named
 from embedtopics.cli._options import names_in, whole_numbers_in
 from embedtopics.cli._train_options import (
     ExamplesFile,
@@ -22,7 +23,6 @@ from embedtopics.cli._train_running import (
     prepared,
     reader,
     run_and_tell,
-    spoken,
     starting_encoder,
 )
 from embedtopics.errors import InputError
@@ -42,7 +42,7 @@ def unsupervised(
     options: HeldOutOptions,
 ) -> None:
     """Learn from texts alone; --test has pairs with scores, which say whether it helped."""
-    with spoken("--text"):
+    with options_named(columns="--text"):
         settings = prepared(options)
         validation = None if options.validation is None else _texts(options, options.validation)
         learned = starting_encoder(options), _texts(options, file)
@@ -65,7 +65,7 @@ def distill(
 
     The student starts from --encoder, or from the teacher with fewer layers.
     """
-    with spoken("--text", held=""):
+    with options_named(columns="--text"):
         settings = prepared(options)
         kept: int | tuple[int, ...] | None = None
         if keep_layers is not None:
@@ -139,7 +139,7 @@ def pairs(
     options: HeldOutOptions,
 ) -> None:
     """Learn from texts that belong together; from a file of documents, such pairs can be made."""
-    with spoken("--anchor and --positive"):
+    with options_named(columns="--anchor and --positive", num_negatives="--hard-negatives"):
         settings = prepared(options)
         makers = dict(
             zip(_WAYS, (from_titles, neighbouring_sentences, same_group, cites), strict=True)

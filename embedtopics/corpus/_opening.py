@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from embedtopics.decisions import Decision
-from embedtopics.errors import InputError
+from embedtopics.errors import InputError, Remedy
 
 # UTF-32 first: its mark begins like that of UTF-16.
 _MARKS = (
@@ -112,12 +112,13 @@ def open_text(path: Path, encoding: str, newline: str | None = None) -> Iterator
         wrong = error.object[error.start : error.start + 1].hex()
         raise InputError(
             f"{path.name}: expected {encoding} text, got the byte 0x{wrong} at {where}offset "
-            f"{offset}; name the file's encoding, often --encoding cp1252 "
-            '(encoding="cp1252")'
+            f"{offset}",
+            remedy=Remedy("encoding", "cp1252", "name the encoding of the file"),
         ) from None
     except UnicodeError as error:  # of codecs with errors of their own
         raise InputError(
-            f"{path.name}: expected {encoding} text ({error}); name the file's encoding"
+            f"{path.name}: expected {encoding} text ({error})",
+            remedy=Remedy("encoding", alternative="save the file as UTF-8"),
         ) from None
 
 

@@ -16,7 +16,7 @@ from embedtopics._utils.checks import resolve_seed
 from embedtopics.corpus._hashing import is_missing, normalize_text
 from embedtopics.corpus._readers import read_file
 from embedtopics.decisions import Decision, counted
-from embedtopics.errors import InputError
+from embedtopics.errors import InputError, Remedy
 from embedtopics.probing.results import ProbeTask, Sentence, Treebank
 from embedtopics.probing.words._uses import numbered
 from embedtopics.protocols import Int32Array, Int64Array, RandomState
@@ -233,7 +233,7 @@ def _entity_type(tag: str, task: str, sentence: Sentence) -> str:
     found = _ENTITY.fullmatch(tag)
     if found is None:
         expected = f"tags such as B-person, I-person and O, in sentence {sentence.id!r}"
-        raise InputError(task, expected, tag, "leave entity_types out")
+        raise InputError(task, expected, tag, Remedy("entity_types", False))
     return found.group(1)
 
 

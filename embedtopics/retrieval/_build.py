@@ -29,7 +29,7 @@ from embedtopics.encoders._registry import (
     reads_on,
     resolve_encoder,
 )
-from embedtopics.errors import InputError
+from embedtopics.errors import InputError, Remedy
 from embedtopics.protocols import Encoder, FloatArray, Int32Array, Int64Array
 from embedtopics.retrieval._bm25 import LexicalSettings, build_lexical, lexical_settings
 from embedtopics.retrieval._reader import (
@@ -159,10 +159,10 @@ def read_more(
     ):
         raise InputError(
             "id", "the column of ids", columns["id"],
-            "documents of the index have ids of their own, and update=True replaces by id"
+            "documents of the index have ids of their own, and updates replace by id"
             if not has_made_ids
-            else "the index was built without id=, so that its ids are made of the texts, and "
-            "update=True would replace no document whose text has changed; build it again with id=",
+            else "the index was built without a column of ids, so that an update would replace no "
+            "document whose text has changed; build it again with such a column",
         )  # fmt: skip
     if roles["time"] is None:
         dates = [name for name in there if known.get(name) == "date"]
@@ -417,14 +417,14 @@ def _encoder_for(corpus: Corpus, encoder: Any, embeddings: npt.ArrayLike | None)
     if not getattr(resolved, "is_fitted", True):
         raise InputError(
             "encoder", "the one that made the embeddings", encoder,
-            "this one has not been fitted; give the fitted one, or encoder=None",
+            Remedy("encoder", None, "give the fitted one"),
         )  # fmt: skip
     width, found = np.shape(embeddings)[1:], getattr(resolved, "dimensions", None)
     if isinstance(found, int) and len(width) == 1 and width[0] != found:
         name = describe_encoder(resolved)["encoder"]
         raise InputError(
             "embeddings", f"vectors of {found} dimensions, as {name} makes them",
-            found=f"{width[0]}", remedy="give the encoder that made them, or encoder=None",
+            found=f"{width[0]}", remedy=Remedy("encoder", None, "give the one that made them"),
         )  # fmt: skip
     return resolved
 

@@ -22,7 +22,7 @@ from embedtopics.encoders._registry import (
     resolve_encoder,
     space_of,
 )
-from embedtopics.errors import CorruptFileError, InputError
+from embedtopics.errors import CorruptFileError, InputError, Remedy
 from embedtopics.neighbors._graph import unit_rows
 from embedtopics.protocols import Encoder, FloatArray, Int64Array
 from embedtopics.retrieval._bm25 import (
@@ -301,7 +301,7 @@ def encode_texts(
     if hasattr(made, "toarray"):
         raise InputError(
             "encoder", "an encoder of dense vectors", found=f"{type(encoder).__name__}, which "
-            "makes sparse ones", remedy='search with mode="lexical", or take encoder="lsa"',
+            "makes sparse ones", remedy=Remedy("mode", "lexical", "build with the encoder lsa"),
         )  # fmt: skip
     return given_vectors(made, len(texts), "the encoder's vectors"), report
 
@@ -374,7 +374,6 @@ def stored_encoder(collection: Collection, given: Any = None) -> Encoder:
         raise InputError(
             "encoder", f"the encoder of the index ({name}, fingerprint {expected[:12]})",
             found=f"{describe_encoder(encoder)['encoder']} ({(found or 'none')[:12]})",
-            remedy="its vectors cannot be compared with those of the index; leave encoder= out, or "
-            "build the index again",
+            remedy=Remedy("encoder", None, "build the index again"),
         )  # fmt: skip
     return encoder

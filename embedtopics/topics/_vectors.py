@@ -29,7 +29,7 @@ from embedtopics.encoders._registry import (
     resolve_encoder,
     space_of,
 )
-from embedtopics.errors import InputError
+from embedtopics.errors import InputError, Remedy
 from embedtopics.neighbors._graph import build_graph, unit_rows
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import Encoder, Float64Array, FloatArray, Int32Array, Int64Array
@@ -122,11 +122,11 @@ def recorded_encoder(result: TopicResult) -> Encoder:
         return matching_encoder(encoder_from_settings(wanted), result)
     if settings.get("encoder") == GIVEN:
         expected = "given for new texts, because the model was fitted on embeddings alone"
-        remedy = "give predict(texts, embeddings=...), or load with the encoder that made them"
+        remedy = Remedy("embeddings", alternative="load with the encoder that made them")
         raise InputError("embeddings", expected, remedy=remedy)
     encoder = settings.get("encoder")
     expected = f"given, because that of the fit ({encoder}) cannot be loaded by name"
-    raise InputError("encoder", expected, remedy="give encoder= or embeddings=")
+    raise InputError("encoder", expected, remedy=Remedy("encoder", alternative="give embeddings"))
 
 
 def encoder_of_fit(
@@ -183,7 +183,9 @@ def _texts_of_fit(result: TopicResult) -> list[str]:
     if settings.get(TEXTS) == LEFT_OUT:
         why = f"that of the fit ({settings.get('encoder')}) learned from texts that were left out"
         expected = f"given, because {why} when the result was shared"
-        raise InputError("encoder", expected, remedy="give encoder= or embeddings=")
+        raise InputError(
+            "encoder", expected, remedy=Remedy("encoder", alternative="give embeddings")
+        )
     n_rows = settings.get(FITTED_ROWS, len(result.corpus))
     first_rows = result.documents.first_rows.tolist()
     texts = result.corpus.document_texts()

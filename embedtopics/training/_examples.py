@@ -27,7 +27,7 @@ from embedtopics.corpus._readers import (
     read_file,
 )
 from embedtopics.decisions import Decision, counted
-from embedtopics.errors import InputError
+from embedtopics.errors import InputError, Remedy
 from embedtopics.protocols import Int64Array
 
 _SIDES = "sentence1 sentence_1 sentence_a text1 text_1 text_a question1".split()
@@ -466,11 +466,9 @@ def _read_classes(values: Sequence[object], order: Sequence[str] | None, source:
             codes.append(_DISAGREED if spelled in _NO_GOLD else _MISSING)
     if unknown:
         numbers = all(_spelled(value) in {"", "-1", "0", "1", "2"} for value in values)
-        remedy = (
-            f"say what the numbers mean with label_order, such as label_order={NLI_NAMES!r}"
-            if numbers and not numbered
-            else "rename them, or leave those rows out"
-        )
+        remedy: str | Remedy = "rename them, or leave those rows out"
+        if numbers and not numbered:
+            remedy = Remedy("label_order", alternative="write these words in place of the numbers")
         expected = f"{', '.join(NLI_NAMES)} in {source}"
         raise InputError("label", expected, found=_listed(values), remedy=remedy)
     message = f"labels were read as one of {', '.join(NLI_NAMES)}."
@@ -560,8 +558,8 @@ def _usable_rows(
         rows = np.flatnonzero(where & keep).tolist()
         if rows and not drop_invalid:
             found = f"none in {name_rows(rows, table.lines)} of {table.source}"
-            wanted = f"True to leave out rows without a {what}"
-            raise InputError("drop_invalid", wanted, found=found)
+            remedy = Remedy("drop_invalid", True)
+            raise InputError("examples", f"rows with a {what}", found=found, remedy=remedy)
         message = f"rows without a {what} were left out."
         decisions += counted("training", "dropped_invalid", len(rows), message)
         keep &= ~where

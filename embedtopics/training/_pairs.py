@@ -22,7 +22,7 @@ from embedtopics.corpus._readers import name_row
 from embedtopics.corpus._windows import sentence_starts
 from embedtopics.decisions import Decision, counted
 from embedtopics.encoders._registry import fitted, resolve_exact
-from embedtopics.errors import InputError
+from embedtopics.errors import InputError, Remedy
 from embedtopics.evaluation._pairs import row_dots
 from embedtopics.neighbors._graph import nearest, unit_rows
 from embedtopics.neighbors.results import NeighborGraph
@@ -318,8 +318,8 @@ def _citations(corpus: Corpus, column: str | None) -> Found:
     shown = ", ".join(repr(name[:40]) for name in sorted(unknown)[:3])
     if unknown and not found:
         wanted = f"one of ids of other rows, such as {corpus.ids[0]!r}"
-        found_ids, remedy = f"{shown} in {column!r}", "name the column of ids with the corpus (id=)"
-        raise InputError("column", wanted, found=found_ids, remedy=remedy)
+        remedy = Remedy("id", alternative="read the corpus with its column of ids")
+        raise InputError("column", wanted, found=f"{shown} in {column!r}", remedy=remedy)
     decisions = [
         *_counted("rows_without_pair", n_without, "rows cite no other."),
         *_counted("unknown_ids", unknown.total(), f"ids are of no row, such as {shown}."),
@@ -492,7 +492,7 @@ def mine_hard_negatives(
             "num_negatives",
             "at most the number that pass for some pair",
             found=f"fewer for all {len(examples):,} pairs ({counts or 'no candidates'})",
-            remedy="give a corpus, raise range_max, or lower relative_margin or range_min",
+            remedy="give more pairs, ask for fewer negatives, or search a wider range of ranks",
         )
     chosen = [found[anchor][range_min:] for anchor in links.anchors[kept].tolist()]
     negatives = (

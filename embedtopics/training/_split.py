@@ -12,7 +12,7 @@ from embedtopics._utils.checks import checked_count, checked_level, resolve_seed
 from embedtopics.corpus._hashing import normalize_text
 from embedtopics.corpus._readers import name_rows
 from embedtopics.decisions import Decision
-from embedtopics.errors import InputError
+from embedtopics.errors import InputError, Remedy
 from embedtopics.protocols import Int64Array
 from embedtopics.training._examples import Examples
 from embedtopics.training.results import ExampleOverlap
@@ -85,7 +85,7 @@ def split(
             together = f", {largest:,} of them connected by shared texts{mined}"
         source = examples.source or "examples"
         found = f"{n_held} of {len(examples):,} from {source}{together}"
-        remedy = f"{_uncertainty(n_held, least)}; give more examples, or held-out ones"
+        remedy = f"{_uncertainty(n_held, least)}; give more examples, or a file to validate on"
         enough = f"large enough to hold out {least} examples or more"
         raise InputError("share", enough, found=found, remedy=remedy)
     message = (
@@ -201,7 +201,7 @@ def refuse_overlap(
         rows = name_rows(held_out.rows[found.repeated].tolist())
         wanted = f"of other examples than the {used_for} set"
         inside = f"{n_repeated:,} of {len(held_out):,} that are in it ({rows})"
-        remedy = "take them out with train.without(test), or pass allow_overlap=True"
+        remedy = Remedy("allow_overlap", True, "take them out of the training examples")
         raise InputError(what, wanted, found=inside, remedy=remedy)
     if not len(found.touched):
         return ()

@@ -259,7 +259,7 @@ def test_labels_that_are_not_known(tmp_path):
     rows = [{"a": f"one {i}", "b": f"two {i}", "y": str(i % 3)} for i in range(30)]
     path = write(tmp_path / "pairs.jsonl", rows)
     nli = ("train", "nli", path, "--premise", "a", "--hypothesis", "b", "--out", tmp_path / "o")
-    assert "label_order" in refused(*nli, "--label", "y")
+    assert "--label-order" in refused(*nli, "--label", "y")
     assert "--label-order" in refused(*nli, "--label", "y", "--label-order", "a,b")
     assert "--label" in refused(*nli)
     rows[4]["y"] = "maybe"
@@ -290,7 +290,7 @@ def test_remedies_are_options(tiny_bert, tmp_path):  # noqa: F811
     told = refused(
         "train", "pairs", documents, "--cites", "cites", "--text", "text", "--out", tmp_path / "o"
     )
-    assert "(--id)" in told
+    assert "--id" in told
     distill = ("train", "distill", documents, "--text", "text", "--out", tmp_path / "o")
     assert "--keep-layers" in refused(*distill, "--teacher", tiny_bert, "--keep-layers", 9)
     assert "lsa" in refused(*distill, "--teacher", "tfidf", "--encoder", tiny_bert)
@@ -299,7 +299,7 @@ def test_remedies_are_options(tiny_bert, tmp_path):  # noqa: F811
             for i in range(240)]  # fmt: skip
     pairs = write(tmp_path / "two.jsonl", [{"anchor": r["premise"], "positive": r["hypothesis"]}
                                            for r in rows])  # fmt: skip
-    assert "ask for fewer with --hard-negatives" in refused(
+    assert "error: --hard-negatives must be" in refused(
         "train", "pairs", pairs, "--encoder", tiny_bert, "--hard-negatives", 300,
         "--out", tmp_path / "o",
     )  # fmt: skip

@@ -177,8 +177,8 @@ def test_what_cannot_be_read_is_named(source, kind, options, parameter):
 @pytest.mark.parametrize("nothing", ["", "  ", None, float("nan"), pd.NA, "\u200b"])
 def test_an_empty_side_is_named_or_dropped(nothing):
     rows = [*NLI, ("x", nothing, "neutral"), (nothing, "y", "neutral"), ("z", nothing, "neutral")]
-    assert refused(rows, "nli") == "drop_invalid"
-    assert refused(rows[:4] + rows[5:], "nli") == "drop_invalid"
+    assert refused(rows, "nli") == "examples"
+    assert refused(rows[:4] + rows[5:], "nli") == "examples"
     read = read_examples(rows, "nli", drop_invalid=True)
     assert read.rows.tolist() == [0, 1, 2]
     dropped = [d for d in read.decisions if d.name == "dropped_invalid"]
@@ -188,7 +188,7 @@ def test_an_empty_side_is_named_or_dropped(nothing):
 def test_a_row_of_a_file_is_named_with_its_line(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("premise,hypothesis,label\na,b,neutral\nc,NA,neutral\n")
-    assert refused(path, "nli") == "drop_invalid"
+    assert refused(path, "nli") == "examples"
 
 
 def test_triplets_may_have_several_negatives():
@@ -302,7 +302,7 @@ def test_an_absent_class_is_told():
 @pytest.mark.parametrize("nothing", ["", None, float("nan")])
 def test_a_missing_label_is_named_or_dropped(nothing):
     rows = [*NLI, ("x", "y", nothing)]
-    assert refused(rows, "nli") == "drop_invalid"
+    assert refused(rows, "nli") == "examples"
     assert len(read_examples(rows, "nli", drop_invalid=True)) == 3
 
 

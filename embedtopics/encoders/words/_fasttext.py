@@ -24,7 +24,7 @@ from embedtopics.encoders.words._base import (
     look_up,
     remove_direction,
 )
-from embedtopics.errors import InputError
+from embedtopics.errors import InputError, Remedy
 from embedtopics.protocols import BoolArray, Float64Array, FloatArray, Int64Array
 from embedtopics.terms._tokens import tokenize
 from embedtopics.terms.results import TokenStream
@@ -157,7 +157,8 @@ class FastTextEncoder(LearningEncoder):
         if not (counts >= min_count).any():
             found = f"{len(texts):,} texts without one"
             expected = f"texts with a word that occurs {min_count} times"
-            raise InputError("texts", expected, found=found, remedy="set min_count=1")
+            remedy = Remedy("min_count", 1, "give more texts")
+            raise InputError("texts", expected, found=found, remedy=remedy)
         table = self._train(tokens, counts, show_progress)
         common = None
         if self._settings["remove_common"]:

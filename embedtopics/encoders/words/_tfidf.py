@@ -15,7 +15,7 @@ from embedtopics._utils.checks import checked_count, optional_count
 from embedtopics.corpus._languages import detect_languages, main_languages
 from embedtopics.encoders._base import arguments_of
 from embedtopics.encoders.words._base import LearningEncoder, WordEncoder, to_unit, to_unit_sparse
-from embedtopics.errors import InputError
+from embedtopics.errors import InputError, Remedy
 from embedtopics.protocols import FloatArray, Segmenter
 from embedtopics.terms._counts import (
     checked_ngram_range,
@@ -158,7 +158,8 @@ class TfidfEncoder(LearningEncoder):
         )  # fmt: skip
         if not counted.terms:
             found = f"none in {len(texts):,} texts after stop words, min_df and max_df"
-            raise InputError("texts", "texts that share terms", found=found, remedy="set min_df=1")
+            remedy = Remedy("min_df", 1, "give more texts")
+            raise InputError("texts", "texts that share terms", found=found, remedy=remedy)
         held = np.bincount(counted.counts.indices, minlength=len(counted.terms))
         idf = np.log((1 + len(texts)) / (1 + held)) + 1
         axes = self._axes(self._weigh(counted.counts, idf))

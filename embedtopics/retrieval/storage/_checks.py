@@ -21,7 +21,7 @@ from embedtopics._utils.folders import (
     only_writer,
     take_the_place,
 )
-from embedtopics.errors import CorruptFileError, InputError
+from embedtopics.errors import CorruptFileError, InputError, Remedy
 from embedtopics.retrieval.storage._catalog import (
     CATALOG,
     SEGMENTS,
@@ -130,7 +130,7 @@ def check_target(folder: Path, overwrite: bool) -> None:
     if not overwrite:
         raise InputError(
             "folder", "an empty or new folder", found=f"{folder}, where an index is already",
-            remedy="load that one, pass overwrite=True (--overwrite), or name another folder",
+            remedy=Remedy("overwrite", True, "name another folder"),
         )  # fmt: skip
 
 

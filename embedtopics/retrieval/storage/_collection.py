@@ -18,7 +18,7 @@ import numpy as np
 from embedtopics._utils.checks import checked_choice
 from embedtopics._utils.folders import find_folder, flush_folder, only_writer
 from embedtopics.decisions import Decision
-from embedtopics.errors import CorruptFileError, InputError
+from embedtopics.errors import CorruptFileError, InputError, Remedy
 from embedtopics.protocols import Int32Array, Int64Array
 from embedtopics.retrieval.results import Document
 from embedtopics.retrieval.storage._catalog import (
@@ -234,9 +234,8 @@ def find_replaced(connection: sqlite3.Connection, ids: Sequence[str], update: bo
     if found and not update:
         row = next(row for row, id in enumerate(ids) if id in found)
         raise InputError(
-            "id", "new for every document", ids[row],
-            f"{len(found):,} of the ids are in the index; pass update=True (--update) to replace "
-            "documents, or give new ids", row=row,
+            "id", f"new for every document, but {len(found):,} are in the index", ids[row],
+            Remedy("update", True, "give new ids"), row=row,
         )  # fmt: skip
     return sorted(found.values())
 
@@ -296,7 +295,7 @@ class Writer:
                 raise InputError(
                     "ids", "those of documents in the index",
                     found=f"{len(unknown):,} that are not, such as {str(unknown[:3])[1:-1]}",
-                    remedy="leave them out, or pass missing='ignore'",
+                    remedy=Remedy("missing", "ignore", "leave them out"),
                 )  # fmt: skip
             if not found:
                 return 0

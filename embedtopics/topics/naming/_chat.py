@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from embedtopics._utils.display import excerpt
 from embedtopics._utils.progress import progress_bar
-from embedtopics.errors import InputError, MissingExtraError
+from embedtopics.errors import InputError, MissingExtraError, Remedy
 from embedtopics.topics.naming._questions import Question, Unusable
 
 KEY_VARIABLE = "OPENAI_API_KEY"
@@ -85,7 +85,7 @@ def open_endpoint(address: Any, api_key: Any = None) -> Endpoint:
         # Not repeated in the message: it may hold a password.
         raise InputError(
             "endpoint", f"{expected}, without user, password, query or fragment",
-            remedy=f"give the key as api_key= or in {KEY_VARIABLE}",
+            remedy=Remedy("api_key", alternative=f"set {KEY_VARIABLE}"),
         )  # fmt: skip
     is_plain = address.isascii() and address.isprintable() and " " not in address.strip()
     if parts.scheme not in ("http", "https") or not parts.hostname or not is_plain:
@@ -123,8 +123,8 @@ class Record:
                     stream.write(b"\n")
         except OSError as error:
             raise InputError(
-                f"cannot write the record {self.path}: {error.strerror or error}; name another "
-                "file with record=, or None for no record"
+                f"cannot write the record {self.path}: {error.strerror or error}",
+                remedy=Remedy("record", alternative="change its permissions"),
             ) from error
 
     def _learn(self, line: bytes) -> None:
@@ -148,8 +148,8 @@ class Record:
                     raise OSError("the disk is full")
         except OSError as error:
             raise InputError(
-                f"could not write the record {self.path}: {error.strerror or error}; free some "
-                "space or name another file with record="
+                f"could not write the record {self.path}: {error.strerror or error}",
+                remedy=Remedy("record", alternative="free some space"),
             ) from error
 
 

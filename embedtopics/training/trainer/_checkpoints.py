@@ -37,7 +37,7 @@ from embedtopics._utils.folders import (
     replacing_folder,
     write_manifest,
 )
-from embedtopics.errors import CorruptFileError, InputError
+from embedtopics.errors import CorruptFileError, InputError, Remedy
 
 if TYPE_CHECKING:
     import torch
@@ -74,7 +74,7 @@ def refuse_finished(out: str | os.PathLike[str], overwrite: bool, resume: bool =
     goes_on = resume and (checkpoints_of(folder) / RUN).exists()
     if not overwrite and not goes_on and (is_kind(folder, STATIC) or is_kind(folder, TRAINED)):
         found = f"{folder}, which holds a finished encoder"
-        remedy = "name another one, or pass overwrite=True (--overwrite)"
+        remedy = Remedy("overwrite", True, "name another folder")
         raise InputError("out", "a new folder", found=found, remedy=remedy)
 
 
@@ -94,7 +94,8 @@ def claim_folder(folder: Path, run: Mapping[str, Any], resume: bool) -> None:
             )
             if different:
                 found = f"checkpoints of a run with another {different[0]} in {folder}"
-                raise InputError("out", "another folder, or resume=False", found=found)
+                remedy = Remedy("resume", False)
+                raise InputError("out", "another folder", found=found, remedy=remedy)
         else:
             with replacing_file(named) as fresh:
                 fresh.write_text(json.dumps(run, indent=1), "utf-8")
@@ -102,7 +103,8 @@ def claim_folder(folder: Path, run: Mapping[str, Any], resume: bool) -> None:
         if isinstance(error, InputError):
             raise
         found = f"a damaged {RUN} in {folder} ({error})"
-        raise InputError("out", "another folder, or resume=False", found=found) from None
+        remedy = Remedy("resume", False)
+        raise InputError("out", "another folder", found=found, remedy=remedy) from None
     except OSError as error:
         found = f"{folder}, which cannot be used ({error})"
         raise InputError("out", "another folder", found=found) from None

@@ -33,16 +33,16 @@ def main() -> None:
     extracted = time.perf_counter()
     found = probing.probe(states, task, control=True, show_progress=False)
     probed = time.perf_counter()
-    scores = list(found.scores)
+    scores = list(found)
     random = probing.random_states(task, encoder, show_progress=False)
     mixed = probing.probe(
         states, task, baselines=(), random_states=random, mix=True, show_progress=False
     )
-    scores += [one for one in mixed.scores if one.what != "probe"]
+    scores += [one for one in mixed if one.what != "probe"]
     hidden = probing.probe(
         states, task, probe="mlp", control=True, baselines=(), n_seeds=1, show_progress=False
     )
-    scores += [one for one in hidden.scores if one.what == "mlp"]
+    scores += [one for one in hidden if one.what == "mlp"]
     print(json.dumps({
         "n_train": found.n_train, "n_dev": found.n_dev, "n_test": found.n_test,
         "seconds_extraction": extracted - began, "seconds_probe": probed - extracted,

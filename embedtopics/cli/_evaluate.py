@@ -298,7 +298,7 @@ def _print_scores(
     rows: list[list[str]] = []
     styles = []
     task = file = ""
-    for same in zip(*(scores.scores for scores in made), strict=True):
+    for same in zip(*made, strict=True):
         metric = same[0].metric
         if same[0].task != task:
             task, file = same[0].task, ""

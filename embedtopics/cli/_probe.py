@@ -190,7 +190,8 @@ def _write(
         "fingerprint": fingerprint,
         "versions": package_versions(),
     }
-    content = json.dumps({**about, **_plain(scores)}, allow_nan=False, indent=1)
+    fields = {"scores" if name == "rows" else name: one for name, one in vars(scores).items()}
+    content = json.dumps({**about, **_plain(fields)}, allow_nan=False, indent=1)
     page = plots.layers(scores).to_html(include_plotlyjs=True, full_html=True)
     with replacing_folder(folder, KIND) as fresh:
         write_csv(fresh / "scores.csv", scores.to_frame())
@@ -222,12 +223,12 @@ def _print_scores(scores: LayerScores, out: Path | None) -> None:
         f"trained on {scores.n_train:,}, tested on {scores.n_test:,}\n",
         soft_wrap=True,
     )
-    what = next(one for one in ("probe", "mlp") if scores.of(one, "accuracy"))
+    what = next(one for one in ("probe", "mlp") if scores.of(what=one))
     _print_layers(console, scores, what)
     for name in ("majority", "word type", "embedding layer"):
-        for score in scores.of(name, "accuracy"):
+        for score in scores.of(what=name, metric="accuracy"):
             console.print(f"{name}: {_spell(score)}", soft_wrap=True)
-    for score in scores.of("scalar mix", "accuracy"):
+    for score in scores.of(what="scalar mix", metric="accuracy"):
         console.print(f"scalar mix of the layers: {_spell(score)}", soft_wrap=True)
     if scores.expected_layer == scores.expected_layer:
         low, high = scores.expected_layer_interval
@@ -258,8 +259,8 @@ def _print_layers(console: Console, scores: LayerScores, what: str) -> None:
         "random": ("random model", "accuracy"),
     }
     by_layer = {
-        name: {score.layer: score for score in scores.of(*wanted)}
-        for name, wanted in columns.items()
+        name: {score.layer: score for score in scores.of(what=kind, metric=metric)}
+        for name, (kind, metric) in columns.items()
     }
     others = {name: own for name, own in by_layer.items() if own and name != "accuracy"}
     headings = [("layer", "number"), ("accuracy", "figure"), ("95 %", "line")]

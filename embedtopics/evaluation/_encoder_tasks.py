@@ -325,7 +325,7 @@ def evaluate_encoder(
     given = getattr(encoder, "name", None)
     return EncoderScores(
         name=name or (given if isinstance(given, str) else type(encoder).__name__),
-        scores=tuple(_with_means(scores)),
+        rows=tuple(_with_means(scores)),
         n_texts=len(texts),
         seconds=seconds,
         fingerprints={(one.task, one.file): one.fingerprint() for one in sets},
@@ -367,7 +367,7 @@ def score_differences(scores: Sequence[EncoderScores]) -> pd.DataFrame:
                 "scores", "of the same examples, resamples and random_state",
                 found=f"others for {first.name} and {other.name}",
             )  # fmt: skip
-        for before, after in zip(first.scores, other.scores, strict=True):
+        for before, after in zip(first, other, strict=True):
             gain = difference_of(after.estimate, before.estimate)
             rows.append(
                 (before.task, before.file, before.metric, other.name, first.name, gain.value,

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._utils.display import html_table
 from embedtopics.decisions import Decision
 from embedtopics.protocols import Float64Array
 
@@ -21,8 +23,6 @@ class _Shown:
     """A result that a notebook shows as its table."""
 
     def _repr_html_(self) -> str:
-        from embedtopics._utils.display import html_table
-
         is_sheet = hasattr(self, "by_topic")
         frame = self.by_topic if is_sheet else self.to_frame()  # type: ignore[attr-defined]
         return html_table(frame, "" if isinstance(self, Agreement) else repr(self), n_rows=30)
@@ -61,6 +61,104 @@ class Estimate:
         return f"Estimate({self.value:.4g} [{self.low:.4g}, {self.high:.4g}], n={self.n:,})"
 
 
+Row = TypeVar("Row")
+
+_DTYPES = {int: "int64", float: "float64", bool: "bool", int | None: "Int64"}
+"""pandas dtype of a column by the annotation of its field; other columns are inferred."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ScoreTable(Generic[Row]):
+    """Scores with one row each, to iterate over, select from, or turn into a DataFrame.
+
+    A subpackage defines a frozen dataclass for its rows, and a subclass that names it::
+
+        @dataclass(frozen=True)
+        class LayerScore:
+            layer: int | None
+            metric: str
+            estimate: Estimate  # becomes the columns value, low, high and n
+            label: str = field(metadata={"column": "class"})  # another name in the table
+            variance: float = field(metadata={"column": None})  # no column
+
+        @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+        class LayerScores(ScoreTable[LayerScore]):
+            encoder: str  # facts about the whole table are fields of the subclass
+            row_type = LayerScore
+            display_columns = ("layer", "metric", "value")  # in notebooks; by default all
+
+            def _summary(self) -> str:  # in repr and as title in notebooks
+                return f"{len(self)} scores of {self.encoder}"
+
+        LayerScores(rows, decisions, encoder="all-MiniLM-L6-v2")
+
+    Parameters
+    ----------
+    rows : tuple of dataclass
+    decisions : tuple of Decision
+    """
+
+    rows: tuple[Row, ...]
+    decisions: tuple[Decision, ...] = ()
+
+    row_type: ClassVar[type[Any]]
+    display_columns: ClassVar[tuple[str, ...]] = ()
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Row]:
+        """Iterate over the rows."""
+        return iter(self.rows)
+
+    def of(self, **conditions: object) -> tuple[Row, ...]:
+        """Return the rows whose fields have these values, in order.
+
+        Examples
+        --------
+        >>> scores.of(what="probe", metric="accuracy")  # doctest: +SKIP
+        """
+        return tuple(
+            row
+            for row in self.rows
+            if all(getattr(row, name) == value for name, value in conditions.items())
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a DataFrame with one row per score and one column per field."""
+        import pandas as pd
+
+        columns = list(_columns(self.row_type))
+        cells = [[read(row) for _, _, read in columns] for row in self.rows]
+        frame = pd.DataFrame(cells, columns=[name for name, _, _ in columns])
+        dtypes = {name: _DTYPES[kind] for name, kind, _ in columns if kind in _DTYPES}
+        return frame.astype(dtypes)
+
+    def _summary(self) -> str:
+        return f"{len(self):,} rows"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._summary()})"
+
+    def _repr_html_(self) -> str:
+        frame = self.to_frame()
+        if self.display_columns:
+            frame = frame[list(self.display_columns)]
+        return html_table(frame, f"{type(self).__name__}: {self._summary()}", n_rows=30)
+
+
+def _columns(row_type: type[Any]) -> Iterator[tuple[str, Any, attrgetter[Any]]]:
+    """Yield the name, the type and the getter of each column of a row."""
+    hints = get_type_hints(row_type)
+    for one in fields(row_type):
+        if hints[one.name] is Estimate:
+            for part, kind in (("value", float), ("low", float), ("high", float), ("n", int)):
+                yield part, kind, attrgetter(f"{one.name}.{part}")
+        elif one.metadata.get("column", one.name) is not None:
+            yield one.metadata.get("column", one.name), hints[one.name], attrgetter(one.name)
+
+
 @dataclass(frozen=True, eq=False)
 class TaskScore:
     """One figure of one encoder on one set of examples, or the mean over the sets of a task.
@@ -78,58 +176,41 @@ class TaskScore:
     estimate: Estimate
 
 
-@dataclass(frozen=True, eq=False)
-class EncoderScores(_Shown):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class EncoderScores(ScoreTable[TaskScore]):
     """The scores of an encoder on examples with known answers, and its speed.
 
     Parameters
     ----------
+    rows : tuple of TaskScore
+    decisions : tuple of Decision
     name : str
         Name of the encoder.
-    scores : tuple of TaskScore
     n_texts : int
         Distinct texts that were encoded, each once.
     seconds : float
         Time to encode them.
     fingerprints : mapping of (str, str) to str
         SHA-256 of the examples of each task and file, whatever their order.
-    decisions : tuple of Decision
     settings : mapping
         n_resamples and seed.
     """
 
     name: str
-    scores: tuple[TaskScore, ...]
     n_texts: int
     seconds: float
     fingerprints: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    decisions: tuple[Decision, ...] = ()
     settings: Mapping[str, object] = field(default_factory=dict)
+
+    row_type = TaskScore
 
     @property
     def texts_per_second(self) -> float:
         """Distinct texts encoded per second; NaN where no time was measured."""
         return self.n_texts / self.seconds if self.seconds > 0 else float("nan")
 
-    def to_frame(self) -> pd.DataFrame:
-        """Return columns task, file, metric, value, low, high (95 % interval) and n."""
-        import pandas as pd
-
-        rows = [
-            (s.task, s.file, s.metric, s.estimate.value, s.estimate.low, s.estimate.high,
-             s.estimate.n)
-            for s in self.scores
-        ]  # fmt: skip
-        columns = ["task", "file", "metric", "value", "low", "high", "n"]
-        kinds = {"value": float, "low": float, "high": float, "n": int}
-        return pd.DataFrame(rows, columns=columns).astype(kinds)
-
-    def __repr__(self) -> str:
-        """Return the name and how much was measured."""
-        return (
-            f"EncoderScores({self.name!r}, {len(self.scores)} figures, "
-            f"{self.texts_per_second:,.0f} texts per second)"
-        )
+    def _summary(self) -> str:
+        return f"{self.name!r}, {len(self)} scores, {self.texts_per_second:,.0f} texts per second"
 
 
 @dataclass(frozen=True, eq=False)

@@ -103,12 +103,12 @@ def contextualization(
         f"{int(found.n_uses.sum()):,} uses</span>"
     )
     notes = title_notes([text], 68, left=34, size=14)
-    measured = {score.measure for score in found.scores}
+    measured = {score.measure for score in found}
     figure.update_xaxes(layer_axis(found.layers, across))
     figure.update_yaxes(showgrid=True, tickfont={"size": 11}, zeroline=True)
     for panel, (name, kinds) in enumerate(_PANELS.items()):
         lines = [
-            Line(called, color, "solid" if symbol else "dash", symbol, found.of(measure))
+            Line(called, color, "solid" if symbol else "dash", symbol, found.of(measure=measure))
             for measure, called, color, symbol in kinds
             if measure in measured
         ]

@@ -283,21 +283,21 @@ def layers(
 
 
 def _panel(scores: LayerScores, metric: str) -> _Panel:
-    kinds = list(dict.fromkeys(s.what for s in scores.scores if s.metric == metric))
+    kinds = list(dict.fromkeys(s.what for s in scores.of(metric=metric)))
     if not kinds:
-        known = ", ".join(sorted({s.metric for s in scores.scores})) or "none"
+        known = ", ".join(sorted({s.metric for s in scores})) or "none"
         raise InputError("metric", f"one of those of {cut(scores.task, 60)!r}, {known}", metric)
     order = list(_KINDS)
     kinds.sort(key=lambda kind: order.index(kind) if kind in order else len(order))
     chosen: list[Line] = []
     if metric in ("accuracy", "macro F1"):
-        own = [kind for kind in ("probe", "mlp") if scores.of(kind, "selectivity")]
+        own = [kind for kind in ("probe", "mlp") if scores.of(what=kind, metric="selectivity")]
         chosen = [_line(scores, kind, "selectivity") for kind in own]
     return _Panel(scores, [_line(scores, kind, metric) for kind in kinds], chosen, scores.mix)
 
 
 def _line(scores: LayerScores, kind: str, metric: str) -> Line:
-    found = scores.of(kind, metric)
+    found = scores.of(what=kind, metric=metric)
     name, color, dash, symbol = _KINDS.get(kind, (caption(kind, 24), "#4d5866", "solid", "circle"))
     by_layer = tuple(score for score in found if score.layer is not None)
     # the score of a single layer, such as that of the embeddings, is a level to compare with

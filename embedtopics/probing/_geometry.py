@@ -227,7 +227,7 @@ def contextualization(
     return Contextualization(
         encoder=states.encoder,
         layers=numbers,
-        scores=tuple(scores),
+        rows=tuple(scores),
         words=uses.words,
         n_uses=uses.counts.astype(np.int32),
         self_similarity=np.array(similarity),

@@ -1,32 +1,19 @@
 """What each layer of an encoder yields: hidden states, scores of probes, geometry."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from embedtopics._utils.checks import checked_choice
 from embedtopics._utils.display import Displayed
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
+from embedtopics.evaluation.results import ScoreTable
 from embedtopics.protocols import BoolArray, Float64Array, FloatArray, Int32Array
-
-
-def scores_frame(kind: type[Any], scores: Sequence[Any]) -> pd.DataFrame:
-    """Return dataclasses of one kind as rows; their fields are the columns."""
-    columns = [one.name for one in fields(kind)]
-    rows = [[getattr(score, name) for name in columns] for score in scores]
-    return pd.DataFrame(rows, columns=columns).astype({"layer": "Int64"})
-
-
-def by_layer(scores: Sequence[Any], **wanted: str) -> tuple[Any, ...]:
-    """Return the scores with some values, by layer, those of no layer first."""
-    found = [s for s in scores if all(getattr(s, name) == v for name, v in wanted.items())]
-    return tuple(sorted(found, key=lambda s: -1 if s.layer is None else s.layer))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -261,16 +248,18 @@ class ScalarMix:
     gain: Float64Array
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class LayerScores(Displayed):
-    """How well a probe predicts labels from each layer, beside its baselines and controls.
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class LayerScores(ScoreTable[ProbeScore]):
+    """How well a probe predicts labels from each layer, with its baselines and controls.
 
     Parameters
     ----------
+    rows : tuple of ProbeScore
+        Of each kind and metric by ascending layer.
+    decisions : tuple of Decision
     task, encoder : str
     labels : tuple of str
-        The classes, sorted; empty for a task without classes.
-    scores : tuple of ProbeScore
+        The classes, sorted.
     n_train, n_dev, n_test : int
         Units of each part.
     expected_layer : float
@@ -279,7 +268,6 @@ class LayerScores(Displayed):
     differential : tuple of float
         What each layer above the first adds to a mix of all below it; empty if not requested.
     mix : ScalarMix or None
-    decisions : tuple of Decision
     expected_layer_interval : (float, float)
         95 % interval over sentences; NaN where what the layers add is not surely above 0.
     chosen_layer : int or None
@@ -289,23 +277,19 @@ class LayerScores(Displayed):
     task: str
     encoder: str
     labels: tuple[str, ...]
-    scores: tuple[ProbeScore, ...]
     n_train: int
     n_dev: int
     n_test: int
     expected_layer: float = float("nan")
     differential: tuple[float, ...] = ()
     mix: ScalarMix | None = None
-    decisions: tuple[Decision, ...] = ()
     expected_layer_interval: tuple[float, float] = (float("nan"), float("nan"))
     chosen_layer: int | None = None
 
-    def _summary(self) -> str:
-        return f"{self.task!r}: {len(self.scores)} scores on {self.n_test:,} units, {self.encoder}"
+    row_type = ProbeScore
 
-    def of(self, what: str, metric: str) -> tuple[ProbeScore, ...]:
-        """Return the scores of one kind, by layer."""
-        return by_layer(self.scores, what=what, metric=metric)
+    def _summary(self) -> str:
+        return f"{self.task!r}: {len(self)} scores on {self.n_test:,} units, {self.encoder}"
 
     def best(self, metric: str = "accuracy", what: str = "probe") -> ProbeScore:
         """Return the best score of one kind; of equal ones that of the lowest layer.
@@ -317,11 +301,11 @@ class LayerScores(Displayed):
         InputError
             If nothing of that kind was measured.
         """
-        found = [score for score in self._known(metric, what) if not math.isnan(score.value)]
-        if not found:
-            raise InputError("metric", "one that is known", metric, found="NaN only")
+        scores = [score for score in self._scores_of(metric, what) if not math.isnan(score.value)]
+        if not scores:
+            raise InputError("metric", "one with a defined score", metric, found="NaN only")
         sign = -1 if metric in LOWER_IS_BETTER else 1
-        return max(found, key=lambda s: sign * s.value)
+        return max(scores, key=lambda score: sign * score.value)
 
     def chosen(self, metric: str = "accuracy", what: str = "probe") -> ProbeScore:
         """Return the score of the layer that was chosen on the dev part.
@@ -333,21 +317,21 @@ class LayerScores(Displayed):
         InputError
             If the dev part chose no layer, or nothing of that kind was measured there.
         """
-        for score in self._known(metric, what):
+        for score in self._scores_of(metric, what):
             if self.chosen_layer is not None and score.layer == self.chosen_layer:
                 return score
         raise InputError("what", f"of layer {self.chosen_layer}, chosen on the dev part", what)
 
-    def _known(self, metric: str, what: str) -> tuple[ProbeScore, ...]:
-        found = self.of(what, metric)
-        if not found:
-            kinds = sorted({f"{s.what}, {s.metric}" for s in self.scores})
+    def _scores_of(self, metric: str, what: str) -> tuple[ProbeScore, ...]:
+        scores = self.of(what=what, metric=metric)
+        if not scores:
+            kinds = sorted({f"{score.what}, {score.metric}" for score in self})
             raise InputError("metric", f"one of {'; '.join(kinds)}", f"{what}, {metric}")
-        return found
+        return scores
 
     def to_frame(self) -> pd.DataFrame:
         """Return the scores as a table: task, what, layer, metric, value, low, high and n."""
-        frame = scores_frame(ProbeScore, self.scores)
+        frame = super().to_frame()
         frame.insert(0, "task", self.task)
         return frame
 
@@ -374,52 +358,37 @@ class GeometryScore:
     n: int
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Contextualization(Displayed):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Contextualization(ScoreTable[GeometryScore]):
     """How much the vectors of a word depend on its context, layer by layer.
 
     Parameters
     ----------
-    encoder : str
-    layers : tuple of int
-    scores : tuple of GeometryScore
+    rows : tuple of GeometryScore
         Measures "self-similarity", "intra-sentence similarity", "maximum explainable variance";
         the same "corrected" by their baselines; and these, "anisotropy" (mean cosine of different
         words in different sentences) and "chance variance" (maximum explainable variance of as
-        many uses drawn from all words).
+        many uses drawn from all words). Of each measure by ascending layer.
+    decisions : tuple of Decision
+    encoder : str
+    layers : tuple of int
     words : tuple of str
     n_uses : int32 ndarray of shape (n_words,)
     self_similarity, explainable : float64 ndarray of shape (n_layers, n_words)
         Of each word, uncorrected.
-    decisions : tuple of Decision
     """
 
     encoder: str
     layers: tuple[int, ...]
-    scores: tuple[GeometryScore, ...]
     words: tuple[str, ...]
     n_uses: Int32Array
     self_similarity: Float64Array
     explainable: Float64Array
-    decisions: tuple[Decision, ...] = ()
+
+    row_type = GeometryScore
 
     def _summary(self) -> str:
         return f"{len(self.words):,} words on {len(self.layers)} layers, {self.encoder}"
-
-    def of(self, measure: str) -> tuple[GeometryScore, ...]:
-        """Return the scores of one measure by layer.
-
-        Raises
-        ------
-        InputError
-            If there is no such measure.
-        """
-        names = dict.fromkeys(score.measure for score in self.scores)
-        return by_layer(self.scores, measure=checked_choice(measure, "measure", names))
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return the scores as a table: measure, layer, value, low, high and n."""
-        return scores_frame(GeometryScore, self.scores)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -53,7 +53,7 @@ def test_prints_and_writes_what_the_functions_return(tiny_bert, files, tmp_path)
     expected = scores.to_frame().merge(
         found, on=["what", "layer", "metric"], suffixes=("", "_read")
     )
-    assert len(expected) == len(scores.scores) and set(found["what"]) >= {
+    assert len(expected) == len(scores) and set(found["what"]) >= {
         "random model",
         "majority",
     }
@@ -69,7 +69,7 @@ def test_prints_and_writes_what_the_functions_return(tiny_bert, files, tmp_path)
     chosen = scores.chosen()
     shown = f"{chosen.value:.3f} ({chosen.low:.3f} to {chosen.high:.3f})"
     assert f"chosen on dev: layer {chosen.layer}, {shown}" in done.stdout
-    for score in scores.of("probe", "accuracy"):
+    for score in scores.of(what="probe", metric="accuracy"):
         assert f"{score.value:.3f}  {score.low:.3f} to {score.high:.3f}" in done.stdout
     for name in ("majority", "word type", "selectivity", "random"):
         assert name in done.stdout

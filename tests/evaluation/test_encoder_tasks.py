@@ -31,7 +31,7 @@ def searched(tmp_path_factory):
 def figure(scores, task, file, metric):
     (found,) = [
         score.estimate
-        for score in scores.scores
+        for score in scores
         if (score.task, score.file, score.metric) == (task, file, metric)
     ]
     return found
@@ -77,7 +77,7 @@ def test_the_order_of_rows_changes_no_figure(graded, tmp_path):
     turned = read_pairs(tmp_path / "graded.csv")
     first, second = (evaluate_encoder(Words(), one, n_resamples=0) for one in (graded, turned))
     assert first.fingerprints == second.fingerprints
-    for one, other in zip(first.scores, second.scores, strict=True):
+    for one, other in zip(first, second, strict=True):
         assert one.estimate.value == pytest.approx(other.estimate.value, abs=1e-12)
     (tmp_path / "graded.csv").write_text("\n".join([head, *lines[1:]]))
     assert read_pairs(tmp_path / "graded.csv").fingerprint() not in first.fingerprints.values()
@@ -92,7 +92,7 @@ def test_differences_are_paired(graded, searched):
     assert row["difference"] == pytest.approx(second.value - first.value)
     expected = interval(second.drawn - first.drawn, first.n)
     np.testing.assert_allclose([row["low"], row["high"]], expected)
-    assert len(frame) == len(made[0].scores) and set(frame["against"]) == {"words 0"}
+    assert len(frame) == len(made[0]) and set(frame["against"]) == {"words 0"}
     with refuses("scores"):
         score_differences([made[0], evaluate_encoder(Words(), graded, n_resamples=100)])
     assert score_differences(made[:1]).empty

@@ -40,7 +40,8 @@ def scores(task="upos", n=5, *, seed=0, extra=(), **more):
     ]
     weights = rng.dirichlet(np.ones(n), size=3)
     return LayerScores(
-        task, "made", ("A", "B"), tuple(made), 900, 100, 1234,
+        tuple(made), task=task, encoder="made", labels=("A", "B"), n_train=900, n_dev=100,
+        n_test=1234,
         **{"expected_layer": 2.5, "mix": ScalarMix(tuple(range(n)), weights, np.ones(3)), **more},
     )  # fmt: skip
 
@@ -53,9 +54,9 @@ def test_curves_hold_the_scores_and_bands_their_intervals():
     found = scores()
     figure = plots.layers(found)
     curve, strip = named(figure, "probe")
-    own = found.of("probe", "accuracy")
+    own = found.of(what="probe", metric="accuracy")
     assert list(curve.x) == [s.layer for s in own] and list(curve.y) == [s.value for s in own]
-    chosen = found.of("probe", "selectivity")
+    chosen = found.of(what="probe", metric="selectivity")
     assert list(strip.y) == [s.value for s in chosen] and strip.yaxis != curve.yaxis
     band = next(t for t in figure.data if t.name == "probe" and t.fill == "toself")
     assert list(band.y) == [*(s.low for s in own), *(s.high for s in own[::-1])]
@@ -99,14 +100,14 @@ def test_the_best_layer_is_ringed_where_fewer_is_better_too(metric, pick):
     found = scores(n=7)
     figure = plots.layers(found, metric)
     (ring,) = [t for t in figure.data if t.name == "best layer"]
-    best = pick(found.of("probe", metric), key=lambda s: s.value)
+    best = pick(found.of(what="probe", metric=metric), key=lambda s: s.value)
     assert (ring.x[0], ring.y[0]) == (best.layer, best.value)
     said = f"layer {best.layer}: {best.value:.3f}"
     assert said in [note.text for note in figure.layout.annotations]
 
 
 def test_of_equal_layers_the_lowest_is_the_best():
-    same = tuple(ProbeScore("probe", i, "macro F1", 0.5, NAN, NAN, 9) for i in (3, 1, 2))
+    same = tuple(ProbeScore("probe", i, "macro F1", 0.5, NAN, NAN, 9) for i in (1, 2, 3))
     figure = plots.layers(scores(extra=same), "macro F1")
     assert [t.x[0] for t in figure.data if t.name == "best layer"] == [1]
 
@@ -153,9 +154,9 @@ def test_scores_that_are_no_numbers_are_gaps():
     found = scores()
     broken = [
         dataclasses.replace(s, value=NAN, low=NAN, high=NAN) if s.layer in (1, 3) else s
-        for s in found.scores
+        for s in found
     ]
-    figure = plots.layers(dataclasses.replace(found, scores=tuple(broken)))
+    figure = plots.layers(dataclasses.replace(found, rows=tuple(broken)))
     curve = named(figure, "probe")[0]
     assert [value is None for value in curve.y] == [False, True, False, True, False]
     assert (
@@ -278,7 +279,7 @@ def geometry(measures, n=4, **more):
             value = float(rng.uniform(0, 1))
             made.append(GeometryScore(measure, layer, value, value - 0.1, value + 0.1, 77))
     return Contextualization(
-        **{"encoder": "made", "layers": tuple(range(n)), "scores": tuple(made),
+        **{"encoder": "made", "layers": tuple(range(n)), "rows": tuple(made),
            "words": ("bat", "play"), "n_uses": np.array([30, 20], np.int32),
            "self_similarity": np.zeros((n, 2)), "explainable": np.zeros((n, 2)), **more}
     )  # fmt: skip
@@ -299,9 +300,9 @@ def test_contextualization_draws_each_measure_with_its_interval():
     figure = plots.contextualization(found, height=500)
     for measure, (name, axis) in MEASURES.items():
         (line,) = [t for t in named(figure, name) if t.yaxis == axis]
-        assert list(line.y) == [s.value for s in found.of(measure)]
+        assert list(line.y) == [s.value for s in found.of(measure=measure)]
         (band,) = [t for t in figure.data if t.fill and t.name == name and t.yaxis == axis]
-        own = found.of(measure)
+        own = found.of(measure=measure)
         assert list(band.y) == [*(s.low for s in own), *(s.high for s in own[::-1])]
     assert "2 words, 50 uses" in figure.layout.annotations[0].text
 

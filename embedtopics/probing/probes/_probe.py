@@ -129,7 +129,7 @@ def probe(
     Examples
     --------
     >>> scores = probe(states, tags, control=True)  # doctest: +SKIP
-    >>> scores.best().layer, scores.of("word type", "accuracy")[0].value  # doctest: +SKIP
+    >>> scores.best().layer, scores.of(what="word type")[0].value  # doctest: +SKIP
     (3, 0.862)
     """
     flags = {"control": control, "mix": mix, "description_length": description_length}
@@ -175,7 +175,7 @@ def probe(
         task=units.name,
         encoder=states.encoder,
         labels=units.classes,
-        scores=tuple(scores),
+        rows=tuple(scores),
         n_train=len(units.of(TRAIN)),
         n_dev=len(units.of(DEV)),
         n_test=len(units.of(TEST)),

@@ -212,7 +212,7 @@ def structural_probe(
         task="tree distance",
         encoder=states.encoder,
         labels=(),
-        scores=tuple(scores),
+        rows=tuple(scores),
         n_train=n_train,
         n_dev=n_dev,
         n_test=n_test,

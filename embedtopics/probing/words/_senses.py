@@ -453,7 +453,7 @@ def sense_separation(
         encoder=states.encoder,
         word=word_key(word.strip(), match_case),
         n_senses=len(names),
-        scores=tuple(
+        rows=tuple(
             SenseScore(*one, float(drawn[0, i]), float(low[i]), float(high[i]), len(uses))
             for i, one in enumerate(measures)
         ),

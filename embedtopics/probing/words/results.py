@@ -10,7 +10,7 @@ from embedtopics._utils.checks import is_count
 from embedtopics._utils.display import Displayed
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
-from embedtopics.probing.results import by_layer, scores_frame
+from embedtopics.evaluation.results import ScoreTable
 from embedtopics.protocols import Float64Array, FloatArray, Int32Array
 
 
@@ -266,35 +266,27 @@ class SenseScore:
     n: int
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class SenseSeparation(Displayed):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class SenseSeparation(ScoreTable[SenseScore]):
     """How well each layer separates given senses.
 
     Parameters
     ----------
-    encoder : str
-    word : str
-    n_senses : int
-    scores : tuple of SenseScore
+    rows : tuple of SenseScore
+        Of each measure by ascending layer.
     decisions : tuple of Decision
+    encoder, word : str
+    n_senses : int
     """
 
     encoder: str
     word: str
     n_senses: int
-    scores: tuple[SenseScore, ...]
-    decisions: tuple[Decision, ...] = ()
+
+    row_type = SenseScore
 
     def _summary(self) -> str:
-        return f"{self.word!r}: {len(self.scores)} scores, {self.encoder}"
-
-    def of(self, measure: str) -> tuple[SenseScore, ...]:
-        """Return the scores of one measure by layer."""
-        return by_layer(self.scores, measure=measure)
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return the scores as a table: layer, measure, value, low, high and n."""
-        return scores_frame(SenseScore, self.scores)
+        return f"{self.word!r}: {len(self)} scores, {self.encoder}"
 
 
 MEASURES = ("apd", "excess", "prototype")

@@ -51,7 +51,7 @@ def test_figures_are_those_of_the_definitions():
         np.testing.assert_allclose(
             found.explainable[layer], [explainable[w] for w in found.words], atol=1e-12
         )
-        value = {m: found.of(m)[layer].value for m in {s.measure for s in found.scores}}
+        value = {m: found.of(measure=m)[layer].value for m in {s.measure for s in found}}
         mean, explained = (np.mean(list(own.values())) for own in (similarity, explainable))
         expected = {
             "self-similarity": mean,
@@ -64,7 +64,7 @@ def test_figures_are_those_of_the_definitions():
         }
         for measure, truth in expected.items():
             assert abs(value[measure] - truth) < 1e-12
-    for score in found.scores:
+    for score in found:
         assert score.low < score.value < score.high or score.measure == "anisotropy"
 
 
@@ -76,7 +76,7 @@ def test_static_vectors_have_no_context_and_random_ones_nothing_but():
     own = np.array([static.setdefault(w, rng.normal(size=30)) for w in words])
     states = made_states(texts, [own, rng.normal(size=own.shape)])
     found = probing.contextualization(states, n_resamples=50)
-    value = {m: [s.value for s in found.of(m)] for m in {s.measure for s in found.scores}}
+    value = {m: [s.value for s in found.of(measure=m)] for m in {s.measure for s in found}}
     assert abs(value["self-similarity"][0] - 1) < 1e-9
     assert abs(value["maximum explainable variance"][0] - 1) < 1e-9
     assert abs(value["corrected self-similarity"][1]) < 0.02
@@ -106,7 +106,7 @@ def test_draws_do_not_depend_on_the_order_of_the_texts():
     two = probing.contextualization(other, **asked)
     assert one.words == two.words and len(one.words) == 3
     np.testing.assert_allclose(one.self_similarity, two.self_similarity, atol=1e-12)
-    for a, b in zip(one.scores, two.scores, strict=True):
+    for a, b in zip(one, two, strict=True):
         np.testing.assert_allclose([a.value, a.low, a.high], [b.value, b.low, b.high], atol=1e-12)
-    assert one.of("intra-sentence similarity")[0].n == 7
+    assert one.of(measure="intra-sentence similarity")[0].n == 7
     assert "3 of 5 words" in one.decisions[-1].message

@@ -23,7 +23,16 @@ STATES, TAGGED = tagged_states(n_texts=40, signals=(0.0, 1.0, 3.0))
 def scores_of(*figures, **others):
     """Scores of (what, layer, metric, value)."""
     made = tuple(ProbeScore(*one, float("nan"), float("nan"), 10) for one in figures)
-    return LayerScores("made", "made", ("A", "B"), made, 10, 10, 10, **others)
+    return LayerScores(
+        made,
+        task="made",
+        encoder="made",
+        labels=("A", "B"),
+        n_train=10,
+        n_dev=10,
+        n_test=10,
+        **others,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +53,7 @@ def test_of_equals_the_lowest_layer_is_the_best_and_unknown_figures_are_not():
 
 def test_the_chosen_layer_loses_least_on_the_dev_part(scores):
     assert scores.chosen_layer == 2
-    (expected,) = [one for one in scores.of("probe", "accuracy") if one.layer == 2]
+    (expected,) = [one for one in scores.of(what="probe", metric="accuracy") if one.layer == 2]
     assert scores.chosen() == expected
     made = [
         _Trained(

@@ -26,9 +26,11 @@ def test_a_mix_leaves_out_the_layer_without_signal(scores):
 
 
 def test_the_mix_of_the_first_layer_alone_is_the_probe_of_it(scores):
-    first, *_, last = scores.of("cumulative mix", "accuracy")
-    assert first.value == pytest.approx(scores.of("probe", "accuracy")[0].value, abs=0.01)
-    assert last.value == scores.of("scalar mix", "accuracy")[0].value
+    first, *_, last = scores.of(what="cumulative mix", metric="accuracy")
+    assert first.value == pytest.approx(
+        scores.of(what="probe", metric="accuracy")[0].value, abs=0.01
+    )
+    assert last.value == scores.of(what="scalar mix", metric="accuracy")[0].value
 
 
 def test_equations_3_and_4_by_hand():
@@ -72,6 +74,6 @@ def test_a_mix_is_trained_to_where_its_slopes_end():
 def test_where_no_layer_adds_anything_there_is_no_expected_layer():
     states, tags = tagged_states(n_texts=40, signals=(4.0, 4.0))
     scores = probing.probe(states, tags, mix=True, n_seeds=1, baselines=[])
-    assert scores.of("cumulative mix", "accuracy")[0].value == 1
+    assert scores.of(what="cumulative mix", metric="accuracy")[0].value == 1
     assert np.isnan(scores.expected_layer) and np.isnan(scores.expected_layer_interval).all()
     assert any(one.name == "no_expected_layer" for one in scores.decisions)

@@ -36,7 +36,7 @@ def units_of(states, tags, seed=0):
 
 
 def value(scores, what, metric, layer=None):
-    (found,) = [one for one in scores.of(what, metric) if one.layer == layer]
+    (found,) = [one for one in scores.of(what=what, metric=metric) if one.layer == layer]
     return found.value
 
 
@@ -61,13 +61,13 @@ def test_each_layer_is_read_as_well_as_by_the_best_of_scikit_learn(scores, layer
 
 
 def test_more_signal_gives_more_and_a_control_gives_nothing(scores):
-    found = [one.value for one in scores.of("probe", "accuracy")]
+    found = [one.value for one in scores.of(what="probe", metric="accuracy")]
     assert found[0] < 0.6 < found[1] < found[2] and found[2] > 0.95
     assert scores.best().layer == 2
     # Types have no vectors of their own here, so that nothing can be learnt by heart.
     (types,) = [one.value for one in scores.decisions if one.name == "known_types"]
     assert 0.8 < types < 0.95
-    for one in scores.of("control", "accuracy"):
+    for one in scores.of(what="control", metric="accuracy"):
         assert one.value < 0.65
     for layer in range(3):
         above = value(scores, "probe", "accuracy", layer) - value(
@@ -107,7 +107,10 @@ def test_baselines_are_counted_by_hand():
     right = f1_score(["V", "N", "A", "V"], ["V", "N", "A", "N"], average="macro")
     assert value(scores, "word type", "macro F1") == pytest.approx(right)
     assert (scores.n_train, scores.n_dev, scores.n_test) == (10, 2, 4)
-    assert scores.labels == ("A", "N", "V") and scores.of("embedding layer", "accuracy") == ()
+    assert (
+        scores.labels == ("A", "N", "V")
+        and scores.of(what="embedding layer", metric="accuracy") == ()
+    )
 
 
 def test_of_equally_frequent_classes_of_a_type_the_more_frequent_of_all_wins():
@@ -125,7 +128,7 @@ def test_the_embedding_layer_and_a_random_model_are_probed_beside():
     )
     alone = probing.probe(STATES, TAGGED, layers=0, baselines=[])
     assert value(scores, "embedding layer", "accuracy", 0) == alone.best().value
-    assert [one.layer for one in scores.of("random model", "accuracy")] == [2]
+    assert [one.layer for one in scores.of(what="random model", metric="accuracy")] == [2]
     assert value(scores, "random model", "accuracy", 2) < 0.6
     assert value(scores, "probe", "accuracy", 2) > 0.9
     kept = replace(STATES, layers=(1, 2), vectors=STATES.vectors[1:])
@@ -136,8 +139,8 @@ def test_the_embedding_layer_and_a_random_model_are_probed_beside():
 def test_results_do_not_depend_on_the_order_of_the_texts():
     shuffled, order = reordered(STATES)
     tags = [TAGGED[i] for i in order]
-    first = probing.probe(STATES, TAGGED, layers=[1], control=True).scores
-    assert probing.probe(shuffled, tags, layers=[1], control=True).scores == first
+    first = probing.probe(STATES, TAGGED, layers=[1], control=True).rows
+    assert probing.probe(shuffled, tags, layers=[1], control=True).rows == first
 
 
 def test_intervals_are_of_whole_sentences_drawn_anew():
@@ -182,8 +185,10 @@ def test_any_vectors_of_the_units_can_be_probed():
     layers = probing.probe(STATES, TAGGED, layers=2, baselines=[])
     assert same.best(what="combination").value == layers.best().value
     assert found.best(what="combination").value > 0.95
-    assert found.of("combination", "selectivity") and found.of("word type", "accuracy")
-    assert {score.layer for score in found.of("embedding layer", "accuracy")} == {0}
+    assert found.of(what="combination", metric="selectivity") and found.of(
+        what="word type", metric="accuracy"
+    )
+    assert {score.layer for score in found.of(what="embedding layer", metric="accuracy")} == {0}
     with refuses("vectors"):
         probing.probe(STATES, TAGGED, vectors=STATES.layer(2)[:-1])
 
@@ -207,7 +212,7 @@ def test_a_task_on_pairs_is_probed_by_their_features():
     labels = tuple(("T",) if sense[i] == sense[j] else ("F",) for i, _, j, _ in pairs.tolist())
     task = ProbeTask("wic", "pair", tuple(texts), labels, pairs=pairs)
     scores = probing.probe(made_states(texts, vectors), task, control=True)
-    assert [one.value > 0.9 for one in scores.of("probe", "accuracy")] == [False, True]
+    assert [one.value > 0.9 for one in scores.of(what="probe", metric="accuracy")] == [False, True]
     assert scores.n_train + scores.n_dev + scores.n_test == 150 and scores.task == "wic"
 
 
@@ -222,7 +227,7 @@ def test_states_of_whole_texts_are_probed():
     assert scores.best().value > 0.95
     assert "word type" in [d.value for d in scores.decisions if d.name == "no_baseline"]
     task = ProbeTask("t", "text", states.texts, tuple((tag,) for tag in tags))
-    assert probing.probe(states, task).scores == scores.scores
+    assert probing.probe(states, task).rows == scores.rows
     with refuses("control"):
         probing.probe(states, tags, control=True)
 

@@ -55,7 +55,7 @@ def scores():
 
 
 def value(scores, what, metric, layer=None):
-    (found,) = [one for one in scores.of(what, metric) if one.layer == layer]
+    (found,) = [one for one in scores.of(what=what, metric=metric) if one.layer == layer]
     return found
 
 
@@ -67,7 +67,7 @@ def test_distances_that_are_there_are_found(scores):
     assert scores.best("uuas").layer == scores.best("spearman").layer == 1
     first = value(scores, "embedding layer", "uuas", 0)
     assert first.value == value(scores, "probe", "uuas", 0).value
-    for one in scores.scores:
+    for one in scores:
         assert one.low <= one.value <= one.high
     assert scores.labels == () and scores.n_train + scores.n_dev + scores.n_test == len(STATES)
 

@@ -61,11 +61,11 @@ def test_figures_are_those_of_every_use_in_turn(labelled, word):
         for measure, value in zip(
             ("1-NN accuracy", "centroid accuracy", "silhouette"), truth, strict=True
         ):
-            score = found.of(measure)[layer]
+            score = found.of(measure=measure)[layer]
             assert abs(score.value - value) < 1e-9
             assert score.low <= score.value <= score.high and score.n == len(units)
     counts = np.unique(own, return_counts=True)[1]
-    assert found.of("majority")[0].value == counts.max() / counts.sum()
+    assert found.of(measure="majority")[0].value == counts.max() / counts.sum()
     frame = found.to_frame()
     assert len(frame) == 7 and frame["layer"].isna().sum() == 1
 
@@ -81,8 +81,8 @@ def test_a_use_is_not_told_by_its_copy():
             rows += [rng.normal(size=6), vector]
             senses.append("ab"[i % 2])
     found = probing.sense_separation(made_states(texts, [rows]), "bank", senses)
-    assert found.of("1-NN accuracy")[0].value < 0.8
-    assert found.of("centroid accuracy")[0].value < 0.8
+    assert found.of(measure="1-NN accuracy")[0].value < 0.8
+    assert found.of(measure="centroid accuracy")[0].value < 0.8
 
 
 def test_the_order_of_the_texts_does_not_matter(labelled):
@@ -93,7 +93,7 @@ def test_the_order_of_the_texts_does_not_matter(labelled):
     moved = [sense_of[r] for r in rows.tolist() if r in sense_of]
     one = probing.sense_separation(states, "bow", list(sense_of.values()), n_resamples=30)
     two = probing.sense_separation(other, "bow", moved, n_resamples=30)
-    for a, b in zip(one.scores, two.scores, strict=True):
+    for a, b in zip(one, two, strict=True):
         np.testing.assert_allclose([a.value, a.low, a.high], [b.value, b.low, b.high], atol=1e-12)
 
 
@@ -103,4 +103,4 @@ def test_what_is_left_out_is_told(labelled, empty):
     fewer = [empty if i in (2, 5) else s for i, s in enumerate(senses_of(senses, "bank"))]
     found = probing.sense_separation(states, "bank", fewer, n_resamples=10)
     assert {d.name: d.value for d in found.decisions} == {"uses_left_out": 2}
-    assert found.of("majority")[0].n == len(fewer) - 2
+    assert found.of(measure="majority")[0].n == len(fewer) - 2

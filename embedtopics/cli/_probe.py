@@ -47,9 +47,8 @@ def probe(
         str,
         typer.Option(
             help="A column (upos, xpos, deprel, tag), a key (feats:Number), head distance; or of "
-            "whole sentences: sentence length, word content, tree depth, root dependents, bigram "
-            "shift, tense, subject number, object number; of jsonl, the column of the labels, or "
-            "word in context."
+            "whole sentences: sentence length, tree depth, bigram shift; of jsonl, the column of "
+            "the labels, or word in context."
         ),
     ] = "upos",
     encoder: Checkpoint = "all-MiniLM-L6-v2",

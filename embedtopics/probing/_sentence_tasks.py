@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import NamedTuple
 
 from embedtopics._utils.checks import checked_choice, is_count, resolve_seed
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.probing._tasks import (
-    PARTS,
-    SHARES,
     Treebanks,
     content_digest,
-    features_of,
     gathered,
     key_of,
     split_contents,
@@ -25,17 +21,11 @@ from embedtopics.probing._tasks import (
 from embedtopics.probing.results import ProbeTask, Sentence
 from embedtopics.protocols import RandomState
 
-LEAST_LETTERS, MOST_FREQUENT, CANDIDATES = 4, 50, 10
-TENSES = {"Past": "Past", "Imp": "Past", "Pqp": "Past", "Pres": "Pres"}
-XPOS_TENSES = {"VBD": "Past", "VBP": "Pres", "VBZ": "Pres"}
-XPOS_NUMBERS = {"NN": "Sing", "NNS": "Plur"}
-
 
 class Answer(NamedTuple):
-    """A sentence's label, and the word it depends on; each `stratum` has classes of equal size."""
+    """A sentence's label; each `stratum` has classes of equal size."""
 
     label: str
-    target: str = ""
     stratum: int = 0
     text: str | None = None
 
@@ -75,33 +65,15 @@ def sentence_task(
     task : str
         "sentence length" : number of words, in `n_classes` bins of one width.
 
-        "word content" : which of `n_classes` words is in the sentence, with exactly one of them
-        there. They have four letters or more, follow the 50 most frequent ones of the train part,
-        and are those of the next 10 * `n_classes` that all parts have most of.
-
         "tree depth" : most steps from the root of the dependency tree to a word; the `n_classes`
         consecutive depths that keep most sentences. In each part all classes have the same
         lengths, which would predict the depth.
 
-        "root dependents" : the relations of the root, without subtypes and punctuation, in their
-        order with the root ("nsubj ROOT obj"): the most frequent ones of the train part, and
-        "other". It replaces SentEval's top constituents.
-
         "bigram shift" : whether two neighbouring words were exchanged. Each sentence is there
         once, intact or shifted, with spaces between words; the first word and punctuation keep
         their places.
-
-        "tense" : "Past" or "Pres", of the finite verb of the main clause: the root, or its
-        auxiliary or copula. By the features VerbForm and Tense (imperfect and pluperfect are
-        past), or, where a treebank has no features, the tags VBD, VBP and VBZ.
-
-        "subject number", "object number" : "Sing" or "Plur", of the one common noun that is nsubj
-        or obj of the root and has no conjuncts; by the feature Number, or the tags NN and NNS.
-
-        For the last three, all sentences are split anew, so that no form of the verb or noun is
-        in two parts and its tense or number cannot be memorized, as in SentEval.
     n_classes : int, optional
-        Of the first four; 6, 10, 3 and 6 by default.
+        Of "sentence length" (default 6) and "tree depth" (default 3).
     lengths : (int, int)
         Fewest and most words of a sentence; as in SentEval.
     random_state : int, Generator or None
@@ -139,11 +111,6 @@ def sentence_task(
     parts = [part for _, part, _ in labelled]
     keys = [key_of(sentence.words) for _, _, sentence in labelled]
     expected = set(pool.parts)
-    if kind.has_target:
-        expected = set(PARTS)
-        parts = _split_by_target(given, seed)
-        message = f"{task}: sentences were split so that no form of the target is in two parts."
-        decisions += (Decision("probing", "disjoint_targets", True, message),)
     classes = sorted({answer.label for answer in given})
     kept = _balanced(given, keys, parts, classes, seed)
     found = {(parts[one], given[one].label) for one in kept}
@@ -179,12 +146,11 @@ def _pool(
     if not is_pair or lengths[0] > lengths[1]:
         raise InputError("lengths", "the fewest and the most words", lengths)
     sentences, parts, decisions = gathered(treebanks)
-    for need in kind.needs:
+    if kind.needs_heads:
         for one in sentences:
-            columns = {*one.columns, *(["heads"] if one.heads else [])}
-            if columns.isdisjoint(need.split(" or ")):
+            if not one.heads:
                 found = f"sentence {one.id!r} without"
-                raise InputError("treebanks", f"with {need} for every sentence", found=found)
+                raise InputError("treebanks", "with heads for every sentence", found=found)
     fitting = [n for n, one in enumerate(sentences) if lengths[0] <= len(one.words) <= lengths[1]]
     if not fitting:
         raise InputError("lengths", "those of some sentences", lengths)
@@ -201,28 +167,6 @@ def _pool(
         own, split = split_contents([key_of(one.words) for one in chosen], seed, "sentences")
         decisions += split
     return Pool(chosen, own, n_classes, lengths, seed), decisions
-
-
-def _split_by_target(answers: Sequence[Answer], seed: int) -> list[str]:
-    """Return parts so that each target is in one; targets that are too frequent are in train."""
-    counted: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for answer in answers:
-        counted[answer.target][answer.label] += 1
-    totals = Counter(answer.label for answer in answers)
-    free = {
-        part: {label: SHARES[part] * n for label, n in totals.items()} for part in ("test", "dev")
-    }
-    part_of = {}
-    for target in sorted(counted, key=lambda one: content_digest(one, seed, "target")):
-        own = counted[target]
-        part_of[target] = "train"
-        for part, left in free.items():
-            if all(n <= left[label] for label, n in own.items()):
-                part_of[target] = part
-                for label, n in own.items():
-                    left[label] -= n
-                break
-    return [part_of[answer.target] for answer in answers]
 
 
 def _balanced(
@@ -255,28 +199,6 @@ def length(pool: Pool) -> Answers:
         raise InputError("lengths", expected, pool.lengths, "change it, or n_classes")
     begins = [shortest + (len(one.words) - shortest) // width * width for one in pool.sentences]
     return [Answer(f"{begin:02d}-{begin + width - 1:02d}") for begin in begins]
-
-
-def word_content(pool: Pool) -> Answers:
-    """Return which one of some mid-frequency words occurs."""
-    counted: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for sentence, part in zip(pool.sentences, pool.parts, strict=True):
-        forms = {word.casefold() for word in sentence.words}
-        counted[part].update(f for f in forms if f.isalpha() and len(f) >= LEAST_LETTERS)
-    train = counted["train"]
-    ranked = sorted(train, key=lambda form: (-train[form], form))
-    middle = ranked[MOST_FREQUENT : MOST_FREQUENT + CANDIDATES * pool.n_classes]
-    if len(middle) < pool.n_classes:
-        expected = f"with {MOST_FREQUENT + pool.n_classes} words of {LEAST_LETTERS} letters"
-        raise InputError("treebanks", expected, found=f"{len(ranked)}")
-    # Words that are rare in one part would leave few sentences of all others.
-    middle.sort(key=lambda form: -min(of_part[form] for of_part in counted.values()))
-    chosen = set(middle[: pool.n_classes])
-    made: Answers = []
-    for sentence in pool.sentences:
-        found = [word.casefold() for word in sentence.words if word.casefold() in chosen]
-        made.append(Answer(found[0]) if len(found) == 1 else None)
-    return made
 
 
 def tree_depth(pool: Pool) -> Answers:
@@ -312,22 +234,6 @@ def depth(heads: Sequence[int]) -> int:
         for steps, one in enumerate(reversed(way), start=known[word] + 1):
             known[one] = steps
     return max(known.values())
-
-
-def root_dependents(pool: Pool) -> Answers:
-    """Return the relations of the root, in their order; the rarer sequences are "other"."""
-    sequences = []
-    for sentence in pool.sentences:
-        root, below, relations = _dependents(sentence)
-        relations[root] = "ROOT"
-        places = sorted([root, *below])
-        sequences.append(" ".join(relations[one] for one in places if relations[one] != "punct"))
-    counted = Counter(
-        one for one, part in zip(sequences, pool.parts, strict=True) if part == "train"
-    )
-    ranked = sorted(counted, key=lambda one: (-counted[one], one))
-    chosen = set(ranked[: pool.n_classes - 1])
-    return [Answer(one if one in chosen else "other") for one in sequences]
 
 
 def bigram_shift(pool: Pool) -> Answers:
@@ -375,52 +281,6 @@ def shifted(tokens: Sequence[str], taken: set[str], seed: int) -> tuple[str, ...
     return None
 
 
-def _dependents(sentence: Sentence) -> tuple[int, list[int], list[str]]:
-    """Return the root, its dependents, and the relations of all words without subtypes."""
-    root = sentence.heads.index(0)
-    below = [place for place, head in enumerate(sentence.heads) if head == root + 1]
-    return root, below, [one.partition(":")[0] for one in sentence.columns["deprel"]]
-
-
-def main_verb(sentence: Sentence) -> Answer | None:
-    """Return the tense of the finite verb of the main clause: the root, or its auxiliary."""
-    root, below, relations = _dependents(sentence)
-    for place in (root, *(one for one in below if relations[one] in ("aux", "cop"))):
-        found = XPOS_TENSES.get(_cell(sentence, "xpos", place), "")
-        if "feats" in sentence.columns:
-            features = features_of(_cell(sentence, "feats", place))
-            is_finite = features.get("VerbForm") == "Fin"
-            found = TENSES.get(features.get("Tense", ""), "") if is_finite else ""
-        if found:
-            return Answer(found, target=sentence.words[place].casefold())
-    return None
-
-
-def noun_number(sentence: Sentence, relation: str) -> Answer | None:
-    """Return the number of the one noun in a relation to the root, unless it has conjuncts."""
-    _, below, relations = _dependents(sentence)
-    found = [place for place in below if relations[place] == relation]
-    if len(found) != 1 or _cell(sentence, "upos", found[0]) not in ("NOUN", ""):
-        return None
-    place = found[0]
-    if (place + 1, "conj") in zip(sentence.heads, relations, strict=True):
-        return None
-    number = XPOS_NUMBERS.get(_cell(sentence, "xpos", place), "")
-    if "feats" in sentence.columns:
-        number = features_of(_cell(sentence, "feats", place)).get("Number", "")
-    if number not in ("Sing", "Plur"):
-        return None
-    return Answer(number, target=sentence.words[place].casefold())
-
-
-def _cell(sentence: Sentence, column: str, place: int) -> str:
-    return sentence.columns[column][place] if column in sentence.columns else ""
-
-
-def _of_each(label: Callable[[Sentence], Answer | None]) -> Callable[[Pool], Answers]:
-    return lambda pool: [label(sentence) for sentence in pool.sentences]
-
-
 @dataclass(frozen=True)
 class _Task:
     """How sentences are labelled, and what that needs of a treebank."""
@@ -428,23 +288,13 @@ class _Task:
     label: Callable[[Pool], Answers]
     n_classes: int
     is_fixed: bool = True
-    needs: tuple[str, ...] = ()
-    has_target: bool = False
+    needs_heads: bool = False
 
 
-_TREE = ("heads", "deprel")
-_WORDS = (*_TREE, "feats or xpos")
 _TASKS = {
     "sentence length": _Task(length, 6, False),
-    "word content": _Task(word_content, 10, False),
-    "tree depth": _Task(tree_depth, 3, False, ("heads",)),
-    "root dependents": _Task(root_dependents, 6, False, _TREE),
+    "tree depth": _Task(tree_depth, 3, False, needs_heads=True),
     "bigram shift": _Task(bigram_shift, 2),
-    "tense": _Task(_of_each(main_verb), 2, True, _WORDS, True),
-    "subject number": _Task(
-        _of_each(partial(noun_number, relation="nsubj")), 2, True, _WORDS, True
-    ),
-    "object number": _Task(_of_each(partial(noun_number, relation="obj")), 2, True, _WORDS, True),
 }
 
 SENTENCE_TASKS = tuple(_TASKS)

@@ -432,66 +432,6 @@ class LayerSimilarity(Displayed):
         return pd.DataFrame(columns)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class LayerNorms(Displayed):
-    """The lengths of the vectors of each layer, and the dimensions that dominate them.
-
-    Parameters
-    ----------
-    encoder : str
-    layers : tuple of int
-    n_units : int
-    mean, sd, low, median, high : float64 ndarray of shape (n_layers,)
-        Of the Euclidean norms; low and high hold 95 % of the units between them.
-    mean_cosine : float64 ndarray of shape (n_layers,)
-        Of two units of different sentences.
-    contributions : float64 ndarray of shape (n_layers, width)
-        What each dimension adds to that; a row sums to the mean cosine.
-    dimension_means, dimension_sds : float64 ndarray of shape (n_layers, width)
-    is_outlier : bool ndarray of shape (n_layers, width)
-        Dimensions whose mean is more than three standard deviations from that of all dimensions.
-    decisions : tuple of Decision
-    """
-
-    encoder: str
-    layers: tuple[int, ...]
-    n_units: int
-    mean: Float64Array
-    sd: Float64Array
-    low: Float64Array
-    median: Float64Array
-    high: Float64Array
-    mean_cosine: Float64Array
-    contributions: Float64Array
-    dimension_means: Float64Array
-    dimension_sds: Float64Array
-    is_outlier: BoolArray
-    decisions: tuple[Decision, ...] = ()
-
-    def _summary(self) -> str:
-        return f"{self.n_units:,} units on {len(self.layers)} layers, {self.encoder}"
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return a row a layer.
-
-        Columns layer, mean, sd, low, median, high, mean_cosine, n_outliers; top_dimension, which
-        adds most to the mean cosine, and top_share, its share of it.
-        """
-        top = self.contributions.argmax(axis=1)
-        share = np.full(len(top), np.nan)
-        largest = self.contributions[np.arange(len(top)), top]
-        np.divide(largest, self.mean_cosine, out=share, where=self.mean_cosine > 0)
-        names = ("mean", "sd", "low", "median", "high", "mean_cosine")
-        columns = {
-            "layer": self.layers,
-            **{name: getattr(self, name) for name in names},
-            "n_outliers": self.is_outlier.sum(axis=1),
-            "top_dimension": top,
-            "top_share": share,
-        }
-        return pd.DataFrame(columns)
-
-
 @dataclass(frozen=True)
 class Sentence:
     """One sentence.

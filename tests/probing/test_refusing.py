@@ -10,9 +10,8 @@ STATES = random_states(
     ["w one match begins", "w w two", "three w match", "w four", "five w ball", "six w"],
     missing=[14],
 )
-GROUPS, SENSES = list("aaabbb"), list("abababa")
+SENSES = list("abababa")
 TAGS = ["XY"[row % 2] for row in range(len(STATES))]
-HEADS = [int(place > 0) for place in STATES.position]
 OTHERS = random_states(["a b"])
 
 
@@ -28,12 +27,6 @@ CASES = {
                        for text, nth in ((None, None), (1, None), (1, 2))],
         "in_text": each("in_text", 1, 9, "0"),
         "k": [{"k": 0}], "layer": [{"layer": 3}], "among": [{"among": "none"}],
-    }),
-    probing.semantic_change: ({"words": "w", "groups": GROUPS}, {
-        "groups": each("groups", ["a", "b"], list("aabbcc"), ["a"] * 6, [None] * 6, "aaabbb"),
-        "word": each("words", "v", ["v", "u"], [], ["w", 3]),
-        **{name: [{name: 0}] for name in ("n_permutations", "n_resamples", "min_uses")},
-        "min_texts": [{"min_texts": 1}],
     }),
     probing.senses: ({"word": "w"}, {
         "word": [{"word": "batt"}], "n_senses": each("n_senses", 0, 3), "layer": [{"layer": 4}],
@@ -61,10 +54,6 @@ CASES = {
         "mix": [{"mix": "yes"}, {"mix": True, "layers": 2}],
         "description_length": [{"description_length": 1}],
         "vectors": [{"vectors": STATES.layer(0)[:-1]}],
-        "random_states": [{"random_states": OTHERS}],
-    }),
-    probing.structural_probe: ({"heads": HEADS}, {
-        "rank": each("rank", 0, 5), "layers": [{"layers": 4}],
         "random_states": [{"random_states": OTHERS}],
     }),
 }  # fmt: skip
@@ -96,5 +85,3 @@ def test_states_of_whole_texts_have_no_words(function, good):
 def test_too_few_units_are_refused():
     with refuses("states_a"):
         probing.cka(random_states(["a b", "c"]))
-    with refuses("states"):
-        probing.norms(random_states(["a b c"]))

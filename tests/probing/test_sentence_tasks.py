@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from embedtopics.probing import read_conllu, read_token_table, sentence_task
-from embedtopics.probing._sentence_tasks import SENTENCE_TASKS, depth, main_verb, shifted, tokens_of
+from embedtopics.probing._sentence_tasks import SENTENCE_TASKS, depth, shifted, tokens_of
 from tests.factories import refuses
 from tests.probing.treebanks import FRENCH, n_each_in_one_part, sentence, treebank
 
@@ -75,45 +75,6 @@ def test_lengths_say_nothing_of_the_depth():
     assert all(len(set(of.values())) == 1 and len(of) == 2 for of in lengths.values())
 
 
-def test_word_content_has_one_of_the_words():
-    rng = np.random.default_rng(0)
-    frequent = [f"freq{chr(97 + i // 26)}{chr(97 + i % 26)}" for i in range(50)]
-    middle = ["apple", "river", "stone"]
-    lines = []
-    for i in range(400):
-        own = [*rng.choice(frequent, size=30, replace=False), str(i)]
-        own += [word for word in middle if rng.random() < 0.3]
-        lines.append(sentence(" ".join(own), id=str(i), upos=" ".join("X" for _ in own)))
-    task = sentence_task(treebank(*lines), "word content", n_classes=3, lengths=(5, 40))
-    check_sound(task, 3)
-    for text, (label,) in zip(task.texts, task.labels, strict=True):
-        assert [word for word in text.split() if word in middle] == [label]
-    with refuses("treebanks"):
-        sentence_task(treebank(*lines), "word content", n_classes=4, lengths=(5, 40))
-
-
-def test_root_dependents_are_relations_in_their_order():
-    kinds = {
-        "nsubj:pass root obj punct det": "nsubj ROOT obj",
-        "root obj obl:arg punct det": "ROOT obj obl",
-        "nsubj root obj cc punct": "other",
-        "root punct punct obl det": "other",
-    }
-    lines, expected = [], {}
-    for nth, (kind, label) in enumerate(kinds.items()):
-        for i in range(60 - 10 * nth):
-            relations = kind.split()
-            root = relations.index("root") + 1
-            # A determiner hangs on an object, so that it does not count.
-            heads = [0 if r == "root" else 4 if r == "det" else root for r in relations]
-            words = " ".join(f"r{nth}x{i}n{k}" for k in range(5))
-            lines.append(sentence(words, heads, deprel=" ".join(relations)))
-            expected[words] = label
-    task = sentence_task(treebank(*lines), "root dependents", n_classes=3)
-    check_sound(task, 3)
-    assert all(expected[text] == own for text, (own,) in zip(task.texts, task.labels, strict=True))
-
-
 def test_a_shift_exchanges_two_neighbours_and_leaves_no_other_trace():
     words = "The old cat , it seems , sat down ."
     names = [f"cat{chr(97 + i // 26)}{chr(97 + i % 26)}" for i in range(100)]
@@ -156,75 +117,16 @@ def test_multiword_tokens_are_shifted_as_they_are_written(tmp_path):
     assert tokens_of(read_conllu(path).sentences[0]) == ("Il", "parle", "du", "chat", ".")
 
 
-def test_the_verb_of_the_main_clause():
-    def verb(words, heads, xpos, deprel, **others):
-        one = sentence(words, heads, xpos=xpos, deprel=deprel, **others)
-        found = main_verb(one)
-        return found and (found.target, found.label)
-
-    assert verb("He saw that it rains", [2, 0, 5, 5, 2], "PRP VBD IN PRP VBZ",
-                "nsubj root mark nsubj ccomp") == ("saw", "Past")  # fmt: skip
-    assert verb("He has been seen", [4, 4, 4, 0], "PRP VBZ VBN VBN",
-                "nsubj aux aux:pass root") == ("has", "Pres")  # fmt: skip
-    assert verb("He was tall", [3, 3, 0], "PRP VBD JJ", "nsubj cop root") == ("was", "Past")
-    assert verb("He will go", [3, 3, 0], "PRP MD VB", "nsubj aux root") is None
-    assert verb("Go away", [0, 1], "VB RB", "root advmod") is None
-    feats = "_ Mood=Ind|Tense=Imp|VerbForm=Fin"
-    assert verb("il parlait", [2, 0], "_ _", "nsubj root", feats=feats) == ("parlait", "Past")
-    assert (
-        verb("il parlant", [2, 0], "_ _", "nsubj root", feats="_ Tense=Pres|VerbForm=Part") is None
-    )
-
-
 def clauses(n=240):
-    """Sentences of a subject, a verb and an object; numbers and tenses come in turn."""
-    lines = []
-    for i in range(n):
-        noun, verb, thing = f"noun{i % 60}", f"verb{i % 30}", f"thing{i % 50}"
-        past, many, several = i % 2, i % 3 == 0, i % 5 < 2
-        xpos = ["DT", "NNS" if many else "NN", "VBD" if past else "VBZ", "JJ",
-                "NNS" if several else "NN"]  # fmt: skip
-        words = [f"the{i}", f"{noun}{xpos[1]}", f"{verb}{xpos[2]}", f"old{i}", f"{thing}{xpos[4]}"]
-        lines.append(
-            sentence(" ".join(words), [2, 3, 0, 5, 3], str(i), upos="DET NOUN VERB ADJ NOUN",
-                     xpos=" ".join(xpos), deprel="det nsubj root amod obj")
-        )  # fmt: skip
-    return lines
+    """Sentences of six words, with trees of depth 1 and 2 in turn."""
+    return [
+        sentence(f"the{i} noun{i % 60} verb{i % 30} old{i} thing{i % 50} .",
+                 [2, 3, 0, 5, 3, 3] if i % 2 else [3, 3, 0, 3, 3, 3], str(i))
+        for i in range(n)
+    ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("what", "place", "labels"),
-    [
-        ("tense", 2, {"VBD": "Past", "VBZ": "Pres"}),
-        ("subject number", 1, {"NNS": "Plur", "NN": "Sing"}),
-        ("object number", 4, {"NNS": "Plur", "NN": "Sing"}),
-    ],
-)
-def test_no_form_that_is_asked_for_is_in_two_parts(what, place, labels):
-    lines = clauses()
-    parts = {"train": treebank(*lines[:200]), "test": treebank(*lines[200:])}
-    task = sentence_task(parts, what)
-    check_sound(task, 2)
-    tags = {one.text: one.columns["xpos"][place] for one in lines}
-    for text, (label,) in zip(task.texts, task.labels, strict=True):
-        assert labels[tags[text]] == label
-    n_each_in_one_part([text.split()[place] for text in task.texts], task.parts)
-    assert "disjoint_targets" in {decision.name for decision in task.decisions}
-
-
-def test_nouns_that_are_joined_or_are_none_are_not_asked():
-    lines = clauses()
-    joined = sentence("x and y see old things", [4, 3, 1, 0, 6, 4], "j",
-                      upos="NOUN CCONJ NOUN VERB ADJ NOUN", xpos="NN CC NN VBP JJ NNS",
-                      deprel="nsubj cc conj root amod obj")  # fmt: skip
-    name = sentence("Paris the1 old1 saw things", [4, 4, 4, 0, 4], "n",
-                    upos="PROPN DET ADJ VERB NOUN", xpos="NN DT JJ VBD NNS",
-                    deprel="nsubj det amod root obj")  # fmt: skip
-    task = sentence_task(treebank(*lines, joined, name), "subject number")
-    assert not {joined.text, name.text} & set(task.texts)
-
-
-@pytest.mark.parametrize("what", ["tense", "bigram shift"])
+@pytest.mark.parametrize("what", ["tree depth", "bigram shift"])
 def test_the_order_of_the_rows_changes_nothing(what):
     lines = clauses()
     for one in lines[::7]:
@@ -232,11 +134,11 @@ def test_the_order_of_the_rows_changes_nothing(what):
         lines.append(sentence(one.text.upper(), one.heads, f"{one.id}u", **columns))
     rows = {}
     for order in (lines, lines[::-1]):
-        task = sentence_task(treebank(*order), what)
+        task = sentence_task(treebank(*order), what, n_classes=2)
         rows.setdefault(frozenset(zip(task.texts, task.labels, task.parts, strict=True)), order)
     assert len(rows) == 1
     assert "repeats" in {decision.name for decision in task.decisions}
-    other = sentence_task(treebank(*lines), what, random_state=1)
+    other = sentence_task(treebank(*lines), what, n_classes=2, random_state=1)
     assert frozenset(zip(other.texts, other.labels, other.parts, strict=True)) not in rows
 
 
@@ -254,19 +156,14 @@ def test_sentences_of_the_test_are_not_learnt_from():
 def test_what_is_no_question():
     bank = treebank(*clauses(20))
     for parameter, task, options in [
-        ("task", "sentiment", {}), ("n_classes", "tense", {"n_classes": 3}),
+        ("task", "sentiment", {}), ("n_classes", "bigram shift", {"n_classes": 3}),
         ("n_classes", "tree depth", {"n_classes": 1}),
-        *(("lengths", "tense", {"lengths": lengths})
-          for lengths in (5, (9, 5), (5,), ("a", "b"), (50, 60))),
+        *(("lengths", "bigram shift", {"lengths": lengths}) for lengths in ((9, 5), (50, 60))),
     ]:  # fmt: skip
         with refuses(parameter):
             sentence_task(bank, task, **options)
     bare = sentence("a b c d e", id="1", upos="X X X X X")
-    tagged = sentence("a b c d e", [0, 1, 1, 1, 1], deprel="root a b c d", xpos="X X X X X")
-    for task, sentences in [
-        ("tree depth", [bare] * 3), ("tense", [flat(5, "1")]), ("tense", [tagged]),
-        ("object number", clauses(12)),
-    ]:  # fmt: skip
+    for task, sentences in [("tree depth", [bare] * 3), ("bigram shift", [flat(5, "1")])]:
         with refuses("treebanks"):
             sentence_task(treebank(*sentences), task)
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from embedtopics._utils.checks import checked_choice, checked_count, is_count
 from embedtopics.errors import InputError
-from embedtopics.probing._layers import Space, blocks, lengths_of, one_blas_thread, open_space
+from embedtopics.probing._layers import Space, blocks, one_blas_thread, open_space
 from embedtopics.probing.results import HiddenStates
-from embedtopics.probing.words.results import StaticNeighbors, WordNeighbors, WordUse
+from embedtopics.probing.words.results import WordNeighbors, WordUse
 from embedtopics.protocols import BoolArray, Float64Array, Int32Array, Int64Array
 
 SUGGESTED, LISTED = 3, 5
@@ -231,67 +231,6 @@ def neighbors(
     )
 
 
-def static_neighbors(
-    states: HiddenStates,
-    word: str,
-    *,
-    layer: int = -1,
-    k: int = 10,
-    min_count: int = 5,
-    match_case: bool = False,
-) -> StaticNeighbors:
-    """Find the words whose mean vectors are nearest to that of a word.
-
-    The mean over contexts makes one static vector a word, as word2vec has (Bommasani et al. 2020,
-    "Interpreting pretrained contextualized representations via reductions to static embeddings").
-
-    Parameters
-    ----------
-    states : HiddenStates
-    word : str
-    layer, k : int
-    min_count : int
-        Words with fewer uses are left out: their means depend on these uses more than on the word.
-    match_case : bool
-
-    Returns
-    -------
-    StaticNeighbors
-
-    Raises
-    ------
-    InputError
-        If the word does not occur, or there is no such layer.
-    """
-    checked_count(k, "k")
-    checked_count(min_count, "min_count")
-    own = rows_of_word(states, word, match_case)
-    space = open_space(states, layer)
-    names, types = types_of(states, match_case)
-    present = ~states.missing
-    counts = np.bincount(types[present], minlength=len(names))
-    query = int(types[own[0]])
-    kept = np.flatnonzero((counts >= min_count) | (np.arange(len(names)) == query))
-    means = _type_sums(space, types, present, kept) / counts[kept, None]
-    means /= lengths_of(means)[:, None]
-    place = int(np.searchsorted(kept, query))
-    similarities = np.einsum("ij,j->i", means, means[place])
-    others = np.delete(np.arange(len(kept)), place)
-    # The words are in alphabetical order, so that a stable sort breaks ties by the alphabet.
-    best = others[np.argsort(-similarities[others], kind="stable")][:k]
-    return StaticNeighbors(
-        word=names[query],
-        n_uses=len(own),
-        words=tuple(names[kept[i]] for i in best.tolist()),
-        similarities=similarities[best],
-        counts=counts[kept[best]].astype(np.int32),
-        layer=space.layer,
-        encoder=states.encoder,
-        min_count=min_count,
-        n_compared=len(others),
-    )
-
-
 def _nearest(
     states: HiddenStates, space: Space, row: int, allowed: BoolArray, k: int
 ) -> tuple[Int64Array, Float64Array]:
@@ -315,21 +254,3 @@ def _nearest(
     ordered = np.array(by_text(states, rows), dtype=np.int64)
     order = ordered[np.argsort(-exact[ordered], kind="stable")][:k]
     return rows[order], exact[order]
-
-
-def _type_sums(
-    space: Space, types: Int32Array, present: BoolArray, kept: Int64Array
-) -> Float64Array:
-    """Return the sum of the vectors of each type that is kept, of shape (n_kept, width)."""
-    from scipy.sparse import csr_matrix
-
-    sums = np.zeros((len(kept), space.vectors.shape[1]))
-    place = np.full(int(types.max()) + 1, -1)
-    place[kept] = np.arange(len(kept))
-    for part in blocks(len(types)):
-        inside = np.flatnonzero(present[part] & (place[types[part]] >= 0))
-        of_type, numbered = np.unique(place[types[part][inside]], return_inverse=True)
-        entries = np.ones(len(inside)), (numbered, inside)
-        belongs = csr_matrix(entries, shape=(len(of_type), part.stop - part.start))
-        sums[of_type] += belongs @ space.raw(part)
-    return sums

@@ -1,7 +1,7 @@
-"""Words in their contexts: uses, neighbors, senses, change between groups of texts, maps."""
+"""Words in their contexts: uses, neighbors, senses and maps."""
 
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -90,50 +90,6 @@ class WordNeighbors(Displayed):
             "start": [use.span[0] for use in self.uses],
             "end": [use.span[1] for use in self.uses],
             **_columns_of(self.uses, "sentence"),
-        }
-        return pd.DataFrame(columns)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class StaticNeighbors(Displayed):
-    """The words whose mean vectors are nearest to that of a word.
-
-    Parameters
-    ----------
-    word : str
-    n_uses : int
-    words : tuple of str
-        Nearest first.
-    similarities : float64 ndarray of shape (n_neighbors,)
-        Cosines of the means.
-    counts : int32 ndarray of shape (n_neighbors,)
-        Uses of each neighbor.
-    layer, min_count : int
-    encoder : str
-    n_compared : int
-        Words that were candidates.
-    """
-
-    word: str
-    n_uses: int
-    words: tuple[str, ...]
-    similarities: Float64Array
-    counts: Int32Array
-    layer: int
-    encoder: str
-    min_count: int
-    n_compared: int
-
-    def _summary(self) -> str:
-        return f"{len(self.words)} nearest to {self.word!r}, layer {self.layer}"
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return a row a neighbor: rank, word, similarity and count."""
-        columns = {
-            "rank": np.arange(1, len(self.words) + 1),
-            "word": list(self.words),
-            "similarity": self.similarities,
-            "count": self.counts,
         }
         return pd.DataFrame(columns)
 
@@ -287,116 +243,6 @@ class SenseSeparation(ScoreTable[SenseScore]):
 
     def _summary(self) -> str:
         return f"{self.word!r}: {len(self)} scores, {self.encoder}"
-
-
-MEASURES = ("apd", "excess", "prototype")
-
-
-@dataclass(frozen=True)
-class ChangeMeasure:
-    """One measure of change.
-
-    Parameters
-    ----------
-    value, low, high : float
-        The measure, and its 95 % interval over texts; NaN bounds of the excess where a group has
-        three texts or fewer.
-    by_chance : float
-        Its mean when texts are assigned to the groups at random.
-    p, q : float
-        Probability of a value as large under such assignments, and the false discovery rate.
-    """
-
-    value: float
-    low: float
-    high: float
-    by_chance: float
-    p: float
-    q: float
-
-
-@dataclass(frozen=True)
-class WordChange:
-    """How differently a word is used in two groups.
-
-    Parameters
-    ----------
-    word : str
-    n_uses, n_texts : tuple of int
-        In the first and the second group.
-    apd : ChangeMeasure
-        Average pairwise distance: mean cosine distance between a use in one group and one in the
-        other; large for words of many senses, too.
-    excess : ChangeMeasure
-        How far that exceeds the mean distance within the groups; 0 on average without change.
-    prototype : ChangeMeasure
-        Cosine distance of the mean vectors.
-    exact : bool
-        Whether all assignments of the texts were tried.
-    """
-
-    word: str
-    n_uses: tuple[int, int]
-    n_texts: tuple[int, int]
-    apd: ChangeMeasure
-    excess: ChangeMeasure
-    prototype: ChangeMeasure
-    exact: bool
-
-
-@dataclass(frozen=True)
-class RareWord:
-    """A word with too few uses for a test; numbers are of the first and the second group."""
-
-    word: str
-    n_uses: tuple[int, int]
-    n_texts: tuple[int, int]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class SemanticChange(Displayed):
-    """Words in two groups of texts, the most changed first.
-
-    Parameters
-    ----------
-    groups : tuple of str
-    words : tuple of WordChange
-        By the excess, descending.
-    too_rare : tuple of RareWord
-    layer, n_permutations : int
-    encoder : str
-    decisions : tuple of Decision
-    """
-
-    groups: tuple[str, str]
-    words: tuple[WordChange, ...]
-    too_rare: tuple[RareWord, ...]
-    layer: int
-    encoder: str
-    n_permutations: int
-    decisions: tuple[Decision, ...] = ()
-
-    def _summary(self) -> str:
-        return f"{len(self.words)} words in {' and '.join(self.groups)}, layer {self.layer}"
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return a row a word, those too rare last and without measures.
-
-        Columns word, n_first, n_second, texts_first, texts_second; for each measure its value
-        (apd, excess, prototype) and, after its name, _low, _high, _by_chance, _p and _q; exact.
-        """
-        counts = ["word", "n_first", "n_second", "texts_first", "texts_second"]
-        ends = ("", "_low", "_high", "_by_chance", "_p", "_q")
-        names = [name + end for name in MEASURES for end in ends]
-        every: list[WordChange | RareWord] = [*self.words, *self.too_rare]
-        rows = [(one.word, *one.n_uses, *one.n_texts) for one in every]
-        measured = [
-            (*astuple(one.apd), *astuple(one.excess), *astuple(one.prototype), one.exact)
-            for one in self.words
-        ]
-        found = pd.DataFrame(rows, columns=counts)
-        found = found.join(pd.DataFrame(measured, columns=[*names, "exact"]))
-        return found.astype({**dict.fromkeys(names, float), "exact": "boolean"})
 
 
 @dataclass(frozen=True, eq=False, repr=False)

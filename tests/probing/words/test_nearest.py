@@ -99,29 +99,3 @@ def test_vectors_that_are_not_finite_and_states_of_texts_are_refused():
     vectors[0, 2, 1] = np.inf
     with refuses("states", row=2):
         probing.neighbors(made_states(["a b", "c d"], vectors), "a")
-
-
-@pytest.mark.parametrize("size", [2, 8192])
-def test_static_neighbors_are_those_of_the_means(states, size, monkeypatch):
-    monkeypatch.setattr(spaces.blocks, "__defaults__", (size,))
-    found = probing.static_neighbors(states, "Play", layer=1, min_count=2)
-    vectors = states.layer(1).astype(np.float64)
-    means = {
-        word: vectors[[w.lower() == word for w in states.words]].mean(axis=0)
-        for word in ("the", "play", "begins", "at", "eight")
-    }
-    own = means.pop("play")
-    length = np.linalg.norm
-    cosine = {word: mean @ own / length(mean) / length(own) for word, mean in means.items()}
-    assert found.words == tuple(sorted(cosine, key=lambda w: -cosine[w]))
-    np.testing.assert_allclose(found.similarities, [cosine[w] for w in found.words], atol=1e-12)
-    assert dict(zip(found.words, found.counts.tolist(), strict=True)) == {
-        "the": 3, "begins": 3, "at": 2, "eight": 2,
-    }  # fmt: skip
-    assert (found.word, found.n_uses, found.n_compared) == ("play", 5, 4)
-    assert list(found.to_frame()["rank"]) == [1, 2, 3, 4]
-
-
-def test_a_rare_word_has_static_neighbors_too(states):
-    found = probing.static_neighbors(states, "goalkeeper", min_count=3)
-    assert set(found.words) == {"the", "play", "begins"} and found.n_uses == 1

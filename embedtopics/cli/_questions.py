@@ -188,7 +188,7 @@ def over_time(
 
 def _order(changes: pd.DataFrame) -> list[int]:
     """Return the topics: those that change first, the surest first, then the largest."""
-    stays = changes["verdict"].isin(["steady", "not tested"])
+    stays = changes["verdict"].isin(["no trend found", "not tested"])
     rank = changes[["q", "burst_q"]].min(axis=1).where(~stays, 2.0)
     ordered = changes.assign(rank=rank).sort_values(["rank", "topic"], kind="stable")
     return list(ordered["topic"].tolist())

@@ -38,15 +38,15 @@ def changes(trends: TopicTrends, *, alpha: float = 0.05) -> pd.DataFrame:
     A topic is *emerging* or *fading* if its share rises or falls from the first period to the last,
     *bursting* if it is more frequent in a stretch of periods than its share elsewhere allows, where
     q is at most `alpha`. Both hold ("emerging, bursting") where a trend is left outside of the
-    bursts and a burst above the trend. All others are *steady*: no change was found, which is no
-    proof that there is none.
+    bursts and a burst above the trend. For all others, *no trend found* does not prove that there
+    is none.
 
     Parameters
     ----------
     trends : TopicTrends
         Counts and totals are tested, never smoothed shares.
     alpha : float
-        Expected share of wrong verdicts among those other than steady (false discovery rate).
+        Expected share of wrong verdicts among the trends and bursts found (false discovery rate).
 
     Returns
     -------
@@ -107,7 +107,7 @@ def changes(trends: TopicTrends, *, alpha: float = 0.05) -> pd.DataFrame:
         [trend] * bool(changing) + ["bursting"] * bool(bursting)
         for trend, changing, bursting in zip(rising, is_changing, is_bursting, strict=True)
     ]
-    verdicts = [", ".join(said) or "steady" for said in words]
+    verdicts = [", ".join(said) or "no trend found" for said in words]
     frame.loc[usable, "verdict"] = verdicts
     for name in COLUMNS:
         frame.loc[usable, name] = found[name].to_numpy()

@@ -84,7 +84,7 @@ def test_a_topic_that_sets_in_all_at_once_is_no_steady_one(n_periods):
     others = rng.binomial(150, 0.03, size=(10, n_periods))
     frame = topics.changes(trends_of(np.vstack([later, others]), totals))
     assert frame["verdict"][0] in ("emerging", "bursting") and frame["low"][0] > 3
-    assert (frame["verdict"][1:] == "steady").all()
+    assert (frame["verdict"][1:] == "no trend found").all()
 
 
 @pytest.mark.parametrize("dispersed", [False, True])
@@ -126,7 +126,7 @@ def test_all_verdicts_on_planted_changes():
     shares = np.vstack([flat, rising, rising[:, ::-1], burst])
     frame = topics.changes(trends_of(rng.binomial(totals, shares), totals))
     verdicts = frame["verdict"].to_numpy()
-    assert (verdicts[:40] == "steady").sum() >= 38
+    assert (verdicts[:40] == "no trend found").sum() >= 38
     assert (verdicts[40:50] == "emerging").all()
     assert (verdicts[50:60] == "fading").all()
     assert (verdicts[60:] == "bursting").all()
@@ -149,7 +149,7 @@ def test_a_trend_and_a_burst_can_both_be_said():
     assert (verdicts[10:20] == "emerging, bursting").sum() >= 9
     assert (verdicts[20:30] == "fading, bursting").sum() >= 9
     assert (verdicts[30:40] == "bursting").sum() >= 9
-    assert (verdicts[40:] == "steady").sum() >= 9
+    assert (verdicts[40:] == "no trend found").sum() >= 9
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_odds_that_triple_are_found_among_ten_topics(n_periods, least):
         counts = rng.binomial(totals, odds / (1 + odds))
         verdicts = topics.changes(trends_of(counts, np.full(n_periods, 400)))["verdict"]
         found += verdicts[0] == "emerging"
-        wrong += (verdicts[1:] != "steady").any()
+        wrong += (verdicts[1:] != "no trend found").any()
     # Before dispersions were shrunken as far as they agree, 5 and 28 of 40.
     assert found >= least and wrong <= 4
 
@@ -191,7 +191,7 @@ def test_copies_of_a_text_make_no_burst():
     worth = totals.astype(float)
     worth[4] = 200**2 / (140 + 60**2)  # sixty rows are of one text
     (verdict,) = topics.changes(dataclasses.replace(bursting, n_effective=worth))["verdict"]
-    assert verdict == "steady"
+    assert verdict == "no trend found"
 
 
 def test_q_values_are_those_of_scipy_over_both_tests():
@@ -249,7 +249,7 @@ def test_periods_without_rows_are_passed_over():
 def test_topics_that_cannot_be_tested():
     totals = np.array([10, 10, 10])
     frame = topics.changes(trends_of([[0, 0, 0], [3, 1, 2], [4, 0, 0]], totals))
-    assert frame["verdict"].tolist() == ["not tested", "steady", "not tested"]
+    assert frame["verdict"].tolist() == ["not tested", "no trend found", "not tested"]
     for counts in ([[10, 10, 10]], [[1, 5]]):
         frame = topics.changes(trends_of(counts, totals[: len(counts[0])]))
         assert frame["verdict"].tolist() == ["not tested"] and np.isnan(frame["q"]).all()

@@ -44,7 +44,7 @@ def serving(answer):
             with server.lock:
                 number = len(server.bodies)
                 server.bodies.append(body)
-                server.headers.append(dict(self.headers))
+                server.headers.append({key.title(): v for key, v in self.headers.items()})
                 server.paths.append(self.path)
             made = server.answer(body, number)
             status, headers, content = made if isinstance(made, tuple) else (200, {}, made)

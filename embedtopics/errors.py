@@ -18,6 +18,7 @@ do about it, in one line.
 from __future__ import annotations
 
 import reprlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 _NOTHING = object()
@@ -120,9 +121,22 @@ class InputError(EmbedTopicsError, ValueError):
         if got is not _NOTHING or found:
             problem += f"; got {found or _SHORT.repr(got)}"
         if row is not None:
-            problem += f" in row {row}"
+            problem += f" in {name_rows([row])}"
         self.problem = " ".join(filter(None, problem.splitlines()))  # arrays have many lines
         super().__init__(f"{self.problem}; {remedy}" if remedy else self.problem)
+
+
+def name_rows(rows: Sequence[int], lines: Sequence[int] | None = None) -> str:
+    """Name rows of an input in a message: at most three of them, and the number of the others.
+
+    A row is named by its position, counted from 0 as in NumPy and pandas. A row of a text file is
+    named by its line: `lines` holds the line, counted from 1, on which each row begins.
+    """
+    noun, numbers = ("row", rows) if lines is None else ("line", [lines[row] for row in rows])
+    shown = [str(number) for number in numbers[:3]]
+    shown += [f"{len(rows) - 3:,} more"] if len(rows) > 3 else []
+    text = " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
+    return f"{noun if len(rows) == 1 else noun + 's'} {text}"
 
 
 class ModelLoadError(EmbedTopicsError, OSError):

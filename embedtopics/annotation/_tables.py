@@ -120,7 +120,8 @@ def add_labels(study: AnnotationProject, data: Any, by: str) -> int:
     """Take in labels by key, id or text: all or none."""
     import pandas as pd
 
-    from embedtopics.corpus._readers import as_table, is_frame, is_records, read_file
+    from embedtopics.corpus._columns import as_table, is_frame, is_records
+    from embedtopics.corpus._readers import read_file
 
     if not (is_frame(data) or is_records(data) or isinstance(data, (str, os.PathLike))):
         raise InputError("data", "a frame or the path of a file", found=type(data).__name__)

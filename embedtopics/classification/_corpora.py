@@ -17,9 +17,8 @@ from embedtopics._utils.folders import replacing_file
 from embedtopics._utils.progress import progress_bar
 from embedtopics.classification._heads import threshold_for
 from embedtopics.corpus._corpus import Corpus
-from embedtopics.corpus._hashing import TEXT
-from embedtopics.corpus._opening import check_path, open_text
-from embedtopics.corpus._readers import sniff_delimiter
+from embedtopics.corpus._readers import check_path, open_text, sniff_delimiter
+from embedtopics.corpus._texts import TEXT
 from embedtopics.decisions import Decision, Exported
 from embedtopics.errors import InputError
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_level
 from embedtopics.classification.results import RiskCoverage
-from embedtopics.corpus._hashing import normalize_text
+from embedtopics.corpus._texts import normalize_text
 from embedtopics.errors import InputError
 from embedtopics.evaluation._label_probes import stratified_folds
 from embedtopics.evaluation._pairs import row_dots

@@ -20,7 +20,7 @@ from embedtopics.classification._heads import (
 from embedtopics.classification._targets import read_targets
 from embedtopics.classification.results import Prevalence, ShareOfClass
 from embedtopics.corpus._corpus import Corpus
-from embedtopics.corpus._hashing import TEXT
+from embedtopics.corpus._texts import TEXT
 from embedtopics.decisions import Decision
 from embedtopics.encoders._cache import keys_of
 from embedtopics.errors import InputError

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_choice
-from embedtopics.corpus._hashing import normalize_text
+from embedtopics.corpus._texts import normalize_text
 from embedtopics.encoders._base import check_texts
 from embedtopics.errors import InputError
 from embedtopics.protocols import BoolArray, Float64Array, Int64Array

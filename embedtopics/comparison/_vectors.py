@@ -248,7 +248,7 @@ def _unit(
     sparse.eliminate_zeros()
     lengths = np.sqrt(np.asarray(sparse.multiply(sparse).sum(axis=1)).ravel())
     if not np.isfinite(lengths).all():
-        row = int(numbers[~np.isfinite(lengths)].min()) + 1
+        row = int(numbers[~np.isfinite(lengths)].min())
         raise InputError(f"{what} must be finite; row {row} holds NaN or an infinite value")
     sparse.data /= np.repeat(lengths, np.diff(sparse.indptr))
     return sparse.astype(np.float32), lengths > 0

@@ -1,34 +1,130 @@
-"""Which column holds what, named or guessed; lists and tables as the fields of a corpus."""
+"""Tables and lists as the fields of a corpus: which column holds what, named or guessed."""
 
 import difflib
 import re
-from collections.abc import Callable, Hashable, Iterable, Sequence
+import sys
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 
-from embedtopics.corpus._arrow import ArrowTexts, held_in_arrow
 from embedtopics.corpus._dates import parse_dates, read_dates
-from embedtopics.corpus._hashing import (
+from embedtopics.corpus._texts import (
+    MISSING_MARKERS,
+    ArrowTexts,
     TextRows,
     content_ids,
+    held_in_arrow,
     is_missing,
     read_texts,
     replace_surrogates,
 )
-from embedtopics.corpus._readers import (
-    MISSING_MARKERS,
-    Table,
-    as_table,
-    is_frame,
-    name_row,
-    name_rows,
-    note,
-)
 from embedtopics.decisions import Decision
-from embedtopics.errors import InputError
+from embedtopics.errors import InputError, name_rows
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Rows and columns as they were read, and where they came from."""
+
+    frame: pd.DataFrame
+    source: str
+    notes: tuple[Decision, ...] = ()
+    lines: Sequence[int] | None = None
+    cells_only: bool = False
+    untyped: bool = False
+    id_column: str | None = None
+
+
+def is_frame(data: object) -> bool:
+    """Return whether something has named columns: a frame, a table, a dataset or a mapping."""
+    if isinstance(data, Mapping):
+        return True
+    # Asked of the type, because asking a lazy frame would set it to work.
+    return hasattr(type(data), "columns") or hasattr(type(data), "column_names")
+
+
+def is_records(data: object) -> bool:
+    """Return whether something is a list of mappings, a row each."""
+    return isinstance(data, Sequence) and bool(len(data)) and isinstance(data[0], Mapping)
+
+
+def as_table(data: object) -> Table:
+    """Read a frame of any kind, or a list of mappings."""
+    source = type(data).__name__
+    _refuse_unread(data)
+    untyped = False
+    if isinstance(data, pd.DataFrame):
+        frame = data
+    elif is_records(data) or isinstance(data, Mapping):
+        columns = data if isinstance(data, Mapping) else _columns_of(cast(Sequence[Any], data))
+        _check_columns(columns)
+        # Objects, because half of a surrogate pair cannot be held by pandas' own strings.
+        frame = pd.DataFrame({k: pd.Series(list(v), dtype=object) for k, v in columns.items()})
+        untyped = True
+    elif is_frame(data) and hasattr(data, "to_pandas"):
+        frame = data.to_pandas()
+    else:
+        raise InputError(
+            "expected a pandas or polars frame, an Arrow table, a datasets.Dataset or a dict of "
+            f"lists, got a {source}; give a list of strings to Corpus.from_texts"
+        )
+    refuse_repeated(frame, source)
+    return Table(frame, source, untyped=untyped)
+
+
+def refuse_repeated(frame: pd.DataFrame, source: str) -> None:
+    """Refuse two columns of one name."""
+    repeated = frame.columns[frame.columns.duplicated()]
+    if len(repeated):
+        raise InputError(
+            f"{source}: expected distinct column names, got {repeated[0]!r} more than once; "
+            "rename one of them"
+        )
+
+
+def _refuse_unread(data: object) -> None:
+    """Refuse what looks like a table and is only the promise, or a bundle, of one."""
+    polars, datasets = sys.modules.get("polars"), sys.modules.get("datasets")
+    if polars and isinstance(data, polars.LazyFrame):
+        raise InputError("expected a polars DataFrame, got a LazyFrame; call .collect() first")
+    if datasets and isinstance(data, datasets.DatasetDict):
+        splits = ", ".join(repr(split) for split in data)
+        raise InputError(
+            f"expected one datasets.Dataset, got a DatasetDict; choose a split ({splits})"
+        )
+    if datasets and isinstance(data, datasets.IterableDataset | datasets.IterableDatasetDict):
+        raise InputError(
+            f"expected a datasets.Dataset, got a {type(data).__name__}, which is read as a stream; "
+            "load it with streaming=False"
+        )
+
+
+def _columns_of(data: Sequence[Any]) -> dict[str, list[Any]]:
+    for row, record in enumerate(data):
+        if not isinstance(record, Mapping):
+            raise InputError("data", "a list of mappings", record, row=row)
+    names = dict.fromkeys(name for record in data for name in record)
+    return {name: [record.get(name) for record in data] for name in names}
+
+
+def _check_columns(columns: Mapping[Any, Any]) -> None:
+    for name, column in columns.items():
+        if isinstance(column, str) or not hasattr(column, "__len__"):
+            raise InputError(
+                f"expected a dict of lists of one length, got a {type(column).__name__} under "
+                f"{name!r}; give every column as a list"
+            )
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise InputError(
+            f"expected a dict of lists of one length, got lengths {lengths}; "
+            "give every column the same number of rows"
+        )
+
 
 # No leading zeros: those of a postcode or a file number mean something.
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
@@ -94,7 +190,7 @@ def guess_text_column(table: Table) -> tuple[str, Decision]:
         )
     how = "by its name" if named is not None else "because its strings are the longest"
     message = f"Texts are read from column {chosen!r}, chosen {how}; name another with text."
-    return chosen, note("text_column", str(chosen), message)
+    return chosen, Decision("corpus", "text_column", str(chosen), message)
 
 
 def guess_columns(frame: pd.DataFrame) -> dict[str, str | None]:
@@ -138,13 +234,13 @@ def read_ids(values: Iterable[object], table: Table) -> tuple[str, ...]:
     missing = [row for row, value in enumerate(ids) if not value]
     if missing:
         found = f"none in {name_rows(missing, table.lines)} of {table.source}"
-        raise InputError("ids", "given in every row", found=found, row=missing[0])
+        raise InputError("ids", "given in every row", found=found)
     first_row: dict[str, int] = {}
     for row, value in enumerate(ids):
         if first_row.setdefault(value, row) != row:
             both = name_rows([first_row[value], row], table.lines)
             found = f"{value!r} in {both} of {table.source}"
-            raise InputError("ids", "different in every row", found=found, row=row)
+            raise InputError("ids", "different in every row", found=found)
     return tuple(ids)
 
 
@@ -257,7 +353,7 @@ def read_list(
     if time is not None:
         about[time], notes = read_dates(table.frame[time], f"column {time!r}", None)
     about = about.set_axis(labels)
-    rows = read_texts(values, source, name_row)
+    rows = read_texts(values, source)
     names: Iterable[str] = content_ids(rows.hashes)
     if ids is not None:
         names = read_ids(ids, Table(about, source))
@@ -295,7 +391,7 @@ def read_table(
     n_markers = sum(value in MISSING_MARKERS for value in values) if table.cells_only else 0
     if n_markers:
         values = [None if value in MISSING_MARKERS else value for value in values]
-    rows = read_texts(values, f"{table.source}: column {text!r}", table.name_row)
+    rows = read_texts(values, f"{table.source}: column {text!r}", table.lines)
     id_column = id or table.id_column
     ids: Iterable[str] = content_ids(rows.hashes)
     if id_column is not None:
@@ -309,7 +405,7 @@ def read_table(
         notes.extend(date_notes)
     if n_markers:
         message = f'{n_markers} cells of column {text!r} such as "NA" are read as missing texts.'
-        notes.append(note("missing_markers", n_markers, message))
+        notes.append(Decision("corpus", "missing_markers", n_markers, message))
     return _fields(rows, n_repaired, ids, metadata, table.source, notes, (text, time, group))
 
 
@@ -388,7 +484,7 @@ def _read_numbers(metadata: pd.DataFrame, others: set[str | None]) -> tuple[Deci
     if not read:
         return ()
     message = f"Columns that hold nothing but numerals are read as numbers: {', '.join(read)}."
-    return (note("numeric_columns", read, message),)
+    return (Decision("corpus", "numeric_columns", read, message),)
 
 
 def _fields(
@@ -404,7 +500,7 @@ def _fields(
     n = rows.n_repaired + n_repaired
     if n:
         message = f"Half characters (lone surrogates) were replaced by U+FFFD in {n} values."
-        notes = (*notes, note("replaced_characters", n, message))
+        notes = (*notes, Decision("corpus", "replaced_characters", n, message))
     columns = ("text_column", "time_column", "group_column")
     return {
         "texts": rows.texts,

@@ -15,26 +15,21 @@ import pandas as pd
 
 from embedtopics._utils.checks import checked_count, resolve_seed
 from embedtopics._utils.display import html_table, spell_count
-from embedtopics.corpus._arrow import ArrowTexts, as_column, below, rows_of
-from embedtopics.corpus._columns import read_list, read_table
+from embedtopics.corpus._columns import as_table, is_frame, is_records, read_list, read_table
 from embedtopics.corpus._dates import read_dates
-from embedtopics.corpus._hashing import (
+from embedtopics.corpus._readers import SUFFIXES, read_file
+from embedtopics.corpus._texts import (
     EMPTY,
     MISSING,
     TEXT,
+    ArrowTexts,
+    as_column,
+    below,
     content_ids,
     find_distinct,
     normalize_text,
     read_texts,
-)
-from embedtopics.corpus._readers import (
-    SUFFIXES,
-    as_table,
-    is_frame,
-    is_records,
-    name_row,
-    note,
-    read_file,
+    rows_of,
 )
 from embedtopics.corpus._windows import PASSAGE_COLUMNS, split_into_passages
 from embedtopics.corpus.results import DistinctDocuments
@@ -281,7 +276,7 @@ class Corpus:
     @cached_property
     def hashes(self) -> npt.NDArray[np.uint64]:
         """128-bit hash of each normalised text, shape (n_rows, 2)."""
-        return read_texts(self.texts, "texts", name_row).hashes
+        return read_texts(self.texts, "texts").hashes
 
     @cached_property
     def _is_normal(self) -> npt.NDArray[np.bool_]:
@@ -341,7 +336,7 @@ class Corpus:
             raise InputError("rows", "distinct", remedy="use np.unique(rows)")
         message = f"{len(chosen)} of {len(self)} rows were taken."
         return self._with(
-            note("rows_taken", len(chosen), message),
+            Decision("corpus", "rows_taken", len(chosen), message),
             texts=rows_of(self.texts, chosen),
             ids=rows_of(self.ids, chosen),
             status=self.status[chosen],
@@ -393,7 +388,7 @@ class Corpus:
         message = spell_count(len(self), "row was", "rows were")
         message += f" cut into {spell_count(len(rows), 'passage', 'passages')}."
         return self._with(
-            note("passages", len(rows), message),
+            Decision("corpus", "passages", len(rows), message),
             texts=tuple(texts),
             ids=tuple(f"{name}#{number}" for name, number in zip(ids, numbers, strict=True)),
             status=self.status[rows],
@@ -425,7 +420,7 @@ def recall_hashes(corpus: Corpus, documents: DistinctDocuments) -> Corpus:
     if "hashes" not in vars(corpus):
         hashes = documents.hashes[np.maximum(documents.of_row, 0)]
         others = np.flatnonzero(documents.of_row < 0)
-        read = read_texts(rows_of(corpus.texts, others), "texts", name_row)
+        read = read_texts(rows_of(corpus.texts, others), "texts")
         hashes[others] = read.hashes
         hashes.flags.writeable = False
         vars(corpus)["hashes"] = hashes
@@ -440,7 +435,7 @@ def blank_corpus(corpus: Corpus, columns: Sequence[Any] = ()) -> Corpus:
             there = list(corpus.metadata.columns)
             raise InputError(f"expected columns of the corpus, got {name!r}; there are {there}")
     is_text = corpus.status == TEXT
-    nothing = read_texts([""], "texts", name_row).hashes
+    nothing = read_texts([""], "texts").hashes
     hashes = np.where(is_text[:, None], corpus.hashes, nothing)
     hashes.flags.writeable = False
     return Corpus.of_fields(
@@ -466,16 +461,16 @@ def join_corpora(first: Corpus, second: Corpus) -> Corpus:
     ids, n_renamed = _apart(first.ids, second.ids)
     if n_renamed:
         message = f'{n_renamed:,} ids of added rows were taken; they got "-2", "-3" ... at the end.'
-        notes.append(note("ids_renamed", n_renamed, message))
+        notes.append(Decision("corpus", "ids_renamed", n_renamed, message))
     metadata = _below(first.metadata, table)
     shared = first.metadata.columns.intersection(table.columns)
     lacking = [str(name) for name in metadata.columns if name not in shared]
     if lacking:
         message = f"Columns that not all rows have are missing in the others: {lacking}."
-        notes.append(note("columns_missing", lacking, message))
+        notes.append(Decision("corpus", "columns_missing", lacking, message))
     message = spell_count(len(second), "row", "rows")
     message += f" from {second.source} put below {len(first):,}."
-    notes.append(note("rows_added", len(second), message))
+    notes.append(Decision("corpus", "rows_added", len(second), message))
     return first._with(
         *second.notes,
         *notes,
@@ -509,7 +504,7 @@ def _same_role(
                 "rename one of them"
             )
         message = f"The column {theirs!r} of added rows became {ours!r}."
-        notes.append(note(f"{role}_renamed", str(theirs), message))
+        notes.append(Decision("corpus", f"{role}_renamed", str(theirs), message))
         return table.rename(columns={theirs: ours}), ours
     if role == "time" and ours in table.columns:
         dates, found = read_dates(table[ours], f"added rows, column {ours!r}", None)

@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from embedtopics.corpus._hashing import is_missing
-from embedtopics.corpus._readers import MISSING_MARKERS, name_row, note
+from embedtopics.corpus._texts import MISSING_MARKERS, is_missing
 from embedtopics.decisions import Decision
-from embedtopics.errors import InputError
+from embedtopics.errors import InputError, name_rows
 
 _TIME = r":\d{2}(?::\d{2}(?:\.\d{1,9})?)?"
 _ISO = re.compile(
@@ -63,13 +62,13 @@ class _Column:
 
     def refuse(self, row: int, value: object, expected: str) -> InputError:
         """Return the error for one value."""
-        where = name_row(row, self.lines)
+        where = name_rows([row], self.lines)
         return InputError(f"{self.what}, {where}: expected {expected}, got {value!r}; {_REMEDY}")
 
     def refuse_second(self, one: int, other: int, expected: str) -> InputError:
         """Return the error for the later of two distinct values that contradict each other."""
         earlier, later = sorted((one, other))
-        before = name_row(self.first_rows[earlier], self.lines)
+        before = name_rows([self.first_rows[earlier]], self.lines)
         because = f"{expected}, as in {before} ({self.distinct[earlier]!r})"
         return self.refuse(self.first_rows[later], self.distinct[later], because)
 
@@ -124,7 +123,7 @@ def read_dates(
     n_missing = int(parsed.isna().sum())
     if n_missing:
         message = f"{n_missing} of {len(parsed)} rows have no date in {what}."
-        notes.append(note("dates_missing", n_missing, message))
+        notes.append(Decision("corpus", "dates_missing", n_missing, message))
     return parsed, tuple(notes)
 
 
@@ -167,7 +166,7 @@ def _parse(column: _Column) -> tuple[list[datetime], list[Decision]]:
         raise column.refuse(column.first_rows[0], column.distinct[0], known)
     for text, row in zip(column.distinct, column.first_rows, strict=True):
         if _name_format(text) != expected:
-            first = name_row(column.first_rows[0], column.lines)
+            first = name_rows([column.first_rows[0]], column.lines)
             raise column.refuse(row, text, f"{expected} as in {first}")
     parse, described = _PARSERS.get(expected), expected
     if parse is None:
@@ -183,7 +182,9 @@ def _parse(column: _Column) -> tuple[list[datetime], list[Decision]]:
             moments.append(parse(plain))
         except (ValueError, OverflowError):
             raise column.refuse(row, text, f"a day that exists, as {described}") from None
-    notes = [note("dates", described, f"Dates in {column.what} are read as {described}.")]
+    notes = [
+        Decision("corpus", "dates", described, f"Dates in {column.what} are read as {described}.")
+    ]
     if expected == _ISO_NAME:
         moments, zone_notes = _resolve_zones(moments, column)
         notes += zone_notes
@@ -193,7 +194,7 @@ def _parse(column: _Column) -> tuple[list[datetime], list[Decision]]:
             message = (
                 f"{n_rounded} dates in {column.what} name no day; the first one stands for them."
             )
-            notes.append(note("dates_without_day", n_rounded, message))
+            notes.append(Decision("corpus", "dates_without_day", n_rounded, message))
     return moments, notes
 
 
@@ -247,4 +248,6 @@ def _resolve_zones(
             expected = "a time zone in every row or in none"
             raise column.refuse_second(zoned[0], place, expected)
     message = f"Times in {column.what} were converted to UTC."
-    return [moment.replace(tzinfo=None) for moment in moments], [note("time_zone", "UTC", message)]
+    return [moment.replace(tzinfo=None) for moment in moments], [
+        Decision("corpus", "time_zone", "UTC", message)
+    ]

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from hashlib import blake2b
 from typing import Any
 
-from embedtopics.corpus._hashing import normalize_text
+from embedtopics.corpus._texts import normalize_text
 from embedtopics.corpus.results import LanguageShares
 from embedtopics.errors import InputError
 

@@ -1,160 +1,177 @@
-"""What every input becomes before it is a corpus: a data frame and an account of its reading."""
+"""Files of documents as tables: what kind, which encoding, and how much may come out."""
 
+import codecs
 import csv
+import difflib
+import gzip
 import io
 import itertools
 import json
-import sys
+import stat
+import zlib
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Any, cast
+from typing import Any, BinaryIO, cast
 
 import pandas as pd
 
-from embedtopics.corpus._arrow import mapped_table
-from embedtopics.corpus._hashing import replace_surrogates
-from embedtopics.corpus._opening import (
-    check_path,
-    check_unpacked,
-    describe_encoding,
-    open_binary,
-    open_text,
-)
+from embedtopics.corpus._columns import Table, refuse_repeated
+from embedtopics.corpus._texts import mapped_table, replace_surrogates
 from embedtopics.decisions import Decision
-from embedtopics.errors import InputError
+from embedtopics.errors import InputError, Remedy, name_rows
 
-MISSING_MARKERS = frozenset(
-    ("NA", "N/A", "#N/A", "<NA>", "NaN", "nan", "NaT", "NULL", "null", "None")
+# UTF-32 first: its mark begins like that of UTF-16.
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
 )
-"""Cells of csv and tsv files that stand for "no value" in the text and time columns."""
 
 
-@dataclass(frozen=True, eq=False)
-class Table:
-    """Rows and columns as they were read, and where they came from."""
-
-    frame: pd.DataFrame
-    source: str
-    notes: tuple[Decision, ...] = ()
-    lines: Sequence[int] | None = None
-    cells_only: bool = False
-    untyped: bool = False
-    id_column: str | None = None
-
-    def name_row(self, row: int) -> str:
-        """Name the row at a position, from 0, as messages do."""
-        return name_row(row, self.lines)
-
-
-def note(name: str, value: object, message: str) -> Decision:
-    """Return a decision of the corpus."""
-    return Decision("corpus", name, value, message)
+def check_path(path: Path) -> None:
+    """Raise InputError where there is nothing to read at a path."""
+    try:
+        mode = path.stat().st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            raise InputError(f"{path}: is a pipe or a device; write its content to a file first")
+    except FileNotFoundError:
+        names: list[str] = []
+        with suppress(OSError):
+            names = sorted(entry.name for entry in path.parent.iterdir())
+        close = difflib.get_close_matches(path.name, names, n=1)
+        nearest = f"did you mean {close[0]!r}? Otherwise " if close else ""
+        raise InputError(f"{path}: no such file or folder; {nearest}check the path") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be reached ({error}); check the path") from None
 
 
-def name_row(row: int, lines: Sequence[int] | None = None) -> str:
-    """Name the row at a position, from 0, as messages do: counted from 1, with its line."""
-    if lines is None or lines[row] == row + 1:
-        return f"row {row + 1}"
-    return f"row {row + 1} (line {lines[row]})"
+MOST_UNPACKED, MOST_RATIO = 1 << 30, 100
+"""Bytes that a packed file may always unpack to, and times its own size. Texts shrink to a third or
+a tenth; what shrinks a thousand times was made to fill a memory."""
 
 
-def name_rows(rows: Sequence[int], lines: Sequence[int] | None = None) -> str:
-    """Name several rows, the first three of them one by one."""
-    names = [name_row(row, lines) for row in rows[:3]]
-    if len(rows) > 3:
-        return f"{', '.join(names)} and {len(rows) - 3} more"
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
-
-
-def is_frame(data: object) -> bool:
-    """Return whether something has named columns: a frame, a table, a dataset or a mapping."""
-    if isinstance(data, Mapping):
-        return True
-    # Asked of the type, because asking a lazy frame would set it to work.
-    return hasattr(type(data), "columns") or hasattr(type(data), "column_names")
-
-
-def is_records(data: object) -> bool:
-    """Return whether something is a list of mappings, a row each."""
-    return isinstance(data, Sequence) and bool(len(data)) and isinstance(data[0], Mapping)
-
-
-def as_table(data: object) -> Table:
-    """Read a frame of any kind, or a list of mappings."""
-    source = type(data).__name__
-    _refuse_unread(data)
-    untyped = False
-    if isinstance(data, pd.DataFrame):
-        frame = data
-    elif is_records(data) or isinstance(data, Mapping):
-        columns = data if isinstance(data, Mapping) else _columns_of(cast(Sequence[Any], data))
-        _check_columns(columns)
-        # Objects, because half of a surrogate pair cannot be held by pandas' own strings.
-        frame = pd.DataFrame({k: pd.Series(list(v), dtype=object) for k, v in columns.items()})
-        untyped = True
-    elif is_frame(data) and hasattr(data, "to_pandas"):
-        frame = data.to_pandas()
-    else:
+def check_unpacked(path: Path, n_bytes: int) -> None:
+    """Refuse a packed file of which so much comes out."""
+    most = max(MOST_UNPACKED, MOST_RATIO * path.stat().st_size)
+    if n_bytes > most:
         raise InputError(
-            "expected a pandas or polars frame, an Arrow table, a datasets.Dataset or a dict of "
-            f"lists, got a {source}; give a list of strings to Corpus.from_texts"
-        )
-    _refuse_repeated(frame, source)
-    return Table(frame, source, untyped=untyped)
-
-
-def _refuse_repeated(frame: pd.DataFrame, source: str) -> None:
-    """Refuse two columns of one name."""
-    repeated = frame.columns[frame.columns.duplicated()]
-    if len(repeated):
-        raise InputError(
-            f"{source}: expected distinct column names, got {repeated[0]!r} more than once; "
-            "rename one of them"
+            f"{path.name}: unpacks to more than {most:,} bytes, over {MOST_RATIO} times its size; "
+            "if that is meant, unpack it yourself and read the unpacked file"
         )
 
 
-def _refuse_unread(data: object) -> None:
-    """Refuse what looks like a table and is only the promise, or a bundle, of one."""
-    polars, datasets = sys.modules.get("polars"), sys.modules.get("datasets")
-    if polars and isinstance(data, polars.LazyFrame):
-        raise InputError("expected a polars DataFrame, got a LazyFrame; call .collect() first")
-    if datasets and isinstance(data, datasets.DatasetDict):
-        splits = ", ".join(repr(split) for split in data)
+class _Unpacked(gzip.GzipFile):
+    """A gzip file of which no more is unpacked than a corpus holds."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, "rb")
+        self._path = path
+        self._most = max(MOST_UNPACKED, MOST_RATIO * path.stat().st_size)
+
+    def read(self, size: int | None = -1) -> bytes:
+        left = self._most + 1 - self.tell()
+        return self._checked(super().read(left if size is None or size < 0 else min(size, left)))
+
+    def read1(self, size: int = -1) -> bytes:
+        return self._checked(super().read1(size))
+
+    def _checked(self, data: bytes) -> bytes:
+        check_unpacked(self._path, self.tell())
+        return data
+
+
+@contextmanager
+def open_binary(path: Path) -> Iterator[BinaryIO]:
+    """Open a file for reading bytes, decompressed where its name ends in .gz."""
+    try:
+        if path.suffix.lower() == ".gz":
+            with _Unpacked(path) as stream:
+                yield cast(BinaryIO, stream)
+        else:
+            with path.open("rb") as file:
+                yield file
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise InputError(
-            f"expected one datasets.Dataset, got a DatasetDict; choose a split ({splits})"
-        )
-    if datasets and isinstance(data, datasets.IterableDataset | datasets.IterableDatasetDict):
+            f"{path.name}: expected a gzip file, got damaged or incomplete data ({error}); "
+            "fetch or compress the file again"
+        ) from None
+    except PermissionError:
         raise InputError(
-            f"expected a datasets.Dataset, got a {type(data).__name__}, which is read as a stream; "
-            "load it with streaming=False"
-        )
+            f"{path.name}: permission to read the file was denied; change its access rights"
+        ) from None
+    except OSError as error:
+        raise InputError(f"{path.name}: cannot be read ({error.strerror or error})") from None
 
 
-def _columns_of(data: Sequence[Any]) -> dict[str, list[Any]]:
-    for row, record in enumerate(data):
-        if not isinstance(record, Mapping):
-            raise InputError("data", "a list of mappings", record, row=row)
-    names = dict.fromkeys(name for record in data for name in record)
-    return {name: [record.get(name) for record in data] for name in names}
-
-
-def _check_columns(columns: Mapping[Any, Any]) -> None:
-    for name, column in columns.items():
-        if isinstance(column, str) or not hasattr(column, "__len__"):
-            raise InputError(
-                f"expected a dict of lists of one length, got a {type(column).__name__} under "
-                f"{name!r}; give every column as a list"
-            )
-    lengths = {name: len(column) for name, column in columns.items()}
-    if len(set(lengths.values())) > 1:
+@contextmanager
+def open_text(path: Path, encoding: str, newline: str | None = None) -> Iterator[io.TextIOBase]:
+    """Open a file for reading text; a byte-order mark wins over the encoding "utf-8"."""
+    actual = _actual_encoding(path, encoding)
+    try:
+        with open_binary(path) as stream:
+            yield cast(io.TextIOBase, io.TextIOWrapper(stream, encoding=actual, newline=newline))
+    except UnicodeDecodeError as error:
+        offset = _first_bad_byte(path, actual)
+        where = "decompressed " if path.suffix.lower() == ".gz" else ""
+        wrong = error.object[error.start : error.start + 1].hex()
         raise InputError(
-            f"expected a dict of lists of one length, got lengths {lengths}; "
-            "give every column the same number of rows"
-        )
+            f"{path.name}: expected {encoding} text, got the byte 0x{wrong} at {where}offset "
+            f"{offset}",
+            remedy=Remedy("encoding", "cp1252", "name the encoding of the file"),
+        ) from None
+    except UnicodeError as error:  # of codecs with errors of their own
+        raise InputError(
+            f"{path.name}: expected {encoding} text ({error})",
+            remedy=Remedy("encoding", alternative="save the file as UTF-8"),
+        ) from None
+
+
+def describe_encoding(path: Path, encoding: str) -> tuple[Decision, ...]:
+    """Return a note if a byte-order mark decides over the file's encoding."""
+    actual = _actual_encoding(path, encoding)
+    if actual == encoding:
+        return ()
+    name = actual.removesuffix("-sig")
+    message = f"{path.name} begins with the byte-order mark of {name}."
+    return (Decision("corpus", "encoding", name, message),)
+
+
+def _actual_encoding(path: Path, encoding: str) -> str:
+    try:
+        name = codecs.lookup(encoding).name
+        "".encode(name)  # refuses codecs that do not read text, such as "hex"
+    except (LookupError, TypeError):
+        raise InputError(
+            f"{encoding!r} is no text encoding that Python knows; "
+            "expected a name such as utf-8, latin-1 or cp1252"
+        ) from None
+    if name != "utf-8":
+        return encoding
+    with open_binary(path) as stream:
+        head = stream.read(4)
+    return next((marked for mark, marked in _MARKS if head.startswith(mark)), encoding)
+
+
+def _first_bad_byte(path: Path, encoding: str) -> int:
+    """Return the offset at which decoding fails; a text stream only knows it within its buffer."""
+    decoder = codecs.getincrementaldecoder(encoding.removesuffix("-sig"))()
+    offset = 0
+    with open_binary(path) as stream:
+        while True:
+            chunk = stream.read(1 << 20)
+            pending = len(decoder.getstate()[0])
+            try:
+                decoder.decode(chunk, final=not chunk)
+            except UnicodeError as error:  # that of a missing byte-order mark has no place
+                return offset - pending + getattr(error, "start", 0)
+            if not chunk:
+                return offset
+            offset += len(chunk)
 
 
 # A csv file may use ``,``, ``;``, ``|`` or a tab; the one that splits its first rows as it splits
@@ -191,7 +208,7 @@ def _read_csv(path: Path, encoding: str, limit: int | None) -> Table:
         message = f"{path.name} has one column."
     else:
         message = f"The columns of {path.name} are separated by {_DELIMITER_NAMES[delimiter]}."
-    found = (note("delimiter", delimiter or "", message),)
+    found = (Decision("corpus", "delimiter", delimiter or "", message),)
     return _read_delimited(path, encoding, limit, delimiter or _NO_DELIMITER, found)
 
 
@@ -238,7 +255,7 @@ def _read_delimited(
         message = (
             f"Quotes in {path.name} are ordinary characters: they do not enclose whole fields."
         )
-        notes = (*notes, note("quoting", "none", message))
+        notes = (*notes, Decision("corpus", "quoting", "none", message))
     if not rows:
         raise InputError(f"{path.name}: expected rows below the header, got only the header line")
     header, header_notes = _name_columns(header)
@@ -267,7 +284,7 @@ def _read_rows(
                     if len(fields) != len(header):
                         raise _BrokenRow(
                             len(rows),
-                            f"{path.name}, {name_row(len(rows), lines)}: expected {len(header)} "
+                            f"{path.name}, {name_rows([len(rows)], lines)}: expected {len(header)} "
                             f"fields as in the header, got {len(fields)}; put fields that hold "
                             "the delimiter or a line end in double quotes",
                         )
@@ -277,7 +294,7 @@ def _read_rows(
                         break
                 line = reader.line_num + 1
         except csv.Error as error:
-            where = name_row(len(rows), [*lines, line]) if header else f"header (line {line})"
+            where = f"line {line}" if header else f"header (line {line})"
             closes = "end of data" not in str(error)
             raise _BrokenRow(
                 len(rows),
@@ -304,7 +321,7 @@ def _name_columns(header: list[str]) -> tuple[list[str], tuple[Decision, ...]]:
     if not changed:
         return names, ()
     message = f"Columns without a name of their own were named {', '.join(map(repr, changed))}."
-    return names, (note("named_columns", changed, message),)
+    return names, (Decision("corpus", "named_columns", changed, message),)
 
 
 @contextmanager
@@ -352,7 +369,9 @@ def _read_folder(folder: Path, encoding: str, limit: int | None) -> Table:
     notes: list[Decision] = []
     if len(visible) < len(names):
         n_hidden = len(names) - len(visible)
-        notes.append(note("hidden_files", n_hidden, f"{n_hidden} hidden files were left out."))
+        notes.append(
+            Decision("corpus", "hidden_files", n_hidden, f"{n_hidden} hidden files were left out.")
+        )
     visible = visible[:limit]
     texts = []
     for name in visible:
@@ -384,7 +403,7 @@ def _read_json_lines(path: Path, encoding: str, limit: int | None) -> Table:
         for number, line in enumerate(handle, start=1):
             if line.strip():
                 lines.append(number)
-                yield _parse_json(line, path, name_row(len(lines) - 1, lines))
+                yield _parse_json(line, path, f"line {number}")
 
     with open_text(path, encoding) as handle:
         frame = _frame_of_records(itertools.islice(parsed(handle), limit), path, lines)
@@ -429,7 +448,7 @@ def _frame_of_records(
             record = {"text": record}
         if not isinstance(record, dict):
             raise InputError(
-                f"{path.name}, {name_row(n_rows, lines)}: expected a JSON object with named "
+                f"{path.name}, {name_rows([n_rows], lines)}: expected a JSON object with named "
                 f"fields, got a {type(record).__name__}; write documents as objects such as "
                 '{"text": "..."}'
             )
@@ -496,7 +515,7 @@ def _table_of_batches(
         try:
             schema, batches = batches_of(data)
             frame = mapped_table(checked(batches), schema).slice(0, limit).to_pandas()
-            _refuse_repeated(frame, path.name)
+            refuse_repeated(frame, path.name)
         except pa.ArrowException as error:
             reason = str(error).splitlines()[0]
             raise InputError(

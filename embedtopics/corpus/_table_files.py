@@ -17,7 +17,7 @@ import numpy as np
 
 from embedtopics._utils.folders import replacing_file, replacing_folder, write_manifest
 from embedtopics._utils.progress import progress_bar
-from embedtopics.corpus._hashing import replace_surrogates
+from embedtopics.corpus._texts import replace_surrogates
 from embedtopics.decisions import Decision, Exported
 from embedtopics.errors import InputError, MissingExtraError
 

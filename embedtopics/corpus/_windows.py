@@ -112,7 +112,7 @@ def split_into_passages(
         )
     if encoder is not None and (most is not None or overlap is not None):
         raise InputError("expected either an encoder or most= and overlap=, got both")
-    from embedtopics.corpus._hashing import TEXT  # which imports pandas
+    from embedtopics.corpus._texts import TEXT  # which imports pandas
 
     rows = np.flatnonzero(np.asarray(corpus.status) == TEXT).tolist()
     texts = [corpus.texts[row] for row in rows]

@@ -12,7 +12,7 @@ import numpy as np
 
 from embedtopics._utils.folders import MANIFEST, parse_json
 from embedtopics.corpus._corpus import Corpus
-from embedtopics.corpus._hashing import TEXT
+from embedtopics.corpus._texts import TEXT
 from embedtopics.distributed._rows import Rows
 from embedtopics.distributed.results import Columns
 from embedtopics.errors import CorruptFileError, InputError

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from embedtopics._utils.display import one_line
-from embedtopics.corpus._hashing import is_missing
 from embedtopics.corpus._readers import fields_of_any_size, sniff_delimiter
+from embedtopics.corpus._texts import is_missing
 from embedtopics.distributed._manifest import open_input, read_shard
 from embedtopics.distributed.results import Columns, Shard
 from embedtopics.errors import InputError

@@ -9,10 +9,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from embedtopics._utils.checks import is_number
-from embedtopics.corpus._columns import read_ids
-from embedtopics.corpus._opening import check_path, open_text
-from embedtopics.corpus._readers import as_table, is_frame, read_file
-from embedtopics.errors import InputError
+from embedtopics.corpus._columns import as_table, is_frame, read_ids
+from embedtopics.corpus._readers import check_path, open_text, read_file
+from embedtopics.errors import InputError, name_rows
 from embedtopics.retrieval.results import SearchHits
 
 Rankings: TypeAlias = dict[Hashable, tuple[Hashable, ...]]
@@ -100,7 +99,7 @@ def read_queries(path: str | Path) -> dict[str, str]:
     for row, value in enumerate(texts):
         if not isinstance(value, str) or not value.strip():
             raise InputError(
-                f"{table.source}, {table.name_row(row)}: expected the text of a query in "
+                f"{table.source}, {name_rows([row], table.lines)}: expected the text of a query in "
                 f"{columns[of_text]!r}, got {value!r}; fill it in or remove the row"
             )
     return dict(zip(ids, texts, strict=True))

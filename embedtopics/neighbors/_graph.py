@@ -98,9 +98,9 @@ def _scale(block: FloatArray, norms: npt.NDArray[np.float64]) -> None:
 
 
 def _first(bad: npt.NDArray[np.bool_], row_numbers: npt.NDArray[np.int64] | None) -> int:
-    """Return the number, from 1, of the caller's first bad row."""
+    """Return the position of the caller's first bad row."""
     rows = np.flatnonzero(bad) if row_numbers is None else row_numbers[bad]
-    return int(rows.min()) + 1
+    return int(rows.min())
 
 
 def build_graph(

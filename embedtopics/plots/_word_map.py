@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from embedtopics._utils.checks import is_count, is_number
-from embedtopics.corpus._hashing import is_missing
+from embedtopics.corpus._texts import is_missing
 from embedtopics.errors import InputError
 from embedtopics.plots._colors import NOISE_COLOR, PALETTE, dark, tint
 from embedtopics.plots._labels import place_labels

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.checks import resolve_seed
-from embedtopics.corpus._hashing import is_missing, normalize_text
 from embedtopics.corpus._readers import read_file
+from embedtopics.corpus._texts import is_missing, normalize_text
 from embedtopics.decisions import Decision, counted
 from embedtopics.errors import InputError, Remedy
 from embedtopics.probing.results import ProbeTask, Sentence, Treebank

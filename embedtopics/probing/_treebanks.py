@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
-from embedtopics.corpus._opening import check_path, open_binary
+from embedtopics.corpus._readers import check_path, open_binary
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.probing.results import Sentence, Treebank

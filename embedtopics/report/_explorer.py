@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_count
 from embedtopics.clustering.results import NOISE
-from embedtopics.corpus._arrow import rows_of
+from embedtopics.corpus._texts import rows_of
 from embedtopics.corpus.results import DistinctDocuments
 from embedtopics.errors import InputError
 from embedtopics.neighbors.results import NeighborGraph

@@ -208,7 +208,7 @@ def _representatives(result: TopicResult, topic: Topic) -> str:
     corpus = result.corpus
     quotes = []
     for row in topic.representatives:
-        origin = f"row {row + 1:,}"
+        origin = f"row {row:,}"
         time = None if corpus.time is None else corpus.time.iloc[row]
         if time is not None and time == time:  # NaT equals nothing, not even itself
             origin += f", {time.date().isoformat()}"

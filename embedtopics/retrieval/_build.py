@@ -16,8 +16,8 @@ import numpy.typing as npt
 from embedtopics._utils.display import spell_count
 from embedtopics._utils.folders import find_folder, only_writer
 from embedtopics.corpus._corpus import Corpus, require_text
-from embedtopics.corpus._hashing import TEXT, is_missing
 from embedtopics.corpus._languages import detect_languages, main_languages
+from embedtopics.corpus._texts import TEXT, is_missing
 from embedtopics.corpus._windows import split_into_passages
 from embedtopics.decisions import Decision
 from embedtopics.encoders._base import language_warning

@@ -95,7 +95,7 @@ def tokenize(
     for row, text in enumerate(texts):
         if not isinstance(text, str):
             raise InputError(
-                f"texts must be strings; row {row + 1} is a {type(text).__name__}; "
+                f"texts must be strings; row {row} is a {type(text).__name__}; "
                 "use '' for a document without text"
             )
         texts_read.append(text)

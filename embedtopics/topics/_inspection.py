@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics.corpus._corpus import Corpus
-from embedtopics.corpus._hashing import EMPTY, MISSING
 from embedtopics.corpus._languages import detect_languages
+from embedtopics.corpus._texts import EMPTY, MISSING
 from embedtopics.corpus.results import LanguageShares
 from embedtopics.encoders._base import language_warning
 from embedtopics.encoders._registry import (

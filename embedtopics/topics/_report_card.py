@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from embedtopics._utils.checks import resolve_seed
-from embedtopics.corpus._hashing import is_missing
+from embedtopics.corpus._texts import is_missing
 from embedtopics.errors import InputError
 from embedtopics.evaluation._agreement import agreement
 from embedtopics.evaluation._bootstrap import interval, resampled_means

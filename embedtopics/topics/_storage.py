@@ -43,9 +43,9 @@ from embedtopics._utils.folders import (
     write_manifest,
 )
 from embedtopics.clustering.results import Clustering, SpanningTree
-from embedtopics.corpus._arrow import held_in_arrow, mapped_table
 from embedtopics.corpus._corpus import Corpus, recall_hashes
 from embedtopics.corpus._table_files import storable, unique_names
+from embedtopics.corpus._texts import held_in_arrow, mapped_table
 from embedtopics.corpus.results import DistinctDocuments
 from embedtopics.decisions import Decision
 from embedtopics.errors import CorruptFileError

@@ -11,8 +11,7 @@ import pandas as pd
 from embedtopics._utils.checks import optional_count, resolve_seed
 from embedtopics._utils.display import excerpt
 from embedtopics.clustering.results import NOISE
-from embedtopics.corpus._arrow import as_column
-from embedtopics.corpus._hashing import replace_surrogates
+from embedtopics.corpus._texts import as_column, replace_surrogates
 from embedtopics.errors import InputError
 from embedtopics.evaluation._intrusion import (
     Sheet,

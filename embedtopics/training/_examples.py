@@ -6,7 +6,7 @@ import hashlib
 import math
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,18 +16,19 @@ import numpy.typing as npt
 import pandas as pd
 
 from embedtopics._utils.checks import is_number
-from embedtopics.corpus._columns import find_column, first_named, list_names, read_id
-from embedtopics.corpus._hashing import TEXT, TextRows, read_texts
-from embedtopics.corpus._readers import (
-    MISSING_MARKERS,
+from embedtopics.corpus._columns import (
     Table,
     as_table,
+    find_column,
+    first_named,
     is_frame,
-    name_rows,
-    read_file,
+    list_names,
+    read_id,
 )
+from embedtopics.corpus._readers import read_file
+from embedtopics.corpus._texts import MISSING_MARKERS, TEXT, TextRows, read_texts
 from embedtopics.decisions import Decision, counted
-from embedtopics.errors import InputError, Remedy
+from embedtopics.errors import InputError, Remedy, name_rows
 from embedtopics.protocols import Int64Array
 
 _SIDES = "sentence1 sentence_1 sentence_a text1 text_1 text_a question1".split()
@@ -415,9 +416,10 @@ def _read_side(table: Table, name: str) -> TextRows:
     values = _cells(table, name)
     for row, value in enumerate(values):
         if _is_row(value):
-            where = f"a list of {len(value)} texts in {table.source}, {table.name_row(row)}"
-            raise InputError(name, "one text a row", found=where)
-    return read_texts(values, f"{table.source}: column {name!r}", table.name_row)
+            row_name = name_rows([row], table.lines)
+            found = f"a list of {len(value)} texts in {table.source}, {row_name}"
+            raise InputError(name, "one text a row", found=found)
+    return read_texts(values, f"{table.source}: column {name!r}", table.lines)
 
 
 def _read_labels(
@@ -433,7 +435,7 @@ def _read_labels(
         return _read_classes(values, order, where)
     if kind == "binary":
         return _read_binary(values, where)
-    return _read_scores(values, scale, where, table.name_row)
+    return _read_scores(values, scale, where, table.lines)
 
 
 @dataclass(frozen=True, eq=False)
@@ -489,7 +491,7 @@ def _read_binary(values: Sequence[object], source: str) -> _Labels:
 
 
 def _read_scores(
-    values: Sequence[object], scale: Any, source: str, name: Callable[[int], str]
+    values: Sequence[object], scale: Any, source: str, lines: Sequence[int] | None
 ) -> _Labels:
     """Read scores, and bring them from their scale to the one from 0 to 1."""
     low, high = 0.0, 1.0
@@ -499,14 +501,15 @@ def _read_scores(
         if not (is_pair and all(map(is_number, scale)) and -np.inf < scale[0] < scale[1] < np.inf):
             raise InputError("scale", wanted, scale)
         low, high = float(scale[0]), float(scale[1])
-    scores = np.array([_number(value, row, source, name) for row, value in enumerate(values)])
+    scores = np.array([_number(value, row, source, lines) for row, value in enumerate(values)])
     known = ~np.isnan(scores)
     outside = np.flatnonzero(known & ~((scores >= low) & (scores <= high)))
     if len(outside):
         lowest, highest = scores[known].min(), scores[known].max()
+        row_name = name_rows([int(outside[0])], lines)
         found = (
-            f"{scores[outside[0]]:g} in {source}, {name(int(outside[0]))}, where scores go "
-            f"from {lowest:g} to {highest:g}, and the scale from {low:g} to {high:g}"
+            f"{scores[outside[0]]:g} in {source}, {row_name}, where scores go from "
+            f"{lowest:g} to {highest:g}, and the scale from {low:g} to {high:g}"
         )
         raise InputError("scale", wanted, found=found)
     message = f"Scores are on a scale from {low:g} to {high:g}."
@@ -525,7 +528,7 @@ def _listed(values: Sequence[object]) -> str:
     return ", ".join([*parts, *["..."] * (len(counts) > _MOST_LISTED)])
 
 
-def _number(value: object, row: int, source: str, name: Callable[[int], str]) -> float:
+def _number(value: object, row: int, source: str, lines: Sequence[int] | None) -> float:
     if not _spelled(value):
         return math.nan
     try:
@@ -533,7 +536,7 @@ def _number(value: object, row: int, source: str, name: Callable[[int], str]) ->
             raise ValueError
         return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        where = f"{value!r} in {source}, {name(row)}"
+        where = f"{value!r} in {source}, {name_rows([row], lines)}"
         raise InputError("label", "a number as score", found=where) from None
 
 

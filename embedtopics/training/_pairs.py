@@ -17,8 +17,7 @@ import numpy.typing as npt
 from embedtopics._utils.checks import checked_count, is_number, resolve_seed
 from embedtopics.corpus._columns import list_names, read_id
 from embedtopics.corpus._corpus import Corpus
-from embedtopics.corpus._hashing import TEXT, normalize_text, read_texts
-from embedtopics.corpus._readers import name_row
+from embedtopics.corpus._texts import TEXT, normalize_text, read_texts
 from embedtopics.corpus._windows import sentence_starts
 from embedtopics.decisions import Decision, counted
 from embedtopics.encoders._registry import fitted, resolve_exact
@@ -341,7 +340,7 @@ def _texts_of(corpus: Corpus, column: str | None) -> list[str]:
     values: list[object] = (
         list(corpus.texts) if column == corpus.text_column else _metadata_column(corpus, column)
     )
-    rows = read_texts(values, f"{corpus.source}: column {column!r}", name_row)
+    rows = read_texts(values, f"{corpus.source}: column {column!r}")
     if not (rows.status == TEXT).any():
         raise InputError("column", f"one of texts in {corpus.source}", column)
     return [

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from embedtopics._utils.checks import checked_count, checked_level, resolve_seed
-from embedtopics.corpus._hashing import normalize_text
-from embedtopics.corpus._readers import name_rows
+from embedtopics.corpus._texts import normalize_text
 from embedtopics.decisions import Decision
-from embedtopics.errors import InputError, Remedy
+from embedtopics.errors import InputError, Remedy, name_rows
 from embedtopics.protocols import Int64Array
 from embedtopics.training._examples import Examples
 from embedtopics.training.results import ExampleOverlap

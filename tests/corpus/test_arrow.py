@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from embedtopics.corpus import Corpus, _arrow, detect_languages
-from embedtopics.corpus._arrow import ArrowTexts
+from embedtopics.corpus import Corpus, _texts, detect_languages
 from embedtopics.corpus._corpus import join_corpora
 from embedtopics.corpus._languages import languages_in_order
+from embedtopics.corpus._texts import ArrowTexts
 from embedtopics.errors import InputError
 
 CELLS = st.one_of(
@@ -96,10 +96,10 @@ WRITERS = {
 
 
 @pytest.mark.parametrize("limit", [None, 9])
-@pytest.mark.parametrize("most", [0, _arrow.MOST_IN_MEMORY])
+@pytest.mark.parametrize("most", [0, _texts.MOST_IN_MEMORY])
 @pytest.mark.parametrize("name", WRITERS)
 def test_files_of_arrow(tmp_path, monkeypatch, name, most, limit):
-    monkeypatch.setattr(_arrow, "MOST_IN_MEMORY", most)
+    monkeypatch.setattr(_texts, "MOST_IN_MEMORY", most)
     texts = [None if i % 5 == 0 else "" if i % 7 == 0 else f"Text {i // 2} é" for i in range(40)]
     frame = pd.DataFrame({
         "text": texts, "id": [f"n{i}" for i in range(40)], "n": range(40),
@@ -117,7 +117,7 @@ def test_files_of_arrow(tmp_path, monkeypatch, name, most, limit):
 
 
 def test_large_tables_lie_in_a_mapped_file(tmp_path, monkeypatch):
-    monkeypatch.setattr(_arrow, "MOST_IN_MEMORY", 1 << 16)
+    monkeypatch.setattr(_texts, "MOST_IN_MEMORY", 1 << 16)
     table = pa.table({"text": [f"{i} " * 300 for i in range(3000)]})
     before = pa.total_allocated_bytes()
     for name in ("a.parquet", "a.feather", "a.arrow"):

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from embedtopics.corpus import Corpus, _opening
+from embedtopics.corpus import Corpus, _readers
 from embedtopics.errors import InputError
 from tests.factories import raising
 
@@ -42,24 +42,24 @@ def test_empty_files(tmp_path, name, content, message):
         (
             "a.csv",
             b'id,text\n1,ok\n2,"two\nlines"\n3,a,b\n',
-            r"row 3 \(line 5\): .* 2 fields .* 3;",
+            r"line 5: .* 2 fields .* 3;",
         ),
-        ("a.csv", b"id,text,n\n1,ok,2\n2,b\n", r"row 2 \(line 3\): expected 3 fields .* got 2"),
-        ("a.csv", b'id,text\n1,"open\n2,b\n', r"row 1 \(line 2\): .* a quote that is never closed"),
-        ("a.csv", b'id,text\n1,a\n\n2,"b" c\n', r"row 2 \(line 4\): .* write a quote .* twice"),
+        ("a.csv", b"id,text,n\n1,ok,2\n2,b\n", r"line 3: expected 3 fields .* got 2"),
+        ("a.csv", b'id,text\n1,"open\n2,b\n', r"line 2: .* a quote that is never closed"),
+        ("a.csv", b'id,text\n1,a\n\n2,"b" c\n', r"line 4: .* write a quote .* twice"),
         ("a.csv", b'id,"text\n1,a\n', r"header \(line 1\): .* never closed"),
-        ("a.tsv", b'id\ttext\n1\t"a\nb"\n2\tb\tc\n', r"row 2 \(line 4\): .* 2 fields .* got 3"),
+        ("a.tsv", b'id\ttext\n1\t"a\nb"\n2\tb\tc\n', r"line 4: .* 2 fields .* got 3"),
         (
             "a.jsonl",
             b'{"text": "a"}\n\n{"text": "b"\n',
-            r"row 2 \(line 3\): .* fault at column \d+",
+            r"line 3: .* fault at column \d+",
         ),
-        ("a.jsonl", b'{"text": "a"}\n[1]\n', "row 2: expected a JSON object .* got a list"),
-        ("a.jsonl", b"[" * 200_000, "a.jsonl, row 1: expected"),
-        ("a.jsonl", b'{"n": ' + b"1" * 5000 + b"}", "row 1: expected a plain JSON object"),
+        ("a.jsonl", b'{"text": "a"}\n[1]\n', "line 2: expected a JSON object .* got a list"),
+        ("a.jsonl", b"[" * 200_000, "a.jsonl, line 1: expected"),
+        ("a.jsonl", b'{"n": ' + b"1" * 5000 + b"}", "line 1: expected a plain JSON object"),
         ("a.json", b'[{"text": "a"},\n {"text": }]', "a.json: .* line 2, column 11"),
-        ("a.json", b'[{"text": "a"}, 3]', "a.json, row 2: expected a JSON object .* got a int"),
-        ("a.json", b'{\n "text": ["a"]\n}', "a.json, row 1: expected valid JSON"),
+        ("a.json", b'[{"text": "a"}, 3]', "a.json, row 1: expected a JSON object .* got a int"),
+        ("a.json", b'{\n "text": ["a"]\n}', "a.json, line 1: expected valid JSON"),
         ("a.parquet", b"PAR1 and then nothing", "a.parquet: expected a Parquet file"),
         ("a.parquet.gz", gzip.compress(b"text\n", mtime=0), "expected a Parquet file"),
     ],
@@ -199,7 +199,7 @@ def test_rows_of_files_without_rows_or_columns(tmp_path):
 
 def test_ids_name_row_and_line(tmp_path):
     content = b'id,text\n1,"a\nb"\n2,c\n1,d\n'
-    refuse(tmp_path, "a.csv", content, r"row 1 \(line 2\) and row 3 \(line 5\)", id="id")
+    refuse(tmp_path, "a.csv", content, r"lines 2 and 5", id="id")
 
 
 def refuse(folder, name, content, message, **options):
@@ -237,7 +237,7 @@ def test_two_columns_of_one_name_in_parquet_are_refused(tmp_path):
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "json", "txt", "parquet"])
 def test_what_unpacks_without_end_is_refused(tmp_path, monkeypatch, suffix):
-    monkeypatch.setattr(_opening, "MOST_UNPACKED", 5_000)
+    monkeypatch.setattr(_readers, "MOST_UNPACKED", 5_000)
     same, varied = tmp_path / f"same.{suffix}.gz", tmp_path / f"varied.{suffix}.gz"
     texts = [f"text {row * 7919 % 1000}" for row in range(1000)]
     same.write_bytes(gzip.compress(content_of(suffix, ["a" * 3_000_000])))
@@ -249,7 +249,7 @@ def test_what_unpacks_without_end_is_refused(tmp_path, monkeypatch, suffix):
 
 
 def test_a_table_that_repeats_a_value_without_end_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(_opening, "MOST_UNPACKED", 5_000)
+    monkeypatch.setattr(_readers, "MOST_UNPACKED", 5_000)
     pd.DataFrame({"text": ["a" * 1000] * 10_000}).to_parquet(tmp_path / "a.parquet")
     with pytest.raises(InputError, match="unpacks to more than"):
         Corpus(tmp_path / "a.parquet")

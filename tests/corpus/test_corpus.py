@@ -153,10 +153,10 @@ def test_hashes_are_computed_when_a_corpus_is_put_together_by_hand():
     [
         ("one text", r"got one str; give a list: \[text\]"),
         (b"bytes", "got one bytes"),
-        (["a", 3], "row 2 holds a int"),
-        (["a", None, {"text": "b"}], "row 3 holds a dict"),
-        ([b"a"], "row 1 holds a bytes"),
-        (np.array([1.0, 2.0]), "row 1 holds a float"),
+        (["a", 3], "row 1 holds a int"),
+        (["a", None, {"text": "b"}], "row 2 holds a dict"),
+        ([b"a"], "row 0 holds a bytes"),
+        (np.array([1.0, 2.0]), "row 0 holds a float"),
         (np.array([["a"], ["b"]]), r"shape \(2, 1\)"),
         ({"a", "b"}, "got a set"),
         ((text for text in ["a"]), r"got a generator; use list\(\.\.\.\)"),
@@ -351,10 +351,28 @@ def test_a_text_column_without_any_value():
 
 
 def test_ids_must_be_there_and_different():
-    with pytest.raises(InputError, match="got 'b' in row 2 and row 4"):
+    with pytest.raises(InputError, match="got 'b' in rows 1 and 3"):
         Corpus.from_frame({"text": ["t"] * 4, "key": ["a", "b", "c", "b"]}, id="key")
-    with pytest.raises(InputError, match="got none in row 1, row 2, row 3 and 1 more"):
+    with pytest.raises(InputError, match="got none in rows 0, 1, 2 and 1 more"):
         Corpus.from_frame({"text": ["t"] * 5, "key": [None, "", " ", float("nan"), "b"]}, id="key")
+
+
+def test_messages_name_rows_by_position_and_lines_of_a_file(tmp_path):
+    path = tmp_path / "articles.csv"
+    path.write_text('id,text\na,"two\nlines"\nb,one\n,one\nb,one\n')
+    table = pd.read_csv(path)
+    with pytest.raises(InputError) as caught:
+        Corpus(table, id="id")
+    assert str(caught.value) == "ids must be given in every row; got none in row 2 of DataFrame"
+    with pytest.raises(InputError) as caught:
+        Corpus(path, id="id")
+    assert str(caught.value) == "ids must be given in every row; got none in line 5 of articles.csv"
+    path.write_text('id,text\na,"two\nlines"\nb,one\nb,one\n')
+    with pytest.raises(InputError) as caught:
+        Corpus(path, id="id")
+    assert str(caught.value) == (
+        "ids must be different in every row; got 'b' in lines 4 and 5 of articles.csv"
+    )
 
 
 FIRST = {"text": ["one", "two", None], "when": ["2024-01-01", "2024-01-02", None], "n": [1, 2, 3]}

@@ -97,24 +97,24 @@ def test_the_column_decides_between_days_and_months(days, pattern):
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        (["2021-05-17", None, "17/05/2021"], "row 3: expected ISO 8601 .* as in row 1, got '17/05"),
-        (["2021", "20210517"], "row 2: expected ISO 8601"),
-        ([1_600_000_000, 1_600_000_000_000], "row 2: expected Unix time in seconds as in row 1"),
-        ([2021, 1_600_000_000], "row 2: expected ISO 8601"),
-        (["03/04/2021", "04/03/2021"], "row 1: expected some value above 12 .* got '03/04/2021'"),
-        (["17/04/2021", "01/01/2021", "04/17/2021"], r"row 3: .* order .* row 1 \('17/04/2021'\)"),
-        (["2021-02-29"], "row 1: expected a day that exists"),
-        (["0000"], "row 1: expected a day that exists"),
-        (["2021-05-17 25:00"], "row 1: expected a day that exists"),
-        (["31/02/2021"], "row 1: expected a day that exists, as day/month/year"),
-        (["2021-01-01T10:00Z", "2021-01-01T10:00"], r"row 2: expected a time zone in every row"),
-        (["0001-01-01T00:00+05:00"], "row 1: expected a day that exists"),
-        (["Wed Oct 10 20:19:24 +0000 2018"], "row 1: expected ISO 8601 .* Unix time, got 'Wed"),
-        (["17/05/21"], "row 1"),
-        ([2021.5], "row 1: expected a date, got 2021.5"),
-        ([True], "row 1: expected a date, got True"),
-        ([["2021"]], "row 1: expected a date"),
-        ([123456], "row 1"),
+        (["2021-05-17", None, "17/05/2021"], "row 2: expected ISO 8601 .* as in row 0, got '17/05"),
+        (["2021", "20210517"], "row 1: expected ISO 8601"),
+        ([1_600_000_000, 1_600_000_000_000], "row 1: expected Unix time in seconds as in row 0"),
+        ([2021, 1_600_000_000], "row 1: expected ISO 8601"),
+        (["03/04/2021", "04/03/2021"], "row 0: expected some value above 12 .* got '03/04/2021'"),
+        (["17/04/2021", "01/01/2021", "04/17/2021"], r"row 2: .* order .* row 0 \('17/04/2021'\)"),
+        (["2021-02-29"], "row 0: expected a day that exists"),
+        (["0000"], "row 0: expected a day that exists"),
+        (["2021-05-17 25:00"], "row 0: expected a day that exists"),
+        (["31/02/2021"], "row 0: expected a day that exists, as day/month/year"),
+        (["2021-01-01T10:00Z", "2021-01-01T10:00"], r"row 1: expected a time zone in every row"),
+        (["0001-01-01T00:00+05:00"], "row 0: expected a day that exists"),
+        (["Wed Oct 10 20:19:24 +0000 2018"], "row 0: expected ISO 8601 .* Unix time, got 'Wed"),
+        (["17/05/21"], "row 0"),
+        ([2021.5], "row 0: expected a date, got 2021.5"),
+        ([True], "row 0: expected a date, got True"),
+        ([["2021"]], "row 0: expected a date"),
+        ([123456], "row 0"),
     ],
 )
 def test_refused(values, message):
@@ -138,7 +138,7 @@ def test_notes():
 def test_dates_of_a_file_name_row_and_line(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text('text,day\n"two\nlines",2021-05-17\nb,17/05/2021\n')
-    with pytest.raises(InputError, match=r"a.csv, column 'day', row 2 \(line 4\): expected ISO"):
+    with pytest.raises(InputError, match=r"a.csv, column 'day', line 4: expected ISO"):
         Corpus.from_file(path, time="day")
 
 

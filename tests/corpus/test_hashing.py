@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embedtopics.corpus import Corpus
-from embedtopics.corpus._hashing import (
+from embedtopics.corpus._texts import (
     EMPTY,
     MISSING,
     TEXT,

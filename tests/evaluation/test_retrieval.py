@@ -342,7 +342,7 @@ def test_queries(tmp_path):
     [
         ("17\twhat is a query\n18\tother\n", "expected a column 'id' or .* header line"),
         ("id\ttext\n1\ta\n1\tb\n", "different in every row"),
-        ("id\ttext\n1\ta\n2\t\n", r"row 2 \(line 3\): expected the text of a query"),
+        ("id\ttext\n1\ta\n2\t\n", r"line 3: expected the text of a query"),
     ],
 )
 def test_broken_queries(tmp_path, content, message):

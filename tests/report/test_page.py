@@ -122,7 +122,7 @@ def test_topics_hold_keywords_shares_and_typical_documents(page, result):
     assert [k in row for k in topic.keywords] == [True] * len(topic.keywords)
     assert row.count("<blockquote>") == len(topic.representatives)
     assert result.corpus.texts[topic.representatives[0]] in row
-    assert f"row {topic.representatives[0] + 1}" in row
+    assert f"row {topic.representatives[0]}" in row
 
 
 def test_decisions_are_grouped_by_stage_with_their_lists(page):

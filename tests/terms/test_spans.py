@@ -2,7 +2,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from embedtopics.corpus._hashing import normalize_text
+from embedtopics.corpus._texts import normalize_text
 from embedtopics.terms._spans import word_spans
 from embedtopics.terms._tokens import tokenize
 

@@ -102,7 +102,7 @@ def test_endless_repeats_are_read_in_one_pass(unit):
 def test_bad_input():
     with pytest.raises(InputError, match="got one string"):
         tokenize("a single text")
-    with pytest.raises(InputError, match="row 2 is a float"):
+    with pytest.raises(InputError, match="row 1 is a float"):
         tokenize(["a", float("nan")])
 
 

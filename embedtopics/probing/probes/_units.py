@@ -9,7 +9,7 @@ import numpy as np
 
 from embedtopics._utils.checks import checked_level, is_whole
 from embedtopics._utils.display import excerpt
-from embedtopics.corpus._hashing import is_missing, normalize_text
+from embedtopics.corpus._texts import is_missing, normalize_text
 from embedtopics.decisions import Decision, counted
 from embedtopics.errors import InputError
 from embedtopics.probing._tasks import PARTS, first_connected

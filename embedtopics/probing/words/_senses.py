@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_count, checked_level, optional_count, resolve_seed
-from embedtopics.corpus._hashing import is_missing
+from embedtopics.corpus._texts import is_missing
 from embedtopics.decisions import Decision, counted
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import bounded_interval, resampled_sums

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from embedtopics.corpus._hashing import is_missing
+from embedtopics.corpus._texts import is_missing
 from embedtopics.errors import InputError
 from embedtopics.retrieval.filters._conditions import (
     ORDERED,

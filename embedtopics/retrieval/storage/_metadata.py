@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from embedtopics._utils.folders import parse_json
-from embedtopics.corpus._hashing import replace_surrogates
+from embedtopics.corpus._texts import replace_surrogates
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.retrieval.storage._catalog import document_digest, read_settings, write_settings

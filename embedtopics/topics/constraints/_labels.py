@@ -12,7 +12,7 @@ import numpy as np
 from embedtopics._utils.checks import is_number, is_whole
 from embedtopics._utils.display import spell_count
 from embedtopics.corpus._corpus import Corpus
-from embedtopics.corpus._hashing import replace_surrogates
+from embedtopics.corpus._texts import replace_surrogates
 from embedtopics.corpus.results import DistinctDocuments
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError

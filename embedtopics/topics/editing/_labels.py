@@ -13,8 +13,8 @@ from typing import Any
 from embedtopics._utils.checks import checked_count, is_number, is_whole, optional_count
 from embedtopics._utils.display import excerpt
 from embedtopics.clustering.results import NOISE
-from embedtopics.corpus._hashing import replace_surrogates
 from embedtopics.corpus._table_files import spreadsheet_safe
+from embedtopics.corpus._texts import replace_surrogates
 from embedtopics.errors import InputError
 from embedtopics.protocols import TermWeighting
 from embedtopics.terms._counts import (

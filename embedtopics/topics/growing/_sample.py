@@ -21,7 +21,7 @@ from embedtopics._utils.progress import progress_bar
 from embedtopics.clustering._resolution import FEWEST
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._corpus import Corpus, require_text
-from embedtopics.corpus._hashing import normalize_text
+from embedtopics.corpus._texts import normalize_text
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import unit_rows

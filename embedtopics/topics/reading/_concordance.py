@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from embedtopics._utils.checks import checked_choice, checked_count, optional_count, resolve_seed
-from embedtopics.corpus._hashing import normalize_text
+from embedtopics.corpus._texts import normalize_text
 from embedtopics.errors import InputError
 from embedtopics.terms._spans import word_spans
 from embedtopics.terms._tokens import find_phrase, words_of
@@ -129,7 +129,7 @@ def _checked_spans(result: TopicResult, document: int, row: int) -> list[tuple[s
     counted = tokens.ids[tokens.offsets[document] : tokens.offsets[document + 1]]
     if [word for word, _, _ in spans] != [tokens.words[i] for i in counted.tolist()]:
         raise InputError(
-            f"the words of row {row + 1} are not those that were counted in it: the result was "
+            f"the words of row {row} are not those that were counted in it: the result was "
             "made by another version of embedtopics; fit again to see words in their context"
         )
     return spans

@@ -13,7 +13,7 @@ import pandas as pd
 from embedtopics._utils.checks import checked_choice, checked_count, resolve_seed
 from embedtopics._utils.display import excerpt
 from embedtopics.clustering.results import NOISE
-from embedtopics.corpus._hashing import normalize_text
+from embedtopics.corpus._texts import normalize_text
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import unit_rows
 from embedtopics.protocols import Encoder, Float64Array, Int64Array

@@ -14,7 +14,7 @@ from scipy.sparse import csr_matrix
 from embedtopics._utils.checks import checked_count, checked_level
 from embedtopics._utils.display import spell_count
 from embedtopics.clustering.results import NOISE
-from embedtopics.corpus._hashing import is_missing
+from embedtopics.corpus._texts import is_missing
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation._shares import wilson

@@ -15,7 +15,7 @@ from scipy.sparse import csr_matrix, hstack
 from embedtopics._utils.checks import checked_count, checked_level, resolve_seed
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._dates import read_dates
-from embedtopics.corpus._hashing import is_missing
+from embedtopics.corpus._texts import is_missing
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import RESAMPLES_AT_ONCE, interval

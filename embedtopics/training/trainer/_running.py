@@ -15,9 +15,8 @@ import numpy as np
 import torch
 
 from embedtopics._utils.progress import progress_bar
-from embedtopics.corpus._readers import name_rows
 from embedtopics.decisions import Decision
-from embedtopics.errors import InputError
+from embedtopics.errors import InputError, name_rows
 from embedtopics.training._settings import TrainingSettings
 from embedtopics.training.curves._verdict import diverged_at, read_curves
 from embedtopics.training.results import Curves, Diagnosis

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from embedtopics.corpus._readers import name_rows
+from embedtopics.errors import name_rows
 from embedtopics.training.trainer._batching import BatchEncoder, BatchPlan
 from embedtopics.training.trainer._running import train
 from embedtopics.training.trainer._trainer import EncoderTrainer

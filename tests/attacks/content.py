@@ -1,14 +1,12 @@
 # ruff: noqa: E501
-"""What is in a table: filters, columns and their names, texts; and what of it is written."""
+"""Hostile filters and texts, and the files that are written from them."""
 
 import csv
-import datetime
 import itertools
 import json
 import random
 import zipfile
 from collections.abc import Iterator
-from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,10 +17,23 @@ import pandas as pd
 import embedtopics as et
 from embedtopics import report, topics
 from embedtopics.corpus._table_files import FORMULA_STARTS
-from tests.attacks.parameters import WRONG, Nothing, Vectors
 from tests.attacks.trials import Trial
 from tests.factories import make_result
 from tests.report.test_page import Page
+
+
+class Vectors:
+    """An encoder of hashes, which is fast and needs no file."""
+
+    name = "hashes"
+    settings = None
+
+    def encode(self, texts: Any, **_: Any) -> Any:
+        rows = [
+            np.random.default_rng([ord(c) for c in text[:40]] or 0).normal(size=8) for text in texts
+        ]
+        return np.array(rows, dtype=np.float32).reshape(len(rows), 8)
+
 
 FILTERS = [
     "", " ", "n", "n ==", "== 1", "n = 1; DROP TABLE documents", "1 == 1", "n == 1 or 1 == 1", "' OR 1=1 --",
@@ -62,116 +73,6 @@ def of_filters() -> Iterator[Trial]:
             partial(index.search, "river", 3, "lexical", text),
             whole,
         )
-    for column in ("n", "place", "day", "tags", "none", "", "\0", 5, None, ("n",)):
-        for kind, value in WRONG.items():
-            yield Trial(
-                f"{column!r}: {kind}",
-                partial(index.search, "river", 3, "lexical", {column: value}),
-                whole,
-            )
-
-
-N = 40
-"""Rows of the tables below."""
-
-
-def table() -> tuple[pd.DataFrame, Any]:
-    """Return texts on two themes, and their vectors."""
-    points = np.repeat([[1.0, 0.0, 0.2], [0.0, 1.0, 0.1]], N // 2, axis=0)
-    points = points + 0.1 * np.random.default_rng(0).normal(size=points.shape)
-    texts = [f"{'apple pie' if i < N // 2 else 'train station'} {i}" for i in range(N)]
-    return pd.DataFrame({"text": texts}), points
-
-
-def mixed(*values: Any) -> list[Any]:
-    return list(itertools.islice(itertools.cycle(values), N))
-
-
-COLUMNS: dict[str, Any] = {
-    "None": mixed(None), "NaN": mixed(np.nan), "none of each": mixed(None, np.nan, pd.NA, pd.NaT), "all kinds": mixed(1, "a", None, 2.5, b"x"),
-    "2**53": mixed(2**53, 2**53 + 1), "2**63": mixed(2**63, 1), "10**400": mixed(10**400, 1), "inf": mixed(np.inf, -np.inf, 0.0),
-    "bools": mixed(True, False, None), "bytes": mixed(b"\xff\0"), "lists": mixed([1], []), "lists of texts": mixed(["a"], ["\ud800", "<b>"], []), "lists of lists": mixed([["a"], ["b", "c"]]), "nested arrays": mixed(np.array([["a"]]), np.array("a")), "dicts": mixed({"a": 1}, {}), "sets": mixed({1}),
-    "objects": mixed(Nothing()), "functions": mixed(len), "arrays": mixed(np.zeros(2)), "frames": mixed(pd.DataFrame()), "complex": mixed(1j),
-    "Decimal": mixed(Decimal("0.1"), Decimal("NaN")), "zones": mixed(pd.Timestamp("2020", tz="UTC"), pd.Timestamp("2020")),
-    "zone": pd.date_range("2020", periods=N, tz="Asia/Tokyo"), "first year": mixed(datetime.datetime(1, 1, 1), datetime.datetime(9999, 12, 31)),
-    "dates": mixed(datetime.date(1, 1, 1), datetime.date(9999, 12, 31)), "times": mixed(datetime.time(1)), "NaT": mixed(pd.NaT, pd.Timestamp("2020")),
-    "bad dates": mixed("2020-02-30", "yesterday", ""), "years": mixed(0, -5, 99999), "epochs": mixed(0, 2**40, 2**62), "huge years": mixed("99999-01-01", "-0001-01-01"),
-    "periods": pd.period_range("2020", periods=N, freq="M"), "spans": pd.timedelta_range("1D", periods=N), "ranges": pd.interval_range(0, N, N),
-    "categories": pd.Categorical(mixed("a", "b", None), categories=["b", "a", "c"]), "Int64": pd.array(mixed(1, None, 2**62), dtype="Int64"),
-    "boolean": pd.array(mixed(True, None), dtype="boolean"), "string": pd.array(mixed("a", None), dtype="string"), "float16": np.arange(N, dtype=np.float16),
-    "surrogates": mixed("\ud800", "a\udfff"), "NULs": mixed("\0", "a\0b"), "long": mixed("x" * 100_000, "y"), "empty": mixed("", " ", "\u200b"),
-    "formulas": mixed("=1+1", "@x", "-1", "+1"), "right to left": mixed("\u202eabc", "\u05e9"), "same": mixed("a"), "1 and 1.0": mixed(1, 1.0, "1", True),
-    "-0.0": mixed(-0.0, 0.0), "each other": [f"v{i}" for i in range(N)], "date words": mixed("2020-01-01", "2020-06-01"), "numpy": mixed(np.int8(1), np.float32(2)),
-    "sparse": pd.arrays.SparseArray(mixed(0, 0, 1)), "denormal": mixed(5e-324, 1e308), "markup": mixed("<script>alert(1)</script>"), "tuples": mixed((1, 2), ()),
-}  # fmt: skip
-NAMES: dict[str, Any] = {
-    "empty": "", "space": " ", "NUL": "a\0b", "surrogate": "\ud800", "formula": "=1+1", "5": 5, "None": None, "NaN": np.nan, "tuple": ("a", "b"),
-    "long": "x" * 10_000, "__text__": "__text__", "__id__": "__id__", "__status__": "__status__", "number": "number", "passage": "passage", "passage_of": "passage_of",
-    "c0": "c0", "id": "id", "topic": "topic", "score": "score", "label": "label", "right to left": "\u202e", "dots": "a.b", "quotes": "\"'`", "SQL": "x; DROP TABLE documents",
-    "markup": "<script>alert(1)</script>", "line": "a\nb", "path": "../../x", "time": pd.Timestamp("2020"), "bool": True, "index": "index", "text ": "text ", "TEXT": "TEXT",
-}  # fmt: skip
-
-
-def uses(frame: pd.DataFrame, points: Any, column: Any) -> dict[str, Any]:
-    """Return calls that read a column of a table."""
-    model = partial(et.TopicModel, languages=["en"])
-
-    def fitted(**named: Any) -> Any:
-        return model().fit(et.Corpus(frame, text="text", **named), embeddings=points).result_
-
-    def saved() -> bool:
-        result = fitted()
-        back = topics.load_result(topics.save_result(result, "saved"))
-        return (
-            list(back.corpus.texts) == list(result.corpus.texts)
-            and back.corpus.ids == result.corpus.ids
-        )
-
-    def exported() -> int:
-        result = fitted()
-        for end in ("csv", "xlsx", "parquet", "jsonl", "tsv"):
-            topics.export(result, f"out.{end}", what="documents")
-            check_written(Path(f"out.{end}"))
-        return 1
-
-    def indexed(**named: Any) -> int:
-        index = et.SearchIndex.build(
-            frame,
-            "index",
-            text="text",
-            encoder=Vectors(),
-            languages=["en"],
-            overwrite=True,
-            **named,
-        )
-        index.search("apple", 3)
-        found = et.SearchIndex.load("index", verify=True).get(index.ids[3])
-        return len(index) <= N and found is not None and found.text == index.get(index.ids[3]).text
-
-    return {
-        "text": lambda: et.Corpus(frame, text=column), "id": lambda: et.Corpus(frame, text="text", id=column), "saved": saved, "exported": exported,
-        "time": lambda: topics.over_time(fitted(time=column)), "group": lambda: topics.by_group(fitted(group=column)),
-        "covariate": lambda: topics.effects(fitted(), covariates=column, n_resamples=5), "indexed": indexed, "index by id": lambda: indexed(id=column),
-        "index by time": lambda: indexed(time=column), "classes": lambda: topics.report_card(fitted(), labels=column, n_resamples=5),
-    }  # fmt: skip
-
-
-def of_columns() -> Iterator[Trial]:
-    plain, points = table()
-    frames = {}
-    for kind, values in COLUMNS.items():
-        column = pd.Series(values, dtype=object if isinstance(values, list) else None)
-        frames[f"a column of {kind}"] = (plain.assign(c=column), "c")
-    for kind, name in NAMES.items():
-        frames[f"a column named {kind}"] = (
-            plain.assign(c=range(N)).set_axis(
-                pd.Index(["text", name], dtype=object, tupleize_cols=False), axis=1
-            ),
-            name,
-        )
-    for kind, (frame, column) in frames.items():
-        for use, call in uses(frame, points, column).items():
-            yield Trial(f"{use}: {kind}", call, lambda answer: answer is not False)
 
 
 TEXTS: dict[str, str] = {
@@ -278,6 +179,6 @@ def read_back(text: str, end: str) -> Any:
 
 
 def trials() -> Iterator[Trial]:
-    """Yield all trials of what tables hold."""
-    for family in (of_filters, of_columns, of_texts):
+    """Yield all trials of filters and texts."""
+    for family in (of_filters, of_texts):
         yield from family()

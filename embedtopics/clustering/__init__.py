@@ -1,12 +1,5 @@
 """Coordinates -> labels: density clusters, numbered from the largest down."""
 
-from __future__ import annotations
+import lazy_loader as lazy
 
-from typing import TYPE_CHECKING
-
-from embedtopics._utils.lazy import attach
-
-if TYPE_CHECKING:
-    from embedtopics.clustering._density import DensityClusterer as DensityClusterer
-
-__getattr__, __dir__, __all__ = attach(__name__, __file__)
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

@@ -10,7 +10,6 @@ from typing import Any, Self
 import numpy as np
 
 from embedtopics._utils.hub import check_upload, upload
-from embedtopics._utils.names import OF_AN_ENCODER, OtherNames
 from embedtopics.corpus.results import Encoding, LanguageShares
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError, ModelLoadError
@@ -22,11 +21,10 @@ _SLAB_CHARACTERS = 500_000
 """Characters tokenised at a time: the tokenizer's own records are 30 times what is kept."""
 
 
-class BaseEncoder(OtherNames):
+class BaseEncoder:
     """Base of the encoders; a subclass has `encode_with_report` and keeps its `_arguments`."""
 
     _arguments: dict[str, Any]
-    _elsewhere = OF_AN_ENCODER
 
     @property
     def is_fitted(self) -> bool:

@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.hub import check_upload, upload
-from embedtopics._utils.names import OF_AN_INDEX, OtherNames
 from embedtopics.corpus._columns import read_id
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from embedtopics.topics.results import TopicResult
 
 
-class SearchIndex(OtherNames):
+class SearchIndex:
     """Documents that are found by meaning, by words, or by both, under filters on their metadata.
 
     Make one with `build`, or `load` one that was saved. It lives in a folder from the beginning: a
@@ -60,8 +59,6 @@ class SearchIndex(OtherNames):
     >>> [hit.text for hit in index.search("cats", k=2)]  # doctest: +SKIP
     ['Cats purr.', 'A purring cat.']
     """
-
-    _elsewhere = OF_AN_INDEX
 
     def __init__(
         self, collection: Collection, *, encoder: Encoder | None = None, mmap: bool = True

@@ -3,13 +3,6 @@
 Documents are tokenised once; everything else is counted from the word ids.
 """
 
-from __future__ import annotations
+import lazy_loader as lazy
 
-from typing import TYPE_CHECKING
-
-from embedtopics._utils.lazy import attach
-
-if TYPE_CHECKING:
-    from embedtopics.terms._weighting import ClassTfidf as ClassTfidf
-
-__getattr__, __dir__, __all__ = attach(__name__, __file__)
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

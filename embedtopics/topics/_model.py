@@ -15,7 +15,6 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils._set_output import _get_output_config
 
 from embedtopics._utils.checks import checked_count, is_count, optional_count, resolve_seed
-from embedtopics._utils.names import OtherNames
 from embedtopics.clustering._density import DensityClusterer
 from embedtopics.clustering._named import CLUSTERERS, named_clusterer
 from embedtopics.corpus._corpus import Corpus
@@ -76,7 +75,7 @@ LABELS_NOT_USED = Decision(
 )  # fmt: skip
 
 
-class TopicModel(OtherNames, ClusterMixin, TransformerMixin, BaseEstimator):
+class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
     """Finds the topics of a collection of texts.
 
     Parameters

@@ -12,7 +12,6 @@ import numpy.typing as npt
 import pandas as pd
 
 from embedtopics._utils.display import Displayed, html_table
-from embedtopics._utils.names import OtherNames
 from embedtopics.clustering.results import NOISE, Clustering, Level, SpanningTree
 from embedtopics.corpus.results import DistinctDocuments
 from embedtopics.decisions import Decision
@@ -262,7 +261,7 @@ class TopicConstraints:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TopicResult(OtherNames):
+class TopicResult:
     """Everything that a fit found, as arrays; every question afterwards is a function of it.
 
     Parameters

@@ -1,0 +1,1 @@
+from ._density import DensityClusterer as DensityClusterer

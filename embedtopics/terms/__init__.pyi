@@ -1,0 +1,1 @@
+from ._weighting import ClassTfidf as ClassTfidf

@@ -1,0 +1,17 @@
+from ._compare import compare_before_after as compare_before_after
+from ._examples import Examples as Examples
+from ._examples import read_examples as read_examples
+from ._fit import fit as fit
+from ._fit import fit_distilled as fit_distilled
+from ._fit import fit_nli as fit_nli
+from ._fit import fit_pairs as fit_pairs
+from ._fit import fit_sts as fit_sts
+from ._fit import fit_triplets as fit_triplets
+from ._fit import fit_unsupervised as fit_unsupervised
+from ._pairs import make_pairs as make_pairs
+from ._pairs import mine_hard_negatives as mine_hard_negatives
+from ._report import read_report as read_report
+from ._settings import TrainingSettings as TrainingSettings
+from ._split import overlap as overlap
+from ._split import split as split
+from ._student import fit_static_student as fit_static_student

@@ -46,4 +46,9 @@ def test_subpackages_have_no_public_modules_but_results():
         for path in package.rglob("*.py")
         if not path.name.startswith("_") and "_utils" not in path.parts
     ]
-    assert {path.name for path in public} == {"errors.py", "protocols.py", "results.py"}
+    assert {path.name for path in public} == {
+        "decisions.py",
+        "errors.py",
+        "protocols.py",
+        "results.py",
+    }

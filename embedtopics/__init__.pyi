@@ -38,3 +38,5 @@ from .topics import SeedWords as SeedWords
 from .topics import TopicModel as TopicModel
 from .topics import ZeroShot as ZeroShot
 from .topics.results import TopicResult as TopicResult
+
+__version__: str

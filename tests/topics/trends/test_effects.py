@@ -159,10 +159,8 @@ def test_frame_names_levels_references_and_units(result, source):
 
 
 def test_formula_list_and_frame_say_the_same(result, source):
-    corpus = copy.copy(result.corpus)
-    vars(corpus)["metadata"] = corpus.metadata.assign(source=source)
-    result = dataclasses.replace(result, corpus=corpus)
-    forms = ["~ date + source", ["date", "source"], corpus.metadata[["date", "source"]]]
+    result = with_columns(result, source=source)
+    forms = ["~ date + source", ["date", "source"], result.corpus.metadata[["date", "source"]]]
     found = [topics.effects(result, form, n_resamples=20) for form in forms]
     assert np.array_equal(found[0].draws, found[1].draws)
     assert np.array_equal(found[0].draws, found[2].draws)
@@ -238,7 +236,18 @@ def test_rows_of_an_author_are_no_more_than_one_witness():
     assert np.mean(held) > 0.9 > 0.75 > np.mean(alone)
 
 
-COVARIATES = ["~ date * source", "date + ", [], ["date", "date"], [3], None, 3]
+COVARIATES = [
+    "y ~ date",
+    "0 + date",
+    "~ 1",
+    "log(date)",
+    "date + ",
+    [],
+    ["date", "date"],
+    [3],
+    None,
+    3,
+]
 COLUMNS = {
     "same": ["x"] * 313,
     "flat": [2.0] * 313,
@@ -339,3 +348,35 @@ WRONG = each(
 def test_bad_options(result, source, options, parameter):
     with refuses(parameter):
         topics.effects(result, {"source": source}, **options)
+
+
+def with_columns(result, **columns):
+    corpus = copy.copy(result.corpus)
+    vars(corpus)["metadata"] = corpus.metadata.assign(**columns)
+    return dataclasses.replace(result, corpus=corpus)
+
+
+def test_interactions_are_those_of_least_squares(result, source):
+    words = np.arange(len(source)) % 17
+    result = with_columns(result, source=source, words=words)
+    found = topics.effects(result, "~ words * source", replicates=0, n_resamples=20)
+    reference = found.references["source"]
+    others = [level for level in found.levels[2:4]]
+    assert found.covariates[4:] == ("words:source",) * 2 and found.levels[4:] == tuple(others)
+    used = result.documents.of_row >= 0
+    levels = np.array([source == level for level in others], dtype=float)
+    centred = words - words[used].mean()
+    raw = np.vstack([np.ones(len(words)), centred, levels, levels * words])[:, used].T
+    inside = np.equal.outer(result.labels[used], [*range(result.n_topics), -1]).astype(float)
+    expected = np.linalg.lstsq(raw, inside, rcond=None)[0].T
+    assert reference not in others
+    assert found.coefficients == pytest.approx(expected, abs=1e-9)
+
+
+def test_splines_have_a_column_for_each_basis_function(result, source):
+    result = with_columns(result, source=source)
+    found = topics.effects(result, "~ bs(date, df=4) + source", replicates=0, n_resamples=20)
+    assert found.covariates[1:5] == ("bs(date, df=4)",) * 4
+    assert found.levels[1:5] == ("1", "2", "3", "4")
+    assert found.coefficients.sum(axis=0)[1:] == pytest.approx(0, abs=1e-9)
+    assert np.isfinite(found.draws).all()

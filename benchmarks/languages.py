@@ -69,14 +69,13 @@ def _of_news(language: str, name: str) -> dict[str, Any]:
     from sklearn.model_selection import cross_val_predict
     from sklearn.neighbors import KNeighborsClassifier
 
-    from embedtopics.encoders._registry import fitted
     from embedtopics.evaluation import agreement
     from embedtopics.evaluation._bootstrap import mean_of_values
     from embedtopics.topics import TopicModel
 
     texts, classes = _read_news(language)
     labels = np.array(classes)
-    encoder = fitted(_encoder(name), texts)
+    encoder = _encoder(name).fitted_to(texts)
     found = cross_val_predict(
         KNeighborsClassifier(K, metric="cosine"), encoder.encode(texts), labels, cv=N_FOLDS
     )

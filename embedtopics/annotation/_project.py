@@ -31,7 +31,7 @@ from embedtopics.annotation._strategies import Strategy, checked_strategy, first
 from embedtopics.annotation.results import AnnotatorAgreement, Stopping, StudyReport, TextToLabel
 from embedtopics.corpus import Corpus
 from embedtopics.decisions import Decision, Exported
-from embedtopics.encoders._registry import fitted, resolve_encoder
+from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import unit_rows
 from embedtopics.protocols import Int64Array
@@ -199,7 +199,7 @@ class AnnotationProject(TeachingLoop):
                 raise InputError("encoder", "of one vector for each row", found=found)
             vectors = unit_rows(encoder, what="encoder", rows=first, keep_zeros=True)
         else:
-            made: Any = fitted(resolve_encoder(encoder, cached=True), texts).encode(texts)
+            made: Any = resolve_encoder(encoder, cached=True).fitted_to(texts).encode(texts)
             if hasattr(made, "tocsr"):
                 remedy = 'take "lsa", which projects them'
                 raise InputError("encoder", "one of dense vectors", encoder, remedy)

@@ -38,7 +38,7 @@ from embedtopics.classification.results import RiskCoverage
 from embedtopics.decisions import Decision
 from embedtopics.encoders._base import check_texts
 from embedtopics.encoders._cache import keys_of
-from embedtopics.encoders._registry import fitted, reads_on, resolve_encoder
+from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.errors import InputError
 from embedtopics.protocols import Float64Array, Int64Array
 
@@ -194,7 +194,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self, texts: list[str], codes: Int64Array, of_class: Float64Array | None, seed: int
     ) -> None:
         resolved = resolve_encoder(self.encoder, cached=True)
-        self.encoder_: Any = reads_on(fitted(resolved, texts), texts)
+        self.encoder_: Any = resolved.fitted_to(texts).reading_to_ends(texts)
         vectors = self._vectors(texts)
         self.groups_ = near_copies(texts, vectors)
         folds = grouped_folds(codes, self.groups_, n_folds_for(codes), seed)

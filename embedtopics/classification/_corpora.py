@@ -111,7 +111,7 @@ def _fingerprint(classifier: TextClassifier) -> str:
     parts = [
         classifier.head_.weights.tobytes(), classifier.head_.bias.tobytes(),
         repr(classifier.calibration_).encode(), repr(classifier.classes_.tolist()).encode(),
-        str(getattr(classifier.encoder_, "fingerprint", "")).encode(),
+        str(classifier.encoder_.fingerprint or "").encode(),
     ]  # fmt: skip
     return hashlib.sha256(b"\0".join(parts)).hexdigest()
 

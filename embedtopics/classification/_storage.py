@@ -33,7 +33,7 @@ from embedtopics._utils.machine import package_versions
 from embedtopics.classification._heads import Calibration, LinearHead
 from embedtopics.decisions import Decision
 from embedtopics.encoders._cache import CachedEncoder
-from embedtopics.encoders._registry import encoder_from_settings, learns, resolve_encoder
+from embedtopics.encoders._registry import encoder_from_settings, resolve_encoder
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
 from embedtopics.errors import CorruptFileError, InputError
 
@@ -101,8 +101,8 @@ def save(model: TextClassifier, folder: str | os.PathLike[str]) -> None:
 
 
 def _about(model: TextClassifier, path: Path) -> dict[str, Any]:
-    plain = getattr(model.encoder_, "uncached", model.encoder_)
-    has_settings = not learns(plain) and getattr(plain, "settings", None) is not None
+    encoder = model.encoder_.uncached
+    has_settings = not encoder.learns and encoder.settings is not None
     parameters = {name: getattr(model, name) for name in _PARAMETERS}
     if not isinstance(parameters["random_state"], (int, type(None))):
         parameters["random_state"] = None
@@ -114,8 +114,8 @@ def _about(model: TextClassifier, path: Path) -> dict[str, Any]:
         "parameters": parameters,
         "classes": model.classes_.tolist(),
         "order": None if model.classes is None else np.array(list(model.classes)).tolist(),
-        "encoder": plain.settings if has_settings and model.method == "frozen" else None,
-        "encoder_name": str(getattr(plain, "name", type(plain).__name__)),
+        "encoder": encoder.settings if has_settings and model.method == "frozen" else None,
+        "encoder_name": encoder.name,
         "decisions": [asdict(decision) for decision in model.decisions_],
         "test_log": log,
         "versions": package_versions(),
@@ -176,8 +176,8 @@ def _encoder(path: Path, about: dict[str, Any], given: Any, method: str) -> Any:
     if about["encoder"] is None:
         wanted = "given, because the folder does not hold that of the fit"
         raise InputError("encoder", wanted, found=about["encoder_name"])
-    made: Any = encoder_from_settings(about["encoder"])
-    return CachedEncoder(made) if isinstance(made, SentenceEncoder) else made
+    recorded = encoder_from_settings(about["encoder"])
+    return recorded if recorded.transformer is None else CachedEncoder(recorded)
 
 
 def export(model: TextClassifier, folder: str | os.PathLike[str]) -> None:

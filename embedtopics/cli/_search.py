@@ -260,7 +260,7 @@ def build(
     loaded = None
     if encoder != "none":
         loaded = resolve_encoder(encoder, cached=True, precision=precision, long_texts=long_texts)
-    if not getattr(loaded, "is_fitted", True) and encoder != "auto":
+    if loaded is not None and not loaded.is_fitted and encoder != "auto":
         raise InputError(
             f"expected an encoder that can be loaded again for queries; {encoder} learns from the "
             "texts and is not stored with an index; give a checkpoint or a static encoder"

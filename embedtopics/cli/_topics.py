@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from embedtopics.corpus._corpus import Corpus
-    from embedtopics.protocols import Encoder
+    from embedtopics.encoders._contract import BaseEncoder
     from embedtopics.topics.constraints._protocol import Constraint
 
 
@@ -251,7 +251,8 @@ def _run_topics(
     print_inspection(make_console(stderr=True), inspect_corpus(corpus, loaded))
     if student is not None:
         # By default a teacher computes in float32, which takes twice as long.
-        teacher = resolve_encoder(**wanted | {"precision": getattr(loaded, "precision", None)})
+        precision = loaded.transformer.precision if loaded.transformer else None
+        teacher = resolve_encoder(**wanted | {"precision": precision})
         loaded = _student_of(corpus, student, teacher, out.with_name(f"{out.name}-encoder"))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The encoder ")  # what was printed already
@@ -282,7 +283,7 @@ def _run_topics(
     console.print('  model.predict(["a new text"])')
 
 
-def _student_of(corpus: Corpus, n: int, teacher: Encoder, folder: Path) -> Encoder:
+def _student_of(corpus: Corpus, n: int, teacher: BaseEncoder, folder: Path) -> BaseEncoder:
     """Let a static student learn from the vectors of some texts; it is kept for new ones."""
     from embedtopics.encoders.static._encoder import StaticEncoder
     from embedtopics.training._student import fit_static_student
@@ -398,7 +399,9 @@ def inspect(
     typer.echo(f"\nnext: embedtopics topics {name} {options} --out results")
 
 
-def _map_sample(console: Console, corpus: Corpus, encoder: Encoder, size: int, path: Path) -> None:
+def _map_sample(
+    console: Console, corpus: Corpus, encoder: BaseEncoder, size: int, path: Path
+) -> None:
     """Find the topics of a sample, print them, and write their map."""
     from embedtopics.report._report import write_report
     from embedtopics.topics._model import TopicModel
@@ -410,7 +413,7 @@ def _map_sample(console: Console, corpus: Corpus, encoder: Encoder, size: int, p
     print_topics(console, model.result_, most=12)
     write_report(model.result_, path, title=f"A sample of {corpus.source}")
     typer.echo(f"\nmap of the sample: {path}")
-    if hasattr(encoder, "recipe") and len(rows) >= STUDENT_FROM:
+    if encoder.transformer and len(rows) >= STUDENT_FROM:
         made = CascadeEncoder(encoder, n_learned=len(rows)).fit(model.result_.corpus.texts)
         print_notes(console, [made.decisions[-1].message], soft_wrap=False)
 

@@ -14,17 +14,12 @@ import numpy.typing as npt
 
 from embedtopics._utils.display import spell_count
 from embedtopics.corpus._corpus import Corpus
-from embedtopics.corpus.results import DistinctDocuments, Encoding, LanguageShares
+from embedtopics.corpus.results import DistinctDocuments, LanguageShares
 from embedtopics.decisions import Decision
 from embedtopics.encoders._base import language_warning
-from embedtopics.encoders._cache import CachedEncoder
-from embedtopics.encoders._registry import (
-    describe_encoder,
-    encoder_decisions,
-    fitted,
-    reads_on,
-    resolve_encoder,
-)
+from embedtopics.encoders._contract import BaseEncoder, as_encoder, can_encode
+from embedtopics.encoders._registry import resolve_encoder
+from embedtopics.encoders._space import GIVEN, describe_encoder
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import build_graph, build_sparse_graph, unit_rows
 from embedtopics.neighbors.results import NeighborGraph
@@ -50,9 +45,6 @@ class Log:
         yield
         self.timings[name] = self.timings.get(name, 0.0) + time.perf_counter() - begin
 
-
-GIVEN = "given"
-"""What stands in the settings for the encoder where the caller gave the vectors."""
 
 WARMING_TEXTS = 4
 """Texts that a checkpoint encodes before it is timed, which loads it: that is done only once."""
@@ -97,18 +89,18 @@ def name_encoders(encoders: Any) -> dict[str, Any]:
     else:
         for spec in encoders:
             is_path = isinstance(spec, (str, os.PathLike))
-            if not is_path and not callable(getattr(spec, "encode", None)):
+            if not is_path and not can_encode(spec):
                 raise InputError(
                     "encoders", "encoders or names", found=type(spec).__name__,
                     remedy="give vectors in a dict of name -> array",
                 )  # fmt: skip
-            given = os.fspath(spec) if is_path else getattr(spec, "name", type(spec).__name__)
-            if str(given) in named:
+            name = os.fspath(spec) if is_path else as_encoder(spec).name
+            if name in named:
                 raise InputError(
-                    "encoders", "of different names", found=f"{given!r} twice",
+                    "encoders", "of different names", found=f"{name!r} twice",
                     remedy="give a dict of name -> encoder",
                 )  # fmt: skip
-            named[str(given)] = spec
+            named[name] = spec
     if len(named) < 2:
         raise InputError("encoders", "at least two", found=f"{len(named)}")
     for name in named:
@@ -119,7 +111,7 @@ def name_encoders(encoders: Any) -> dict[str, Any]:
 
 def open_encoder(spec: Any) -> Any:
     """Return the encoder of a name or folder, one that keeps its vectors; all else as it is."""
-    is_encoder = isinstance(spec, (str, os.PathLike)) or hasattr(spec, "encode")
+    is_encoder = isinstance(spec, (str, os.PathLike)) or can_encode(spec)
     return resolve_encoder(spec, cached=True) if is_encoder else spec
 
 
@@ -134,7 +126,7 @@ def make_vectors(
 ) -> Vectors:
     """Encode the documents, or take the vectors that were given, (n_rows, n_dimensions)."""
     documents = corpus.distinct()
-    if hasattr(spec, "encode"):
+    if can_encode(spec):
         made, seconds, settings = _encode(log, name, spec, texts, shares, show_progress)
         rows, numbers = np.arange(len(texts)), documents.first_rows
         if made.shape[0] != len(texts):
@@ -166,33 +158,27 @@ def make_vectors(
 def _encode(
     log: Log,
     name: str,
-    given: Any,
+    encoder: BaseEncoder,
     texts: Sequence[str],
     shares: LanguageShares,
     show_progress: bool | None,
 ) -> tuple[Any, float, dict[str, Any]]:
     """Return the vectors, the seconds that they took, and what the encoder is."""
-    given = reads_on(given, texts)
-    noticed = language_warning(given, shares)
-    log.decisions += [] if noticed is None else [noticed]
-    if isinstance(given, CachedEncoder):
-        given.uncached.encode(texts[:WARMING_TEXTS])
+    encoder = encoder.reading_to_ends(texts)
+    warning = language_warning(encoder, shares)
+    log.decisions += [] if warning is None else [warning]
+    if encoder.uncached is not encoder:
+        encoder.uncached.encode(texts[:WARMING_TEXTS])
     begin = time.perf_counter()
-    encoder: Any = fitted(given, texts)
-    with_report = getattr(encoder, "encode_with_report", None)
-    report: Encoding | None = None
-    if with_report is None:
-        made = encoder.encode(texts)
-    else:
-        report = with_report(texts, show_progress=show_progress)
-        made = report.embeddings
-        if report.truncated_share > 0:
-            log.note("encoder", "truncated", report.truncated_share,
-                     f"{report.truncated_share:.1%} of the texts are longer than {name} reads; "
-                     f"{report.unseen_token_share:.1%} of all tokens were not seen.")  # fmt: skip
+    encoder = encoder.fitted_to(texts)
+    report = encoder.encode_with_report(texts, show_progress=show_progress)
+    if report.truncated_share > 0:
+        log.note("encoder", "truncated", report.truncated_share,
+                 f"{report.truncated_share:.1%} of the texts are longer than {name} reads; "
+                 f"{report.unseen_token_share:.1%} of all tokens were not seen.")  # fmt: skip
     seconds = time.perf_counter() - begin
-    log.decisions += encoder_decisions(encoder)
-    if isinstance(encoder, CachedEncoder) and report is not None and report.n_cached:
+    log.decisions += encoder.decisions
+    if report.n_cached:
         sample = list(texts[:TIMED_TEXTS])  # they are in random order
         begin = time.perf_counter()
         encoder.uncached.encode(sample)
@@ -200,7 +186,7 @@ def _encode(
         log.note("encoder", "estimated_seconds", seconds,
                  f"{report.n_cached:,} vectors of {name} were on disk: its time was estimated by "
                  f"encoding {len(sample)} texts anew.")  # fmt: skip
-    return _as_matrix(made, name), seconds, describe_encoder(encoder)
+    return _as_matrix(report.embeddings, name), seconds, describe_encoder(encoder)
 
 
 def _as_matrix(made: Any, name: str) -> Any:

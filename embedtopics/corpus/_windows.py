@@ -105,11 +105,6 @@ def split_into_passages(
     corpus: Corpus, encoder: Any = None, *, most: int | None = None, overlap: int | None = None
 ) -> tuple[list[str], list[int], list[Span]]:
     """Return the passages of all rows, the row of each, and where it lies."""
-    if encoder is not None and not callable(getattr(encoder, "windows", None)):
-        raise InputError(
-            "expected an encoder that knows how much it reads, with `windows(texts)`, got "
-            f"{encoder!r}; leave it out to count words"
-        )
     if encoder is not None and (most is not None or overlap is not None):
         raise InputError("expected either an encoder or most= and overlap=, got both")
     from embedtopics.corpus._texts import TEXT  # which imports pandas
@@ -117,7 +112,10 @@ def split_into_passages(
     rows = np.flatnonzero(np.asarray(corpus.status) == TEXT).tolist()
     texts = [corpus.texts[row] for row in rows]
     if encoder is not None:
-        found: Sequence[Sequence[Span]] = encoder.windows(texts)
+        found: Sequence[Sequence[Span]] | None = encoder.windows(texts)
+        if found is None:
+            remedy = "leave it out to count words"
+            raise InputError("encoder", "one that cuts texts into `windows`", encoder, remedy)
     else:
         most = WORDS_A_PASSAGE if most is None else most
         overlap = most // 8 if overlap is None else overlap

@@ -37,14 +37,14 @@ class EmbedTexts:
 
     def fingerprint(self, columns: Columns) -> str:
         """Return what the vectors depend on."""
-        return str(getattr(self.load(), "fingerprint", ""))
+        return str(self.load().fingerprint or "")
 
     def load(self) -> Any:
         """Load the encoder; vectors are written to the parts, and to no cache beside them."""
-        from embedtopics.encoders._registry import learns, resolve_encoder
+        from embedtopics.encoders._registry import resolve_encoder
 
         encoder = resolve_encoder(self.encoder)
-        if learns(encoder):
+        if encoder.learns:
             expected = "a checkpoint, which gives a text the same vector in every shard"
             raise InputError("encoder", expected, self.encoder)
         return encoder

@@ -1,167 +1,27 @@
-"""What all encoders share: texts as they come, languages, and scikit-learn's methods."""
+"""Checks of texts, slabs of texts, unit vectors, and the languages of published checkpoints."""
+
+from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
-from pathlib import Path, PurePath
-from typing import Any, Self
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from embedtopics._utils.hub import check_upload, upload
-from embedtopics.corpus.results import Encoding, LanguageShares
+from embedtopics.corpus.results import LanguageShares
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError, ModelLoadError
+
+if TYPE_CHECKING:
+    from embedtopics.encoders._contract import BaseEncoder
 
 # Half of a surrogate pair cannot be written as UTF-8, and some tokenizers stop at NUL.
 _UNREADABLE = re.compile("[\\ud800-\\udfff\\0]")
 
 _SLAB_CHARACTERS = 500_000
 """Characters tokenised at a time: the tokenizer's own records are 30 times what is kept."""
-
-
-class BaseEncoder:
-    """Base of the encoders; a subclass has `encode_with_report` and keeps its `_arguments`."""
-
-    _arguments: dict[str, Any]
-
-    @property
-    def is_fitted(self) -> bool:
-        """Whether there is nothing left to be learned from texts."""
-        return True
-
-    @property
-    def languages(self) -> tuple[str, ...] | None:
-        """ISO 639-1 codes, ``("multilingual",)``, or None where no language is preferred."""
-        return None
-
-    def encode(
-        self,
-        texts: str | Sequence[str],
-        *,
-        batch_size: int | None = None,
-        show_progress: bool | None = None,
-        show_progress_bar: bool | None = None,
-        normalize_embeddings: bool = False,
-        convert_to_tensor: bool = False,
-    ) -> Any:
-        """Return one vector a text, (n_texts, n_dimensions); of one text, (n_dimensions,)."""
-        if show_progress is None:
-            show_progress = show_progress_bar
-        rows = [texts] if isinstance(texts, str) else texts
-        vectors: Any = self._encode(rows, batch_size, show_progress).embeddings
-        if normalize_embeddings:
-            vectors = unit_vectors(vectors)
-        if convert_to_tensor:
-            import torch
-
-            if hasattr(vectors, "toarray"):
-                raise InputError("convert_to_tensor", "False for sparse vectors", True)
-            vectors = torch.from_numpy(vectors)
-        return vectors[0] if isinstance(texts, str) else vectors
-
-    def reading(self, kind: str) -> Self:
-        """Return the encoder as it reads a "query" or a "document": itself without such prompts."""
-        return self
-
-    def encode_query(self, texts: str | Sequence[str], **options: Any) -> Any:
-        """Return vectors of queries, with the checkpoint's prompt for them; else as `encode`."""
-        return self.reading("query").encode(texts, **options)
-
-    def encode_document(self, texts: str | Sequence[str], **options: Any) -> Any:
-        """Return vectors of documents, with the checkpoint's prompt for them; else as `encode`."""
-        return self.reading("document").encode(texts, **options)
-
-    def encode_with_report(
-        self, texts: Sequence[str], *, show_progress: bool | None = None
-    ) -> Encoding:
-        """Return one vector a text, and how much of each text was read; errors as of `encode`."""
-        raise NotImplementedError
-
-    def _encode(
-        self, texts: Sequence[str], batch_size: int | None, show_progress: bool | None
-    ) -> Encoding:
-        """Encode; an encoder whose work is done in batches obeys `batch_size`."""
-        return self.encode_with_report(texts, show_progress=show_progress)
-
-    def fit(self, X: Iterable[str], y: Any = None) -> Self:
-        """Return the encoder itself, which has nothing to learn."""
-        return self
-
-    def transform(self, X: Iterable[str]) -> Any:
-        """Return one vector a text; see `encode`."""
-        return self.encode(check_texts(X))
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the arguments with which the encoder was made."""
-        return dict(self._arguments)
-
-    def set_params(self, **params: Any) -> Self:
-        """Make the encoder anew with other arguments; it forgets what it has learned."""
-        unknown = sorted(set(params) - set(self._arguments))
-        if unknown:
-            raise InputError(unknown[0], f"one of the parameters {', '.join(self._arguments)}")
-        if params:
-            self.__init__(**{**self._arguments, **params})  # type: ignore[misc]
-        return self
-
-    def fit_transform(self, X: Iterable[str], y: Any = None) -> Any:
-        """Fit, and return one vector a text."""
-        texts = check_texts(X)
-        return self.fit(texts).transform(texts)
-
-    def push_to_hub(
-        self,
-        repo_id: str,
-        *,
-        private: bool = True,
-        token: str | None = None,
-        revision: str | None = None,
-        commit_message: str = "Upload an encoder",
-    ) -> str:
-        """Upload an encoder that lives in a folder to the Hugging Face hub; return the address.
-
-        Afterwards its name on the hub loads it. The repository is private unless you say
-        otherwise, and one that is public already is refused then. Files of Python or pickled
-        weights in the folder are left out.
-
-        Raises
-        ------
-        InputError
-            Where the encoder has no folder that makes its vectors again, the name is bad, the
-            network is switched off, or the hub refuses.
-        """
-        check_upload(repo_id)
-        with tempfile.TemporaryDirectory() as made:
-            return upload(
-                self._shared_folder(Path(made) / "encoder"), repo_id, private=private,
-                token=token, revision=revision, commit_message=commit_message,
-            )  # fmt: skip
-
-    def _shared_folder(self, fresh: Path) -> Path:
-        """Return a folder that makes this encoder again; one may be written at `fresh`."""
-        raise InputError("encoder", "a SentenceEncoder of a folder, or a StaticEncoder", self)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return self.is_fitted
-
-    def __sklearn_tags__(self) -> Any:
-        # scikit-learn's base classes would do; but an encoder must not wait for their import.
-        from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
-
-        return Tags(
-            estimator_type="transformer",
-            target_tags=TargetTags(required=False),
-            transformer_tags=TransformerTags(preserves_dtype=[]),
-            input_tags=InputTags(one_d_array=True, two_d_array=False, string=True),
-            requires_fit=False,
-        )
-
-
-def arguments_of(scope: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a constructor from its ``locals()``."""
-    return {k: v for k, v in scope.items() if k not in ("self", "__class__")}
 
 
 def unit_vectors(vectors: Any) -> Any:
@@ -253,9 +113,9 @@ def known_languages(name: str) -> tuple[str, ...] | None:
     return ("en",) if _ENGLISH.fullmatch(last) else None
 
 
-def language_warning(encoder: Any, shares: LanguageShares) -> Decision | None:
-    """Say so when a corpus is largely in languages that the encoder was not made for."""
-    languages = getattr(encoder, "languages", None)
+def language_warning(encoder: BaseEncoder, shares: LanguageShares) -> Decision | None:
+    """Return a warning where most texts are in languages that the encoder was not trained on."""
+    languages = encoder.languages
     judged = sum(shares.shares.values())
     if not languages or "multilingual" in languages or judged <= 0:
         return None
@@ -267,10 +127,10 @@ def language_warning(encoder: Any, shares: LanguageShares) -> Decision | None:
         for code, share in list(shares.shares.items())[:3]
         if code not in languages
     )
-    name = getattr(encoder, "name", type(encoder).__name__)
     message = (
-        f"The encoder {name} was made for {' and '.join(languages)}, but only {fitting:.0%} of "
-        f"the texts are in it (found: {others}); what it makes of the others cannot be trusted. "
+        f"The encoder {encoder.name} was made for {' and '.join(languages)}, but only "
+        f"{fitting:.0%} of the texts are in it (found: {others}); what it makes of the "
+        "others cannot be trusted. "
         f'Write encoder="{MULTILINGUAL}"'
     )
     if find_spec(MULTILINGUAL_PACKAGE) is None:

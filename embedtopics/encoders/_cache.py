@@ -8,24 +8,29 @@ import os
 import shutil
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.folders import open_regular
 from embedtopics._utils.progress import progress_bar
+from embedtopics.corpus._windows import Span
 from embedtopics.corpus.results import Encoding
-from embedtopics.encoders._base import BaseEncoder, arguments_of, check_texts
-from embedtopics.encoders.sentence._onnx import FORMAT as MODELS
-from embedtopics.encoders.sentence._onnx import UNFINISHED
+from embedtopics.encoders._base import check_texts
+from embedtopics.encoders._contract import BaseEncoder, WrappedEncoder, arguments_of, as_encoder
+from embedtopics.encoders._folders import MODELS, UNFINISHED, default_folder
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.protocols import FloatArray, Int64Array
+
+if TYPE_CHECKING:
+    from embedtopics.encoders.sentence._encoder import SentenceEncoder
+    from embedtopics.encoders.static._encoder import StaticEncoder
 
 # <cache folder>/vectors-1/<fingerprint>-float32/ holds encoder.json, with the encoder's name for
 # people, and shards of some texts, <time>-<random>.shard, that never change once they are there.
@@ -65,18 +70,6 @@ class _Shard(NamedTuple):
     keys: Keys
     dimensions: int
     digest: str
-
-
-def default_folder() -> Path:
-    """Return the folder of the cache: ``EMBEDTOPICS_CACHE``, or the system's place for such."""
-    named = os.environ.get("EMBEDTOPICS_CACHE")
-    if named:
-        return Path(os.path.expanduser(named))  # of no user, a name stays as it is
-    if os.name == "nt":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData/Local")) / "embedtopics"
-    if os.uname().sysname == "Darwin":
-        return Path.home() / "Library/Caches/embedtopics"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "embedtopics"
 
 
 def keys_of(texts: Sequence[str]) -> Keys:
@@ -249,20 +242,19 @@ MOST_BYTES = 20e9
 _logger = logging.getLogger("embedtopics")
 
 
-class CachedEncoder(BaseEncoder):
-    """Looks texts up on disk, and encodes only what is not there.
+class CachedEncoder(WrappedEncoder):
+    """Looks texts up on disk, and encodes only those that are not there.
 
-    Vectors are kept by the encoder's fingerprint (its weights, and all settings that a vector
+    Vectors are stored under the encoder's fingerprint (its weights, and all settings that a vector
     depends on) and a hash of the text. So a second run on the same corpus encodes nothing, and
-    one with some more texts only those. Where the disk is full or cannot be written, the work goes
-    on without it, after one warning.
+    a run with some more texts encodes only these. Where the disk is full or read-only, encoding
+    goes on without the cache, after one warning.
 
     Parameters
     ----------
-    encoder : SentenceEncoder or object like it
-        With ``encode_with_report(texts)``, a `fingerprint` and a `name`.
+    encoder : SentenceEncoder or other encoder with a fingerprint
     folder : path, optional
-        By default ``EMBEDTOPICS_CACHE``, or the system's folder for such files.
+        By default ``EMBEDTOPICS_CACHE``, or the system's folder for caches.
 
     Raises
     ------
@@ -278,13 +270,10 @@ class CachedEncoder(BaseEncoder):
 
     def __init__(self, encoder: Any, *, folder: str | os.PathLike[str] | None = None) -> None:
         self._arguments = arguments_of(locals())
-        fingerprint = getattr(encoder, "fingerprint", None)
-        if not isinstance(fingerprint, str) or not hasattr(encoder, "encode_with_report"):
-            raise InputError(
-                "expected an encoder whose vectors can be identified, with a "
-                f"`fingerprint` and `encode_with_report(texts)`; got {encoder!r}"
-            )
-        self._encoder = encoder
+        self._encoder = as_encoder(encoder)
+        fingerprint = self._encoder.fingerprint if self._encoder.is_fitted else None
+        if fingerprint is None:
+            raise InputError("encoder", "a fitted encoder with a `fingerprint`", encoder)
         self._folder = default_folder() if folder is None else Path(folder)
         self._own = self._folder / FORMAT / f"{fingerprint[:32]}-float32"
         self._writes = True
@@ -292,21 +281,45 @@ class CachedEncoder(BaseEncoder):
     def __repr__(self) -> str:
         return f"CachedEncoder({self._encoder!r})"
 
-    def __getattr__(self, name: str) -> Any:
-        """Return what the encoder itself says: its name, its settings, its dimensions."""
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return getattr(self._encoder, name)
+    @property
+    def dimensions(self) -> int | None:
+        """Length of a vector."""
+        return self._encoder.dimensions
 
     @property
-    def is_fitted(self) -> bool:
-        """Whether the encoder itself has nothing left to learn."""
-        return bool(getattr(self._encoder, "is_fitted", True))
+    def fingerprint(self) -> str | None:
+        """Fingerprint of the wrapped encoder."""
+        return self._encoder.fingerprint
 
     @property
-    def languages(self) -> tuple[str, ...] | None:
-        """Those of the encoder itself."""
-        return getattr(self._encoder, "languages", None)
+    def space(self) -> str | None:
+        """Space of the wrapped encoder."""
+        return self._encoder.space
+
+    @property
+    def settings(self) -> dict[str, Any] | None:
+        """Settings of the wrapped encoder; the cache is not part of them."""
+        return self._encoder.settings
+
+    @property
+    def tokenizer_json(self) -> str | None:
+        """Tokenizer of the wrapped encoder."""
+        return self._encoder.tokenizer_json
+
+    @property
+    def transformer(self) -> SentenceEncoder | None:
+        """The wrapped encoder where it runs a transformer."""
+        return self._encoder.transformer
+
+    @property
+    def static(self) -> StaticEncoder | None:
+        """The wrapped encoder where it looks up a table of tokens."""
+        return self._encoder.static
+
+    @property
+    def learns(self) -> bool:
+        """Whether the wrapped encoder has learned from texts."""
+        return self._encoder.learns
 
     @property
     def folder(self) -> Path:
@@ -314,16 +327,38 @@ class CachedEncoder(BaseEncoder):
         return self._folder
 
     @property
-    def uncached(self) -> Any:
-        """The encoder itself."""
-        return self._encoder
+    def uncached(self) -> BaseEncoder:
+        """The wrapped encoder."""
+        return self._encoder.uncached
+
+    def count_tokens(self, texts: Sequence[str]) -> Encoding | None:
+        """Return how much of each text the wrapped encoder would read."""
+        return self._encoder.count_tokens(texts)
+
+    def windows(self, texts: Sequence[str]) -> list[list[Span]] | None:
+        """Return the spans that the wrapped encoder can read at once."""
+        return self._encoder.windows(texts)
 
     def reading(self, kind: str) -> CachedEncoder:
-        """Return the encoder as it reads a "query" or a "document", with a cache of its own."""
-        inner = getattr(self._encoder, "reading", lambda _: self._encoder)(kind)
-        if inner is self._encoder:
+        """Return the encoder with the prompt for a "query" or a "document", cached as well."""
+        return self._caching(self._encoder.reading(kind))
+
+    def reading_to_ends(self, texts: Sequence[str]) -> CachedEncoder:
+        """Return an encoder that reads whole texts where a sample shows the need for it."""
+        return self._caching(self._encoder.reading_to_ends(texts))
+
+    def reading_as(self, settings: Mapping[str, Any]) -> CachedEncoder:
+        """Return an encoder that reads long texts as a recorded one does, unless told otherwise."""
+        return self._caching(self._encoder.reading_as(settings))
+
+    def exact(self) -> CachedEncoder:
+        """Return an encoder that computes in float32, unless its precision was set explicitly."""
+        return self._caching(self._encoder.exact())
+
+    def _caching(self, encoder: BaseEncoder) -> CachedEncoder:
+        if encoder is self._encoder:
             return self
-        return CachedEncoder(**{**self.get_params(), "encoder": inner})
+        return CachedEncoder(encoder, folder=self._arguments["folder"])
 
     def encode_with_report(
         self, texts: Sequence[str], *, show_progress: bool | None = None

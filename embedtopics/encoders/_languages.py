@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, Self
 
@@ -13,8 +13,9 @@ from sklearn.exceptions import NotFittedError
 
 from embedtopics.corpus._languages import language_of
 from embedtopics.corpus.results import Encoding
-from embedtopics.encoders._base import BaseEncoder, arguments_of, check_texts, unit_vectors
-from embedtopics.encoders._registry import encoder_from_settings, fitted, resolve_encoder
+from embedtopics.decisions import Decision
+from embedtopics.encoders._base import check_texts, unit_vectors
+from embedtopics.encoders._contract import BaseEncoder, WrappedEncoder, arguments_of, as_encoder
 from embedtopics.encoders.sentence._backend import bundled_texts
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray
@@ -45,50 +46,38 @@ class _Erased(NamedTuple):
     axes: FloatArray
 
 
-class AcrossLanguagesEncoder(BaseEncoder):
-    """Takes the languages' directions, as learned from texts, out of an encoder's vectors."""
+class AcrossLanguagesEncoder(WrappedEncoder):
+    """Removes the directions of the languages, learned from texts, from an encoder's vectors."""
 
     def __init__(self, encoder: Any) -> None:
         self._arguments = arguments_of(locals())
-        is_recorded = isinstance(encoder, Mapping)
-        made = encoder_from_settings(encoder) if is_recorded else resolve_encoder(encoder)
-        self._encoder: Any = made
+        self._encoder = as_encoder(encoder)
         self._erased: _Erased | None = None
 
     @property
-    def name(self) -> str:
-        """Name of the encoder itself."""
-        return str(getattr(self._encoder, "name", type(self._encoder).__name__))
-
-    @property
     def is_fitted(self) -> bool:
-        """Whether the languages' directions are known."""
+        """Whether the directions of the languages are known."""
         return self._erased is not None
 
     @property
-    def languages(self) -> tuple[str, ...] | None:
-        """Those of the encoder itself."""
-        return getattr(self._encoder, "languages", None)
-
-    @property
     def settings(self) -> dict[str, Any] | None:
-        """What makes this encoder again, before its fit; None where the encoder itself has none."""
-        inner = getattr(self._encoder, "settings", None)
-        return None if inner is None else {"kind": "across languages", "encoder": inner}
+        """What makes this encoder again, before its fit; None where it cannot be made again."""
+        settings = self._encoder.settings
+        return None if settings is None else {"kind": "across languages", "encoder": settings}
 
     @property
     def fingerprint(self) -> str | None:
-        """SHA-256 of the encoder's own and of what is taken out."""
-        inner = getattr(self._encoder, "fingerprint", None)
-        if inner is None:
+        """SHA-256 of the wrapped encoder's fingerprint and of what is removed."""
+        fingerprint = self._encoder.fingerprint
+        if fingerprint is None:
             return None
-        parts = (inner.encode(), *(np.round(a, 4).tobytes() for a in self._fitted()))
+        parts = (fingerprint.encode(), *(np.round(a, 4).tobytes() for a in self._fitted()))
         return hashlib.sha256(b"".join(parts)).hexdigest()
 
     def fit(self, X: Iterable[str], y: Any = None) -> Self:
         """Learn in which directions the languages of the texts differ."""
         texts = check_texts(X)
-        self._encoder = fitted(self._encoder, texts)
+        self._encoder = self._encoder.fitted_to(texts)
         texts = texts[:: max(1, len(texts) // MOST_TEXTS)][:MOST_TEXTS]
         codes = np.array([language_of(text) or "" for text in texts])
         vectors = self._plain(texts, False).embeddings
@@ -115,13 +104,8 @@ class AcrossLanguagesEncoder(BaseEncoder):
         return dataclasses.replace(report, embeddings=unit_vectors(without))
 
     def _plain(self, texts: Sequence[str], show_progress: bool | None) -> Encoding:
-        """Return the unit vectors of the encoder itself."""
-        with_report = getattr(self._encoder, "encode_with_report", None)
-        if with_report is None:
-            none = np.zeros(len(texts), dtype=np.int32)
-            report = Encoding(self._encoder.encode(texts), none, none, none)
-        else:
-            report = with_report(texts, show_progress=show_progress)
+        """Return the unit vectors of the wrapped encoder."""
+        report = self._encoder.encode_with_report(texts, show_progress=show_progress)
         if hasattr(report.embeddings, "toarray"):
             raise InputError("encoder", "an encoder of dense vectors", self._encoder)
         vectors = unit_vectors(np.asarray(report.embeddings, dtype=np.float32))
@@ -153,15 +137,13 @@ TEXTS_OF_MIDDLE = 10
 """Every so many of the bundled texts, English and French, the middle is taken from."""
 
 
-class JoinedEncoder(BaseEncoder):
-    """Puts the vectors of two encoders side by side, the second's seen from their middle."""
+class JoinedEncoder(WrappedEncoder):
+    """Concatenates the vectors of two encoders; those of the second are centred first."""
 
     def __init__(self, encoders: Sequence[Any]) -> None:
         self._arguments = arguments_of(locals())
-        self.parts: list[Any] = [
-            encoder_from_settings(one) if isinstance(one, Mapping) else resolve_encoder(one)
-            for one in encoders
-        ]
+        self.parts = tuple(as_encoder(encoder) for encoder in encoders)
+        self._encoder = self.parts[1]  # it reads more languages
 
     @property
     def name(self) -> str:
@@ -169,33 +151,50 @@ class JoinedEncoder(BaseEncoder):
         return " + ".join(part.name for part in self.parts)
 
     @property
-    def languages(self) -> tuple[str, ...] | None:
-        """Those of the second, which reads more."""
-        found: tuple[str, ...] | None = self.parts[1].languages
-        return found
-
-    @property
     def settings(self) -> dict[str, Any]:
         """What makes this encoder again."""
         return {"kind": "joined", "encoders": [part.settings for part in self.parts]}
 
     @property
-    def fingerprint(self) -> str:
-        """SHA-256 of those of both."""
-        return self._of_both("fingerprint")
+    def fingerprint(self) -> str | None:
+        """SHA-256 of the fingerprints of both; None where one has none."""
+        return _hash_of([part.fingerprint for part in self.parts])
 
     @property
-    def space(self) -> str:
-        """SHA-256 of the spaces of both."""
-        return self._of_both("space")
+    def space(self) -> str | None:
+        """SHA-256 of the spaces of both; None where one has none."""
+        return _hash_of([part.space for part in self.parts])
+
+    @property
+    def max_length(self) -> int | None:
+        """None: each of the encoders has its own."""
+        return None
+
+    @property
+    def decisions(self) -> list[Decision]:
+        """Decisions of both, and why they are joined."""
+        message = (
+            f"The vectors of {' and '.join(part.name for part in self.parts)} are joined, because "
+            "the texts are in languages of both; encoding takes the time of both. Translations "
+            "share a topic with across_languages=True of the model alone."
+        )
+        return [
+            *(decision for part in self.parts for decision in part.decisions),
+            Decision("encoder", "joined", self.name, message),
+        ]
 
     @cached_property
     def uncached(self) -> JoinedEncoder:
-        """The same without a cache on disk."""
-        return JoinedEncoder([getattr(part, "uncached", part) for part in self.parts])
+        """The same encoder without a cache on disk."""
+        return JoinedEncoder([part.uncached for part in self.parts])
+
+    @property
+    def for_search(self) -> BaseEncoder:
+        """The second encoder alone: a search finds texts of its languages with it as well."""
+        return self.parts[1]
 
     def reading(self, kind: str) -> JoinedEncoder:
-        """Return both as they read a "query" or a "document"."""
+        """Return both with their prompts for a "query" or a "document"."""
         return JoinedEncoder([part.reading(kind) for part in self.parts])
 
     def encode_with_report(
@@ -219,6 +218,8 @@ class JoinedEncoder(BaseEncoder):
         )
         return found
 
-    def _of_both(self, name: str) -> str:
-        both = ":".join(getattr(part, name) for part in self.parts)
-        return hashlib.sha256(f"joined:{both}".encode()).hexdigest()
+
+def _hash_of(hashes: Sequence[str | None]) -> str | None:
+    if None in hashes:
+        return None
+    return hashlib.sha256(f"joined:{':'.join(map(str, hashes))}".encode()).hexdigest()

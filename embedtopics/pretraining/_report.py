@@ -13,12 +13,10 @@ import numpy as np
 from embedtopics._utils.checks import checked_count
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus._languages import detect_languages
-from embedtopics.encoders.sentence._encoder import SentenceEncoder
+from embedtopics.encoders._registry import resolve_exact
 from embedtopics.encoders.sentence._loading import load_vocabulary
-from embedtopics.encoders.static._encoder import StaticEncoder
 from embedtopics.errors import InputError
 from embedtopics.pretraining.results import TokenizerReport
-from embedtopics.training.objectives._trainable import uncached
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,16 +96,17 @@ def tokenizer_of(encoder: Any) -> tuple[str, Tokenizer, int]:
     """Return an encoder's name, its tokenizer (it neither cuts nor pads), and the unknown id."""
     from tokenizers import Tokenizer
 
-    found = uncached(encoder)
-    if isinstance(found, SentenceEncoder):
-        vocabulary = load_vocabulary(found.recipe.checkpoint, found.recipe.trusts_code)
-        return found.name, vocabulary.tokenizer, vocabulary.unknown_id
-    if isinstance(found, StaticEncoder):
-        tokenizer = Tokenizer.from_str(found.tokenizer_json)
+    resolved = resolve_exact(encoder)
+    if resolved.transformer is not None:
+        recipe = resolved.transformer.recipe
+        vocabulary = load_vocabulary(recipe.checkpoint, recipe.trusts_code)
+        return resolved.name, vocabulary.tokenizer, vocabulary.unknown_id
+    if resolved.static is not None:
+        tokenizer = Tokenizer.from_str(resolved.static.tokenizer_json)
         tokenizer.no_padding()
         tokenizer.no_truncation()
-        return found.name, tokenizer, -1
-    raise InputError("encoder", "a SentenceEncoder or a StaticEncoder, or its name", found)
+        return resolved.name, tokenizer, -1
+    raise InputError("encoder", "a SentenceEncoder or a StaticEncoder, or its name", encoder)
 
 
 def folds_case(tokenizer: Tokenizer) -> bool:

@@ -12,7 +12,6 @@ from typing import Any, cast
 from embedtopics._utils.checks import checked_count
 from embedtopics._utils.display import one_line
 from embedtopics.decisions import Decision
-from embedtopics.encoders._cache import CachedEncoder
 from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.encoders.sentence._checkpoint import Checkpoint
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
@@ -54,13 +53,11 @@ class LayeredModel:
 
 def source_of(encoder: Any, max_length: int | None = None) -> Source:
     """Return the checkpoint of an encoder."""
-    found: Any = resolve_encoder(encoder)
-    if isinstance(found, CachedEncoder):
-        found = found.uncached
-    if not isinstance(found, SentenceEncoder):
+    transformer = resolve_encoder(encoder).transformer
+    if transformer is None:
         expected = "a checkpoint of a transformer, its folder or a SentenceEncoder"
-        raise InputError("encoder", expected, found=type(found).__name__)
-    recipe = found.recipe
+        raise InputError("encoder", expected, encoder)
+    recipe = transformer.recipe
     limit = recipe.checkpoint.position_limit
     length = recipe.max_length if max_length is None else checked_count(max_length, "max_length", 3)
     if max_length is not None and limit is not None and length > limit:
@@ -70,7 +67,7 @@ def source_of(encoder: Any, max_length: int | None = None) -> Source:
     if recipe.prompt:
         message = f"The prompt {recipe.prompt!r} is not prepended to the texts."
         decisions = (Decision("probing", "prompt", recipe.prompt, message),)
-    return Source(found.name, recipe.checkpoint, length, recipe.trusts_code, decisions)
+    return Source(transformer.name, recipe.checkpoint, length, recipe.trusts_code, decisions)
 
 
 def load_layers(source: Source, device: str | None, attention: str | None = None) -> LayeredModel:

@@ -21,16 +21,11 @@ from embedtopics.corpus._texts import TEXT, is_missing
 from embedtopics.corpus._windows import split_into_passages
 from embedtopics.decisions import Decision
 from embedtopics.encoders._base import language_warning
-from embedtopics.encoders._languages import JoinedEncoder
-from embedtopics.encoders._registry import (
-    describe_encoder,
-    encoder_decisions,
-    fitted,
-    reads_on,
-    resolve_encoder,
-)
+from embedtopics.encoders._contract import BaseEncoder
+from embedtopics.encoders._registry import resolve_encoder
+from embedtopics.encoders._space import describe_encoder
 from embedtopics.errors import InputError, Remedy
-from embedtopics.protocols import Encoder, FloatArray, Int32Array, Int64Array
+from embedtopics.protocols import FloatArray, Int32Array, Int64Array
 from embedtopics.retrieval._bm25 import LexicalSettings, build_lexical, lexical_settings
 from embedtopics.retrieval._reader import (
     IndexReader,
@@ -73,7 +68,7 @@ class Built:
     """A new collection, and what made it."""
 
     collection: Collection
-    encoder: Encoder | None
+    encoder: BaseEncoder | None
     decisions: tuple[Decision, ...]
 
 
@@ -224,7 +219,7 @@ class Prepared:
 
 def prepare(
     corpus: Corpus,
-    encoder: Encoder | None,
+    encoder: BaseEncoder | None,
     *,
     passages: bool,
     embeddings: npt.ArrayLike | None = None,
@@ -234,7 +229,7 @@ def prepare(
     """Cut documents into passages, and encode each once; without encoder vectors are zero."""
     decisions = list(corpus.notes)
     if passages and embeddings is None:
-        can_cut = callable(getattr(encoder, "windows", None))
+        can_cut = encoder is not None and encoder.windows([]) is not None
         _, rows, spans = split_into_passages(corpus, encoder if can_cut else None)
     else:
         rows = list(range(len(corpus)))
@@ -366,7 +361,7 @@ def _build_in(
         warning = None if resolved is None else language_warning(resolved, shares)
         notes += [] if warning is None else [warning]
     if not options.passages:
-        resolved = reads_on(resolved, corpus.texts)
+        resolved = None if resolved is None else resolved.reading_to_ends(corpus.texts)
     if callable(options.words):
         expected = "a name, for the files of an index keep no function"
         raise InputError("words", expected, options.words)
@@ -379,7 +374,7 @@ def _build_in(
         corpus, resolved, passages=options.passages, embeddings=embeddings,
         show_progress=show_progress,
     )  # fmt: skip
-    notes += [] if embeddings is not None else encoder_decisions(resolved)
+    notes += [] if embeddings is not None or resolved is None else resolved.decisions
     words_only = resolved is None and embeddings is None
     dense = DenseSettings("flat") if words_only else options.dense
     names = ("encoder", "encoder_fingerprint", "encoder_space", "encoder_settings")
@@ -401,29 +396,28 @@ def _build_in(
     return Built(collection, resolved, (*prepared.decisions, *notes))
 
 
-def _encoder_for(corpus: Corpus, encoder: Any, embeddings: npt.ArrayLike | None) -> Encoder | None:
+def _encoder_for(
+    corpus: Corpus, encoder: Any, embeddings: npt.ArrayLike | None
+) -> BaseEncoder | None:
     """Return the encoder, fitted to the corpus if it has to be; None where there is none."""
     if embeddings is None:
         require_text(corpus)  # of which an encoder could learn, or show how long its vectors are
         if encoder is None:
             return None
         texts = [text for text in dict.fromkeys(corpus.texts) if text.strip()]
-        made = fitted(resolve_encoder(encoder, cached=True), texts)
-        # Two joined serve topics: in a search, the second finds texts of other languages as well.
-        return made.parts[1] if isinstance(made, JoinedEncoder) else made
+        return resolve_encoder(encoder, cached=True).fitted_to(texts).for_search
     if encoder is None:  # it is needed for queries alone
         return None
     resolved = resolve_encoder(encoder, cached=True)
-    if not getattr(resolved, "is_fitted", True):
+    if not resolved.is_fitted:
         raise InputError(
             "encoder", "the one that made the embeddings", encoder,
             Remedy("encoder", None, "give the fitted one"),
         )  # fmt: skip
-    width, found = np.shape(embeddings)[1:], getattr(resolved, "dimensions", None)
-    if isinstance(found, int) and len(width) == 1 and width[0] != found:
-        name = describe_encoder(resolved)["encoder"]
+    width, expected = np.shape(embeddings)[1:], resolved.dimensions
+    if expected is not None and len(width) == 1 and width[0] != expected:
         raise InputError(
-            "embeddings", f"vectors of {found} dimensions, as {name} makes them",
+            "embeddings", f"vectors of {expected} dimensions, as {resolved.name} makes them",
             found=f"{width[0]}", remedy=Remedy("encoder", None, "give the one that made them"),
         )  # fmt: skip
     return resolved

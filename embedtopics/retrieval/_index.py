@@ -16,8 +16,8 @@ import numpy.typing as npt
 from embedtopics._utils.hub import check_upload, upload
 from embedtopics.corpus._columns import read_id
 from embedtopics.decisions import Decision
+from embedtopics.encoders._contract import BaseEncoder
 from embedtopics.errors import InputError
-from embedtopics.protocols import Encoder
 from embedtopics.retrieval import _build
 from embedtopics.retrieval._build import BuildOptions, as_list, read_documents, read_more
 from embedtopics.retrieval._export import export_parquet
@@ -61,7 +61,7 @@ class SearchIndex:
     """
 
     def __init__(
-        self, collection: Collection, *, encoder: Encoder | None = None, mmap: bool = True
+        self, collection: Collection, *, encoder: BaseEncoder | None = None, mmap: bool = True
     ) -> None:
         self._reader = IndexReader(collection, encoder, mmap)
         self.decisions: tuple[Decision, ...] = ()
@@ -197,11 +197,7 @@ class SearchIndex:
         return cls(collection, encoder=given, mmap=mmap)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        encoder = self._reader.given_encoder
-        is_recorded = isinstance(self.settings.get("encoder_settings"), Mapping)
-        if is_recorded and not hasattr(encoder, "is_fitted"):
-            encoder = None  # loaded again, rather than pickled
-        return _open_again, (str(self.folder), encoder, self._reader.mmap)
+        return _open_again, (str(self.folder), self._reader.given_encoder, self._reader.mmap)
 
     @property
     def folder(self) -> Path:
@@ -228,7 +224,7 @@ class SearchIndex:
         ]
 
     @property
-    def encoder(self) -> Encoder:
+    def encoder(self) -> BaseEncoder:
         """The encoder of documents and queries."""
         return self._reader.encoder
 
@@ -563,5 +559,5 @@ def _checked_id(value: object) -> str:
     return name
 
 
-def _open_again(folder: str, encoder: Encoder | None, mmap: bool) -> SearchIndex:
+def _open_again(folder: str, encoder: BaseEncoder | None, mmap: bool) -> SearchIndex:
     return SearchIndex(Collection.open(folder), encoder=encoder, mmap=mmap)

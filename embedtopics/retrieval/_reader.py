@@ -14,17 +14,12 @@ import numpy.typing as npt
 from embedtopics._utils.checks import checked_count
 from embedtopics._utils.machine import computed_once
 from embedtopics.corpus.results import Encoding
-from embedtopics.encoders._registry import (
-    AKIN,
-    describe_encoder,
-    encoder_from_settings,
-    reads_as,
-    resolve_encoder,
-    space_of,
-)
+from embedtopics.encoders._contract import BaseEncoder
+from embedtopics.encoders._registry import encoder_from_settings, resolve_encoder
+from embedtopics.encoders._space import N_COMPARED, StoredVectors, check_encoder
 from embedtopics.errors import CorruptFileError, InputError, Remedy
 from embedtopics.neighbors._graph import unit_rows
-from embedtopics.protocols import Encoder, FloatArray, Int64Array
+from embedtopics.protocols import FloatArray, Int64Array
 from embedtopics.retrieval._bm25 import (
     LexicalSearcher,
     LexicalSegment,
@@ -118,7 +113,7 @@ class Allowed(NamedTuple):
 class IndexReader:
     """Gives the newest version of a collection, and the encoder; several threads may ask."""
 
-    def __init__(self, collection: Collection, encoder: Encoder | None, mmap: bool) -> None:
+    def __init__(self, collection: Collection, encoder: BaseEncoder | None, mmap: bool) -> None:
         self.collection = collection
         self.given_encoder = encoder
         self.mmap = mmap
@@ -128,7 +123,7 @@ class IndexReader:
         self._lock = threading.RLock()
 
     @property
-    def encoder(self) -> Encoder:
+    def encoder(self) -> BaseEncoder:
         """The encoder of documents and queries, loaded when it is first needed."""
         with self._lock:
             if self._encoder is None:
@@ -147,7 +142,7 @@ class IndexReader:
                 letters = rng.choice(list("abcdefghijklmnopqrstuvwxyz     "), (N_STRINGS, 40))
                 strings = ["".join(row[: 5 + place]) for place, row in enumerate(letters)]
                 if is_encoded:
-                    encoder = getattr(self.encoder, "uncached", self.encoder)
+                    encoder = self.encoder.uncached
                     vectors = encode_texts(encoder, strings, "query", show_progress=False)[0]
                 else:
                     drawn = rng.normal(size=(N_STRINGS, version.n_dimensions))
@@ -287,23 +282,20 @@ def stored_vectors(stored: npt.NDArray[Any], rows: npt.NDArray[Any]) -> FloatArr
 
 
 def encode_texts(
-    given: Any, texts: Sequence[str], kind: str = "document", *, show_progress: bool | None = None
-) -> tuple[FloatArray, Encoding | None]:
-    """Return unit vectors (n_texts, n_dimensions), and the encoder's report where it has one.
-
-    Another library's encoder that tells queries from documents has methods for them.
-    """
-    encoder = getattr(given, "reading", lambda _: given)(kind)
-    with_report = getattr(encoder, "encode_with_report", None)
-    report = None if with_report is None else with_report(texts, show_progress=show_progress)
-    encode = getattr(encoder, f"encode_{kind}", encoder.encode)
-    made: Any = encode(texts) if report is None else report.embeddings
-    if hasattr(made, "toarray"):
+    encoder: BaseEncoder,
+    texts: Sequence[str],
+    kind: str = "document",
+    *,
+    show_progress: bool | None = None,
+) -> tuple[FloatArray, Encoding]:
+    """Return unit vectors (n_texts, n_dimensions), and the encoder's report."""
+    report = encoder.reading(kind).encode_with_report(texts, show_progress=show_progress)
+    if hasattr(report.embeddings, "toarray"):
         raise InputError(
-            "encoder", "an encoder of dense vectors", found=f"{type(encoder).__name__}, which "
+            "encoder", "an encoder of dense vectors", found=f"{encoder.name}, which "
             "makes sparse ones", remedy=Remedy("mode", "lexical", "build with the encoder lsa"),
         )  # fmt: skip
-    return given_vectors(made, len(texts), "the encoder's vectors"), report
+    return given_vectors(report.embeddings, len(texts), "the encoder's vectors"), report
 
 
 def given_vectors(vectors: Any, n_rows: int, what: str, width: int | None = None) -> FloatArray:
@@ -319,34 +311,27 @@ def given_vectors(vectors: Any, n_rows: int, what: str, width: int | None = None
     return unit_rows(array, what=what, keep_zeros=True)
 
 
-PASSAGES_TO_COMPARE = 16
-
-
-def _are_akin(encoder: Any, collection: Collection) -> bool:
-    """Return whether passages get nearly the vectors that they have."""
+def _sample(collection: Collection) -> tuple[list[str], FloatArray]:
+    """Return some passages with text, and their vectors."""
     for view in collection.snapshot().segments[:1]:
-        rows = np.flatnonzero(view.alive & (view.spans[:, 1] > view.spans[:, 0]))
-        rows = rows[:PASSAGES_TO_COMPARE]
-        kept = collection.documents(view.documents[rows].tolist())
+        rows = np.flatnonzero(view.alive & (view.spans[:, 1] > view.spans[:, 0]))[:N_COMPARED]
+        documents = collection.documents(view.documents[rows].tolist())
         texts = [
             "" if document is None else document.text[slice(*span)]
-            for document, span in zip(kept, view.spans[rows].tolist(), strict=True)
+            for document, span in zip(documents, view.spans[rows].tolist(), strict=True)
         ]
-        if texts:
-            stored = stored_vectors(open_dense(view.folder).vectors, rows)
-            made = encode_texts(getattr(encoder, "uncached", encoder), texts)[0]
-            return bool(np.median(np.einsum("ij,ij->i", made, stored)) >= AKIN)
-    return True
+        return texts, stored_vectors(open_dense(view.folder).vectors, rows)
+    return [], np.zeros((0, 1), dtype=np.float32)
 
 
-def stored_encoder(collection: Collection, given: Any = None) -> Encoder:
+def stored_encoder(collection: Collection, given: Any = None) -> BaseEncoder:
     """Return the encoder of a collection, or the given one if its vectors can be compared."""
     settings = collection.settings()
     name, recorded = settings.get("encoder"), settings.get("encoder_settings")
     remedy = 'load the index with encoder=, or search with mode="lexical"'
     if given is not None:
-        encoder: Encoder = reads_as(resolve_encoder(given), settings)
-        if not getattr(encoder, "is_fitted", True):
+        encoder = resolve_encoder(given).reading_as(settings)
+        if not encoder.is_fitted:
             raise InputError(
                 "encoder", f"the encoder of the index ({name})", given,
                 "this one has not been fitted; give the fitted encoder that built the index",
@@ -363,17 +348,16 @@ def stored_encoder(collection: Collection, given: Any = None) -> Encoder:
         )
     else:
         encoder = encoder_from_settings(recorded)
-        if not getattr(encoder, "is_fitted", True):
+        if not encoder.is_fitted:
             raise InputError(
                 f"The encoder of the index ({name}) was fitted to texts and is not stored with it; "
                 f"{remedy}."
             )
-    expected, found = settings.get("encoder_fingerprint"), getattr(encoder, "fingerprint", None)
-    is_akin = getattr(encoder, "space", None) == space_of(settings)
-    if expected not in (None, found) and not (is_akin and _are_akin(encoder, collection)):
-        raise InputError(
-            "encoder", f"the encoder of the index ({name}, fingerprint {expected[:12]})",
-            found=f"{describe_encoder(encoder)['encoder']} ({(found or 'none')[:12]})",
-            remedy=Remedy("encoder", None, "build the index again"),
-        )  # fmt: skip
+    if settings.get("encoder_fingerprint") is not None:
+        check_encoder(
+            encoder,
+            StoredVectors(
+                settings, "the index", lambda: _sample(collection), "build the index again"
+            ),
+        )
     return encoder

@@ -219,8 +219,7 @@ def query_vectors(
     if written:
         texts = [queries[place] for place in written]
         # Queries are not kept on disk.
-        encoder = getattr(reader.encoder, "uncached", reader.encoder)
-        encoded = encode_texts(encoder, texts, "query", show_progress=False)[0]
+        encoded = encode_texts(reader.encoder.uncached, texts, "query", show_progress=False)[0]
         made[written] = given_vectors(encoded, len(texts), "the encoder's vectors", width)
     return made
 

@@ -176,8 +176,7 @@ def vectors_of(
         texts = corpus.document_texts()
         rows = corpus.distinct().first_rows[documents]
         # A shard on disk for every question would cost more than it could save.
-        plain = getattr(made, "uncached", made)
-        vectors, _ = encode_documents(plain, [texts[d] for d in documents], rows, None)
+        vectors, _ = encode_documents(made.uncached, [texts[d] for d in documents], rows, None)
     width = result.embeddings.shape[1]
     if vectors.shape[1] != width:
         expected = f"of {width} dimensions, as those of the fit"

@@ -15,6 +15,7 @@ from scipy.sparse import csr_matrix
 from embedtopics.clustering.results import NOISE, Clustering
 from embedtopics.corpus.results import DistinctDocuments
 from embedtopics.decisions import Decision
+from embedtopics.encoders._space import GIVEN
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray, Int32Array, TermWeighting
 from embedtopics.terms._counts import count_by_topic, count_terms
@@ -173,8 +174,6 @@ def top_words(result: TopicResult, n_terms: int = 10) -> list[list[str]]:
 
 
 OURS = "ClassTfidf"
-GIVEN = "given"
-"""The encoder where the caller gave the vectors."""
 STAGES = ("encoder", "reducer", "clusterer", "weighting", "constraints")
 """Parameters of a model that are objects, of which a saved result holds only a description."""
 IN_SETTINGS = {"constraints": "guidance"}

@@ -15,12 +15,12 @@ from embedtopics.corpus._languages import detect_languages
 from embedtopics.corpus._texts import EMPTY, MISSING
 from embedtopics.corpus.results import LanguageShares
 from embedtopics.encoders._base import language_warning
+from embedtopics.encoders._contract import BaseEncoder
 from embedtopics.encoders._registry import (
     CASCADE_FROM,
     cascade_pays,
-    fitted,
     most_read_again,
-    reads_on,
+    resolve_encoder,
 )
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import EXACT_LIMIT
@@ -104,15 +104,16 @@ def inspect_corpus(corpus: Corpus, encoder: Encoder | None = None) -> Inspection
     n_characters = sum(map(len, texts))
     # Documents are ordered by a hash of their content, so every n-th is a fair sample.
     sample = texts[:: max(1, n_documents // TEXTS_TO_COUNT)][:TEXTS_TO_COUNT]
-    encoder, learning = _taught(reads_on(encoder, texts), sample, n_characters)
-    mean_tokens, mean_seen, truncated, speed = _measure(encoder, sample, learning)
+    resolved = None if encoder is None else resolve_encoder(encoder).reading_to_ends(texts)
+    resolved, learning = _taught(resolved, sample, n_characters)
+    mean_tokens, mean_seen, truncated, speed = _measure(resolved, sample, learning)
     is_exact = n_documents <= EXACT_LIMIT
     search = SECONDS_PER_PAIR * n_documents if is_exact else SECONDS_PER_SEARCH
-    width = getattr(encoder, "dimensions", 384)
-    warning = language_warning(encoder, languages) if encoder is not None else None
+    width = (resolved.dimensions if resolved else None) or 384
+    warning = None if resolved is None else language_warning(resolved, languages)
     to_encode = mean_seen * n_documents / speed if speed else 0.0
     with_student = with_auto = float("nan")
-    if n_documents >= CASCADE_FROM and hasattr(encoder, "recipe"):
+    if n_documents >= CASCADE_FROM and resolved and resolved.transformer:
         learned = STUDENT_TEXTS / n_documents
         with_student = to_encode * learned + STUDENT_SECONDS
         with_student += mean_tokens * n_documents / STUDENT_SPEED
@@ -143,21 +144,22 @@ def inspect_corpus(corpus: Corpus, encoder: Encoder | None = None) -> Inspection
 
 
 def _taught(
-    encoder: Encoder | None, sample: Sequence[str], n_characters: int
-) -> tuple[Encoder | None, float]:
+    encoder: BaseEncoder | None, sample: Sequence[str], n_characters: int
+) -> tuple[BaseEncoder | None, float]:
     """Let an encoder learn from some texts; return also the seconds that a character will take."""
-    if encoder is None or not sample or getattr(encoder, "is_fitted", True):
+    if encoder is None or not sample or encoder.is_fitted:
         return encoder, 0.0
     some = sample[: _reach([len(text) for text in sample], CHARACTERS_TO_LEARN_FROM)]
     with suppress(InputError):
-        fitted(encoder, some[: max(2, len(some) // 8)])  # the first call also sets things up
+        encoder.fitted_to(some[: max(2, len(some) // 8)])  # the first call also sets things up
     begin = time.perf_counter()
-    taught = fitted(encoder, some)
+    taught = encoder.fitted_to(some)
     seconds = time.perf_counter() - begin
     n_learnt = sum(map(len, some))
     # One that reads its texts several times reads many of them less often than a few.
-    epochs = getattr(encoder, "epochs_for", lambda n_words: 1)
-    now, later = (epochs(max(1, n // CHARACTERS_A_WORD)) for n in (n_learnt, n_characters))
+    now, later = (
+        encoder.epochs_for(max(1, n // CHARACTERS_A_WORD)) for n in (n_learnt, n_characters)
+    )
     return taught, seconds / n_learnt * later / now
 
 
@@ -167,14 +169,13 @@ def _reach(lengths: npt.ArrayLike, most: int) -> int:
 
 
 def _measure(
-    encoder: Encoder | None, sample: Sequence[str], learning: float
+    encoder: BaseEncoder | None, sample: Sequence[str], learning: float
 ) -> tuple[float, float, float, float]:
     """Return mean tokens, mean tokens read, share of texts cut, and tokens a second."""
-    count = getattr(encoder, "count_tokens", None)
-    if encoder is None or count is None or not sample:
+    counted = encoder.count_tokens(sample) if encoder is not None and sample else None
+    if encoder is None or counted is None:
         return float("nan"), float("nan"), 0.0, float("nan")
-    counted = count(sample)
-    encoder = getattr(encoder, "uncached", encoder)
+    encoder = encoder.uncached
     encoder.encode(sample[:1])  # the first call also sets things up
     for n_tokens in TOKENS_TO_TIME:
         n_timed = _reach(counted.n_seen, n_tokens)

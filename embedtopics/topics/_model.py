@@ -20,8 +20,9 @@ from embedtopics.clustering._named import CLUSTERERS, named_clusterer
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus._languages import checked_languages
 from embedtopics.decisions import Decision
+from embedtopics.encoders._contract import BaseEncoder
 from embedtopics.encoders._languages import AcrossLanguagesEncoder
-from embedtopics.encoders._registry import fitted, reads_on, resolve_encoder
+from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.errors import InputError
 from embedtopics.protocols import (
     Clusterer,
@@ -227,7 +228,7 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         if self.across_languages and embeddings is not None:
             remedy = "give the encoder that made them, in place of embeddings"
             raise InputError("across_languages", "False beside embeddings", True, remedy)
-        self._of_fit: tuple[Any, Encoder] | None = None
+        self._of_fit: tuple[Any, BaseEncoder] | None = None
         resolution = Resolution(self.n_topics, self.min_cluster_size)
         seed = resolve_seed(self.random_state)
         reducer, n_components = _fresh(self.reducer), self.n_components
@@ -365,13 +366,13 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         model._loaded_settings = result.settings
         return model
 
-    def _make_encoder(self, texts: Sequence[str]) -> Encoder:
+    def _make_encoder(self, texts: Sequence[str]) -> BaseEncoder:
         """Load the encoder once, fit it where it needs that, and keep it for later texts."""
         wanted = DEFAULT_ENCODER if self.encoder is None else self.encoder
         kept = getattr(self, "_loaded", None)
         if kept is None or kept[0] is not wanted:
             self._loaded = (wanted, resolve_encoder(wanted, cached=True))
-        encoder: Encoder = reads_on(fitted(self._loaded[1], texts), texts)
+        encoder: BaseEncoder = self._loaded[1].fitted_to(texts).reading_to_ends(texts)
         if self.across_languages:
             encoder = AcrossLanguagesEncoder(encoder).fit(texts)
         self._of_fit = (self.encoder, encoder)

@@ -23,12 +23,13 @@ from embedtopics.corpus._table_files import storable
 from embedtopics.corpus.results import DistinctDocuments, Encoding, LanguageShares
 from embedtopics.decisions import Decision
 from embedtopics.encoders._base import language_warning
-from embedtopics.encoders._registry import UNREAD, describe_encoder, encoder_decisions
+from embedtopics.encoders._contract import BaseEncoder
+from embedtopics.encoders._space import GIVEN, check_space, describe_encoder
+from embedtopics.encoders.sentence._encoder import UNREAD
 from embedtopics.errors import InputError
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import (
     Clusterer,
-    Encoder,
     FloatArray,
     Int32Array,
     Reducer,
@@ -51,12 +52,11 @@ from embedtopics.topics._clusters import (
     constrain_cut,
     cuts_of,
 )
-from embedtopics.topics._describe import GIVEN, TermSettings, count_corpus_terms, describe_topics
+from embedtopics.topics._describe import TermSettings, count_corpus_terms, describe_topics
 from embedtopics.topics._languages import leakage_decision
 from embedtopics.topics._propagation import OutlierAssignment
 from embedtopics.topics._vectors import (
     Places,
-    check_space,
     encode_documents,
     encode_uncached,
     find_places,
@@ -82,7 +82,7 @@ stay apart; for clustering it is 0."""
 class Stages:
     """The object of each stage and its parameters; no resolution takes clusters as they are."""
 
-    make_encoder: Callable[[Sequence[str]], Encoder]
+    make_encoder: Callable[[Sequence[str]], BaseEncoder]
     reducer: Reducer | None
     clusterer: Clusterer
     resolution: Resolution | None
@@ -204,7 +204,7 @@ def _encode(
                     "encoder", "given to encode names beside embeddings", remedy=remedy
                 )
             encoder = stages.make_encoder(texts)
-            check_space(encoder, vectors, texts, f"{remedy}, or leave embeddings out")
+            check_space(encoder, texts, vectors, f"{remedy}, or leave embeddings out")
             return encode_uncached(encoder, wanted)
 
         return vectors, {"encoder": GIVEN}, encode
@@ -217,9 +217,8 @@ def _encode(
         log.decisions.append(warning)
         warnings.warn(warning.message, stacklevel=2)
     vectors, encoding = encode_documents(encoder, texts, documents.first_rows, stages.show_progress)
-    log.decisions += encoder_decisions(encoder)
-    if encoding is not None:
-        note_encoding(log, encoding, encoder)
+    log.decisions += encoder.decisions
+    note_encoding(log, encoding, encoder)
     note_without_vector(log, vectors, documents)
     return vectors, describe_encoder(encoder), lambda wanted: encode_uncached(encoder, wanted)
 
@@ -417,8 +416,9 @@ def choose_languages(
     return chosen
 
 
-def note_encoding(log: Log, encoding: Encoding, encoder: Any) -> None:
-    max_length, recipe = getattr(encoder, "max_length", None), getattr(encoder, "recipe", None)
+def note_encoding(log: Log, encoding: Encoding, encoder: BaseEncoder) -> None:
+    max_length = encoder.max_length
+    recipe = None if encoder.transformer is None else encoder.transformer.recipe
     longer = f"of the texts are longer than the encoder reads ({max_length} tokens)"
     if encoding.truncated_share > 0:
         unseen = encoding.unseen_token_share

@@ -20,27 +20,19 @@ from embedtopics._utils.checks import checked_choice
 from embedtopics.clustering._resolution import automatic_min_cluster_size, place_numbers
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus.results import Encoding
-from embedtopics.encoders._registry import (
-    AKIN,
-    encoder_from_settings,
-    fitted,
-    learns,
-    reads_as,
-    resolve_encoder,
-    space_of,
-)
+from embedtopics.encoders._contract import BaseEncoder
+from embedtopics.encoders._registry import encoder_from_settings, resolve_encoder
+from embedtopics.encoders._space import GIVEN, N_COMPARED, StoredVectors, check_encoder
 from embedtopics.errors import InputError, Remedy
 from embedtopics.neighbors._graph import build_graph, unit_rows
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import Encoder, Float64Array, FloatArray, Int32Array, Int64Array
 from embedtopics.terms._representative import centroid
-from embedtopics.topics._describe import FITTED_ROWS, GIVEN, LEFT_OUT, TEXTS
+from embedtopics.topics._describe import FITTED_ROWS, LEFT_OUT, TEXTS
 from embedtopics.topics.results import TopicResult
 
 MOST_DENSE_BYTES = 1e9
 """Size up to which sparse vectors are written out in full."""
-
-DOCUMENTS_TO_COMPARE = 16
 
 ROWS_AT_ONCE = 8192
 
@@ -51,14 +43,6 @@ MOST_COPIES, FEW_COPIES = 0.04, 0.01
 """Share of all neighbours that may be near-copies: in collections of distinct texts it is 0.00 to
 0.02 (ten labelled corpora), with one copy of each text 0.07. Where more are, copies join one place
 until hardly any are left."""
-
-SAME = 1 - 1e-4
-"""Least cosine of two vectors of a document that count as the same: other processors, and other
-versions of libraries, round differently."""
-
-OF_ONE_SPACE = 0.5
-"""Least cosine, in the median, of given vectors with those that an encoder makes of the texts. From
-another encoder they are near 0; a title before the text leaves them near 1."""
 
 
 def given_vectors(
@@ -87,16 +71,15 @@ def given_vectors(
 
 
 def encode_documents(
-    encoder: Encoder, texts: Sequence[str], rows: Int64Array, show_progress: bool | None
-) -> tuple[FloatArray, Encoding | None]:
-    """Return the unit vectors that an encoder makes, and its report where it gives one."""
-    with_report = getattr(encoder, "encode_with_report", None)
-    report = None if with_report is None else with_report(texts, show_progress=show_progress)
-    made: Any = encoder.encode(texts) if report is None else report.embeddings
-    vectors = _dense(made) if hasattr(made, "toarray") else np.asarray(made)
+    encoder: BaseEncoder, texts: Sequence[str], rows: Int64Array, show_progress: bool | None
+) -> tuple[FloatArray, Encoding]:
+    """Return the unit vectors that an encoder makes, and its report."""
+    report = encoder.encode_with_report(texts, show_progress=show_progress)
+    embeddings: Any = report.embeddings
+    vectors = _dense(embeddings) if hasattr(embeddings, "toarray") else np.asarray(embeddings)
     if vectors.ndim != 2 or len(vectors) != len(texts):
         expected = f"an object that returns one vector a text, {len(texts):,} rows"
-        found = f"shape {vectors.shape} from {type(encoder).__name__}"
+        found = f"shape {vectors.shape} from {encoder.name}"
         raise InputError("encoder", expected, found=found)
     what = "the encoder's vectors"
     return unit_rows(vectors, what=what, row_numbers=rows, keep_zeros=True), report
@@ -114,7 +97,7 @@ def _dense(vectors: csr_matrix) -> npt.NDArray[Any]:
     return np.asarray(vectors.astype(np.float32).toarray())
 
 
-def recorded_encoder(result: TopicResult) -> Encoder:
+def recorded_encoder(result: TopicResult) -> BaseEncoder:
     """Make the encoder of a result again from its settings; where it was fitted, it is again."""
     settings = result.settings
     wanted = settings.get("encoder_settings")
@@ -131,7 +114,7 @@ def recorded_encoder(result: TopicResult) -> Encoder:
 
 def encoder_of_fit(
     result: TopicResult, given: Encoder | str | None = None, or_else: str = ""
-) -> Encoder:
+) -> BaseEncoder:
     """Return the encoder of a fit: the given one, checked, or that of the settings."""
     if given is not None:
         return matching_encoder(given, result)
@@ -142,38 +125,18 @@ def encoder_of_fit(
     raise InputError("encoder", f"the encoder of the fit{or_else}", found=found)
 
 
-def matching_encoder(encoder: Any, result: TopicResult) -> Encoder:
-    """Return an encoder after making sure that it is the one of the fit; an unfitted one is fitted.
+def matching_encoder(encoder: Any, result: TopicResult) -> BaseEncoder:
+    """Return the encoder after making sure that its vectors can be compared with those of a fit.
 
-    One of another fingerprint passes where it makes the same vectors but for the last digits, or
-    for its precision; one without a fingerprint where its vectors are of the space of the fit.
+    An encoder that learns from texts is fitted to those of the fit first.
     """
-    resolved: Encoder = reads_as(resolve_encoder(encoder), result.settings)
-    if not getattr(resolved, "is_fitted", True):
-        resolved = fitted(resolved, _texts_of_fit(result))
-    settings = result.settings
-    expected = settings.get("encoder_fingerprint")
-    found = getattr(resolved, "fingerprint", None)
-    if expected is None and found is None and settings.get("encoder") != GIVEN:
-        return resolved  # an object of the user's own
-    if expected is None or found is None:
-        texts = result.corpus.document_texts()
-        check_space(resolved, result.embeddings, texts, "give the one that made them")
-        return resolved
-    if expected == found:
-        return resolved
-    name = getattr(resolved, "name", resolved)
-    of_fit = f"that of the fit ({settings.get('encoder')})"
-    is_akin = space_of(settings) == getattr(resolved, "space", None)
-    if not learns(resolved) and not (is_akin and _makes_same_vectors(resolved, result, akin=True)):
-        remedy = "it has other weights or settings: load the model without an encoder, or fit again"
-        raise InputError("encoder", of_fit, name, remedy)
-    if learns(resolved) and not _makes_same_vectors(resolved, result):
-        remedy = (
-            "its settings or the texts that it learned from differ, or its training cannot be "
-            "repeated (several workers): give the encoder of the fit, or fit again"
-        )
-        raise InputError("encoder", of_fit, name, remedy)
+    resolved = resolve_encoder(encoder).reading_as(result.settings)
+    if not resolved.is_fitted:
+        resolved = resolved.fitted_to(_texts_of_fit(result))
+    # Documents are ordered by a hash of their content, so that the first are a fair sample.
+    texts = result.corpus.document_texts()[:N_COMPARED]
+    sample = texts, result.embeddings[:N_COMPARED]
+    check_encoder(resolved, StoredVectors(result.settings, "the fit", lambda: sample, "fit again"))
     return resolved
 
 
@@ -192,46 +155,11 @@ def _texts_of_fit(result: TopicResult) -> list[str]:
     return [text for text, row in zip(texts, first_rows, strict=True) if row < n_rows]
 
 
-def check_space(encoder: Encoder, vectors: FloatArray, texts: Sequence[str], remedy: str) -> None:
-    """Make sure that an encoder's vectors of some texts are similar to those that are there."""
-    made, given = _sample(encoder, vectors, texts)
-    if not len(given):
-        return
-    similarity = 0.0
-    if made.shape == given.shape:
-        similarity = float(np.median(np.einsum("ij,ij->i", made, given, dtype=np.float64)))
-    if similarity < OF_ONE_SPACE:
-        name = getattr(encoder, "name", type(encoder).__name__)
-        expected = f"that of the given embeddings ({given.shape[1]} dimensions)"
-        raise InputError("encoder", expected, name, remedy)
-
-
-def _makes_same_vectors(encoder: Encoder, result: TopicResult, *, akin: bool = False) -> bool:
-    """Return whether some documents of the fit get the vectors that they had, but for rounding."""
-    made, kept = _sample(encoder, result.embeddings, result.corpus.document_texts())
-    if made.shape != kept.shape:
-        return False
-    similarity = np.einsum("ij,ij->i", made, kept, dtype=np.float64)
-    both_zero = ~made.any(axis=1) & ~kept.any(axis=1)
-    if akin:
-        return bool(np.median(np.where(both_zero, 1.0, similarity)) >= AKIN)
-    return bool((both_zero | (similarity >= SAME)).all())
-
-
-def _sample(
-    encoder: Encoder, vectors: FloatArray, texts: Sequence[str]
-) -> tuple[FloatArray, FloatArray]:
-    """Return the vectors that an encoder makes of some documents, and those that they have."""
-    # Documents are ordered by a hash of their content, so that the first are a fair sample.
-    some = texts[:DOCUMENTS_TO_COMPARE]
-    made = encode_uncached(encoder, some) if some else vectors[:0]
-    return made, vectors[: len(some)]
-
-
-def encode_uncached(encoder: Encoder, texts: Sequence[str], width: int | None = None) -> FloatArray:
+def encode_uncached(
+    encoder: BaseEncoder, texts: Sequence[str], width: int | None = None
+) -> FloatArray:
     """Return the unit vectors of a few texts, which are not worth a file on disk."""
-    plain = getattr(encoder, "uncached", encoder)
-    vectors = encode_documents(plain, list(texts), np.arange(len(texts)), False)[0]
+    vectors = encode_documents(encoder.uncached, list(texts), np.arange(len(texts)), False)[0]
     if width is not None and vectors.shape[1] != width:
         raise InputError("encoder", f"one of {width} dimensions, as the fit", vectors.shape[1])
     return vectors

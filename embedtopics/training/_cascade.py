@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import nsmallest
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 from zlib import crc32
 
 import numpy as np
@@ -16,17 +16,16 @@ from embedtopics._utils.checks import checked_count
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus.results import Encoding
 from embedtopics.decisions import Decision
-from embedtopics.encoders._base import BaseEncoder, arguments_of, check_texts, unit_vectors
-from embedtopics.encoders._cache import CachedEncoder
-from embedtopics.encoders._registry import (
-    encoder_decisions,
-    encoder_from_settings,
-    most_read_again,
-)
+from embedtopics.encoders._base import check_texts, unit_vectors
+from embedtopics.encoders._contract import BaseEncoder, WrappedEncoder, arguments_of, as_encoder
+from embedtopics.encoders._registry import most_read_again
 from embedtopics.encoders.static._encoder import StaticEncoder
 from embedtopics.protocols import FloatArray, Int64Array
 from embedtopics.training._settings import checked_between
 from embedtopics.training._student import FEWEST_TEXTS, encode_with, fit_static_student, project
+
+if TYPE_CHECKING:
+    from embedtopics.encoders.sentence._encoder import SentenceEncoder
 
 N_LEARNED, N_CENTROIDS, AGREEMENT = 20_000, 50, 0.9
 """Texts that the student learns from, centroids that tell where it is unsure, and the share of
@@ -50,7 +49,7 @@ class _Learned:
     after: float  # and by the cascade
 
 
-class CascadeEncoder(BaseEncoder):
+class CascadeEncoder(WrappedEncoder):
     """Encodes by a static student, and again by its teacher what the student is unsure about.
 
     The student learns from the teacher's vectors of some of the texts, and is turned into the
@@ -62,8 +61,7 @@ class CascadeEncoder(BaseEncoder):
 
     Parameters
     ----------
-    teacher : SentenceEncoder, CachedEncoder or mapping of str
-        Or the settings of one.
+    teacher : SentenceEncoder or CachedEncoder
     n_learned : int
     agreement : float
     """
@@ -74,16 +72,13 @@ class CascadeEncoder(BaseEncoder):
         self._arguments = arguments_of(locals())
         self._n = checked_count(n_learned, "n_learned", FEWEST_TEXTS)
         self._agreement = checked_between(agreement, "agreement", 0, 1)
-        is_recorded = isinstance(teacher, Mapping)
-        self.teacher: Any = (
-            CachedEncoder(encoder_from_settings(teacher)) if is_recorded else teacher
-        )
+        self.teacher, self._encoder = teacher, as_encoder(teacher)
         self._learned: _Learned | None = None
 
     @property
     def name(self) -> str:
         """That of the teacher, and what is done with it."""
-        return f"{self.teacher.name} with a static student"
+        return f"{self._encoder.name} with a static student"
 
     @property
     def is_fitted(self) -> bool:
@@ -91,20 +86,10 @@ class CascadeEncoder(BaseEncoder):
         return self._learned is not None
 
     @property
-    def languages(self) -> tuple[str, ...] | None:
-        """Those of the teacher."""
-        return getattr(self.teacher, "languages", None)
-
-    @property
-    def max_length(self) -> int | None:
-        """Most tokens that the teacher reads of a text; the student reads all."""
-        return getattr(self.teacher, "max_length", None)
-
-    @property
     def settings(self) -> dict[str, Any]:
         """What makes this encoder again, before its fit."""
         return {
-            "kind": "cascade", "teacher": self.teacher.settings, "n_learned": self._n,
+            "kind": "cascade", "teacher": self._encoder.settings, "n_learned": self._n,
             "agreement": self._agreement,
         }  # fmt: skip
 
@@ -112,7 +97,7 @@ class CascadeEncoder(BaseEncoder):
     def fingerprint(self) -> str:
         """SHA-256 of both encoders' own, and of when the teacher is asked."""
         learned = self._fitted()
-        parts = self.teacher.fingerprint, learned.student.fingerprint, f"{learned.margin:.4f}"
+        parts = str(self._encoder.fingerprint), learned.student.fingerprint, f"{learned.margin:.4f}"
         return hashlib.sha256(":".join(parts).encode()).hexdigest()
 
     @property
@@ -123,7 +108,7 @@ class CascadeEncoder(BaseEncoder):
     @property
     def decisions(self) -> list[Decision]:
         """Return what was used, how near it comes to the teacher, and how to have the teacher."""
-        learned, teacher = self._fitted(), self.teacher.name
+        learned, teacher = self._fitted(), self._encoder.name
         message = (
             f"A static student of {teacher}, which learned from {learned.n_texts:,} of the texts, "
             f"encoded all; about {learned.share:.0%}, which it was unsure about, were encoded by "
@@ -132,7 +117,7 @@ class CascadeEncoder(BaseEncoder):
             f'the student alone). To encode all by it: TopicModel(encoder="{teacher}").'
         )
         return [
-            *encoder_decisions(self.teacher),
+            *self._encoder.decisions,
             Decision("encoder", "cascade", round(learned.after, 4), message),
         ]
 
@@ -142,9 +127,9 @@ class CascadeEncoder(BaseEncoder):
         most = most_read_again(len(distinct))
         some = nsmallest(self._n, distinct, key=lambda text: (_checksum(text), text))
         texts = Corpus.of(some).document_texts()  # ordered by content hash
-        vectors = unit_vectors(encode_with(self.teacher, texts, "texts", None))
+        vectors = unit_vectors(encode_with(self._encoder, texts, "texts", None))
         is_held = np.arange(len(texts)) % HELD_OUT == 0
-        known = _Known(self.teacher, dict(zip(texts, vectors, strict=True)))
+        known = _Known(self._encoder, dict(zip(texts, vectors, strict=True)))
         learns = [text for text, held in zip(texts, is_held, strict=True) if not held]
         student = fit_static_student(known, learns, show_progress=None).encoder
         student = in_space_of(student, learns, vectors[~is_held])
@@ -176,7 +161,7 @@ class CascadeEncoder(BaseEncoder):
         unsure = np.flatnonzero(_nearest(report.embeddings, learned.centroids)[1] <= learned.margin)
         if not len(unsure):
             return report
-        again = self.teacher.encode_with_report(
+        again = self._encoder.encode_with_report(
             [texts[row] for row in unsure.tolist()], show_progress=show_progress
         )
         report.embeddings[unsure] = unit_vectors(again.embeddings)
@@ -195,22 +180,29 @@ def _checksum(text: str) -> int:
     return crc32(text.encode("utf-8", "surrogatepass"))
 
 
-class _Known:
+class _Known(WrappedEncoder):
     """A teacher that has read some texts already."""
 
-    def __init__(self, teacher: Any, vectors: Mapping[str, FloatArray]) -> None:
-        self._teacher, self._vectors = teacher, vectors
+    def __init__(self, teacher: BaseEncoder, vectors: Mapping[str, FloatArray]) -> None:
+        self._encoder, self._vectors = teacher, vectors
 
-    def __getattr__(self, name: str) -> Any:
-        if name == "uncached":  # or it would be read again in another precision
-            raise AttributeError(name)
-        return getattr(self._teacher, name)
+    @property
+    def fingerprint(self) -> str | None:
+        return self._encoder.fingerprint
 
-    def encode(self, texts: Sequence[str], *, show_progress: bool | None = None) -> Any:
+    @property
+    def tokenizer_json(self) -> str | None:
+        return self._encoder.tokenizer_json
+
+    @property
+    def transformer(self) -> SentenceEncoder | None:
+        return self._encoder.transformer
+
+    def encode(self, texts: Any, **options: Any) -> Any:
         """Return the vectors that are known, or make all."""
         if all(text in self._vectors for text in texts):
             return np.array([self._vectors[text] for text in texts])
-        return self._teacher.encode(texts, show_progress=show_progress)
+        return self._encoder.encode(texts, **options)
 
 
 def in_space_of(student: StaticEncoder, texts: Sequence[str], targets: FloatArray) -> StaticEncoder:

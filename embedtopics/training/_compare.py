@@ -16,6 +16,7 @@ from embedtopics.comparison._maps import edges_of
 from embedtopics.comparison._tables import real_neighbors
 from embedtopics.comparison._vectors import Log, Vectors, neighbor_graph
 from embedtopics.corpus._corpus import Corpus, require_text
+from embedtopics.encoders._contract import as_encoder
 from embedtopics.encoders._registry import resolve_exact
 from embedtopics.errors import InputError
 from embedtopics.evaluation._agreement import Contingency
@@ -178,8 +179,7 @@ def compare_before_after(
 
 def _unlike(before: Any, after: Any) -> str:
     """Return a note where two encoders are read in different ways: no effect of training."""
-    found = [getattr(encoder, "settings", None) for encoder in (before, after)]
-    ways = [settings if isinstance(settings, Mapping) else {} for settings in found]
+    ways = [as_encoder(encoder).settings or {} for encoder in (before, after)]
     return " ".join(
         f"Part of the difference may come from {name.replace('_', ' ')} {ways[0][name]} before and "
         f"{ways[1][name]} after."

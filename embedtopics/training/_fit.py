@@ -348,7 +348,7 @@ def _compare(
 
     before = trainable.encoder
     after: Any = folder
-    if isinstance(before, SentenceEncoder):
+    if not trainable.is_static:
         # What a folder does not keep.
         asked: dict[str, Any] = {
             "precision": before.recipe.precision,

@@ -20,7 +20,7 @@ from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus._texts import TEXT, normalize_text, read_texts
 from embedtopics.corpus._windows import sentence_starts
 from embedtopics.decisions import Decision, counted
-from embedtopics.encoders._registry import fitted, resolve_exact
+from embedtopics.encoders._registry import resolve_exact
 from embedtopics.errors import InputError, Remedy
 from embedtopics.evaluation._pairs import row_dots
 from embedtopics.neighbors._graph import nearest, unit_rows
@@ -469,8 +469,8 @@ def mine_hard_negatives(
         if value is not None and (not is_number(value) or not 0.0 <= value <= high):
             raise InputError(name, f"a number from 0 to {high:g}, or None", value)
     links = _links(examples, corpus)
-    maker = fitted(resolve_exact(encoder), links.texts)
-    encoder_name = str(getattr(maker, "name", type(maker).__name__))
+    maker = resolve_exact(encoder).fitted_to(links.texts)
+    encoder_name = maker.name
     made = maker.encode(links.texts)
     if not isinstance(made, np.ndarray):
         raise InputError("encoder", 'one of dense vectors, such as "lsa"', encoder_name)

@@ -141,8 +141,8 @@ def fit_static_student(
         refuse_finished(out, overwrite)
         check_output_folder(Path(out).expanduser(), KIND)
     encoder = resolve_exact(teacher, cached=cached)
-    tokenizer = getattr(encoder, "tokenizer_json", None)
-    if not isinstance(tokenizer, str):
+    tokenizer = encoder.tokenizer_json
+    if tokenizer is None:
         raise InputError("teacher", "a SentenceEncoder with a tokenizer.json", encoder)
     clock = [time.perf_counter()]
     gathered = gather(texts, general, settings)
@@ -163,7 +163,7 @@ def fit_static_student(
     made_from: dict[str, Any] = {
         "method": "static student",
         "encoder": report.teacher,
-        "encoder_fingerprint": getattr(encoder, "fingerprint", None),
+        "encoder_fingerprint": encoder.fingerprint,
     }
     for name in (
         "n_texts", "n_general", "n_words", "n_phrases", "dimensions", "explained_variance",
@@ -176,7 +176,7 @@ def fit_static_student(
         vocabulary.tokenizer,
         max_length=settings.max_length,
         name=f"student {report.teacher}",
-        languages=getattr(encoder, "languages", None),
+        languages=encoder.languages,
         made_from=made_from,
     )
     result = StudentResult(made, report)
@@ -207,8 +207,7 @@ def _prepare(
     vectors = encode_with(encoder, gathered.texts, "texts", show_progress)
     lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))
     # A teacher that reads so many tokens of a text knows nothing of the rest.
-    reads = getattr(encoder, "max_length", None)
-    bags = bags_of(vocabulary, gathered.texts, reads if isinstance(reads, int) else None)
+    bags = bags_of(vocabulary, gathered.texts, encoder.max_length)
     counts = np.asarray(bags[gathered.training].sum(axis=0)).ravel().astype(np.int64)
     is_read = (np.diff(bags.indptr) > 0) & (lengths > 0)
     training, validation = (
@@ -244,8 +243,9 @@ def _report(
 ) -> StudentReport:
     words, phrases = added
     # Of a folder the last part, for others need not know the rest; on the hub, the owner too.
-    name = str(getattr(encoder, "name", type(encoder).__name__))
-    name = Path(name).name if getattr(encoder, "source", "path") == "path" else name
+    name, transformer = encoder.name, encoder.transformer
+    if transformer is None or transformer.source == "path":
+        name = Path(name).name
     agreement, finding = _changes(material, learned, settings.random_state)
     n_corpus = int((gathered.training < gathered.n_corpus).sum())
     n_general, n_validation = len(gathered.training) - n_corpus, len(material.validation.targets)

@@ -5,7 +5,13 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from embedtopics.comparison import _vectors as module
-from embedtopics.comparison._vectors import Log, make_vectors, name_encoders, neighbor_graph
+from embedtopics.comparison._vectors import (
+    Log,
+    make_vectors,
+    name_encoders,
+    neighbor_graph,
+    open_encoder,
+)
 from embedtopics.corpus import Corpus
 from embedtopics.corpus.results import Encoding, LanguageShares
 from embedtopics.encoders import CachedEncoder
@@ -18,7 +24,7 @@ from tests.factories import refuses
 def made(spec, corpus, name="it", languages=("en",)):
     log, texts = Log(), corpus.document_texts()
     shares = LanguageShares({code: 1 / len(languages) for code in languages}, len(texts))
-    return make_vectors(log, name, spec, corpus, texts, shares, False), log
+    return make_vectors(log, name, open_encoder(spec), corpus, texts, shares, False), log
 
 
 @pytest.fixture

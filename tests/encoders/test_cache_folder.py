@@ -5,9 +5,10 @@ from typer.testing import CliRunner
 from embedtopics.cli._app import app
 from embedtopics.encoders import CachedEncoder, SentenceEncoder
 from embedtopics.encoders._cache import cache_entries, clear_cache
+from embedtopics.encoders._folders import MODELS as FORMAT
+from embedtopics.encoders._folders import UNFINISHED
 from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.encoders.sentence._backend import number_format
-from embedtopics.encoders.sentence._onnx import FORMAT, UNFINISHED
 
 
 @pytest.fixture

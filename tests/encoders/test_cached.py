@@ -215,8 +215,7 @@ def test_what_the_encoder_says_is_passed_on(tmp_path, monkeypatch):
     encoder = CachedEncoder(Counting(), folder=tmp_path)
     assert (encoder.name, encoder.dimensions, encoder.languages) == ("counting", 6, ("en",))
     assert encoder.fingerprint == "f" * 64 and encoder.folder == tmp_path
-    with pytest.raises(AttributeError):
-        encoder.max_length  # noqa: B018
+    assert encoder.max_length is None and encoder.info.name == "counting"
 
 
 def test_an_encoder_that_cannot_be_told_from_others_is_refused(tmp_path):

@@ -1,7 +1,8 @@
 import pytest
 
 from embedtopics.encoders import FastTextEncoder, RandomProjectionEncoder, TfidfEncoder
-from embedtopics.encoders._registry import encoder_from_settings, fitted, resolve_encoder
+from embedtopics.encoders._contract import as_encoder
+from embedtopics.encoders._registry import encoder_from_settings, resolve_encoder
 from embedtopics.errors import InputError, ModelLoadError
 
 
@@ -27,11 +28,11 @@ def test_names_stand_for_settings_and_paths_for_folders():
 
 def test_the_callers_encoder_stays_unfitted():
     mine = TfidfEncoder(min_df=1)
-    made = fitted(mine, ["warm water", "cold water"])
+    made = mine.fitted_to(["warm water", "cold water"])
     assert made.is_fitted and not mine.is_fitted
-    assert fitted(made, ["other texts"]) is made
+    assert made.fitted_to(["other texts"]) is made
     same = RandomProjectionEncoder()
-    assert fitted(same, ["any"]) is same
+    assert same.fitted_to(["any"]) is same
 
     class Learner:
         """Learns without being one of ours."""
@@ -42,8 +43,11 @@ def test_the_callers_encoder_stays_unfitted():
             self.is_fitted = True
             return self
 
+        def encode(self, texts):
+            raise AssertionError
+
     learner = Learner()
-    assert fitted(learner, ["a"]).is_fitted and not learner.is_fitted
+    assert as_encoder(learner).fitted_to(["a"]).is_fitted and not learner.is_fitted
 
 
 def test_an_unknown_kind_is_refused():

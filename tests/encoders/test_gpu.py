@@ -10,7 +10,7 @@ import torch
 
 from embedtopics import SearchIndex, SentenceEncoder
 from embedtopics.encoders import CachedEncoder
-from embedtopics.encoders._registry import encoder_decisions, encoder_from_settings
+from embedtopics.encoders._registry import encoder_from_settings
 from embedtopics.encoders.sentence import _backend as opening
 from embedtopics.encoders.sentence import _running as runtime
 from embedtopics.encoders.sentence._onnx import least_cosine
@@ -62,7 +62,7 @@ def test_a_gpu_computes_in_half_precision(tiny_bert, texts, cuda, device):
     assert (encoder.precision, encoder.runtime, encoder.runtime_note) == ("float16", "torch", "")
     assert encoder.settings["precision"] == "float16"
     assert encoder.get_params()["device"] == device
-    [decision] = encoder_decisions(encoder)
+    [decision] = encoder.decisions
     assert (decision.name, decision.value) == ("precision", "float16")
     named = SentenceEncoder(tiny_bert, precision="float16")
     assert encoder.fingerprint == named.fingerprint != exact(tiny_bert).fingerprint
@@ -169,7 +169,7 @@ def test_no_memory_on_the_cpu_is_an_error():
 
 def test_the_cpu_that_goes_on_is_a_decision(tiny_bert, texts, cuda, monkeypatch):
     encoder = SentenceEncoder(tiny_bert, precision="float16")
-    assert encoder_decisions(encoder) == []  # nothing is open, and need not be for that
+    assert encoder.decisions == []  # nothing is open, and need not be for that
     forward = type(encoder._opened.run._module).forward
 
     def limited(self, ids, *masks):
@@ -180,7 +180,7 @@ def test_the_cpu_that_goes_on_is_a_decision(tiny_bert, texts, cuda, monkeypatch)
     monkeypatch.setattr(type(encoder._opened.run._module), "forward", limited)
     found = encoder.encode(texts)
     assert (cosines(found, exact(tiny_bert).encode(texts)) > 0.999).all()
-    [decision] = encoder_decisions(encoder)
+    [decision] = encoder.decisions
     assert (decision.stage, decision.name, decision.value) == ("encoder", "runtime", "torch")
     assert "memory of cuda" in decision.message
 

@@ -1,17 +1,26 @@
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
 from embedtopics.corpus.results import Encoding, LanguageShares
 from embedtopics.encoders import RandomProjectionEncoder, _base, _registry
 from embedtopics.encoders._base import known_languages, language_warning, unit_vectors
+from embedtopics.encoders._contract import BaseEncoder, as_encoder
 from embedtopics.encoders._languages import TEXTS_OF_MIDDLE, JoinedEncoder
-from embedtopics.encoders._registry import encoder_from_settings, fitted, resolve_encoder
+from embedtopics.encoders._registry import encoder_from_settings, resolve_encoder
 from embedtopics.encoders.sentence._backend import bundled_texts
 from embedtopics.topics import TopicModel
 
-ENGLISH = SimpleNamespace(name="all-MiniLM-L6-v2", languages=("en",))
+
+class Named(BaseEncoder):
+    """Encodes nothing."""
+
+    name, languages = "all-MiniLM-L6-v2", None
+
+    def __init__(self, languages):
+        self.languages = languages
+
+
+ENGLISH = Named(("en",))
 
 
 @pytest.mark.parametrize(
@@ -49,9 +58,8 @@ def test_a_french_corpus_is_warned_about():
         (ENGLISH, {"en": 0.9, "fr": 0.1}),
         (ENGLISH, {}),
         (ENGLISH, {"en": 0.4, "fr": 0.04}),  # texts that could not be judged do not count
-        (SimpleNamespace(languages=("multilingual",)), {"fr": 1.0}),
-        (SimpleNamespace(languages=None), {"fr": 1.0}),
-        (object(), {"fr": 1.0}),
+        (Named(("multilingual",)), {"fr": 1.0}),
+        (Named(None), {"fr": 1.0}),
     ],
 )
 def test_no_warning_where_there_is_no_reason(encoder, shares):
@@ -85,12 +93,12 @@ def test_auto_becomes_the_encoder_of_the_texts(monkeypatch, texts, is_installed,
 
     def resolve(name, **options):
         asked.append(options)
-        return Recorded(name)
+        return as_encoder(Recorded(name))
 
     automatic = resolve_encoder("auto", cached=True, precision="int8")
     monkeypatch.setattr(_registry, "resolve_encoder", resolve)
     monkeypatch.setattr(_registry, "find_spec", lambda name: object() if is_installed else None)
-    assert fitted(automatic, texts).name == expected
+    assert automatic.fitted_to(texts).name == expected
     assert asked[-1] == {"cached": True, "precision": "int8"}
 
 

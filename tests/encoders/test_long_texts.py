@@ -8,7 +8,6 @@ import pytest
 import embedtopics as et
 from embedtopics.corpus import Corpus
 from embedtopics.encoders import CachedEncoder
-from embedtopics.encoders._registry import reads_as, reads_on
 from tests.factories import exact_encoder, refuses
 
 LONG = "The cat sat on the mat. A dog ran in the park. The blue river and the red stone. Light."
@@ -85,22 +84,21 @@ def test_tokens_are_counted_once_where_windows_overlap(tiny_bert, prompt):
 
 def test_texts_are_read_to_their_ends_where_a_third_of_them_would_not_be(tiny_bert, tmp_path):
     encoder, long = exact_encoder(tiny_bert, max_length=12), [LONG, LONG.upper(), "the cat"]
-    found = reads_on(encoder, long)
+    found = encoder.reading_to_ends(long)
     assert (encoder.recipe.long_texts, found.recipe.long_texts) == ("truncate", "chunk")
     assert (found.max_length, found.settings["precision"]) == (12, "float32")
-    cached = reads_on(CachedEncoder(encoder, folder=tmp_path), long)
+    cached = CachedEncoder(encoder, folder=tmp_path).reading_to_ends(long)
     assert (cached.folder, cached.fingerprint) == (tmp_path, found.fingerprint)
     # 27 tokens, of which ten are read; beside enough of short texts they are less than a third.
     for texts in ([], ["the cat"] * 3, ["the cat sat on the mat"] * 9 + long[:1]):
-        assert reads_on(encoder, texts) is encoder
+        assert encoder.reading_to_ends(texts) is encoder
     for named in ("truncate", "chunk"):
         as_asked = exact_encoder(tiny_bert, max_length=12, long_texts=named)
-        assert reads_on(as_asked, long) is as_asked
-        assert reads_as(as_asked, {"encoder_settings": found.settings}) is as_asked
-    assert reads_as(encoder, {"encoder_settings": found.settings}).space == found.space
+        assert as_asked.reading_to_ends(long) is as_asked
+        assert as_asked.reading_as({"encoder_settings": found.settings}) is as_asked
+    assert encoder.reading_as({"encoder_settings": found.settings}).space == found.space
     for described in ({}, {"encoder_settings": None}, {"encoder_settings": encoder.settings}):
-        assert reads_as(encoder, described) is encoder
-    assert reads_on("no encoder of a checkpoint", long) == "no encoder of a checkpoint"
+        assert encoder.reading_as(described) is encoder
 
 
 def test_topics_of_long_texts(tiny_bert, tmp_path):

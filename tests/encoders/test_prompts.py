@@ -83,7 +83,7 @@ def test_which_prompt_is_read_with(folder, cache):
     assert asked.reading("document") is asked.reading("query") is asked
     kept = CachedEncoder(plain)
     np.testing.assert_array_equal(kept.encode_query(TEXTS), query.encode(TEXTS))
-    assert kept.reading("query").recipe.prompt == TWO["query"]
+    assert kept.reading("query").transformer.recipe.prompt == TWO["query"]
 
 
 def test_search_asks_with_the_prompt_for_queries(folder, cache, tmp_path):

@@ -14,12 +14,13 @@ import pytest
 
 from embedtopics._utils import machine
 from embedtopics.encoders import CachedEncoder, SentenceEncoder
+from embedtopics.encoders._folders import MODELS as FORMAT
 from embedtopics.encoders._registry import resolve_exact
 from embedtopics.encoders.sentence import _backend as opening
 from embedtopics.encoders.sentence import _onnx as exporting
 from embedtopics.encoders.sentence import _running as runtime
 from embedtopics.encoders.sentence._backend import measure_extremes, quantize_model
-from embedtopics.encoders.sentence._onnx import FORMAT, ExportError, fold_biases
+from embedtopics.encoders.sentence._onnx import ExportError, fold_biases
 from embedtopics.encoders.sentence._running import OnnxRuntime
 from embedtopics.errors import InputError, ModelLoadError
 from tests.factories import FULL_DISK, exact_encoder, python, raising

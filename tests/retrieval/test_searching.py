@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from embedtopics.corpus import Corpus
-from embedtopics.encoders._registry import fitted, resolve_encoder
+from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.encoders.words._tfidf import RandomProjectionEncoder
 from embedtopics.errors import InputError
 from embedtopics.retrieval import SearchIndex, _search
@@ -134,7 +134,7 @@ TOPICAL = [
 
 @pytest.mark.parametrize("name", ["lsa", "fasttext"])
 def test_encoders_that_learnt_from_texts(tmp_path, name):
-    encoder = fitted(resolve_encoder(name), TOPICAL)
+    encoder = resolve_encoder(name).fitted_to(TOPICAL)
     index = SearchIndex.build(TOPICAL, tmp_path / "i", encoder=encoder, show_progress=False)
     index.add(["a cat at the station"], show_progress=False)
     expected = index.search("cat", 9)
@@ -149,7 +149,7 @@ def test_encoders_that_learnt_from_texts(tmp_path, name):
     assert loaded.search("cat", mode="lexical").hits[0]
     again = SearchIndex.load(tmp_path / "i", encoder=encoder).search("cat", 9)
     assert [hit.id for hit in again.hits[0]] == [hit.id for hit in expected.hits[0]]
-    other = fitted(resolve_encoder(name), TOPICAL[:3] * 2 + ["other words"])
+    other = resolve_encoder(name).fitted_to(TOPICAL[:3] * 2 + ["other words"])
     for wrong in (other, name):  # another one, and one that was not fitted
         with refuses("encoder"):
             SearchIndex.load(tmp_path / "i", encoder=wrong)

@@ -16,8 +16,8 @@ import numpy as np
 
 from embedtopics._utils.folders import sha256
 from embedtopics.encoders._base import MULTILINGUAL, MULTILINGUAL_PACKAGE, load_error
+from embedtopics.encoders._folders import MODELS, placing
 from embedtopics.encoders.sentence._checkpoint import Checkpoint, read_checkpoint
-from embedtopics.encoders.sentence._onnx import FORMAT, placing
 from embedtopics.errors import ModelLoadError
 from embedtopics.protocols import FloatArray
 
@@ -39,7 +39,7 @@ _logger = logging.getLogger("embedtopics")
 
 def e5_checkpoint(package: Path, cache: Path) -> Checkpoint:
     """Return the checkpoint that the package's file is made into, once."""
-    folder = cache / FORMAT / f"{SHA256[:32]}-checkpoint"
+    folder = cache / MODELS / f"{SHA256[:32]}-checkpoint"
     if folder.is_dir():
         try:
             return read_checkpoint(folder)

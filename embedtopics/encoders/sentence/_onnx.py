@@ -8,7 +8,6 @@ import json
 import logging
 import os
 import shutil
-import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from embedtopics.encoders._folders import MODELS, placing
 from embedtopics.encoders.sentence._checkpoint import Checkpoint
 from embedtopics.encoders.sentence._loading import Vocabulary
 from embedtopics.encoders.sentence._running import OnnxRuntime, Table, TokenArray, TorchRuntime
@@ -234,13 +234,7 @@ def _quiet() -> Iterator[None]:
 # its place and moved there when it is whole. Its files have checksums; a damaged one is named,
 # thrown away, and made again.
 
-FORMAT = "models-1"
-"""Folder of this format; one of a later format is left alone."""
-
 _TABLE = "tokens.f32"
-
-UNFINISHED = ".new-"
-"""What the name of a folder begins with that is being written, or was when its process ended."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,7 +259,7 @@ def read_prepared(root: Path, key: str, variant: str) -> Prepared | None:
     """Return a prepared model, or None where there is none that can be used."""
     from tokenizers import Tokenizer
 
-    folder = root / FORMAT / f"{key}-{variant}"
+    folder = root / MODELS / f"{key}-{variant}"
     if not folder.is_dir():
         return None
     refusal = read_refusal(root, key, variant)
@@ -298,7 +292,7 @@ def read_prepared(root: Path, key: str, variant: str) -> Prepared | None:
 def read_refusal(root: Path, key: str, variant: str) -> str | None:
     """Return why there is no such model; "" where there is one, None where nobody has tried."""
     try:
-        about = (root / FORMAT / f"{key}-{variant}" / "about.json").read_text("utf-8")
+        about = (root / MODELS / f"{key}-{variant}" / "about.json").read_text("utf-8")
         return str(json.loads(about).get("refused", ""))
     except (OSError, ValueError, AttributeError):
         return None
@@ -307,7 +301,7 @@ def read_refusal(root: Path, key: str, variant: str) -> str | None:
 def write_refusal(root: Path, key: str, variant: str, name: str, reason: str) -> None:
     """Keep why a model could not be made, so that it is tried once."""
     about = {"encoder": name, "variant": variant, "refused": " ".join(reason.split())[:300]}
-    _keep(root / FORMAT / f"{key}-{variant}", {"about.json": json.dumps(about).encode()})
+    _keep(root / MODELS / f"{key}-{variant}", {"about.json": json.dumps(about).encode()})
 
 
 def write_prepared(root: Path, key: str, variant: str, name: str, prepared: Prepared) -> None:
@@ -327,7 +321,7 @@ def write_prepared(root: Path, key: str, variant: str, name: str, prepared: Prep
     if prepared.table is not None:
         about["table"] = {"name": prepared.table.name, "shape": prepared.table.values.shape}
     files["about.json"] = json.dumps(about, indent=1).encode()
-    _keep(root / FORMAT / f"{key}-{variant}", files)
+    _keep(root / MODELS / f"{key}-{variant}", files)
 
 
 def _keep(folder: Path, files: Mapping[str, Any]) -> None:
@@ -344,19 +338,3 @@ def _keep(folder: Path, files: Mapping[str, Any]) -> None:
             "The model made ready for this machine cannot be kept in %s (%s); it will be made "
             "again each time.", folder.parent, error
         )  # fmt: skip
-
-
-@contextmanager
-def placing(folder: Path) -> Iterator[Path]:
-    """Give an empty folder that becomes `folder`, unless another process has been faster."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    fresh = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=folder.parent))
-    try:
-        yield fresh
-        try:
-            fresh.rename(folder)
-        except OSError:
-            if not folder.is_dir():
-                raise
-    finally:
-        shutil.rmtree(fresh, ignore_errors=True)

@@ -19,14 +19,9 @@ import numpy.typing as npt
 from embedtopics._utils.checks import optional_count
 from embedtopics._utils.progress import progress_bar
 from embedtopics.corpus.results import Encoding
-from embedtopics.encoders._base import (
-    BaseEncoder,
-    arguments_of,
-    check_texts,
-    known_languages,
-    readable,
-    slabs,
-)
+from embedtopics.decisions import Decision
+from embedtopics.encoders._base import check_texts, known_languages, readable, slabs
+from embedtopics.encoders._contract import BaseEncoder, arguments_of
 from embedtopics.encoders.static._files import (
     StaticFiles,
     check_table,
@@ -226,6 +221,25 @@ class StaticEncoder(BaseEncoder):
     def made_from(self) -> dict[str, Any]:
         """How the table was made, as `distill` recorded it; empty where that is not known."""
         return dict(self._ours.get("made_from") or {})
+
+    @property
+    def decisions(self) -> list[Decision]:
+        """How well a static student agrees with its teacher."""
+        made_from = self.made_from
+        if made_from.get("method") != "static student":
+            return []
+        teacher, agreement = made_from["encoder"], made_from["agreement"]
+        message = (
+            f"The vectors are those of a static student of {teacher}, which learned from "
+            f"{made_from['n_texts']:,} texts; on others its cosine with the vectors of {teacher} "
+            f"is {agreement:.2f} on average."
+        )
+        return [Decision("encoder", "student", agreement, message)]
+
+    @property
+    def static(self) -> StaticEncoder:
+        """The encoder itself."""
+        return self
 
     @property
     def settings(self) -> dict[str, Any]:

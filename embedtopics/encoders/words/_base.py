@@ -14,7 +14,8 @@ from sklearn.exceptions import NotFittedError
 from embedtopics._utils.checks import is_number
 from embedtopics._utils.progress import progress_bar
 from embedtopics.corpus.results import Encoding
-from embedtopics.encoders._base import BaseEncoder, check_texts
+from embedtopics.encoders._base import check_texts
+from embedtopics.encoders._contract import BaseEncoder
 from embedtopics.errors import InputError
 from embedtopics.protocols import BoolArray, Float64Array, FloatArray
 from embedtopics.terms._counts import count_words

@@ -13,7 +13,7 @@ import numpy as np
 
 from embedtopics._utils.checks import checked_count, optional_count
 from embedtopics._utils.progress import progress_bar
-from embedtopics.encoders._base import arguments_of
+from embedtopics.encoders._contract import arguments_of
 from embedtopics.encoders.words._base import (
     LearningEncoder,
     WordTable,

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_count, optional_count
 from embedtopics.corpus._languages import detect_languages, main_languages
-from embedtopics.encoders._base import arguments_of
+from embedtopics.encoders._contract import arguments_of
 from embedtopics.encoders.words._base import LearningEncoder, WordEncoder, to_unit, to_unit_sparse
 from embedtopics.errors import InputError, Remedy
 from embedtopics.protocols import FloatArray, Segmenter

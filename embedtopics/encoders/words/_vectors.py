@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from embedtopics._utils.checks import optional_count
-from embedtopics.encoders._base import arguments_of
+from embedtopics.encoders._contract import arguments_of
 from embedtopics.encoders.words._base import (
     WordEncoder,
     WordTable,

@@ -17,7 +17,7 @@ from embedtopics._utils.checks import is_number
 from embedtopics._utils.display import Displayed
 from embedtopics.clustering.results import NOISE, Clustering
 from embedtopics.decisions import Decision
-from embedtopics.encoders._registry import AKIN, space_of
+from embedtopics.encoders._space import MIN_SPACE_COSINE, SAME_VECTOR_COSINE, space_of
 from embedtopics.errors import InputError
 from embedtopics.protocols import (
     BoolArray,
@@ -36,7 +36,7 @@ from embedtopics.topics._describe import (
     term_settings_of,
 )
 from embedtopics.topics._relabel import keep_labels, regrouped, relabeled
-from embedtopics.topics._vectors import SAME, centroids, cosines, find_places, spread_graph
+from embedtopics.topics._vectors import centroids, cosines, find_places, spread_graph
 from embedtopics.topics.growing._extend import Merged, merge_documents
 from embedtopics.topics.growing._novelty import widened
 from embedtopics.topics.results import Reason, Topic, TopicResult
@@ -313,7 +313,7 @@ def _checked(results: Sequence[TopicResult]) -> list[TopicResult]:
             ours, theirs = first.embeddings[place[both]], other.embeddings[both]
             cosine = np.einsum("ij,ij->i", ours, theirs, dtype=np.float64)
             prints = {one.settings.get("encoder_fingerprint") for one in (first, other)}
-            least = SAME if len(prints) == 1 else AKIN
+            least = SAME_VECTOR_COSINE if len(prints) == 1 else MIN_SPACE_COSINE
             differ = (cosine < least) & (ours.any(axis=1) | theirs.any(axis=1))
             if differ.any():
                 text = other.corpus.texts[other.documents.first_rows[both[differ.argmax()]]]

@@ -300,7 +300,7 @@ def _encoded(result: TopicResult, encoder: Encoder | str | None, pool: Int64Arra
     made, _ = encode_documents(encoder, terms, np.arange(len(terms)), None)
     if made.shape[1] != width:
         expected = f"one of {width} dimensions, as the documents have"
-        found = f"{getattr(encoder, 'name', type(encoder).__name__)} with {made.shape[1]}"
+        found = f"{encoder.name} with {made.shape[1]}"
         raise InputError("encoder", expected, found=found)
     return made
 

@@ -14,11 +14,10 @@ import numpy as np
 from embedtopics._utils.checks import checked_count
 from embedtopics.decisions import Decision
 from embedtopics.encoders._base import check_texts
-from embedtopics.encoders._registry import fitted, resolve_exact
+from embedtopics.encoders._registry import resolve_exact
 from embedtopics.encoders.sentence._checkpoint import Dense
 from embedtopics.encoders.sentence._loading import load_vocabulary, silent_transformers
 from embedtopics.encoders.sentence._running import n_leading
-from embedtopics.encoders.static._encoder import StaticEncoder
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray
 from embedtopics.training._examples import Examples
@@ -269,9 +268,9 @@ def tsdae(examples: Examples, trainable: Trainable, *, deleted: float = 0.6) -> 
 
 def _check_decoder(trainable: Trainable) -> None:
     families = f"a checkpoint of a family with a decoder, {', '.join(DECODERS)}"
-    if isinstance(trainable.encoder, StaticEncoder):
+    if trainable.is_static:
         raise InputError("encoder", families, found=f"the static encoder {trainable.name!r}")
-    recipe = trainable.encoder.recipe
+    recipe = trainable.encoder.recipe  # type: ignore[union-attr]
     if recipe.checkpoint.family not in DECODERS:
         found = f"{recipe.checkpoint.family!r} ({trainable.name})"
         raise InputError("encoder", families, found=found, remedy="learn from texts with simcse")
@@ -373,9 +372,9 @@ def teach(
         if len(column) != len(columns[0]):
             wanted = f"one for each of {len(columns[0])} texts"
             raise InputError("translations", wanted, found=f"{len(column)} of {name!r}")
-    encoder = fitted(resolve_exact(teacher), columns[0])
+    encoder = resolve_exact(teacher).fitted_to(columns[0])
     made = encoder.encode(list(columns[0]))
-    name = str(getattr(encoder, "name", type(encoder).__name__))
+    name = encoder.name
     if hasattr(made, "toarray"):
         raise InputError("teacher", 'one of dense vectors, such as "lsa"', name)
     vectors = np.asarray(made, dtype=np.float32)

@@ -18,7 +18,6 @@ from embedtopics._utils.checks import checked_count, is_whole
 from embedtopics._utils.folders import replacing_folder, write_manifest
 from embedtopics.decisions import Decision
 from embedtopics.encoders._base import check_texts
-from embedtopics.encoders._cache import CachedEncoder
 from embedtopics.encoders._registry import resolve_exact
 from embedtopics.encoders.sentence._checkpoint import Dense, Recipe, Scale
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
@@ -212,20 +211,12 @@ class Trainable:
         return features
 
 
-def uncached(encoder: Any) -> Any:
-    """Return the encoder of a name or folder, without the cache before it."""
-    found: Any = resolve_exact(encoder)
-    while isinstance(found, CachedEncoder):
-        found = found.uncached
-    return found
-
-
 def transformer_of(encoder: Any, parameter: str = "encoder") -> SentenceEncoder:
     """Return the encoder of a name or folder, or refuse one that is no transformer."""
-    found = uncached(encoder)
-    if not isinstance(found, SentenceEncoder):
-        raise InputError(parameter, "a transformer: its name, folder or SentenceEncoder", found)
-    return found
+    transformer = resolve_exact(encoder).transformer
+    if transformer is None:
+        raise InputError(parameter, "a transformer: its name, folder or SentenceEncoder", encoder)
+    return transformer
 
 
 def trainable_of(encoder: Any, settings: TrainingSettings | None = None) -> Trainable:
@@ -233,12 +224,12 @@ def trainable_of(encoder: Any, settings: TrainingSettings | None = None) -> Trai
     settings = settings or TrainingSettings()
     if isinstance(encoder, Trainable):
         return encoder
-    found = uncached(encoder)
-    if isinstance(found, StaticEncoder):
-        return _static_trainable(found, settings)
-    if isinstance(found, SentenceEncoder):
-        return _sentence_trainable(found, settings)
-    raise InputError("encoder", "a SentenceEncoder or a StaticEncoder, or its name", found)
+    resolved = resolve_exact(encoder)
+    if resolved.static is not None:
+        return _static_trainable(resolved.static, settings)
+    if resolved.transformer is not None:
+        return _sentence_trainable(resolved.transformer, settings)
+    raise InputError("encoder", "a SentenceEncoder or a StaticEncoder, or its name", encoder)
 
 
 def save_trainable(
@@ -253,8 +244,8 @@ def save_trainable(
     What else belongs in it is written by `also`, before the folder takes its place.
     """
     path, model, encoder = Path(folder).expanduser(), trainable.model, trainable.encoder
-    if isinstance(encoder, StaticEncoder):
-        _trained_static(model, encoder, matryoshka).save(path)
+    if encoder.static is not None:
+        _trained_static(model, encoder.static, matryoshka).save(path)
         return
     if trainable.has_adapters:
         model = copy.deepcopy(model)  # training may go on

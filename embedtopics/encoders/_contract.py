@@ -1,0 +1,558 @@
+"""The contract of encoders: what users implement, and what the package gets from any of them.
+
+Users implement `embedtopics.protocols.Encoder`: `encode(texts)`, nothing else. `as_encoder` gives
+any such object, any transformer of scikit-learn and any `SentenceTransformer` the interface of
+`BaseEncoder`, which the rest of the package works with.
+"""
+
+from __future__ import annotations
+
+import copy
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from embedtopics._utils.hub import check_upload, upload
+from embedtopics.corpus._windows import Span
+from embedtopics.corpus.results import Encoding
+from embedtopics.decisions import Decision
+from embedtopics.encoders._base import check_texts, unit_vectors
+from embedtopics.errors import InputError
+
+if TYPE_CHECKING:
+    from embedtopics.encoders.sentence._encoder import SentenceEncoder
+    from embedtopics.encoders.static._encoder import StaticEncoder
+
+
+@dataclass(frozen=True)
+class EncoderInfo:
+    """Description of an encoder.
+
+    Parameters
+    ----------
+    name : str
+        Name of the model, or of the class where the model has none.
+    dimensions : int, optional
+        Length of a vector.
+    fingerprint : str, optional
+        Hash of everything that a vector depends on. Encoders with equal fingerprints return equal
+        vectors. None where it is not known.
+    space : str, optional
+        Hash of everything but the numerical precision. Vectors of encoders with equal spaces can
+        be compared.
+    languages : tuple of str, optional
+        ISO 639-1 codes, ``("multilingual",)``, or None where no language is preferred.
+    prompts : mapping of str to str
+        Prompts of the checkpoint by their purpose.
+    max_length : int, optional
+        Maximum number of tokens that the encoder reads of a text. None for no limit.
+    settings : mapping, optional
+        Arguments from which the package can make the encoder again, before it is fitted.
+    """
+
+    name: str
+    dimensions: int | None = None
+    fingerprint: str | None = None
+    space: str | None = None
+    languages: tuple[str, ...] | None = None
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    max_length: int | None = None
+    settings: Mapping[str, Any] | None = None
+
+
+class BaseEncoder:
+    """Base of the encoders; a subclass defines `encode_with_report` and sets `_arguments`.
+
+    The class is also a transformer in scikit-learn's sense, for pipelines and grid searches.
+    """
+
+    _arguments: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """Name of the model."""
+        return type(self).__name__
+
+    @property
+    def dimensions(self) -> int | None:
+        """Length of a vector."""
+        return None
+
+    @property
+    def fingerprint(self) -> str | None:
+        """SHA-256 of everything that a vector depends on; None where it is not known."""
+        return None
+
+    @property
+    def space(self) -> str | None:
+        """SHA-256 of everything but the precision; vectors of one space can be compared."""
+        return None
+
+    @property
+    def languages(self) -> tuple[str, ...] | None:
+        """ISO 639-1 codes, ``("multilingual",)``, or None where no language is preferred."""
+        return None
+
+    @property
+    def prompts(self) -> dict[str, str]:
+        """Prompts of the checkpoint by their purpose."""
+        return {}
+
+    @property
+    def max_length(self) -> int | None:
+        """Maximum number of tokens read of a text; None for no limit."""
+        return None
+
+    @property
+    def settings(self) -> dict[str, Any] | None:
+        """Arguments from which the package can make this encoder again, before it is fitted."""
+        return None
+
+    @property
+    def decisions(self) -> list[Decision]:
+        """What the encoder decided on the user's behalf."""
+        return []
+
+    @property
+    def tokenizer_json(self) -> str | None:
+        """The tokenizer as JSON of the tokenizers library; None where there is none."""
+        return None
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether the encoder can encode without a call of `fit`."""
+        return True
+
+    @property
+    def learns(self) -> bool:
+        """Whether the encoder learns from the corpus, as TF-IDF and fastText do."""
+        return type(self).fit is not BaseEncoder.fit
+
+    @property
+    def uncached(self) -> BaseEncoder:
+        """The same encoder without a cache on disk."""
+        return self
+
+    @property
+    def for_search(self) -> BaseEncoder:
+        """The encoder of an index: itself, or the part of it that suits a search."""
+        return self
+
+    @property
+    def transformer(self) -> SentenceEncoder | None:
+        """The encoder itself where it runs a transformer, without its cache; else None."""
+        return None
+
+    @property
+    def static(self) -> StaticEncoder | None:
+        """The encoder itself where it looks up a table of tokens, without its cache; else None."""
+        return None
+
+    @property
+    def info(self) -> EncoderInfo:
+        """Description of the encoder; may load the model to find out its precision."""
+        return EncoderInfo(
+            self.name,
+            self.dimensions if self.is_fitted else None,
+            self.fingerprint if self.is_fitted else None,
+            self.space if self.is_fitted else None,
+            self.languages,
+            self.prompts,
+            self.max_length,
+            self.settings,
+        )
+
+    def encode(
+        self,
+        texts: str | Sequence[str],
+        *,
+        batch_size: int | None = None,
+        show_progress: bool | None = None,
+        show_progress_bar: bool | None = None,
+        normalize_embeddings: bool = False,
+        convert_to_tensor: bool = False,
+    ) -> Any:
+        """Return one vector a text, (n_texts, n_dimensions); of one text, (n_dimensions,)."""
+        if show_progress is None:
+            show_progress = show_progress_bar
+        rows = [texts] if isinstance(texts, str) else texts
+        vectors: Any = self._encode(rows, batch_size, show_progress).embeddings
+        if normalize_embeddings:
+            vectors = unit_vectors(vectors)
+        if convert_to_tensor:
+            import torch
+
+            if hasattr(vectors, "toarray"):
+                raise InputError("convert_to_tensor", "False for sparse vectors", True)
+            vectors = torch.from_numpy(vectors)
+        return vectors[0] if isinstance(texts, str) else vectors
+
+    def encode_query(self, texts: str | Sequence[str], **options: Any) -> Any:
+        """Return vectors of queries, with the checkpoint's prompt for queries; see `encode`."""
+        return self.reading("query").encode(texts, **options)
+
+    def encode_document(self, texts: str | Sequence[str], **options: Any) -> Any:
+        """Return vectors of documents, with the checkpoint's prompt for documents; see `encode`."""
+        return self.reading("document").encode(texts, **options)
+
+    def encode_with_report(
+        self, texts: Sequence[str], *, show_progress: bool | None = None
+    ) -> Encoding:
+        """Return one vector a text, and how much of each text was read; errors as of `encode`."""
+        raise NotImplementedError
+
+    def _encode(
+        self, texts: Sequence[str], batch_size: int | None, show_progress: bool | None
+    ) -> Encoding:
+        """Encode; an encoder that works in batches obeys `batch_size`."""
+        return self.encode_with_report(texts, show_progress=show_progress)
+
+    def count_tokens(self, texts: Sequence[str]) -> Encoding | None:
+        """Return how much of each text would be read; None where the encoder does not know."""
+        return None
+
+    def windows(self, texts: Sequence[str]) -> list[list[Span]] | None:
+        """Return the spans that the encoder can read at once; None where it does not know."""
+        return None
+
+    def reading(self, kind: str) -> BaseEncoder:
+        """Return the encoder with the prompt for a "query" or a "document"."""
+        return self
+
+    def reading_to_ends(self, texts: Sequence[str]) -> BaseEncoder:
+        """Return an encoder that reads whole texts where a sample shows the need for it."""
+        return self
+
+    def reading_as(self, settings: Mapping[str, Any]) -> BaseEncoder:
+        """Return an encoder that reads long texts as a recorded one does, unless told otherwise."""
+        return self
+
+    def exact(self) -> BaseEncoder:
+        """Return an encoder that computes in float32, unless its precision was set explicitly."""
+        return self
+
+    def epochs_for(self, n_words: int) -> int:
+        """Return how often a fit reads texts of `n_words` words in all."""
+        return 1
+
+    def fit(self, X: Iterable[str], y: Any = None) -> Any:
+        """Return the encoder itself, which has nothing to learn."""
+        return self
+
+    def fitted_to(self, texts: Sequence[str]) -> BaseEncoder:
+        """Return the encoder, or a copy fitted to the texts where it has not been fitted yet."""
+        if self.is_fitted or not self.learns:
+            return self
+        fitted: BaseEncoder = copy.copy(self).fit(texts)
+        return fitted
+
+    def transform(self, X: Iterable[str]) -> Any:
+        """Return one vector a text; see `encode`."""
+        return self.encode(check_texts(X))
+
+    def fit_transform(self, X: Iterable[str], y: Any = None) -> Any:
+        """Fit, and return one vector a text."""
+        texts = check_texts(X)
+        return self.fit(texts).transform(texts)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the arguments with which the encoder was made."""
+        return dict(self._arguments)
+
+    def set_params(self, **params: Any) -> Self:
+        """Make the encoder anew with other arguments; it forgets what it has learned."""
+        unknown = sorted(set(params) - set(self._arguments))
+        if unknown:
+            raise InputError(unknown[0], f"one of the parameters {', '.join(self._arguments)}")
+        if params:
+            self.__init__(**{**self._arguments, **params})  # type: ignore[misc]
+        return self
+
+    def push_to_hub(
+        self,
+        repo_id: str,
+        *,
+        private: bool = True,
+        token: str | None = None,
+        revision: str | None = None,
+        commit_message: str = "Upload an encoder",
+    ) -> str:
+        """Upload an encoder that lives in a folder to the Hugging Face hub; return the address.
+
+        Afterwards its name on the hub loads it. The repository is private by default; a public
+        repository is refused unless `private` is False. Python files and pickled weights in the
+        folder are left out.
+
+        Raises
+        ------
+        InputError
+            Where no folder makes the vectors of this encoder again, the name is invalid, the
+            network is switched off, or the hub refuses.
+        """
+        check_upload(repo_id)
+        with tempfile.TemporaryDirectory() as scratch:
+            return upload(
+                self._shared_folder(Path(scratch) / "encoder"), repo_id, private=private,
+                token=token, revision=revision, commit_message=commit_message,
+            )  # fmt: skip
+
+    def _shared_folder(self, fresh: Path) -> Path:
+        """Return a folder that makes this encoder again; one may be written at `fresh`."""
+        raise InputError("encoder", "a SentenceEncoder of a folder, or a StaticEncoder", self)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self.is_fitted
+
+    def __sklearn_tags__(self) -> Any:
+        # scikit-learn's base classes would do, but an encoder must not wait for their import.
+        from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
+
+        return Tags(
+            estimator_type="transformer",
+            target_tags=TargetTags(required=False),
+            transformer_tags=TransformerTags(preserves_dtype=[]),
+            input_tags=InputTags(one_d_array=True, two_d_array=False, string=True),
+            requires_fit=False,
+        )
+
+
+class WrappedEncoder(BaseEncoder):
+    """Base of encoders that forward to another; a subclass sets `_encoder`."""
+
+    _encoder: BaseEncoder
+
+    @property
+    def name(self) -> str:
+        """Name of the wrapped encoder."""
+        return self._encoder.name
+
+    @property
+    def languages(self) -> tuple[str, ...] | None:
+        """Languages of the wrapped encoder."""
+        return self._encoder.languages
+
+    @property
+    def max_length(self) -> int | None:
+        """Maximum number of tokens that the wrapped encoder reads of a text."""
+        return self._encoder.max_length
+
+    @property
+    def prompts(self) -> dict[str, str]:
+        """Prompts of the wrapped encoder."""
+        return self._encoder.prompts
+
+    @property
+    def decisions(self) -> list[Decision]:
+        """Decisions of the wrapped encoder."""
+        return self._encoder.decisions
+
+
+class ForeignEncoder(BaseEncoder):
+    """Adapter of an object with `encode`, or of a transformer of scikit-learn.
+
+    The object may have further attributes of `EncoderInfo`, `encode_query`, `encode_document`, or
+    `encode_with_report`; they are used where they exist.
+    """
+
+    def __init__(self, encoder: Any, method: str = "") -> None:
+        self._arguments = {"encoder": encoder, "method": method}
+        self._encoder = encoder
+        self._is_transformer = not callable(getattr(encoder, "encode", None))
+        self._method = method or ("transform" if self._is_transformer else "encode")
+
+    def __repr__(self) -> str:
+        return repr(self._encoder)
+
+    def _optional(self, *names: str) -> Any:
+        """Return the first of the object's attributes that is there and not None."""
+        values = (getattr(self._encoder, name, None) for name in names)
+        return next((value for value in values if value is not None), None)
+
+    @property
+    def name(self) -> str:
+        """Name that the object gives itself, else that of its class."""
+        named = self._optional("name") or getattr(
+            self._optional("model_card_data"), "base_model", None
+        )
+        return named if isinstance(named, str) else type(self._encoder).__name__
+
+    @property
+    def dimensions(self) -> int | None:
+        """Length of a vector, where the object knows it."""
+        width = self._optional(
+            "dimensions", "get_embedding_dimension", "get_sentence_embedding_dimension"
+        )
+        width = width() if callable(width) else width
+        return None if width is None else int(width)
+
+    @property
+    def fingerprint(self) -> str | None:
+        """Hash of everything that a vector depends on, where the object has one."""
+        fingerprint: str | None = self._optional("fingerprint")
+        return fingerprint
+
+    @property
+    def space(self) -> str | None:
+        """Hash of the space of the vectors, where the object has one."""
+        space: str | None = self._optional("space")
+        return space
+
+    @property
+    def languages(self) -> tuple[str, ...] | None:
+        """Languages of the object, where it names them."""
+        languages = self._optional("languages")
+        return None if languages is None else tuple(languages)
+
+    @property
+    def prompts(self) -> dict[str, str]:
+        """Prompts of the object, where it has some."""
+        prompts = self._optional("prompts")
+        return dict(prompts) if isinstance(prompts, Mapping) else {}
+
+    @property
+    def max_length(self) -> int | None:
+        """Maximum number of tokens that the object reads, where it knows it."""
+        limit = self._optional("max_length", "max_seq_length")
+        return limit if isinstance(limit, int) else None
+
+    @property
+    def settings(self) -> dict[str, Any] | None:
+        """Arguments of the object, where it records them."""
+        settings: dict[str, Any] | None = self._optional("settings")
+        return settings
+
+    @property
+    def decisions(self) -> list[Decision]:
+        """Decisions of the object, where it records them."""
+        return list(self._optional("decisions") or ())
+
+    @property
+    def tokenizer_json(self) -> str | None:
+        """Tokenizer of the object, where it shows one."""
+        tokenizer = self._optional("tokenizer_json")
+        return tokenizer if isinstance(tokenizer, str) else None
+
+    @property
+    def learns(self) -> bool:
+        """Whether the object learns from texts: it has `fit`, and can be unfitted."""
+        has_state = self._is_transformer or self._optional("is_fitted") is not None
+        return has_state and callable(self._optional("fit"))
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether the object has been fitted; True for an object that cannot be."""
+        if not self._is_transformer:
+            return bool(getattr(self._encoder, "is_fitted", True))
+        from sklearn.exceptions import NotFittedError
+        from sklearn.utils.validation import check_is_fitted
+
+        try:
+            check_is_fitted(self._encoder)
+        except NotFittedError:
+            return False
+        return True
+
+    @property
+    def uncached(self) -> BaseEncoder:
+        """The object without its cache, where it has one."""
+        plain = self._optional("uncached")
+        return self if plain is None else as_encoder(plain)
+
+    def fit(self, X: Iterable[str], y: Any = None) -> Any:
+        """Fit the object, and return the adapter of what its `fit` returns."""
+        return as_encoder(self._encoder.fit(X))
+
+    def fitted_to(self, texts: Sequence[str]) -> BaseEncoder:
+        """Return the encoder, or the adapter of a copy of the object, fitted to the texts."""
+        if self.is_fitted or not self.learns:
+            return self
+        return as_encoder(copy.copy(self._encoder).fit(texts))
+
+    def reading(self, kind: str) -> BaseEncoder:
+        """Return the encoder of queries or documents, where the object tells them apart."""
+        reading = self._optional("reading")
+        if callable(reading):
+            return as_encoder(reading(kind))
+        method = f"encode_{kind}"
+        return ForeignEncoder(self._encoder, method) if self._optional(method) else self
+
+    def count_tokens(self, texts: Sequence[str]) -> Encoding | None:
+        """Return how much of each text would be read, where the object counts it."""
+        count = self._optional("count_tokens")
+        return None if count is None else count(texts)
+
+    def windows(self, texts: Sequence[str]) -> list[list[Span]] | None:
+        """Return the spans that the object can read at once, where it cuts texts."""
+        cut = self._optional("windows")
+        return None if cut is None else cut(texts)
+
+    def encode_with_report(
+        self, texts: Sequence[str], *, show_progress: bool | None = None
+    ) -> Encoding:
+        """Return one vector a text, and the report of the object, or one without any tokens."""
+        with_report = self._optional("encode_with_report")
+        if with_report is not None and self._method == "encode":
+            report: Encoding = with_report(texts, show_progress=show_progress)
+            return report
+        vectors = getattr(self._encoder, self._method)(texts)
+        if not hasattr(vectors, "toarray"):
+            vectors = np.asarray(vectors)
+        none = np.zeros(len(texts), dtype=np.int32)
+        return Encoding(vectors, none, none, none)
+
+
+def as_encoder(encoder: Any) -> BaseEncoder:
+    """Return an encoder of this package, or the adapter of any object that can encode.
+
+    Parameters
+    ----------
+    encoder : Encoder
+        Encoder of this package, object with `encode`, or transformer of scikit-learn.
+
+    Raises
+    ------
+    InputError
+        If the object can neither encode nor transform.
+    """
+    if isinstance(encoder, BaseEncoder):
+        return encoder
+    if not can_encode(encoder):
+        expected = (
+            "a hub name, the folder of a checkpoint, an object with encode(texts), or a "
+            "transformer of scikit-learn"
+        )
+        raise InputError("encoder", expected, encoder)
+    return ForeignEncoder(encoder)
+
+
+def can_encode(value: Any) -> bool:
+    """Return whether a value is an encoder, or a transformer of scikit-learn."""
+    if isinstance(value, type):
+        return False
+    if callable(getattr(value, "encode", None)):
+        return not isinstance(value, str)
+    return callable(getattr(value, "fit", None)) and callable(getattr(value, "transform", None))
+
+
+def info_of(encoder: Any) -> EncoderInfo:
+    """Return the description of any encoder.
+
+    Parameters
+    ----------
+    encoder : Encoder
+        Encoder of this package, object with `encode`, or transformer of scikit-learn.
+
+    Returns
+    -------
+    EncoderInfo
+    """
+    return as_encoder(encoder).info
+
+
+def arguments_of(scope: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a constructor from its ``locals()``."""
+    return {k: v for k, v in scope.items() if k not in ("self", "__class__")}

@@ -426,7 +426,8 @@ app = Commands(
 @app.command()
 def info() -> None:
     """Say where the cache is, and what it holds."""
-    from embedtopics.encoders._cache import cache_entries, default_folder
+    from embedtopics.encoders._cache import cache_entries
+    from embedtopics.encoders._folders import default_folder
 
     entries = cache_entries()
     typer.echo(f"{default_folder()}: {_size(sum(entry.n_bytes for entry in entries))}")

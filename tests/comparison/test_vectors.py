@@ -139,7 +139,7 @@ def test_bad_vectors_are_refused_by_row(corpus):
     given = np.ones((30, 3))
     given[11, 1] = np.nan
     for spec in (given, csr_matrix(given)):
-        with pytest.raises(InputError, match=r"(?s)'it'.*12"):
+        with pytest.raises(InputError, match=r"(?s)'it'.*11"):
             made(spec, corpus)
 
     class Short(Hashed):

@@ -1,8 +1,4 @@
-"""Readers of labelled words: treebanks in CoNLL-U, and tables of one word a line.
-
-The `conllu` library is four times as slow, loses the line numbers, and accepts rows with missing
-columns, words out of order, heads that are no tree and incomplete multi-word tokens.
-"""
+"""Readers of labelled words: treebanks in CoNLL-U, and tables with one word per line."""
 
 from __future__ import annotations
 
@@ -11,9 +7,8 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NamedTuple
 
 from embedtopics.corpus._readers import check_path, open_binary
 from embedtopics.decisions import Decision
@@ -22,9 +17,7 @@ from embedtopics.probing.results import Sentence, Treebank
 
 COLUMNS = ("lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 """Names of the columns after the number and the form of a word."""
-FORM, HEAD, MISC = 1, 6, 9
 NUMBER = re.compile(r"0|[1-9]\d{0,8}", re.ASCII)
-RANGE = re.compile(r"([1-9]\d{0,8})-([1-9]\d{0,8})", re.ASCII)
 
 WORD_NAMES = ("form", "token", "word")
 SENTENCE_NAMES = ("sent_id", "sentence_id", "sentence")
@@ -37,13 +30,13 @@ Row = tuple[int, list[str]]
 def read_conllu(path: str | Path) -> Treebank:
     """Read a treebank in the CoNLL-U format of Universal Dependencies.
 
-    The units are syntactic words. A multi-word token, such as the French "du" with the words "de"
-    and "le", gives its words its place in the text. Empty nodes (8.1) are left out.
+    The units are syntactic words. The words of a multi-word token, such as "de" and "le" of the
+    French "du", share its place in the text. Empty nodes (8.1) are left out.
 
     Parameters
     ----------
     path : str or Path
-        A .conllu file, or one that ends in .gz.
+        A .conllu file, possibly compressed (.gz).
 
     Returns
     -------
@@ -53,13 +46,14 @@ def read_conllu(path: str | Path) -> Treebank:
     Raises
     ------
     InputError
-        With the line: where it is not UTF-8, has not ten columns or an empty form, where words
-        are not numbered in order, and where heads are not those of a tree with one root.
+        If the file is not UTF-8, a line lacks one of the ten columns or its form, words are not
+        numbered in order, or heads do not form a tree with one root. The error names the row in
+        which the sentence begins.
 
     Notes
     -----
-    The text of a sentence is that of its comment ``# text``; where there is none, or it does not
-    match the words, it is made from the words and ``SpaceAfter=No``.
+    The text of a sentence is that of its comment ``# text``. If there is none, or it does not
+    match the words, the text is made from the words and ``SpaceAfter=No``.
 
     References
     ----------
@@ -70,40 +64,15 @@ def read_conllu(path: str | Path) -> Treebank:
     sentences: list[Sentence] = []
     counts: Counter[str] = Counter()
     for block in _blocks((number, [line] if line else []) for number, line in _lines(file)):
-        comments: dict[str, str] = {}
-        draft = _Draft(file.name)
-        for number, [line] in block:
-            key, sign, value = line[1:].partition("=")
-            if not line.startswith("#"):
-                draft.add(number, line.split("\t"))
-            elif sign:
-                comments.setdefault(key.strip(), value.strip())
-        if not draft.rows or (draft.ranges and draft.ranges[-1][1] > len(draft.rows)):
-            expected = "all words of its multi-word tokens" if draft.rows else "words"
-            found = f"{len(draft.rows)} words"
-            raise InputError(f"a sentence of {file.name}", expected, found=found, row=block[-1][0])
-        heads = _heads([row[HEAD] for row in draft.rows], draft.numbers, file.name)
-        text, spans, fits = _located(draft.tokens, comments.get("text"))
-        words, *columns = zip(*(map(sys.intern, row[FORM:]) for row in draft.rows), strict=True)
-        sentence = Sentence(
-            id=comments.get("sent_id") or str(len(sentences) + 1),
-            text=text,
-            words=words,
-            columns=dict(zip(COLUMNS, columns, strict=True)),
-            heads=heads,
-            spans=tuple(spans[token] for token in draft.token_of_word),
-            ranges=tuple(draft.ranges),
+        lines = [fields[0] for _, fields in block]
+        sentences.append(
+            _parse_sentence(lines, file.name, block[0][0], str(len(sentences) + 1), counts)
         )
-        sentences.append(sentence)
-        counts["multiword_tokens"] += len(draft.ranges)
-        counts["empty_nodes"] += draft.n_empty
-        counts["texts_made"] += not fits
-        counts["without_heads"] += not heads
     if not sentences:
         raise InputError(file.name, "sentences in CoNLL-U", found="an empty file")
     messages = {
         "multiword_tokens": "{:,} multi-word tokens are read as their syntactic words.",
-        "empty_nodes": "{:,} empty nodes, which were not written, are left out.",
+        "empty_nodes": "{:,} empty nodes are left out.",
         "texts_made": "The text of {:,} sentences does not match their words, and was made anew.",
         "without_heads": "{:,} sentences have no heads.",
     }
@@ -115,6 +84,56 @@ def read_conllu(path: str | Path) -> Treebank:
     return Treebank(file.name, tuple(sentences), COLUMNS, decisions)
 
 
+def _parse_sentence(
+    lines: Sequence[str], source: str, row: int, number: str, counts: Counter[str]
+) -> Sentence:
+    """Parse the lines of one sentence, and count what was made or left out."""
+    import conllu
+    from conllu.exceptions import ParseException
+
+    names = ("id", "form", *COLUMNS)
+    as_written = {name: lambda fields, place: fields[place] for name in names[1:]}
+    try:
+        [parsed] = conllu.parse("\n".join(lines), names, as_written)
+    except (ParseException, ValueError) as error:
+        raise InputError(source, "a sentence in CoNLL-U", found=str(error), row=row) from None
+    if not all(len(token) == len(names) and token["form"] for token in parsed):
+        raise InputError(source, "ten columns and a form in each line of a sentence", row=row)
+    words = [token for token in parsed if isinstance(token["id"], int)]
+    if not words or [token["id"] for token in words] != [*range(1, len(words) + 1)]:
+        found = ", ".join(str(token["id"]) for token in words) or "none"
+        raise InputError(f"id in {source}", "words numbered from 1", found=found, row=row)
+    others = [token for token in parsed if isinstance(token["id"], tuple)]
+    multiword = {token["id"][0] - 1: token for token in others if token["id"][1] == "-"}
+    tokens, token_of_word, ranges = [], [], []
+    while len(token_of_word) < len(words):
+        begin = len(token_of_word)
+        token = multiword.get(begin, words[begin])
+        end = token["id"][2] if begin in multiword else begin + 1
+        if begin in multiword:
+            ranges.append((begin, end))
+        token_of_word += [len(tokens)] * (end - begin)
+        tokens.append((token["form"], "SpaceAfter=No" not in token["misc"].split("|")))
+    if len(token_of_word) != len(words) or len(ranges) != sum(t["id"][1] == "-" for t in others):
+        expected = "multi-word tokens that do not overlap or exceed the sentence"
+        raise InputError(f"id in {source}", expected, row=row)
+    text, spans, is_as_written = _located(tokens, parsed.metadata.get("text"))
+    heads = _heads([token["head"] for token in words], f"head in {source}", row)
+    counts["multiword_tokens"] += len(ranges)
+    counts["empty_nodes"] += len(others) - len(ranges)
+    counts["texts_made"] += not is_as_written
+    counts["without_heads"] += not heads
+    return Sentence(
+        id=parsed.metadata.get("sent_id") or number,
+        text=text,
+        words=tuple(sys.intern(token["form"]) for token in words),
+        columns={name: tuple(sys.intern(token[name]) for token in words) for name in COLUMNS},
+        heads=heads,
+        spans=tuple(spans[place] for place in token_of_word),
+        ranges=tuple(ranges),
+    )
+
+
 def read_token_table(
     path: str | Path,
     *,
@@ -123,18 +142,18 @@ def read_token_table(
     header: Sequence[str] | None = None,
     delimiter: str | None = None,
 ) -> Treebank:
-    """Read words with any labels: one word a line, empty lines between sentences.
+    """Read words with any labels: one word per line, empty lines between sentences.
 
     Parameters
     ----------
     path : str or Path
-        In UTF-8, possibly ending in .gz. In a file that ends in .csv, fields may be quoted; in
-        others a quote is a word like any other.
+        In UTF-8, possibly compressed (.gz). Fields may be quoted in a .csv file; in other files a
+        quote is a character like any other.
     word : str, optional
         Column of the words; by default "form", "token" or "word".
     sentence : str, optional
-        Column of the sentences' ids; by default "sent_id", "sentence_id" or "sentence", where
-        there is one. A sentence ends where the id changes, too.
+        Column with the ids of the sentences; by default "sent_id", "sentence_id" or "sentence",
+        if present. A sentence also ends where its id changes.
     header : sequence of str, optional
         Names of the columns of a file whose first line does not name them, such as CoNLL-2003.
     delimiter : str, optional
@@ -145,64 +164,79 @@ def read_token_table(
     Treebank
         With all other columns; texts are the words, joined by spaces. A column "tok_id",
         "token_id" or "id" numbers the words of each sentence from 1, and "head" refers to these
-        numbers; both are checked.
+        numbers.
 
     Raises
     ------
     InputError
-        With the line: where it is not UTF-8, has not as many fields as the header, or no word;
-        where words are not numbered in order or heads are no tree; and where a column is missing.
+        If the file is not UTF-8, a line has another number of fields than the header or an empty
+        word, words are not numbered in order, heads do not form a tree, or a column is missing.
     """
     file = _checked_file(path)
     is_csv = file.name.lower().removesuffix(".gz").endswith(".csv")
     sign = delimiter if delimiter is not None else "," if is_csv else "\t"
     if len(sign) != 1:
         raise InputError("delimiter", "one character", sign)
-    plain = ((number, line.split(sign) if line else []) for number, line in _lines(file))
-    rows = _quoted_rows(file, sign) if is_csv else plain
+    rows = _rows(file, sign, is_csv)
     first = next((fields for _, fields in rows if fields), []) if header is None else header
     names = tuple(str(one).strip() for one in first)
     if not names or len(set(names)) < len(names):
         raise InputError("header", "different names of columns", list(names))
-    of_word = _column(names, word, WORD_NAMES)
-    if of_word is None:
+    columns = _Columns(
+        names,
+        _column(names, word, WORD_NAMES),
+        _column(names, sentence, SENTENCE_NAMES),
+        _column(names, None, NUMBER_NAMES),
+    )
+    if columns.word is None:
         remedy = "name one of these, or all columns with header="
         raise InputError("word", "a column of the file", word, remedy, found=", ".join(names))
-    of_sentence = _column(names, sentence, SENTENCE_NAMES)
-    if sentence is not None and of_sentence is None:
+    if sentence is not None and columns.sentence is None:
         raise InputError("sentence", f"one of {', '.join(names)}", sentence)
-    of_number = _column(names, None, NUMBER_NAMES)
-    others = [n for n in range(len(names)) if n not in (of_word, of_sentence, of_number)]
-    sentences: list[Sentence] = []
-    for block in _blocks(rows, of_sentence):
-        for place, (number, fields) in enumerate(block, start=1):
-            if len(fields) != len(names):
-                _refuse(f"a line of {file.name}", f"{len(names)} fields", len(fields), number)
-            if not fields[of_word].strip():
-                _refuse(f"{names[of_word]} in {file.name}", "a word", fields[of_word], number)
-            if of_number is not None and fields[of_number] != str(place):
-                _refuse(f"{names[of_number]} in {file.name}", str(place), fields[of_number], number)
-        columns = list(zip(*(map(sys.intern, fields) for _, fields in block), strict=True))
-        heads: tuple[int, ...] = ()
-        if "head" in names:
-            heads = _heads(columns[names.index("head")], [n for n, _ in block], file.name)
-        text, spans, _ = _located([(form, True) for form in columns[of_word]], None)
-        made = Sentence(
-            id=str(len(sentences) + 1) if of_sentence is None else columns[of_sentence][0],
-            text=text,
-            words=columns[of_word],
-            columns={names[n]: columns[n] for n in others},
-            heads=heads,
-            spans=spans,
-        )
-        sentences.append(made)
+    sentences = tuple(
+        columns.read(block, file.name, str(number))
+        for number, block in enumerate(_blocks(rows, columns.sentence), start=1)
+    )
     if not sentences:
         raise InputError(file.name, "words below the header", found="none")
-    return Treebank(file.name, tuple(sentences), tuple(names[n] for n in others))
+    return Treebank(file.name, sentences, tuple(columns.labels))
 
 
-def _refuse(parameter: str, expected: str, got: Any, row: int) -> NoReturn:
-    raise InputError(parameter, expected, got, "correct the line", row=row)
+class _Columns(NamedTuple):
+    """The columns of a table, and the places of those with words, ids and numbers."""
+
+    names: tuple[str, ...]
+    word: int | None
+    sentence: int | None
+    number: int | None
+
+    @property
+    def labels(self) -> dict[str, int]:
+        """All other columns, and their places."""
+        used = (self.word, self.sentence, self.number)
+        return {name: n for n, name in enumerate(self.names) if n not in used}
+
+    def read(self, block: Sequence[Row], source: str, number: str) -> Sentence:
+        """Read a sentence from its rows, and check them."""
+        for place, (row, fields) in enumerate(block, start=1):
+            if len(fields) != len(self.names):
+                parameter, expected = f"a line of {source}", f"{len(self.names)} fields"
+                raise InputError(parameter, expected, len(fields), "correct the line", row=row)
+            required = {self.word: "a word", self.number: str(place)}
+            for column, expected in required.items():
+                cell = "" if column is None else fields[column].strip()
+                if column is not None and (not cell or expected not in ("a word", cell)):
+                    parameter = f"{self.names[column]} in {source}"
+                    raise InputError(parameter, expected, cell, "correct the line", row=row)
+        cells = list(zip(*(map(sys.intern, fields) for _, fields in block), strict=True))
+        columns = {name: cells[n] for name, n in self.labels.items()}
+        words = cells[self.word or 0]
+        heads = (
+            _heads(columns["head"], f"head in {source}", block[0][0]) if "head" in columns else ()
+        )
+        text, spans, _ = _located([(form, True) for form in words], None)
+        id = number if self.sentence is None else cells[self.sentence][0]
+        return Sentence(id, text, words, columns, heads, spans)
 
 
 def _checked_file(path: str | Path) -> Path:
@@ -225,9 +259,11 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
             yield number, line.removesuffix("\n").removesuffix("\r")
 
 
-def _quoted_rows(file: Path, delimiter: str) -> Iterator[Row]:
+def _rows(file: Path, delimiter: str, has_quotes: bool) -> Iterator[Row]:
+    """Yield the fields of each row, and the number of its first line."""
     lines = (line + "\n" for _, line in _lines(file))
-    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    quoting = csv.QUOTE_MINIMAL if has_quotes else csv.QUOTE_NONE
+    reader = csv.reader(lines, delimiter=delimiter, quoting=quoting, strict=True)
     begin = 1
     try:
         for fields in reader:
@@ -239,7 +275,7 @@ def _quoted_rows(file: Path, delimiter: str) -> Iterator[Row]:
 
 
 def _blocks(rows: Iterator[Row], of_sentence: int | None = None) -> Iterator[list[Row]]:
-    """Yield the rows between empty ones, and between changes of a sentence's id."""
+    """Yield the rows of each sentence: between empty lines, and between changes of its id."""
     block: list[Row] = []
     for number, fields in rows:
         is_new = not fields
@@ -255,91 +291,52 @@ def _blocks(rows: Iterator[Row], of_sentence: int | None = None) -> Iterator[lis
         yield block
 
 
-def _column(names: Sequence[str], given: str | None, usual: Sequence[str]) -> int | None:
-    wanted = usual if given is None else (given,)
-    return next((names.index(one) for one in wanted if one in names), None)
+def _column(names: Sequence[str], name: str | None, defaults: Sequence[str]) -> int | None:
+    return next(
+        (names.index(one) for one in (defaults if name is None else [name]) if one in names), None
+    )
 
 
-@dataclass
-class _Draft:
-    """What has been read of a sentence: its words, and the tokens that were written."""
-
-    source: str
-    rows: list[list[str]] = field(default_factory=list)
-    numbers: list[int] = field(default_factory=list)
-    tokens: list[tuple[str, bool]] = field(default_factory=list)
-    token_of_word: list[int] = field(default_factory=list)
-    ranges: list[tuple[int, int]] = field(default_factory=list)
-    n_empty: int = 0
-    n_since_word: int = 0
-
-    def add(self, number: int, fields: list[str]) -> None:
-        """Add a word, a multi-word token or an empty node, or refuse it."""
-        if len(fields) != 2 + len(COLUMNS):
-            _refuse(f"a line of {self.source}", "10 columns between tabs", len(fields), number)
-        if not fields[FORM].strip():
-            _refuse(f"form in {self.source}", "a word", fields[FORM], number)
-        n, is_inside = len(self.rows), bool(self.ranges) and self.ranges[-1][1] > len(self.rows)
-        token = fields[FORM], "SpaceAfter=No" not in fields[MISC].split("|")
-        bounds = RANGE.fullmatch(fields[0])
-        if fields[0] == str(n + 1):
-            if not is_inside:
-                self.tokens.append(token)
-            self.rows.append(fields)
-            self.numbers.append(number)
-            self.token_of_word.append(len(self.tokens) - 1)
-            self.n_since_word = 0
-        elif fields[0] == f"{n}.{self.n_since_word + 1}":
-            self.n_since_word += 1
-            self.n_empty += 1
-        elif bounds and int(bounds[1]) == n + 1 <= int(bounds[2]) and not is_inside:
-            self.ranges.append((n, int(bounds[2])))
-            self.tokens.append(token)
-        else:
-            expected = f"{n + 1}, a multi-word token from it, or {n}.{self.n_since_word + 1}"
-            _refuse(f"id in {self.source}", expected, fields[0], number)
-
-
-def _heads(cells: Sequence[str], numbers: Sequence[int], source: str) -> tuple[int, ...]:
-    """Return the heads of a sentence, refused if they are no tree; none where all are "_"."""
+def _heads(cells: Sequence[str], parameter: str, row: int) -> tuple[int, ...]:
+    """Return the heads of a sentence, and check that they form a tree; none if all are "_"."""
     if set(cells) == {"_"}:
         return ()
-    name, n = f"head in {source}", len(cells)
-    for place, (cell, number) in enumerate(zip(cells, numbers, strict=True), start=1):
+    n = len(cells)
+    for place, cell in enumerate(cells, start=1):
         if not NUMBER.fullmatch(cell) or int(cell) > n or int(cell) == place:
-            _refuse(name, f"another word, 1 to {n}, or 0 for the root", cell, number)
+            expected = f"another word, 1 to {n}, or 0 for the root, of word {place}"
+            raise InputError(parameter, expected, cell, row=row)
     heads = tuple(map(int, cells))
-    roots = [number for head, number in zip(heads, numbers, strict=True) if head == 0]
-    if len(roots) > 1:
-        _refuse(name, f"0 for one word, not for that of row {roots[0]}", 0, roots[1])
-    for start, head in enumerate(heads):
+    if heads.count(0) > 1:
+        raise InputError(parameter, "0 for one word", found=f"{heads.count(0)} roots", row=row)
+    for start, head in enumerate(heads, start=1):
         steps = 0
         while head and steps < n:
             head, steps = heads[head - 1], steps + 1
         if head:
-            _refuse(name, "on a path to the root, not in a cycle", cells[start], numbers[start])
+            expected = f"on a path to the root, not in a cycle, for word {start}"
+            raise InputError(parameter, expected, cells[start - 1], row=row)
     return heads
 
 
 def _located(
     tokens: Sequence[tuple[str, bool]], text: str | None
 ) -> tuple[str, tuple[tuple[int, int], ...], bool]:
-    """Return the text and the spans of its tokens, and whether a given text matches them."""
+    """Return the text, the spans of its tokens, and whether the text is not at odds with them."""
     if text is not None:
-        spans, at = [], 0
+        spans, place = [], 0
         for form, _ in tokens:
-            while at < len(text) and text[at].isspace() and not text.startswith(form, at):
-                at += 1
-            if not text.startswith(form, at):
+            while place < len(text) and text[place].isspace() and not text.startswith(form, place):
+                place += 1
+            if not text.startswith(form, place):
                 break
-            spans.append((at, at + len(form)))
-            at += len(form)
-        if len(spans) == len(tokens) and not text[at:].strip():
+            spans.append((place, place + len(form)))
+            place += len(form)
+        if len(spans) == len(tokens) and not text[place:].strip():
             return text, tuple(spans), True
-    spans, parts, at = [], [], 0
+    spans, parts, place = [], [], 0
     for form, is_spaced in tokens:
-        spans.append((at, at + len(form)))
+        spans.append((place, place + len(form)))
         parts.append(form + " " * is_spaced)
-        at += len(parts[-1])
-    made = "".join(parts)
-    return made[: spans[-1][1]], tuple(spans), text is None
+        place += len(parts[-1])
+    return "".join(parts)[: spans[-1][1]], tuple(spans), text is None

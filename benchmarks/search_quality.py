@@ -83,7 +83,8 @@ def _searched(
         hits = index.search(list(queries.values()), K, real, fusion=fusion)  # type: ignore[arg-type]
         scores[mode] = evaluation.retrieval(hits, judged, (10, K), query_ids=list(queries))
     better = max(("dense", "lexical"), key=lambda mode: scores[mode].scores["ndcg@10"].value)
-    gain = evaluation.compare_retrieval(scores[better], scores["hybrid"]).differences["ndcg@10"]
+    compared = evaluation.compare_retrieval(scores[better], scores["hybrid"])
+    [gain] = compared.of(measure="ndcg@10")
     rows = []
     for mode, found in scores.items():
         figures = {
@@ -93,7 +94,7 @@ def _searched(
         rows.append({
             "set": name, "setting": setting, "mode": mode, "n_documents": len(ids),
             "n_queries": len(queries), "scores": figures,
-            "gain": {"over": better, "value": gain.value, "low": gain.low, "high": gain.high}
+            "gain": {"over": better, "value": gain.difference, "low": gain.low, "high": gain.high}
             if mode == "hybrid" else None,
         })  # fmt: skip
         print(f"  {name} {setting} {mode} {found.scores['ndcg@10'].value:.4f}", file=sys.stderr)

@@ -25,7 +25,6 @@ from embedtopics.errors import InputError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from embedtopics.evaluation.results import Estimate
     from embedtopics.retrieval._index import SearchIndex
     from embedtopics.retrieval.results import Hit, SearchHits
 
@@ -153,7 +152,7 @@ def search_eval(
     import pandas as pd
 
     from embedtopics import evaluation
-    from embedtopics.evaluation._retrieval_files import read_qrels, read_queries
+    from embedtopics.evaluation._files import read_qrels, read_queries
 
     check_outputs(out)
     judged = read_qrels(qrels)
@@ -185,26 +184,27 @@ def search_eval(
     write_outputs(out, lambda: pd.concat(measures, ignore_index=True))
     console = make_console()
     rows = [
-        [measure, *(_spell(one.scores[measure], ".3f") for one in scores.values())]
-        for measure in scores[last].scores
+        [row.measure, *(_spell(e.value, e.low, e.high, ".3f") for e in estimates)]
+        for row, *estimates in zip(
+            scores[last], *(one.scores.values() for one in scores.values()), strict=True
+        )
     ]
     print_table(console, [(column, "text") for column in ("measure", *scores)], rows)
     ndcg = f"ndcg@{min(10, k)}"
     for other, change in differences.items():
-        gain = change.differences[ndcg]
+        [gain] = change.of(measure=ndcg)
         typer.echo(
-            f"{last} - {other}: {ndcg} {_spell(gain, '+.3f')}, "
-            f"better for {change.better[ndcg]:,} queries, worse for {change.worse[ndcg]:,}"
+            f"{last} - {other}: {ndcg} {_spell(gain.difference, gain.low, gain.high, '+.3f')}, "
+            f"better for {gain.better:,} queries, worse for {gain.worse:,}"
         )
     print_notes(console, (d.message for one in scores.values() for d in one.decisions))
 
 
-def _spell(found: Estimate, form: str) -> str:
-    """Return an estimate with its interval, for people; a single query has none."""
-    value = f"{found.value:{form}}"
-    if math.isnan(found.low):
-        return value
-    return f"{value} [{found.low:{form}}, {found.high:{form}}]"
+def _spell(value: float, low: float, high: float, form: str) -> str:
+    """Return a score with its interval; a single query has none."""
+    if math.isnan(low):
+        return f"{value:{form}}"
+    return f"{value:{form}} [{low:{form}}, {high:{form}}]"
 
 
 app = Commands(

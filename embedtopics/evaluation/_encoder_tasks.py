@@ -11,7 +11,7 @@ import hashlib
 import inspect
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -22,7 +22,8 @@ from embedtopics._utils.checks import checked_count, resolve_seed
 from embedtopics._utils.progress import progress_bar
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
-from embedtopics.evaluation._bootstrap import difference_of, mean_of_estimates
+from embedtopics.evaluation._bootstrap import difference_of, mean_of_estimates, means_of_columns
+from embedtopics.evaluation._files import TableFile, read_qrels, read_queries
 from embedtopics.evaluation._pairs import (
     FEWEST_PAIRS,
     checked_vectors,
@@ -31,8 +32,7 @@ from embedtopics.evaluation._pairs import (
     pearson_correlation,
     spearman_correlation,
 )
-from embedtopics.evaluation._ranking import rank_documents, score_rankings
-from embedtopics.evaluation._retrieval_files import read_qrels, read_queries
+from embedtopics.evaluation._ranking import measure_rankings, rank_documents
 from embedtopics.evaluation.results import EncoderScores, Estimate, TaskScore
 from embedtopics.protocols import Float64Array, Int64Array, RandomState
 
@@ -128,8 +128,16 @@ class SearchSet(TaskSet):
     def score(self, vectors: Sequence[Any], **resampling: Any) -> dict[str, Estimate]:
         """Measure the ranking of the documents by cosine."""
         ranked, _ = rank_documents(vectors[0], vectors[1], max(CUTS), tie_order=self.tie_order)
-        scores = score_rankings(ranked, self.relevance, CUTS, **resampling)
-        return {name: scores[name] for name in SHOWN}
+        rows = np.repeat(np.arange(len(ranked)), ranked.shape[1])
+        grades = np.asarray(self.relevance[rows, ranked.ravel()], dtype=np.float64)
+        judged = np.split(self.relevance.data.astype(np.float64), self.relevance.indptr[1:-1])
+        has_relevant = np.array([bool((one > 0).any()) for one in judged])
+        if not has_relevant.any():
+            raise InputError("relevance", "a relevant document for some query", found="none")
+        measures = measure_rankings(grades.reshape(ranked.shape), judged, CUTS)
+        columns = {name: values[has_relevant] for name, values in measures.items() if "@" in name}
+        means = means_of_columns(columns, confidence=0.95, **resampling)
+        return {name: means[name] for name in SHOWN}
 
 
 def read_pairs(
@@ -157,17 +165,15 @@ def read_pairs(
     """
     if len(columns) != 3 or len(set(columns)) < 3:
         raise InputError("columns", "three names, of both texts and of the score", list(columns))
-    rows = Rows(Path(path).expanduser())
+    rows = TableFile(Path(path).expanduser())
     texts = rows.texts(columns[0]), rows.texts(columns[1])
     scores = rows.numbers(columns[2])
     name = rows.path.name
     if len(scores) < FEWEST_PAIRS:
-        raise InputError(f"{name}: expected at least {FEWEST_PAIRS} pairs, got {len(scores)}")
+        raise InputError(name, f"at least {FEWEST_PAIRS} pairs", found=f"{len(scores)}")
     if (scores == scores[0]).all():
-        raise InputError(
-            f"{name}: expected different scores in the column {columns[2]!r}; all {len(scores)} "
-            f"are {scores[0]:g}"
-        )
+        found = f"{scores[0]:g} in all {len(scores)} rows"
+        raise InputError(name, f"different scores in the column {columns[2]!r}", found=found)
     if set(scores.tolist()) <= {0.0, 1.0}:
         return ClassedPairs(task="pairs", file=name, columns=texts, labels=scores.astype(np.int64))
     return GradedPairs(task="pairs", file=name, columns=texts, scores=scores)
@@ -204,27 +210,26 @@ def read_retrieval_set(folder: str | os.PathLike[str], *, split: str = "test") -
     home = Path(folder).expanduser()
     qrels = read_qrels(_file_of(home, f"qrels/{split}"))
     texts_of = read_queries(_file_of(home, "queries"))
-    corpus = Rows(_file_of(home, "corpus"))
+    corpus = TableFile(_file_of(home, "corpus"))
     id_column = next((name for name in ("_id", "id", "doc_id") if name in corpus.columns), "_id")
     ids = [str(cell) for cell in corpus.cells(id_column)]
     row_of = {name: row for row, name in enumerate(ids)}
     if len(row_of) < len(ids):
-        raise InputError(f"{corpus.path.name}: expected different ids in the column {id_column!r}")
-    texts = corpus.texts("text", some_empty=True)
+        raise InputError("folder", f"with different {id_column!r} in {corpus.path.name}")
+    texts = corpus.texts("text", may_be_empty=True)
     if "title" in corpus.columns:
-        titles = corpus.texts("title", some_empty=True)
+        titles = corpus.texts("title", may_be_empty=True)
         texts = tuple(f"{one} {two}".strip() for one, two in zip(titles, texts, strict=True))
     asked = [query for query in texts_of if query in qrels]
     if not asked:
-        raise InputError(f"none of the {len(texts_of):,} queries in {home} has judgements")
+        expected = f"judgements of one of the {len(texts_of):,} queries"
+        raise InputError("folder", f"with {expected}", found="none")
     cells = []
     for row, query in enumerate(asked):
         for document, grade in qrels[query].items():
             if document not in row_of:
-                raise InputError(
-                    f"{home}: the judged document {document!r} of query {query!r} is not in "
-                    f"{corpus.path.name}"
-                )
+                expected = f"with judgements of documents in {corpus.path.name}"
+                raise InputError("folder", expected, found=f"{document} for query {query}")
             cells.append((row, row_of[document], grade))
     rows, places, grades = zip(*cells, strict=True)
     order = np.empty(len(ids), dtype=np.int64)
@@ -424,67 +429,5 @@ def _file_of(folder: Path, stem: str) -> Path:
     found = sorted((folder / stem).parent.glob(f"{Path(stem).name}.*"))
     if len(found) != 1:
         there = ", ".join(path.name for path in found) or "none"
-        raise InputError(
-            f"expected one file {folder / stem}.*, such as .jsonl or .tsv; got {there}"
-        )
+        raise InputError("folder", f"with one file {stem}.*, such as .jsonl or .tsv", found=there)
     return found[0]
-
-
-class Rows:
-    """The rows of a file that `Corpus.from_file` reads, their columns checked cell by cell."""
-
-    def __init__(self, path: Path) -> None:
-        from embedtopics.corpus._readers import read_file
-
-        self.path = path
-        self._frame: pd.DataFrame = read_file(path).frame.reset_index(drop=True)
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return len(self._frame)
-
-    @property
-    def columns(self) -> list[str]:
-        """Names of the columns."""
-        return [str(name) for name in self._frame.columns]
-
-    def cells(self, column: str) -> list[Any]:
-        """Return a column as it is."""
-        if column not in self._frame:
-            raise InputError(
-                f"{self.path.name}: expected a column {column!r}; it has "
-                f"{', '.join(map(repr, self.columns))}"
-            )
-        return list(self._frame[column])
-
-    def texts(self, column: str, *, some_empty: bool = False) -> tuple[str, ...]:
-        """Return a column of texts; documents to be searched may be empty."""
-        return tuple(
-            self._checked(
-                column,
-                lambda cell: isinstance(cell, str) and (some_empty or bool(cell.strip())),
-                "a text",
-            )
-        )
-
-    def numbers(self, column: str) -> Float64Array:
-        """Return a column of finite numbers."""
-        cells = self._checked(column, _is_number, "a number")
-        return np.array([float(cell) for cell in cells], dtype=np.float64)
-
-    def _checked(self, column: str, is_good: Callable[[Any], bool], what: str) -> list[Any]:
-        cells = self.cells(column)
-        for row, cell in enumerate(cells, start=1):
-            if not is_good(cell):
-                raise InputError(
-                    f"{self.path.name}, row {row}: expected {what} in the column {column!r}; "
-                    f"got {cell!r:.60}; correct or remove the row"
-                )
-        return cells
-
-
-def _is_number(cell: Any) -> bool:
-    try:
-        return not isinstance(cell, bool) and bool(np.isfinite(float(cell)))
-    except (TypeError, ValueError):
-        return False

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -12,20 +12,21 @@ from embedtopics._utils.checks import checked_count, checked_level, is_number, r
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import means_of_columns
-from embedtopics.evaluation._ranking import CUTS, scores_by_query
-from embedtopics.evaluation._retrieval_files import (
+from embedtopics.evaluation._files import (
     Judgements,
     Rankings,
     as_judgements,
     as_rankings,
     name_types,
 )
-from embedtopics.evaluation.results import RetrievalComparison, RetrievalScores
-from embedtopics.protocols import Float64Array, Int64Array, RandomState
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
-
+from embedtopics.evaluation._ranking import CUTS, measure_rankings
+from embedtopics.evaluation.results import (
+    RetrievalComparison,
+    RetrievalDifference,
+    RetrievalScore,
+    RetrievalScores,
+)
+from embedtopics.protocols import Float64Array, RandomState
 
 ENTRIES_AT_ONCE = 2_000_000
 """Ranks of several queries that are measured together."""
@@ -117,13 +118,14 @@ def retrieval(
     )
     queries = judged if complete else tuple(query for query in judged if query in rankings)
     decisions = _decisions(rankings, judgements, judged, max(cuts), relevant_from, complete)
-    by_query = _measured(rankings, judgements, queries, cuts, float(relevant_from))
+    by_query = _measure(rankings, judgements, queries, cuts, float(relevant_from))
     settings = {
         "ks": cuts, "relevant_from": relevant_from, "n_resamples": n_resamples, "seed": seed,
         "confidence": confidence, "qrels": _fingerprint(judgements, queries),
     }  # fmt: skip
-    scores = means_of_columns(by_query, n_resamples, seed, confidence)
-    return RetrievalScores(scores, queries, by_query, decisions, settings)
+    means = means_of_columns(by_query, n_resamples, seed, confidence)
+    rows = tuple(RetrievalScore(measure, mean) for measure, mean in means.items())
+    return RetrievalScores(rows, decisions, queries=queries, by_query=by_query, settings=settings)
 
 
 def compare_retrieval(
@@ -175,88 +177,50 @@ def compare_retrieval(
     checked_count(n_resamples, "n_resamples", 0)
     checked_level(confidence)
     seed = resolve_seed(random_state)
-    gained = {name: second.by_query[name] - values for name, values in first.by_query.items()}
-    better = {name: int((values > EQUAL).sum()) for name, values in gained.items()}
-    worse = {name: int((values < -EQUAL).sum()) for name, values in gained.items()}
-    equal = {name: len(gained[name]) - better[name] - worse[name] for name in gained}
-    differences = means_of_columns(gained, n_resamples, seed, confidence, bounds=None)
+    gains = {name: second.by_query[name] - values for name, values in first.by_query.items()}
+    differences = means_of_columns(gains, n_resamples, seed, confidence, bounds=None)
+    rows = []
+    for (measure, gain), one, other in zip(differences.items(), first, second, strict=True):
+        better, worse = (gains[measure] > EQUAL).sum(), (gains[measure] < -EQUAL).sum()
+        equal = len(gains[measure]) - better - worse
+        rows.append(
+            RetrievalDifference(
+                measure, one.estimate.value, other.estimate.value, gain.value, gain.low, gain.high,
+                int(better), int(worse), int(equal), gain.n,
+            )
+        )  # fmt: skip
     settings = {"n_resamples": n_resamples, "seed": seed, "confidence": confidence}
-    return RetrievalComparison(first, second, differences, better, worse, equal, settings)
+    return RetrievalComparison(tuple(rows), first=first, second=second, settings=settings)
 
 
 def _checked_cuts(ks: Sequence[int]) -> tuple[int, ...]:
     cuts = (ks,) if isinstance(ks, int | np.integer) else tuple(ks)
-    if not cuts:
-        raise InputError("ks", "some ranks, such as 10", found="none")
-    made = tuple(sorted({checked_count(k, "ks") for k in cuts}))
-    if made[-1] > DEEPEST:
-        raise InputError("ks", f"at most {DEEPEST:,}", made[-1])
-    return made
+    if not cuts or max(cuts) > DEEPEST:
+        raise InputError("ks", f"some ranks up to {DEEPEST:,}, such as 10", list(cuts))
+    return tuple(sorted({checked_count(k, "ks") for k in cuts}))
 
 
-def _measured(
+def _measure(
     rankings: Rankings,
     judgements: Judgements,
     queries: Sequence[Hashable],
     cuts: tuple[int, ...],
     relevant_from: float,
 ) -> dict[str, Float64Array]:
+    """Return each measure of each query, (n_queries,), some queries at a time."""
+    longest = max((len(rankings.get(query, ())) for query in queries), default=1)
+    step = max(1, ENTRIES_AT_ONCE // max(longest, *cuts))
+    parts = []
+    for begin in range(0, len(queries), step):
+        part = queries[begin : begin + step]
+        ranked = [rankings.get(query, ()) for query in part]
+        grades = np.zeros((len(part), max(1, *map(len, ranked))))
+        for row, (query, documents) in enumerate(zip(part, ranked, strict=True)):
+            grades[row, : len(documents)] = [judgements[query].get(d, 0.0) for d in documents]
+        judged = [np.array(list(judgements[query].values())) for query in part]
+        parts.append(measure_rankings(grades, judged, cuts, relevant_from))
     names = [f"{measure}@{k}" for measure in ("ndcg", "recall", "precision") for k in cuts]
-    made = {name: np.zeros(len(queries)) for name in [*names, "map", "mrr"]}
-    for part in _blocks(rankings, judgements, queries, max(cuts)):
-        places, grades = _laid_out(rankings, judgements, queries[part])
-        # So deep that neither the ranking nor the relevant documents are cut off.
-        deepest = grades.shape[1]
-        of_grades = scores_by_query(places, grades, cuts)
-        binary = grades.copy()
-        binary.data = (binary.data >= relevant_from).astype(np.float64)
-        of_hits = scores_by_query(places, binary, sorted({*cuts, deepest}))
-        for name, values in made.items():
-            if name in ("map", "mrr"):
-                found = of_hits[f"{name}@{deepest}"]
-            else:
-                found = (of_grades if name.startswith("ndcg") else of_hits)[name]
-            # Queries without a relevant document have no value there, and 0 in trec_eval.
-            values[part] = np.nan_to_num(found, nan=0.0)
-    return made
-
-
-def _blocks(
-    rankings: Rankings, judgements: Judgements, queries: Sequence[Hashable], k: int
-) -> Iterator[slice]:
-    """Cut the queries so that the longest ranking of a part times its queries stays small."""
-    begin, widest = 0, k
-    for place, query in enumerate(queries):
-        width = len(rankings.get(query, ())) + len(judgements[query])
-        if place > begin and max(widest, width) * (place - begin + 1) > ENTRIES_AT_ONCE:
-            yield slice(begin, place)
-            begin, widest = place, k
-        widest = max(widest, width)
-    yield slice(begin, len(queries))
-
-
-def _laid_out(
-    rankings: Rankings, judgements: Judgements, queries: Sequence[Hashable]
-) -> tuple[Int64Array, csr_matrix]:
-    """Return rankings (n_queries, n_ranked) and grades (n_queries, n_columns), the ranked first."""
-    from scipy.sparse import csr_matrix
-
-    ranked = [rankings.get(query, ()) for query in queries]
-    longest = max(1, *map(len, ranked))
-    places = np.full((len(queries), longest), -1, dtype=np.int64)
-    rows: list[int] = []
-    columns: list[int] = []
-    values: list[float] = []
-    for row, (query, found) in enumerate(zip(queries, ranked, strict=True)):
-        places[row, : len(found)] = np.arange(len(found))
-        judged = judgements[query]
-        column_of = {document: column for column, document in enumerate(found)}
-        for document, grade in judged.items():
-            rows.append(row)
-            columns.append(column_of.setdefault(document, len(column_of)))
-            values.append(grade)
-    shape = (len(queries), max(longest, 1 + max(columns)))
-    return places, csr_matrix((np.array(values), (rows, columns)), shape=shape)
+    return {name: np.concatenate([part[name] for part in parts]) for name in [*names, "map", "mrr"]}
 
 
 def _decisions(
@@ -270,11 +234,8 @@ def _decisions(
     """Record what counts as 0 or not at all; refuse a run that shares nothing with the qrels."""
     shared = [query for query in judged if query in rankings]
     if not shared:
-        raise InputError(
-            f"none of the {len(rankings)} queries of the run is in the qrels; the run's ids are "
-            f"{name_types(rankings) or 'none'}, those of the qrels {name_types(judged)}; give "
-            "both the same ids"
-        )
+        expected = f"a query of the qrels, whose ids are {name_types(judged)}"
+        raise InputError("run", expected, found=name_types(rankings) or "no query")
     _refuse_other_types(rankings, judgements, shared)
     queries = judged if complete else shared
     n_missing = len(judged) - len(shared)
@@ -283,18 +244,18 @@ def _decisions(
     n_ranked = sum(len(rankings[query][:k]) for query in shared)
     n_unjudged = sum(d not in judgements[query] for query in shared for d in rankings[query][:k])
     longest = max(len(rankings[query]) for query in shared)
-    counted = "count as 0" if complete else "are left out"
+    treatment = "count as 0" if complete else "are left out"
     notes = (
         ("queries_missing", n_missing, f"{n_missing} of {len(judged)} judged queries are not in "
-         f"the run and {counted}."),
+         f"the run and {treatment}."),
         ("queries_left_out", n_unknown, f"{n_unknown} queries of the run have no judgements and "
-         "were left out."),
+         "are left out."),
         ("queries_without_relevant", n_without, f"{n_without} of {len(queries)} judged queries "
          "have no relevant document and count as 0 in the binary measures."),
         ("documents_unjudged", n_unjudged, f"{n_unjudged} of the {n_ranked} documents down to "
-         f"rank {k} were not judged and count as not relevant."),
+         f"rank {k} have no judgement and count as not relevant."),
         ("documents_ranked", longest if longest < k else 0, f"The run has at most {longest} "
-         f"documents a query: measures at rank {k} miss what lies behind."),
+         f"documents per query: measures at rank {k} miss the documents below."),
     )  # fmt: skip
     return tuple(Decision("evaluation", name, n, message) for name, n, message in notes if n)
 
@@ -302,14 +263,13 @@ def _decisions(
 def _refuse_other_types(
     rankings: Rankings, judgements: Judgements, shared: Sequence[Hashable]
 ) -> None:
-    found = {document for query in shared for document in rankings[query]}
+    """Refuse ids of documents that cannot match: 1 and "1" are different."""
+    ranked = {document for query in shared for document in rankings[query]}
     judged = {document for query in shared for document in judgements[query]}
-    types = [{isinstance(document, str) for document in side} for side in (found, judged)]
-    if found and not found & judged and not types[0] & types[1]:
-        raise InputError(
-            f"no document of the run is in the qrels: the run's ids are {name_types(found)}, those "
-            f"of the qrels {name_types(judged)}; convert one of the two"
-        )
+    types = [{isinstance(document, str) for document in side} for side in (ranked, judged)]
+    if ranked and not ranked & judged and not types[0] & types[1]:
+        expected = f"ids of documents as in the qrels, {name_types(judged)}"
+        raise InputError("run", expected, found=name_types(ranked), remedy="convert one of the two")
 
 
 def _fingerprint(judgements: Judgements, queries: Sequence[Hashable]) -> str:

@@ -214,92 +214,115 @@ class EncoderScores(ScoreTable[TaskScore]):
 
 
 @dataclass(frozen=True, eq=False)
-class RetrievalScores(_Shown):
+class RetrievalScore:
+    """The mean of one measure over the queries.
+
+    Parameters
+    ----------
+    measure : str
+        "ndcg@10", "recall@10", "precision@10" (for each k), "map" or "mrr".
+    estimate : Estimate
+        With an interval over queries.
+    """
+
+    measure: str
+    estimate: Estimate
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class RetrievalScores(ScoreTable[RetrievalScore]):
     """Measures of one run over judged queries.
 
     Parameters
     ----------
-    scores : mapping of str to Estimate
-        "ndcg@10", "recall@10", "precision@10" (for each k), "map" and "mrr", with intervals over
-        queries.
+    rows : tuple of RetrievalScore
+    decisions : tuple of Decision
+        Numbers of queries that are missing, left out or without relevant documents, and of
+        unjudged documents among those ranked first.
     queries : tuple of hashable
-        The queries that were measured, in the order of their names.
+        The measured queries, sorted by name.
     by_query : mapping of str to float64 ndarray of shape (n_queries,)
         Each measure of each query.
-    decisions : tuple of Decision
-        Queries that were missing, left out or without relevant documents, and how many of the
-        documents ranked first nobody judged.
     settings : mapping
         ks, relevant_from, n_resamples, seed, confidence, and "qrels", the SHA-256 of the
         judgements.
     """
 
-    scores: Mapping[str, Estimate]
     queries: tuple[Hashable, ...]
     by_query: Mapping[str, npt.NDArray[np.float64]]
-    decisions: tuple[Decision, ...] = ()
     settings: Mapping[str, object] = field(default_factory=dict)
 
-    def to_frame(self) -> pd.DataFrame:
-        """Return columns measure, value, low, high and n (queries)."""
-        import pandas as pd
+    row_type = RetrievalScore
 
-        rows = [(name, e.value, e.low, e.high, e.n) for name, e in self.scores.items()]
-        return pd.DataFrame(rows, columns=["measure", "value", "low", "high", "n"])
+    @property
+    def scores(self) -> dict[str, Estimate]:
+        """The estimate of each measure."""
+        return {row.measure: row.estimate for row in self}
 
     def by_query_frame(self) -> pd.DataFrame:
-        """Return a column query, and one for each measure."""
+        """Return a DataFrame with a column "query" and one for each measure."""
         import pandas as pd
 
         frame = pd.DataFrame(dict(self.by_query))
         frame.insert(0, "query", pd.Series(list(self.queries), dtype=object))
         return frame
 
-    def __repr__(self) -> str:
-        """Return the figures."""
-        figures = ", ".join(f"{name}={e.value:.3f}" for name, e in self.scores.items())
-        return f"RetrievalScores({len(self.queries):,} queries: {figures})"
+    def _summary(self) -> str:
+        means = ", ".join(f"{row.measure}={row.estimate.value:.3f}" for row in self)
+        return f"{len(self.queries):,} queries: {means}"
 
 
-@dataclass(frozen=True, eq=False)
-class RetrievalComparison(_Shown):
+@dataclass(frozen=True)
+class RetrievalDifference:
+    """The difference of two runs in one measure.
+
+    Parameters
+    ----------
+    measure : str
+    first, second : float
+        Means of both runs.
+    difference, low, high : float
+        Second minus first, paired by query, with its interval: above 0 the second is better.
+    better, worse, equal : int
+        Queries on which the second run is better, worse, or neither (to 1e-9).
+    n : int
+        Queries.
+    """
+
+    measure: str
+    first: float
+    second: float
+    difference: float
+    low: float
+    high: float
+    better: int
+    worse: int
+    equal: int
+    n: int
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class RetrievalComparison(ScoreTable[RetrievalDifference]):
     """The gain of a second run over a first on the same queries.
 
     Parameters
     ----------
+    rows : tuple of RetrievalDifference
+    decisions : tuple of Decision
     first, second : RetrievalScores
-    differences : mapping of str to Estimate
-        Second minus first, paired by query: above 0 the second is better.
-    better, worse, equal : mapping of str to int
-        Queries on which the second run is better, worse, or neither (to 1e-9).
     settings : mapping
         n_resamples, seed and confidence of the intervals.
     """
 
     first: RetrievalScores
     second: RetrievalScores
-    differences: Mapping[str, Estimate]
-    better: Mapping[str, int]
-    worse: Mapping[str, int]
-    equal: Mapping[str, int]
     settings: Mapping[str, object] = field(default_factory=dict)
 
-    def to_frame(self) -> pd.DataFrame:
-        """Return columns measure, first, second, difference, low, high, better, worse, equal, n."""
-        import pandas as pd
+    row_type = RetrievalDifference
 
-        rows = [
-            (name, self.first.scores[name].value, self.second.scores[name].value, e.value, e.low,
-             e.high, self.better[name], self.worse[name], self.equal[name], e.n)
-            for name, e in self.differences.items()
-        ]  # fmt: skip
-        columns = ["measure", "first", "second", "difference", "low", "high"]
-        return pd.DataFrame(rows, columns=[*columns, "better", "worse", "equal", "n"])
-
-    def __repr__(self) -> str:
-        """Return the differences."""
-        figures = ", ".join(f"{name}={e.value:+.3f}" for name, e in self.differences.items())
-        return f"RetrievalComparison({len(self.first.queries):,} queries: {figures})"
+    def _summary(self) -> str:
+        gains = ", ".join(f"{row.measure}={row.difference:+.3f}" for row in self)
+        return f"{len(self.first.queries):,} queries: {gains}"
 
 
 AGREEMENT_MEASURES = (

@@ -145,10 +145,10 @@ def test_evaluates_as_the_functions_do(index, tmp_path):
         ndcg = scores[mode].scores["ndcg@5"]
         assert f"{ndcg.value:.3f} [{ndcg.low:.3f}, {ndcg.high:.3f}]" in done.stdout
     change = et.evaluation.compare_retrieval(scores["dense"], scores["hybrid"], random_state=3)
-    gain = change.differences["ndcg@5"]
+    [gain] = change.of(measure="ndcg@5")
     assert (
-        f"hybrid - dense: ndcg@5 {gain.value:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}], better "
-        f"for {change.better['ndcg@5']} queries, worse for {change.worse['ndcg@5']}" in done.stdout
+        f"hybrid - dense: ndcg@5 {gain.difference:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}], "
+        f"better for {gain.better} queries, worse for {gain.worse}" in done.stdout
     )
 
 

@@ -119,18 +119,17 @@ def test_pairs_of_scores_or_classes(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "rows",
-    ["x,y,3\n", "x,y,3\n,z,2\nv,w,1\n", "x,y,3\nu, ,2\nv,w,1\n", "x,y,3\nu,z,high\nv,w,1\n",
-     "x,y,2\nu,z,2\nv,w,2\n"],
+    ("rows", "columns", "parameter"),
+    [("x,y,3\n", "abs", "mine.csv"), ("x,y,2\nu,z,2\nv,w,2\n", "abs", "mine.csv"),
+     ("x,y,3\n,z,2\nv,w,1\n", "abs", "a in mine.csv"),
+     ("x,y,3\nu, ,2\nv,w,1\n", "abs", "b in mine.csv"),
+     ("x,y,3\nu,z,high\nv,w,1\n", "abs", "s in mine.csv"), ("x,y,3\n", "aas", "columns"),
+     ("x,y,3\n", "abt", "t")],
 )  # fmt: skip
-def test_pairs_that_cannot_be_measured(tmp_path, rows):
+def test_pairs_that_cannot_be_measured(tmp_path, rows, columns, parameter):
     (tmp_path / "mine.csv").write_text("a,b,s\n" + rows)
-    with refuses(""):
-        read_pairs(tmp_path / "mine.csv", ("a", "b", "s"))
-    with refuses("columns"):
-        read_pairs(tmp_path / "mine.csv", ("a", "a", "s"))
-    with refuses(""):
-        read_pairs(tmp_path / "mine.csv", ("a", "b", "t"))
+    with refuses(parameter):
+        read_pairs(tmp_path / "mine.csv", tuple(columns))
 
 
 @pytest.mark.parametrize(
@@ -144,9 +143,9 @@ def test_pairs_that_cannot_be_measured(tmp_path, rows):
 )
 def test_retrieval_sets_that_cannot_be_measured(tmp_path, file, content):
     (write_retrieval(tmp_path) / file).write_text(content)
-    with refuses(""):
+    with refuses("folder"):
         read_retrieval_set(tmp_path)
-    with refuses(""):
+    with refuses("folder"):
         read_retrieval_set(tmp_path, split="dev")
 
 

@@ -143,8 +143,8 @@ def _score(
     console: Console, results: Path, answers: list[Path], key: Path | None, random_state: int
 ) -> None:
     """Find the key by the task that the answers name, and print their scores."""
-    from embedtopics.evaluation._human_scores import read_sheet, score_coding, score_intrusion
-    from embedtopics.evaluation._intrusion import KEYS
+    from embedtopics.evaluation._sheet_scores import read_sheet, score_coding, score_intrusion
+    from embedtopics.evaluation._sheets import KEYS
 
     frame = read_sheet(answers[0])
     tasks = sorted(set(frame["task"])) if "task" in frame else []

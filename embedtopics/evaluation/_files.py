@@ -54,7 +54,7 @@ class TableFile:
         """Return a column, or refuse the first cell that is not as expected."""
         if column not in self.frame:
             columns = ", ".join(map(repr, self.columns))
-            raise InputError(column, f"a column of {self.path.name}", found=columns)
+            raise InputError(self.path.name, f"a file with a column {column!r}", found=columns)
         cells = list(self.frame[column])
         for row, cell in enumerate(cells, start=1):
             if not is_valid(cell):

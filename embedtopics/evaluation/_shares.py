@@ -3,29 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.checks import checked_level
-from embedtopics.errors import InputError
 from embedtopics.protocols import Float64Array
-
-INTERVALS = ("wilson", "exact")
-
-
-def share_interval(
-    n_hits: int, n: int, confidence: float = 0.95, method: str = "wilson"
-) -> tuple[float, float]:
-    """Return Wilson's interval of a share, or the exact one (Clopper and Pearson 1934)."""
-    checked_level(confidence)
-    if method not in INTERVALS:
-        raise InputError("method", f"one of {', '.join(INTERVALS)}", method)
-    if not 0 <= n_hits <= n:
-        raise InputError("n_hits", f"from 0 to {n}", n_hits)
-    if method == "wilson" or n == 0:
-        low, high = wilson(n_hits, n, confidence)
-        return float(low), float(high)
-    from scipy.stats import binomtest
-
-    bounds = binomtest(int(n_hits), int(n)).proportion_ci(confidence, "exact")
-    return float(bounds.low), float(bounds.high)
 
 
 def wilson(

@@ -11,21 +11,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, get_type_hint
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.display import html_table
+from embedtopics._utils.display import Displayed, html_table
 from embedtopics.decisions import Decision
 from embedtopics.protocols import Float64Array
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-class _Shown:
-    """A result that a notebook shows as its table."""
-
-    def _repr_html_(self) -> str:
-        is_sheet = hasattr(self, "by_topic")
-        frame = self.by_topic if is_sheet else self.to_frame()  # type: ignore[attr-defined]
-        return html_table(frame, "" if isinstance(self, Agreement) else repr(self), n_rows=30)
 
 
 @dataclass(frozen=True, eq=False)
@@ -331,8 +322,8 @@ AGREEMENT_MEASURES = (
 COVERED = "_covered"
 
 
-@dataclass(frozen=True)
-class Agreement(_Shown):
+@dataclass(frozen=True, repr=False)
+class Agreement(Displayed):
     """Agreement of predicted labels with true ones.
 
     Parameters
@@ -381,6 +372,9 @@ class Agreement(_Shown):
         """Harmonic mean of homogeneity and completeness, which is `nmi`."""
         return self.nmi
 
+    def _summary(self) -> str:
+        return f"NMI {self.nmi:.3f}, ARI {self.ari:.3f}, coverage {self.coverage:.1%}, n={self.n:,}"
+
     def to_frame(self) -> pd.DataFrame:
         """Return columns measure, documents ("all" or "covered"), value, low, high and n."""
         import pandas as pd
@@ -416,8 +410,8 @@ class Significance:
     background: Float64Array | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class IntrusionScore(_Shown):
+@dataclass(frozen=True, eq=False, repr=False)
+class IntrusionScore(Displayed):
     """How often people found the intruders.
 
     Parameters
@@ -454,17 +448,19 @@ class IntrusionScore(_Shown):
     log_odds: float
     alpha: float
 
-    def __repr__(self) -> str:
-        """Return the precision and its interval."""
+    def to_frame(self) -> pd.DataFrame:
+        """Return the scores by topic."""
+        return self.by_topic
+
+    def _summary(self) -> str:
         return (
-            f"IntrusionScore({self.task!r}, precision {self.precision:.2f} "
-            f"[{self.low:.2f}, {self.high:.2f}], chance {self.chance:.2f}, "
-            f"{self.n_answers:,} answers)"
+            f"{self.task!r}, precision {self.precision:.2f} [{self.low:.2f}, {self.high:.2f}], "
+            f"chance {self.chance:.2f}, {self.n_answers:,} answers"
         )
 
 
-@dataclass(frozen=True, eq=False)
-class CodingScore(_Shown):
+@dataclass(frozen=True, eq=False, repr=False)
+class CodingScore(Displayed):
     """How often people see a text's topic in it.
 
     Parameters
@@ -492,9 +488,12 @@ class CodingScore(_Shown):
     n_coders: int
     alpha: float
 
-    def __repr__(self) -> str:
-        """Return the precision and its interval."""
+    def to_frame(self) -> pd.DataFrame:
+        """Return the scores by topic."""
+        return self.by_topic
+
+    def _summary(self) -> str:
         return (
-            f"CodingScore(precision {self.precision:.2f} [{self.low:.2f}, {self.high:.2f}], "
-            f"decoys {self.decoys:.2f}, {self.n_answers:,} answers)"
+            f"precision {self.precision:.2f} [{self.low:.2f}, {self.high:.2f}], "
+            f"decoys {self.decoys:.2f}, {self.n_answers:,} answers"
         )

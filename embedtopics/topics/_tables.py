@@ -13,7 +13,7 @@ from embedtopics._utils.display import excerpt
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._texts import as_column, replace_surrogates
 from embedtopics.errors import InputError
-from embedtopics.evaluation._intrusion import (
+from embedtopics.evaluation._sheets import (
     Sheet,
     coding_sample,
     document_intrusion,

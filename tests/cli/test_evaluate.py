@@ -82,7 +82,7 @@ def test_bad_input(folder, tmp_path):
     assert "nowhere" in refused(tmp_path / "nowhere")
     assert ".csv" in refused(folder, "--out", tmp_path / "card.xlsx")
     assert "no such folder" in refused(folder, "--out", tmp_path / "no" / "card.csv")
-    assert "cannot read" in refused(folder, "--answers", tmp_path / "none.csv")
+    assert "none.csv" in refused(folder, "--answers", tmp_path / "none.csv")
     (tmp_path / "other.csv").write_text("a,b\n1,2\n")
     assert "column task" in refused(folder, "--answers", tmp_path / "other.csv")
     run(folder, "--sheets", tmp_path / "s")

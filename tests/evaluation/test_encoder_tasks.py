@@ -124,7 +124,7 @@ def test_pairs_of_scores_or_classes(tmp_path):
      ("x,y,3\n,z,2\nv,w,1\n", "abs", "a in mine.csv"),
      ("x,y,3\nu, ,2\nv,w,1\n", "abs", "b in mine.csv"),
      ("x,y,3\nu,z,high\nv,w,1\n", "abs", "s in mine.csv"), ("x,y,3\n", "aas", "columns"),
-     ("x,y,3\n", "abt", "t")],
+     ("x,y,3\n", "abt", "mine.csv")],
 )  # fmt: skip
 def test_pairs_that_cannot_be_measured(tmp_path, rows, columns, parameter):
     (tmp_path / "mine.csv").write_text("a,b,s\n" + rows)

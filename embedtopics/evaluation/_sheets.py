@@ -1,9 +1,9 @@
-"""Sheets that ask people which of several words, texts or topics does not belong."""
+"""Sheets with questions for people: intruding words, texts and topics, and topics of texts."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_count, resolve_seed
+from embedtopics._utils.display import Displayed
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._table_files import write_csv
 from embedtopics.errors import InputError
@@ -22,22 +23,32 @@ if TYPE_CHECKING:
     import pandas as pd
     from scipy.sparse import csr_matrix
 
-    Ask = Callable[[int, int, np.random.Generator], "_Question | None"]
-
 ANSWER = "answer"
 KEYS = "keys"
-"""Folder of the keys, below that of the sheets, so that a coder is given the one without them."""
+"""Folder of the keys, below that of the sheets: coders get the folder without it."""
 
 LOW = 0.1
 """An intruder's weight in the topic is at most this share of that of the weakest word shown."""
 
 LEAST_SHARE = 0.05
-"""Share from which a topic counts as one of a document's own."""
+"""Share from which a topic counts as a topic of a document."""
+
+N_DOCUMENTS, N_TOPICS, N_TERMS = 4, 3, 8
+"""Texts of a topic and topics of a text beside the intruder, and words that name a topic."""
 
 
-@dataclass(frozen=True, eq=False)
-class Sheet:
-    """Questions for coders, and their key in a table of its own."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Sheet(Displayed):
+    """Questions for coders, and their key in a second table.
+
+    Parameters
+    ----------
+    task : {"word_intrusion", "document_intrusion", "topic_intrusion", "coding"}
+    questions : DataFrame
+        Columns task, question (an id), the options or the text and its topic, and answer (empty).
+    key : DataFrame
+        The solution of each question.
+    """
 
     task: str
     questions: pd.DataFrame
@@ -47,44 +58,51 @@ class Sheet:
         """Return the number of questions."""
         return len(self.questions)
 
-    def __repr__(self) -> str:
-        """Return the task and the number of questions."""
-        return f"Sheet({self.task!r}, {len(self)} questions)"
+    def _summary(self) -> str:
+        return f"{self.task!r}, {len(self)} questions"
 
-    def _repr_html_(self) -> str:
-        from embedtopics._utils.display import html_table
-
-        return html_table(self.questions, repr(self))
+    def to_frame(self) -> pd.DataFrame:
+        """Return the questions."""
+        return self.questions
 
     def write(self, folder: str | Path) -> tuple[Path, Path]:
-        """Write the questions, and the key into a folder of its own below.
+        """Write the questions to a folder, and the key to the folder "keys" below it.
 
-        Each coder fills in the column answer of a copy. Nothing in the files is run as a formula.
+        Each coder fills in the column "answer" of a copy. Spreadsheets run no cell as a formula.
+
+        Raises
+        ------
+        InputError
+            If a file exists, which may hold answers, or cannot be written.
         """
         folder = Path(folder)
         paths = folder / f"{self.task}.csv", folder / KEYS / f"{self.task}.csv"
         for path, table in zip(paths, (self.questions, self.key), strict=True):
-            if path.exists():
-                raise InputError(f"{path} exists, and may hold answers; name another folder")
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 with path.open("x", encoding="utf-8-sig", newline="") as stream:
                     write_csv(stream, table)
             except OSError as error:
+                found = f"{path}: {error.strerror or error}"
+                remedy = "files there may hold answers"
                 raise InputError(
-                    f"cannot write {path}: {error.strerror or error}; name another folder"
+                    "folder", "a new or empty folder", found=found, remedy=remedy
                 ) from error
         return paths
 
 
 class _Question(NamedTuple):
-    """Options that are shown together, the intruder last; `about` stands above them."""
+    """Options that are shown together, the intruder last, and the text above them, if any."""
 
     topic: int
     options: list[str]
     intruder_topic: int
-    about: str = ""
+    text: str = ""
     shares: tuple[float, ...] = ()
+
+
+Ask = Callable[[int, int, np.random.Generator], "_Question | None"]
+"""Makes a question on a topic in a turn, if there is one."""
 
 
 def word_intrusion(
@@ -96,23 +114,23 @@ def word_intrusion(
     n_terms: int = 5,
     random_state: RandomState = 0,
 ) -> Sheet:
-    """Ask which of six words does not belong with the others.
+    """Ask which of several words does not belong to a topic.
 
-    Five are the first of a topic; the intruder is one of the first of another topic and of little
-    weight in this one, so that it stands out only where the topic makes sense (Chang et al. 2009,
-    "Reading tea leaves: how humans interpret topic models").
+    All words but one are the first words of a topic. The intruder is one of the first words of
+    another topic with little weight in this one, so that people recognize it only if the topic is
+    coherent (Chang et al. 2009, "Reading tea leaves: how humans interpret topic models").
 
     Parameters
     ----------
     topics : sequence of sequence of str
-        Words of each topic, best first; more than `n_terms`, as no intruder is among them.
+        Words of each topic, best first; more than `n_terms`, because no intruder is among them.
     weights : array_like or sparse matrix of shape (n_topics, n_terms), optional
-        With it, an intruder also weighs at most a tenth of the weakest word shown.
+        With it, an intruder weighs at most a tenth of the weakest word shown.
     terms : sequence of str
         Columns of `weights`.
     n_questions : int, optional
-        By default one a topic. Of fewer, the topics are drawn at random; of more, further
-        questions on a topic draw their words from twice as many.
+        One per topic by default. Fewer questions are on topics drawn at random; further questions
+        on a topic draw their words from twice as many.
     n_terms : int
         Words of the topic that are shown, at least 2.
     random_state : None, int or numpy.random.Generator
@@ -120,18 +138,18 @@ def word_intrusion(
     Returns
     -------
     Sheet
-        Topics with fewer than `n_terms` words, or without an intruder, have no question.
+        Without questions on topics with fewer than `n_terms` words or without an intruder.
 
     Raises
     ------
     InputError
-        Where fewer than two topics have words enough, or a parameter is bad.
+        If fewer than two topics have enough words.
     """
     refuse_strings(topics)
     lists = [list(dict.fromkeys(topic)) for topic in topics]
-    able = [topic for topic, words in enumerate(lists) if len(words) >= n_terms]
     checked_count(n_terms, "n_terms", 2)
-    _check_topics(able, f"two with at least {n_terms} words")
+    usable = [topic for topic, words in enumerate(lists) if len(words) >= n_terms]
+    _check_topics(usable, f"two with at least {n_terms} words")
     weight = _weight_function(weights, terms, len(lists))
 
     def ask(topic: int, turn: int, rng: np.random.Generator) -> _Question | None:
@@ -140,19 +158,19 @@ def word_intrusion(
         if turn and len(words) > n_terms:
             of_topic = rng.permutation(words[: 2 * n_terms])[:n_terms].tolist()
         limit = LOW * min(weight(topic, word) for word in of_topic)
-        others = [other for other in rng.permutation(able).tolist() if other != topic]
+        others = [other for other in rng.permutation(usable).tolist() if other != topic]
         for other in others:
             intruders = [
                 word
                 for word in lists[other][:n_terms]
-                if weight(topic, word) <= limit and not _is_near(word, words)
+                if weight(topic, word) <= limit and not _shares_letters(word, words)
             ]
             if intruders:
                 intruder = intruders[int(rng.integers(len(intruders)))]
                 return _Question(topic, [*of_topic, intruder], other)
         return None
 
-    return _sheet("word_intrusion", able, n_questions, resolve_seed(random_state), ask, 80)
+    return _sheet("word_intrusion", usable, n_questions, resolve_seed(random_state), ask, 80)
 
 
 def document_intrusion(
@@ -161,13 +179,9 @@ def document_intrusion(
     probabilities: npt.ArrayLike | None = None,
     *,
     n_questions: int | None = None,
-    n_documents: int = 4,
-    n_characters: int = 300,
     random_state: RandomState = 0,
 ) -> Sheet:
-    """Ask which of five texts does not belong with the others.
-
-    Four are drawn from a topic, one from another.
+    """Ask which of five texts does not belong to the topic of the other four.
 
     Parameters
     ----------
@@ -177,11 +191,7 @@ def document_intrusion(
     probabilities : array_like of shape (n_texts,), optional
         Of each text in its topic: with it, texts come from the more probable half.
     n_questions : int, optional
-        By default one a topic.
-    n_documents : int
-        Texts of the topic that are shown, at least 2.
-    n_characters : int
-        Length at which texts are cut.
+        One per topic by default.
     random_state : None, int or numpy.random.Generator
 
     Returns
@@ -191,37 +201,35 @@ def document_intrusion(
     Raises
     ------
     InputError
-        Where fewer than two topics have texts enough, or a parameter is bad.
+        If fewer than two topics have enough texts, or the lengths do not match.
     """
     topic_of = np.asarray(labels)
     has_order = probabilities is not None
-    deep = np.asarray(probabilities, dtype=float) if has_order else np.zeros(len(topic_of))
-    if len(texts) != len(topic_of) or deep.shape != topic_of.shape:
+    order_by = np.asarray(probabilities, dtype=float) if has_order else np.zeros(len(topic_of))
+    if len(texts) != len(topic_of) or order_by.shape != topic_of.shape:
         raise InputError(
-            "labels", "as long as texts, as must be probabilities",
-            found=f"{len(texts)} texts, {len(topic_of)} labels and {len(deep)} probabilities",
+            "labels", "as long as texts and probabilities",
+            found=f"{len(texts)} texts, {len(topic_of)} labels and {len(order_by)} probabilities",
         )  # fmt: skip
     members: dict[int, list[int]] = {}
     for topic in np.unique(topic_of[topic_of != NOISE]).tolist():
-        own = np.flatnonzero(topic_of == topic)
-        order = own[np.argsort(-deep[own], kind="stable")]
-        enough = max(n_documents, -(-len(own) // 2)) if has_order else len(own)
-        members[topic] = order[:enough].tolist()
-    able = [topic for topic, own in members.items() if len(own) >= n_documents]
-    checked_count(n_documents, "n_documents", 2)
-    _check_topics(able, f"two with at least {n_documents} texts", "labels")
+        rows = np.flatnonzero(topic_of == topic)
+        rows = rows[np.argsort(-order_by[rows], kind="stable")]
+        n_shown = max(N_DOCUMENTS, -(-len(rows) // 2)) if has_order else len(rows)
+        members[topic] = rows[:n_shown].tolist()
+    usable = [topic for topic, rows in members.items() if len(rows) >= N_DOCUMENTS]
+    _check_topics(usable, f"two with at least {N_DOCUMENTS} texts", "labels")
 
     def ask(topic: int, turn: int, rng: np.random.Generator) -> _Question | None:
-        chosen = rng.choice(members[topic], n_documents, replace=False).tolist()
-        other = _draw([one for one in able if one != topic], rng)
+        rows = rng.choice(members[topic], N_DOCUMENTS, replace=False).tolist()
+        other = _draw([one for one in usable if one != topic], rng)
         intruder = int(rng.choice(members[other]))
-        cuts = [shown(texts[row], n_characters) for row in (*chosen, intruder)]
-        if len(set(cuts)) <= n_documents:  # equal texts cannot be distinguished
+        excerpts = [shown(texts[row], 300) for row in (*rows, intruder)]
+        if len(set(excerpts)) <= N_DOCUMENTS:  # equal texts cannot be distinguished
             return None
-        return _Question(topic, cuts, other)
+        return _Question(topic, excerpts, other)
 
-    seed = resolve_seed(random_state)
-    return _sheet("document_intrusion", able, n_questions, seed, ask, n_characters)
+    return _sheet("document_intrusion", usable, n_questions, resolve_seed(random_state), ask, 300)
 
 
 def topic_intrusion(
@@ -230,15 +238,12 @@ def topic_intrusion(
     topics: Sequence[Sequence[str]],
     *,
     n_questions: int = 50,
-    n_topics: int = 3,
-    n_terms: int = 8,
-    n_characters: int = 600,
     random_state: RandomState = 0,
 ) -> Sheet:
     """Ask which of several topics does not belong to a text.
 
-    Up to three have the largest shares of the text, one has a small one (Chang et al. 2009). It is
-    scored by the topic log odds.
+    Up to three topics have the largest shares of the text (at least 0.05), and one has a small
+    share (Chang et al. 2009). `score_intrusion` reports the topic log odds.
 
     Parameters
     ----------
@@ -246,66 +251,60 @@ def topic_intrusion(
     memberships : array_like or sparse matrix of shape (n_texts, n_topics)
         Share of each topic in each text.
     topics : sequence of sequence of str
-        Words of each topic, best first.
+        Words of each topic, best first; eight of them name it.
     n_questions : int
-        Texts, drawn evenly over their main topics; fewer where there are no more.
-    n_topics : int
-        Topics of a text that are shown at most; only those with a share of 0.05 or more are.
-    n_terms : int
-        Words by which a topic is shown.
-    n_characters : int
-        Length at which texts are cut.
+        Texts, drawn evenly over their main topics; fewer if there are no more.
     random_state : None, int or numpy.random.Generator
 
     Returns
     -------
     Sheet
-        A text with large shares of all topics has no question.
+        Without questions on texts with large shares of all topics.
 
     Raises
     ------
     InputError
-        Where there are fewer than two topics, or the shapes do not match.
+        If there are fewer than two topics, or the shapes do not match.
     """
     from scipy.sparse import csr_matrix
 
     refuse_strings(topics)
     seed = resolve_seed(random_state)
-    given: Any = memberships
-    shares = csr_matrix(given, dtype=np.float64)
+    matrix: Any = memberships
+    shares = csr_matrix(matrix, dtype=np.float64)
     if shares.shape != (len(texts), len(topics)):
-        raise InputError(
-            "memberships", f"of shape ({len(texts)}, {len(topics)}), texts by topics",
-            found=f"shape {shares.shape}",
-        )  # fmt: skip
-    names = [", ".join(topic[:n_terms]) for topic in topics]
+        expected = f"of shape ({len(texts)}, {len(topics)}), texts by topics"
+        raise InputError("memberships", expected, found=f"shape {shares.shape}")
+    names = [", ".join(topic[:N_TERMS]) for topic in topics]
     main = np.asarray(shares.argmax(axis=1)).ravel()
     is_member = np.asarray(shares.max(axis=1).toarray()).ravel() >= LEAST_SHARE
-    able = [k for k in range(len(topics)) if (is_member & (main == k)).any()]
-    _check_topics(able, "two that are the main one of a text")
-    waiting = {
+    usable = [k for k in range(len(topics)) if (is_member & (main == k)).any()]
+    _check_topics(usable, "two that are the main one of a text")
+    queues = {
         k: np.random.default_rng([seed, k]).permutation(np.flatnonzero(is_member & (main == k)))
-        for k in able
+        for k in usable
     }
 
     def ask(topic: int, turn: int, rng: np.random.Generator) -> _Question | None:
-        if turn >= len(waiting[topic]):
+        if turn >= len(queues[topic]):
             return None
-        row = int(waiting[topic][turn])
+        row = int(queues[topic][turn])
         share = shares[row].toarray().ravel()
         order = np.argsort(-share, kind="stable")
-        own = [int(k) for k in order[:n_topics] if share[k] >= LEAST_SHARE]
-        low = [int(k) for k in order[max(len(own), len(order) // 2) :] if share[k] < LEAST_SHARE]
+        large = [int(k) for k in order[:N_TOPICS] if share[k] >= LEAST_SHARE]
+        low = [int(k) for k in order[max(len(large), len(order) // 2) :] if share[k] < LEAST_SHARE]
         if not low:
             return None
         intruder = _draw(low, rng)
-        options = [*own, intruder]
+        options = [*large, intruder]
         if len({names[k] for k in options}) < len(options):
             return None
-        text, of_text = shown(texts[row], n_characters), tuple(float(share[k]) for k in options)
-        return _Question(topic, [names[k] for k in options], intruder, text, of_text)
+        of_text = tuple(float(share[k]) for k in options)
+        return _Question(
+            topic, [names[k] for k in options], intruder, shown(texts[row], 600), of_text
+        )
 
-    return _sheet("topic_intrusion", able, n_questions, seed, ask, 200)
+    return _sheet("topic_intrusion", usable, n_questions, seed, ask, 200)
 
 
 def coding_sample(
@@ -315,15 +314,12 @@ def coding_sample(
     *,
     n_per_topic: int = 10,
     n_decoys: int = 5,
-    n_terms: int = 8,
-    n_characters: int = 1000,
     random_state: RandomState = 0,
 ) -> Sheet:
-    """Draw texts with topics, some of them not their own, for blind coding.
+    """Ask whether texts are about a topic: texts of the topic, and decoys from elsewhere.
 
-    For each topic some of its texts and, as decoys, texts that are not in it. The share of the
-    topic's texts that are coded "yes" is its precision, and the share of the decoys is the rate of
-    false positives.
+    The share of the topic's texts that are coded "yes" is its precision, and that of the decoys
+    the rate of false positives.
 
     Parameters
     ----------
@@ -331,25 +327,21 @@ def coding_sample(
     labels : array_like of int, shape (n_texts,)
         Topic ids; -1 for none, whose texts can be decoys.
     topics : sequence of sequence of str
-        Words of each topic, best first.
+        Words of each topic, best first; eight of them name it.
     n_per_topic, n_decoys : int
-        Texts of each topic, and decoys beside them; all where there are no more.
-    n_terms : int
-        Words by which a topic is shown.
-    n_characters : int
-        Length at which texts are cut.
+        Texts and decoys of each topic; all if there are no more.
     random_state : None, int or numpy.random.Generator
 
     Returns
     -------
     Sheet
-        Task "coding": is the text about the topic, "yes" or "no"? The key holds `row` (of the
-        text), `topic`, `in_topic`, and `topic_size`, by which topics are weighted.
+        Task "coding", answers "yes" or "no". The key holds `row` (of the text), `topic`,
+        `in_topic`, and `topic_size`, by which topics are weighted.
 
     Raises
     ------
     InputError
-        Where there is no topic, or the lengths do not match.
+        If there is no topic, or the lengths do not match.
     """
     import pandas as pd
 
@@ -370,12 +362,12 @@ def coding_sample(
         pairs += [(int(row), topic) for row in rng.permutation(inside)[:n_per_topic]]
         pairs += [(int(row), topic) for row in rng.permutation(outside)[:n_decoys]]
     order = np.random.default_rng(seed).permutation(len(pairs)).tolist()
-    names = [", ".join(shown(word, 40) for word in topic[:n_terms]) for topic in topics]
+    names = [", ".join(shown(word, 40) for word in topic[:N_TERMS]) for topic in topics]
     questions: list[dict[str, Any]] = []
     key: list[dict[str, Any]] = []
     for number, place in enumerate(order, start=1):
         row, topic = pairs[place]
-        text = shown(texts[row], n_characters)
+        text = shown(texts[row], 1000)
         head = {"task": "coding", "question": _question_id(number, "coding", text, names[topic])}
         questions.append(head | {"text": text, "topic": names[topic], ANSWER: ""})
         in_topic = "yes" if topic_of[row] == topic else "no"
@@ -387,27 +379,31 @@ def coding_sample(
 
 
 def _sheet(
-    task: str, able: Sequence[int], n_questions: int | None, seed: int, ask: Ask, n_characters: int
+    task: str,
+    topics: Sequence[int],
+    n_questions: int | None,
+    seed: int,
+    ask: Ask,
+    n_characters: int,
 ) -> Sheet:
     """Ask about the topics in turn, and shuffle questions and options."""
     import pandas as pd
 
-    wanted = len(able) if n_questions is None else checked_count(n_questions, "n_questions")
+    n = len(topics) if n_questions is None else checked_count(n_questions, "n_questions")
     rng = np.random.default_rng(seed)
-    found = _rounds(able, wanted, seed, ask, rng)
-    rng.shuffle(found)  # type: ignore[arg-type]
-    n_options = max((len(question.options) for question in found), default=0)
+    drawn = _rounds(topics, n, seed, ask, rng)
+    rng.shuffle(drawn)  # type: ignore[arg-type]
+    n_options = max((len(question.options) for question in drawn), default=0)
     questions, key = [], []
-    for number, question in enumerate(found, start=1):
+    for number, question in enumerate(drawn, start=1):
         order = rng.permutation(len(question.options)).tolist()
         options = [shown(question.options[place], n_characters) for place in order]
-        head: dict[str, Any] = {
-            "task": task, "question": _question_id(number, task, question.about, *options)
-        }  # fmt: skip
+        id = _question_id(number, task, question.text, *options)
+        head: dict[str, Any] = {"task": task, "question": id}
         padding = [""] * (n_options - len(options))
         columns = {f"option_{i}": one for i, one in enumerate([*options, *padding], start=1)}
-        about = {"text": question.about} if question.about else {}
-        questions.append(head | about | columns | {ANSWER: ""})
+        text = {"text": question.text} if question.text else {}
+        questions.append(head | text | columns | {ANSWER: ""})
         solution = head | {
             "topic": question.topic, "intruder": order.index(len(options) - 1) + 1,
             "intruder_topic": question.intruder_topic, "n_options": len(options),
@@ -422,31 +418,30 @@ def _sheet(
 
 
 def _rounds(
-    able: Sequence[int], wanted: int, seed: int, ask: Ask, rng: np.random.Generator
+    topics: Sequence[int], n: int, seed: int, ask: Ask, rng: np.random.Generator
 ) -> list[_Question]:
-    """Ask one question a topic and round, of drawn topics in the last, until there are enough."""
-    found: list[_Question] = []
-    asked: set[tuple[Any, ...]] = set()
-    for turn in range(wanted):
-        added = 0
-        for topic in rng.permutation(able).tolist():
-            if len(found) == wanted:
-                return found
+    """Make one question per topic and round, on drawn topics in the last round."""
+    questions: list[_Question] = []
+    contents: set[tuple[Any, ...]] = set()
+    for turn in range(n):
+        n_before = len(questions)
+        for topic in rng.permutation(topics).tolist():
+            if len(questions) == n:
+                return questions
             question = ask(topic, turn, np.random.default_rng([seed, topic, turn]))
             if question is None:
                 continue
-            content = topic, question.about, *sorted(question.options)
-            if content not in asked:
-                asked.add(content)
-                found.append(question)
-                added += 1
-        if not added and turn:
+            content = topic, question.text, *sorted(question.options)
+            if content not in contents:
+                contents.add(content)
+                questions.append(question)
+        if len(questions) == n_before and turn:
             break
-    return found
+    return questions
 
 
 def _question_id(number: int, *content: str) -> str:
-    """Return an id that no question of another sheet has."""
+    """Return an id that differs from those of other sheets."""
     digest = hashlib.blake2b("\x1f".join(content).encode("utf-8", "replace"), digest_size=2)
     return f"q{number:03}-{digest.hexdigest()}"
 
@@ -457,9 +452,9 @@ def shown(text: str, n_characters: int) -> str:
     return line if len(line) <= n_characters else line[: n_characters - 1].rstrip() + "…"
 
 
-def _check_topics(able: Sequence[int], expected: str, parameter: str = "topics") -> None:
-    if len(able) < 2:
-        raise InputError(parameter, expected, found=f"{len(able)}")
+def _check_topics(topics: Sequence[int], expected: str, parameter: str = "topics") -> None:
+    if len(topics) < 2:
+        raise InputError(parameter, expected, found=f"{len(topics)}")
 
 
 def _weight_function(
@@ -478,8 +473,8 @@ def _weight_function(
     return lambda topic, word: float(matrix[topic, column[word]]) if word in column else 0.0
 
 
-def _is_near(word: str, words: Iterable[str]) -> bool:
-    """Return whether a word is one of others, or a part of one: "taxes" gives "tax" away."""
+def _shares_letters(word: str, words: Sequence[str]) -> bool:
+    """Return whether a word contains or is part of others: "taxes" gives "tax" away."""
     low = word.casefold()
     return any(low in other or other in low for other in (w.casefold() for w in words))
 

@@ -16,8 +16,8 @@ import numpy.typing as npt
 from embedtopics._utils.checks import resolve_seed
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import bounded_interval, resampled_means
-from embedtopics.evaluation._intrusion import ANSWER
-from embedtopics.evaluation._shares import share_interval, wilson
+from embedtopics.evaluation._shares import wilson
+from embedtopics.evaluation._sheets import ANSWER
 from embedtopics.evaluation.results import CodingScore, IntrusionScore
 from embedtopics.protocols import RandomState
 
@@ -35,7 +35,7 @@ LEAST_SHARE = 1e-3
 
 
 def read_sheet(path: str | Path) -> pd.DataFrame:
-    """Read a sheet as a spreadsheet saved it: commas, semicolons or tabs; all values are strings.
+    """Read a sheet that a spreadsheet saved, with commas, semicolons or tabs; all cells are text.
 
     Parameters
     ----------
@@ -48,47 +48,31 @@ def read_sheet(path: str | Path) -> pd.DataFrame:
     Raises
     ------
     InputError
-        Where it is missing, no such table, or not UTF-8.
+        If the file does not exist, is not UTF-8, or is not a table.
     """
     import pandas as pd
 
     try:
         text = Path(path).read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}; name the file") from error
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"{path} is not UTF-8 (byte {error.start}); save it as CSV UTF-8"
-        ) from None
-    header = text.split("\n", 1)[0]
-    separator = max(",;\t", key=header.count)
-    try:
+        separator = max(",;\t", key=text.split("\n", 1)[0].count)
         return pd.read_csv(StringIO(text), sep=separator, dtype=str, keep_default_na=False)
-    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        raise InputError(f"{path} is no table ({error}); save the sheet as CSV again") from None
+    except (OSError, ValueError) as error:
+        remedy = "save the sheet as CSV UTF-8"
+        raise InputError(str(path), "a table", found=str(error), remedy=remedy) from error
 
 
 def score_intrusion(
-    answers: Answers,
-    key: pd.DataFrame | str | Path,
-    *,
-    confidence: float = 0.95,
-    method: str = "wilson",
-    random_state: RandomState = 0,
+    answers: Answers, key: pd.DataFrame | str | Path, *, random_state: RandomState = 0
 ) -> IntrusionScore:
     """Score the answers to a sheet of `word_intrusion`, `document_intrusion` or `topic_intrusion`.
 
     Parameters
     ----------
     answers : DataFrame, or file or files of answers
-        Columns question and answer: the number of the option, 1 for the first, or the option
-        itself as it is written. A column coder identifies coders; so does a file for each.
-        Rows may be missing: a coder need not have seen all questions.
+        Columns question and answer: the number of an option, from 1, or the option as written. A
+        column "coder", or one file per coder, distinguishes coders. Rows may be missing: a coder
+        need not have seen all questions.
     key : DataFrame or file
-    confidence : float
-    method : {"wilson", "exact"}
-        Interval of a share: Wilson (1927), whose coverage is right on average, or Clopper and
-        Pearson (1934), whose coverage is never too small.
     random_state : None, int or numpy.random.Generator
         Of the resamples behind the interval with several coders.
 
@@ -99,27 +83,26 @@ def score_intrusion(
     Raises
     ------
     InputError
-        Where an answer is empty, is none of the options or more than one, a question is unknown,
-        or answered twice by one coder; the message names the row.
+        If an answer is empty or not exactly one of the options, a question is unknown, or one
+        coder answers it twice; the error names the row.
     """
     solutions = _checked_key(key, "intruder")
     if not set(solutions["task"]) <= INTRUSIONS:
-        raise InputError(
-            "key", "of a task of intrusion", solutions["task"].iloc[0], "use score_coding"
-        )
-    known = solutions.set_index("question")
-    checked = _checked_answers(answers, known, _read_choice)
-    found = known.loc[checked["question"]].reset_index()
-    chosen = checked[ANSWER].astype(int).to_numpy()
-    hit = chosen == found["intruder"].astype(int).to_numpy()
-    chance = 1.0 / found["n_options"].astype(int).to_numpy()
-    table = checked.assign(topic=found["topic"].astype(int), hit=hit, chance=chance)
+        task = solutions["task"].iloc[0]
+        raise InputError("key", "of a task of intrusion", task, "use score_coding")
+    by_question = solutions.set_index("question")
+    checked = _checked_answers(answers, by_question, _read_choice)
+    asked = by_question.loc[checked["question"]].reset_index()
+    choice = checked[ANSWER].astype(int).to_numpy()
+    hit = choice == asked["intruder"].astype(int).to_numpy()
+    chance = 1.0 / asked["n_options"].astype(int).to_numpy()
+    table = checked.assign(topic=asked["topic"].astype(int), hit=hit, chance=chance)
     n_coders = int(checked["coder"].nunique())
-    low, high = share_interval(int(hit.sum()), len(hit), confidence, method)
+    low, high = (float(end) for end in wilson(hit.sum(), len(hit)))
     if n_coders > 1:  # questions are resampled with all of their answers
-        by_question = table.groupby("question")["hit"].agg(["sum", "count"]).to_numpy(float)
-        means = resampled_means(by_question, seed=resolve_seed(random_state))
-        ends = bounded_interval(hit.mean(), means[:, 0] / means[:, 1], len(by_question), confidence)
+        sums = table.groupby("question")["hit"].agg(["sum", "count"]).to_numpy(float)
+        means = resampled_means(sums, seed=resolve_seed(random_state))
+        ends = bounded_interval(hit.mean(), means[:, 0] / means[:, 1], len(sums))
         low, high = (float(end) for end in ends)
     return IntrusionScore(
         task=str(solutions["task"].iloc[0]),
@@ -130,15 +113,13 @@ def score_intrusion(
         n_answers=len(hit),
         n_questions=int(checked["question"].nunique()),
         n_coders=n_coders,
-        by_topic=_by_topic(table, confidence, method),
-        log_odds=_log_odds(found, chosen),
+        by_topic=_by_topic(table),
+        log_odds=_log_odds(asked, choice),
         alpha=_alpha_of(checked),
     )
 
 
-def score_coding(
-    answers: Answers, key: pd.DataFrame | str | Path, *, confidence: float = 0.95
-) -> CodingScore:
+def score_coding(answers: Answers, key: pd.DataFrame | str | Path) -> CodingScore:
     """Score the answers to a sheet of `coding_sample`.
 
     Parameters
@@ -146,7 +127,6 @@ def score_coding(
     answers : DataFrame, or file or files of answers
         Columns question and answer, "yes" or "no"; coders as for `score_intrusion`.
     key : DataFrame or file
-    confidence : float
 
     Returns
     -------
@@ -159,28 +139,29 @@ def score_coding(
     """
     import pandas as pd
 
-    known = _checked_key(key, "in_topic").set_index("question")
-    checked = _checked_answers(answers, known, _read_yes_or_no)
-    found = known.loc[checked["question"]].reset_index()
+    by_question = _checked_key(key, "in_topic").set_index("question")
+    checked = _checked_answers(answers, by_question, _read_yes_or_no)
+    asked = by_question.loc[checked["question"]].reset_index()
     yes = (checked[ANSWER] == "yes").to_numpy()
-    inside = (found["in_topic"] == "yes").to_numpy()
-    answers_to = pd.DataFrame(
-        {"question": checked["question"], "topic": found["topic"].astype(int).to_numpy(),
-         "inside": inside, "size": found["topic_size"].astype(int).to_numpy(),
+    inside = (asked["in_topic"] == "yes").to_numpy()
+    table = pd.DataFrame(
+        {"question": checked["question"], "topic": asked["topic"].astype(int).to_numpy(),
+         "inside": inside, "size": asked["topic_size"].astype(int).to_numpy(),
          "yes": yes.astype(float)}
     )  # fmt: skip
     # A text is one observation, however many coders read it.
-    texts = answers_to.groupby("question", sort=True).agg(
+    texts = table.groupby("question", sort=True).agg(
         {"topic": "first", "inside": "first", "size": "first", "yes": "mean"}
     )
     rows = []
-    for one, of_topic in texts.groupby("topic", sort=True):
-        own = of_topic["yes"][of_topic["inside"]]
-        decoy = of_topic["yes"][~of_topic["inside"]]
-        low, high = _wilson(_mean(own), len(own), confidence)
+    for topic, of_topic in texts.groupby("topic", sort=True):
+        members = of_topic["yes"][of_topic["inside"]]
+        decoys = of_topic["yes"][~of_topic["inside"]]
+        low, high = _wilson(_mean(members), len(members))
         rows.append(
-            {"topic": one, "n": len(own), "precision": _mean(own), "low": low, "high": high,
-             "n_decoys": len(decoy), "decoys": _mean(decoy), "size": int(of_topic["size"].iloc[0])}
+            {"topic": topic, "n": len(members), "precision": _mean(members), "low": low,
+             "high": high, "n_decoys": len(decoys), "decoys": _mean(decoys),
+             "size": int(of_topic["size"].iloc[0])}
         )  # fmt: skip
     frame = pd.DataFrame(rows)
     coded = frame[frame["n"] > 0]
@@ -188,7 +169,7 @@ def score_coding(
     if len(coded):
         weight = (coded["size"] / coded["size"].sum()).to_numpy()
         precision = float((weight * coded["precision"]).sum())
-        low, high = _wilson(precision, 1.0 / float((weight**2 / coded["n"]).sum()), confidence)
+        low, high = _wilson(precision, 1.0 / float((weight**2 / coded["n"]).sum()))
     return CodingScore(
         precision=precision,
         low=low,
@@ -223,37 +204,31 @@ def _checked_answers(
 
     if isinstance(answers, pd.DataFrame | str | Path):
         answers = [answers]
-    seen: dict[tuple[str, str], str] = {}
-    rows = []
+    rows: dict[tuple[str, str], str] = {}
     for number, one in enumerate(answers, start=1):
         frame = one if isinstance(one, pd.DataFrame) else read_sheet(one)
-        source = "the answers" if isinstance(one, pd.DataFrame) else str(one)
+        source = "answers" if isinstance(one, pd.DataFrame) else str(one)
         if any(name not in frame for name in ("question", ANSWER)):
-            raise InputError(
-                f"{source} must have the columns question and {ANSWER}; got "
-                f"{', '.join(map(str, frame.columns))}; fill in the sheet as it was written"
-            )
+            columns = ", ".join(map(str, frame.columns))
+            raise InputError(source, f"columns question and {ANSWER}", found=columns)
         coders = frame["coder"] if "coder" in frame else [ONE_CODER] * len(frame)
         prefix = f"{number}/" if len(answers) > 1 else ""
         entries = zip(frame["question"], frame[ANSWER], coders, strict=True)
-        for line, (question, answer, coder) in enumerate(entries, start=1):
-            place = f"{source}, row {line} (question {question})"
-            name, who = _as_written(question), prefix + _as_written(coder)
-            if name not in key.index:
-                raise InputError(f"{place}: the key has no such question; use the key of the sheet")
-            if (name, who) in seen:
-                raise InputError(
-                    f"{place}: it was answered in {seen[name, who]} already; keep one answer for "
-                    "each coder, or add a column coder"
-                )
-            seen[name, who] = f"row {line} of {source}"
+        for row, (question, answer, coder) in enumerate(entries):
+            entry = _as_written(question), prefix + _as_written(coder)
+            if entry[0] not in key.index:
+                raise InputError(source, "questions of the key", question, row=row)
+            if entry in rows:
+                remedy = "keep one answer per coder, or add a column coder"
+                raise InputError(source, "one answer per question", question, remedy, row=row)
             try:
-                rows.append((name, who, read(_as_written(answer), key.loc[name])))
+                rows[entry] = read(_as_written(answer), key.loc[entry[0]])
             except ValueError as error:
-                raise InputError(f"{place}: {error}") from None
+                raise InputError(source, str(error), answer, row=row) from None
     if not rows:
         raise InputError("answers", "at least one", found="none", remedy="fill in the column")
-    return pd.DataFrame(rows, columns=["question", "coder", ANSWER])
+    cells = [(question, coder, answer) for (question, coder), answer in rows.items()]
+    return pd.DataFrame(cells, columns=["question", "coder", ANSWER])
 
 
 def _as_written(value: Any) -> str:
@@ -269,58 +244,47 @@ def _read_choice(answer: str, solution: Any) -> str:
     """Return the number of the option that an answer names."""
     n_options = int(solution["n_options"])
     options = [str(solution[f"option_{i}"]).removeprefix("'") for i in range(1, n_options + 1)]
-    if not answer:
-        raise ValueError("the answer is empty; answer it, or delete the row")
     if answer.isdecimal() and 1 <= int(answer) <= n_options:
         return str(int(answer))
     plain = [option.casefold() for option in options]
-    wanted = answer.removeprefix("'").casefold()
-    if wanted in plain:
-        return str(plain.index(wanted) + 1)
-    parts = [part.strip().casefold() for part in answer.replace(";", ",").split(",")]
-    if len(parts) > 1 and all(part in plain or part.isdecimal() for part in parts):
-        raise ValueError(f"expected one answer; got {len(parts)}: {answer!r}")
-    close = difflib.get_close_matches(wanted, plain, n=1)
-    hint = f"; did you mean {options[plain.index(close[0])]!r}?" if close else ""
-    raise ValueError(
-        f"expected a number from 1 to {n_options}, or one of the options as it is written; got "
-        f"{answer[:80]!r}{hint}"
-    )
+    typed = answer.removeprefix("'").casefold()
+    if typed in plain:
+        return str(plain.index(typed) + 1)
+    close = difflib.get_close_matches(typed, plain, n=1)
+    hint = f" (such as {options[plain.index(close[0])]!r})" if close else ""
+    raise ValueError(f"one number from 1 to {n_options}, or one option as it is written{hint}")
 
 
 def _read_yes_or_no(answer: str, solution: Any) -> str:
-    low = answer.casefold()
-    if low in YES or low in NO:
-        return "yes" if low in YES else "no"
-    if not answer:
-        raise ValueError("the answer is empty; answer it, or delete the row")
-    raise ValueError(f"expected yes or no; got {answer[:80]!r}")
+    if answer.casefold() not in YES | NO:
+        raise ValueError("yes or no")
+    return "yes" if answer.casefold() in YES else "no"
 
 
-def _by_topic(table: pd.DataFrame, confidence: float, method: str) -> pd.DataFrame:
+def _by_topic(table: pd.DataFrame) -> pd.DataFrame:
     import pandas as pd
     from scipy.stats import binomtest
 
     rows = []
-    for topic in sorted(set(table["topic"].tolist())):
-        own = table[table["topic"] == topic]
-        n, hits, chance = len(own), int(own["hit"].sum()), float(own["chance"].mean())
-        low, high = share_interval(hits, n, confidence, method)
+    for topic, of_topic in table.groupby("topic", sort=True):
+        n, hits = len(of_topic), int(of_topic["hit"].sum())
+        chance = float(of_topic["chance"].mean())
+        low, high = (float(end) for end in wilson(hits, n))
         p_value = float(binomtest(hits, n, chance, alternative="greater").pvalue)
-        rows.append((int(topic), n, hits, hits / n, low, high, chance, p_value))
+        rows.append((topic, n, hits, hits / n, low, high, chance, p_value))
     columns = ["topic", "n", "hits", "precision", "low", "high", "chance", "p_value"]
     return pd.DataFrame(rows, columns=columns)
 
 
-def _log_odds(found: pd.DataFrame, chosen: Any) -> float:
-    if "share_1" not in found:
+def _log_odds(asked: pd.DataFrame, choice: Any) -> float:
+    if "share_1" not in asked:
         return math.nan
-    n_options = int(found["n_options"].astype(int).max())
-    written = found[[f"share_{i}" for i in range(1, n_options + 1)]].replace("", "nan")
+    n_options = int(asked["n_options"].astype(int).max())
+    written = asked[[f"share_{i}" for i in range(1, n_options + 1)]].replace("", "nan")
     logs = np.log(np.maximum(written.astype(float).to_numpy(), LEAST_SHARE))
-    rows = np.arange(len(found))
-    intruder = found["intruder"].astype(int).to_numpy()
-    return float(np.mean(logs[rows, intruder - 1] - logs[rows, chosen - 1]))
+    rows = np.arange(len(asked))
+    intruder = asked["intruder"].astype(int).to_numpy()
+    return float(np.mean(logs[rows, intruder - 1] - logs[rows, choice - 1]))
 
 
 def _alpha_of(checked: pd.DataFrame) -> float:
@@ -347,12 +311,12 @@ def krippendorff_alpha(ratings: npt.NDArray[Any]) -> float:
         units.append(both)
         cells.append(codes[one, both] * n_values + codes[other, both])
         weights.append(1.0 / (n_each[both] - 1))
-    found, column = np.unique(np.concatenate(cells), return_inverse=True)
+    pairs, column = np.unique(np.concatenate(cells), return_inverse=True)
     coincidences = csr_matrix(
-        (np.concatenate(weights), (np.concatenate(units), column)), shape=(len(n_each), len(found))
+        (np.concatenate(weights), (np.concatenate(units), column)), shape=(len(n_each), len(pairs))
     )
     counts = np.asarray(coincidences.sum(axis=0)).ravel()
-    first, second = found // n_values, found % n_values
+    first, second = pairs // n_values, pairs % n_values
     used = np.bincount(first, counts, minlength=n_values)
     n = used.sum()
     expected = n * n - (used * used).sum()
@@ -361,11 +325,11 @@ def krippendorff_alpha(ratings: npt.NDArray[Any]) -> float:
     return float(1.0 - (counts * (first != second)).sum() * (n - 1) / expected)
 
 
-def _wilson(share: float, n: float, confidence: float) -> tuple[float, float]:
-    """Return Wilson's interval for a sample whose size is no whole number; NaN for none."""
+def _wilson(share: float, n: float) -> tuple[float, float]:
+    """Return Wilson's interval for a fractional sample size; NaN for none."""
     if not n:
         return math.nan, math.nan
-    low, high = wilson(share * n, n, confidence)
+    low, high = wilson(share * n, n)
     return float(low), float(high)
 
 

@@ -10,6 +10,8 @@ from ._encoder_tasks import evaluate_encoder as evaluate_encoder
 from ._encoder_tasks import read_pairs as read_pairs
 from ._encoder_tasks import read_retrieval_set as read_retrieval_set
 from ._encoder_tasks import score_differences as score_differences
+from ._retrieval import compare_retrieval as compare_retrieval
+from ._retrieval import retrieval as retrieval
 from ._sheet_scores import read_sheet as read_sheet
 from ._sheet_scores import score_coding as score_coding
 from ._sheet_scores import score_intrusion as score_intrusion
@@ -17,5 +19,3 @@ from ._sheets import coding_sample as coding_sample
 from ._sheets import document_intrusion as document_intrusion
 from ._sheets import topic_intrusion as topic_intrusion
 from ._sheets import word_intrusion as word_intrusion
-from ._retrieval import compare_retrieval as compare_retrieval
-from ._retrieval import retrieval as retrieval

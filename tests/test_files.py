@@ -65,7 +65,7 @@ def test_a_place_that_is_taken_or_cannot_be_is_refused_and_left_as_it_is(tmp_pat
     before = contents(tmp_path)
     for place, message in {
         "saved": "holds other files", "file": "is a file", "file/below": "is a file",
-        "mounted": "mount point", "x" * 300: "name another folder",
+        "mounted": "mount point", "x" * 300: "choose another folder",
     }.items():  # fmt: skip
         with pytest.raises(InputError, match=message):
             save(tmp_path / place, "two")
@@ -129,9 +129,9 @@ DEEP = "[" * 100_000
     ("text", "message"),
     [
         (DEEP, "nested too deeply"),
-        ('{"kind": "a test", "version": Infinity, "files": {}}', "Infinity is no number"),
+        ('{"kind": "a test", "version": Infinity, "files": {}}', "Infinity is not a JSON number"),
         ('{"kind": "a test", "version": 1e999, "files": {}}', "infinity"),
-        (json.dumps({"kind": "k" * 10**6, "version": 1, "files": {}}), "expected a saved a test"),
+        (json.dumps({"kind": "k" * 10**6, "version": 1, "files": {}}), "must hold a saved a test"),
         (json.dumps({"kind": KIND, "version": 1, "files": {"n" * 10**6: {}}}), "damaged"),
         (
             json.dumps({"kind": KIND, "version": 1, "files": {
@@ -139,7 +139,7 @@ DEEP = "[" * 100_000
             }}),
             "File name too long",
         ),
-        (" " * (2**24 + 1), "more than 16,777,216 bytes"),
+        (" " * (2**24 + 1), "exceeds 16,777,216 bytes"),
     ],
 )  # fmt: skip
 def test_a_forged_manifest_is_refused_in_one_sentence(tmp_path, text, message):
@@ -158,7 +158,7 @@ def test_a_pipe_in_place_of_a_file_is_not_waited_for(tmp_path, name):
     save(tmp_path / "saved", "one")
     (tmp_path / "saved" / name).unlink()
     os.mkfifo(tmp_path / "saved" / name)
-    with pytest.raises(CorruptFileError, match="is no file"):
+    with pytest.raises(CorruptFileError, match="is not a regular file"):
         read_manifest(tmp_path / "saved", KIND, 1)
     assert not is_kind(tmp_path / "saved", KIND) or name != "manifest.json"
 
@@ -176,7 +176,7 @@ def test_only_one_writes_a_folder_and_what_was_left_goes(tmp_path, monkeypatch):
     with replacing_folder(tmp_path / "saved", KIND) as fresh:
         (fresh / "value.txt").write_text("two")
         write_manifest(fresh, KIND, 1)
-        with pytest.raises(InputError, match="another process writes it now"):
+        with pytest.raises(InputError, match="another process is writing"):
             save(tmp_path / "saved", "three")
     assert (tmp_path / "saved" / "value.txt").read_text() == "two"
     left = {path.name for path in tmp_path.iterdir()}
@@ -243,7 +243,7 @@ def test_a_full_disk_that_safetensors_meets_is_named_like_any_other(tmp_path, mo
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
     content = {"a": np.zeros(10_000)}
     try:
-        with pytest.raises(InputError, match=r"could not write .*File too large.*free some space"):
+        with pytest.raises(InputError, match=r"could not write .*File too large.*free disk space"):
             with replacing_folder(tmp_path / "new", "thing") as fresh:
                 save_file(content, fresh / "a.safetensors")
         with pytest.raises(InputError, match=r"could not write .*File too large"):
@@ -342,7 +342,7 @@ def test_what_is_there_stays_until_all_is_written(tmp_path, monkeypatch):
     path.write_text("mine")
 
     monkeypatch.setattr(pd.DataFrame, "to_csv", raising(FULL_DISK))
-    with pytest.raises(InputError, match="No space left on device; what was there before is whole"):
+    with pytest.raises(InputError, match="No space left on device; the previous content is intact"):
         write_table(FRAME, path)
     assert path.read_text() == "mine" and [p.name for p in tmp_path.iterdir()] == ["r.csv"]
     with pytest.raises(InputError, match="cannot make the folder"):

@@ -1,4 +1,4 @@
-"""Checks of what a caller gave, in one wording."""
+"""Checks of arguments and of values read from files."""
 
 from collections.abc import Hashable, Iterable, Mapping
 from functools import cache
@@ -12,12 +12,16 @@ T = TypeVar("T")
 
 
 def typed(part: T) -> T:
-    """Return a dataclass that was read from a file, if its fields are of the types it says."""
+    """Return a dataclass that was read from a file if its fields have the declared types."""
     for name, hint in _hints(type(part)).items():  # type: ignore[arg-type]
         value = getattr(part, name)
         if not is_of(value, hint):
-            said = getattr(hint, "__name__", str(hint)) if get_origin(hint) is None else str(hint)
-            raise ValueError(f"{name} of a {type(part).__name__} is {value!r:.80}, expected {said}")
+            type_name = (
+                getattr(hint, "__name__", str(hint)) if get_origin(hint) is None else str(hint)
+            )
+            raise ValueError(
+                f"{name} of a {type(part).__name__} is {value!r:.80}, expected {type_name}"
+            )
     return part
 
 
@@ -27,7 +31,7 @@ def _hints(kind: Hashable) -> dict[str, Any]:
 
 
 def is_of(value: Any, hint: Any) -> bool:
-    """Return whether a value, as JSON or an array holds it, is of a type."""
+    """Return whether a value from JSON or an array has a type."""
     kind, parts = get_origin(hint) or hint, get_args(hint)
     if kind is Any:
         return True
@@ -40,7 +44,7 @@ def is_of(value: Any, hint: Any) -> bool:
     if kind is tuple and parts[-1:] == (...,):
         if parts[0] is not str:
             return all(is_of(one, parts[0]) for one in value)
-        # Of texts there may be hundreds of thousands. Half a character breaks every later table.
+        # Joined, because there may be hundreds of thousands of texts; a lone surrogate breaks tables.
         return set(map(type, value)) <= {str} and is_whole_text("".join(value))
     if kind is tuple:
         return len(value) == len(parts) and all(map(is_of, value, parts))
@@ -50,7 +54,7 @@ def is_of(value: Any, hint: Any) -> bool:
 
 
 def is_whole_text(text: str) -> bool:
-    """Return whether there is no half of a surrogate pair in a text."""
+    """Return whether a text holds no lone surrogate."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -59,12 +63,12 @@ def is_whole_text(text: str) -> bool:
 
 
 def is_whole(value: Any) -> bool:
-    """Return whether a value is an integer of Python or NumPy, and no bool."""
+    """Return whether a value is an integer of Python or NumPy, not a bool."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def is_number(value: Any) -> bool:
-    """Return whether a value is a real number of Python or NumPy, and no bool."""
+    """Return whether a value is a real number of Python or NumPy, not a bool."""
     return is_whole(value) or (isinstance(value, Real) and not isinstance(value, Rational))
 
 
@@ -102,8 +106,8 @@ def checked_level(value: Any, name: str = "confidence") -> float:
 
 
 def resolve_seed(random_state: Any) -> int:
-    """Return a seed for this fit."""
-    import numpy as np  # not above: the command line reads settings, and help must not wait
+    """Return the seed of a fit."""
+    import numpy as np  # imported here: --help reads this module and must not wait for NumPy
 
     if random_state is None:
         return int(np.random.default_rng().integers(2**31))
@@ -117,7 +121,7 @@ def resolve_seed(random_state: Any) -> int:
 
 def checked_choice(value: Any, name: str, choices: Iterable[Any]) -> Any:
     """Return one of the choices, or refuse the value."""
-    known = tuple(choices)
-    if not isinstance(value, Hashable) or value not in known:
-        raise InputError(name, f"one of {', '.join(map(repr, known))}", value)
+    options = tuple(choices)
+    if not isinstance(value, Hashable) or value not in options:
+        raise InputError(name, f"one of {', '.join(map(repr, options))}", value)
     return value

@@ -1,14 +1,14 @@
-"""Compiling inner loops by Numba: once for a machine, announced by one line, kept where possible.
+"""Compile inner loops with Numba once per machine, and announce it in one line.
 
-How to use it: put the loops into a module of their own, say ``terms/_kernels.py``, with every
-constant and helper that they need (Numba notices a change of that file only), and import that
-module inside the function that calls a loop, so that importing the package compiles nothing:
+Put the loops into a module of their own, such as ``terms/_kernels.py``, with every constant and
+helper that they need: Numba's cache notices changes of that file only. Import the module inside the
+function that calls a loop, so that importing the package compiles nothing:
 
     @compiled("float32(float32[::1])", fastmath=True)
     def add_up(values): ...
 
 The import compiles the loop for that signature, or reads the machine code from Numba's cache.
-Helpers that are called from within need no more than ``numba.njit(inline="always")``.
+Helpers of a loop need only ``numba.njit(inline="always")``.
 """
 
 import logging
@@ -19,14 +19,14 @@ from typing import Any, TypeVar
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 SECONDS = 20
-"""What compiling all of the package's loops takes at most."""
+"""Longest time to compile all loops of the package."""
 
 _logger = logging.getLogger("embedtopics")
 _announced = False
 
 
 def compiled(*signatures: Any, **options: Any) -> Callable[[Function], Function]:
-    """Compile a function for the given signatures, or read the outcome of an earlier time."""
+    """Compile a function for some signatures, or read it from the cache."""
     import numba
 
     def compile_one(function: Function) -> Function:
@@ -38,8 +38,8 @@ def compiled(*signatures: Any, **options: Any) -> Callable[[Function], Function]
             if isinstance(error, RuntimeError) and "cannot cache" not in str(error):
                 raise
         message = (
-            f"No folder can be written to keep compiled code; compiling in every process (up to "
-            f"{SECONDS} s) ... To compile once, let NUMBA_CACHE_DIR name a folder."
+            f"No folder for compiled code is writable; compiling in this process (up to "
+            f"{SECONDS} s) ... To compile once, set NUMBA_CACHE_DIR to a writable folder."
         )
         with _announcing(message):
             return numba.njit(arguments, **options)(function)  # type: ignore[return-value]
@@ -49,7 +49,7 @@ def compiled(*signatures: Any, **options: Any) -> Callable[[Function], Function]
 
 @contextmanager
 def _announcing(message: str) -> Iterator[None]:
-    """Log a message if anything is compiled inside, unless one was logged before."""
+    """Log a message when Numba first compiles something."""
     from numba.core import event
 
     class _Listener(event.Listener):

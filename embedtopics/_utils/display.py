@@ -1,4 +1,4 @@
-"""How results show themselves in a notebook, and errors in a message."""
+"""Display of results in notebooks and of values in messages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def html_table(frame: pd.DataFrame, title: str = "", *, n_rows: int = 10, width: int = 120) -> str:
-    """Return a title and the first rows of a table as HTML; text of the corpus is escaped."""
+    """Return a title and the first rows of a table as HTML; all text is escaped."""
     shown = frame.head(n_rows)
     cells = [
         [_cell(value, width) for value in row] for row in shown.itertuples(index=False, name=None)
@@ -24,13 +24,13 @@ def html_table(frame: pd.DataFrame, title: str = "", *, n_rows: int = 10, width:
 
 
 def excerpt(text: str, width: int = 120) -> str:
-    """Return the beginning of a text on one line, with an ellipsis where it goes on."""
+    """Return the beginning of a text on one line, with an ellipsis if it is cut."""
     line = " ".join(text.split())
     return line if len(line) <= width else line[: width - 1].rstrip() + "…"
 
 
 def spell_count(n: int, one: str, many: str) -> str:
-    """Return a number with what is counted, as in "1 text is" and "1,200 texts are"."""
+    """Return a number with its noun, as in "1 text is" and "1,200 texts are"."""
     return f"{n:,} {one if n == 1 else many}"
 
 
@@ -49,7 +49,7 @@ def _cell(value: object, width: int) -> str:
 
 
 class Displayed:
-    """A result of one line, and in a notebook of the first rows of its table."""
+    """A result that shows one line, and the first rows of its table in a notebook."""
 
     def _summary(self) -> str:
         raise NotImplementedError

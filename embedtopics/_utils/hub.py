@@ -1,4 +1,4 @@
-"""Uploads to the Hugging Face hub; nothing is sent but by `upload`."""
+"""Uploads to the Hugging Face hub; only `upload` sends anything."""
 
 import re
 import warnings
@@ -10,12 +10,12 @@ from embedtopics.errors import InputError
 
 NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
-# A folder may hold more than a model: nothing that runs, and no hidden file, is sent by accident.
+# Never uploaded: code, pickles and hidden files that happen to lie in the folder.
 _NEVER = ("*.py", "*.pyc", "*.bin", "*.pt", "*.pkl", "*.pickle", ".*", "*/.*")
 
 
 def check_upload(repo_id: object) -> str:
-    """Return the name of a repository that may be uploaded to, before anything is prepared."""
+    """Return the name of a repository if it is valid and the hub may be reached."""
     from huggingface_hub import is_offline_mode
 
     if not isinstance(repo_id, str) or not NAME.fullmatch(repo_id):
@@ -45,21 +45,21 @@ def upload(
         is_public = not api.model_info(repo_id).private
         if not (private and is_public):
             with warnings.catch_warnings():
-                # It takes Arrow and parquet files for a data set that went the wrong way.
+                # The hub takes Arrow and parquet files for a misplaced data set.
                 warnings.filterwarnings("ignore", "It seems that you are about to commit a data")
                 commit = api.upload_folder(
                     repo_id=repo_id, folder_path=folder, commit_message=commit_message,
                     revision=revision, delete_patterns=list(delete), ignore_patterns=list(_NEVER),
                 )  # fmt: skip
-    # Its exceptions belong to the HTTP library that the hub's client was built on.
+    # The exceptions come from the HTTP library under the client.
     except Exception as error:
         raise InputError(
-            f"could not upload to {repo_id}: {one_line(error)}; check the name, the network, "
-            "and that you are logged in (hf auth login) with the right to write there"
+            f"could not upload to {repo_id}: {one_line(error)}; check the name and the network, "
+            "and log in (hf auth login) with permission to write there"
         ) from error
     if private and is_public:
         raise InputError(
-            f"{repo_id} exists and is public, so nothing was uploaded; name another repository, "
-            "make that one private, or give private=False"
+            f"{repo_id} is public, so nothing was uploaded; choose another repository, make this one "
+            "private, or pass private=False"
         )
     return str(commit.commit_url)

@@ -1,4 +1,4 @@
-"""A page and its API on this machine alone, of the standard library."""
+"""A local web server for a page and its API, reachable from this machine only."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ log = logging.getLogger(__name__)
 
 HOST = "127.0.0.1"
 MOST_BYTES = 100_000
-"""Of a request: the longest note is shorter."""
+"""Limit of a request; the longest note is shorter."""
 
 PATIENCE = 30.0
-"""Seconds after which a connection that says nothing is closed."""
+"""Seconds after which a silent connection is closed."""
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
@@ -35,11 +35,11 @@ FILES = {
 }
 
 Action = Callable[[Mapping[str, Any]], dict[str, Any]]
-"""From what was asked, a JSON object or the lists of a query string, to the answer."""
+"""Takes a JSON object or the lists of a query string and returns the answer."""
 
 
 class Refused(Exception):
-    """A request that is not answered, with the status of HTTP."""
+    """A request that is refused, with its HTTP status."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -47,11 +47,11 @@ class Refused(Exception):
 
 
 class LocalServer:
-    """Serves a page of a subpackage, such as ``page.html``, ``page.css``, ``page.js``; and actions.
+    """Serves the files of a page (``page.html``, ``page.css``, ``page.js``) and its actions.
 
-    Only requests that know the token and come from the page itself, or from no page, are answered;
-    those that change something (`posts`) come from the page. A path that ends in a slash takes one
-    more part, which its action gets as ``id``.
+    The server answers clients that know the token, if the request comes from the page itself or
+    from no page; requests that change something (`posts`) must come from the page. A path that
+    ends in a slash takes one more part, which its action receives as ``id``.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class LocalServer:
             self._http = _Server((HOST, int(port)), _Handler)
         except OSError as error:
             reason = error.strerror or error
-            remedy = "leave it out for a port that is free"
+            remedy = "omit it to use a free port"
             raise InputError("port", f"free ({reason})", port, remedy) from error
         self._http.page = self
         self.port = int(self._http.server_address[1])
@@ -93,7 +93,7 @@ class LocalServer:
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
-    allow_reuse_address = False  # a port that another process has is refused
+    allow_reuse_address = False  # refuse a port that another process uses
     page: LocalServer
 
 
@@ -104,11 +104,11 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
 
     def do_GET(self) -> None:
-        """Answer with a file of the page, or to a question."""
+        """Send a file of the page, or the answer of an action."""
         self._answer(self.server.page.gets, None)
 
     def do_POST(self) -> None:
-        """Take in what a person did."""
+        """Run an action that changes something."""
         self._answer(self.server.page.posts, self._body)
 
     def _answer(
@@ -125,15 +125,15 @@ class _Handler(BaseHTTPRequestHandler):
                 self._send(200, content.encode(), kind)
                 return
             above, _, last = asked.path.rpartition("/")
-            own = actions.get(asked.path) or actions.get(f"{above}/")
-            if own is None or not last:
+            action = actions.get(asked.path) or actions.get(f"{above}/")
+            if action is None or not last:
                 raise Refused(404, "there is no such page")
-            given = dict(read() if read else parse_qs(asked.query, keep_blank_values=True))
+            arguments = dict(read() if read else parse_qs(asked.query, keep_blank_values=True))
             if asked.path not in actions:
-                given["id"] = unquote(last)
-            self._send_json(200, own(given))
+                arguments["id"] = unquote(last)
+            self._send_json(200, action(arguments))
         except Refused as refused:
-            self.close_connection = True  # what is left of the request is not read
+            self.close_connection = True  # the rest of the request is not read
             self._send_json(refused.status, {"error": str(refused)})
         except EmbedTopicsError as error:
             self._send_json(400, {"error": str(error)})
@@ -142,21 +142,21 @@ class _Handler(BaseHTTPRequestHandler):
         except Exception:
             log.exception("a request could not be answered")
             self.close_connection = True
-            self._send_json(500, {"error": "the server failed; its terminal says why"})
+            self._send_json(500, {"error": "the server failed; see its terminal for the reason"})
 
     def _check_sender(self, query: str, changes: bool) -> None:
-        """Refuse other sites, other names of this machine, and whoever has no token."""
+        """Refuse other sites, other host names, and requests without the token."""
         page = self.server.page
         if self.headers.get("Host", "").lower() not in page.hosts:
             raise Refused(403, "the page has another address")
         origin = self.headers.get("Origin")
-        own = {f"http://{host}" for host in page.hosts}
-        if (origin is not None or changes) and (origin or "").lower() not in own:
+        origins = {f"http://{host}" for host in page.hosts}
+        if (origin is not None or changes) and (origin or "").lower() not in origins:
             raise Refused(403, "the request comes from another page")
-        given = self.headers.get("X-Token") or parse_qs(query).get("token", [""])[0]
-        if not secrets.compare_digest(given.encode(), page.token.encode()):
-            raise Refused(403, "the token in the address is missing or old; open the address "
-                               "that the terminal shows")  # fmt: skip
+        token = self.headers.get("X-Token") or parse_qs(query).get("token", [""])[0]
+        if not secrets.compare_digest(token.encode(), page.token.encode()):
+            message = "the token is missing or old; open the address that the terminal shows"
+            raise Refused(403, message)
 
     def _body(self) -> Mapping[str, Any]:
         if self.headers.get_content_type() != "application/json":
@@ -191,4 +191,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Keep the terminal clear; addresses hold the token."""
+        """Log nothing: addresses hold the token."""

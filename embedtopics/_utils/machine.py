@@ -1,4 +1,4 @@
-"""The machine: threads beside the main one, memory held, and the versions that are installed."""
+"""Threads, memory, and installed versions."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ PACKAGES = (
 def in_background(
     work: Callable[[Callable[[], bool]], Result], *, runs_loops: bool
 ) -> Iterator[Callable[[], Result]]:
-    """Let some work go on in another thread."""
-    if runs_loops and not loops_may_meet():
+    """Run some work in another thread; yield a function that waits for its result."""
+    if runs_loops and not numba_is_threadsafe():
         yield lambda: work(lambda: False)
         return
     unwanted = Event()
@@ -36,21 +36,21 @@ def in_background(
     try:
         yield future.result
     finally:
-        # What is still under way is not waited for: an error is to be seen at once.
+        # Do not wait for unfinished work, so that an error is seen at once.
         unwanted.set()
         executor.shutdown(wait=False)
 
 
 def side_by_side(work: Callable[[int], Result], n: int) -> Iterator[Result]:
-    """Do pieces of work at once, each on one of Numba's threads, as far as these can meet."""
+    """Run pieces of work in parallel, each on one of Numba's threads if they are thread-safe."""
     import numba
 
-    if not loops_may_meet():
+    if not numba_is_threadsafe():
         yield from map(work, range(n))
         return
 
     def work_alone(number: int) -> Result:
-        numba.set_num_threads(1)  # of this thread
+        numba.set_num_threads(1)  # for this thread
         return work(number)
 
     executor = ThreadPoolExecutor(numba.get_num_threads())
@@ -60,13 +60,13 @@ def side_by_side(work: Callable[[int], Result], n: int) -> Iterator[Result]:
         executor.shutdown(wait=False, cancel_futures=True)
 
 
-def loops_may_meet() -> bool:
+def numba_is_threadsafe() -> bool:
     """Return whether parallel loops of Numba may run in two threads at once."""
     import numba
 
     try:
         return numba.threading_layer() in ("omp", "tbb")  # type: ignore[attr-defined]
-    except ValueError:  # no loop was run so far
+    except ValueError:  # no loop has run yet
         return False
 
 
@@ -77,14 +77,13 @@ if TYPE_CHECKING:
 else:
 
     class computed_once(cached_property):
-        """A `functools.cached_property` that other threads wait for.
+        """A `functools.cached_property` that is computed once even if several threads ask for it.
 
-        From Python 3.12 on, threads that ask at the same time all compute it. Once it is there, it
-        is an attribute like any other, and nobody waits.
+        The standard one has no lock from Python 3.12 on.
         """
 
         def __get__(self, instance: Any, owner: type[Any] | None = None) -> Any:
-            """Return the value, and compute it where no other thread has."""
+            """Return the value; compute it if no other thread has."""
             if instance is None:
                 return self
             with _LOCK:
@@ -92,7 +91,7 @@ else:
 
 
 def has_cuda_driver() -> bool:
-    """Return whether the driver of CUDA devices is installed: without it none need be asked for."""
+    """Return whether the CUDA driver is installed."""
     import ctypes
 
     try:
@@ -103,7 +102,7 @@ def has_cuda_driver() -> bool:
 
 
 def peak_memory() -> float:
-    """Return the largest resident set of this process so far, in bytes; NaN where unknown."""
+    """Return the peak resident memory of this process in bytes; NaN if unknown."""
     if STATUS.exists():
         for line in STATUS.read_text("ascii", "replace").splitlines():
             if line.startswith("VmHWM:"):
@@ -118,10 +117,10 @@ def peak_memory() -> float:
 
 def package_versions() -> dict[str, str]:
     """Return the installed versions of Python and of the packages that shape a result."""
-    found = {"python": platform.python_version()}
+    versions = {"python": platform.python_version()}
     for name in PACKAGES:
         try:
-            found[name] = version(name)
+            versions[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found
+    return versions

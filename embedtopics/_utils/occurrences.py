@@ -1,4 +1,4 @@
-"""Where terms of one or several words stand in streams of words."""
+"""Positions of terms of one or several words in streams of words."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from embedtopics.protocols import BoolArray, Int32Array, Int64Array
 
 @dataclass(frozen=True, eq=False)
 class TermIndex:
-    """Terms as word ids, one step a word; `is_first, is_edge` (n_words,)."""
+    """Terms as a trie of word ids; `is_first` and `is_edge` have shape (n_words,)."""
 
     n_words: int
     is_first: BoolArray
@@ -22,7 +22,7 @@ class TermIndex:
 
 @dataclass(frozen=True, eq=False)
 class Occurrences:
-    """Terms in some documents.
+    """Occurrences of terms in documents.
 
     Shapes: `offsets` (n_documents + 1,), `tokens` (n_places,), `first` (n_places + 1,), `terms`
     (n_occurrences,), `ends` (n_occurrences,).
@@ -36,18 +36,18 @@ class Occurrences:
 
 
 def index_terms(terms: Sequence[str], words: Sequence[str]) -> TermIndex:
-    """Return the terms as sequences of word ids."""
+    """Index terms by the ids of their words."""
     n_words = len(words)
     id_of = dict(zip(words, range(n_words), strict=True))
     lengths = np.fromiter((term.count(" ") + 1 for term in terms), np.int64, len(terms))
-    # One cut of all terms, for one of each would take most of the time.
+    # All terms are split at once: splitting each would take most of the time.
     parts = " ".join(terms).split(" ") if len(lengths) else []
     ids = np.fromiter(map(id_of.get, parts, repeat(-1)), np.int64, len(parts))
     longest = int(lengths.max(initial=1))
     step = np.full((len(lengths), longest), -1, dtype=np.int64)
     inside = np.arange(longest) < lengths[:, None]
     step[inside] = ids
-    # A term of other words is never made by these.
+    # Terms with a word outside the vocabulary cannot occur.
     column_of = np.flatnonzero(((step >= 0) | ~inside).all(axis=1)).astype(np.int32)
     step, lengths = step[column_of], lengths[column_of]
     longest = int(lengths.max(initial=1))
@@ -77,17 +77,19 @@ def find_occurrences(
 ) -> Occurrences:
     """Find the terms in a stream of words: `ids` (n_tokens,), `offsets` (n_documents + 1,)."""
     n_tokens = len(ids)
-    known = ids >= 0
+    is_known = ids >= 0
     document = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     begins, stops, terms = [], [], []
-    starts = np.flatnonzero(known & index.is_first[np.maximum(ids, 0)] if index.n_words else known)
+    starts = np.flatnonzero(
+        is_known & index.is_first[np.maximum(ids, 0)] if index.n_words else is_known
+    )
     number = ids[starts].astype(np.int64)
     for n, (term_of, keys) in enumerate(zip(index.term_of, index.keys, strict=True), 1):
         if n > 1:
             last = starts + n - 1
             fits = last < n_tokens
             starts, number, last = starts[fits], number[fits], last[fits]
-            fits = known[last] & (document[last] == document[starts])
+            fits = is_known[last] & (document[last] == document[starts])
             starts, number, last = starts[fits], number[fits], last[fits]
             key = number * index.n_words + ids[last]
             number = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
@@ -99,10 +101,10 @@ def find_occurrences(
         terms.append(term_of[number[is_term]])
     has_place = np.ones(n_tokens, dtype=bool)
     if edges_only:
-        has_place = known & index.is_edge[np.maximum(ids, 0)] if index.n_words else known
+        has_place = is_known & index.is_edge[np.maximum(ids, 0)] if index.n_words else is_known
     place = np.concatenate([[0], np.cumsum(has_place)])
     begin = np.concatenate(begins)
-    order = np.argsort(begin, kind="stable")  # of those that begin at one place, shortest first
+    order = np.argsort(begin, kind="stable")  # at one position, the shortest first
     begin = place[begin[order]]
     return Occurrences(
         offsets=place[offsets],

@@ -1,4 +1,4 @@
-"""Progress bars for work that may take more than a moment."""
+"""Progress bars."""
 
 import sys
 from typing import Any

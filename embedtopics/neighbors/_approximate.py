@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.machine import loops_may_meet
+from embedtopics._utils.machine import numba_is_threadsafe
 from embedtopics.protocols import BoolArray, FloatArray, Int32Array, Int64Array
 
 # Candidates -> nearest neighbours: every similarity is computed here, in one fixed order.
@@ -534,7 +534,7 @@ _turn = Lock()
 
 def _one_loop() -> AbstractContextManager[Any]:
     """Let loops of Numba take turns where they may not run in two threads at once."""
-    return nullcontext() if loops_may_meet() else _turn
+    return nullcontext() if numba_is_threadsafe() else _turn
 
 
 @contextmanager

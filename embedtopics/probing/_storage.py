@@ -119,7 +119,7 @@ class Writer:
         self._write_about(decisions)
         with _disk_errors(self.folder):
             # Checksums of large files take minutes: until they are there, work can resume.
-            write_manifest(folder, KIND, VERSION, but=(_PROGRESS,))
+            write_manifest(folder, KIND, VERSION, exclude=(_PROGRESS,))
             with suppress(OSError):  # it is missing, or not empty
                 self.folder.rmdir()
             folder.rename(self.folder)

@@ -225,12 +225,12 @@ def test_a_second_writer_is_refused(index, built, tmp_path):
     with only_writer(index):
         for command in (("remove", index, "d1"), ("compact", index),
                         ("add", index, file, "--id", "id", "--update")):  # fmt: skip
-            assert "another process writes it now" in refused("index", *command)
+            assert "another process is writing" in refused("index", *command)
         assert run("search", index, "river").exit_code == 0
     with only_writer(tmp_path / "new.index.building"):
         line = refused("index", "build", file, "--encoder", "random", "--out",
                        tmp_path / "new.index")  # fmt: skip
-        assert "another process writes it now" in line
+        assert "another process is writing" in line
 
 
 @pytest.mark.parametrize("step", ["encode_texts", "build_dense", "build_lexical", "write_sum"])

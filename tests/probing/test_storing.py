@@ -176,7 +176,7 @@ def test_a_second_writer_is_refused_and_the_first_one_goes_on(
 
     def meanwhile(*a, **b):
         if not said:
-            with pytest.raises(InputError, match="another process writes it now") as refused:
+            with pytest.raises(InputError, match="another process is writing") as refused:
                 probing.hidden_states(TEXTS, tiny_bert, out=out)
             said.append(refused)
         return kept(*a, **b)
@@ -241,7 +241,7 @@ def test_other_folders_are_refused(tiny_bert, tmp_path):
     (tmp_path / "manifest.json").write_text(
         json.dumps({"kind": "hidden states", "version": 99, "files": {}})
     )
-    with pytest.raises(CorruptFileError, match="format 99, newer"):
+    with pytest.raises(CorruptFileError, match="format 99"):
         probing.open_states(tmp_path)
     assert (tmp_path / "notes.txt").read_text() == "mine"
 

@@ -252,7 +252,7 @@ def test_a_folder_of_something_else_is_refused(tmp_path):
 
 def test_newer_formats_are_refused_with_a_remedy(folder):
     write_manifest(folder, KIND, FORMAT + 1)
-    with pytest.raises(CorruptFileError, match=rf"format {FORMAT + 1}, newer .* upgrade"):
+    with pytest.raises(CorruptFileError, match=rf"format {FORMAT + 1}; .* upgrade"):
         load_result(folder)
 
 

@@ -25,7 +25,7 @@ def two_threads():
 
 @pytest.fixture(params=[True, False], ids=["beside", "afterwards"])
 def may_meet(request, monkeypatch):
-    monkeypatch.setattr(machine, "loops_may_meet", lambda: request.param)
+    monkeypatch.setattr(machine, "numba_is_threadsafe", lambda: request.param)
     return request.param
 
 
@@ -46,7 +46,7 @@ def test_its_error_is_raised_where_the_result_is_asked_for(may_meet):
 
 
 def test_work_learns_that_it_is_unwanted(monkeypatch):
-    monkeypatch.setattr(machine, "loops_may_meet", lambda: True)
+    monkeypatch.setattr(machine, "numba_is_threadsafe", lambda: True)
     begun, ended = threading.Event(), threading.Event()
 
     def work(unwanted):
@@ -65,10 +65,10 @@ def test_without_any_loop_run_so_far_nothing_may_meet(monkeypatch):
     import numba
 
     monkeypatch.setattr(numba, "threading_layer", raising(ValueError("is not initialized")))
-    assert not machine.loops_may_meet()
+    assert not machine.numba_is_threadsafe()
     for layer, may in (("omp", True), ("tbb", True), ("workqueue", False)):
         monkeypatch.setattr(numba, "threading_layer", lambda layer=layer: layer)
-        assert machine.loops_may_meet() is may
+        assert machine.numba_is_threadsafe() is may
 
 
 def test_pieces_come_in_order_and_errors_stop_them(may_meet):

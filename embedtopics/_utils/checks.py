@@ -44,7 +44,7 @@ def is_of(value: Any, hint: Any) -> bool:
     if kind is tuple and parts[-1:] == (...,):
         if parts[0] is not str:
             return all(is_of(one, parts[0]) for one in value)
-        # Joined, because there may be hundreds of thousands of texts; a lone surrogate breaks tables.
+        # Texts are joined because there may be very many. A lone surrogate breaks tables.
         return set(map(type, value)) <= {str} and is_whole_text("".join(value))
     if kind is tuple:
         return len(value) == len(parts) and all(map(is_of, value, parts))

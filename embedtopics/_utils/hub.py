@@ -59,7 +59,7 @@ def upload(
         ) from error
     if private and is_public:
         raise InputError(
-            f"{repo_id} is public, so nothing was uploaded; choose another repository, make this one "
-            "private, or pass private=False"
+            f"{repo_id} is public, so nothing was uploaded; choose another repository, make this "
+            "one private, or pass private=False"
         )
     return str(commit.commit_url)

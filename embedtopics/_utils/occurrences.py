@@ -77,11 +77,11 @@ def find_occurrences(
 ) -> Occurrences:
     """Find the terms in a stream of words: `ids` (n_tokens,), `offsets` (n_documents + 1,)."""
     n_tokens = len(ids)
-    is_known = ids >= 0
+    in_index = ids >= 0
     document = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     begins, stops, terms = [], [], []
     starts = np.flatnonzero(
-        is_known & index.is_first[np.maximum(ids, 0)] if index.n_words else is_known
+        in_index & index.is_first[np.maximum(ids, 0)] if index.n_words else in_index
     )
     number = ids[starts].astype(np.int64)
     for n, (term_of, keys) in enumerate(zip(index.term_of, index.keys, strict=True), 1):
@@ -89,7 +89,7 @@ def find_occurrences(
             last = starts + n - 1
             fits = last < n_tokens
             starts, number, last = starts[fits], number[fits], last[fits]
-            fits = is_known[last] & (document[last] == document[starts])
+            fits = in_index[last] & (document[last] == document[starts])
             starts, number, last = starts[fits], number[fits], last[fits]
             key = number * index.n_words + ids[last]
             number = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
@@ -101,7 +101,7 @@ def find_occurrences(
         terms.append(term_of[number[is_term]])
     has_place = np.ones(n_tokens, dtype=bool)
     if edges_only:
-        has_place = is_known & index.is_edge[np.maximum(ids, 0)] if index.n_words else is_known
+        has_place = in_index & index.is_edge[np.maximum(ids, 0)] if index.n_words else in_index
     place = np.concatenate([[0], np.cumsum(has_place)])
     begin = np.concatenate(begins)
     order = np.argsort(begin, kind="stable")  # at one position, the shortest first

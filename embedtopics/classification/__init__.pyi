@@ -6,10 +6,7 @@ from ._prevalence import effects as effects
 from ._prevalence import prevalence as prevalence
 from ._report import class_terms as class_terms
 from ._report import evaluate as evaluate
-from ._report import nearest_labelled as nearest_labelled
-from ._report import occlusion as occlusion
 from ._report import suspicious_labels as suspicious_labels
-from ._storage import load_classifier as load_classifier
 from ._targets import label_conflicts as label_conflicts
 from ._words import TokenClassifier as TokenClassifier
 from ._words import entities as entities

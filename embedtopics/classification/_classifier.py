@@ -1,37 +1,37 @@
-"""A classifier of texts with scikit-learn's protocol: an encoder, a head, calibrated."""
+"""A text classifier with scikit-learn's protocol: an encoder and a calibrated linear head."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
 
 from embedtopics._utils.checks import checked_choice, resolve_seed
 from embedtopics.classification._heads import (
     CALIBRATIONS,
-    USUAL_STRENGTH,
-    LinearHead,
+    DEFAULT_STRENGTH,
+    FittedHead,
     calibrate,
     confidences,
     cross_fit,
     fit_head,
     grouped_folds,
     n_folds_for,
-    near_copies,
+    near_duplicates,
     risk_coverage,
     sample_weights,
     threshold_for,
 )
 from embedtopics.classification._targets import (
     HEADS,
-    Targets,
+    LabelledTexts,
     balanced_weights,
-    check_rows,
-    read_targets,
+    labelled_texts,
     require_learnable,
 )
 from embedtopics.classification.results import RiskCoverage
@@ -40,7 +40,7 @@ from embedtopics.encoders._base import check_texts
 from embedtopics.encoders._cache import keys_of
 from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.errors import InputError
-from embedtopics.protocols import Float64Array, Int64Array
+from embedtopics.protocols import Float64Array
 
 if TYPE_CHECKING:
     import os
@@ -49,32 +49,33 @@ METHODS = ("frozen", "few_shot", "fine_tune")
 
 
 class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Gives texts the classes that it has learned from labelled ones.
+    """Predict the class of a text, learned from labelled texts.
 
     Parameters
     ----------
     encoder : str, path or Encoder
         Name or folder of a checkpoint, "tfidf", or any object with ``encode(texts)``.
     method : {"frozen", "few_shot", "fine_tune"}
-        "frozen": logistic regression on the encoder's vectors, its strength chosen by
-        cross-validation; vectors are cached. "few_shot": the encoder learns from pairs of the
-        labelled texts which belong together, then a head is fitted (SetFit, Tunstall et al. 2022).
-        "fine_tune": all weights are trained with the head.
+        "frozen" fits a logistic regression on the encoder's vectors, which are cached;
+        cross-validation chooses the strength of its penalty. "few_shot" first trains the encoder
+        on pairs of labelled texts, then fits the head (SetFit, Tunstall et al. 2022). "fine_tune"
+        trains all weights together with the head.
     head : {"softmax", "ordinal", "multilabel"}
-        One class a text; one of ordered classes (cumulative logits, McCullagh 1980); or any number
-        of labels a text.
+        "softmax" predicts one class for each text, "ordinal" one of ordered classes (cumulative
+        logits, McCullagh 1980), "multilabel" any number of labels.
     classes : sequence, optional
-        The classes in their order, the lowest first; needed for ordered classes with names.
+        The classes in their order, the lowest first. Required for named ordinal classes.
     class_weight : "balanced", optional
-        Texts of rare classes count as much as those of frequent ones.
-    calibration : {"temperature", "isotonic"}, optional
-        How probabilities are calibrated, on texts that their head was not fitted on: by
-        cross-fitting, or on the validation texts of "fine_tune". For "few_shot" the encoder is
-        trained three more times. None leaves the head's own.
+        Give rare classes the same total weight as frequent ones.
+    calibration : {"temperature"}, optional
+        Calibrate probabilities by temperature scaling (Guo et al. 2017) on texts that the head was
+        not fitted on: by cross-fitting, or on the validation texts of "fine_tune". "few_shot"
+        trains the encoder three more times for it. None keeps the probabilities of the head.
     training : mapping, optional
-        Fields of `embedtopics.training.TrainingSettings`, and for "fine_tune" `layer_decay` (factor
-        of the learning rate from each layer to the one below), `slanted` (triangular schedule) and
-        `unfreezing` (one more layer each epoch), after Howard and Ruder (2018).
+        Fields of `embedtopics.training.TrainingSettings`. "fine_tune" also takes the options of
+        Howard and Ruder (2018): `layer_decay` (factor of the learning rate from each layer to the
+        layer below), `slanted` (slanted triangular schedule) and `unfreezing` (one more layer in
+        each epoch).
     random_state : int, Generator or None
 
     Attributes
@@ -82,10 +83,10 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     classes_ : ndarray of shape (n_classes,)
         Columns of `predict_proba`.
     encoder_ : Encoder
-        As it was given, or as it was trained.
+        The encoder as given, or after training.
     decisions_ : tuple of Decision
     training_report_ : TrainingReport or None
-        Learning curves, and what they say.
+        Learning curves of "fine_tune" and their interpretation.
 
     Examples
     --------
@@ -131,13 +132,16 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         X : sequence of str
         y : sequence of str or int
-            A label for each; texts of None or NaN are left out. For several labels a text, a list
-            of labels each, or a table of 0 and 1 with a column for each class.
+            One label for each text. Texts with None or NaN are left out. "multilabel" takes a list
+            of labels for each text, or a table of 0 and 1 with one column for each class.
         validation : pair of texts and labels, optional
-            Of "fine_tune", to choose the weights that are kept; by default a tenth of the texts.
-        out, resume : path, optional, and bool
-            Folder for the trained encoder, and for the checkpoints of "fine_tune" beside it, from
-            which an interrupted run goes on. By default a temporary one.
+            "fine_tune" keeps the weights that score best on these texts. By default it holds out
+            a tenth of the training texts.
+        out : path, optional
+            Folder of the trained encoder and of the checkpoints of "fine_tune". By default a
+            temporary folder.
+        resume : bool
+            Continue an interrupted run from its checkpoints in `out`.
 
         Returns
         -------
@@ -146,89 +150,75 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         InputError
-            Where texts, labels or parameters cannot be used: the message names the row.
+            Texts, labels or parameters are invalid; the message names the row.
         """
         for name, choices in (("method", METHODS), ("head", HEADS), ("calibration", CALIBRATIONS)):
             checked_choice(getattr(self, name), name, choices)
-        given = {"validation": validation, "out": out, "training": self.training or None}
-        for name, value in given.items():
+        options = {"validation": validation, "out": out, "training": self.training or None}
+        for name, value in options.items():
             if self.method == "frozen" and value is not None:
                 raise InputError(name, 'left out for method="frozen", which trains no encoder')
-        texts, targets = self._read(X, y)
-        seed = resolve_seed(self.random_state)
-        self.classes_ = targets.classes
-        self.decisions_: tuple[Decision, ...] = ()
-        self.training_report_: Any = None
-        of_class = balanced_weights(targets, self.class_weight)
-        if self.method == "frozen":
-            self._fit_frozen(texts, targets.codes, of_class, seed)
-        else:
-            from embedtopics.classification._training import fit_trained
-
-            held = None if validation is None else self._read(*validation, self.classes_)
-            fit_trained(self, texts, targets, held, of_class, seed, out, resume)
-        self.calibration_ = calibrate(
-            self.calibration, self.head, self.left_out_scores_, self.left_out_codes_
-        )
-        self.training_keys_ = keys_of(texts)
-        self.test_log_: dict[str, int] = getattr(self, "test_log_", {})
-        return self
-
-    def _read(self, X: Any, y: Any, known: Any = None) -> tuple[list[str], Targets]:
-        """Return the texts that have labels, and these; of classes that are `known`."""
-        given = self.classes if known is None else known
-        targets = read_targets(y, self.head, given, learned=known is not None)
-        texts = check_rows(X, targets)
-        if given is None and self.head == "ordinal" and targets.classes.dtype.kind == "U":
-            remedy = f"such as classes={targets.classes.tolist()}"
+        labelled = labelled_texts(X, y, self.head, self.classes)
+        if self.classes is None and self.head == "ordinal" and labelled.classes.dtype.kind == "U":
+            remedy = f"such as classes={labelled.classes.tolist()}"
             raise InputError(
                 "classes", "the classes in their order, the lowest first", None, remedy
             )
-        if known is None:
-            require_learnable(targets)
-        rows = np.flatnonzero(targets.known)
-        kept = replace(targets, codes=targets.codes[rows], known=targets.known[rows])
-        return [texts[row] for row in rows.tolist()], kept
+        require_learnable(labelled)
+        seed = resolve_seed(self.random_state)
+        class_weights = balanced_weights(labelled, self.class_weight)
+        self.classes_ = labelled.classes
+        if self.method == "frozen":
+            result = self._fit_frozen(labelled, class_weights, seed)
+        else:
+            from embedtopics.classification._training import fit_trained
+
+            held_out = None
+            if validation is not None:
+                held_out = labelled_texts(*validation, self.head, self.classes_, learned=True)
+            result = fit_trained(self, labelled, held_out, class_weights, seed, out, resume)
+        self.encoder_, self.head_ = result.encoder, result.head
+        self.left_out_scores_, self.left_out_codes_ = result.left_out_scores, result.left_out_codes
+        self.decisions_, self.training_report_ = result.decisions, result.report
+        self.calibration_ = calibrate(
+            self.calibration, self.head, self.left_out_scores_, self.left_out_codes_
+        )
+        self.training_keys_ = keys_of(labelled.texts)
+        self.test_log_: dict[str, int] = getattr(self, "test_log_", {})
+        return self
 
     def _fit_frozen(
-        self, texts: list[str], codes: Int64Array, of_class: Float64Array | None, seed: int
-    ) -> None:
+        self, labelled: LabelledTexts, class_weights: Float64Array | None, seed: int
+    ) -> FittedHead:
+        texts, codes = labelled.texts, labelled.codes
         resolved = resolve_encoder(self.encoder, cached=True)
-        self.encoder_: Any = resolved.fitted_to(texts).reading_to_ends(texts)
+        self.encoder_ = resolved.fitted_to(texts).reading_to_ends(texts)
         vectors = self._vectors(texts)
-        self.groups_ = near_copies(texts, vectors)
-        folds = grouped_folds(codes, self.groups_, n_folds_for(codes), seed)
-        weights = sample_weights(codes, of_class)
-        strength, scores = USUAL_STRENGTH, np.empty((0, 0))
+        folds = grouped_folds(codes, near_duplicates(texts, vectors), n_folds_for(codes), seed)
+        weights = sample_weights(codes, class_weights)
+        strength, scores = DEFAULT_STRENGTH, np.empty((0, 0))
         if len(np.unique(folds)) > 1:
             strength, scores = cross_fit(self.head, vectors, codes, folds, weights)
-        self._left_out(scores, codes)
-        self.head_: LinearHead = fit_head(self.head, vectors, codes, strength, weights)
-        self._note("strength", strength, f"The head has C = {strength:g}, by cross-validation.")
-
-    def _left_out(self, scores: Float64Array, codes: Int64Array) -> None:
-        """Keep the scores of texts that their heads were not fitted on: of all or of none."""
-        self.left_out_scores_, self.left_out_codes_ = scores, codes[: len(scores)]
-        self.left_out_rows_ = np.arange(len(scores))
-
-    def _note(self, name: str, value: Any, message: str) -> None:
-        self.decisions_ = (*self.decisions_, Decision("classification", name, value, message))
+        head = fit_head(self.head, vectors, codes, strength, weights)
+        message = f"Cross-validation chose C = {strength:g} for the head."
+        decision = Decision("classification", "strength", strength, message)
+        return FittedHead(self.encoder_, head, scores, codes[: len(scores)], (decision,))
 
     def _vectors(self, texts: Sequence[str]) -> Any:
-        vectors = self.encoder_.encode(list(texts))
-        made = vectors.tocsr() if hasattr(vectors, "tocsr") else np.asarray(vectors)
-        if made.ndim != 2 or made.shape[0] != len(texts):
-            found = f"shape {made.shape} for {len(texts)} texts"
-            raise InputError("encoder", "an object that returns one vector a text", found=found)
-        return made
+        """Encode texts, (n_texts, n_dimensions), dense or sparse."""
+        encoded = self.encoder_.encode(list(texts))
+        vectors = encoded.tocsr() if hasattr(encoded, "tocsr") else np.asarray(encoded)
+        if vectors.ndim != 2 or vectors.shape[0] != len(texts):
+            shape = f"shape {vectors.shape} for {len(texts)} texts"
+            raise InputError("encoder", "an object that returns one vector a text", found=shape)
+        return vectors
 
     def decision_function(self, X: Sequence[str]) -> Float64Array:
-        """Return the scores of the head, (n_texts, n_outputs): before calibration.
+        """Return the scores of the head before calibration, (n_texts, n_outputs).
 
-        An output for each class, but for each threshold between two of an ordinal head.
+        There is one output for each class; an ordinal head has one for each threshold between
+        two classes.
         """
-        from sklearn.utils.validation import check_is_fitted
-
         check_is_fitted(self, "head_")
         texts = check_texts(X)
         if not texts:
@@ -238,66 +228,92 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Sequence[str]) -> Float64Array:
         """Return the calibrated probability of each class, (n_texts, n_classes).
 
-        Rows add up to 1, but for several labels a text.
+        Rows add up to 1, except for "multilabel".
         """
         scores = self.decision_function(X)
         return self.calibration_.apply(scores)
 
     def predict(self, X: Sequence[str], max_error: float | None = None) -> npt.NDArray[Any]:
-        """Return the likeliest class of each text.
+        """Return the most probable class of each text.
 
         Parameters
         ----------
         X : sequence of str
         max_error : float, optional
-            Predict only as many of the surest texts as have at most this share of errors; others
-            get None. It holds in 95 % of the samples of labels, for texts of the same kind as the
-            labelled ones (see `risk_coverage`).
+            Largest share of errors among the predictions. Texts below the confidence that this
+            requires get None. The bound holds in 95 % of the samples of labels, for texts of the
+            same kind as the labelled ones (see `risk_coverage`).
 
         Returns
         -------
         ndarray of shape (n_texts,)
-            Of the classes; or for several labels a text, 0 and 1 of shape (n_texts, n_classes).
+            Classes. "multilabel" returns 0 and 1, (n_texts, n_classes).
         """
-        found = self.predict_proba(X)
+        probabilities = self.predict_proba(X)
         if self.head == "multilabel":
             if max_error is not None:
-                confidences(found, np.empty((0, 2), dtype=np.int64))
-            return (found >= 0.5).astype(np.int64)
-        best: npt.NDArray[Any] = self.classes_[found.argmax(axis=1)]
+                confidences(probabilities, np.empty((0, 2), dtype=np.int64))
+            return (probabilities >= 0.5).astype(np.int64)
+        labels: npt.NDArray[Any] = self.classes_[probabilities.argmax(axis=1)]
         if max_error is None:
-            return best
-        best = best.astype(object)
-        best[found.max(axis=1) < threshold_for(max_error, self.risk_coverage())] = None
-        return best
+            return labels
+        labels = labels.astype(object)
+        labels[probabilities.max(axis=1) < threshold_for(max_error, self.risk_coverage())] = None
+        return labels
 
     def risk_coverage(self) -> RiskCoverage:
-        """Return the error among the surest texts, on texts that were left out of the fit."""
-        from sklearn.utils.validation import check_is_fitted
-
+        """Return the error among the most confident texts, on texts left out of the fit."""
         check_is_fitted(self, "head_")
         if not len(self.left_out_scores_):
             remedy = 'fit with calibration="temperature"'
             raise InputError("calibration", "by texts that were left out", None, remedy)
-        found = self.calibration_.apply(self.left_out_scores_)
-        return risk_coverage(*confidences(found, self.left_out_codes_))
+        probabilities = self.calibration_.apply(self.left_out_scores_)
+        return risk_coverage(*confidences(probabilities, self.left_out_codes_))
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write the classifier to a folder as arrays and JSON; `load_classifier` reads it."""
+        """Write the classifier to a folder as arrays and JSON; `load` reads it."""
         from embedtopics.classification._storage import save
 
         save(self, folder)
 
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str], *, encoder: Any = None) -> Self:
+        """Read a classifier that `save` wrote.
+
+        Parameters
+        ----------
+        folder : path
+        encoder : str, path or Encoder, optional
+            The encoder of the fit, if the folder does not hold it: a custom object, or an encoder
+            that learned from the training texts.
+
+        Returns
+        -------
+        TextClassifier
+
+        Raises
+        ------
+        CorruptFileError
+            The folder is damaged, was written by a newer version, or holds no classifier.
+        """
+        from embedtopics.classification._storage import read_classifier
+
+        parameters, attributes = read_classifier(Path(folder).expanduser(), encoder)
+        model = cls(**parameters)
+        for name, value in attributes.items():
+            setattr(model, name, value)
+        return model
+
     def export(self, folder: str | os.PathLike[str]) -> None:
         """Write a "fine_tune" model as a checkpoint of transformers.
 
-        ``AutoModelForSequenceClassification`` loads it; its logits are those of
+        ``AutoModelForSequenceClassification`` loads it. Its logits are the values of
         `decision_function`, before calibration.
 
         Raises
         ------
         InputError
-            For other methods, and for families of encoders that transformers builds otherwise.
+            The method is not "fine_tune", or transformers has no matching architecture.
         """
         from embedtopics.classification._storage import export
 

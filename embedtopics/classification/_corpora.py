@@ -1,4 +1,4 @@
-"""Classes of whole corpora: files that memory does not hold, part by part, to parquet."""
+"""Classify whole corpora in parts, from files larger than memory to parquet."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import hashlib
 import json
 import os
 from collections.abc import Generator
-from contextlib import ExitStack, closing
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from embedtopics._utils.display import one_line
 from embedtopics._utils.folders import replacing_file
@@ -28,10 +29,10 @@ if TYPE_CHECKING:
     from embedtopics.classification._classifier import TextClassifier
 
 PART_ROWS = 20_000
-"""Rows of a file."""
+"""Rows of each output file."""
 
 ABOUT = "_classified.json"
-"""Readers of parquet folders pass over names that begin with "_"."""
+"""Readers of parquet folders skip names that start with "_"."""
 
 
 def classify(
@@ -44,24 +45,23 @@ def classify(
     max_error: float | None = None,
     show_progress: bool | None = None,
 ) -> Exported:
-    """Give every text of a corpus its class, part by part, in a folder of parquet files.
+    """Predict the class of every text of a corpus and write parquet files, part by part.
 
-    A run that was interrupted goes on where it ended. Vectors come from the cache where the
-    classifier's encoder has one.
+    An interrupted run continues with the first missing part.
 
     Parameters
     ----------
     classifier : TextClassifier
-        Fitted.
-    corpus : path, Corpus, or what `Corpus` takes
-        csv, tsv, jsonl and parquet files are read in parts, and may be larger than memory.
+        A fitted classifier.
+    corpus : path, Corpus, or any input of `Corpus`
+        Files of type csv, tsv, jsonl and parquet are read in parts and may be larger than memory.
     out : path
-        Folder, which `pandas.read_parquet` reads as one table: row, id, label, confidence, and the
-        probability of each class. Rows without text have no label.
+        Folder that `pandas.read_parquet` reads as one table with the columns row, id, label,
+        confidence, and the probability of each class. Rows without text have no label.
     text, id : str, optional
         Columns, as in `Corpus`.
     max_error : float, optional
-        Hold predictions back as in `TextClassifier.predict`: the label is missing there.
+        Largest share of errors, as in `TextClassifier.predict`; less confident rows get no label.
     show_progress : bool, optional
 
     Returns
@@ -71,30 +71,29 @@ def classify(
     Raises
     ------
     InputError
-        Where `out` holds anything else, such as the classes of another corpus or classifier.
+        `out` holds other files, or the results of another corpus or classifier.
     """
-    from sklearn.utils.validation import check_is_fitted
-
     check_is_fitted(classifier, "head_")
     threshold = -np.inf
     if max_error is not None:
         threshold = threshold_for(max_error, classifier.risk_coverage())
     folder = Path(out).expanduser()
     about = {
-        "classifier": _fingerprint(classifier), "part_rows": PART_ROWS, "max_error": max_error,
-        "text": text, "id": id, "source": _source(corpus),
-    }  # fmt: skip
-    _claim(folder, about)
-    paths, n_rows, n_done = [], 0, 0
-    with ExitStack() as stack:
-        bar = stack.enter_context(
-            progress_bar(total=0, unit="text", description="Classifying", show=show_progress)
-        )
-        parts = stack.enter_context(closing(_parts(corpus, text, id)))
+        "classifier": _fingerprint(classifier),
+        "part_rows": PART_ROWS,
+        "max_error": max_error,
+        "text": text,
+        "id": id,
+        "source": _source(corpus),
+    }
+    _prepare_folder(folder, about)
+    paths, n_rows, n_present = [], 0, 0
+    bar = progress_bar(total=0, unit="text", description="Classifying", show=show_progress)
+    with bar, closing(_parts(corpus, text, id)) as parts:
         for number, part in enumerate(parts):
             path = folder / f"part-{number:06d}.parquet"
             if path.exists():
-                n_done += 1
+                n_present += 1
             else:
                 table = classified(classifier, part, n_rows, threshold)
                 with replacing_file(path) as fresh:
@@ -102,12 +101,12 @@ def classify(
             paths.append(path)
             n_rows += len(part)
             bar.update(len(part))
-    message = f"{n_rows:,} rows have classes, in {len(paths):,} files; {n_done:,} were there."
+    message = f"Classified {n_rows:,} rows in {len(paths):,} files; {n_present:,} were present."
     return Exported(tuple(paths), (Decision("classification", "classified", n_rows, message),))
 
 
 def _fingerprint(classifier: TextClassifier) -> str:
-    """Return what a prediction depends on, as a digest."""
+    """Return a digest of everything that a prediction depends on."""
     parts = [
         classifier.head_.weights.tobytes(), classifier.head_.bias.tobytes(),
         repr(classifier.calibration_).encode(), repr(classifier.classes_.tolist()).encode(),
@@ -123,19 +122,19 @@ def _source(corpus: Any) -> str:
     return hashlib.sha256(read.hashes.tobytes()).hexdigest()
 
 
-def _claim(folder: Path, about: dict[str, Any]) -> None:
-    """Make the folder, or make sure that what is in it is of the same run."""
+def _prepare_folder(folder: Path, about: dict[str, Any]) -> None:
+    """Create the folder, or refuse one with other content than this run's."""
     content = json.dumps(about, indent=1, default=str)
     if folder.is_dir() and any(folder.iterdir()):
-        named = folder / ABOUT
-        if not named.is_file() or named.read_text("utf-8") != content:
-            found = f"{folder}, which holds {'another run' if named.is_file() else 'other files'}"
-            raise InputError("out", "a new folder", found=found, remedy="name another one")
+        described = folder / ABOUT
+        if not described.is_file() or described.read_text("utf-8") != content:
+            other = "another run" if described.is_file() else "other files"
+            raise InputError("out", "a new folder", found=f"{folder}, which holds {other}")
         return
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError("out", "a folder that can be made", found=f"{folder} ({error})") from None
+        raise InputError("out", "a writable folder", found=f"{folder} ({error})") from None
     with replacing_file(folder / ABOUT) as fresh:
         fresh.write_text(content, "utf-8")
 
@@ -148,26 +147,24 @@ def _parts(corpus: Any, text: str | None, id: str | None) -> Generator[Corpus]:
         for begin in range(0, len(read), PART_ROWS):
             yield read[begin : begin + PART_ROWS]
         return
-    begin = 0
+    n_rows = 0
     with closing(frames):
         while True:
             try:
                 frame = next(frames, None)
-                if frame is None:
-                    return
-                part = Corpus(frame.reset_index(drop=True), text, id)
-            except InputError as error:
-                raise InputError(f"{error} (rows from {begin} of {corpus})") from None
-            except ValueError as error:  # of pandas and pyarrow, wrong encodings too
-                found = f"{corpus}, unreadable after {begin:,} rows ({one_line(error)})"
-                raise InputError("corpus", "a file that can be read", found=found) from None
-            text = text or part.text_column  # of the first part
-            begin += len(part)
+            except ValueError as error:  # of pandas and pyarrow, also for a wrong encoding
+                state = f"{corpus}, unreadable after {n_rows:,} rows ({one_line(error)})"
+                raise InputError("corpus", "a readable file", found=state) from None
+            if frame is None:
+                return
+            part = Corpus(frame.reset_index(drop=True), text, id)
+            text = text or part.text_column  # the column of the first part
+            n_rows += len(part)
             yield part
 
 
 def _frames(path: Path) -> Generator[pd.DataFrame] | None:
-    """Return the parts of a file as tables, or None where it is read as a whole."""
+    """Return the parts of a file as frames, or None for a file that is read as a whole."""
     check_path(path)
     name = path.name.lower().removesuffix(".gz")
     if path.name.lower().endswith(".parquet"):
@@ -209,26 +206,27 @@ def _chunks(path: Path, name: str) -> Generator[pd.DataFrame]:
 def classified(
     classifier: TextClassifier, part: Corpus, begin: int, threshold: float
 ) -> pd.DataFrame:
-    """Return the table of a part."""
+    """Return the predictions of one part, one row for each row of the part."""
     import pandas as pd
 
     rows = np.flatnonzero(part.status == TEXT)
-    found = classifier.predict_proba([part.texts[row] for row in rows.tolist()])
-    names, several = classifier.classes_.tolist(), classifier.head == "multilabel"
+    chances = classifier.predict_proba([part.texts[row] for row in rows.tolist()])
+    names, is_multilabel = classifier.classes_.tolist(), classifier.head == "multilabel"
     labels: list[Any] = [None] * len(part)
-    for row, chances in zip(rows.tolist(), found, strict=True):
-        if several:
-            labels[row] = [name for name, p in zip(names, chances, strict=True) if p >= 0.5]
-        elif chances.max() >= threshold:
-            labels[row] = names[int(chances.argmax())]
-    every = np.full((len(part), len(names)), np.nan, dtype=np.float32)
-    every[rows] = found
-    # Named, so that a part in which all are missing is of the same type.
+    for row, of_row in zip(rows.tolist(), chances, strict=True):
+        if is_multilabel:
+            labels[row] = [name for name, p in zip(names, of_row, strict=True) if p >= 0.5]
+        elif of_row.max() >= threshold:
+            labels[row] = names[int(of_row.argmax())]
+    columns = np.full((len(part), len(names)), np.nan, dtype=np.float32)
+    columns[rows] = chances
+    # An explicit type: a part without any label must have the same one.
     dtypes = {"i": "Int64", "U": "string", "b": "boolean"}
-    kind = "O" if several else classifier.classes_.dtype.kind
-    return pd.DataFrame({
-        "row": np.arange(begin, begin + len(part)), "id": part.ids,
+    kind = "O" if is_multilabel else classifier.classes_.dtype.kind
+    table = {
+        "row": np.arange(begin, begin + len(part)),
+        "id": part.ids,
         "label": pd.Series(labels, dtype=dtypes.get(kind, object)),
-        "confidence": every.max(axis=1),
-        **{f"p_{name}": column for name, column in zip(names, every.T, strict=True)},
-    })  # fmt: skip
+        "confidence": columns.max(axis=1),
+    }
+    return pd.DataFrame(table | {f"p_{name}": columns[:, i] for i, name in enumerate(names)})

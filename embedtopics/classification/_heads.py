@@ -1,4 +1,4 @@
-"""Linear heads on vectors (softmax, cumulative logits, several labels), folds, and scores."""
+"""Linear heads on vectors: fitting, cross-validation, calibration and abstention."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,23 +14,24 @@ import numpy.typing as npt
 from embedtopics._utils.checks import checked_level
 from embedtopics.classification.results import RiskCoverage
 from embedtopics.corpus._texts import normalize_text
+from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation._label_probes import stratified_folds
 from embedtopics.evaluation._pairs import row_dots
 from embedtopics.protocols import Float64Array, Int32Array, Int64Array
 
 STRENGTHS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
-"""Weights of the data against the penalty that are tried, for vectors of total variance 1."""
+"""Inverse strengths of the penalty in the cross-validation, for vectors of total variance 1."""
 
-USUAL_STRENGTH = 3.0
-"""Where nothing can be tried: the best on news groups and titles, as in `evaluation`."""
+DEFAULT_STRENGTH = 3.0
+"""Used without cross-validation: the best value on news groups and titles, as in `evaluation`."""
 
-MOST_STEPS = 500
+MAX_STEPS = 500
 
 
 @dataclass(frozen=True, eq=False)
 class LinearHead:
-    """Scores of vectors: one a class; of "ordinal" the log-odds of a class above each threshold."""
+    """A linear map to one score a class; "ordinal": the log-odds of exceeding each threshold."""
 
     kind: str
     weights: Float64Array  # (n_outputs, n_dimensions)
@@ -39,6 +40,17 @@ class LinearHead:
     def scores(self, vectors: Any) -> Float64Array:
         """Return the scores of vectors, (n_texts, n_outputs)."""
         return np.asarray(vectors @ self.weights.T + self.bias, dtype=np.float64)
+
+
+class FittedHead(NamedTuple):
+    """A head with its encoder, and the scores of texts that were left out of the fit."""
+
+    encoder: Any
+    head: LinearHead
+    left_out_scores: Float64Array  # (n_left_out, n_outputs)
+    left_out_codes: Int64Array  # (n_left_out,) or (n_left_out, n_classes)
+    decisions: tuple[Decision, ...]
+    report: Any = None  # TrainingReport of "fine_tune"
 
 
 def probabilities(kind: str, scores: Float64Array) -> Float64Array:
@@ -78,19 +90,19 @@ def fit_head(
 
 
 class _Fitter:
-    """Fits heads of one kind to the same texts, each from where the last one ended."""
+    """Fit heads of one kind to the same texts, each started from the previous solution."""
 
     def __init__(
         self, kind: str, vectors: Any, codes: Int64Array, weights: Float64Array | None, dtype: Any
     ) -> None:
         self.kind, self.codes, self.weights = kind, codes, weights
-        X, self.middle, self.factor = _scaled(vectors)
+        X, self.mean, self.factor = _scaled(vectors)
         self.X = X.astype(dtype)
         self.models: dict[int, Any] = {}
         self.guess: Float64Array | None = None
 
     def fit(self, strength: float) -> LinearHead:
-        with _blas().limit(limits=1, user_api="blas"):  # sums in one order on any machine
+        with _blas().limit(limits=1, user_api="blas"):  # the same order of sums on any machine
             if self.kind == "ordinal":
                 self.guess = _fit_ordinal(self.X, self.codes, strength, self.weights, self.guess)
                 slope, thresholds = _ordinal_parts(self.guess, self.X.shape[1])
@@ -102,10 +114,10 @@ class _Fitter:
                 slopes = np.stack([one[0][1] - one[0][0] for one in each])
                 bias = np.array([one[1][1] - one[1][0] for one in each])
         slopes = slopes * self.factor
-        return LinearHead(self.kind, slopes, bias - slopes @ self.middle)
+        return LinearHead(self.kind, slopes, bias - slopes @ self.mean)
 
     def _logistic(
-        self, place: int, codes: Int64Array, strength: float
+        self, column: int, codes: Int64Array, strength: float
     ) -> tuple[Float64Array, Float64Array]:
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.linear_model import LogisticRegression
@@ -115,10 +127,10 @@ class _Fitter:
         if len(present) < 2:  # a label that a fold has everywhere or nowhere
             sign = np.array([-5.0, 5.0]) if present[0] == 1 else np.array([5.0, -5.0])
             return np.zeros((2, n_dimensions)), sign
-        usual = LogisticRegression(max_iter=MOST_STEPS, warm_start=True)
-        model = self.models.setdefault(place, usual).set_params(C=strength)
+        fresh = LogisticRegression(max_iter=MAX_STEPS, warm_start=True)
+        model = self.models.setdefault(column, fresh).set_params(C=strength)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # the loss of left-out texts tells
+            warnings.simplefilter("ignore", ConvergenceWarning)  # left-out texts decide
             model.fit(self.X, codes, sample_weight=self.weights)
         slopes, bias = np.zeros((n_classes, n_dimensions)), np.full(n_classes, -30.0)
         if len(present) == 2:
@@ -130,15 +142,15 @@ class _Fitter:
 
 @cache
 def _blas() -> Any:
-    """Return the control of threads; to look for the libraries takes longer than a small fit."""
-    import sklearn.linear_model  # noqa: F401, so that SciPy's library is loaded, too
+    """Return the thread control, cached: finding the libraries takes longer than a small fit."""
+    import sklearn.linear_model  # noqa: F401, loads SciPy's library
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
 
 
 def _scaled(vectors: Any) -> tuple[Any, Float64Array, float]:
-    """Center vectors and make their total variance 1: a strength means the same for all."""
+    """Center vectors and scale their total variance to 1, so that strengths are comparable."""
     mean = np.asarray(vectors.mean(axis=0, dtype=np.float64)).ravel()
     variance = float(row_dots(vectors, vectors).mean() - mean @ mean)
     factor = 1.0 / np.sqrt(variance) if variance > 1e-12 else 1.0
@@ -182,21 +194,19 @@ def _fit_ordinal(
         of_thresholds = np.bincount(codes, each * by_high, n_classes)[:-1]
         of_thresholds += np.bincount(np.maximum(codes - 1, 0), each * by_low, n_classes)[:-1]
         tails = np.cumsum(of_thresholds[::-1])[::-1]
-        gradient = np.concatenate([
-            -(X.T @ of_z) + slope / strength, -tails[:1], -tails[1:] * np.diff(thresholds),
-        ])  # fmt: skip
-        return float(loss), gradient
+        of_slope, of_steps = -(X.T @ of_z) + slope / strength, -tails[1:] * np.diff(thresholds)
+        return float(loss), np.concatenate([of_slope, -tails[:1], of_steps])
 
-    found = minimize(loss_and_gradient, guess, jac=True, method="L-BFGS-B",
-                     options={"maxiter": MOST_STEPS, "ftol": 1e-12, "gtol": 1e-7})  # fmt: skip
-    return np.asarray(found.x)
+    options: Any = {"maxiter": MAX_STEPS, "ftol": 1e-12, "gtol": 1e-7}
+    solution = minimize(loss_and_gradient, guess, jac=True, method="L-BFGS-B", options=options)
+    return np.asarray(solution.x)
 
 
 def _ordinal_parts(
     parameters: Float64Array, n_dimensions: int
 ) -> tuple[Float64Array, Float64Array]:
     """Return the slope (n_dimensions,) and the thresholds (n_classes - 1,)."""
-    # Learned as the first one and the logarithms of the steps, which keeps their order.
+    # The parameters are the first threshold and the logarithms of the steps, which are positive.
     steps = np.exp(np.clip(parameters[n_dimensions + 1 :], -30, 30))
     thresholds = parameters[n_dimensions] + np.concatenate([[0.0], np.cumsum(steps)])
     return parameters[:n_dimensions], thresholds
@@ -210,15 +220,15 @@ def cross_fit(
     weights: Float64Array | None = None,
     strengths: tuple[float, ...] = STRENGTHS,
 ) -> tuple[float, Float64Array]:
-    """Return the best strength and the scores (n_texts, n_outputs) of texts that were left out."""
+    """Return the best strength and the scores of left-out texts, (n_texts, n_outputs)."""
     n_outputs = codes.shape[1] if codes.ndim == 2 else int(codes.max()) + 1
     fitters = {}
     for fold in np.unique(folds).tolist():
         rows = np.flatnonzero(folds != fold)
         of_rows = None if weights is None else weights[rows]
-        # In single precision: which strength is best does not depend on the last digits.
+        # Single precision: the best strength does not depend on the last digits.
         fitters[fold] = _Fitter(kind, vectors[rows], codes[rows], of_rows, np.float32)
-    best, chosen, kept, n_worse = np.inf, strengths[0], np.empty((0, 0)), 0
+    best, best_strength, best_scores, n_worse = np.inf, strengths[0], np.empty((0, 0)), 0
     for strength in strengths:
         scores = np.full((len(codes), n_outputs - (kind == "ordinal")), -30.0)
         for fold, fitter in fitters.items():
@@ -227,59 +237,66 @@ def cross_fit(
         loss = log_loss(kind, scores, codes, weights)
         n_worse = 0 if loss < best else n_worse + 1
         if loss < best:
-            best, chosen, kept = loss, strength, scores
+            best, best_strength, best_scores = loss, strength, scores
         if n_worse == 2:
             break
-    return chosen, kept
+    return best_strength, best_scores
 
 
-def sample_weights(codes: Int64Array, of_class: Float64Array | None) -> Float64Array | None:
-    """Return the weight of each text, (n,), by its class; of several labels, their mean."""
-    if of_class is None:
+def sample_weights(codes: Int64Array, class_weights: Float64Array | None) -> Float64Array | None:
+    """Return the weight of each text, (n,): that of its class, or the mean of its classes."""
+    if class_weights is None:
         return None
     if codes.ndim == 1:
-        return np.asarray(of_class[codes])
+        return np.asarray(class_weights[codes])
     n_labels = codes.sum(axis=1)
-    weights = np.where(n_labels > 0, codes @ of_class / np.maximum(n_labels, 1), 1.0)
+    weights = np.where(n_labels > 0, codes @ class_weights / np.maximum(n_labels, 1), 1.0)
     return np.asarray(weights)
 
 
 def confusion_of(truth: Int64Array, guess: Int64Array, n_classes: int) -> Float64Array:
-    """Return how often a class (row) was given another (column), (n_classes, n_classes)."""
+    """Return the counts of true (rows) and predicted classes (columns), (n_classes, n_classes)."""
     cells = np.bincount(truth * n_classes + guess, minlength=n_classes**2)
     return cells.reshape(n_classes, n_classes).astype(np.float64)
 
 
-def rates(hits: Float64Array, true: Float64Array, given: Float64Array) -> dict[str, Float64Array]:
-    """Return precision, recall and F1 of counts (..., n_classes); 0 where nothing was given."""
+def precision_recall_f1(
+    hits: Float64Array, true: Float64Array, predicted: Float64Array
+) -> dict[str, Float64Array]:
+    """Return precision, recall and F1 of counts (..., n_classes); 0 for an empty denominator."""
 
-    def share(above: Float64Array, below: Float64Array) -> Float64Array:
+    def ratio(above: Float64Array, below: Float64Array) -> Float64Array:
         return np.where(below > 0, above / np.where(below > 0, below, 1.0), 0.0)
 
-    return {"precision": share(hits, given), "recall": share(hits, true),
-            "f1": share(2 * hits, given + true)}  # fmt: skip
+    return {
+        "precision": ratio(hits, predicted),
+        "recall": ratio(hits, true),
+        "f1": ratio(2 * hits, predicted + true),
+    }
 
 
 def kappa(confusion: Float64Array) -> Float64Array:
     """Return the quadratically weighted kappa of tables (..., n, n) (Cohen 1968)."""
     n = confusion.shape[-1]
-    places = np.arange(n)
-    weights = np.square(places[:, None] - places) / max(1, n - 1) ** 2
+    ranks = np.arange(n)
+    weights = np.square(ranks[:, None] - ranks) / max(1, n - 1) ** 2
     total = confusion.sum(axis=(-2, -1))
-    true, given = confusion.sum(axis=-1), confusion.sum(axis=-2)
+    true, predicted = confusion.sum(axis=-1), confusion.sum(axis=-2)
     observed = (confusion * weights).sum(axis=(-2, -1))
-    expected = np.einsum("...i,ij,...j->...", true, weights, given) / np.maximum(total, 1)
+    expected = np.einsum("...i,ij,...j->...", true, weights, predicted) / np.maximum(total, 1)
     return np.where(expected > 0, 1 - observed / np.where(expected > 0, expected, 1.0), 0.0)
 
 
-NEAR_COPY = 0.95
-"""Least similarity of near-copies, where 0 is that of two texts of the collection on average."""
+NEAR_DUPLICATE = 0.95
+"""Minimum similarity of near-duplicates, on a scale where 0 is the mean similarity of all texts."""
 
-N_NEAREST, MANY = 5, 5_000
+N_NEIGHBORS = 5
+MANY_TEXTS = 5_000
+"""From this number of labels on, 3 folds are enough and take half the time of 5."""
 
 
-def near_copies(texts: Sequence[str], vectors: Any) -> Int64Array:
-    """Return the group of each text, (n_texts,): of equal texts and of nearly parallel vectors."""
+def near_duplicates(texts: Sequence[str], vectors: Any) -> Int64Array:
+    """Return the group of each text, (n_texts,): equal texts and nearly parallel vectors."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 
@@ -291,9 +308,9 @@ def near_copies(texts: Sequence[str], vectors: Any) -> Int64Array:
         from embedtopics.neighbors._graph import build_graph, unit_rows
 
         units = unit_rows(vectors, keep_zeros=True)
-        graph = build_graph(units, N_NEAREST)
-        usual = float(np.square(units.mean(axis=0, dtype=np.float64)).sum())
-        near = graph.similarities >= usual + NEAR_COPY * (1 - usual)
+        graph = build_graph(units, N_NEIGHBORS)
+        mean = float(np.square(units.mean(axis=0, dtype=np.float64)).sum())
+        near = graph.similarities >= mean + NEAR_DUPLICATE * (1 - mean)
         rows.append(np.repeat(np.arange(n), near.sum(axis=1)))
         others.append(graph.indices[near].astype(np.int64))
     pairs = np.concatenate(rows), np.concatenate(others)
@@ -302,8 +319,8 @@ def near_copies(texts: Sequence[str], vectors: Any) -> Int64Array:
 
 
 def grouped_folds(codes: Int64Array, groups: Int64Array, n_folds: int, seed: int) -> Int32Array:
-    """Split texts into folds, (n_texts,): the classes evenly, and groups never."""
-    if codes.ndim == 2:  # the rarest of a text's labels
+    """Split texts into stratified folds, (n_texts,), without splitting groups."""
+    if codes.ndim == 2:  # stratify by the rarest label of each text
         rare = np.where(codes == 1, codes.sum(axis=0), len(codes) + 1)
         codes = np.where(codes.any(axis=1), rare.argmin(axis=1) + 1, 0)
     _, first, of_text = np.unique(groups, return_index=True, return_inverse=True)
@@ -311,107 +328,89 @@ def grouped_folds(codes: Int64Array, groups: Int64Array, n_folds: int, seed: int
 
 
 def n_folds_for(codes: Int64Array, most: int = 5) -> int:
-    """Return in how many folds labels are split: as many as the rarest class has texts, 2 to 5."""
-    most = 3 if len(codes) > MANY else most  # they are enough, in half the time
+    """Return the number of folds: the size of the rarest class, from 2 to `most`."""
+    most = 3 if len(codes) > MANY_TEXTS else most
     counts = codes.sum(axis=0) if codes.ndim == 2 else np.bincount(codes)
     return int(np.clip(counts[counts > 0].min(initial=most), 2, most))
 
 
-CALIBRATIONS = (None, "temperature", "isotonic")
+CALIBRATIONS = (None, "temperature")
 
 N_COVERAGES = 10
-"""Coverages at which the error is bounded: as many bounds hold together (Bonferroni)."""
+"""Coverages at which the error is bounded; the bounds hold jointly (Bonferroni)."""
 
 RISK_CONFIDENCE = 0.95
-"""Share of samples of labels in which the largest error that is allowed holds."""
+"""Share of samples of labels in which the error stays below its bound."""
 
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """From scores to probabilities, learned on texts that their heads had not seen."""
+    """Temperature scaling of scores, learned on texts left out of the fit (Guo et al. 2017)."""
 
     head: str
-    temperature: float = 1.0  # divides scores (Guo et al. 2017)
-    knots: tuple[Float64Array, ...] = ()  # (2, n) a class, of steps (Zadrozny and Elkan 2002)
+    temperature: float = 1.0
 
     def apply(self, scores: Float64Array) -> Float64Array:
         """Return probabilities (n_texts, n_classes) of scores (n_texts, n_outputs)."""
-        found = probabilities(self.head, scores / self.temperature)
-        if not self.knots:
-            return found
-        columns = [np.interp(c, *k) for c, k in zip(found.T, self.knots, strict=True)]
-        mapped = np.column_stack(columns)
-        if self.head == "multilabel":
-            return mapped
-        total = mapped.sum(axis=1, keepdims=True)
-        return np.where(total > 0, mapped / np.where(total > 0, total, 1.0), found)
+        return probabilities(self.head, scores / self.temperature)
 
 
 def calibrate(kind: str | None, head: str, scores: Float64Array, codes: Int64Array) -> Calibration:
-    """Learn a calibration from scores of left-out texts."""
+    """Learn the temperature that minimizes the log loss of left-out texts."""
     if kind is None or not len(scores):
         return Calibration(head)
-    if kind == "temperature":
-        from scipy.optimize import minimize_scalar
+    from scipy.optimize import minimize_scalar
 
-        found = minimize_scalar(
-            lambda t: log_loss(head, scores / np.exp(t), codes), bounds=(-4, 4), method="bounded"
-        )
-        return Calibration(head, float(np.exp(found.x)))
-    from sklearn.isotonic import IsotonicRegression
-
-    plain, knots = probabilities(head, scores), []
-    truth = codes if codes.ndim == 2 else np.eye(plain.shape[1], dtype=np.int64)[codes]
-    for column, is_class in zip(plain.T, truth.T, strict=True):
-        model = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip").fit(column, is_class)
-        knots.append(np.stack([model.X_thresholds_, model.y_thresholds_]).astype(np.float64))
-    return Calibration(head, 1.0, tuple(knots))
+    solution = minimize_scalar(
+        lambda t: log_loss(head, scores / np.exp(t), codes), bounds=(-4, 4), method="bounded"
+    )
+    return Calibration(head, float(np.exp(solution.x)))
 
 
 def calibration_error(
     confidence: npt.ArrayLike, is_right: npt.ArrayLike, n_bins: int = 10
 ) -> tuple[float, Float64Array]:
-    """Return the expected calibration error, and the bins (n_bins, 3): confidence, share right, n.
+    """Return the expected calibration error, and the bins (n_bins, 3): confidence, accuracy, n.
 
-    Of bins with equally many texts: the mean distance of confidence and share right, by size
-    (Naeini et al. 2015; Nixon et al. 2019 for bins of equal mass).
+    The error is the mean distance of confidence and accuracy over bins of equal size, weighted by
+    size (Naeini et al. 2015; Nixon et al. 2019 for bins of equal mass).
     """
-    sure = np.asarray(confidence, dtype=np.float64)
+    confidences = np.asarray(confidence, dtype=np.float64)
     right = np.asarray(is_right, dtype=np.float64)
-    order = np.argsort(sure, kind="stable")
+    order = np.argsort(confidences, kind="stable")
     parts = [part for part in np.array_split(order, min(n_bins, len(order))) if len(part)]
-    bins = np.array([[sure[part].mean(), right[part].mean(), len(part)] for part in parts])
+    bins = np.array([[confidences[part].mean(), right[part].mean(), len(part)] for part in parts])
     bins = bins.reshape(-1, 3)
     weights = bins[:, 2] / max(bins[:, 2].sum(), 1)
     return float(np.abs(bins[:, 0] - bins[:, 1]) @ weights), bins
 
 
 def risk_coverage(confidence: npt.ArrayLike, is_right: npt.ArrayLike) -> RiskCoverage:
-    """Return the error among the surest texts for each share of them that is predicted.
+    """Return the error among the most confident texts, for ten shares of predicted texts.
 
-    `high` are upper bounds of the error at ten coverages that hold together in 95 % of the samples
-    of labels: Clopper and Pearson's, each at a tenth of the rest (Geifman and El-Yaniv 2017,
-    "Selective classification for deep neural networks", section 3).
+    `high` are upper bounds of the error (Clopper and Pearson). All ten hold jointly in 95 % of the
+    samples of labels, by Bonferroni's correction (Geifman and El-Yaniv 2017, "Selective
+    classification for deep neural networks", section 3).
     """
     from scipy.stats import beta
 
-    sure = np.asarray(confidence, dtype=np.float64)
+    values = np.asarray(confidence, dtype=np.float64)
     right = np.asarray(is_right, dtype=np.bool_)
-    order = np.argsort(-sure, kind="stable")
+    order = np.argsort(-values, kind="stable")
     n = len(order)
     wrong = np.cumsum(~right[order])
     ends = np.unique(np.round(np.linspace(0, n, N_COVERAGES + 1)[1:]).astype(np.int64))
-    # Texts that are as sure as the last one are predicted along with it.
-    ends = np.unique(np.searchsorted(-sure[order], -sure[order][ends - 1], side="right"))
+    # Texts with the confidence of the last one are predicted along with it.
+    ends = np.unique(np.searchsorted(-values[order], -values[order][ends - 1], side="right"))
     level = 1 - (1 - RISK_CONFIDENCE) / N_COVERAGES
     high = beta.ppf(level, wrong[ends - 1] + 1, ends - wrong[ends - 1])
     high = np.where(wrong[ends - 1] == ends, 1.0, high)
-    thresholds = sure[order][ends - 1]
+    thresholds = values[order][ends - 1]
     return RiskCoverage(ends / n, wrong[ends - 1] / ends, high, thresholds, n)
 
 
 def threshold_for(max_error: float, curve: RiskCoverage) -> float:
-    """Return the least confidence at which the error holds; infinite where it holds nowhere."""
+    """Return the lowest confidence whose error bound holds; infinite if none does."""
     checked_level(max_error, "max_error")
     holds = np.flatnonzero(curve.high <= max_error)
     return float(curve.thresholds[holds[-1]]) if len(holds) else np.inf
@@ -420,9 +419,8 @@ def threshold_for(max_error: float, curve: RiskCoverage) -> float:
 def confidences(
     probabilities: Float64Array, codes: Int64Array | None = None
 ) -> tuple[Float64Array, npt.NDArray[Any]]:
-    """Return how sure predictions are, and whether they are right where `codes` are given."""
+    """Return the confidence of predictions and, given `codes`, whether they are right."""
     if probabilities.shape[1:] and codes is not None and codes.ndim == 2:
-        raise InputError("head", '"softmax" or "ordinal" where predictions are held back',
-                         "multilabel")  # fmt: skip
+        raise InputError("head", '"softmax" or "ordinal" for max_error', "multilabel")
     right = probabilities.argmax(axis=1) == codes if codes is not None else np.empty(0)
     return probabilities.max(axis=1), right

@@ -1,11 +1,11 @@
-"""The folder of a classifier: arrays, JSON and perhaps an encoder of its own; and its export.
+"""Save classifiers as arrays and JSON, load them, and export them for transformers.
 
 ::
 
     <folder>/
-        classifier.json      parameters, classes, decisions, and how often test sets were looked at
+        classifier.json      parameters, classes, decisions, number of evaluations of each test set
         arrays.safetensors   head, calibration, scores of left-out texts, hashes of training texts
-        encoder/             the trained encoder; without, `classifier.json` says how to make it
+        encoder/             the trained encoder; otherwise `classifier.json` has its settings
         manifest.json        kind, format version, size and SHA-256 of each file
 """
 
@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from embedtopics._utils.folders import (
     is_kind,
@@ -43,17 +44,17 @@ if TYPE_CHECKING:
 KIND, FORMAT = "text classifier", 1
 EXPORT = "exported classifier"
 ABOUT, ARRAYS, ENCODER = "classifier.json", "arrays.safetensors", "encoder"
-KEPT = ("left_out_scores_", "left_out_codes_", "left_out_rows_", "groups_", "training_keys_")
+ATTRIBUTES = ("left_out_scores_", "left_out_codes_", "training_keys_")
 """Fitted arrays that are saved under their own names."""
 
 _PARAMETERS = ("method", "head", "class_weight", "calibration", "training", "random_state")
 
 
 @contextmanager
-def written(
+def write_folder(
     folder: str | os.PathLike[str], kind: str, about: dict[str, Any], arrays: Mapping[str, Any]
 ) -> Iterator[Path]:
-    """Write JSON and arrays, and yield the folder before it takes its place."""
+    """Write JSON and arrays; yield the new folder before it replaces the old one."""
     from safetensors.numpy import save_file
 
     with replacing_folder(Path(folder).expanduser(), kind) as fresh:
@@ -64,18 +65,18 @@ def written(
         write_manifest(fresh, kind, FORMAT)
 
 
-def read_saved(path: Path, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return JSON and arrays that `written` wrote."""
+def read_folder(path: Path, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the JSON and arrays of `write_folder`."""
     from safetensors.numpy import load
 
-    with open_saved(path, kind, FORMAT) as saved, damage(path):
+    with open_saved(path, kind, FORMAT) as saved, refuse_damage(path):
         about: dict[str, Any] = {**parse_json(saved.streams[ABOUT].read())}
         return about, load(saved.streams[ARRAYS].read())
 
 
 @contextmanager
-def damage(path: Path) -> Iterator[None]:
-    """Turn what reading a damaged folder raises into one error."""
+def refuse_damage(path: Path) -> Iterator[None]:
+    """Raise CorruptFileError for any error in reading a damaged folder."""
     from safetensors import SafetensorError
 
     try:
@@ -86,16 +87,14 @@ def damage(path: Path) -> Iterator[None]:
 
 def save(model: TextClassifier, folder: str | os.PathLike[str]) -> None:
     """Write a fitted classifier; see `TextClassifier.save`."""
-    from sklearn.utils.validation import check_is_fitted
-
     check_is_fitted(model, "head_")
     arrays = {
-        "weights": model.head_.weights, "bias": model.head_.bias,
+        "weights": model.head_.weights,
+        "bias": model.head_.bias,
         "temperature": np.array([model.calibration_.temperature]),
-        **{f"knots/{k:05d}": knots for k, knots in enumerate(model.calibration_.knots)},
-        **{name: getattr(model, name) for name in KEPT},
-    }  # fmt: skip
-    with written(folder, KIND, _about(model, Path(folder).expanduser()), arrays) as fresh:
+        **{name: getattr(model, name) for name in ATTRIBUTES},
+    }
+    with write_folder(folder, KIND, _about(model, Path(folder).expanduser()), arrays) as fresh:
         if model.method != "frozen":
             shutil.copytree(model.encoder_.name, fresh / ENCODER)
 
@@ -107,8 +106,8 @@ def _about(model: TextClassifier, path: Path) -> dict[str, Any]:
     if not isinstance(parameters["random_state"], (int, type(None))):
         parameters["random_state"] = None
     log = dict(model.test_log_)
-    if is_kind(path, KIND):  # what was fitted again into one folder looks at one test set
-        for name, n_looks in read_saved(path, KIND)[0].get("test_log", {}).items():
+    if is_kind(path, KIND):  # a new fit in the same folder sees the same test sets
+        for name, n_looks in read_folder(path, KIND)[0].get("test_log", {}).items():
             log[name] = max(log.get(name, 0), n_looks)
     return {
         "parameters": parameters,
@@ -122,68 +121,48 @@ def _about(model: TextClassifier, path: Path) -> dict[str, Any]:
     }
 
 
-def load_classifier(folder: str | os.PathLike[str], *, encoder: Any = None) -> TextClassifier:
-    """Read a classifier that `TextClassifier.save` wrote.
-
-    Parameters
-    ----------
-    folder : path
-    encoder : str, path or Encoder, optional
-        Where the folder does not hold what is needed to make it again: an object of your own, or
-        one that learned from the texts.
-
-    Returns
-    -------
-    TextClassifier
-
-    Raises
-    ------
-    CorruptFileError
-        Where the folder is damaged, of a newer version, or no classifier.
-    """
-    from embedtopics.classification._classifier import TextClassifier
-
-    path = Path(folder).expanduser()
-    about, arrays = read_saved(path, KIND)
-    with damage(path):
-        model = TextClassifier(classes=about["order"], **about["parameters"])
-        model.classes_ = np.array(about["classes"])
-        model.head_ = LinearHead(model.head, arrays["weights"], arrays["bias"])
-        knots = tuple(arrays[name] for name in sorted(arrays) if name.startswith("knots/"))
-        model.calibration_ = Calibration(model.head, float(arrays["temperature"][0]), knots)
-        for name in KEPT:
-            setattr(model, name, arrays[name])
-        model.decisions_ = tuple(Decision(**one) for one in about["decisions"])
-        model.test_log_ = {str(name): int(n) for name, n in about["test_log"].items()}
-        n_outputs = len(model.classes_) - (model.head == "ordinal")
-        if model.head_.weights.ndim != 2 or model.head_.bias.shape != (n_outputs,):
+def read_classifier(path: Path, encoder: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the parameters and the fitted attributes of a saved classifier."""
+    about, arrays = read_folder(path, KIND)
+    with refuse_damage(path):
+        parameters = {"classes": about["order"], **about["parameters"]}
+        kind, classes = parameters["head"], np.array(about["classes"])
+        head = LinearHead(kind, arrays["weights"], arrays["bias"])
+        if head.weights.ndim != 2 or head.bias.shape != (len(classes) - (kind == "ordinal"),):
             raise ValueError("its head does not fit its classes")
-    model.encoder_ = _encoder(path, about, encoder, model.method)
-    model.encoder = model.encoder_ if encoder is not None else about["encoder_name"]
-    model.training_report_ = None
+        attributes = {
+            "classes_": classes,
+            "head_": head,
+            "calibration_": Calibration(kind, float(arrays["temperature"][0])),
+            "decisions_": tuple(Decision(**decision) for decision in about["decisions"]),
+            "test_log_": {str(name): int(n) for name, n in about["test_log"].items()},
+            **{name: arrays[name] for name in ATTRIBUTES},
+        }
+    attributes["encoder_"] = _encoder(path, about, encoder, parameters["method"])
+    parameters["encoder"] = about["encoder_name"] if encoder is None else attributes["encoder_"]
+    attributes["training_report_"] = None
     if (path / ENCODER / "training-report").is_dir():
         from embedtopics.training._report import read_report
 
-        model.training_report_ = read_report(path / ENCODER)
-    return model
+        attributes["training_report_"] = read_report(path / ENCODER)
+    return parameters, attributes
 
 
-def _encoder(path: Path, about: dict[str, Any], given: Any, method: str) -> Any:
-    if given is not None:
-        return resolve_encoder(given, cached=True)
+def _encoder(path: Path, about: dict[str, Any], encoder: Any, method: str) -> Any:
+    if encoder is not None:
+        return resolve_encoder(encoder, cached=True)
     if method != "frozen":
         return SentenceEncoder(path / ENCODER, precision="float32", long_texts="chunk")
     if about["encoder"] is None:
-        wanted = "given, because the folder does not hold that of the fit"
-        raise InputError("encoder", wanted, found=about["encoder_name"])
-    recorded = encoder_from_settings(about["encoder"])
-    return recorded if recorded.transformer is None else CachedEncoder(recorded)
+        expected = "given, because the folder does not hold the encoder of the fit"
+        raise InputError("encoder", expected, found=about["encoder_name"])
+    saved = encoder_from_settings(about["encoder"])
+    return saved if saved.transformer is None else CachedEncoder(saved)
 
 
 def export(model: TextClassifier, folder: str | os.PathLike[str]) -> None:
     """Write a checkpoint for transformers; see `TextClassifier.export`."""
     import torch
-    from sklearn.utils.validation import check_is_fitted
     from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
 
     from embedtopics.classification._training import DENSE_OF_FAMILY
@@ -192,13 +171,12 @@ def export(model: TextClassifier, folder: str | os.PathLike[str]) -> None:
 
     check_is_fitted(model, "head_")
     if model.method != "fine_tune":
-        found = f'method="{model.method}", whose head reads vectors that no such model makes'
-        raise InputError("method", '"fine_tune" for a checkpoint of transformers', found=found)
+        raise InputError("method", '"fine_tune", the only one transformers can load', model.method)
     recipe, head = model.encoder_.recipe, model.head_
     family, source = recipe.checkpoint.family, recipe.checkpoint.folder
     if family not in DENSE_OF_FAMILY:
-        known = ", ".join(DENSE_OF_FAMILY)
-        raise InputError("encoder", f"of a family among {known} to be exported", found=family)
+        families = ", ".join(DENSE_OF_FAMILY)
+        raise InputError("encoder", f"of one of the families {families}", found=family)
     names = [str(one) for one in model.classes_]
     if head.kind == "ordinal":
         names = [f"above {name}" for name in names[:-1]]
@@ -206,22 +184,24 @@ def export(model: TextClassifier, folder: str | os.PathLike[str]) -> None:
     local: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
     with silent_transformers(), torch.random.fork_rng([]):
         config = AutoConfig.from_pretrained(
-            source, id2label=dict(enumerate(names)), problem_type=f"{kind}_classification",
-            label2id={name: place for place, name in enumerate(names)}, **local,
-        )  # fmt: skip
-        made: Any = AutoModelForSequenceClassification.from_pretrained(
+            source,
+            id2label=dict(enumerate(names)),
+            label2id={name: code for code, name in enumerate(names)},
+            problem_type=f"{kind}_classification",
+            **local,
+        )
+        exported: Any = AutoModelForSequenceClassification.from_pretrained(
             source, config=config, use_safetensors=True, **local
         )
         dense_name, head_name, _ = DENSE_OF_FAMILY[family]
         dense = next(step for step in recipe.steps if isinstance(step, Dense))
-        for name, weight, bias in (
-            (dense_name, dense.weight, dense.bias), (head_name, head.weights, head.bias),
-        ):  # fmt: skip
-            part = made.get_submodule(name)
+        layers = ((dense_name, dense.weight, dense.bias), (head_name, head.weights, head.bias))
+        for name, weight, bias in layers:
+            part = exported.get_submodule(name)
             with torch.no_grad():
                 part.weight.copy_(torch.tensor(weight))
                 part.bias.copy_(torch.tensor(bias))
         with replacing_folder(Path(folder).expanduser(), EXPORT) as fresh:
-            made.save_pretrained(fresh)
+            exported.save_pretrained(fresh)
             AutoTokenizer.from_pretrained(source, **local).save_pretrained(fresh)
             write_manifest(fresh, EXPORT, FORMAT)

@@ -1,10 +1,10 @@
-"""From labels as people have them to numbers of classes, and what cannot be learned from."""
+"""Convert labels to class codes and reject labels that cannot be learned from."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,140 +20,168 @@ if TYPE_CHECKING:
 
 HEADS = ("softmax", "ordinal", "multilabel")
 MISSING = -1
-"""Code of a text without label."""
+"""Code of a text without a label."""
 
-MOST_CLASSES = 500
-"""More are almost surely a column of names, numbers or texts, and no label."""
+MAX_CLASSES = 500
+"""More classes almost always mean a column of ids, numbers or texts."""
 
-FEWEST_TEXTS = 2
-"""Texts of a class: one to learn from and one to see whether it was learned."""
+MIN_TEXTS = 2
+"""Texts of each class: one to learn from and one to test on."""
 
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """Labels as numbers: `MISSING` where there is none; 0 and 1 for several labels a text."""
+    """Labels as class codes, `MISSING` for no label; 0 and 1 for multilabel."""
 
     codes: Int64Array  # (n,) or (n, n_classes)
-    known: BoolArray  # (n,), which texts have labels
+    has_label: BoolArray  # (n,)
     classes: npt.NDArray[Any]
 
 
+class LabelledTexts(NamedTuple):
+    """The texts that have a label, and their class codes."""
+
+    texts: list[str]
+    codes: Int64Array  # (n_texts,) or (n_texts, n_classes)
+    classes: npt.NDArray[Any]
+    rows: Int64Array  # (n_texts,), of the caller's texts
+
+    def take(self, places: Int64Array) -> LabelledTexts:
+        """Return some of the texts."""
+        texts = [self.texts[place] for place in places.tolist()]
+        return self._replace(texts=texts, codes=self.codes[places], rows=self.rows[places])
+
+
+def labelled_texts(
+    X: Any, y: Any, head: str, classes: Any = None, *, learned: bool = False
+) -> LabelledTexts:
+    """Return the texts that have a label; refuse empty texts and contradicting labels."""
+    targets = read_targets(y, head, classes, learned=learned)
+    texts = check_rows(X, targets)
+    rows = np.flatnonzero(targets.has_label)
+    has_labels = [texts[row] for row in rows.tolist()]
+    return LabelledTexts(has_labels, targets.codes[rows], targets.classes, rows)
+
+
 def read_targets(y: Any, head: str, classes: Any = None, *, learned: bool = False) -> Targets:
-    """Read labels, one a row; `classes` in their order, or as they were `learned`."""
+    """Read the labels of each row; `classes` gives their order, `learned` those of a fit."""
     order = None if classes is None else list(classes)
     if head == "multilabel":
-        return _several(y, order, learned)
-    values = _listed(y)
-    known = np.array([not _is_missing(value) for value in values], dtype=np.bool_)
-    plain = [_plain(value, row) if known[row] else None for row, value in enumerate(values)]
-    found = sorted(_of_one_type(plain))
+        return _multilabel_targets(y, order, learned)
+    values = _as_list(y)
+    has_label = np.array([not _is_missing(value) for value in values], dtype=np.bool_)
+    labels = [_python_label(v, row) if has_label[row] else None for row, v in enumerate(values)]
+    order = order or sorted(_distinct_of_one_type(labels))
     codes = np.full(len(values), MISSING, dtype=np.int64)
-    rows = np.flatnonzero(known).tolist()
-    codes[known] = _numbered([plain[row] for row in rows], order or found, rows, learned)
-    return Targets(codes, known, _array(order or found))
+    rows = np.flatnonzero(has_label).tolist()
+    codes[has_label] = _class_codes([labels[row] for row in rows], order, rows, learned)
+    return Targets(codes, has_label, _class_array(order))
 
 
-def require_learnable(targets: Targets) -> None:
-    """Refuse labels that nothing can be learned from."""
-    n_classes = len(targets.classes)
-    if n_classes > MOST_CLASSES:
+def require_learnable(labelled: LabelledTexts) -> None:
+    """Refuse labels with too many classes, one class, or classes of too few texts."""
+    classes, codes = labelled.classes, labelled.codes
+    if len(classes) > MAX_CLASSES:
         remedy = "name the column of labels, not one of ids or texts"
-        found = f"{n_classes:,} different labels, such as {targets.classes[0]!r}"
-        raise InputError("y", f"labels of at most {MOST_CLASSES} classes", remedy=remedy,
-                         found=found)  # fmt: skip
-    if n_classes < 2 and targets.codes.ndim == 1:
-        found = f"one class: {targets.classes.tolist()}" if n_classes else "no label at all"
-        raise InputError("y", "labels of at least 2 classes", found=found)
-    counts = class_counts(targets)
-    few = np.flatnonzero(counts < FEWEST_TEXTS)
-    if len(few):
-        name, n = targets.classes[few[0]].item(), int(counts[few[0]])
-        codes = targets.codes
-        rows = np.flatnonzero(codes == few[0] if codes.ndim == 1 else codes[:, few[0]] == 1)
+        number = f"{len(classes):,} different labels, such as {classes[0]!r}"
+        expected = f"labels of at most {MAX_CLASSES} classes"
+        raise InputError("y", expected, remedy=remedy, found=number)
+    if len(classes) < 2 and codes.ndim == 1:
+        number = f"one class: {classes.tolist()}" if len(classes) else "no label at all"
+        raise InputError("y", "labels of at least 2 classes", found=number)
+    counts = class_counts(labelled)
+    rare = np.flatnonzero(counts < MIN_TEXTS)
+    if len(rare):
+        name, n = classes[rare[0]].item(), int(counts[rare[0]])
+        members = labelled.rows[codes == rare[0] if codes.ndim == 1 else codes[:, rare[0]] == 1]
         raise InputError(
-            "y", f"at least {FEWEST_TEXTS} texts of every class", row=int(rows[0]) if n else None,
-            found=f"{n} of the class {name!r}", remedy="label more texts of it, or leave it out",
-        )  # fmt: skip
+            "y",
+            f"at least {MIN_TEXTS} texts of every class",
+            found=f"{n} of the class {name!r}",
+            remedy="label more texts of it, or leave it out",
+            row=int(members[0]) if n else None,
+        )
 
 
-def class_counts(targets: Targets) -> Int64Array:
-    """Return the texts of each class, (n_classes,)."""
-    if targets.codes.ndim == 2:
-        return np.asarray(targets.codes[targets.known].sum(axis=0))
-    return np.bincount(targets.codes[targets.known], minlength=len(targets.classes))
+def class_counts(labelled: LabelledTexts) -> Int64Array:
+    """Return the number of texts of each class, (n_classes,)."""
+    if labelled.codes.ndim == 2:
+        return np.asarray(labelled.codes.sum(axis=0))
+    return np.bincount(labelled.codes, minlength=len(labelled.classes))
 
 
-def balanced_weights(targets: Targets, class_weight: str | None) -> Float64Array | None:
-    """Return the weight of each class, (n_classes,), or None where all are the same."""
+def balanced_weights(labelled: LabelledTexts, class_weight: str | None) -> Float64Array | None:
+    """Return the weight of each class, (n_classes,), or None for equal weights."""
     if checked_choice(class_weight, "class_weight", (None, "balanced")) is None:
         return None
-    counts = class_counts(targets).astype(np.float64)
+    counts = class_counts(labelled).astype(np.float64)
     return np.asarray(counts.sum() / (len(counts) * np.maximum(counts, 1)))
 
 
 def label_conflicts(texts: Sequence[str], y: Any) -> pd.DataFrame:
-    """Return the texts that occur with different labels, a row for each text and label.
+    """Return the texts that occur with different labels, one row for each text and label.
 
     Parameters
     ----------
     texts : sequence of str
     y : sequence
-        A label for each; None or NaN where there is none.
+        One label for each text; None or NaN for none.
 
     Returns
     -------
     DataFrame
-        Columns text, label, n_rows and rows (positions, from 0). Texts are equal when they are so
-        after Unicode normalization and without repeated spaces.
+        Columns text, label, n_rows and rows (positions, from 0). Texts are compared after Unicode
+        normalization, with repeated spaces removed.
     """
     import pandas as pd
 
-    codes = read_targets(y, "softmax")
+    targets = read_targets(y, "softmax")
     groups: dict[str, dict[int, list[int]]] = {}
-    for row, text in enumerate(one_length(check_texts(texts), codes.codes)):
-        if codes.known[row]:
-            labels = groups.setdefault(normalize_text(text), {})
-            labels.setdefault(int(codes.codes[row]), []).append(row)
-    found = [
-        (text, codes.classes[code].item(), len(rows), rows)
-        for text, labels in groups.items()
-        if len(labels) > 1
-        for code, rows in sorted(labels.items())
+    for row, text in enumerate(check_lengths(check_texts(texts), targets.codes)):
+        if targets.has_label[row]:
+            rows_of_label = groups.setdefault(normalize_text(text), {})
+            rows_of_label.setdefault(int(targets.codes[row]), []).append(row)
+    conflicts = [
+        (text, targets.classes[code].item(), len(rows), rows)
+        for text, rows_of_label in groups.items()
+        if len(rows_of_label) > 1
+        for code, rows in sorted(rows_of_label.items())
     ]
-    return pd.DataFrame(found, columns=["text", "label", "n_rows", "rows"])
+    return pd.DataFrame(conflicts, columns=["text", "label", "n_rows", "rows"])
 
 
 def check_rows(texts: Sequence[str], targets: Targets) -> list[str]:
-    """Return the texts, or refuse those that are empty or have labels that contradict."""
-    read = one_length(check_texts(texts), targets.codes)
+    """Return the texts; refuse labelled texts that are empty or have contradicting labels."""
+    read = check_lengths(check_texts(texts), targets.codes)
     labels: dict[str, tuple[int, bytes]] = {}
-    for row in np.flatnonzero(targets.known).tolist():
+    for row in np.flatnonzero(targets.has_label).tolist():
         text = normalize_text(read[row])
         if not text:
             remedy = "leave rows without text out"
-            raise InputError("texts", "not empty where they have a label", "", remedy, row=row)
+            raise InputError("texts", "not empty if they have a label", "", remedy, row=row)
         first, label = labels.setdefault(text, (row, targets.codes[row].tobytes()))
         if label != targets.codes[row].tobytes():
             raise InputError(
-                "y", "the same for equal texts", row=row,
-                found=f"a text with other labels than in row {first}",
-                remedy="label_conflicts(texts, y) lists them; decide, and keep one row of each",
-            )  # fmt: skip
+                "y",
+                "the same for equal texts",
+                row=row,
+                found=f"a text that has another label in row {first}",
+                remedy="label_conflicts(texts, y) lists them; keep one row of each",
+            )
     return read
 
 
-def one_length(texts: list[str], codes: npt.NDArray[Any]) -> list[str]:
+def check_lengths(texts: list[str], codes: npt.NDArray[Any]) -> list[str]:
+    """Return the texts, or refuse them if there is not one label for each."""
     if len(texts) != len(codes):
-        found = f"{len(codes):,} labels and {len(texts):,} texts"
-        raise InputError("y", "one label for each text", found=found)
+        lengths = f"{len(codes):,} labels and {len(texts):,} texts"
+        raise InputError("y", "one label for each text", found=lengths)
     return texts
 
 
-def _listed(y: Any, wanted: str = "a sequence of labels") -> list[Any]:
-    if y is None:
-        raise InputError("y", "a label for each text, None where there is none", None)
-    if isinstance(y, (str, bytes, Mapping)) or not hasattr(y, "__len__"):
-        raise InputError("y", wanted, found=type(y).__name__)
+def _as_list(y: Any, expected: str = "a sequence of labels") -> list[Any]:
+    if y is None or isinstance(y, (str, bytes, Mapping)) or not hasattr(y, "__len__"):
+        raise InputError("y", expected, found=type(y).__name__)
     if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
         y = np.asarray(y).ravel()
     if getattr(y, "ndim", 1) != 1:
@@ -168,68 +196,69 @@ def _is_missing(value: Any) -> bool:
     return value is None or (np.ndim(value) == 0 and bool(pd.isna(value)))
 
 
-def _plain(value: Any, row: int) -> Any:
-    """Return a label as a string, an integer or a bool of Python."""
+def _python_label(value: Any, row: int) -> Any:
+    """Return a label as a Python string, integer or bool."""
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, float) and value.is_integer():
         return int(value)  # integers in a column with missing values
     if isinstance(value, (str, int)):
         return value
-    remedy = "put numbers into classes first" if isinstance(value, float) else ""
+    remedy = "bin numbers into classes first" if isinstance(value, float) else ""
     if isinstance(value, (list, tuple, Set, np.ndarray)):
-        remedy = 'take head="multilabel" for several labels a text'
+        remedy = 'use head="multilabel" for several labels a text'
     raise InputError("y", "strings or integers", value, remedy, row=row)
 
 
-def _of_one_type(values: Sequence[Any]) -> set[Any]:
-    found = [(row, value) for row, value in enumerate(values) if value is not None]
-    for row, value in found:
-        if isinstance(value, str) != isinstance(found[0][1], str):
-            raise InputError("y", "all strings or all integers", value, row=row)
-    return {value for _, value in found}
+def _distinct_of_one_type(labels: Sequence[Any]) -> set[Any]:
+    present = [(row, label) for row, label in enumerate(labels) if label is not None]
+    for row, label in present:
+        if isinstance(label, str) != isinstance(present[0][1], str):
+            raise InputError("y", "all strings or all integers", label, row=row)
+    return {label for _, label in present}
 
 
-def _numbered(
-    values: Sequence[Any], order: list[Any], rows: Sequence[int], learned: bool
+def _class_codes(
+    labels: Sequence[Any], order: list[Any], rows: Sequence[int], learned: bool
 ) -> list[int]:
-    place = {value: code for code, value in enumerate(order)}
-    for row, value in zip(rows, values, strict=True):
-        if value not in place:
-            remedy = "it is in no training text" if learned else "name all of them in classes="
-            raise InputError("y", f"one of the classes {order}", value, remedy, row=row)
-    return [place[value] for value in values]
+    code_of = {label: code for code, label in enumerate(order)}
+    for row, label in zip(rows, labels, strict=True):
+        if label not in code_of:
+            remedy = "no training text has it" if learned else "name all of them in classes="
+            raise InputError("y", f"one of the classes {order}", label, remedy, row=row)
+    return [code_of[label] for label in labels]
 
 
-def _array(values: list[Any]) -> npt.NDArray[Any]:
-    made = np.array(values)
-    if made.ndim != 1 or len(set(values)) != len(values) or made.dtype.kind not in "Uibf":
-        raise InputError("classes", "different strings or integers", values)
-    return made
+def _class_array(labels: list[Any]) -> npt.NDArray[Any]:
+    classes = np.array(labels)
+    if classes.ndim != 1 or len(set(labels)) != len(labels) or classes.dtype.kind not in "Uibf":
+        raise InputError("classes", "different strings or integers", labels)
+    return classes
 
 
-def _several(y: Any, order: list[Any] | None, learned: bool) -> Targets:
-    """Read several labels a text: 0 and 1, a column a class, or a list of labels for each text."""
+def _multilabel_targets(y: Any, order: list[Any] | None, learned: bool) -> Targets:
+    """Read a table of 0 and 1, one column a class, or a list of labels for each text."""
     if getattr(y, "ndim", 1) == 2:
         values = np.asarray(y, dtype=np.float64)
-        known = np.asarray(~np.isnan(values).any(axis=1))
-        wrong = np.flatnonzero(known & ~np.isin(values, (0, 1)).all(axis=1))
+        has_label = np.asarray(~np.isnan(values).any(axis=1))
+        wrong = np.flatnonzero(has_label & ~np.isin(values, (0, 1)).all(axis=1))
         if len(wrong):
             raise InputError("y", "0 or 1 for each class", values[wrong[0]], row=int(wrong[0]))
         classes = list(getattr(y, "columns", order or range(values.shape[1])))
         if (order is not None and classes != order) or len(classes) != values.shape[1]:
             raise InputError("y", f"columns of the classes {order}", found=f"{classes}")
-        codes = np.where(known[:, None], np.nan_to_num(values), 0).astype(np.int64)
-        return Targets(codes, known, _array(classes))
-    sets: list[set[Any] | None] = []
-    for row, value in enumerate(_listed(y, "a list of labels for each text")):
-        several = isinstance(value, (list, tuple, Set))
-        if not several and not _is_missing(value):
+        codes = np.where(has_label[:, None], np.nan_to_num(values), 0).astype(np.int64)
+        return Targets(codes, has_label, _class_array(classes))
+    label_sets: list[set[Any] | None] = []
+    for row, value in enumerate(_as_list(y, "a list of labels for each text")):
+        is_list = isinstance(value, (list, tuple, Set))
+        if not is_list and not _is_missing(value):
             raise InputError("y", "a list of labels, empty for none", value, row=row)
-        sets.append({_plain(one, row) for one in value} if several else None)
-    known = np.array([one is not None for one in sets], dtype=np.bool_)
-    classes = order or sorted(_of_one_type([one for each in sets if each for one in each]))
-    codes = np.zeros((len(sets), len(classes)), dtype=np.int64)
-    for row, each in enumerate(sets):
-        given = sorted(each or ())
-        codes[row, _numbered(given, classes, [row] * len(given), learned)] = 1
-    return Targets(codes, known, _array(classes))
+        label_sets.append({_python_label(label, row) for label in value} if is_list else None)
+    has_label = np.array([labels is not None for labels in label_sets], dtype=np.bool_)
+    every = [label for labels in label_sets if labels for label in labels]
+    classes = order or sorted(_distinct_of_one_type(every))
+    codes = np.zeros((len(label_sets), len(classes)), dtype=np.int64)
+    for row, labels in enumerate(label_sets):
+        ordered = sorted(labels or ())
+        codes[row, _class_codes(ordered, classes, [row] * len(ordered), learned)] = 1
+    return Targets(codes, has_label, _class_array(classes))

@@ -1,4 +1,4 @@
-"""Encoders that learn from labelled texts: all weights, with a head."""
+"""Train the encoder of a classifier: "few_shot", and "fine_tune" with all weights."""
 
 from __future__ import annotations
 
@@ -16,17 +16,19 @@ from embedtopics._utils.display import spell_count
 from embedtopics._utils.folders import check_output_folder
 from embedtopics._utils.machine import package_versions
 from embedtopics.classification._heads import (
+    FittedHead,
     LinearHead,
     confusion_of,
     grouped_folds,
     kappa,
     n_folds_for,
-    near_copies,
+    near_duplicates,
+    precision_recall_f1,
     probabilities,
-    rates,
 )
-from embedtopics.classification._pairs import fit_few_shot, label_marks, opened
-from embedtopics.classification._targets import Targets
+from embedtopics.classification._pairs import fit_few_shot, label_marks, load_trained
+from embedtopics.classification._targets import LabelledTexts
+from embedtopics.decisions import Decision
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
 from embedtopics.errors import InputError
 from embedtopics.protocols import Float64Array, FloatArray
@@ -53,10 +55,10 @@ if TYPE_CHECKING:
     from embedtopics.training.objectives._trainable import Trainable
 
 FINE_TUNE = {"patience": None, "batch_size": 16, "sample_size": 128}
-"""Beside the usual settings: 3 epochs, a peak learning rate of 2e-5, weight decay of 0.01."""
+"""Added to the defaults: 3 epochs, a peak learning rate of 2e-5, weight decay of 0.01."""
 
 HELD_OUT = 0.1
-"""Share of the texts that chooses the weights of "fine_tune" where none are given."""
+"""Default share of the texts on which "fine_tune" chooses its weights."""
 
 DENSE_OF_FAMILY = {
     "albert": ("albert.pooler", "classifier", "Tanh"),
@@ -68,8 +70,8 @@ DENSE_OF_FAMILY = {
     "roberta": ("classifier.dense", "classifier.out_proj", "Tanh"),
     "xlm-roberta": ("classifier.dense", "classifier.out_proj", "Tanh"),
 }
-"""Where transformers has the layer between the first token and the head, the head, and what comes
-between: "fine_tune" trains the same model, so that it can be exported."""
+"""Names in transformers of the dense layer after the first token and of the head, and the
+activation between them. "fine_tune" trains the same architecture, so that it can be exported."""
 
 
 @dataclass(frozen=True)
@@ -90,56 +92,54 @@ class _Ulmfit:
 
 def fit_trained(
     model: TextClassifier,
-    texts: list[str],
-    targets: Targets,
-    held: tuple[list[str], Targets] | None,
-    of_class: Float64Array | None,
+    labelled: LabelledTexts,
+    validation: LabelledTexts | None,
+    class_weights: Float64Array | None,
     seed: int,
     out: str | os.PathLike[str] | None,
     resume: bool,
-) -> None:
+) -> FittedHead:
     """Train the encoder of a classifier and its head."""
     if model.method == "fine_tune":
         require_libraries()
     folder = output_folder(out, "classifier", resume=resume)
     options = {"random_state": seed, **(model.training or {})}
     if model.method == "few_shot":
-        if held is not None:
+        if validation is not None:
             raise InputError("validation", 'left out for method="few_shot"')
-        fit_few_shot(model, texts, targets.codes, of_class, options, folder)
+        fit = fit_few_shot(model, labelled, class_weights, options, folder)
     else:
-        sets = _held_out(model, texts, targets, seed) if held is None else (texts, targets, *held)
-        _fine_tune(model, sets, of_class, options, folder, None if out is None else resume)
-    if out is None:  # the folder goes with the encoder that reads it
-        weakref.finalize(model.encoder_, shutil.rmtree, folder.parent, ignore_errors=True)
+        decisions: tuple[Decision, ...] = ()
+        if validation is None:
+            labelled, validation = _split(labelled, seed)
+            n = len(validation.texts)
+            message = f"{spell_count(n, 'text was', 'texts were')} held out to choose the weights."
+            decisions = (Decision("classification", "held_out", n, message),)
+        resume_from = None if out is None else resume
+        fit = _fine_tune(model, (labelled, validation), class_weights, options, folder, resume_from)
+        fit = fit._replace(decisions=(*decisions, *fit.decisions))
+    if out is None:  # the temporary folder lives as long as the encoder
+        weakref.finalize(fit.encoder, shutil.rmtree, folder.parent, ignore_errors=True)
+    return fit
 
 
-def _held_out(
-    model: TextClassifier, texts: list[str], targets: Targets, seed: int
-) -> tuple[list[str], Targets, list[str], Targets]:
-    """Hold texts out, of each class the same share, copies together."""
-    codes = targets.codes
-    model.groups_ = near_copies(texts, None)
+def _split(labelled: LabelledTexts, seed: int) -> tuple[LabelledTexts, LabelledTexts]:
+    """Split texts into training and validation texts, stratified, near-duplicates together."""
+    codes = labelled.codes
     n_folds = max(2, min(round(1 / HELD_OUT), n_folds_for(codes, 10)))
-    is_held = grouped_folds(codes, model.groups_, n_folds, seed) == 0
-    parts: list[Any] = []
-    for rows in (np.flatnonzero(~is_held), np.flatnonzero(is_held)):
-        part = replace(targets, codes=codes[rows], known=targets.known[rows])
-        parts += [[texts[row] for row in rows.tolist()], part]
-    n_held = int(is_held.sum())
-    message = f"{spell_count(n_held, 'text was', 'texts were')} held out to choose the weights."
-    model._note("held_out", n_held, message)
-    return tuple(parts)  # type: ignore[return-value]
+    is_held_out = grouped_folds(codes, near_duplicates(labelled.texts, None), n_folds, seed) == 0
+    train, validation = (np.flatnonzero(part) for part in (~is_held_out, is_held_out))
+    return labelled.take(train), labelled.take(validation)
 
 
 def _fine_tune(
     model: TextClassifier,
-    sets: tuple[list[str], Targets, list[str], Targets],
-    of_class: Float64Array | None,
+    sets: tuple[LabelledTexts, LabelledTexts],
+    class_weights: Float64Array | None,
     options: dict[str, Any],
     folder: Path,
     resume: bool | None,
-) -> None:
+) -> FittedHead:
     import torch
 
     from embedtopics.training._fit import train_measured
@@ -148,7 +148,7 @@ def _fine_tune(
     from embedtopics.training.objectives._objective import Objective
     from embedtopics.training.trainer._trainer import device_and_precision
 
-    texts, targets, held_texts, held = sets
+    labelled, validation = sets
     extra = _Ulmfit(**{name: options.pop(name) for name in vars(_Ulmfit()) if name in options})
     settings: TrainingSettings = settings_from(
         TrainingSettings, {**FINE_TUNE, **options}, vars(extra)
@@ -161,46 +161,56 @@ def _fine_tune(
     folder = check_output_folder(folder, trainable.output_kind)
     with torch.random.fork_rng([]):
         torch.manual_seed(settings.random_state)
-        loss = _head_loss(kind, trainable.n_dimensions, n_classes, of_class, _dropout(trainable))
+        loss = _head_loss(
+            kind, trainable.n_dimensions, n_classes, class_weights, _dropout(trainable)
+        )
     examples = []
-    for part, labels in ((texts, targets), (held_texts, held)):
-        marks = label_marks(labels.codes, n_classes, kind == "ordinal")
+    for part in sets:
+        marks = label_marks(part.codes, n_classes, kind == "ordinal")
         rows = np.arange(len(marks), dtype=np.int64)
-        examples.append(Examples("taught", (tuple(part),), marks, rows, source="labelled texts"))
-    used = [f", {name} {value}" for name, value in vars(extra).items() if value not in (1.0, False)]
+        texts = (tuple(part.texts),)
+        examples.append(Examples("taught", texts, marks, rows, source="labelled texts"))
+    changed = [f", {name} {v}" for name, v in vars(extra).items() if v not in (1.0, False)]
     objective = Objective(
-        f"classification: {kind}{''.join(used)}", examples[0], lambda *_: loss,
-        "quadratic kappa" if kind == "ordinal" else "macro F1", partial(_metric, kind),
+        f"classification: {kind}{''.join(changed)}",
+        examples[0],
+        lambda *_: loss,
+        "quadratic kappa" if kind == "ordinal" else "macro F1",
+        partial(_metric, kind),
         optimizers=partial(_optimizers, extra),
-    )  # fmt: skip
+    )
     measured = replace(objective, examples=examples[1])
     checkpoints = checkpoints_of(folder)
     run = train_measured(trainable, objective, measured, settings, checkpoints, resume, ())
     loss.to("cpu")
     trainable.model.to("cpu")
     models.save_trainable(trainable, folder)
-    model.head_ = _linear(kind, loss)
-    model.encoder_ = opened(folder)
-    vectors = opened(folder, runtime="torch").encode(held_texts)
-    model.left_out_scores_ = model.head_.scores(vectors)
-    model.left_out_codes_ = held.codes
-    model.left_out_rows_ = np.empty(0, dtype=np.int64)
+    head, n_learned = _linear(kind, loss), len(labelled.texts)
     report = TrainingReport(
-        objective=objective.name, base=trainable.name, folder=str(folder),
+        objective=objective.name,
+        base=trainable.name,
+        folder=str(folder),
         settings={**settings.to_dict(), **vars(extra)},
-        data={"n_train": len(texts), "n_validation": len(held_texts), "n_learned_from": len(texts),
-              "train": "labelled texts", "validation": "labelled texts"},
-        before_after=(), versions=package_versions(),
+        data={
+            "n_train": n_learned,
+            "n_validation": len(validation.texts),
+            "n_learned_from": n_learned,
+            "train": "labelled texts",
+            "validation": "labelled texts",
+        },
+        before_after=(),
+        versions=package_versions(),
         **vars(replace(run, decisions=(*trainable.decisions, *run.decisions))),
-    )  # fmt: skip
+    )
     write_report(report, folder)
     delete_checkpoints(checkpoints)
-    model.training_report_ = report
-    model.decisions_ = (*model.decisions_, *report.decisions)
+    scores = head.scores(load_trained(folder, runtime="torch").encode(validation.texts))
+    encoder = load_trained(folder)
+    return FittedHead(encoder, head, scores, validation.codes, report.decisions, report)
 
 
 def _with_dense(encoder: Any, settings: TrainingSettings) -> Trainable:
-    """Return an encoder whose vector is that of the first token after one more layer."""
+    """Return an encoder of the first token with one more dense layer."""
     import torch
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Dense, Pooling
@@ -226,8 +236,8 @@ def _with_dense(encoder: Any, settings: TrainingSettings) -> Trainable:
     bias = torch.zeros(width)
     if isinstance(trained, torch.nn.Linear) and trained.weight.shape == weight.shape:
         weight, bias = trained.weight.detach().clone(), trained.bias.detach().clone()
-    made: dict[str, Any] = {"init_weight": weight, "init_bias": bias}
-    dense = Dense(width, width, activation_function=getattr(torch.nn, activation)(), **made)
+    start: dict[str, Any] = {"init_weight": weight, "init_bias": bias}
+    dense = Dense(width, width, activation_function=getattr(torch.nn, activation)(), **start)
     with silent_transformers():
         model = SentenceTransformer(
             modules=[transformer, Pooling(width, "cls"), dense], device="cpu", local_files_only=True
@@ -238,19 +248,19 @@ def _with_dense(encoder: Any, settings: TrainingSettings) -> Trainable:
 def _dropout(trainable: Trainable) -> float:
     config: Any = trainable.model[0].model.config  # type: ignore[union-attr]
     names = ("classifier_dropout", "seq_classif_dropout", "hidden_dropout_prob")
-    found = (getattr(config, name, None) for name in names)
-    return float(next((value for value in found if value is not None), 0.1))
+    rates = (getattr(config, name, None) for name in names)
+    return float(next((rate for rate in rates if rate is not None), 0.1))
 
 
 def _head_loss(
-    kind: str, width: int, n_classes: int, of_class: Float64Array | None, dropout: float
+    kind: str, width: int, n_classes: int, class_weights: Float64Array | None, dropout: float
 ) -> nn.Module:
-    """Return a head with its loss; it takes labels as `label_marks` writes them."""
+    """Return a head with its loss; labels are those of `label_marks`."""
     import torch
     from torch import nn
     from torch.nn import functional
 
-    weights = None if of_class is None else torch.tensor(of_class, dtype=torch.float32)
+    weights = None if class_weights is None else torch.tensor(class_weights).float()
 
     class _HeadLoss(nn.Module):
         def __init__(self) -> None:
@@ -264,12 +274,12 @@ def _head_loss(
                 self.steps = nn.Parameter(torch.zeros(n_classes - 2))  # logarithms
 
         def scores(self, vectors: Any) -> Any:
-            found = self.linear(self.dropout(vectors))
+            scores = self.linear(self.dropout(vectors))
             if kind != "ordinal":
-                return found
+                return scores
             steps = torch.cumsum(torch.exp(self.steps), dim=0)
             thresholds = self.first + torch.cat([steps.new_zeros(1), steps])
-            return found - thresholds
+            return scores - thresholds
 
         def forward(self, features: list[dict[str, Any]], labels: Any) -> Any:
             scores = self.scores(features[0]["sentence_embedding"])
@@ -300,24 +310,24 @@ def _linear(kind: str, loss: Any) -> LinearHead:
 def _metric(
     kind: str, embeddings: Sequence[FloatArray], labels: Any, loss: Any, keys: Any = None
 ) -> float:
-    """Return the macro F1, or the quadratic kappa of ordered classes."""
+    """Return the macro F1, or the quadratic kappa of ordinal classes."""
     import torch
 
     with torch.no_grad():
         device = next(loss.parameters()).device
         scores = loss.scores(torch.from_numpy(embeddings[0]).to(device)).double().cpu().numpy()
-    found, truth = probabilities(kind, scores), np.asarray(labels).astype(np.int64)
-    n_classes = found.shape[1]
-    best = found.argmax(axis=1)
+    chances, truth = probabilities(kind, scores), np.asarray(labels).astype(np.int64)
+    n_classes = chances.shape[1]
+    best = chances.argmax(axis=1)
     if kind == "ordinal":
         return float(kappa(confusion_of(truth.sum(axis=1) - 1, best, n_classes)))
-    guess = found >= 0.5 if kind == "multilabel" else np.eye(n_classes, dtype=np.bool_)[best]
-    hits, true, given = ((a * b).sum(axis=0) for a, b in ((truth, guess), (truth, 1), (guess, 1)))
-    return float(rates(hits, true, given)["f1"].mean())
+    guess = chances >= 0.5 if kind == "multilabel" else np.eye(n_classes, dtype=np.bool_)[best]
+    counts = ((a * b).sum(axis=0) for a, b in ((truth, guess), (truth, 1), (guess, 1)))
+    return float(precision_recall_f1(*counts)["f1"].mean())
 
 
 def _optimizers(extra: _Ulmfit, data: Any, arguments: Any, n_steps_per_epoch: int) -> Any:
-    """Return AdamW and the schedule of its rates, with a group of weights a layer."""
+    """Return AdamW with one parameter group a layer, and its learning rate schedule."""
     import torch
 
     from embedtopics.training.objectives._trainable import layers_of
@@ -326,30 +336,30 @@ def _optimizers(extra: _Ulmfit, data: Any, arguments: Any, n_steps_per_epoch: in
         return None
     transformer = data.model[0].model
     layers = [[layer] for layer in layers_of(transformer)]
-    taken: set[int] = set()
+    grouped: set[int] = set()
     groups: list[dict[str, Any]] = []
     depths: list[int] = []
     for depth, part in enumerate([[data.loss, data.model[2]], *layers[::-1], [transformer]]):
-        own = [w for module in part for w in module.parameters() if id(w) not in taken]
-        taken |= set(map(id, own))
+        weights = [w for module in part for w in module.parameters() if id(w) not in grouped]
+        grouped |= set(map(id, weights))
         rate = arguments.learning_rate * extra.layer_decay**depth
         for decay, is_plain in ((arguments.weight_decay, False), (0.0, True)):
             # Biases and layer norms are not decayed.
-            chosen = [w for w in own if w.requires_grad and (w.ndim < 2) == is_plain]
-            if chosen:
-                groups.append({"params": chosen, "lr": rate, "weight_decay": decay})
+            params = [w for w in weights if w.requires_grad and (w.ndim < 2) == is_plain]
+            if params:
+                groups.append({"params": params, "lr": rate, "weight_decay": decay})
                 depths.append(depth)
     optimizer = torch.optim.AdamW(groups)
-    total, warm = arguments.max_steps, max(1, arguments.warmup_steps)
+    total, n_warm = arguments.max_steps, max(1, arguments.warmup_steps)
 
     def factor(depth: int, step: int) -> float:
         if extra.unfreezing and step < depth * n_steps_per_epoch:
             return 0.0
-        if step < warm:
-            return float(step / warm)
-        falls = float(max(0, total - step) / max(1, total - warm))
+        if step < n_warm:
+            return float(step / n_warm)
+        decay = float(max(0, total - step) / max(1, total - n_warm))
         # Slanted triangular rates end at a 32nd of the peak (equation 3).
-        return (1 + 31 * falls) / 32 if extra.slanted else falls
+        return (1 + 31 * decay) / 32 if extra.slanted else decay
 
     factors: list[Any] = [partial(factor, depth) for depth in depths]
     return optimizer, torch.optim.lr_scheduler.LambdaLR(optimizer, factors)

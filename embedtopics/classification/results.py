@@ -1,10 +1,14 @@
-"""What a classifier was measured to do, and what share of a corpus each class is."""
+"""Results of classification: scores of a classifier, and shares of classes in a corpus."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
+from embedtopics._utils.checks import checked_level
 from embedtopics._utils.display import Displayed
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
@@ -13,19 +17,21 @@ from embedtopics.protocols import Float64Array
 if TYPE_CHECKING:
     import pandas as pd
 
+_Z = 1.959964
+
 
 @dataclass(frozen=True, eq=False)
 class RiskCoverage:
-    """The error among predictions for which a classifier is sure enough.
+    """The error among the predictions above a confidence.
 
     Parameters
     ----------
     coverage, error, high, thresholds : float64 ndarray of shape (n_points,)
-        Share of the texts that are predicted, the share of errors among these, an upper bound of
-        it (all bounds hold together in 95 % of the samples of labels), and the confidence from
-        which on texts are predicted.
+        Share of the texts that are predicted, share of errors among them, upper bound of this
+        share (all bounds hold jointly in 95 % of the samples of labels), and lowest confidence of
+        the predicted texts.
     n : int
-        Labelled texts that they come from.
+        Number of labelled texts.
     """
 
     coverage: Float64Array
@@ -39,7 +45,7 @@ class RiskCoverage:
 class Score:
     """One figure of a classifier or a baseline (`of`), with its 95 % interval.
 
-    `name` is the class, None for all together; `n` its texts, or all.
+    `name` is the class, None for all classes together; `n` is the number of its texts.
     """
 
     of: str
@@ -53,29 +59,29 @@ class Score:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClassificationReport(Displayed):
-    """How well a classifier does on texts that it has not learned from.
+    """The scores of a classifier on labelled texts that it was not fitted on.
 
     Parameters
     ----------
     classes : tuple
     head : str
     scores : tuple of Score
-        Of all classes together and of each, with 95 % intervals over texts; near-copies are drawn
-        together.
+        For all classes together and for each class, with 95 % bootstrap intervals over texts;
+        near-duplicates are resampled together.
     baselines : tuple of Score
-        Of the most frequent class, and of logistic regression on TF-IDF.
+        Scores of the most frequent class, and of logistic regression on TF-IDF.
     confusion : float64 ndarray of shape (n_classes, n_classes) or None
-        True classes in rows, predicted ones in columns; None for several labels a text.
+        True classes in rows, predicted classes in columns; None for "multilabel".
     calibration_error : float
-        Expected calibration error of the likeliest class.
+        Expected calibration error of the most probable class.
     calibration : float64 ndarray of shape (n_bins, 3)
-        Mean confidence, share right and texts of bins of equal size.
+        Mean confidence, accuracy and number of texts of bins of equal size.
     risk_coverage : RiskCoverage or None
     n, n_groups : int
-        Texts, and groups of near-copies among them.
+        Number of texts, and of groups of near-duplicates.
     n_looks : int
-        How often this classifier, or one saved to the same folder, was measured on these texts,
-        this time included.
+        Number of evaluations of this classifier on these texts, including this one and those of
+        classifiers saved to the same folder.
     decisions : tuple of Decision
     """
 
@@ -93,38 +99,80 @@ class ClassificationReport(Displayed):
     decisions: tuple[Decision, ...] = ()
 
     def score(self, metric: str, name: Any = None) -> Score:
-        """Return a figure of a class, or of all together."""
-        for one in self.scores:
-            if (one.metric, one.name) == (metric, name):
-                return one
-        known = sorted({one.metric for one in self.scores})
-        raise InputError("metric", f"one of {', '.join(known)}, and a class or None", metric)
+        """Return one figure of a class, or of all classes together."""
+        for score in self.scores:
+            if (score.metric, score.name) == (metric, name):
+                return score
+        metrics = sorted({score.metric for score in self.scores})
+        raise InputError("metric", f"one of {', '.join(metrics)}, and a class or None", metric)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a row for each figure: of whom, class, metric, value, low, high, n."""
+        """Return one row for each figure: of, class, metric, value, low, high, n."""
         import pandas as pd
 
-        rows = [vars(one) for one in (*self.scores, *self.baselines)]
+        rows = [vars(score) for score in (*self.scores, *self.baselines)]
         frame = pd.DataFrame(rows).rename(columns={"name": "class"})
         return frame[["of", "class", "metric", "value", "low", "high", "n"]]
 
     def _summary(self) -> str:
         metric = "quadratic kappa" if self.head == "ordinal" else "macro F1"
-        one, looks = self.score(metric), "1 look" if self.n_looks == 1 else f"{self.n_looks} looks"
-        best = max((b.value for b in self.baselines if b.metric == metric), default=float("nan"))
+        score, times = self.score(metric), "once" if self.n_looks == 1 else f"{self.n_looks} times"
+        best = max((b.value for b in self.baselines if b.metric == metric), default=math.nan)
         return (
-            f"{metric} {one.value:.3f} [{one.low:.3f}, {one.high:.3f}] on {self.n:,} texts, "
-            f"best baseline {best:.3f}, {looks} at them"
+            f"{metric} {score.value:.3f} [{score.low:.3f}, {score.high:.3f}] on {self.n:,} texts, "
+            f"best baseline {best:.3f}, evaluated {times}"
         )
+
+
+class Share(NamedTuple):
+    """An estimated share; its variance is ``residual / n + predictions``.
+
+    `residual` is the variance of the residuals of `n` labels, `predictions` the variance that the
+    predictions of other texts add.
+    """
+
+    value: float
+    residual: float
+    predictions: float
+    n: int
+
+    @property
+    def variance(self) -> float:
+        """The variance of the estimate."""
+        return self.residual / max(self.n, 1) + self.predictions
+
+    def labels_needed(self, width: float) -> float:
+        """Return the number of further labels for an interval of `width`; infinite if none do."""
+        allowed = (width / (2 * _Z)) ** 2 - self.predictions
+        if np.isnan(self.residual):
+            return np.nan
+        if allowed <= 0:
+            return np.inf
+        return max(0.0, float(np.ceil(self.residual / allowed)) - self.n)
+
+
+_UNKNOWN = Share(math.nan, math.nan, math.nan, 0)
 
 
 @dataclass(frozen=True)
 class ShareOfClass:
-    """The share of one class (`name`) in a corpus or a group of it.
+    """The share of one class (`name`) in a corpus or in a group of it.
 
-    `share` is the corrected estimate between the ends of its 95 % interval, `labels_share` that of
-    the labels alone, `predicted` the share of the predicted class, which is biased. The residual
-    variance is divided by the labels in the variance of the estimate, that of predictions is not.
+    Parameters
+    ----------
+    group : str or None
+    name : str or int
+        The class.
+    n, n_labelled : int
+        Number of texts, and of labelled texts.
+    share, low, high : float
+        The corrected estimate and its 95 % interval.
+    predicted : float
+        Share of the predicted class, which is biased.
+    labels_share, labels_low, labels_high : float
+        The estimate from the labels alone; NaN without labels.
+    estimate : Share
+        The corrected estimate with the parts of its variance; NaN without labels.
     """
 
     group: str | None
@@ -134,24 +182,23 @@ class ShareOfClass:
     share: float
     low: float
     high: float
-    labels_share: float
-    labels_low: float
-    labels_high: float
     predicted: float
-    residual_variance: float
-    prediction_variance: float
+    labels_share: float = math.nan
+    labels_low: float = math.nan
+    labels_high: float = math.nan
+    estimate: Share = _UNKNOWN
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Prevalence(Displayed):
-    """What share of a corpus each class is.
+    """The share of each class in a corpus.
 
     Parameters
     ----------
     shares : tuple of ShareOfClass
     method : {"ppi", "design", "adjusted", "em"}
     by : str or None
-        What the groups are of.
+        Column of the groups.
     decisions : tuple of Decision
     """
 
@@ -161,39 +208,34 @@ class Prevalence(Displayed):
     decisions: tuple[Decision, ...] = ()
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a row for each group and class."""
+        """Return one row for each group and class."""
         import pandas as pd
 
-        frame = pd.DataFrame([vars(one) for one in self.shares])
-        frame = frame.rename(columns={"name": "class"})
-        return frame.drop(columns=["residual_variance", "prediction_variance"])
+        frame = pd.DataFrame([vars(share) for share in self.shares])
+        columns = ["group", "class", "n", "n_labelled", "share", "low", "high"]
+        columns += ["labels_share", "labels_low", "labels_high", "predicted"]
+        return frame.rename(columns={"name": "class"})[columns]
 
     def further_labels(self, width: float) -> pd.DataFrame:
-        """Return how many labels more would make each interval as narrow as `width`.
+        """Return the number of further labels that would narrow each interval to `width`.
 
-        Infinite where predictions would have to be of more texts; NaN where nothing is known of
-        the variance. The labels must be drawn at random as the first ones. Intervals are for texts
-        of this kind, of which the corpus is a sample: more may be needed than it has texts.
+        It is infinite if more predictions are needed as well, and NaN if the variance is unknown.
+        The labels must be drawn at random like the first ones. Intervals treat the corpus as a
+        sample, so more labels may be needed than the corpus has texts.
 
         Raises
         ------
         InputError
-            If `width` is not between 0 and 1.
+            `width` is not between 0 and 1.
         """
-        from embedtopics._utils.checks import checked_level
-        from embedtopics.classification._prevalence import Share, labels_needed
-
         checked_level(width, "width")
         frame = self.to_frame()[["group", "class", "n_labelled", "low", "high"]].copy()
-        parts = [
-            Share(one.share, one.residual_variance, one.prediction_variance, one.n_labelled)
-            for one in self.shares
-        ]
-        frame["further_labels"] = [labels_needed(part, width) for part in parts]
+        frame["further_labels"] = [one.estimate.labels_needed(width) for one in self.shares]
         return frame
 
     def _summary(self) -> str:
-        found = [f"{one.name} {one.share:.1%} [{one.low:.1%}, {one.high:.1%}]"
-                 for one in self.shares[:3]]  # fmt: skip
+        first = [
+            f"{one.name} {one.share:.1%} [{one.low:.1%}, {one.high:.1%}]" for one in self.shares[:3]
+        ]
         more = ", ..." if len(self.shares) > 3 else ""
-        return f"{self.method}: {', '.join(found)}{more}"
+        return f"{self.method}: {', '.join(first)}{more}"

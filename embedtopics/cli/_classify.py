@@ -95,9 +95,9 @@ def predict(
     ] = None,
 ) -> None:
     """Give every text of a file its class; the file may be larger than memory."""
-    from embedtopics.classification import classify, load_classifier
+    from embedtopics.classification import TextClassifier, classify
 
-    done = classify(load_classifier(model), file, out, text=text, id=id, max_error=max_error)
+    done = classify(TextClassifier.load(model), file, out, text=text, id=id, max_error=max_error)
     console = make_console()
     print_notes(console, [note.message for note in done.notes])
     console.print(f'Read them with pandas.read_parquet("{out}")', soft_wrap=True)
@@ -118,11 +118,11 @@ def report(
 ) -> None:
     """Measure a classifier on labelled texts that it has not seen, once."""
     from embedtopics import report
-    from embedtopics.classification import evaluate, load_classifier
+    from embedtopics.classification import TextClassifier, evaluate
     from embedtopics.corpus._table_files import write_table
 
     check_target(out, (*PAGE, *TABLE))
-    loaded, learned = load_classifier(model), _labelled(train, text, label)
+    loaded, learned = TextClassifier.load(model), _labelled(train, text, label)
     found = evaluate(loaded, _labelled(file, text, label), learned)
     loaded.save(model)  # the look at the test set is recorded
     if out is not None and out.suffix.lower() in PAGE:
@@ -186,7 +186,7 @@ def prevalence(
     corpus = Corpus(file, text, time=time, group=group)
     labels = None if label is None else _labels(corpus, label)
     found = classification.prevalence(
-        classification.load_classifier(model), corpus, labels, by=by, every=every,
+        classification.TextClassifier.load(model), corpus, labels, by=by, every=every,
         probability=probability, method=method,
     )  # fmt: skip
     write_outputs(out, found.to_frame, figure, lambda: plots.prevalence(found))

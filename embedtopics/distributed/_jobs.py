@@ -185,9 +185,9 @@ class ClassifyTexts:
 
     def load(self) -> Any:
         """Load the classifier."""
-        from embedtopics.classification._storage import load_classifier
+        from embedtopics.classification import TextClassifier
 
-        return load_classifier(self.model)
+        return TextClassifier.load(self.model)
 
     def table(self, classifier: Any, rows: Rows, columns: Columns) -> pa.Table:
         """Return label, confidence, and the probability of each class, as `classify` does."""

@@ -164,7 +164,7 @@ def cached_vectors() -> Work:
 
 def saved_classifier() -> Work:
     """Save a classifier over another."""
-    from embedtopics.classification import TextClassifier, load_classifier
+    from embedtopics.classification import TextClassifier
 
     texts = [f"{'cat owl' if i % 2 else 'train rail'} {i}" for i in range(30)]
     made = {
@@ -174,7 +174,7 @@ def saved_classifier() -> Work:
     return Work(
         lambda folder: made["old"].save(folder),
         lambda folder: made["new"].save(folder),
-        lambda folder: load_classifier(folder).predict(texts).tolist(),
+        lambda folder: TextClassifier.load(folder).predict(texts).tolist(),
     )
 
 

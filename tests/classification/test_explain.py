@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from embedtopics import ManualLabels
-from embedtopics.classification import TextClassifier, class_terms, nearest_labelled, occlusion
+from embedtopics.classification import TextClassifier, class_terms
 from tests.classification.conftest import themed_texts
 from tests.conftest import WORDS
 from tests.factories import refuses
@@ -37,42 +37,13 @@ def test_log_odds_by_hand():
     assert np.isclose(found.loc[("x", "a"), "z"], odds / np.sqrt(1 / of_class + 1 / others))
 
 
-def test_neighbours_are_those_by_cosine(model, counted):
-    train = themed_texts(200, noise=0.3)
-    table = nearest_labelled(model, ["apple apple pear"], train, k=2)
-    vectors = counted.encode(train[0])
-    query = counted.encode(["apple apple pear"])[0]
-    cosines = vectors @ query / np.maximum(np.linalg.norm(vectors, axis=1), 1e-9)
-    cosines /= np.linalg.norm(query)
-    assert np.isclose(table["similarity"].iloc[0], cosines.max())
-    assert table["rank"].tolist() == [1, 2] and set(table["predicted"]) == {"fruit"}
-
-
-def test_words_that_matter_are_left_out(model):
-    text = "The apple, an apple-tree and a bishop"
-    table = occlusion(model, text)
-    assert table["word"].tolist()[0] in ("apple", "bishop") and len(table) == 7
-    whole = model.predict_proba([text])[0]
-    row = table[table["word"] == "bishop"].iloc[0]
-    without = model.predict_proba(["The apple, an apple-tree and a "])[0]
-    place = whole.argmax()
-    assert np.isclose(row.change, whole[place] - without[place]) and row.begin == 31
-    assert occlusion(model, text, target="chess").iloc[0]["word"] == "bishop"
-
-
 def test_predictions_become_topics_and_topics_labels(model):
     texts, _ = themed_texts(20, seed=3)
     assert ManualLabels(model.predict(texts).tolist()).describe()["classes"]
 
 
-def test_bad_input_is_refused(model):
-    with refuses("text"):
-        occlusion(model, " ")
-    with refuses("target"):
-        occlusion(model, "apple", target="music")
+def test_bad_input_is_refused():
     with refuses("n_terms"):
         class_terms(["a"], ["b"], n_terms=0)
     with refuses("y"):
         class_terms(["a"], ["b", "c"])
-    with refuses("k"):
-        nearest_labelled(model, ["a"], themed_texts(20), k=0)

@@ -9,16 +9,15 @@ from scipy.stats import norm
 from embedtopics import Corpus, plots
 from embedtopics.classification import TextClassifier, effects, prevalence
 from embedtopics.classification._prevalence import (
-    Share,
     adjusted_count,
     design_share,
     em_shares,
     interval_of,
-    labels_needed,
     ppi_share,
     tuned,
     tuned_by_fold,
 )
+from embedtopics.classification.results import Share
 from tests.classification.conftest import themed_texts
 from tests.factories import refuses
 
@@ -92,8 +91,8 @@ def test_shares_by_em_are_those_of_quapy():
 def test_labels_that_are_needed_by_hand():
     share = Share(0.5, 0.09, 1e-5, 100)
     wanted = np.ceil(0.09 / ((0.1 / (2 * 1.959964)) ** 2 - 1e-5)) - 100
-    assert labels_needed(share, 0.1) == wanted > 0
-    assert labels_needed(share, 0.9) == 0 and labels_needed(share, 0.01) == np.inf
+    assert share.labels_needed(0.1) == wanted > 0
+    assert share.labels_needed(0.9) == 0 and share.labels_needed(0.01) == np.inf
 
 
 def covered(p, accuracy, n, n_draws, seed=0, n_others=5000, by_design=False):

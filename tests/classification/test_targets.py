@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from embedtopics.classification import TextClassifier, label_conflicts
-from embedtopics.classification._heads import grouped_folds, near_copies
+from embedtopics.classification._heads import grouped_folds, near_duplicates
 from embedtopics.classification._targets import read_targets
 from tests.factories import refuses
 
@@ -24,7 +24,7 @@ from tests.factories import refuses
 def test_labels_are_numbered_in_the_order_of_their_classes(y, classes, codes):
     found = read_targets(y, "softmax")
     assert found.classes.tolist() == classes and found.codes.tolist() == codes
-    assert found.known.tolist() == [code >= 0 for code in codes]
+    assert found.has_label.tolist() == [code >= 0 for code in codes]
 
 
 def test_the_order_of_ordered_classes_is_the_given_one():
@@ -43,7 +43,7 @@ def test_several_labels_are_lists_or_a_table(y):
     found = read_targets(y, "multilabel")
     assert found.classes.tolist() == ["a", "c"]
     assert found.codes.tolist() == [[1, 1], [0, 0], [0, 0], [0, 1]]
-    assert found.known.tolist() == [True, True, False, True]
+    assert found.has_label.tolist() == [True, True, False, True]
 
 
 TEXTS = [f"text {i}" for i in range(8)]
@@ -117,7 +117,7 @@ def test_copies_are_one_group_and_never_split():
     vectors[30:40] = vectors[:10] + 1e-3
     texts = [f"text {i}" for i in range(60)]
     texts[50:55] = [f"text  {i}" for i in range(20, 25)]
-    groups = near_copies(texts, vectors)
+    groups = near_duplicates(texts, vectors)
     assert (groups[30:40] == groups[:10]).all() and (groups[50:55] == groups[20:25]).all()
     assert len(np.unique(groups)) == 45
     folds = grouped_folds(rng.integers(0, 2, 60), groups, 5, 0)

@@ -8,8 +8,8 @@ import pytest
 import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-from embedtopics.classification import TextClassifier, _pairs, load_classifier
-from embedtopics.classification._pairs import _in_batches, _jaccard_of, _pair_loss
+from embedtopics.classification import TextClassifier, _pairs
+from embedtopics.classification._pairs import _jaccard_of, _pair_loss, _paired_batches
 from embedtopics.classification._training import _optimizers, _Ulmfit
 from embedtopics.training import TrainingSettings
 from embedtopics.training.trainer._running import _Training
@@ -36,7 +36,7 @@ def themed():
 @pytest.mark.parametrize("n", [1, 2, 7, 20])
 def test_each_text_is_read_once_an_epoch_beside_one_of_its_label(n):
     marks = np.eye(3, dtype=np.float32)[np.repeat([0, 1, 2], n)]
-    batches = _in_batches(marks, TrainingSettings(epochs=2, batch_size=8))
+    batches = _paired_batches(marks, TrainingSettings(epochs=2, batch_size=8))
     rows = np.concatenate(batches)
     assert np.array_equal(np.sort(rows[: 3 * n]), np.arange(3 * n)) and len(rows) == 6 * n
     without = [row for b in batches for row in b if (marks[b] @ marks[row]).sum() < 2]
@@ -73,7 +73,7 @@ def test_an_encoder_learns_labels(tmp_path, tiny_bert, themed, method, head):
         losses = model.training_report_.curves.training_loss
         assert losses[-10:].mean() < 0.97 * losses[:10].mean()
     model.save(tmp_path / "model")
-    again = load_classifier(tmp_path / "model")
+    again = TextClassifier.load(tmp_path / "model")
     assert np.allclose(again.predict_proba(texts), model.predict_proba(texts), atol=1e-6)
     if method == "fine_tune":
         assert again.training_report_.curves.metric_name in ("macro F1", "quadratic kappa")
@@ -91,7 +91,7 @@ def test_vectors_of_the_tokens_that_occur_are_learned_as_if_with_all(
     training = {**QUICK, "weight_decay": 0.0}
     make = partial(TextClassifier, tiny_bert, "few_shot", training=training, calibration=None)
     alone = make().fit(texts[:24], themes[:24])
-    monkeypatch.setattr(_pairs, "_tokens_alone", lambda *_: nullcontext())
+    monkeypatch.setattr(_pairs, "_used_tokens", lambda *_: nullcontext())
     whole = make().fit(texts[:24], themes[:24])
     assert np.allclose(alone._vectors(texts), whole._vectors(texts), atol=1e-4)
 

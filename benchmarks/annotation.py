@@ -42,7 +42,7 @@ def measure(options: Options) -> dict[str, Any]:
     ]  # fmt: skip
     rare = [
         {"strategy": strategy, "seed": seed, "found": _rare(*corpora["ag_news"], strategy, seed)}
-        for strategy in ("random", "uncertainty", "rare") for seed in range(2 * n_seeds)
+        for strategy in ("random", "uncertainty") for seed in range(2 * n_seeds)
     ]  # fmt: skip
     covered, widths = [], []
     for seed in range(n_studies):
@@ -100,8 +100,8 @@ def _curve(vectors: np.ndarray, labels: np.ndarray, strategy: str, seed: int) ->
         study = _study(folder, vectors[pool], sorted(set(truth)), strategy, 1.0, seed)
         for budget, before in zip(BUDGETS, (0, *BUDGETS), strict=False):
             _code(study, truth[pool], budget - before)
-            study.learn()
-            model = study._model
+            study.loop.learn()
+            model = study.loop.model
             scores = model.linear_.scores(units)
             if scores.shape[1] < len(model.classes):
                 scores = np.hstack([scores, np.full((len(units), 1), -30.0)])
@@ -180,9 +180,11 @@ def _refit(n: int) -> float:
     with tempfile.TemporaryDirectory() as folder:
         study = _study(folder, vectors, ["yes", "no"], "uncertainty", 0.5, 0)
         for row in rng.permutation(n)[:200].tolist():
-            study.label(study.keys[row], truth[int(study._documents.texts[row].split()[1])])
+            study.label(
+                study.keys[row], truth[int(study.state.texts.documents.texts[row].split()[1])]
+            )
         begun = time.perf_counter()
-        study.learn()
+        study.loop.learn()
         seconds = time.perf_counter() - begun
         study.close()
     return seconds

@@ -1,4 +1,4 @@
-"""People label texts, a model learns beside them, and the share that comes out is valid."""
+"""Label texts with active learning; estimate valid shares of the labels."""
 
 import lazy_loader as lazy
 

@@ -4,7 +4,5 @@ from ._estimates import recall_test as recall_test
 from ._project import AnnotationProject as AnnotationProject
 from ._server import serve as serve
 from ._strategies import CoreSet as CoreSet
-from ._strategies import Disagreement as Disagreement
 from ._strategies import RandomSampling as RandomSampling
-from ._strategies import RareNeighbors as RareNeighbors
 from ._strategies import Uncertainty as Uncertainty

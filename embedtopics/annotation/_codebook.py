@@ -1,4 +1,4 @@
-"""What a study fixes: its codebook, its design, and the random order of its texts."""
+"""The codebook and the design of a study, and the random order of its texts."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from embedtopics.errors import InputError
 from embedtopics.protocols import Float64Array
 
 KEYS = "1234567890abcdefghijklmnopqrstuvwxyz"
-"""Keys in the order in which labels get them; other keys of the page are no letters or digits."""
+"""Default keys of labels, in order; other commands of the page use no letters or digits."""
 
-MOST_LABELS = len(KEYS)
-LONGEST_NAME = 200
+MAX_LABELS = len(KEYS)
+MAX_NAME = 200
 
 
 @dataclass(frozen=True)
@@ -36,13 +36,13 @@ class Label:
     ----------
     name : str
     key : str, optional
-        The letter or digit that gives it on the page; by default the next digit that is free.
+        Letter or digit of the label on the page; by default the next free digit.
     definition : str
-        When it applies, for coders.
+        Definition of the label for annotators.
     examples : tuple of str
     scheme : str
-        What the label is an answer to, where a text is asked several things at once: it has at
-        most one label of each.
+        Name of the question that the label answers, in a codebook with several questions. A text
+        has at most one label of each scheme.
     """
 
     name: str
@@ -53,22 +53,23 @@ class Label:
 
 
 def read_labels(labels: Any) -> tuple[Label, ...]:
-    """Read labels: names, `Label`s, mappings with their fields, names with definitions or lists.
+    """Read a codebook: names, `Label`s or mappings of their fields; or a mapping of names.
 
-    A mapping to lists is of schemes, each with its labels.
+    A mapping gives the definition of each name, or the list of labels of each scheme.
     """
     if isinstance(labels, Mapping) and {type(one) for one in labels.values()} == {list}:
         labels = [
             replace(_read(label, row), scheme=str(scheme))
-            for scheme, some in labels.items() for row, label in enumerate(some)
-        ]  # fmt: skip
+            for scheme, of_scheme in labels.items()
+            for row, label in enumerate(of_scheme)
+        ]
     elif isinstance(labels, Mapping):
         labels = [Label(name, definition=text) for name, text in labels.items()]
     if isinstance(labels, (str, bytes)) or not isinstance(labels, Sequence) or len(labels) < 2:
         raise InputError("labels", "a list of at least 2 labels", labels)
     read = [_read(label, row) for row, label in enumerate(labels)]
-    if len(read) > MOST_LABELS:
-        expected = f"at most {MOST_LABELS}, one for each key"
+    if len(read) > MAX_LABELS:
+        expected = f"at most {MAX_LABELS}, one for each key"
         raise InputError("labels", expected, found=f"{len(read)}")
     _refuse_repeated([label.name for label in read], "different names")
     _refuse_repeated([label.key for label in read if label.key], "labels with different keys")
@@ -90,8 +91,8 @@ def _read(label: Any, row: int) -> Label:
     ):
         raise InputError("labels", "names, keys, definitions and examples of text", label, row=row)
     name = read.name.strip()
-    if not 0 < len(name) <= LONGEST_NAME:
-        raise InputError("labels", f"names of 1 to {LONGEST_NAME} characters", read.name, row=row)
+    if not 0 < len(name) <= MAX_NAME:
+        raise InputError("labels", f"names of 1 to {MAX_NAME} characters", read.name, row=row)
     key = read.key.lower()
     if key and (len(key) != 1 or key not in KEYS):
         raise InputError("labels", "of keys that are one letter or digit", read.key, row=row)
@@ -105,37 +106,40 @@ def _refuse_repeated(values: list[str], expected: str) -> None:
 
 
 def as_json(labels: tuple[Label, ...]) -> list[dict[str, Any]]:
-    """Return labels as a journal keeps them."""
+    """Return labels in the format of the journal."""
     return [asdict(label) for label in labels]
 
 
 KINDS = {
-    "single": "softmax", "several": "multilabel", "ordinal": "ordinal", "spans": "multilabel",
-}  # fmt: skip
-"""Kinds of labels, and the head that learns them; of spans, which labels a text has."""
+    "single": "softmax",
+    "several": "multilabel",
+    "ordinal": "ordinal",
+    "spans": "multilabel",
+}
+"""The head of the model for each kind of labels; for spans it predicts the labels of a text."""
 
-MANY = ("several", "spans")
-"""Kinds of which a text may have any number."""
+MULTILABEL = ("several", "spans")
+"""Kinds with any number of labels a text."""
 
 
 @dataclass(frozen=True)
 class StudyDesign:
-    """What a study fixes before its first label.
+    """The design of a study, fixed before the first label.
 
     Parameters
     ----------
     teach : float
-        Share of the texts that the strategy picks; the others are the *count* stream, drawn at
-        random, from which shares and quality are estimated.
+        Share of the texts that the strategy picks. The other texts, the *count* stream, are drawn
+        at random; shares and quality are estimated from them.
     n_test : int
-        Texts of the count stream from which no model ever learns; at most a tenth of all texts.
+        Count texts that no model learns from; at most a tenth of all texts.
     overlap : float
         Share of the texts that every annotator labels.
     random_state : int or None
-        Of the random order of the texts.
+        Seed of the random order of the texts.
     strata : str, optional
-        Column of the corpus by which the count stream is stratified, each stratum in proportion to
-        its texts. Intervals are those of a simple random sample, and so rather too wide.
+        Column of the corpus for proportional stratification of the count stream. Intervals remain
+        those of a simple random sample, which are conservative.
     """
 
     teach: float = 0.5
@@ -145,12 +149,14 @@ class StudyDesign:
     strata: str | None = None
 
     def checked(self) -> StudyDesign:
-        """Return the design with a seed, or refuse it."""
+        """Return the design with a resolved seed, or refuse it."""
         return StudyDesign(
-            checked_share(self.teach, "teach"), checked_count(self.n_test, "n_test", 0),
-            checked_share(self.overlap, "overlap"), resolve_seed(self.random_state),
-            self.strata,
-        )  # fmt: skip
+            teach=checked_share(self.teach, "teach"),
+            n_test=checked_count(self.n_test, "n_test", 0),
+            overlap=checked_share(self.overlap, "overlap"),
+            random_state=resolve_seed(self.random_state),
+            strata=self.strata,
+        )
 
 
 def checked_kind(kind: str) -> str:
@@ -159,11 +165,11 @@ def checked_kind(kind: str) -> str:
 
 
 def permanent_numbers(keys: list[str], seed: int, purpose: str) -> Float64Array:
-    """Return a number between 0 and 1 for each text, which it keeps whatever else is there.
+    """Return a number between 0 and 1 for each text, independent of the other texts.
 
-    They make a simple random sample of the texts with the smallest numbers, however many those
-    are, and a sample that stays one when texts are added or removed (permanent random numbers;
-    Ohlsson 1995, "Coordination of samples using permanent random numbers").
+    The texts with the smallest numbers are a simple random sample of any size, and remain one when
+    texts are added or removed (Ohlsson 1995, "Coordination of samples using permanent random
+    numbers").
     """
     prefix = f"{seed}:{purpose}:".encode()
     digests = [blake2b(prefix + key.encode(), digest_size=8).digest() for key in keys]
@@ -178,47 +184,45 @@ def checked_annotator(by: str) -> str:
 
 
 def checked_spans(spans: Any, text: str, names: Sequence[str]) -> tuple[tuple[str, int, int], ...]:
-    """Return parts of a text in their order, or refuse them."""
-    found: list[tuple[str, int, int]] = []
+    """Return the parts of a text in order, or refuse them."""
+    parts: list[tuple[str, int, int]] = []
+    expected = "(label, begin, end), in characters of the text"
     for row, span in enumerate(spans):
-        wanted = "(label, begin, end), in characters of the text"
         if not isinstance(span, (list, tuple)) or len(span) != 3:
-            raise InputError("spans", wanted, span, row=row)
+            raise InputError("spans", expected, span, row=row)
         name, begin, end = span
         checked_choice(name, "spans", names)
         if not (is_count(begin, 0) and is_count(end, 1) and begin < end <= len(text)):
-            raise InputError("spans", wanted, span, row=row)
-        found.append((name, int(begin), int(end)))
-    found.sort(key=lambda one: one[1:])
-    for row, (one, other) in enumerate(pairwise(found), 1):
+            raise InputError("spans", expected, span, row=row)
+        parts.append((name, int(begin), int(end)))
+    parts.sort(key=lambda one: one[1:])
+    for row, (one, other) in enumerate(pairwise(parts), 1):
         if other[1] < one[2]:
             raise InputError("spans", "parts that do not overlap", other, row=row)
-    return tuple(found)
+    return tuple(parts)
 
 
 def count_order(keys: list[str], seed: int, strata: Sequence[Any] | None) -> list[int]:
-    """Return the rows of texts in the order in which they are counted.
+    """Return the rows of the texts in the random order of the count stream.
 
-    Any first part of it is a simple random sample; with strata, one in proportion to their sizes:
-    a stratum's texts are spread evenly, in an order of their own, from a random start.
+    Any prefix is a simple random sample. With strata it is a proportional sample: the texts of a
+    stratum are shuffled and spread evenly from a random start.
     """
     numbers = permanent_numbers(keys, seed, "count")
     if strata is None:
         return list(map(int, np.argsort(numbers, kind="stable")))
     names = np.array([str(one) for one in strata], dtype=object)
-    places = np.empty(len(keys))
+    positions = np.empty(len(keys))
     for name in dict.fromkeys(names.tolist()):
         rows = np.flatnonzero(names == name)
         start = permanent_numbers([str(name)], seed, "stratum")[0]
         order = rows[np.argsort(numbers[rows], kind="stable")]
-        places[order] = (np.arange(len(rows)) + start) / len(rows)
-    return list(map(int, np.lexsort((numbers, places))))
+        positions[order] = (np.arange(len(rows)) + start) / len(rows)
+    return list(map(int, np.lexsort((numbers, positions))))
 
 
-def refuse_two_of_a_scheme(
-    names: Sequence[str], labels: Sequence[Label], row: int | None = None
-) -> None:
-    """Refuse two answers to one question."""
+def check_schemes(names: Sequence[str], labels: Sequence[Label], row: int | None = None) -> None:
+    """Refuse two labels of one scheme."""
     schemes = [label.scheme for label in labels if label.scheme and label.name in names]
     if len(set(schemes)) < len(schemes):
         raise InputError("labels", "at most one label of each scheme", list(names), row=row)

@@ -1,4 +1,4 @@
-"""The journal of a study: lines of JSON that are only ever added, each on disk before it counts."""
+"""The append-only journal of a study: lines of JSON; confirmed answers are never lost."""
 
 from __future__ import annotations
 
@@ -18,79 +18,81 @@ NAME = "journal.jsonl"
 
 
 class Journal:
-    """The events of one study; the only writer of its folder until it is closed.
+    """The journal of one study, locked for other processes until it is closed.
 
-    `events` are those that are on disk. A process that was killed may leave half a line at the
-    end: nobody was promised that it was kept, so the next to open the journal removes it.
+    `events` holds the events on disk. A killed process may leave an incomplete last line, whose
+    event was never confirmed; the next process removes it.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.path = folder / NAME
         self.events: list[dict[str, Any]] = []
-        self.n_mended = 0
-        self._opened = ExitStack()
+        self.n_repaired = 0
+        self._resources = ExitStack()
         try:
-            self._opened.enter_context(only_writer(folder))
+            self._resources.enter_context(only_writer(folder))
             self._file = self._open()
-            self._opened.callback(self._file.close)
+            self._resources.callback(self._file.close)
             self._read()
         except BaseException:
-            self._opened.close()
+            self._resources.close()
             raise
 
     def close(self) -> None:
-        """Let others write."""
-        self._opened.close()
+        """Let other processes write."""
+        self._resources.close()
 
     def _open(self) -> BinaryIO:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            others = [path.name for path in self.folder.iterdir()]
-            if others and NAME not in others:
+            names = [path.name for path in self.folder.iterdir()]
+            if names and NAME not in names:
                 raise InputError(
-                    f"expected a new folder or that of a study; {self.folder} holds other files; "
-                    "name another one"
+                    f"expected a new folder or the folder of a study; {self.folder} holds other "
+                    "files; choose another folder"
                 )
-            # Never opened with "w": what is there is never lost.
+            # Never opened with "w", which would delete the content.
             handle = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o644)
             flush_folder(self.folder)
         except OSError as error:
             reason = error.strerror or error
-            raise InputError(f"cannot write {self.path}: {reason}; name another folder") from error
+            raise InputError(
+                f"cannot write {self.path}: {reason}; choose another folder"
+            ) from error
         return os.fdopen(handle, "r+b", buffering=0)
 
     def _read(self) -> None:
         content = self._file.read() or b""
-        self.events, whole = _parsed(content, self.path)
-        if whole < len(content):
-            self.n_mended = 1
-            self._cut(whole)
-        self._length = whole
+        self.events, length = _parse(content, self.path)
+        if length < len(content):
+            self.n_repaired = 1
+            self._truncate(length)
+        self._length = length
 
-    def _cut(self, length: int) -> None:
+    def _truncate(self, length: int) -> None:
         self._file.truncate(length)
         os.fsync(self._file.fileno())
 
     def add(self, event: str, **fields: Any) -> dict[str, Any]:
-        """Put an event on disk and return it; where that fails nothing has happened."""
+        """Write an event to disk and return it; a failure changes nothing."""
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         entry = {"n": len(self.events), "time": now, "event": event, **fields}
         line = json.dumps(entry, ensure_ascii=True, allow_nan=False).encode() + b"\n"
         try:
             self._file.seek(self._length)
             written = 0
-            while written < len(line):  # of a full disk the first part of a line may succeed
+            while written < len(line):  # a full disk may accept part of a line
                 written += self._file.write(line[written:])
             os.fsync(self._file.fileno())
         except ValueError as error:  # the file was closed
             raise InputError("the study was closed; open it again") from error
         except OSError as error:
             with suppress(OSError):
-                self._cut(self._length)
+                self._truncate(self._length)
             reason = error.strerror or error
             raise InputError(
-                f"could not write {self.path}: {reason}; what was there before is whole; free some "
+                f"could not write {self.path}: {reason}; earlier answers are intact; free some "
                 "space and try again"
             ) from error
         self._length += len(line)
@@ -99,40 +101,40 @@ class Journal:
 
 
 def read_events(path: Path) -> list[dict[str, Any]]:
-    """Return the events of a journal that is only read; another process may have it open."""
+    """Return the events of a journal, without locking it."""
     try:
-        events, _ = _parsed(path.read_bytes(), path)
+        events, _ = _parse(path.read_bytes(), path)
     except OSError as error:
-        raise InputError("folder", "that of a study", str(path.parent)) from error
+        raise InputError("folder", "the folder of a study", str(path.parent)) from error
     if not events:
-        raise InputError("folder", "that of a study that was begun", str(path.parent))
+        raise InputError("folder", "the folder of a study with events", str(path.parent))
     return events
 
 
-def _parsed(content: bytes, path: Path) -> tuple[list[dict[str, Any]], int]:
-    """Return events, and how many bytes they are: half a line at the end is none."""
+def _parse(content: bytes, path: Path) -> tuple[list[dict[str, Any]], int]:
+    """Return the events and their length in bytes, without an incomplete last line."""
     *lines, rest = content.split(b"\n")
-    whole, events = len(content) - len(rest), []
+    length, events = len(content) - len(rest), []
     for number, line in enumerate(lines, 1):
         try:
             event = parse_json(line)
             if not isinstance(event, dict) or not isinstance(event.get("event"), str):
-                raise ValueError("it is no event")
+                raise ValueError("it is not an event")
         except ValueError as error:
             if number < len(lines):
                 raise CorruptFileError(
                     f"line {number} of {path} is damaged ({str(error)[:200]}); restore it "
                     "from a copy"
                 ) from error
-            whole -= len(line) + 1
+            length -= len(line) + 1
             break
         events.append(event)
     header: dict[str, Any] = events[0] if events else {"kind": KIND, "version": VERSION}
     if header.get("kind") != KIND or not isinstance(header.get("version"), int):
-        raise CorruptFileError(f"{path} is no journal of a study; name another folder")
+        raise CorruptFileError(f"{path} is not the journal of a study; choose another folder")
     if header["version"] > VERSION:
         raise CorruptFileError(
-            f"{path} is of format {header['version']}, newer than this version reads "
-            f"({VERSION}); upgrade embedtopics"
+            f"{path} has format {header['version']}; this version reads formats up to {VERSION}; "
+            "upgrade embedtopics"
         )
-    return events, whole
+    return events, length

@@ -1,212 +1,196 @@
-"""Which text comes next, and the model that picks it: two streams and one queue."""
+"""Choose the next text: a teach stream, a count stream, and the model that learns meanwhile."""
 
 from __future__ import annotations
 
 import threading
 import time
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
-from embedtopics.annotation._codebook import MANY, StudyDesign, count_order, permanent_numbers
-from embedtopics.annotation._learner import TaughtClassifier, TextVectors, codes_of
-from embedtopics.annotation._records import Records
+from embedtopics.annotation._codebook import permanent_numbers
+from embedtopics.annotation._learner import StudyClassifier
+from embedtopics.annotation._state import StudyState
 from embedtopics.annotation._strategies import CoreSet, Pool, RandomSampling, Strategy
 from embedtopics.annotation.results import TextToLabel
-from embedtopics.corpus import Corpus
-from embedtopics.errors import InputError
-from embedtopics.protocols import BoolArray, Float64Array, Int64Array
+from embedtopics.protocols import Float64Array, Int64Array
 
 STREAMS = ("teach", "count")
 N_STARTS = 10
-"""Texts from which a study starts where no topics are given."""
+"""Texts that a study without topics starts from."""
 
-LONGEST_HELD = 1800.0
-"""Seconds after which a text that was shown and not answered is given to others: a closed tab."""
+MAX_RESERVED_SECONDS = 1800.0
+"""A text that was shown and not answered goes to other annotators after this time."""
+
+
+class Reservation(NamedTuple):
+    """A text that was given to one annotator or tab."""
+
+    holder: str
+    stream: str
+    time: float
 
 
 class TeachingLoop:
-    """The part of a study that is in memory: texts that wait, texts that were given out, a model.
+    """The queues, reservations and model of a running study."""
 
-    `keys` are the hashes of the texts, and `_row` their rows in `_documents` and `_vectors`.
-    """
-
-    keys: list[str]
-    strategy: Strategy
-    _row: dict[str, int]
-    _documents: Corpus
-    _vectors: TextVectors
-    _records: Records
-    _starts: Int64Array | None
-
-    def _start_loop(self) -> None:
-        seed = self._seed
-        self._count_order = count_order(self.keys, seed, self._strata(self.design))
-        in_overlap = permanent_numbers(self.keys, seed, "overlap") < self.design.overlap
-        self._overlap = {key for key, is_in in zip(self.keys, in_overlap, strict=True) if is_in}
-        self._held: dict[str, tuple[str, str, float]] = {}
-        self._model: TaughtClassifier | None = None
-        self._probabilities: Float64Array | None = None
-        self._queue: list[str] = []
-        self._asked: list[str] = []
+    def __init__(self, state: StudyState, strategy: Strategy, starts: Int64Array | None) -> None:
+        self.state, self.strategy, self.starts = state, strategy, starts
+        numbers = permanent_numbers(state.texts.keys, state.seed, "overlap")
+        is_shared = numbers < state.records.design.overlap
+        pairs = zip(state.texts.keys, is_shared, strict=True)
+        self.shared = {key for key, is_in in pairs if is_in}
+        self.reserved: dict[str, Reservation] = {}
+        self.requested: list[str] = []
+        self.picked: list[str] = []
+        self.model: StudyClassifier | None = None
+        self.probabilities: Float64Array | None = None
         self._learned_version = -1
         self._wake: threading.Event | None = None
-        self._lock = threading.RLock()
 
-    @property
-    def kind(self) -> str:
-        """The kind of labels: "single", "several", "ordinal" or "spans"."""
-        return self._records.kind
-
-    @property
-    def has_many(self) -> bool:
-        """Whether a text may have any number of labels."""
-        return self.kind in MANY
-
-    @property
-    def design(self) -> StudyDesign:
-        """What was fixed when the study began."""
-        return self._records.design
-
-    @property
-    def _seed(self) -> int:
-        return int(self.design.random_state or 0)
-
-    def _strata(self, design: StudyDesign) -> list[Any] | None:
-        """Return the stratum of each text."""
-        if design.strata is None:
-            return None
-        if design.strata not in self._documents.metadata:
-            raise InputError("strata", "a column of the corpus", design.strata)
-        return list(self._documents.metadata[design.strata])
+    def reset_model(self) -> None:
+        """Forget the model, because the codebook changed."""
+        self.probabilities, self.picked, self._learned_version = None, [], -1
 
     def release(self, holder: str) -> None:
-        """Let others have the texts that a holder was given and did not answer."""
-        with self._lock:
-            oldest = time.monotonic() - LONGEST_HELD
-            self._held = {
-                key: held for key, held in self._held.items()
-                if held[0] != holder and held[2] > oldest
-            }  # fmt: skip
+        """Release the reservations of a holder, and those that expired."""
+        with self.state.lock:
+            oldest = time.monotonic() - MAX_RESERVED_SECONDS
+            self.reserved = {
+                key: one
+                for key, one in self.reserved.items()
+                if one.holder != holder and one.time > oldest
+            }
 
-    def _hold(self, key: str, holder: str, stream: str) -> None:
-        self._held[key] = (holder, stream, time.monotonic())
+    def reserve(self, key: str, holder: str, stream: str) -> TextToLabel:
+        """Reserve a text for a holder and return it."""
+        self.reserved[key] = Reservation(holder, stream, time.monotonic())
+        return self.state.texts.to_label(key, stream)
 
-    def _shown(self, key: str, stream: str) -> TextToLabel:
-        row = self._row[key]
-        return TextToLabel(key, self._documents.ids[row], self._documents.texts[row], stream)
+    def stream_of(self, key: str) -> str:
+        """Return the stream of a text that was answered or reserved; otherwise "teach"."""
+        if key in self.state.records.stream_of:
+            return self.state.records.stream_of[key]
+        return self.reserved[key].stream if key in self.reserved else "teach"
 
-    def _next(self, by: str) -> tuple[str, str] | None:
-        stacks = self._records.stacks
-        for key in self._asked:
-            if key not in self._held:
-                return key, self._records.first_streams.get(key, "teach")
-        for key in self._overlap & stacks.keys():
-            if by not in stacks[key] and key in self._row and key not in self._held:
-                return key, self._records.stream_of(key)
+    def answered(self, key: str) -> None:
+        """Remove an answered text from the queues and start the next fit."""
+        self.reserved.pop(key, None)
+        if key in self.requested:
+            self.requested.remove(key)
+        if self._wake is not None:
+            self._wake.set()
+
+    def next(self, by: str, holder: str | None) -> TextToLabel | None:
+        """Return the next text for an annotator and reserve it."""
+        if self._wake is None:
+            self.learn()
+        if holder is None:
+            self.release(by)
+        with self.state.lock:
+            self.release("")  # expired reservations
+            choice = self._next_key(by)
+            if choice is None:
+                return None
+            key, stream = choice
+            return self.reserve(key, holder or by, stream)
+
+    def _next_key(self, by: str) -> tuple[str, str] | None:
+        """Return key and stream: requested, shared, new, and at last skipped texts."""
+        records, row_of = self.state.records, self.state.texts.row_of
+        for key in self.requested:
+            if key not in self.reserved:
+                return key, records.stream_of.get(key, "teach")
+        for key in self.shared & records.answers.keys():
+            if by not in records.answers[key] and key in row_of and key not in self.reserved:
+                return key, records.stream_of[key]
+        for stream in self._stream_order():
+            key = self._next_to_teach() if stream == "teach" else self._next_to_count()
+            if key is not None:
+                return key, stream
+        for key, of_text in records.answers.items():
+            is_skipped = all(one.labels is None for one in records.current(key).values())
+            is_free = key in row_of and key not in self.reserved
+            if is_free and is_skipped and len(of_text.get(by, ())) < 2:
+                return key, records.stream_of[key]
+        return None
+
+    def _stream_order(self) -> list[str]:
+        """Return the streams, first the one below its share of the texts."""
         n_teach, n_count = (
-            self._records.streams[name] + sum(held[1] == name for held in self._held.values())
-            for name in STREAMS
+            self.state.records.n_by_stream[stream]
+            + sum(one.stream == stream for one in self.reserved.values())
+            for stream in STREAMS
         )
-        order = list(STREAMS)
-        if n_teach >= self.design.teach * (n_teach + n_count + 1):
-            order.reverse()
-        for stream in order:
-            if stream == "teach" and self.design.teach == 0:
-                continue
-            found = self._next_taught() if stream == "teach" else self._next_counted()
-            if found is not None:
-                return found, stream
-        for key in [key for key in stacks if key in self._row and key not in self._held]:
-            given = self._records.answers(key).values()
-            if all(one.labels is None for one in given):
-                n_skips = len(stacks[key].get(by, ()))
-                if n_skips < 2:
-                    return key, self._records.stream_of(key)
-        return None
+        share = self.state.records.design.teach
+        if share == 0:
+            return ["count"]
+        return list(STREAMS if n_teach < share * (n_teach + n_count + 1) else STREAMS[::-1])
 
-    def _next_counted(self) -> str | None:
-        for row in self._count_order:
-            if self.keys[row] not in self._records.stacks and self.keys[row] not in self._held:
-                return self.keys[row]
-        return None
+    def _is_new(self, key: str) -> bool:
+        return key not in self.state.records.answers and key not in self.reserved
 
-    def _next_taught(self) -> str | None:
+    def _next_to_count(self) -> str | None:
+        keys = self.state.texts.keys
+        return next((keys[row] for row in self.state.count_order if self._is_new(keys[row])), None)
+
+    def _next_to_teach(self) -> str | None:
         for _ in range(2):
-            for key in self._queue:
-                if key not in self._records.stacks and key not in self._held:
+            for key in self.picked:
+                if self._is_new(key):
                     return key
-            self._queue = self._picked(self._pool())
+            self.picked = self._pick(self._pool())
         return None
-
-    def _labelled(self) -> tuple[list[str], list[tuple[str, ...]]]:
-        """Return the texts with a label that are in the corpus, and their labels."""
-        known = [(key, self._records.label_of(key)) for key in self._records.stacks]
-        kept = [(key, label) for key, label in known if label is not None and key in self._row]
-        return [key for key, _ in kept], [label for _, label in kept]
-
-    def _taught(self, but: set[str] | frozenset[str]) -> tuple[Int64Array, Int64Array]:
-        """Return rows and codes of the labelled texts, but some."""
-        keys, labels = self._labelled()
-        kept = [place for place, key in enumerate(keys) if key not in but]
-        rows = np.array([self._row[keys[place]] for place in kept], dtype=np.int64)
-        codes = codes_of([labels[place] for place in kept], self._records.names, self.kind)
-        return rows, codes
-
-    def _classifier(self, but: set[str] | frozenset[str]) -> TaughtClassifier:
-        return TaughtClassifier(self._vectors, self.kind, self._records.names, self._taught(but))
 
     def learn(self) -> None:
-        """Fit the model to all labels but those of the test part, if there are new ones."""
-        with self._lock:
-            version = self._records.version
+        """Fit the model to all labels except those of the test texts, if there are new ones."""
+        state = self.state
+        with state.lock:
+            version = state.records.version
             if version == self._learned_version:
                 return
-            model = self._classifier(self._records.test)
-        codes = model.taught[1]
-        n_seen = len(np.unique(codes)) if codes.ndim == 1 else int(codes.any(axis=0).sum())
+            model = state.classifier(exclude=state.records.test)
+        codes = model.taught.codes
+        n_classes = len(np.unique(codes)) if codes.ndim == 1 else int(codes.any(axis=0).sum())
         probabilities = None
-        if n_seen >= 1 + (codes.ndim == 1):  # for less there is nothing to learn
+        if n_classes >= 1 + (codes.ndim == 1):
             probabilities = model.fit_taught().of_rows(slice(None))
-        with self._lock:
-            if self._records.names != tuple(model.classes):
-                return  # the codebook was edited in the meantime
-            self._model, self._probabilities = model, probabilities
+        with state.lock:
+            if state.records.names != tuple(model.classes):
+                return  # the codebook changed in the meantime
+            self.model, self.probabilities = model, probabilities
             self._learned_version = version
             pool = self._pool()
-        queue = self._picked(pool)
-        with self._lock:
-            self._queue = queue
+        picked = self._pick(pool)
+        with state.lock:
+            self.picked = picked
 
     def _pool(self) -> Pool:
-        is_open = self._is_open()
-        rows, codes = self._taught(self._records.test)
-        return Pool(self._vectors.matrix, np.flatnonzero(is_open), rows, codes,
-                    self._probabilities, self._seed)  # fmt: skip
+        records, texts = self.state.records, self.state.texts
+        is_open = np.ones(len(texts), dtype=np.bool_)
+        closed = [*records.answers, *self.reserved, *records.test]
+        is_open[[texts.row_of[key] for key in closed if key in texts.row_of]] = False
+        rows, codes = self.state.training_rows(exclude=records.test)
+        vectors, candidates = self.state.vectors.matrix, np.flatnonzero(is_open)
+        return Pool(vectors, candidates, rows, codes, self.probabilities, self.state.seed)
 
-    def _is_open(self) -> BoolArray:
-        """Return which texts may be picked to teach, (n_texts,)."""
-        is_open = np.ones(len(self.keys), dtype=np.bool_)
-        closed = [*self._records.stacks, *self._held, *self._records.test]
-        is_open[[self._row[key] for key in closed if key in self._row]] = False
-        return is_open
-
-    def _picked(self, pool: Pool) -> list[str]:
-        n_taught = self._records.streams["teach"]
-        if self._starts is not None and n_taught < len(self._starts):
-            is_open = np.zeros(len(self.keys), dtype=np.bool_)
-            is_open[pool.candidates] = True
-            rows = self._starts[is_open[self._starts]]
-        elif isinstance(self.strategy, RandomSampling):  # which needs no start
-            rows = self.strategy.pick(pool, N_STARTS)
-        elif pool.probabilities is None or (self._starts is None and n_taught < N_STARTS):
-            rows = CoreSet().pick(pool, N_STARTS)
+    def _pick(self, pool: Pool) -> list[str]:
+        """Return the keys of the next teach texts."""
+        n_taught = self.state.records.n_by_stream["teach"]
+        strategy = self.strategy
+        if self.starts is not None and n_taught < len(self.starts):
+            rows = self.starts[np.isin(self.starts, pool.candidates)]
         else:
-            rows = self.strategy.pick(pool, N_STARTS)
-        return [self.keys[row] for row in rows.tolist()]
+            is_start = self.starts is None and n_taught < N_STARTS
+            if not isinstance(strategy, RandomSampling) and (
+                is_start or pool.probabilities is None
+            ):
+                strategy = CoreSet()
+            rows = strategy.pick(pool, N_STARTS)
+        return [self.state.texts.keys[row] for row in rows.tolist()]
 
-    def learn_in_background(self) -> None:
-        """Fit the model in a thread of its own from now on; `next` never waits for it."""
+    def start_background(self) -> None:
+        """Fit the model in a thread from now on, so that `next` never waits for it."""
         if self._wake is not None:
             return
         self._closing = False
@@ -224,21 +208,10 @@ class TeachingLoop:
         self._thread.start()
         wake.set()
 
-    def counted(self) -> tuple[list[str], int]:
-        """Return the keys of the count texts, a simple random sample, and how many have no label.
-
-        These are the texts with the smallest permanent random numbers up to the first that nobody
-        has answered; those that were taught before are among them. Some were skipped, or
-        annotators differ about them.
-        """
-        with self._lock:
-            sample, n_missing = [], 0
-            for row in self._count_order:
-                key = self.keys[row]
-                if key not in self._records.stacks:
-                    break
-                if self._records.label_of(key) is None:
-                    n_missing += 1
-                else:
-                    sample.append(key)
-            return sample, n_missing
+    def close(self) -> None:
+        """Stop the thread of `start_background`."""
+        if self._wake is not None:
+            self._closing = True
+            self._wake.set()
+            self._thread.join(timeout=60)
+            self._wake = None

@@ -1,4 +1,4 @@
-"""What the events of a journal add up to: the answers that hold, by text and annotator."""
+"""The answers of a study, reconstructed from the events of its journal."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from embedtopics.annotation._codebook import Label, StudyDesign, read_labels
 from embedtopics.errors import CorruptFileError
 
 ADJUDICATED = "adjudicated"
-"""Stream of the answers that decide where annotators differ."""
+"""Stream of the answers that resolve a disagreement of annotators."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What one annotator said of one text; `labels` is None where it was skipped."""
+    """The answer of one annotator to one text; `labels` is None for a skipped text."""
 
     text: str
     id: str
@@ -31,21 +31,21 @@ class Answer:
 
 
 class Records:
-    """The state of a study, made of its events in their order."""
+    """The answers of a study by text and annotator, and its codebook."""
 
     def __init__(self, header: Mapping[str, Any]) -> None:
         self.kind: str = header["labels_kind"]
         self.labels: tuple[Label, ...] = read_labels(header["labels"])
         self.design = StudyDesign(**header["design"])
         self.test: frozenset[str] = frozenset(header["test"])
-        self.stacks: dict[str, dict[str, list[Answer]]] = {}
-        self.sequence: dict[str, list[str]] = {}
-        self.first_streams: dict[str, str] = {}
-        self.streams: Counter[str] = Counter()
+        self.answers: dict[str, dict[str, list[Answer]]] = {}  # by text and annotator
+        self.texts_by: dict[str, list[str]] = {}  # texts of each annotator, in order
+        self.stream_of: dict[str, str] = {}  # stream of the first answer to a text
+        self.n_by_stream: Counter[str] = Counter()
         self.version = 0
 
     def apply(self, event: Mapping[str, Any]) -> None:
-        """Take in one event; a field that is missing or wrong is a damaged journal."""
+        """Apply one event; a missing or invalid field means a damaged journal."""
         try:
             self._apply(event)
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
@@ -55,75 +55,78 @@ class Records:
 
     def _apply(self, event: Mapping[str, Any]) -> None:
         if event["event"] == "answer":
-            labels = None if event["labels"] is None else tuple(map(str, event["labels"]))
-            self._add(Answer(
-                event["text"], event["id"], event["by"], labels, event["stream"],
-                bool(event["unsure"]), str(event["note"]), event["time"], int(event["n"]),
-                tuple((str(name), int(a), int(b)) for name, a, b in event.get("spans", ())),
-            ))  # fmt: skip
+            spans = tuple((str(name), int(a), int(b)) for name, a, b in event.get("spans", ()))
+            answer = Answer(
+                text=event["text"],
+                id=event["id"],
+                by=event["by"],
+                labels=None if event["labels"] is None else tuple(map(str, event["labels"])),
+                stream=event["stream"],
+                unsure=bool(event["unsure"]),
+                note=str(event["note"]),
+                time=event["time"],
+                number=int(event["n"]),
+                spans=spans,
+            )
+            self._add(answer)
         elif event["event"] == "undo":
-            self.undo(event["by"])
+            self._undo(event["by"])
         elif event["event"] == "codebook":
             self.labels = read_labels(event["labels"])
             self._rename(event["renamed"])
         elif event["event"] != "study":
-            raise ValueError(f"an event {event['event']!r} is not known")
+            raise ValueError(f"the event {event['event']!r} is unknown")
 
     def _add(self, answer: Answer) -> None:
-        stacks = self.stacks.setdefault(answer.text, {})
-        if answer.text not in self.first_streams:
-            self.first_streams[answer.text] = answer.stream
-            self.streams[answer.stream] += 1
-        stacks.setdefault(answer.by, []).append(answer)
-        self.sequence.setdefault(answer.by, []).append(answer.text)
+        of_text = self.answers.setdefault(answer.text, {})
+        if answer.text not in self.stream_of:
+            self.stream_of[answer.text] = answer.stream
+            self.n_by_stream[answer.stream] += 1
+        of_text.setdefault(answer.by, []).append(answer)
+        self.texts_by.setdefault(answer.by, []).append(answer.text)
 
-    def undo(self, by: str) -> str | None:
-        """Take back the last answer of an annotator; return its text."""
-        if not self.sequence.get(by):
-            return None
-        text = self.sequence[by].pop()
-        self.stacks[text][by].pop()
-        if not self.stacks[text][by]:
-            del self.stacks[text][by]
-        if not self.stacks[text]:
-            del self.stacks[text]
-            self.streams[self.first_streams.pop(text)] -= 1
-        return text
+    def _undo(self, by: str) -> None:
+        """Remove the last answer of an annotator."""
+        if not self.texts_by.get(by):
+            return
+        text = self.texts_by[by].pop()
+        of_text = self.answers[text]
+        of_text[by].pop()
+        if not of_text[by]:
+            del of_text[by]
+        if not of_text:
+            del self.answers[text]
+            self.n_by_stream[self.stream_of.pop(text)] -= 1
 
     def _rename(self, renamed: Mapping[str, str]) -> None:
-        for stacks in self.stacks.values():
-            for stack in stacks.values():
-                for place, answer in enumerate(stack):
+        for of_text in self.answers.values():
+            for answers in of_text.values():
+                for i, answer in enumerate(answers):
                     if answer.labels is not None:
-                        names = [renamed.get(name, name) for name in answer.labels]
+                        labels = dict.fromkeys(renamed.get(name, name) for name in answer.labels)
                         spans = tuple((renamed.get(n, n), a, b) for n, a, b in answer.spans)
-                        named = tuple(dict.fromkeys(names))
-                        stack[place] = replace(answer, labels=named, spans=spans)
+                        answers[i] = replace(answer, labels=tuple(labels), spans=spans)
 
-    def answers(self, text: str) -> dict[str, Answer]:
-        """Return the answer of each annotator that holds."""
-        return {by: stack[-1] for by, stack in self.stacks.get(text, {}).items()}
+    def current(self, text: str) -> dict[str, Answer]:
+        """Return the latest answer of each annotator to a text."""
+        return {by: answers[-1] for by, answers in self.answers.get(text, {}).items()}
 
-    def stream_of(self, text: str) -> str:
-        """Return the stream from which a text first came."""
-        return self.first_streams[text]
-
-    def holding(self, text: str) -> Answer | None:
-        """Return what was decided, else what most annotators said; None where they differ."""
-        given = [one for one in self.answers(text).values() if one.labels is not None]
-        decided = [one for one in given if one.stream == ADJUDICATED]
-        if decided:
-            return max(decided, key=lambda one: one.number)
-        said = [(tuple(sorted(one.labels or ())), one.spans) for one in given]
-        votes = Counter(said).most_common(2)
+    def resolved(self, text: str) -> Answer | None:
+        """Return the adjudicated answer, or that of the majority; None for a tie."""
+        answers = [one for one in self.current(text).values() if one.labels is not None]
+        adjudicated = [one for one in answers if one.stream == ADJUDICATED]
+        if adjudicated:
+            return max(adjudicated, key=lambda one: one.number)
+        ballots = [(tuple(sorted(one.labels or ())), one.spans) for one in answers]
+        votes = Counter(ballots).most_common(2)
         if not votes or (len(votes) == 2 and votes[0][1] == votes[1][1]):
             return None
-        return given[said.index(votes[0][0])]
+        return answers[ballots.index(votes[0][0])]
 
     def label_of(self, text: str) -> tuple[str, ...] | None:
-        """Return the labels of the answer that holds."""
-        found = self.holding(text)
-        return None if found is None or found.labels is None else tuple(sorted(found.labels))
+        """Return the labels of the resolved answer."""
+        answer = self.resolved(text)
+        return None if answer is None or answer.labels is None else tuple(sorted(answer.labels))
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -1,23 +1,25 @@
-"""Answers as tables: out of a study, into one, and annotators beside one another."""
+"""Export the answers of a study as tables, import labels, merge studies, measure agreement."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from embedtopics.annotation._codebook import (
-    MANY,
+    MULTILABEL,
+    check_schemes,
     checked_annotator,
     checked_spans,
-    refuse_two_of_a_scheme,
 )
 from embedtopics.annotation._journal import NAME, read_events
 from embedtopics.annotation._records import ADJUDICATED, Records
+from embedtopics.annotation._state import StudyState
 from embedtopics.annotation.results import AnnotatorAgreement
 from embedtopics.corpus._table_files import write_table
 from embedtopics.decisions import Exported
@@ -27,227 +29,218 @@ from embedtopics.evaluation._sheet_scores import krippendorff_alpha
 if TYPE_CHECKING:
     import pandas as pd
 
-    from embedtopics.annotation._project import AnnotationProject
-
-COLUMNS = ("id", "key", "text", "label", "spans", "unsure", "note", "annotator", "stream",
-           "probability", "test", "time")  # fmt: skip
 WORD = re.compile(r"\w+|[^\w\s]")
 SEPARATOR = "|"
-"""Between several labels of a text in a csv file."""
+"""Separates the labels of a text in a csv file."""
 
 
-def to_frame(study: AnnotationProject) -> pd.DataFrame:
-    """Return a row for each text and annotator."""
+def plain_labels(labels: tuple[str, ...] | None, kind: str) -> Any:
+    """Return the labels of a text as a list or a single label; None for none."""
+    if labels is None:
+        return None
+    return list(labels) if kind in MULTILABEL else labels[0]
+
+
+def to_frame(state: StudyState) -> pd.DataFrame:
+    """Return one row for each text and annotator; see `AnnotationProject.to_frame`."""
     import pandas as pd
 
-    with study._lock:
-        sample, n_missing = study.counted()
-        is_sample = set(sample)
-        chance = (len(sample) + n_missing) / len(study.keys)
-        rows = []
-        for key in study._records.stacks:
-            row = study._row.get(key)
-            text = None if row is None else study._documents.texts[row]
-            for answer in study._records.answers(key).values():
-                label = None if answer.labels is None else _plain(answer.labels, study.kind)
-                rows.append((
-                    answer.id, key, text, label, [list(span) for span in answer.spans],
-                    answer.unsure, answer.note, answer.by, answer.stream,
-                    chance if key in is_sample else np.nan, key in study._records.test, answer.time,
-                ))  # fmt: skip
-    frame = pd.DataFrame(rows, columns=list(COLUMNS))
-    return frame if study.kind == "spans" else frame.drop(columns="spans")
+    records, texts = state.records, state.texts
+    with state.lock:
+        sample = state.count_sample()
+        sampled = set(sample.keys)
+        chance = (len(sample.keys) + sample.n_unlabelled) / len(texts)
+        rows = [
+            {
+                "id": answer.id,
+                "key": key,
+                "text": texts.text(key) if key in texts.row_of else None,
+                "label": plain_labels(answer.labels, state.kind),
+                "spans": [list(span) for span in answer.spans],
+                "unsure": answer.unsure,
+                "note": answer.note,
+                "annotator": answer.by,
+                "stream": answer.stream,
+                "probability": chance if key in sampled else np.nan,
+                "test": key in records.test,
+                "time": answer.time,
+            }
+            for key in records.answers
+            for answer in records.current(key).values()
+        ]
+    columns = "id key text label spans unsure note annotator stream probability test time".split()
+    if state.kind != "spans":
+        columns.remove("spans")
+    return pd.DataFrame(rows, columns=columns)
 
 
-def _plain(labels: tuple[str, ...], kind: str) -> Any:
-    return list(labels) if kind in MANY else labels[0]
-
-
-def labels(study: AnnotationProject) -> pd.Series:
+def labels(state: StudyState) -> pd.Series:
     """Return the label of each row of the corpus."""
     import pandas as pd
 
-    with study._lock:
-        known = dict(zip(*study._labelled(), strict=True))
-    of_row = study.corpus.distinct().of_row.tolist()
-    keys = [study.keys[place] if place >= 0 else "" for place in of_row]
-    found = [_plain(known[key], study.kind) if key in known else None for key in keys]
-    return pd.Series(found, index=study.corpus.index, dtype=object, name="label")
+    labelled, texts = state.labelled(), state.texts
+    keys = [texts.keys[row] if row >= 0 else "" for row in texts.of_row.tolist()]
+    values = [plain_labels(labelled.get(key), state.kind) for key in keys]
+    return pd.Series(values, index=texts.corpus.index, dtype=object, name="label")
 
 
-def export(study: AnnotationProject, path: str | os.PathLike[str]) -> Exported:
+def export(state: StudyState, path: str | os.PathLike[str]) -> Exported:
     """Write the answers to a file."""
     if Path(path).suffix == ".conll":
-        return _export_conll(study, path)
-    frame = to_frame(study)
+        return _export_conll(state, path)
+    frame = to_frame(state)
     if "spans" in frame:
         frame["spans"] = frame["spans"].map(json.dumps)
-    if study.has_many and Path(path).suffix in (".csv", ".tsv"):
-        joined = [None if one is None else SEPARATOR.join(one) for one in frame["label"]]
-        frame["label"] = joined
+    if state.is_multilabel and Path(path).suffix in (".csv", ".tsv"):
+        frame["label"] = [None if one is None else SEPARATOR.join(one) for one in frame["label"]]
     return write_table(frame, os.fspath(path), name="labels")
 
 
-def _export_conll(study: AnnotationProject, path: str | os.PathLike[str]) -> Exported:
-    """Write the words of texts and whether they are in a span, as B-, I- or O."""
+def _export_conll(state: StudyState, path: str | os.PathLike[str]) -> Exported:
+    """Write the words of texts with the BIO labels of their spans."""
     from embedtopics.classification import write_conll
 
-    if study.kind != "spans":
+    if state.kind != "spans":
         raise InputError("path", "a .csv, .parquet or .jsonl file", os.fspath(path))
-    with study._lock:
-        held = [(key, study._records.holding(key)) for key in study._records.stacks]
-        marked = [
-            (study._documents.texts[study._row[key]], one.spans)
-            for key, one in held if one is not None and key in study._row
-        ]  # fmt: skip
     sentences, tags = [], []
-    for text, spans in marked:
-        words = [(one.group(), one.start(), one.end()) for one in WORD.finditer(text)]
+    for key in state.labelled():
+        answer = state.records.resolved(key)
+        words = [(m.group(), m.start(), m.end()) for m in WORD.finditer(state.texts.text(key))]
+        if answer is None or not words:
+            continue
         of_word = ["O"] * len(words)
-        for name, begin, end in spans:
-            # A word that is cut by a span's edge is part of it.
+        for name, begin, end in answer.spans:
+            # A word that the edge of a span cuts belongs to the span.
             inside = [i for i, (_, a, b) in enumerate(words) if a < end and begin < b]
-            for place in inside:
-                of_word[place] = f"{'B' if place == inside[0] else 'I'}-{name}"
-        if words:
-            sentences.append([word for word, _, _ in words])
-            tags.append(of_word)
+            for i in inside:
+                of_word[i] = f"{'B' if i == inside[0] else 'I'}-{name}"
+        sentences.append([word for word, _, _ in words])
+        tags.append(of_word)
     write_conll(path, sentences, tags)
     return Exported((Path(path),))
 
 
-def add_labels(study: AnnotationProject, data: Any, by: str) -> int:
-    """Take in labels by key, id or text: all or none."""
-    import pandas as pd
-
+def read_answers(state: StudyState, data: Any) -> list[dict[str, Any]]:
+    """Read labels or spans from a frame or a file, as arguments of `AnnotationProject.label`."""
     from embedtopics.corpus._columns import as_table, is_frame, is_records
     from embedtopics.corpus._readers import read_file
 
-    if not (is_frame(data) or is_records(data) or isinstance(data, (str, os.PathLike))):
+    if is_frame(data) or is_records(data):
+        frame = as_table(data).frame
+    elif isinstance(data, (str, os.PathLike)):
+        frame = read_file(Path(data), "utf-8", None).frame
+    else:
         raise InputError("data", "a frame or the path of a file", found=type(data).__name__)
-    is_held = is_frame(data) or is_records(data)
-    frame = (as_table(data) if is_held else read_file(Path(data), "utf-8", None)).frame
-    named = [name for name in ("key", "id", "text") if name in frame.columns]
-    wanted = "spans" if study.kind == "spans" else "label"
-    if wanted not in frame.columns or not named:
-        found = ", ".join(map(str, frame.columns))
-        raise InputError("data", f'of columns "{wanted}" and "key", "id" or "text"', found=found)
-    key_of = keys_by(study, named[0])
-    if study.kind == "spans":
-        return _add_spans(study, frame, named[0], key_of, by)
-    read: list[tuple[str, list[str]]] = []
-    names = study._records.names
-    for row, (value, label) in enumerate(zip(frame[named[0]], frame["label"], strict=True)):
-        several = isinstance(label, (list, tuple, np.ndarray))
-        if not several and (pd.isna(label) or label == ""):
+    column = "spans" if state.kind == "spans" else "label"
+    identifiers = [name for name in ("key", "id", "text") if name in frame.columns]
+    if column not in frame.columns or not identifiers:
+        columns = ", ".join(map(str, frame.columns))
+        expected = f'of columns "{column}" and "key", "id" or "text"'
+        raise InputError("data", expected, found=columns)
+    key_of = state.texts.keys_by(identifiers[0])
+    answers = []
+    for row, (value, cell) in enumerate(zip(frame[identifiers[0]], frame[column], strict=True)):
+        if column == "label" and _is_empty(cell):
             continue
         if value not in key_of:
-            raise InputError(named[0], "that of a text of the corpus", value, row=row)
-        split = study.has_many and not several
-        given = list(label) if several else str(label).split(SEPARATOR) if split else [str(label)]
-        wrong = [name for name in given if name not in names]
-        if wrong or (not study.has_many and len(given) != 1):
-            raise InputError("label", f"among {', '.join(names)}", label, row=row)
-        refuse_two_of_a_scheme(given, study.codebook, row)
-        read.append((key_of[value], given))
-    for key, given in read:
-        stream = None if key in study._records.stacks else "imported"
-        study.label(key, given, by=by, stream=stream)
-    return len(read)
+            raise InputError(identifiers[0], "that of a text of the corpus", value, row=row)
+        answer: dict[str, Any] = {"key": key_of[value]}
+        if column == "spans":
+            answer["spans"] = _read_spans(state, answer["key"], cell, row)
+        else:
+            answer["labels"] = _read_labels(state, cell, row)
+        is_new = answer["key"] not in state.records.answers
+        answers.append({**answer, "stream": "imported" if is_new else None})
+    return answers
 
 
-def _add_spans(
-    study: AnnotationProject, frame: pd.DataFrame, column: str, key_of: dict[str, str], by: str
-) -> int:
-    """Take in spans, lists or JSON of (label, begin, end): all or none."""
-    read = []
-    for row, (value, cell) in enumerate(zip(frame[column], frame["spans"], strict=True)):
-        if value not in key_of:
-            raise InputError(column, "that of a text of the corpus", value, row=row)
-        key = key_of[value]
-        try:
-            spans = json.loads(cell) if isinstance(cell, str) else cell
-            spans = [tuple(one.values()) if isinstance(one, dict) else tuple(one) for one in spans]
-            text = study._documents.texts[study._row[key]]
-            read.append((key, checked_spans(spans, text, study._records.names)))
-        except (ValueError, TypeError, RecursionError) as error:
-            wanted = "lists of (label, begin, end) that are in the text and do not overlap"
-            raise InputError("spans", wanted, found=str(error)[:200], row=row) from error
-    for key, spans in read:
-        stream = None if key in study._records.stacks else "imported"
-        study.label(key, by=by, stream=stream, spans=spans)
-    return len(read)
+def _is_empty(cell: Any) -> bool:
+    import pandas as pd
+
+    return not isinstance(cell, (list, tuple, np.ndarray)) and bool(pd.isna(cell) or cell == "")
 
 
-def keys_by(study: AnnotationProject, column: str) -> dict[str, str]:
-    """Return the key of each text by its key, by the ids of all its rows, or by itself."""
-    if column == "key":
-        return {key: key for key in study.keys}
-    of_row = study.corpus.distinct().of_row.tolist()
-    values = study.corpus.ids if column == "id" else study.corpus.texts
-    return {
-        value: study.keys[place] for value, place in zip(values, of_row, strict=True) if place >= 0
-    }
+def _read_labels(state: StudyState, cell: Any, row: int) -> list[str]:
+    if isinstance(cell, (list, tuple, np.ndarray)):
+        names = list(cell)
+    else:
+        names = str(cell).split(SEPARATOR) if state.is_multilabel else [str(cell)]
+    is_valid = set(names) <= set(state.records.names)
+    if not is_valid or (not state.is_multilabel and len(names) != 1):
+        raise InputError("label", f"among {', '.join(state.records.names)}", cell, row=row)
+    check_schemes(names, state.records.labels, row)
+    return names
 
 
-def merge(study: AnnotationProject, folder: str | os.PathLike[str], by: str | None) -> int:
-    """Take in the answers of another folder that are new, or later than those here."""
-    events = read_events(Path(folder) / NAME)
-    other = Records(events[0])
-    for event in events[1:]:
+def _read_spans(state: StudyState, key: str, cell: Any, row: int) -> Any:
+    """Read spans, a list or JSON of (label, begin, end)."""
+    try:
+        spans = json.loads(cell) if isinstance(cell, str) else cell
+        spans = [tuple(one.values()) if isinstance(one, dict) else tuple(one) for one in spans]
+        return checked_spans(spans, state.texts.text(key), state.records.names)
+    except (ValueError, TypeError, RecursionError) as error:
+        expected = "lists of (label, begin, end) in the text that do not overlap"
+        raise InputError("spans", expected, found=str(error)[:200], row=row) from error
+
+
+def merge(state: StudyState, folder: str | os.PathLike[str], by: str | None) -> int:
+    """Add the answers of another study that are new or later; return their number."""
+    header, *events = read_events(Path(folder) / NAME)
+    other, records = Records(header), state.records
+    for event in events:
         other.apply(event)
-    own, names = study._records, list(study._records.names)
-    if (other.kind, list(other.names)) != (own.kind, names):
-        wanted = f"a study of {own.kind} labels {', '.join(names)}"
-        found = f"{other.kind}: {', '.join(other.names)}"
-        raise InputError("folder", wanted, found=found)
-    given = (one for text in other.stacks for one in other.answers(text).values())
+    if (other.kind, other.names) != (records.kind, records.names):
+        expected = f"a study of {records.kind} labels {', '.join(records.names)}"
+        description = f"{other.kind}: {', '.join(other.names)}"
+        raise InputError("folder", expected, found=description)
+    answers = [answer for text in other.answers for answer in other.current(text).values()]
     n_new = 0
-    with study._lock:
-        for answer in sorted(given, key=lambda one: one.number):
+    with state.lock:
+        for answer in sorted(answers, key=lambda one: one.number):
             name = checked_annotator(by or answer.by)
-            known = own.answers(answer.text).get(name)
-            if known is None or known.time < answer.time:
-                fields = {**vars(answer), "by": name, "n_texts": len(study.keys)}
+            present = records.current(answer.text).get(name)
+            if present is None or present.time < answer.time:
+                fields = {**vars(answer), "by": name, "n_texts": len(state.texts)}
                 del fields["number"]
-                own.apply(study._journal.add("answer", **fields))
+                state.record("answer", **fields)
                 n_new += 1
     return n_new
 
 
-def agreement(study: AnnotationProject) -> AnnotatorAgreement:
-    """Return alpha of the annotators and the texts on which they differ."""
+def agreement(state: StudyState) -> AnnotatorAgreement:
+    """Return alpha of the annotators and the texts that they disagree on."""
     import pandas as pd
 
-    with study._lock:
-        given = {
-            key: {
-                answer.by: answer.labels for answer in study._records.answers(key).values()
-                if answer.labels is not None and answer.stream != ADJUDICATED
-            }
-            for key in study._records.stacks
-        }  # fmt: skip
-        shared = {key: one for key, one in given.items() if len(one) > 1}
-        annotators = sorted({by for one in shared.values() for by in one})
-        differ = [key for key, one in shared.items() if len({*map(frozenset, one.values())}) > 1]
+    with state.lock:
+        shared = dict(_shared_labels(state))
+        annotators = sorted({by for labels_by in shared.values() for by in labels_by})
         rows = []
-        for key in differ:
-            row = study._row.get(key)
-            decided = study._records.label_of(key)
-            cells = [shared[key].get(by) for by in annotators]
-            rows.append((
-                study._documents.ids[row] if row is not None else None, key,
-                study._documents.texts[row] if row is not None else None,
-                *(None if cell is None else _plain(cell, study.kind) for cell in cells),
-                None if decided is None else _plain(decided, study.kind),
-            ))  # fmt: skip
+        for key, labels_by in shared.items():
+            if len({frozenset(names) for names in labels_by.values()}) < 2:
+                continue
+            text = state.texts.to_label(key, "") if key in state.texts.row_of else None
+            by_annotator = [plain_labels(labels_by.get(by), state.kind) for by in annotators]
+            decided = plain_labels(state.records.label_of(key), state.kind)
+            shown = (None, key, None) if text is None else (text.id, key, text.text)
+            rows.append((*shown, *by_annotator, decided))
     columns = ["id", "key", "text", *annotators, "decided"]
-    names = study._records.names if study.has_many else ("",)
     alpha = {}
-    for name in names:
+    for name in state.records.names if state.is_multilabel else ("",):
         ratings = np.full((len(annotators), len(shared)), np.nan, dtype=object)
-        for place, one in enumerate(shared.values()):
-            for by, said in one.items():
-                ratings[annotators.index(by), place] = name in said if name else said[0]
+        for column, labels_by in enumerate(shared.values()):
+            for by, names in labels_by.items():
+                ratings[annotators.index(by), column] = name in names if name else names[0]
         alpha[name or "label"] = krippendorff_alpha(ratings) if shared else float("nan")
     return AnnotatorAgreement(alpha, len(shared), pd.DataFrame(rows, columns=columns))
+
+
+def _shared_labels(state: StudyState) -> Iterator[tuple[str, Mapping[str, tuple[str, ...]]]]:
+    """Yield the texts of two or more annotators, with the labels that each gave."""
+    for key in state.records.answers:
+        labels_by = {
+            answer.by: answer.labels
+            for answer in state.records.current(key).values()
+            if answer.labels is not None and answer.stream != ADJUDICATED
+        }
+        if len(labels_by) > 1:
+            yield key, labels_by

@@ -1,4 +1,4 @@
-"""What a study found: tests of recall, advice on stopping, and how far annotators agree."""
+"""Results of a study: recall tests, advice on stopping, and agreement of annotators."""
 
 from __future__ import annotations
 
@@ -15,17 +15,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TextToLabel:
-    """One text that waits for a label.
+    """A text to label.
 
     Parameters
     ----------
     key : str
-        Hash of the text, by which it is answered.
+        Hash of the text, an argument of `AnnotationProject.label`.
     id : str
-        Of its first row in the corpus.
+        Id of the first row with this text.
     text : str
-    stream : str
-        "teach" or "count".
+    stream : {"teach", "count"}
     """
 
     key: str
@@ -36,20 +35,20 @@ class TextToLabel:
 
 @dataclass(frozen=True)
 class RecallTest:
-    """Whether enough relevant texts were found.
+    """A test whether recall has reached a target.
 
     Parameters
     ----------
     n_found : int
-        Relevant texts with a label.
+        Number of labelled relevant texts.
     p : float
-        Of the hypothesis that recall is below the target.
+        p-value of the hypothesis that recall is below the target.
     bound : float
-        Lower bound of recall, one-sided.
+        One-sided lower bound of recall.
     recall : float
         The target.
     enough : bool
-        Whether the hypothesis is rejected.
+        Whether the test rejects the hypothesis.
     """
 
     n_found: int
@@ -61,16 +60,16 @@ class RecallTest:
 
 @dataclass(frozen=True)
 class StoppingOfClass:
-    """What more labels would bring for one class.
+    """Recall of one class, and the effect of further count labels on its share.
 
     Parameters
     ----------
     name : str
     recall : RecallTest
     width : float
-        Of the 95 % interval of the share; NaN before there is one.
+        Width of the 95 % interval of the share; NaN before the first estimate.
     width_after : float
-        To be expected after `further` more labels of the count stream.
+        Expected width after `further` more count labels.
     further : int
     """
 
@@ -96,29 +95,36 @@ class Stopping(Displayed):
         """Return a row for each class."""
         import pandas as pd
 
-        return pd.DataFrame([
-            {"class": one.name, "n_found": one.recall.n_found, "p": one.recall.p,
-             "recall_bound": one.recall.bound, "enough": one.recall.enough, "width": one.width,
-             f"width_after_{one.further}": one.width_after}
+        rows = [
+            {
+                "class": one.name,
+                "n_found": one.recall.n_found,
+                "p": one.recall.p,
+                "recall_bound": one.recall.bound,
+                "enough": one.recall.enough,
+                "width": one.width,
+                f"width_after_{one.further}": one.width_after,
+            }
             for one in self.classes
-        ])  # fmt: skip
+        ]
+        return pd.DataFrame(rows)
 
     def _summary(self) -> str:
-        found = [f"{one.name}: at least {one.recall.bound:.0%} found" for one in self.classes[:3]]
-        return ", ".join(found)
+        bounds = [f"{one.name}: recall at least {one.recall.bound:.0%}" for one in self.classes[:3]]
+        return ", ".join(bounds)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StudyReport(Displayed):
-    """A study as it stands; `embedtopics.report.write_report` makes a page of it.
+    """The current state of a study; `embedtopics.report.write_report` writes it as a page.
 
     Parameters
     ----------
     progress : dict of str to int
-        As of `AnnotationProject.progress`.
+        See `AnnotationProject.progress`.
     tables : dict of str to DataFrame
-        By heading: the codebook, how well the model does, agreement, texts on which annotators
-        differ, and examples of each label.
+        By heading: codebook, quality of the model, agreement, texts that annotators disagree on,
+        and examples of each label.
     shares : Prevalence or None
         None before there are enough count texts.
     decisions : tuple of Decision
@@ -141,17 +147,18 @@ class StudyReport(Displayed):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AnnotatorAgreement(Displayed):
-    """How far annotators agree on the texts that several of them labelled.
+    """Agreement of annotators on the texts that two or more of them labelled.
 
     Parameters
     ----------
     alpha : dict of str to float
-        Krippendorff's alpha for nominal data (Krippendorff 2011): of the one label a text, or of
-        each label where a text may have several. NaN where it is not defined.
+        Krippendorff's alpha for nominal data (Krippendorff 2011): one value for kinds with one
+        label a text, otherwise one for each label. NaN if undefined.
     n_texts : int
-        With labels of two annotators or more.
+        Number of texts with labels of two or more annotators.
     disagreements : DataFrame
-        Texts on which they differ: id, text, a column for each annotator, and what was decided.
+        Texts that they disagree on: id, key, text, one column for each annotator, and the resolved
+        label in "decided".
     """
 
     alpha: dict[str, float]

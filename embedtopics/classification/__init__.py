@@ -1,4 +1,4 @@
-"""Classifiers of texts with few labels or many, how far to trust them, and shares of a corpus."""
+"""Classify texts and words, evaluate classifiers, and estimate the share of each class."""
 
 import lazy_loader as lazy
 

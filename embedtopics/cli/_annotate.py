@@ -33,9 +33,7 @@ def annotate(
     ] = None,
     strategy: Annotated[
         str,
-        typer.Option(
-            help="uncertainty, entropy, diversity, rare, disagreement, discriminative or random."
-        ),
+        typer.Option(help="uncertainty, entropy, diversity or random."),
     ] = "uncertainty",
     encoder: Checkpoint = "all-MiniLM-L6-v2",
     annotator: Annotated[str, typer.Option(help="Who labels.")] = "annotator",

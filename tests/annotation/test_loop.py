@@ -10,15 +10,13 @@ from scipy.stats import hypergeom
 
 from embedtopics.annotation import (
     CoreSet,
-    Disagreement,
     RandomSampling,
-    RareNeighbors,
     StudyDesign,
     Uncertainty,
     recall_test,
 )
 from embedtopics.annotation._codebook import count_order
-from embedtopics.annotation._strategies import STRATEGIES, Pool
+from embedtopics.annotation._strategies import Pool
 from embedtopics.corpus import Corpus
 from tests.annotation.conftest import NAMES, code
 from tests.factories import each, refuses
@@ -56,25 +54,7 @@ def test_a_core_set_by_brute_force(pool):
     assert CoreSet().pick(pool, 5).tolist() == wanted
 
 
-def test_neighbors_of_rare_positives_lie_around_them(pool):
-    rare = int(np.bincount(pool.codes).argmin())
-    anchors = pool.labelled[pool.codes == rare]
-    near = (pool.vectors[pool.candidates] @ pool.vectors[anchors].T).max(axis=1)
-    best = pool.candidates[np.argsort(-near)[:10]]
-    assert set(RareNeighbors(k=40, size=10).pick(pool, 10)) == set(best)
-
-
-def test_disagreement_picks_the_least_likely_of_the_rarest_prediction(pool):
-    found = pool.probabilities[pool.candidates]
-    rare = np.bincount(found.argmax(axis=1)).argmin()
-    of_rare = np.flatnonzero(found.argmax(axis=1) == rare)
-    wanted = pool.candidates[of_rare[found[of_rare, rare].argmin()]]
-    assert Disagreement().pick(pool, 3)[0] == wanted
-
-
-@pytest.mark.parametrize(
-    "strategy", [RandomSampling(), CoreSet(), Uncertainty(), RareNeighbors(), Disagreement()]
-)
+@pytest.mark.parametrize("strategy", [RandomSampling(), CoreSet(), Uncertainty()])
 def test_strategies_return_different_candidates_and_need_no_model(pool, strategy):
     for shown in (
         pool,
@@ -85,10 +65,9 @@ def test_strategies_return_different_candidates_and_need_no_model(pool, strategy
         assert strategy.pick(shown, 10**6).size <= len(shown.candidates)
 
 
-@pytest.mark.parametrize(("parameter", "value"), each(measure=["variance"], k=[0], size=[-1]))
-def test_options_of_strategies_that_are_refused(parameter, value):
-    with refuses(parameter):
-        (Uncertainty if parameter == "measure" else RareNeighbors)(**{parameter: value})
+def test_an_unknown_measure_is_refused():
+    with refuses("measure"):
+        Uncertainty("variance")
 
 
 @pytest.mark.parametrize("teach", [0.0, 0.25, 0.5, 1.0])
@@ -100,7 +79,7 @@ def test_streams_are_mixed_as_stated_and_the_test_part_is_not_taught(begin, trut
     frame = study.to_frame()
     assert (frame["stream"] == "teach").sum() == n_taught
     assert (frame.loc[frame["test"], "stream"] == "count").all()
-    sample, n_missing = study.counted()
+    sample, n_missing = study.state.count_sample()
     in_sample = frame["probability"].notna()
     assert set(frame.loc[in_sample, "key"]) == set(sample) and n_missing == 0
     assert np.allclose(frame.loc[in_sample, "probability"], len(sample) / len(study.keys))
@@ -110,7 +89,7 @@ def test_the_sample_is_the_same_whatever_is_taught(begin, truth):
     first, second = begin(strategy="random"), begin(folder="other", strategy="diversity")
     for study in (first, second):
         code(study, truth, 60)
-    one, other = first.counted()[0], second.counted()[0]
+    one, other = first.state.count_sample().keys, second.state.count_sample().keys
     shorter = min(len(one), len(other))
     assert shorter >= 30 and one[:shorter] == other[:shorter]
 
@@ -228,20 +207,6 @@ def test_the_recall_test_errs_rarely_although_both_streams_are_mixed():
     assert n_below > 60 and wrong <= 0.07 * 300 and above <= 0.07 * 300
 
 
-def test_discriminative_picks_are_unlike_what_has_labels():
-    rng = np.random.default_rng(0)
-    vectors = rng.normal(size=(300, 8)).astype(np.float32)
-    vectors[:150, 0] += 6  # two clouds; all labels are in the first
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    labelled = np.arange(20)
-    pool = Pool(vectors, np.arange(20, 300), labelled, labelled % 2, None)
-    picked = STRATEGIES["discriminative"].pick(pool, 20)
-    assert (picked >= 150).all() and len(set(picked)) == 20
-    np.testing.assert_array_equal(STRATEGIES["discriminative"].pick(pool, 20), picked)
-    nothing = Pool(vectors, np.arange(300), labelled[:0], labelled[:0], None)
-    assert len(STRATEGIES["discriminative"].pick(nothing, 5)) == 5
-
-
 @given(st.lists(st.sampled_from("abc"), min_size=3, max_size=60), st.integers(0, 5))
 def test_every_first_part_of_a_stratified_order_has_the_strata_in_proportion(strata, seed):
     keys = [f"{row:032x}" for row in range(len(strata))]
@@ -268,7 +233,7 @@ def test_a_count_stream_is_stratified_by_a_column(begin, toy, truth, tmp_path):
     assert (counts - wanted).abs().max() <= 2
     study.close()
     again = begin(corpus=corpus, labels=None)
-    assert again.design == study.design and len(again.counted()[0]) == 30
+    assert again.design == study.design and len(again.state.count_sample().keys) == 30
     with refuses("strata"):
         begin(folder="other", design=StudyDesign(strata="nowhere"))
     assert not (tmp_path / "other").exists()

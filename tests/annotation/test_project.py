@@ -223,7 +223,7 @@ def test_rows_of_one_text_have_one_label(begin, toy):
     study = begin(
         corpus=[*texts, texts[0], ""], encoder=np.vstack([vectors, vectors[:1], vectors[:1]])
     )
-    key = next(key for key in study.keys if study._documents.texts[study._row[key]] == texts[0])
+    key = next(key for key in study.keys if study.state.texts.text(key) == texts[0])
     study.label(key, "chess")
     assert study.labels().dropna().index.tolist() == [0, len(texts)]
     assert study.labels().iloc[-1] is None

@@ -95,8 +95,7 @@ def test_texts_are_found_noted_and_hinted_at(begin, toy, truth):
         assert [(one["note"], one["unsure"]) for one in noted] == [("", True), ("odd", False)]
         word = texts[7].split()[0].upper()
         found = do(server, "search", query=word)
-        holds = [key for key, text in zip(study.keys, study._documents.texts, strict=True)
-                 if word.lower() in text.lower()]  # fmt: skip
+        holds = [key for key in study.keys if word.lower() in study.state.texts.text(key).lower()]
         assert found["n"] == len(holds) and {one["key"] for one in found["found"]} <= set(holds)
         said = [one["labels"] is not None for one in found["found"]]
         assert said == sorted(said)
@@ -106,7 +105,7 @@ def test_texts_are_found_noted_and_hinted_at(begin, toy, truth):
         assert do(server, "next", tab="b")["next"]["key"] == opened
         Browser.until(lambda: do(server, "hint", key=opened)["words"])
         hint = do(server, "hint", key=opened)
-        assert hint["label"] == truth[study._documents.texts[study._row[opened]]]
+        assert hint["label"] == truth[study.state.texts.text(opened)]
         of_label = " ".join(text for text, name in truth.items() if name == hint["label"])
         assert all(word in of_label.lower() for word in hint["words"])
         assert ask(server, "/api/queue", {"keys": "x"})[0] == 400
@@ -329,7 +328,7 @@ class TestInABrowser:
             for _ in range(20):
                 text = do(server, "next", tab="a")["next"]
                 do(server, "label", key=text["key"], labels=[truth[text["text"]]])
-            Browser.until(lambda: study._probabilities is not None)
+            Browser.until(lambda: study.loop.probabilities is not None)
             points = json.loads(ask(server, "/api/map")[2])["points"]
             assert [one[0] for one in points] == study.keys
             assert sum(one[3] >= 0 for one in points) == 20
@@ -350,7 +349,7 @@ class TestInABrowser:
             said = f"{n} texts inside, {n - 20} of them"
             browser.wait(f"document.querySelector('#map-said').textContent.includes('{said}')")
             check_console(browser)
-        assert len(study._asked) >= n - 22
+        assert len(study.loop.requested) >= n - 22
 
     def test_a_search_waits_for_an_answer_under_way(self, browser, begin, toy):
         with served(begin()) as server:

@@ -105,7 +105,7 @@ def test_spans_are_taken_where_no_two_share_a_character(spans):
 def test_texts_that_are_asked_for_come_next(begin, truth):
     study = begin(design=small)
     done = code(study, truth, 4)
-    ids = [study._documents.ids[place] for place in (50, 60)]
+    ids = [study.state.texts.documents.ids[place] for place in (50, 60)]
     assert study.queue([ids[0], study.keys[60], done[0].key]) == 3
     asked = code(study, truth, 3)
     assert [text.key for text in asked] == [study.keys[50], study.keys[60], done[0].key]

@@ -66,10 +66,8 @@ def quality(state: StudyState) -> pd.DataFrame:
     classifier: Any
     classifier, labels = _count_labels(state)
     predictions = predict_corpus(classifier, state.texts.documents, labels, state.seed)
-    names = state.records.names
-    rows = list(
-        _scores("count", predictions.truth, predictions.predicted, predictions.has_label, names)
-    )
+    names, truth, has_label = state.records.names, predictions.truth, predictions.has_label
+    rows = list(_scores("count", truth, predictions.predicted, has_label, names))
     with state.lock:
         is_test = np.array([key in state.records.test for key in state.texts.keys])
         model = state.classifier(exclude=state.records.test)

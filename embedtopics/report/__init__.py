@@ -1,4 +1,4 @@
-"""Results as self-contained HTML pages that open without a network."""
+"""Write results as self-contained HTML pages that work offline."""
 
 import lazy_loader as lazy
 

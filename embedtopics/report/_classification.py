@@ -1,4 +1,4 @@
-"""The pages of a classifier and of a labelling study: tables, figures and decisions."""
+"""The pages of a classifier and of an annotation study: tables, figures and decisions."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from embedtopics.annotation.results import StudyReport
 from embedtopics.classification.results import ClassificationReport, Score
 from embedtopics.plots._classification import confusion, prevalence, reliability, risk_coverage
 from embedtopics.report._markup import asset, data_script, html_page, section, table, text
-from embedtopics.report._report import decisions_section
+from embedtopics.report._sections import decisions_section
 
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_CLASSES, MOST_ROWS = 40, 200
-"""Of the confusion figure, and of a table."""
+MAX_CLASSES, MAX_ROWS = 40, 200
+"""Classes of the confusion figure, and rows of a table."""
 
 SCRIPT = """
 for (const data of document.querySelectorAll('script[id^="figure-"]')) {
@@ -29,19 +29,19 @@ for (const data of document.querySelectorAll('script[id^="figure-"]')) {
 def classification_html(
     report: ClassificationReport, tables: Mapping[str, Any], *, title: str | None = None
 ) -> str:
-    """Return the report of a classifier, and further tables, as a self-contained HTML page."""
+    """Return the report of a classifier and further tables as a self-contained HTML page."""
     from plotly.offline import get_plotlyjs
 
-    figures = {"reliability": ("Does it know how sure to be?", reliability(report))}
-    if report.confusion is not None and len(report.classes) <= MOST_CLASSES:
-        figures = {"confusion": ("What is taken for what", confusion(report)), **figures}
+    figures = {"reliability": ("Calibration: confidence and accuracy", reliability(report))}
+    if report.confusion is not None and len(report.classes) <= MAX_CLASSES:
+        figures = {"confusion": ("Confusion of classes", confusion(report)), **figures}
     if report.risk_coverage is not None:
-        figures["risk"] = ("What if only the surest are predicted?", risk_coverage(report))
+        figures["risk"] = ("Error at lower coverage", risk_coverage(report))
     drawn = [
         section(name, text(heading), f'<div id="place-figure-{name}"></div>')
         for name, (heading, _) in figures.items()
     ]
-    heading = text(title if title is not None else "How far to trust a classifier", 160)
+    heading = text(title if title is not None else "Report of a classifier", 160)
     return html_page(
         heading,
         asset("page.css"),
@@ -63,13 +63,13 @@ def classification_html(
 
 
 def _summary(report: ClassificationReport) -> str:
-    looks = "once" if report.n_looks == 1 else f"{report.n_looks:,} times"
+    times = "once" if report.n_looks == 1 else f"{report.n_looks:,} times"
     return section(
         "summary",
         "Summary",
-        f"<p>{report.n:,} labelled texts that it has not learned from, in {report.n_groups:,} "
-        f"groups of near-copies. It was measured on them {looks}: what is changed because of such "
-        "figures makes the next ones too high.</p>",
+        f"<p>{report.n:,} labelled test texts in {report.n_groups:,} groups of near-duplicates. "
+        f"The classifier was evaluated on them {times}. Changes made because of an evaluation "
+        "make the next figures too high.</p>",
         f"<p>Expected calibration error: {report.calibration_error:.3f}.</p>",
     )
 
@@ -79,65 +79,64 @@ def _figure(score: Score) -> str:
 
 
 def _overall(report: ClassificationReport) -> str:
-    """Return the figures of all classes together, of the classifier and of baselines."""
+    """Return the scores of the classifier and of the baselines over all classes."""
     every = [one for one in (*report.scores, *report.baselines) if one.name is None]
     metrics = list(dict.fromkeys(one.metric for one in every))
     rows = [
         [text(of, 60), *(_figure(one) for one in every if one.of == of)]
         for of in dict.fromkeys(one.of for one in every)
     ]
-    note = '<p class="note">In brackets 95 % intervals over texts, near-copies drawn together.</p>'
-    return section("overall", "Beside baselines", note, table(["Model", *metrics], rows))
+    note = '<p class="note">Brackets contain 95 % bootstrap intervals over texts.</p>'
+    return section("overall", "Comparison with baselines", note, table(["Model", *metrics], rows))
 
 
 def _by_class(report: ClassificationReport) -> str:
     """Return precision, recall and F1 of each class."""
     rows = []
     for name in report.classes:
-        of = [report.score(metric, name) for metric in ("precision", "recall", "f1")]
-        rows.append([text(name, 60), f"{of[0].n:,}", *map(_figure, of)])
-    return section("classes", "Each class", table(["class", "texts", "precision", "recall", "F1"],
-                                                  rows))  # fmt: skip
+        scores = [report.score(metric, name) for metric in ("precision", "recall", "f1")]
+        rows.append([text(name, 60), f"{scores[0].n:,}", *map(_figure, scores)])
+    heads = ["class", "texts", "precision", "recall", "F1"]
+    return section("classes", "Scores by class", table(heads, rows))
 
 
 def study_html(report: StudyReport, *, title: str | None = None) -> str:
-    """Return a study of annotators as a self-contained HTML page."""
+    """Return an annotation study as a self-contained HTML page."""
     from plotly.offline import get_plotlyjs
 
     n = report.progress
-    said = (
+    summary = (
         f"<p>{n['labelled']:,} of {n['texts']:,} distinct texts have a label: {n['teach']:,} were "
-        f"picked for the model, {n['count']:,} drawn at random. Shares and quality are estimated "
-        f"from the random ones; {n['test']:,} texts are kept for tests, and no model learns from "
-        "them.</p>"
+        f"picked for the model, {n['count']:,} were drawn at random. Shares and quality are "
+        f"estimated from the random texts. No model learns from the {n['test']:,} test texts.</p>"
     )
-    parts, data, scripts = [section("summary", "Summary", said)], [], []
+    parts, data, scripts = [section("summary", "Summary", summary)], [], []
     if report.shares is not None:
-        note = '<p class="note">Of the distinct texts of the corpus, with 95 % intervals.</p>'
-        place = '<div id="place-figure-shares"></div>'
-        parts.append(section("shares", "What share of the texts carries each label", note, place))
+        note = '<p class="note">Shares of the distinct texts, with 95 % intervals.</p>'
+        figure_place = '<div id="place-figure-shares"></div>'
+        parts.append(section("shares", "Share of each label", note, figure_place))
         figure = prevalence(report.shares)
         data = [data_script("figure-shares", figure.to_json(engine="json"))]
         scripts = [get_plotlyjs(), SCRIPT]
     tables = enumerate(report.tables.items())
     parts += [_further(number, name, each) for number, (name, each) in tables]
     parts.append(decisions_section(report.decisions))
-    heading = text(title if title is not None else "A study of labelled texts", 160)
+    heading = text(title if title is not None else "Annotation study", 160)
     return html_page(heading, asset("page.css"), parts, data, scripts, compiles=bool(scripts))
 
 
 def _further(number: int, name: str, frame: pd.DataFrame) -> str:
-    """Return a table as it is given, its texts escaped."""
+    """Return a table with escaped texts."""
     rows = [
         [f"{cell:.3g}" if isinstance(cell, float) else text(_plain(cell), 300) for cell in row]
-        for row in frame.head(MOST_ROWS).itertuples(index=False)
+        for row in frame.head(MAX_ROWS).itertuples(index=False)
     ]
     shown = table([text(column, 60) for column in frame.columns], rows)
     return section(f"table-{number}", text(name, 120), shown if rows else "<p>None.</p>")
 
 
 def _plain(cell: Any) -> Any:
-    """Return several values as one text, and none as nothing."""
+    """Return a list as one text, and None as an empty text."""
     if isinstance(cell, (list, tuple)):
         return "; ".join(map(str, cell))
     return "" if cell is None else cell

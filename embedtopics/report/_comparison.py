@@ -1,4 +1,4 @@
-"""The page of a comparison: linked maps, scores, and where the encoders differ."""
+"""The page of a comparison: linked maps, scores, and differences of the encoders."""
 
 import math
 from collections.abc import Hashable, Mapping
@@ -20,27 +20,28 @@ from embedtopics.plots._comparison import (
     spell,
 )
 from embedtopics.protocols import FloatArray
-from embedtopics.report._explorer import Content, Panel, linked_page
+from embedtopics.report._explorer import linked_page
 from embedtopics.report._markup import section, table, text
-from embedtopics.report._report import decisions_section, settings_section, timings_section
+from embedtopics.report._page_data import Content, Panel
+from embedtopics.report._sections import decisions_section, settings_section, timings_section
 
 _BINS = 10
 _MEANINGS = {
-    "knn_accuracy": "label predicted from the nearest neighbours",
-    "probe_accuracy": "label predicted by a linear model from held-out documents",
+    "knn_accuracy": "labels predicted from the nearest neighbours",
+    "probe_accuracy": "labels predicted by a linear model, on held-out documents",
     "probe_macro_f1": "the same model, all labels weighted equally",
-    "silhouette": "nearer to its own label than to the next; not for comparing encoders",
-    "trustworthiness": "neighbours on the map that are neighbours for the encoder",
-    "continuity": "neighbours for the encoder that are neighbours on the map",
+    "silhouette": "separation of the labels; not for comparing encoders",
+    "trustworthiness": "neighbours on the map that are neighbours in the embeddings",
+    "continuity": "neighbours in the embeddings that are neighbours on the map",
 }
-"""Measures in a few words."""
+"""Short explanations of the measures."""
 
 _COSTS = ("documents_per_second", "megabytes")
-"""Measures without an interval, which stand below the others; of memory, less is better."""
+"""Measures without an interval, shown below the others."""
 
 
 def default_title(result: Comparison) -> str:
-    """Return a heading that names the file of the corpus, or counts its rows."""
+    """Return a heading with the number of encoders and the source of the corpus."""
     source = PurePath(result.corpus.source)
     n_encoders = len(result.encoders)
     count = "1 encoder" if n_encoders == 1 else f"{n_encoders} encoders"
@@ -51,7 +52,7 @@ def default_title(result: Comparison) -> str:
 
 
 def summary(result: Comparison) -> str:
-    """Return the most important figures."""
+    """Return the most important figures as tiles."""
     tiles = [
         ("Rows", f"{len(result.corpus):,}"),
         ("Distinct documents", f"{len(result.documents):,}"),
@@ -64,12 +65,12 @@ def summary(result: Comparison) -> str:
 
 
 def _depth(result: Comparison) -> int:
-    """Return how many neighbours of each document are compared."""
+    """Return the number of compared neighbours of each document."""
     return min(view.graph.k for view in result.encoders)
 
 
 def scores_section(result: Comparison) -> str:
-    """Return the scores with their intervals, and what each encoder costs."""
+    """Return the scores with their intervals, and the costs of each encoder."""
     every = score_rows(result)
     rows = [row for row in every if row.measure not in _COSTS]
     speed = [row for row in every if row.measure == "documents_per_second"]
@@ -94,10 +95,9 @@ def scores_section(result: Comparison) -> str:
     return section(
         "scores",
         "Scores",
-        '<p class="note">More is better. Brackets hold a 95% interval, drawn below on one scale '
-        "for the row: the range in which the figure would stay with other documents of the same "
-        "kind. Bold stands only where the interval lies above those of all others, and in no "
-        "silhouette.</p>",
+        '<p class="note">Higher is better. Brackets contain the 95% interval for documents of this '
+        "kind, drawn below on one scale for the row. A score is bold if its interval lies above "
+        "those of all others; silhouettes are never bold.</p>",
         f'<div class="scroll" tabindex="0"><table class="scores"><thead><tr><td></td>'
         f"{heads}</tr></thead>\n"
         f"<tbody>\n{body}\n</tbody>\n<tbody>\n{price}\n</tbody></table></div>",
@@ -105,25 +105,25 @@ def scores_section(result: Comparison) -> str:
 
 
 def _explain(row: ScoreRow) -> str:
-    """Return the meaning of a measure, where known, and its number of documents."""
+    """Return the explanation of a measure and its number of documents."""
     meaning = _MEANINGS.get(row.measure)
     return f"{meaning}; {row.n:,} documents" if meaning else f"{row.n:,} documents"
 
 
 def _seconds(value: float) -> str:
-    """Return a time in the unit that people would use; a dash where it is not known."""
+    """Return a time in seconds or minutes; a dash if it is unknown."""
     if math.isnan(value):
         return spell(value)
     return f"{value:,.1f} s" if value < 120 else f"{value / 60:,.0f} min"
 
 
 def _rate(value: float) -> str:
-    """Return a rate with no more places than it can be measured to."""
+    """Return a rate with one decimal place below 10."""
     return spell(value) if math.isnan(value) or value >= 10 else f"{value:.1f}"
 
 
 def _score(score: Score, row: ScoreRow) -> str:
-    """Return a score, its interval, and both as a strip on the scale of the row."""
+    """Return a score and its interval, and both as a strip on the scale of the row."""
     value = f"<strong>{spell(score.value)}</strong>" if score.best else spell(score.value)
     if math.isnan(score.low) or math.isnan(score.high):
         return value
@@ -143,30 +143,28 @@ def _score(score: Score, row: ScoreRow) -> str:
 
 
 def differences_section(result: Comparison) -> str:
-    """Return by how much the other encoders differ from the first."""
-    found = result.differences
-    if found is None or found.empty:
+    """Return the differences of the other encoders from the first."""
+    differences = result.differences
+    if differences is None or differences.empty:
         return ""
     first, others = result.names[0], result.names[1:]
-    by_place = {
-        (row["measure"], row["encoder"]): row
-        for row in found.to_dict("records") if row["against"] == first
-    }  # fmt: skip
+    records = [row for row in differences.to_dict("records") if row["against"] == first]
+    by_cell = {(row["measure"], row["encoder"]): row for row in records}
     rows = [
         (
             text(name_measure(measure), 120),
-            *(_difference(by_place.get((measure, name))) for name in others),
+            *(_difference(by_cell.get((measure, name))) for name in others),
         )
-        for measure in dict.fromkeys(found["measure"])
+        for measure in dict.fromkeys(differences["measure"])
         if measure not in UNRANKED
     ]
     return section(
         "differences",
         "Is it better?",
-        f'<p class="note">By how much each encoder differs from <bdi>{text(first, 60)}</bdi>, with '
-        "a 95% interval over the same resampled documents for both. What makes a document hard for "
-        "both falls out, so that these intervals are narrower than those of the scores. Bold is a "
-        "difference whose interval does not hold zero.</p>",
+        f'<p class="note">Difference of each encoder from <bdi>{text(first, 60)}</bdi>, with a 95% '
+        "interval. Both encoders are scored on the same resampled documents, so these paired "
+        "intervals are narrower than those of the scores. A difference is bold if its interval "
+        "excludes zero.</p>",
         table(("", *(f"<bdi>{text(name, 60)}</bdi>" for name in others)), rows),
     )
 
@@ -184,7 +182,7 @@ def _signed(value: float) -> str:
 
 
 def overlaps_section(result: Comparison) -> str:
-    """Return the agreement of every two encoders on the neighbours of a document."""
+    """Return the overlap of the neighbours of every two encoders."""
     if not result.overlaps:
         return ""
     k, n_others = _depth(result), max(len(result.documents) - 1, 1)
@@ -201,11 +199,11 @@ def overlaps_section(result: Comparison) -> str:
     return section(
         "overlaps",
         "Neighbours in common",
-        f'<p class="note">Mean similarity of the {k:,} nearest neighbours that two encoders '
-        "give to a document: Jaccard counts the neighbours in both lists as a share of those "
-        "in either; rank-biased overlap weighs the nearest most. Lists drawn at random would have "
-        "as much in common as stands under &ldquo;by chance&rdquo;. Documents of which one of both "
-        "encoders knows nothing are left out.</p>",
+        f'<p class="note">Mean overlap of the {k:,} nearest neighbours of a document in two '
+        "encoders. Jaccard: neighbours in both lists as a share of those in either. Rank-biased "
+        "overlap: the nearest neighbours weigh most. &ldquo;By chance&rdquo; is the expected "
+        "overlap of random lists. Documents without neighbours in one of the encoders are left "
+        "out.</p>",
         table(head, rows),
     )
 
@@ -236,7 +234,7 @@ def _mean(values: FloatArray) -> str:
 
 
 def _histogram(values: FloatArray) -> str:
-    """Return ten small bars: documents by overlap."""
+    """Return a histogram of documents by overlap, in ten bars."""
     counts, _ = np.histogram(values, bins=_BINS, range=(0.0, 1.0))
     most = max(int(counts.max()), 1)
     bars = "".join(
@@ -252,7 +250,7 @@ def _histogram(values: FloatArray) -> str:
 
 
 def moves_section(result: Comparison) -> str:
-    """Return the documents whose neighbours differ most, and by which terms."""
+    """Return the documents with the largest changes of neighbours, and their terms."""
     if not result.moves:
         return ""
     pairs = groupby(result.moves, key=lambda move: (move.first, move.second))
@@ -268,20 +266,20 @@ def moves_section(result: Comparison) -> str:
         )
     return section(
         "moves",
-        "What moved, and why",
-        '<p class="note">Documents that keep fewest of their neighbours from one encoder to the '
-        "next, and the terms that the new neighbours share and the old ones do not, or the "
-        "reverse. Click one to see it in all maps.</p>",
+        "Largest changes",
+        '<p class="note">Documents with the smallest overlap of neighbours between two encoders, '
+        "and the terms typical of the neighbours in one encoder but not in the other. Click a "
+        "document to see it on all maps.</p>",
         *blocks,
     )
 
 
 def _move_cells(result: Comparison, move: Move) -> tuple[str, ...]:
     row = int(result.documents.first_rows[move.document])
-    place = int(np.count_nonzero(result.documents.of_row[:row] >= 0))  # among rows with text
+    position = int(np.count_nonzero(result.documents.of_row[:row] >= 0))  # among rows with text
     words = text(result.corpus.texts[row], 140)
     return (
-        f'<button type="button" data-row="{place}"><bdi dir="auto">{words}</bdi></button>',
+        f'<button type="button" data-row="{position}"><bdi dir="auto">{words}</bdi></button>',
         f'<span class="nowrap">{move.jaccard:.0%}</span>',
         _terms(move.gained),
         _terms(move.lost),
@@ -299,14 +297,19 @@ def comparison_html(result: Comparison, *, title: str | None = None) -> str:
         result.groups + 1, weights=result.documents.weights, minlength=len(result.group_names) + 1
     )
     groups = list(zip(result.group_names, sizes[1:].astype(int).tolist(), strict=True))
-    labels = result.groups
+    panels = [
+        Panel(view.name, view.map, result.groups, groups, view.graph) for view in result.encoders
+    ]
     content = Content(
-        result.corpus, result.documents,
-        [Panel(view.name, view.map, labels, groups, view.graph) for view in result.encoders],
-        group_colors(result), result.tokens, result.term_counts,
-        title if title is not None else default_title(result),
-        ("group", result.grouped_by[:1].upper() + result.grouped_by[1:]),
-    )  # fmt: skip
+        corpus=result.corpus,
+        documents=result.documents,
+        panels=panels,
+        colors=group_colors(result),
+        tokens=result.tokens,
+        term_counts=result.term_counts,
+        heading=title if title is not None else default_title(result),
+        units=("group", result.grouped_by[:1].upper() + result.grouped_by[1:]),
+    )
     return linked_page(
         content,
         [

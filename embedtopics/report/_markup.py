@@ -1,4 +1,4 @@
-"""Small pieces of HTML; every value that comes from outside is escaped here."""
+"""Small pieces of HTML; every external value is escaped here."""
 
 import base64
 import hashlib
@@ -15,18 +15,18 @@ from embedtopics.plots._theme import cut
 
 
 def text(value: object, length: int = 400) -> str:
-    """Return any value as escaped text on one line, cut with an ellipsis."""
+    """Return a value as escaped text on one line, cut with an ellipsis."""
     return html.escape(cut(str(value), length))
 
 
 def section(name: str, heading: str, *parts: str) -> str:
-    """Return a section with its heading; `heading` and `parts` are markup already."""
+    """Return a section; `heading` and `parts` are markup."""
     body = "\n".join(part for part in parts if part)
     return f'<section id="{name}">\n<h2>{heading}</h2>\n{body}\n</section>'
 
 
 def bar(share: float, color: str = "#7d8896") -> str:
-    """Return a small bar that fills `share` of its place; no style that a policy must allow."""
+    """Return a bar that fills a share of its width, without inline styles."""
     width = 100.0 * min(max(share, 0.0), 1.0)
     return (
         '<svg class="bar" viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">'
@@ -43,7 +43,7 @@ def dot(color: str) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a plain table; the cells are markup already."""
+    """Return a table; the cells are markup."""
     heads = "".join(f'<th scope="col">{cell}</th>' for cell in head)
     body = "\n".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
     return (
@@ -73,7 +73,7 @@ def html_page(
     compiles: bool = False,
     inline_styles: bool = True,
 ) -> str:
-    """Return a page that loads nothing and runs no script but those given."""
+    """Return a page without external resources that runs only these scripts."""
     style = f"\n{style}"
     styles = "'unsafe-inline'" if inline_styles else _hash(style)
     return "\n".join(
@@ -94,12 +94,12 @@ def html_page(
 
 
 def asset(name: str) -> str:
-    """Return a file that lies beside this one."""
+    """Return a file of this folder."""
     return resources.files("embedtopics.report").joinpath(name).read_text(encoding="utf-8")
 
 
 def data_script(name: str, json: str) -> str:
-    """Return data that the page's script reads; no markup in it can end it early."""
+    """Return data for the page's script, escaped so that no markup can end the element."""
     for character in "<>&":
         json = json.replace(character, f"\\u{ord(character):04x}")
     return f'<script type="application/json" id="{name}">{json}</script>'
@@ -111,7 +111,7 @@ def _hash(script: str) -> str:
 
 
 def _policy(scripts: Sequence[str], styles: str, *, compiles: bool) -> str:
-    """Return a content security policy that lets these scripts run and no others."""
+    """Return a content security policy that allows only these scripts."""
     allowed = " 'unsafe-eval'" if compiles else ""
     hashes = " ".join(_hash(script) for script in scripts)
     return (
@@ -121,7 +121,7 @@ def _policy(scripts: Sequence[str], styles: str, *, compiles: bool) -> str:
 
 
 def checked_place(path: str | os.PathLike[str], example: str) -> Path:
-    """Return the path of a page to write, whose folder exists."""
+    """Return the path of a page, or refuse a folder and a path in a missing folder."""
     path = Path(path)
     if path.is_dir():
         raise InputError("path", "the name of a file", path, f"add {example}")
@@ -131,7 +131,7 @@ def checked_place(path: str | os.PathLike[str], example: str) -> Path:
 
 
 def write_page(page: str, path: Path) -> Path:
-    """Write a page beside its place and move it there, so that it is complete or not there."""
+    """Write a page to a temporary file and move it, so that the page is complete or absent."""
     with (
         replacing_file(path) as temporary,
         temporary.open("x", encoding="utf-8", newline="\n") as file,

@@ -1,4 +1,4 @@
-"""Arrays, texts and posting lists as a page holds them: small, and read without a parser."""
+"""Pack arrays, texts and posting lists compactly for a page."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from scipy.sparse import csc_matrix
 
 TEXTS_PER_BLOCK = 1000
-"""Texts that are inflated together: enough for deflate to learn from, and shown in a few ms."""
+"""Texts of a deflated block: enough to compress well, and inflated in a few ms."""
 
 LINES_PER_BLOCK = 20_000
-"""Identifiers or addresses that are inflated together."""
+"""Ids or web addresses of a deflated block."""
 
 _ONE_BYTE, _TWO_BYTES, _THREE_BYTES = 64, 56 * 255, 8 * 255**2
-"""Words with codes of each length: lead bytes 0x80 to 0xbf, 0xc0 to 0xf7 and 0xf8 to 0xff."""
+"""Number of words with codes of each length, by lead byte: 0x80-0xbf, 0xc0-0xf7, 0xf8-0xff."""
 
 _LEAST_OCCURRENCES = 4
 _WORD = re.compile(r" ?[^\W_]+")
@@ -31,14 +31,14 @@ _PIECE = re.compile(r" ?[^\W_]+|[\W_]")
 
 
 class CodedTexts(NamedTuple):
-    """Texts of which the frequent words are numbers, and these words, the most frequent first."""
+    """Texts with frequent words replaced by codes, and these words, the most frequent first."""
 
     texts: list[bytes]
     words: tuple[str, ...]
 
 
 def packed(name: str, content: bytes | npt.NDArray[Any], *, deflate: bool = True) -> str:
-    """Return bytes, or a little-endian array, as a script element that no browser runs."""
+    """Return bytes, or a little-endian array, as an inert script element."""
     if isinstance(content, np.ndarray):
         content = content.astype(content.dtype.newbyteorder("<")).tobytes()
     if deflate:
@@ -49,7 +49,7 @@ def packed(name: str, content: bytes | npt.NDArray[Any], *, deflate: bool = True
 
 
 def packed_strings(name: str, strings: Sequence[str]) -> str:
-    """Return strings parted by NUL, which is replaced in them."""
+    """Return strings separated by NUL, which is replaced in them."""
     clean = "\0".join(one.replace("\0", "\ufffd") for one in strings)
     return packed(name, clean.encode("utf-8", "replace"))
 
@@ -61,7 +61,7 @@ def packed_lines(name: str, lines: Sequence[str], per_block: int = LINES_PER_BLO
 
 
 def packed_texts(texts: Sequence[str]) -> list[str]:
-    """Return texts as their frequent words, and numbered blocks of coded texts parted by NUL."""
+    """Return the frequent words, and numbered blocks of coded texts separated by NUL."""
     coded = code_texts(texts)
     blocks = (
         b"\0".join(coded.texts[i : i + TEXTS_PER_BLOCK])
@@ -74,11 +74,11 @@ def packed_texts(texts: Sequence[str]) -> list[str]:
 
 
 def code_texts(texts: Sequence[str]) -> CodedTexts:
-    """Replace frequent words by numbers before texts are deflated, which saves a fourth of them.
+    """Replace frequent words by codes before compression, which saves a quarter of the size.
 
-    A word here may begin with the space before it. Bytes below 0x80 stand for themselves, those
-    from 0x80 on begin the number of a word; 0x01 precedes the length (7 bits a byte, lowest first)
-    and UTF-8 of what is neither. No byte is 0; a NUL becomes U+FFFD.
+    A word may start with the space before it. Bytes below 0x80 are ASCII; bytes from 0x80 on start
+    the code of a word. Other characters are 0x01, the length of their UTF-8 encoding (LEB128), and
+    that encoding. No byte is 0; NUL becomes U+FFFD.
     """
     counts = Counter(chain.from_iterable(map(_WORD.findall, texts)))
     frequent = [
@@ -92,7 +92,7 @@ def code_texts(texts: Sequence[str]) -> CodedTexts:
 
 
 class _Codes(dict[str, str]):
-    """The code of each piece of text, as characters below 256; of pieces that are no words too."""
+    """The code of each piece of text, as characters below 256."""
 
     def __missing__(self, piece: str) -> str:
         code = piece
@@ -119,24 +119,24 @@ def varints(values: npt.NDArray[Any]) -> bytes:
     starts = np.cumsum(n_bytes) - n_bytes
     out = np.zeros(int(n_bytes.sum()), dtype=np.uint8)
     for place in range(5):
-        held = n_bytes > place
-        low = (values[held] >> np.uint64(7 * place)) & np.uint64(127)
-        goes_on = np.where(n_bytes[held] > place + 1, 128, 0)
-        out[starts[held] + place] = low.astype(np.uint8) | goes_on.astype(np.uint8)
+        has_byte = n_bytes > place
+        low = (values[has_byte] >> np.uint64(7 * place)) & np.uint64(127)
+        more = np.where(n_bytes[has_byte] > place + 1, 128, 0)
+        out[starts[has_byte] + place] = low.astype(np.uint8) | more.astype(np.uint8)
     return out.tobytes()
 
 
 def _varint_bytes(values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """Return how many bytes each integer takes."""
+    """Return the number of bytes of each integer."""
     longer = [values >= (1 << bits) for bits in (7, 14, 21, 28)]
     return np.asarray(1 + np.sum(longer, axis=0), dtype=np.int64)
 
 
 def postings(counts: csc_matrix) -> tuple[bytes, npt.NDArray[np.uint32]]:
-    """Return the posting lists of the columns of (n_documents, n_terms), and the bytes of each.
+    """Return the posting lists of (n_documents, n_terms) counts, and the bytes of each list.
 
-    An entry is twice the step from the document before (from -1 at first), plus 1 where the term
-    occurs more than once; then its occurrences less 2 follow.
+    An entry is twice the difference to the previous document (-1 at first), plus 1 for a term that
+    occurs more than once; then its count minus 2 follows.
     """
     counts = counts.sorted_indices()
     steps = np.diff(counts.indices.astype(np.int64), prepend=-1)

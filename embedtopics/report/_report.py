@@ -1,390 +1,25 @@
-"""The study report: one HTML file that holds everything it shows."""
+"""Write any result as a self-contained HTML page."""
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Mapping, Sequence
-from pathlib import Path, PurePath
+from collections.abc import Mapping
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from embedtopics.annotation.results import StudyReport
 from embedtopics.classification.results import ClassificationReport
 from embedtopics.comparison.results import Comparison
-from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
-from embedtopics.plots._colors import topic_colors
-from embedtopics.report._markup import (
-    bar,
-    checked_place,
-    dot,
-    flatten,
-    section,
-    table,
-    text,
-    write_page,
-)
-from embedtopics.topics.results import Topic, TopicResult
+from embedtopics.report._classification import classification_html, study_html
+from embedtopics.report._comparison import comparison_html
+from embedtopics.report._explorer import write_explorer
+from embedtopics.report._markup import checked_place, write_page
+from embedtopics.topics.results import TopicResult
 
 if TYPE_CHECKING:
     import pandas as pd
-
-# The sections of the study report, each a function from a result to HTML.
-
-_STAGES = {
-    "corpus": "Corpus",
-    "encoder": "Encoder",
-    "neighbors": "Neighbours",
-    "reduction": "Reduction",
-    "clustering": "Clustering",
-    "terms": "Terms",
-}
-_WORD_LISTS = {"stop_words": "Stop words", "function_words": "Function words"}
-_TEXT_LENGTH = 400
-_LARGEST, _GROUPS, _MOST_DAYS = 15, 6, 150_000
-"""Topics and groups that are listed over time and by group, and days of 400 years."""
-
-_PERSISTENCE_NOTE = "Persistence: the range of density levels over which a topic holds together."
-_RECURRENCE_NOTE = (
-    "Recurrence: how well a topic is recovered when topics are fitted to random subsets "
-    "of the documents, as the mean overlap (Jaccard) with its best match over {n_replicates} "
-    "replicates, and the interval that holds nine tenths of them. Paler topics recur less."
-)
-
-
-def default_title(result: TopicResult) -> str:
-    """Return a heading that names the file of the corpus, or counts its rows."""
-    source = PurePath(result.corpus.source)
-    if source.suffix:
-        return f"Topics of {source.name}"
-    n_rows = len(result.corpus)
-    return "Topics of 1 row" if n_rows == 1 else f"Topics of {n_rows:,} rows"
-
-
-def summary(result: TopicResult) -> str:
-    """Return the most important figures."""
-    n_rows, n_documents = len(result.documents.of_row), len(result.documents)
-    tiles = [
-        ("Rows", f"{n_rows:,}"),
-        ("Distinct documents", f"{n_documents:,}"),
-        ("Topics", f"{result.n_topics:,}"),
-        ("In a topic", f"{result.coverage:.1%}"),
-    ]
-    if result.stability is not None and len(result.stability.adjusted_rand):
-        index = float(result.stability.adjusted_rand.mean())
-        tiles.append(("Replicates agree (ARI)", f"{index:.2f}"))
-    if encoder := encoder_name(result):
-        tiles.append(("Encoder", text(encoder, 60)))
-    if period := _period(result):
-        tiles.append(("Period", period))
-    items = "\n".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in tiles)
-    return f'<dl class="tiles">\n{items}\n</dl>'
-
-
-def encoder_name(result: TopicResult) -> str:
-    """Return what made the vectors."""
-    encoder = result.settings.get("encoder")
-    if isinstance(encoder, Mapping):
-        encoder = encoder.get("name")
-    return "given embeddings" if encoder == "given" else str(encoder or "")
-
-
-def _period(result: TopicResult) -> str:
-    times = result.corpus.time
-    if times is None or times.isna().all():
-        return ""
-    first, last = times.min().date().isoformat(), times.max().date().isoformat()
-    return f'<span class="nowrap">{first}</span> &ndash; <span class="nowrap">{last}</span>'
-
-
-def methods(result: TopicResult) -> str:
-    """Return a paragraph that says how the topics were found, ready to paste and cite."""
-    settings, documents = result.settings, result.documents
-    reader = encoder_name(result)
-    dimensions = f"{result.embeddings.shape[1]:,}"
-    vectors = f"vectors of {dimensions} dimensions"
-    stages = {name: _stage(settings.get(name)) for name in ("reducer", "clusterer", "weighting")}
-    seed, program = settings.get("seed"), result.versions.get("embedtopics", "")
-    sentences = [
-        f"The corpus has {len(documents.of_row):,} rows with {len(documents):,} distinct texts.",
-        f"Texts were represented by {vectors} that were given." if reader == "given embeddings"
-        else f"Texts were represented by {vectors} (encoder: {reader}).",
-        "Neighbours were found by cosine (FAISS"
-        + (f", {settings['n_neighbors']} of each text)" if "n_neighbors" in settings else ")")
-        + f"; vectors were reduced to {result.coordinates.shape[1]:,} dimensions by "
-        + (stages["reducer"] or "principal components that were averaged over neighbours") + ".",
-        f"Topics were found by {stages['clusterer']}." if stages["clusterer"]
-        else "The number of topics and their beginnings come from the dense groups of HDBSCAN's "
-        "hierarchy (Campello et al. 2013); k-means divides the texts from there.",
-        f"{result.n_topics:,} topics hold {result.coverage:.1%} of the rows with text; the others "
-        "were left out as unclear.",
-        "Topics are described by class-based TF-IDF (Grootendorst 2022)."
-        if stages["weighting"] in ("", "ClassTfidf")
-        else f"Topics are described by the weights of {stages['weighting']}.",
-        "The map is a layout in two dimensions by the forces of UMAP (McInnes et al. 2018): near "
-        "points have similar texts; distances between far groups mean little.",
-    ]  # fmt: skip
-    if seed is not None:
-        sentences.append(f"Seed {seed}.")
-    if program:
-        others = ", ".join(f"{name} {v}" for name, v in result.versions.items()
-                           if name in ("numpy", "scikit-learn", "faiss-cpu", "python"))  # fmt: skip
-        sentences.append(f"Made with embedtopics {program} ({others}).")
-    return section("methods", "Methods", f"<p>{text(' '.join(sentences), 3000)}</p>")
-
-
-def _stage(setting: Any) -> str:
-    """Return the name of a stage that was replaced, or nothing."""
-    if isinstance(setting, Mapping):
-        setting = setting.get("name") or setting.get("class")
-    return str(setting or "")
-
-
-def topics_section(result: TopicResult) -> str:
-    """Return the table of topics with their keywords and representative documents."""
-    if not result.topics:
-        return section(
-            "topics",
-            "Topics",
-            "<p>No topics were found: no group of documents is dense enough.</p>",
-        )
-    measured = result.stability
-    largest = max(topic.share for topic in result.topics)
-    name, note = "Persistence", _PERSISTENCE_NOTE
-    if measured is not None:
-        name, note = "Recurrence", _RECURRENCE_NOTE.format(n_replicates=measured.n_replicates)
-    rows = "\n".join(
-        _topic_rows(result, topic, color, topic.share / largest if largest else 0.0)
-        for topic, color in zip(result.topics, topic_colors(result), strict=True)
-    )
-    return section(
-        "topics",
-        "Topics",
-        '<p class="note">A bar under a keyword shows its weight beside the topic\'s best. '
-        f"{note}</p>",
-        '<table class="topics"><thead><tr><th scope="col">Topic</th>'
-        '<th scope="col" class="number">Rows</th><th scope="col">Share</th>'
-        f'<th scope="col" class="number">{name}</th><th scope="col">Keywords</th></tr></thead>',
-        rows,
-        "</table>",
-    )
-
-
-def _topic_rows(result: TopicResult, topic: Topic, color: str, filled: float) -> str:
-    """Return a topic's row, and a row below it that unfolds its representative documents."""
-    name, figure = "Persistence", _figure(topic.persistence)
-    if (measured := result.stability) is not None:
-        low, high = _figure(measured.low[topic.topic_id]), _figure(measured.high[topic.topic_id])
-        figure = _figure(measured.recurrence[topic.topic_id])
-        name, figure = "Recurrence", f'{figure} <span class="nowrap">({low}&ndash;{high})</span>'
-    best = max(topic.weights, default=0.0) or 1.0
-    keywords = " ".join(
-        f'<span class="keyword" title="{weight:.3g}">'
-        f"<bdi>{text(term, 60)}</bdi>{bar(weight / best, color)}</span>"
-        for term, weight in zip(topic.keywords, topic.weights, strict=True)
-    )
-    return (
-        f'<tbody id="topic-{topic.topic_id}"><tr>'
-        f'<th scope="row">{dot(color)}<span class="id">{topic.topic_id}</span> '
-        f"<bdi>{text(topic.label, 80)}</bdi></th>"
-        f'<td class="number" data-name="Rows">{topic.size:,}</td>'
-        f'<td class="share" data-name="Share">{topic.share:.1%}{bar(filled, color)}</td>'
-        f'<td class="number" data-name="{name}">{figure}</td>'
-        f'<td class="keywords">{keywords}</td></tr>{_representatives(result, topic)}</tbody>'
-    )
-
-
-def _figure(value: float) -> str:
-    """Return a figure from 0 to 1, or a dash where it is not known."""
-    return "&ndash;" if math.isnan(value) else f"{value:.2f}"
-
-
-def _representatives(result: TopicResult, topic: Topic) -> str:
-    if not topic.representatives:
-        return ""
-    corpus = result.corpus
-    quotes = []
-    for row in topic.representatives:
-        origin = f"row {row:,}"
-        time = None if corpus.time is None else corpus.time.iloc[row]
-        if time is not None and time == time:  # NaT equals nothing, not even itself
-            origin += f", {time.date().isoformat()}"
-        quotes.append(
-            f'<blockquote><p dir="auto">{text(corpus.texts[row], _TEXT_LENGTH)}</p>'
-            f"<footer>{origin}</footer></blockquote>"
-        )
-    number = len(quotes)
-    heading = "1 representative document" if number == 1 else f"{number} representative documents"
-    return (
-        f'<tr class="typical"><td colspan="5"><details><summary>{heading}</summary>'
-        f"{''.join(quotes)}</details></td></tr>"
-    )
-
-
-def over_time_section(result: TopicResult) -> str:
-    """Return the share of each topic in each day, month or year, or nothing without dates."""
-    times = result.corpus.time
-    if times is None or not result.topics:
-        return ""
-    moments = times.to_numpy(dtype="datetime64[D]")
-    held = (result.documents.of_row >= 0) & ~np.isnat(moments)
-    n_days = np.ptp(moments[held]).astype(int) if held.any() else 0
-    unit = "day" if n_days <= 62 else "month" if n_days <= 1830 else "year"
-    periods = moments[held].astype(f"datetime64[{unit[0].upper()}]")
-    if not 1 < len(set(periods.tolist())) or n_days > _MOST_DAYS:
-        return ""
-    places = (periods - periods.min()).astype(int)
-    totals = np.bincount(places)
-    # a period of three rows has a share of 67 % by chance: it is drawn, and is no peak
-    usual = totals >= 0.1 * np.median(totals[totals > 0])
-    rows = []
-    for topic, color in _largest(result):
-        counts = np.bincount(places[result.labels[held] == topic.topic_id], minlength=len(totals))
-        shares = counts / np.maximum(totals, 1)
-        peak = int(np.argmax(np.where(usual, shares, -1)))
-        bars = "".join(
-            f'<rect x="{i + 0.1:.1f}" width="0.8" y="{1 - height:.3f}" height="{height:.3f}"/>'
-            for i, height in enumerate(np.minimum(shares / (shares[peak] or 1), 1).tolist())
-            if height
-        )
-        rows.append((
-            f"{dot(color)}<bdi>{text(topic.label, 60)}</bdi>",
-            f'<svg class="course" viewBox="0 0 {len(totals)} 1" preserveAspectRatio="none" '
-            f'fill="{color}" aria-hidden="true">{bars}</svg>',
-            f"{periods.min() + peak}: {shares[peak]:.1%} of {totals[peak]:,} rows",
-        ))  # fmt: skip
-    first, last = periods.min(), periods.max()
-    return section(
-        "over-time", "Over time",
-        f'<p class="note">Share of the rows of each {unit}, {first} to {last}, every topic to its '
-        f"own height; {held.sum():,} rows have a date.{_others(result)}</p>",
-        table(("Topic", f"{first} to {last}", "Highest"), rows),
-    )  # fmt: skip
-
-
-def by_group_section(result: TopicResult) -> str:
-    """Return the share of each topic in the largest groups, or nothing without groups."""
-    groups = result.corpus.group
-    if groups is None or not result.topics:
-        return ""
-    held = (result.documents.of_row >= 0) & groups.notna().to_numpy()
-    names, labels = groups[held].astype(str).to_numpy(), result.labels[held]
-    found, sizes = np.unique(names, return_counts=True)
-    if not 1 < len(found):
-        return ""
-    order = np.argsort(-sizes, kind="stable")
-    shown = [(found[i], int(sizes[i])) for i in order[:_GROUPS].tolist()]
-    rows = [
-        (
-            f"{dot(color)}<bdi>{text(topic.label, 60)}</bdi>",
-            *(f"{np.mean(labels[names == name] == topic.topic_id):.1%}" for name, _ in shown),
-        )
-        for topic, color in _largest(result)
-    ]
-    more = f" Smaller groups left out: {len(found) - _GROUPS:,}." if len(found) > _GROUPS else ""
-    heads = (f"<bdi>{text(name, 30)}</bdi><br>n = {size:,}" for name, size in shown)
-    return section(
-        "by-group", "By group",
-        f'<p class="note">Share of the rows of each <bdi>{text(result.corpus.group_column, 40)}'
-        f"</bdi> that is in a topic.{more}{_others(result)}</p>",
-        table(("Topic", *heads), rows),
-    )  # fmt: skip
-
-
-def _largest(result: TopicResult) -> list[tuple[Topic, str]]:
-    colored = zip(result.topics, topic_colors(result), strict=True)
-    return sorted(colored, key=lambda pair: -pair[0].size)[:_LARGEST]
-
-
-def _others(result: TopicResult) -> str:
-    n = result.n_topics - _LARGEST
-    return f" Smaller topics left out: {n:,}." if n > 0 else ""
-
-
-def decisions_section(
-    decisions: Sequence[Decision], left_out: Mapping[str, Sequence[str]] = MappingProxyType({})
-) -> str:
-    """Return the decisions, stage by stage."""
-    stages = dict.fromkeys([*_STAGES, *(decision.stage for decision in decisions)])
-    parts = []
-    listed: set[str] = set()
-    for stage in stages:
-        items = []
-        for decision in decisions:
-            if decision.stage == stage:
-                words = decision.value if isinstance(decision.value, (list, tuple)) else ()
-                if words:
-                    listed.add(decision.name)
-                items.append(f"<li>{text(decision.message, 600)}{_words(words)}</li>")
-        if stage == "terms":
-            items += [
-                f"<li>{name} left out of the terms.{_words(left_out[key])}</li>"
-                for key, name in _WORD_LISTS.items()
-                if key not in listed and left_out.get(key)
-            ]
-        if items:
-            name = text(_STAGES.get(stage, stage.capitalize()), 60)
-            parts.append(f"<h3>{name}</h3>\n<ul>\n" + "\n".join(items) + "\n</ul>")
-    return section("decisions", "Decisions", *(parts or ["<p>No decisions were recorded.</p>"]))
-
-
-def _words(words: object) -> str:
-    if not isinstance(words, (list, tuple)) or not words:
-        return ""
-    listed = ", ".join(f"<bdi>{text(word, 60)}</bdi>" for word in words)
-    return f"<details><summary>Show all {len(words):,}</summary><p>{listed}</p></details>"
-
-
-def history_section(result: TopicResult) -> str:
-    """Return the edits made after the fit, or nothing."""
-    if not result.history:
-        return ""
-    edits = "\n".join(f"<li>{text(edit.message, 600)}</li>" for edit in result.history)
-    return section("history", "Edits after the fit", f"<ol>\n{edits}\n</ol>")
-
-
-def settings_section(settings: Mapping[str, Any], versions: Mapping[str, str]) -> str:
-    """Return the parameters and the versions of what ran."""
-    parts = []
-    for heading, head, values in (
-        ("Parameters", ("Parameter", "Value"), settings),
-        ("Versions", ("Package", "Version"), versions),
-    ):
-        if values:
-            rows = [
-                (f"<code>{text(name, 80)}</code>", text(value, 200))
-                for name, value in flatten(values)
-            ]
-            parts.append(f"<div><h3>{heading}</h3>{table(head, rows)}</div>")
-    if not parts:
-        return ""
-    return section("settings", "Settings", '<div class="columns">', *parts, "</div>")
-
-
-def timings_section(timings: Mapping[str, float], peak_memory: float = math.nan) -> str:
-    """Return the seconds that each stage took, and the memory in bytes where it is known."""
-    if not timings:
-        return ""
-    total = sum(timings.values())
-    longest = max(timings.values()) or 1.0
-    rows = [
-        (
-            text(_STAGES.get(stage, stage.capitalize()), 60),
-            f"{seconds:.1f} s",
-            bar(seconds / longest),
-        )
-        for stage, seconds in timings.items()
-    ]
-    rows.append(("<strong>Together</strong>", f"<strong>{total:.1f} s</strong>", ""))
-    note = ""
-    if not math.isnan(peak_memory):
-        note = f'<p class="note">The process held at most {peak_memory / 1e9:.2f} GB of memory.</p>'
-    return section(
-        "timings", "Time and memory", note, table(("Stage", "Seconds", "Beside the longest"), rows)
-    )
 
 
 def write_report(
@@ -394,42 +29,38 @@ def write_report(
     title: str | None = None,
     tables: Mapping[str, pd.DataFrame] = MappingProxyType({}),
 ) -> Path:
-    """Write a result to one HTML file that opens without a network.
+    """Write a result to one HTML file that works offline.
 
-    The page loads nothing: scripts, style and data are in it, and its content security policy
-    allows no connection and no script but its own, known by their hashes. Text of the corpus is
-    escaped. The same result gives the same page, byte for byte. The file is written beside its
-    place and then moved, so that a failed write leaves an older report as it was.
+    The page contains its scripts, style and data. Its content security policy allows no connection,
+    and no script except its own, identified by hashes. Text of the corpus is escaped. The same
+    result gives the same page, byte for byte. The file is replaced atomically, so a failed write
+    keeps the old report.
 
     Parameters
     ----------
     result : TopicResult, Comparison, ClassificationReport or StudyReport
-        Of topics the page is that of `write_explorer`. Of a comparison the maps are linked: a
-        document that is pointed at, selected or hidden in one is so in all.
+        A TopicResult gives the page of `write_explorer`. A Comparison gives linked maps: a document
+        that is highlighted or selected on one map is highlighted or selected on all.
     path : str or path
-        File to write; its folder must exist. An older file is replaced.
+        File to write, in an existing folder. An existing file is replaced.
     title : str, optional
-        Heading of the page; by default it names the source of the corpus.
+        Heading of the page; by default the source of the corpus.
     tables : mapping of str to DataFrame
-        What else the page of a classifier shows, under these headings.
+        Further tables of a ClassificationReport, by heading.
 
     Returns
     -------
     Path
-        The file written: of a classifier and a study 5 MB, most of it Plotly; of topics 0.1 MB,
-        and of a comparison 40 kB, beside the texts.
+        The file: 5 MB for a classifier or a study, most of it Plotly; 0.1 MB for topics and 40 kB
+        for a comparison, plus the texts.
 
     Raises
     ------
     InputError
-        If `result` is neither, the folder does not exist, or `path` is a folder.
+        Another type of result, a folder that does not exist, or a path that is a folder.
     OSError
-        If the folder cannot be written to, or the disk is full.
+        The folder is not writable, or the disk is full.
     """
-    from embedtopics.report._classification import classification_html, study_html
-    from embedtopics.report._comparison import comparison_html
-    from embedtopics.report._explorer import write_explorer
-
     path = checked_place(path, "report.html")
     if isinstance(result, Comparison):
         return write_page(comparison_html(result, title=title), path)
@@ -438,29 +69,6 @@ def write_report(
     if isinstance(result, StudyReport):
         return write_page(study_html(result, title=title), path)
     if not isinstance(result, TopicResult):
-        wanted = "a TopicResult, a Comparison, a ClassificationReport or a StudyReport"
-        raise InputError("result", wanted, result)
+        types = "a TopicResult, a Comparison, a ClassificationReport or a StudyReport"
+        raise InputError("result", types, result)
     return write_explorer(result, path, title=title)
-
-
-def study_parts(result: TopicResult) -> list[str]:
-    """Return what the explorer says of a study in words and tables."""
-    return [
-        '<div id="study">',
-        summary(result),
-        methods(result),
-        topics_section(result),
-        over_time_section(result),
-        by_group_section(result),
-        decisions_section(
-            result.decisions,
-            {
-                "stop_words": result.term_counts.stop_words,
-                "function_words": result.term_counts.function_words,
-            },
-        ),
-        history_section(result),
-        settings_section(result.settings, result.versions),
-        timings_section(result.timings, result.peak_memory),
-        "</div>",
-    ]

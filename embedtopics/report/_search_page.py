@@ -1,4 +1,4 @@
-"""A page to search and read a collection, and its JSON API, on this machine alone."""
+"""A local page to search and read an index, and its JSON API."""
 
 from __future__ import annotations
 
@@ -14,40 +14,44 @@ from embedtopics.errors import InputError
 if TYPE_CHECKING:
     from embedtopics.retrieval.results import Document, Hit, SearchHits
 
-MOST_HITS = 200
-MOST_VALUES = 200
-"""Different values of a column that is counted for all to see."""
-LEAST_RELEVANCE = 0.1
-"""Of the documents whose values are counted for a query: without it, the nearest 1,000 whatever."""
+MAX_HITS = 200
+MAX_VALUES = 200
+"""Distinct values of a column with facet counts."""
+
+MIN_RELEVANCE = 0.1
+"""Default relevance of the documents in facet counts of a query; without it, the nearest 1,000."""
 
 
 class SearchServer(LocalServer):
-    """Serves the page and the API of an index until it is closed.
+    """A local server of the search page and the API of an index.
 
     Parameters
     ----------
     index : SearchIndex
     port : int
-        0 for one that is free.
+        0 for a free port.
 
     Notes
     -----
-    All answers are to GET. Parameters are named as those of `SearchIndex`; `docs/search.md`
-    describes each answer.
+    All requests are GET. Parameters have the names of `SearchIndex`; `docs/search.md` describes
+    each response.
     """
 
     def __init__(self, index: Any, port: int = 0) -> None:
         self.index = index
         self._lock = threading.Lock()
         gets = {
-            "/about": self.about, "/search": self.search, "/similar": self.similar,
-            "/facets": self.facets, "/documents/": self.document,
-        }  # fmt: skip
+            "/about": self.about,
+            "/search": self.search,
+            "/similar": self.similar,
+            "/facets": self.facets,
+            "/documents/": self.document,
+        }
         super().__init__("embedtopics.report", port, gets, {}, page="search")
 
-    def about(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """Return how many documents there are, the modes, the columns, and those to count."""
-        _check_names(asked, ())
+    def about(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the number of documents, the search modes, the columns and the facets."""
+        _check_names(request, ())
         with self._lock:
             columns, n = self.index.columns, len(self.index)
             words_only = bool(self.index.settings.get("words_only"))
@@ -59,77 +63,69 @@ class SearchServer(LocalServer):
         facets = [
             name
             for name in likely
-            if 2 <= sizes.get(name, 0) <= min(MOST_VALUES, max(2, n // 2))
+            if 2 <= sizes.get(name, 0) <= min(MAX_VALUES, max(2, n // 2))
             and not (isinstance(fields, list) and name in fields)
             and not (name == "topic" and "topic_name" in columns)
         ]
         modes = ["lexical"] if words_only else ["hybrid", "dense", "lexical"]
-        return {"name": self.index.folder.name, "documents": n, "modes": modes,
-                "columns": columns, "facets": facets}  # fmt: skip
+        name = self.index.folder.name
+        return {"name": name, "documents": n, "modes": modes, "columns": columns, "facets": facets}
 
-    def search(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """Answer a query."""
-        _check_names(asked, ("q", "k", "mode", "where", "min_score"))
+    def search(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the hits of a query."""
+        _check_names(request, ("q", "k", "mode", "where", "min_score"))
+        query, k, mode, where = _one(request, "q"), _count(request), _mode(request), _where(request)
         with self._lock:
-            found = self.index.search(
-                _one(asked, "q"), _count(asked), _mode(asked), _where(asked),
-                min_score=_share(asked, 0.0),
-            )  # fmt: skip
-        return _hits(found)
+            hits = self.index.search(query, k, mode, where, min_score=_share(request, 0.0))
+        return _hits(hits)
 
-    def similar(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """Answer with documents like some, or a passage, and not like others."""
-        _check_names(asked, ("id", "unlike", "passage", "k", "where"))
+    def similar(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Return documents similar to some documents or a passage, and unlike others."""
+        _check_names(request, ("id", "unlike", "passage", "k", "where"))
+        ids, unlike = list(request.get("id", [])), list(request.get("unlike", []))
+        k, where = _count(request), _where(request)
+        passage = _one(request, "passage") if "passage" in request else None
         with self._lock:
-            found = self.index.similar(
-                list(asked.get("id", [])), _count(asked), _where(asked),
-                passage=_one(asked, "passage") if "passage" in asked else None,
-                unlike=list(asked.get("unlike", [])),
-            )  # fmt: skip
-        return _hits(found)
+            hits = self.index.similar(ids, k, where, passage=passage, unlike=unlike)
+        return _hits(hits)
 
-    def facets(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """Answer with how often columns have each value."""
-        _check_names(asked, ("q", "by", "mode", "where", "min_score"))
-        query = _one(asked, "q", "") or None
+    def facets(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the counts of the values of columns."""
+        _check_names(request, ("q", "by", "mode", "where", "min_score"))
+        query, columns = _one(request, "q", "") or None, list(request.get("by", []))
+        mode, where, least = _mode(request), _where(request), _share(request, MIN_RELEVANCE)
         with self._lock:
-            counts = self.index.facets(
-                query, list(asked.get("by", [])), _where(asked), mode=_mode(asked),
-                min_score=_share(asked, LEAST_RELEVANCE),
-            )  # fmt: skip
-        made: dict[str, list[list[Any]]] = {name: [] for name in asked.get("by", [])}
+            counts = self.index.facets(query, columns, where, mode=mode, min_score=least)
+        facets: dict[str, list[list[Any]]] = {name: [] for name in columns}
         for name, value, n in counts.itertuples(index=False):
-            made[name].append([_plain(value), int(n)])
-        return {"facets": {name: values[:MOST_VALUES] for name, values in made.items()}}
+            facets[name].append([_plain(value), int(n)])
+        return {"facets": {name: values[:MAX_VALUES] for name, values in facets.items()}}
 
-    def document(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """Answer with a whole document."""
-        _check_names(asked, ("id",))
-        document: Document | None = self.index.get(asked["id"]) if asked["id"].strip() else None
+    def document(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a whole document."""
+        _check_names(request, ("id",))
+        document: Document | None = self.index.get(request["id"]) if request["id"].strip() else None
         if document is None:
-            raise Refused(404, "there is no such document")
+            raise Refused(404, "no such document")
         return {"id": document.id, "text": document.text, "metadata": _plain(document.metadata)}
 
 
-def _hits(found: SearchHits) -> dict[str, Any]:
+def _hits(hits: SearchHits) -> dict[str, Any]:
     return {
-        "hits": [_hit(hit) for hit in found],
-        "suggestions": dict(found.suggestions),
-        "notes": [decision.message for decision in found.decisions],
+        "hits": [_hit(hit) for hit in hits],
+        "suggestions": dict(hits.suggestions),
+        "notes": [decision.message for decision in hits.decisions],
     }
 
 
 def _hit(hit: Hit) -> dict[str, Any]:
-    shown = {name: getattr(hit, name) for name in (
-        "id", "score", "relevance", "similarity", "bm25", "span", "terms", "field", "topic",
-        "metadata",
-    )}  # fmt: skip
+    names = "id score relevance similarity bm25 span terms field topic metadata".split()
     snippet = [[piece, marked] for piece, marked in hit.snippet.pieces()]
-    return {**{name: _plain(value) for name, value in shown.items()}, "snippet": snippet}
+    return {**{name: _plain(getattr(hit, name)) for name in names}, "snippet": snippet}
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON holds it; a day without a time is only a day."""
+    """Return a value for JSON; a date without a time of day is only a date."""
     if isinstance(value, Mapping):
         return {str(name): _plain(one) for name, one in value.items()}
     if isinstance(value, datetime.datetime):
@@ -139,38 +135,37 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _check_names(asked: Mapping[str, Any], known: tuple[str, ...]) -> None:
-    """Refuse a parameter that is not known: a filter that is spelled wrong would not act."""
-    for name in asked:
-        if name not in (*known, "token"):
-            names = ", ".join(known) or "none"
-            raise InputError("parameter", f"one of {names}", name[:100])
+def _check_names(request: Mapping[str, Any], names: tuple[str, ...]) -> None:
+    """Refuse an unknown parameter, because a misspelled filter would be ignored silently."""
+    for name in request:
+        if name not in (*names, "token"):
+            raise InputError("parameter", f"one of {', '.join(names) or 'none'}", name[:100])
 
 
-def _one(asked: Mapping[str, Any], name: str, default: str | None = None) -> str:
-    values = asked.get(name, [] if default is None else [default])
+def _one(request: Mapping[str, Any], name: str, default: str | None = None) -> str:
+    values = request.get(name, [] if default is None else [default])
     if len(values) != 1:
         raise InputError(name, "given once", found=f"{len(values)} times")
     return str(values[0])
 
 
-def _where(asked: Mapping[str, Any]) -> str | None:
-    return _one(asked, "where", "") or None
+def _where(request: Mapping[str, Any]) -> str | None:
+    return _one(request, "where", "") or None
 
 
-def _mode(asked: Mapping[str, Any]) -> Any:
-    return _one(asked, "mode", "hybrid")
+def _mode(request: Mapping[str, Any]) -> Any:
+    return _one(request, "mode", "hybrid")
 
 
-def _count(asked: Mapping[str, Any]) -> int:
-    text = _one(asked, "k", "10")
-    if not (text.isascii() and text.isdigit() and len(text) < 5 and 1 <= int(text) <= MOST_HITS):
-        raise InputError("k", f"an integer from 1 to {MOST_HITS}", text)
+def _count(request: Mapping[str, Any]) -> int:
+    text = _one(request, "k", "10")
+    if not (text.isascii() and text.isdigit() and len(text) < 5 and 1 <= int(text) <= MAX_HITS):
+        raise InputError("k", f"an integer from 1 to {MAX_HITS}", text)
     return int(text)
 
 
-def _share(asked: Mapping[str, Any], default: float) -> float:
-    text = _one(asked, "min_score", str(default))
+def _share(request: Mapping[str, Any], default: float) -> float:
+    text = _one(request, "min_score", str(default))
     try:
         return float(text)
     except ValueError:
@@ -178,15 +173,15 @@ def _share(asked: Mapping[str, Any], default: float) -> float:
 
 
 def serve_index(index: Any, *, port: int = 0) -> SearchServer:
-    """Return a server of a page to search and read an index; its `run` serves until an interrupt.
+    """Return a server of the search page of an index; its `run` serves until an interrupt.
 
-    It listens on this machine alone, and answers only who knows the token in its address.
+    It listens on this machine only, and answers only clients that know the token in its address.
 
     Parameters
     ----------
     index : SearchIndex
     port : int
-        0 for one that is free.
+        0 for a free port.
 
     Returns
     -------
@@ -196,6 +191,6 @@ def serve_index(index: Any, *, port: int = 0) -> SearchServer:
     Raises
     ------
     InputError
-        Where the port is not free.
+        The port is in use.
     """
     return SearchServer(index, port)

@@ -1,0 +1,305 @@
+"""The data of the explorer: facts as JSON, and packed columns of rows, texts and words."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics.clustering.results import NOISE
+from embedtopics.corpus._texts import rows_of
+from embedtopics.corpus.results import DistinctDocuments
+from embedtopics.neighbors.results import NeighborGraph
+from embedtopics.plots._colors import NOISE_COLOR
+from embedtopics.plots._labels import densest_points
+from embedtopics.protocols import FloatArray, Int32Array, Int64Array
+from embedtopics.report._markup import data_script
+from embedtopics.report._packing import packed, packed_lines, packed_strings, packed_texts, postings
+from embedtopics.terms.results import TermCounts, TokenStream
+
+if TYPE_CHECKING:
+    from scipy.sparse import csc_matrix
+
+    from embedtopics.corpus._corpus import Corpus
+
+_CHARACTERS = 40_000_000
+"""Maximum number of characters of all texts; longer texts are cut, so that a page has at most
+about 20 MB."""
+
+_NO_TIME = -(2**31)
+_GENERATED_ID = re.compile(r"[0-9a-f]{16}(-\d+)?")
+_MIN_COUNT = 5
+"""Minimum count of a term that is compared, as in `embedtopics.topics.keyness`."""
+
+_NEIGHBORS = 10
+"""Listed neighbours of a document."""
+
+_ENTRIES = 1 << 21
+"""Entries of posting lists that are packed together."""
+
+
+class Panel(NamedTuple):
+    """One of the linked maps, (n_documents, 2), with the topics or groups named on it."""
+
+    name: str
+    map: FloatArray
+    labels: Int32Array  # (n_documents,), positions in `names`, -1 for none
+    names: Sequence[tuple[str, int]]  # each with its number of rows
+    graph: NeighborGraph | None = None
+
+
+@dataclass(frozen=True)
+class Content:
+    """The content of a page of linked maps; colours are those of the first map's names."""
+
+    corpus: Corpus
+    documents: DistinctDocuments
+    panels: Sequence[Panel]
+    colors: Sequence[str]
+    tokens: TokenStream | None
+    term_counts: TermCounts | None
+    heading: str
+    units: tuple[str, str] = ("topic", "Topics")  # noun of a name, and the heading of their list
+
+
+class _PagePart(NamedTuple):
+    """Facts for the page's JSON, and packed columns as script elements."""
+
+    facts: dict[str, Any]
+    scripts: list[str]
+
+
+class _PageRows(NamedTuple):
+    """The rows with text in their order, and their documents in the order of their first rows."""
+
+    rows: Int64Array
+    documents: Int64Array  # numbers in the result
+    first: Int64Array  # (n_rows,), position of the first row with the same text
+
+
+def page_data(content: Content, levels: Sequence[Panel] = ()) -> list[str]:
+    """Return everything that the page knows, as script elements."""
+    corpus, documents = content.corpus, content.documents
+    n_rows, page_rows = len(documents.of_row), _page_rows(documents)
+    frame = _frame(np.vstack([panel.map for panel in content.panels]))
+    named = zip(content.panels[0].names, content.colors, strict=True)
+    about: dict[str, Any] = {
+        "title": content.heading,
+        "rows": len(page_rows.rows),
+        "documents": len(page_rows.documents),
+        "withoutText": n_rows - len(page_rows.rows),
+        "span": frame.span,
+        "unit": content.units[0],
+        "topicsTitle": content.units[1],
+        "topics": [{"label": label, "color": color} for (label, _), color in named],
+        "noise": NOISE_COLOR,
+        "levels": [_names_on(level, frame) for level in levels],
+        "minCount": _MIN_COUNT,
+    }
+    panels = [
+        _panel_part(content.panels, number, page_rows, frame)
+        for number in range(len(content.panels))
+    ]
+    about["panels"] = [panel.facts for panel in panels]
+    scripts = [script for panel in panels for script in panel.scripts]
+    parts = (
+        _column_part(corpus, page_rows, n_rows),
+        _text_part(content, page_rows),
+        _index_part(content, page_rows),
+    )
+    for part in parts:
+        about |= part.facts
+        scripts += part.scripts
+    return [data_script("about", json.dumps(about, separators=(",", ":"))), *scripts]
+
+
+def _page_rows(documents: DistinctDocuments) -> _PageRows:
+    of_row = documents.of_row
+    rows = np.flatnonzero(of_row >= 0)
+    numbers, first, inverse = np.unique(of_row[rows], return_index=True, return_inverse=True)
+    return _PageRows(rows, numbers[np.argsort(first)], first[inverse])
+
+
+def _panel_part(
+    panels: Sequence[Panel], number: int, page_rows: _PageRows, frame: _Frame
+) -> _PagePart:
+    """Return the positions, labels and neighbours of the documents on one map."""
+    panel, documents = panels[number], page_rows.documents
+    facts: dict[str, Any] = {"name": panel.name, "names": _names_on(panel, frame)}
+    positions = np.clip(np.rint(frame.steps(panel.map[documents])), 0, 65535)
+    scripts = [packed(f"places-{number}", positions.astype(np.uint16), deflate=False)]
+    if number == 0 or panel.labels is not panels[0].labels:
+        labels = panel.labels[documents] - NOISE
+        scripts.append(packed(f"labels-{number}", labels.astype(np.uint16)))
+    if panel.graph is not None:
+        near = panel.graph.indices[documents, :_NEIGHBORS]
+        is_neighbor = (near >= 0) & (panel.graph.similarities[documents, :_NEIGHBORS] > 0)
+        position_of = np.argsort(documents)
+        listed = np.where(is_neighbor, position_of[near], len(position_of))
+        scripts.append(packed(f"neighbors-{number}", listed.astype(np.uint32)))
+        facts["depth"] = near.shape[1]
+    return _PagePart(facts, scripts)
+
+
+def _column_part(corpus: Corpus, page_rows: _PageRows, n_rows: int) -> _PagePart:
+    """Return the times, groups, ids and web addresses of the rows."""
+    rows, scripts = page_rows.rows, []
+    columns = {"time": corpus.time_column, "group": corpus.group_column}
+    facts: dict[str, Any] = {"columns": columns}
+    if len(rows) != len(page_rows.documents):
+        back = np.arange(len(rows)) - page_rows.first
+        scripts.append(packed("repeats", back.astype(np.uint32)))
+    if len(rows) != n_rows:
+        scripts.append(packed("rows", rows.astype(np.uint32)))
+    if corpus.time is not None:
+        scripts.append(packed("times", _minutes(corpus.time.iloc[rows])))
+    if corpus.group is not None:
+        numbers, facts["groups"] = _groups(corpus.group.iloc[rows])
+        scripts.append(packed("groups", numbers))
+    if not all(_GENERATED_ID.fullmatch(name) for name in corpus.ids):
+        facts["hasIds"] = True
+        scripts += packed_lines("ids", [corpus.ids[row] for row in rows.tolist()])
+    for name, column in corpus.metadata.items():
+        urls = [value if isinstance(value, str) else "" for value in column.iloc[rows]]
+        if any(urls) and all(re.match(r"https?://", url) for url in urls if url):
+            columns["url"] = str(name)
+            scripts += packed_lines("urls", urls)
+            break
+    return _PagePart(facts, scripts)
+
+
+class _Frame(NamedTuple):
+    """The integer grid of the maps: lower left corner, size of a step, and steps of each side."""
+
+    low: npt.NDArray[np.float64]
+    step: float
+    span: list[int]
+
+    def steps(self, positions: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        return np.asarray((positions - self.low) / self.step)
+
+
+def _frame(positions: npt.NDArray[Any]) -> _Frame:
+    """Return the frame of positions (n, 2): 65,535 steps along the longer side."""
+    if not len(positions):
+        return _Frame(np.zeros(2), 1.0, [1, 1])
+    low, high = positions.min(axis=0).astype(float), positions.max(axis=0).astype(float)
+    step = float((high - low).max()) / 65535 or 1.0
+    span = np.maximum(np.rint((high - low) / step), 1).astype(int).tolist()
+    return _Frame(low, step, span)
+
+
+def _names_on(panel: Panel, frame: _Frame) -> list[tuple[str, list[int] | None, int]]:
+    """Return name, position and number of rows of each topic or group."""
+    anchors = densest_points(panel.map, panel.labels, len(panel.names))
+    positions = [
+        np.rint(frame.steps(anchor)).astype(int).tolist() if np.isfinite(anchor).all() else None
+        for anchor in anchors
+    ]
+    pairs = zip(panel.names, positions, strict=True)
+    return [(label, position, n) for (label, n), position in pairs]
+
+
+def _minutes(times: Any) -> npt.NDArray[np.int32]:
+    """Return minutes since 1970, in UTC; the smallest integer for no time."""
+    moments = times.to_numpy(dtype="datetime64[m]")
+    minutes = moments.astype(np.int64)
+    missing = np.isnat(moments) | (np.abs(minutes) >= 2**31)
+    return np.where(missing, _NO_TIME, minutes).astype(np.int32)
+
+
+def _groups(values: Any) -> tuple[npt.NDArray[np.uint32], list[str]]:
+    """Return the group of each row, 0 for none, and the names, the largest group first."""
+    present = values[values.notna()].astype(str)
+    names = present.value_counts().sort_index().sort_values(ascending=False, kind="stable").index
+    number_of = {name: i + 1 for i, name in enumerate(names)}
+    pairs = zip(values, values.notna(), strict=True)
+    numbers = [number_of[str(value)] if has_group else 0 for value, has_group in pairs]
+    return np.array(numbers, dtype=np.uint32), list(number_of)
+
+
+def _text_part(content: Content, page_rows: _PageRows) -> _PagePart:
+    """Return the texts, cut to one length if there are too many characters."""
+    first_rows = content.documents.first_rows[page_rows.documents]
+    texts = rows_of(content.corpus.texts, first_rows)
+    lengths = np.sort(np.fromiter(map(len, texts), dtype=np.int64))
+    if not lengths.any():
+        return _PagePart({}, [])
+    facts: dict[str, Any] = {"hasTexts": True}
+    if lengths.sum() > _CHARACTERS:
+        # The largest limit that keeps the total below the maximum.
+        totals = np.cumsum(lengths) + lengths * np.arange(len(lengths) - 1, -1, -1)
+        limit = int(lengths[max(int(np.searchsorted(totals, _CHARACTERS)) - 1, 0)])
+        facts["cutAt"] = limit
+        texts = [one[:limit] for one in texts]
+    return _PagePart(facts, packed_texts(texts))
+
+
+def _index_part(content: Content, page_rows: _PageRows) -> _PagePart:
+    """Return the inverted index of words and terms, without stop words."""
+    counted, tokens = content.term_counts, content.tokens
+    if counted is None or tokens is None:
+        return _PagePart({}, [])
+    terms, lengths, counts = indexed_terms(counted, tokens, content.documents.weights)
+    if not terms:
+        return _PagePart({}, [])
+    position_of = np.empty(len(page_rows.documents), dtype=counts.indices.dtype)
+    position_of[page_rows.documents] = np.arange(len(position_of))
+    counts.indices = position_of[counts.indices]
+    counts.has_sorted_indices = False
+    ends = np.searchsorted(counts.indptr, np.arange(0, counts.nnz, _ENTRIES), side="right")
+    parts = pairwise(np.unique([0, *ends, len(terms)]).tolist())
+    lists, n_bytes = zip(*(postings(counts[:, a:b]) for a, b in parts), strict=True)
+    n_words = np.diff(tokens.offsets)[page_rows.documents]
+    words = {*counted.stop_words, *counted.function_words}
+    scripts = [
+        packed_strings("terms", terms),
+        packed("lengths", lengths),
+        packed("posting-bytes", np.concatenate(n_bytes)),
+        packed("postings", b"".join(lists)),
+        packed("n-words", np.minimum(n_words, 2**32 - 1).astype(np.uint32)),
+    ]
+    return _PagePart({"notIndexed": sorted(words & {*tokens.words})}, scripts)
+
+
+def indexed_terms(
+    counted: TermCounts, tokens: TokenStream, weights: Int64Array
+) -> tuple[list[str], npt.NDArray[np.uint8], csc_matrix]:
+    """Return the terms of the index, their lengths in words, and counts (n_documents, n_terms).
+
+    A length of 0 marks words that can be searched but not compared, because they are rare or were
+    excluded by another rule. Rare terms of several words are left out.
+    """
+    from scipy.sparse import csc_matrix, csr_matrix, hstack
+
+    totals = np.asarray(counted.counts.T @ weights).ravel()
+    compared = np.flatnonzero(totals >= _MIN_COUNT)
+    terms = [counted.terms[i] for i in compared.tolist()]
+    listed = {*terms, *counted.stop_words, *counted.function_words}
+    others = np.array([i for i, word in enumerate(tokens.words) if word not in listed], np.int64)
+    if not counted.counts.shape[0]:
+        return [], np.zeros(0, np.uint8), csc_matrix((0, 0))
+    number = np.full(len(tokens.words), -1)
+    number[others] = np.arange(len(others))
+    tokens_at = np.flatnonzero(number[tokens.ids] >= 0)
+    documents = np.searchsorted(tokens.offsets, tokens_at, side="right") - 1
+    cells = documents, number[tokens.ids[tokens_at]]
+    words = csr_matrix((np.ones(len(tokens_at), np.int32), cells), (len(tokens), len(others)))
+    has_all = len(terms) == len(counted.terms)
+    of_terms = counted.counts if has_all else counted.counts[:, compared]
+    counts = hstack([of_terms, words], format="csr")
+    terms += [tokens.words[i] for i in others.tolist()]
+    lengths = np.concatenate([counted.lengths[compared], np.zeros(len(others), np.int8)])
+    # JavaScript compares strings by UTF-16 code units.
+    order = sorted(range(len(terms)), key=lambda i: terms[i].encode("utf-16-be", "surrogatepass"))
+    position_of = np.empty(len(order), dtype=counts.indices.dtype)
+    position_of[order] = np.arange(len(order))
+    counts.indices = position_of[counts.indices]
+    counts.has_sorted_indices = False
+    return [terms[i] for i in order], lengths[order].astype(np.uint8), counts.tocsc()

@@ -193,7 +193,7 @@ def test_measures_have_names_and_costs_stand_once():
         "k-NN accuracy", "silhouette", "Dimensions", "Time to encode", "Texts a second",
         "Memory of the vectors",
     ]  # fmt: skip
-    assert "label predicted from the nearest neighbours; 9 documents" in found[1][0]
+    assert "labels predicted from the nearest neighbours; 9 documents" in found[1][0]
     assert found[1][2].startswith("<strong>0.900</strong>")
     assert found[2][2].startswith("0.900")  # silhouettes do not compare encoders
     assert found[4][1:] == ["\u2013", "2.5 s"]

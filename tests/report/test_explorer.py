@@ -13,9 +13,9 @@ from scipy.sparse import csc_matrix
 
 from embedtopics import report
 from embedtopics.corpus import Corpus
-from embedtopics.report import _explorer
-from embedtopics.report._explorer import explorer_html, indexed_terms
+from embedtopics.report._explorer import explorer_html
 from embedtopics.report._packing import code_texts, postings, varints
+from embedtopics.report._page_data import indexed_terms
 from tests.factories import make_result, refuses
 from tests.report.test_page import NASTY, Page, check_that_nothing_is_loaded
 
@@ -140,7 +140,7 @@ def test_every_word_that_is_no_stop_word_can_be_searched(result):
 
 
 def test_posting_lists_may_be_written_some_at_a_time(page, result, monkeypatch):
-    monkeypatch.setattr(_explorer, "_ENTRIES", 7)
+    monkeypatch.setattr("embedtopics.report._page_data._ENTRIES", 7)
     assert explorer_html(result) == page
 
 
@@ -197,7 +197,7 @@ def test_groups_ids_addresses_and_missing_times_come_back():
 
 
 def test_very_long_texts_are_cut_and_the_page_says_so(monkeypatch):
-    monkeypatch.setattr("embedtopics.report._explorer._CHARACTERS", 3000)
+    monkeypatch.setattr("embedtopics.report._page_data._CHARACTERS", 3000)
     page = explorer_html(make_result(n_documents=30, n_topics=2, texts=["long " * 2000]))
     limit = about(page)["cutAt"]
     words = column(page, "words").decode().split("\0")

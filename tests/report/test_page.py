@@ -96,7 +96,7 @@ def test_the_page_loads_nothing_and_runs_only_its_scripts(page):
 def test_methods_say_what_was_done(page, result):
     body = page.split('<section id="methods">')[1].split("</section>")[0]
     assert "313 rows with 300 distinct texts" in body and "(encoder: mini)" in body
-    assert f"6 topics hold {result.coverage:.1%}" in body and "Campello" in body
+    assert f"6 topics contain {result.coverage:.1%}" in body and "Campello" in body
     replaced = replace(result, settings={"clusterer": {"name": "KMeans"}, "reducer": "pca"})
     body = explorer_html(replaced).split('<section id="methods">')[1].split("</section>")[0]
     assert "found by KMeans" in body and "dimensions by pca" in body and "Campello" not in body

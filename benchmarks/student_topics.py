@@ -147,7 +147,7 @@ def _student(
 ) -> tuple[np.ndarray, float]:
     """Return vectors by a student, where it is unsure and `asks` by its teacher, and seconds."""
     from embedtopics.encoders import _registry
-    from embedtopics.training._cascade import CascadeEncoder
+    from embedtopics.encoders.static._cascade import CascadeEncoder
 
     began = time.process_time()
     _registry.AGAIN_TEXTS = most  # as if the collection were larger

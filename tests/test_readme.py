@@ -14,10 +14,10 @@ import pytest
 
 import embedtopics as et
 from embedtopics.corpus._readers import demo_path
-from embedtopics.encoders.static import _distill
+from embedtopics.encoders.static import _distill, _student
+from embedtopics.encoders.static._settings import StudentSettings
 from embedtopics.retrieval.filters._parse import parse_filter
-from embedtopics.training import TrainingSettings, _student
-from embedtopics.training._settings import StudentSettings
+from embedtopics.training import TrainingSettings
 from tests.cli import running
 
 REPOSITORY = Path(__file__).parents[1]

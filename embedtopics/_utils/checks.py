@@ -98,6 +98,17 @@ def checked_share(value: Any, name: str) -> float:
     return float(value)
 
 
+def checked_between(
+    value: Any, name: str, low: float, high: float, *, closed: bool = False
+) -> float:
+    """Return a number between two others, themselves included if `closed`, or refuse it."""
+    inside = is_number(value) and (low <= value <= high if closed else low < value < high)
+    if not inside:
+        span = f"from {low} to {high}" if closed else f"above {low} and below {high}"
+        raise InputError(name, f"a finite number {span}", value)
+    return float(value)
+
+
 def checked_level(value: Any, name: str = "confidence") -> float:
     """Return a number between 0 and 1, neither included, or refuse it."""
     if not is_number(value) or not 0.0 < float(value) < 1.0:

@@ -403,9 +403,9 @@ def _map_sample(
     console: Console, corpus: Corpus, encoder: BaseEncoder, size: int, path: Path
 ) -> None:
     """Find the topics of a sample, print them, and write their map."""
+    from embedtopics.encoders.static._cascade import CascadeEncoder
     from embedtopics.report._report import write_report
     from embedtopics.topics._model import TopicModel
-    from embedtopics.training._cascade import CascadeEncoder
 
     rows = corpus.distinct().first_rows[:size]  # ordered by content hash: a fair sample
     model = TopicModel(encoder, random_state=42).fit(corpus.take(sorted(rows.tolist())))

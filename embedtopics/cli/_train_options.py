@@ -10,8 +10,9 @@ from typing import Annotated, Any, ClassVar, get_type_hints
 import typer
 
 from embedtopics.cli._options import FileEncoding, RandomState, TextColumn, whole_numbers_in
+from embedtopics.encoders.static._settings import StudentSettings
 from embedtopics.errors import InputError
-from embedtopics.training._settings import StudentSettings, TrainingSettings
+from embedtopics.training._settings import TrainingSettings
 
 TABLES = "csv, tsv, jsonl, json or parquet (each also .gz)."
 MEASURED, TRAINED = "What is measured", "How it is trained"

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from embedtopics.encoders._languages import AcrossLanguagesEncoder, JoinedEncode
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
 from embedtopics.encoders.sentence._loading import DEFAULT_MODEL
 from embedtopics.encoders.sentence._running import has_gpu
+from embedtopics.encoders.static._cascade import CascadeEncoder
 from embedtopics.encoders.static._encoder import StaticEncoder
 from embedtopics.encoders.static._files import holds_static_encoder
 from embedtopics.encoders.words._fasttext import FastTextEncoder
@@ -44,10 +44,6 @@ CASCADE_FROM, CASCADE_CHARACTERS = 100_000, 100_000_000
 """Minimum number of texts, and of characters in all, for which "auto" lets a static student encode
 the texts that it is sure about. On 226,000 titles it halves the time to encode, but neighbours take
 longer to find (benchmarks, student_topics): nothing is gained where texts are short."""
-
-AGAIN_TEXTS, AGAIN_SHARE = 50_000, 0.05
-"""Maximum number of texts that the teacher reads after its student, or their share where that is
-more."""
 
 
 def resolve_encoder(spec: Any, *, cached: bool = False, **options: str | None) -> BaseEncoder:
@@ -86,8 +82,7 @@ class AutomaticEncoder(BaseEncoder):
         shares = detect_languages(texts)
         is_suitable = language_warning(default, shares) is None
         if is_suitable and cascade_pays(len(texts), sum(map(len, texts))):
-            cascade: BaseEncoder = _cascade()(default.reading_to_ends(texts)).fit(texts)
-            return cascade
+            return CascadeEncoder(default.reading_to_ends(texts)).fit(texts)
         if is_suitable or find_spec(MULTILINGUAL_PACKAGE) is None:  # the caller warns
             return default
         multilingual = resolve_encoder(MULTILINGUAL, **self._arguments)
@@ -99,11 +94,6 @@ class AutomaticEncoder(BaseEncoder):
 def cascade_pays(n_texts: int, n_characters: int) -> bool:
     """Return whether a collection is large enough for a cascade of a student and its teacher."""
     return n_texts >= CASCADE_FROM and n_characters >= CASCADE_CHARACTERS
-
-
-def most_read_again(n_texts: int) -> float:
-    """Return the maximum share of texts that the teacher reads after its student."""
-    return max(AGAIN_SHARE, AGAIN_TEXTS / max(1, n_texts))
 
 
 def _resolve(spec: Any, cached: bool, options: Mapping[str, str | None]) -> BaseEncoder:
@@ -145,8 +135,7 @@ def encoder_from_settings(settings: Mapping[str, Any]) -> BaseEncoder:
         return JoinedEncoder([encoder_from_settings(part) for part in arguments["encoders"]])
     if kind == "cascade":
         teacher = CachedEncoder(encoder_from_settings(arguments.pop("teacher")))
-        cascade: BaseEncoder = _cascade()(teacher, **arguments)
-        return cascade
+        return CascadeEncoder(teacher, **arguments)
     if kind not in _BY_KIND:
         kinds = sorted([*_BY_KIND, "across languages", "cascade", "joined"])
         expected = f"of a kind among {', '.join(kinds)}"
@@ -154,7 +143,3 @@ def encoder_from_settings(settings: Mapping[str, Any]) -> BaseEncoder:
     if kind == "tfidf":
         arguments.setdefault("words", "characters")  # the settings leave this choice out
     return _BY_KIND[kind](**arguments)
-
-
-def _cascade() -> Any:
-    return import_module("embedtopics.training._cascade").CascadeEncoder

@@ -19,9 +19,9 @@ from embedtopics.encoders._contract import BaseEncoder
 from embedtopics.encoders._registry import (
     CASCADE_FROM,
     cascade_pays,
-    most_read_again,
     resolve_encoder,
 )
+from embedtopics.encoders.static._cascade import most_read_again
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import EXACT_LIMIT
 from embedtopics.protocols import Encoder

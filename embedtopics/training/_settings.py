@@ -5,18 +5,18 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, asdict, dataclass, field, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from importlib.util import find_spec
 from typing import Any
 
 from embedtopics._utils.checks import (
+    checked_between,
     checked_choice,
     checked_count,
-    checked_level,
-    is_number,
     optional_count,
     resolve_seed,
 )
+from embedtopics.encoders.static._settings import setting
 from embedtopics.errors import InputError, MissingExtraError
 
 CHOICES = {
@@ -38,11 +38,6 @@ SYNONYMS = {
     "margins": "margin", "temperature": "scale", "n_steps": "max_steps",
 }  # fmt: skip
 """What sentence-transformers, transformers and others call a parameter of ours."""
-
-
-def setting(default: Any, text: str) -> Any:
-    """Return a dataclass field with its help text, from which options are generated."""
-    return field(default=default, metadata={"help": text})
 
 
 @dataclass(frozen=True)
@@ -154,52 +149,6 @@ class TrainingSettings:
         return values
 
 
-@dataclass(frozen=True)
-class StudentSettings:
-    """How a static student is made; each field's ``metadata["help"]`` says what it does."""
-
-    dimensions: int = setting(256, "Length of its vectors, by the teacher's principal components.")
-    max_words: int = setting(20_000, "Whole words that get a vector of their own, at most.")
-    max_phrases: int = setting(20_000, "Phrases that get a vector of their own, at most.")
-    min_count: int = setting(5, "Occurrences of a word that is added.")
-    min_phrase_count: int = setting(10, "Occurrences of a phrase that is added.")
-    min_npmi: float = setting(0.3, "Normalized pointwise mutual information of a phrase.")
-    # a of the weights a / (a + p(token)) that training starts from (Arora, Liang and Ma 2017)
-    sif_coefficient: float = setting(3e-4, "Coefficient of the SIF weights at the start.")
-    epochs: float = setting(5.0, "Passes over the texts.")
-    min_steps: int = setting(500, "Steps at least: small corpora are repeated.")
-    batch_size: int = setting(1024, "Texts of a batch; fewer where there are under 16 batches.")
-    learning_rate: float = setting(0.05, "Peak learning rate, relative to the table's values.")
-    contrast: float = setting(0.05, "Weight of the contrastive loss beside the cosine.")
-    temperature: float = setting(0.05, "Temperature of the contrastive loss.")
-    validation_share: float = setting(0.05, "Share of the texts for validation, at most 5,000.")
-    validations_per_epoch: float = setting(4.0, "Validations per epoch.")
-    patience: int | None = setting(6, "Validations without improvement that end training.")
-    max_length: int | None = setting(None, "Tokens of a text that are read; all if left out.")
-    random_state: Any = setting(42, "Seed of held-out texts and batches.")  # noqa: RUF009
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "random_state", resolve_seed(self.random_state))
-        for name in ("dimensions", "min_count", "min_phrase_count", "batch_size"):
-            checked_count(getattr(self, name), name)
-        for name in ("max_words", "max_phrases", "min_steps"):
-            checked_count(getattr(self, name), name, 0)
-        for name in ("patience", "max_length"):
-            optional_count(getattr(self, name), name)
-        for name in ("sif_coefficient", "epochs", "learning_rate", "temperature"):
-            checked_between(getattr(self, name), name, 0, math.inf)
-        checked_between(self.validations_per_epoch, "validations_per_epoch", 0, math.inf)
-        checked_between(self.min_npmi, "min_npmi", -1, 1)
-        if self.contrast != 0:
-            checked_between(self.contrast, "contrast", 0, math.inf)
-        checked_level(self.validation_share, "validation_share")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the settings in what JSON can hold."""
-        values = asdict(self)
-        return {**values, "seed": values.pop("random_state")}  # the key of saved reports
-
-
 def require_libraries() -> None:
     """Refuse to begin without what the trainer needs."""
     missing = [name for name in ("accelerate", "datasets") if find_spec(name) is None]
@@ -220,14 +169,3 @@ def settings_from(kind: type[Any], options: Mapping[str, Any], also: Iterable[st
             raise InputError(name, f"given as {likely}=", found=f"{name}=")
         raise InputError(name, f"a parameter of training: {', '.join(names)}", found=f"{name}=")
     return kind(**options)
-
-
-def checked_between(
-    value: Any, name: str, low: float, high: float, *, closed: bool = False
-) -> float:
-    """Return a number between two others, themselves included if `closed`, or refuse it."""
-    inside = is_number(value) and (low <= value <= high if closed else low < value < high)
-    if not inside:
-        span = f"from {low} to {high}" if closed else f"above {low} and below {high}"
-        raise InputError(name, f"a finite number {span}", value)
-    return float(value)

@@ -10,7 +10,11 @@ from scipy.stats import spearmanr
 
 from embedtopics.corpus import Corpus
 from embedtopics.encoders import SentenceEncoder, distill
-from embedtopics.encoders.static._distill import add_words, frequent_split_words, plain_vocabulary
+from embedtopics.encoders.static._vocabulary import (
+    add_words,
+    frequent_split_words,
+    plain_vocabulary,
+)
 from embedtopics.errors import InputError
 
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")

@@ -6,8 +6,9 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
+from embedtopics.encoders.static._settings import StudentSettings
 from embedtopics.training import TrainingSettings
-from embedtopics.training._settings import StudentSettings, settings_from
+from embedtopics.training._settings import settings_from
 from tests.factories import refuses
 
 

@@ -283,6 +283,12 @@ class StaticEncoder(BaseEncoder):
         files = replace(self._files, table=vectors, weights=factors)
         return StaticEncoder._of_files(files, self._name)
 
+    def with_record(self, made_from: Mapping[str, Any]) -> StaticEncoder:
+        """Return the encoder with a record of how its table was made."""
+        ours = {**self._ours, "made_from": dict(made_from)}
+        files = replace(self._files, config={**self._files.config, _OURS: ours})
+        return StaticEncoder._of_files(files, self._name)
+
     def save(self, folder: str | os.PathLike[str], *, dtype: str = "float32") -> None:
         """Write a folder that this class, model2vec and sentence-transformers can read.
 

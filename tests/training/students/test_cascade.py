@@ -11,8 +11,9 @@ from embedtopics.corpus.results import Encoding
 from embedtopics.encoders import _registry
 from embedtopics.encoders._base import unit_vectors
 from embedtopics.encoders._registry import encoder_from_settings, resolve_encoder
-from embedtopics.training import _cascade, fit_static_student
-from embedtopics.training._cascade import CascadeEncoder, in_space_of
+from embedtopics.encoders.static import _cascade
+from embedtopics.encoders.static._cascade import CascadeEncoder, in_space_of
+from embedtopics.training import fit_static_student
 from tests.factories import refuses
 from tests.training.students.conftest import FormulaTeacher
 
@@ -98,11 +99,11 @@ def test_of_a_large_collection_no_more_than_a_share_is_read_again(
     cascade, corpus_texts, monkeypatch
 ):
     n_texts = len(et.Corpus.of(corpus_texts).distinct())
-    monkeypatch.setattr(_registry, "AGAIN_TEXTS", 0.1 * n_texts)
+    monkeypatch.setattr(_cascade, "AGAIN_TEXTS", 0.1 * n_texts)
     cut = CascadeEncoder(Counting(), n_learned=1000, agreement=0.9).fit(corpus_texts)
     assert cascade._learned.share > cut._learned.share == 0.1
     assert cascade._learned.after >= 0.9 > cut._learned.after > cut._learned.before
-    monkeypatch.setattr(_registry, "AGAIN_TEXTS", 0)
+    monkeypatch.setattr(_cascade, "AGAIN_TEXTS", 0)
     fewest = CascadeEncoder(Counting(), n_learned=1000, agreement=0.9).fit(corpus_texts)
     assert fewest._learned.share == 0.04  # of 50 texts, a twentieth is two and a half
 

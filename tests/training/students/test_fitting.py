@@ -14,12 +14,13 @@ from model2vec import StaticModel
 from scipy.sparse import csr_matrix
 
 from embedtopics.encoders import StaticEncoder, distill
-from embedtopics.encoders.static._distill import plain_vocabulary
+from embedtopics.encoders.static import _student
+from embedtopics.encoders.static._settings import StudentSettings
+from embedtopics.encoders.static._student_table import RATE_OF_LOGS, Bagged, learn
+from embedtopics.encoders.static._vocabulary import plain_vocabulary
 from embedtopics.plots import learning_curves
-from embedtopics.training import _student, fit_static_student, read_report
+from embedtopics.training import fit_static_student, read_report
 from embedtopics.training._report import model_card
-from embedtopics.training._settings import StudentSettings
-from embedtopics.training._student_table import RATE_OF_LOGS, Bagged, learn
 from embedtopics.training.curves._verdict import read_curves
 from tests.factories import refuses
 from tests.training.reports import same

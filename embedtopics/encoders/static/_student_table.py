@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.progress import progress_bar
+from embedtopics.encoders.static._settings import StudentSettings
 from embedtopics.protocols import FloatArray, Int64Array
-from embedtopics.training._settings import StudentSettings
 from embedtopics.training.results import Curves
 
 if TYPE_CHECKING:

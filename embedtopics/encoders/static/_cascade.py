@@ -3,34 +3,40 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from heapq import nsmallest
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 from zlib import crc32
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from embedtopics._utils.checks import checked_count
+from embedtopics._utils.checks import checked_between, checked_count
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus.results import Encoding
 from embedtopics.decisions import Decision
 from embedtopics.encoders._base import check_texts, unit_vectors
-from embedtopics.encoders._contract import BaseEncoder, WrappedEncoder, arguments_of, as_encoder
-from embedtopics.encoders._registry import most_read_again
+from embedtopics.encoders._contract import WrappedEncoder, arguments_of, as_encoder
 from embedtopics.encoders.static._encoder import StaticEncoder
+from embedtopics.encoders.static._settings import StudentSettings
+from embedtopics.encoders.static._student import (
+    FEWEST_TEXTS,
+    encode_with,
+    gather,
+    learn_student,
+    project,
+)
 from embedtopics.protocols import FloatArray, Int64Array
-from embedtopics.training._settings import checked_between
-from embedtopics.training._student import FEWEST_TEXTS, encode_with, fit_static_student, project
-
-if TYPE_CHECKING:
-    from embedtopics.encoders.sentence._encoder import SentenceEncoder
 
 N_LEARNED, N_CENTROIDS, AGREEMENT = 20_000, 50, 0.9
 """Texts that the student learns from, centroids that tell where it is unsure, and the share of
 held-out texts that have to be nearest to the teacher's centroid: chosen on 60,000 titles
 (benchmarks, student_topics)."""
+
+AGAIN_TEXTS, AGAIN_SHARE = 50_000, 0.05
+"""Maximum number of texts that the teacher reads after its student, or their share where that is
+more."""
 
 HELD_OUT = 20
 """Every so many of the texts is held out."""
@@ -129,9 +135,17 @@ class CascadeEncoder(WrappedEncoder):
         texts = Corpus.of(some).document_texts()  # ordered by content hash
         vectors = unit_vectors(encode_with(self._encoder, texts, "texts", None))
         is_held = np.arange(len(texts)) % HELD_OUT == 0
-        known = _Known(self._encoder, dict(zip(texts, vectors, strict=True)))
+        known = dict(zip(texts, vectors, strict=True))
+
+        def encode(some: Sequence[str], what: str) -> FloatArray:
+            if all(text in known for text in some):
+                return np.array([known[text] for text in some])
+            return encode_with(self._encoder, some, what, None)
+
         learns = [text for text, held in zip(texts, is_held, strict=True) if not held]
-        student = fit_static_student(known, learns, show_progress=None).encoder
+        settings = StudentSettings()
+        gathered = gather(learns, None, settings)
+        student = learn_student(self._encoder, gathered, settings, encode=encode).encoder
         student = in_space_of(student, learns, vectors[~is_held])
         centroids = _centroids(vectors[~is_held])
         held = [text for text, is_out in zip(texts, is_held, strict=True) if is_out]
@@ -175,34 +189,14 @@ class CascadeEncoder(WrappedEncoder):
         return self._learned
 
 
+def most_read_again(n_texts: int) -> float:
+    """Return the maximum share of texts that the teacher reads after its student."""
+    return max(AGAIN_SHARE, AGAIN_TEXTS / max(1, n_texts))
+
+
 def _checksum(text: str) -> int:
     """Return a number that draws texts as if at random, much sooner than a content hash would."""
     return crc32(text.encode("utf-8", "surrogatepass"))
-
-
-class _Known(WrappedEncoder):
-    """A teacher that has read some texts already."""
-
-    def __init__(self, teacher: BaseEncoder, vectors: Mapping[str, FloatArray]) -> None:
-        self._encoder, self._vectors = teacher, vectors
-
-    @property
-    def fingerprint(self) -> str | None:
-        return self._encoder.fingerprint
-
-    @property
-    def tokenizer_json(self) -> str | None:
-        return self._encoder.tokenizer_json
-
-    @property
-    def transformer(self) -> SentenceEncoder | None:
-        return self._encoder.transformer
-
-    def encode(self, texts: Any, **options: Any) -> Any:
-        """Return the vectors that are known, or make all."""
-        if all(text in self._vectors for text in texts):
-            return np.array([self._vectors[text] for text in texts])
-        return self._encoder.encode(texts, **options)
 
 
 def in_space_of(student: StaticEncoder, texts: Sequence[str], targets: FloatArray) -> StaticEncoder:

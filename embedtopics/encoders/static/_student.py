@@ -1,0 +1,324 @@
+"""Static students: a table of token vectors, learned from a teacher's vectors of whole texts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from embedtopics.corpus._corpus import Corpus, require_text
+from embedtopics.encoders._base import readable, slabs
+from embedtopics.encoders._contract import BaseEncoder
+from embedtopics.encoders.static._encoder import StaticEncoder, bag_tokens, unknown_token
+from embedtopics.encoders.static._files import parse_tokenizer
+from embedtopics.encoders.static._settings import StudentSettings
+from embedtopics.encoders.static._student_table import Bagged, Learned, learn
+from embedtopics.encoders.static._vocabulary import (
+    Vocabulary,
+    add_words,
+    frequent_split_words,
+    plain_vocabulary,
+    word_reader,
+)
+from embedtopics.errors import InputError
+from embedtopics.protocols import Float64Array, FloatArray, Int64Array
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+FEWEST_TEXTS = 50
+MOST_VALIDATION = 5_000
+PRIOR_TOKENS = 1_000_000
+"""Tokens of running text that Zipf's law counts for, beside those of the texts; as in `distill`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Student:
+    """A static student, with what it learned from and how.
+
+    `seconds` are those of finding words, of the teacher, and of learning.
+    """
+
+    encoder: StaticEncoder
+    words: tuple[str, ...]
+    phrases: tuple[str, ...]
+    data: StudentData
+    learned: Learned
+    seconds: dict[str, float]
+
+
+def learn_student(
+    teacher: BaseEncoder,
+    gathered: Gathered,
+    settings: StudentSettings,
+    *,
+    name: str = "",
+    encode: Callable[[Sequence[str], str], FloatArray] | None = None,
+    show_progress: bool | None = None,
+) -> Student:
+    """Let a student learn from a teacher's vectors of texts; `encode` may stand for the teacher."""
+    tokenizer = teacher.tokenizer_json
+    if tokenizer is None:
+        raise InputError("teacher", "a SentenceEncoder with a tokenizer.json", teacher)
+    clock = [time.perf_counter()]
+    training_texts = [gathered.texts[row] for row in gathered.training]
+    plain = plain_vocabulary(tokenizer)
+    words = frequent_split_words(
+        plain, training_texts, max_words=settings.max_words, min_count=settings.min_count
+    )
+    phrases = frequent_phrases(plain, training_texts, settings)
+    vocabulary = add_words(plain, [*words, *phrases])
+    clock.append(time.perf_counter())
+    if encode is None:
+        encode = lambda texts, what: encode_with(teacher, texts, what, show_progress)  # noqa: E731
+    data = _prepare(teacher, encode, vocabulary, gathered, settings)
+    clock.append(time.perf_counter())
+    learned = learn(
+        data.table, data.weights, data.training, data.validation, settings, show_progress
+    )
+    clock.append(time.perf_counter())
+    encoder = StaticEncoder.from_arrays(
+        learned.table * learned.weights[:, None], vocabulary.tokenizer,
+        max_length=settings.max_length, name=f"student {name or teacher.name}",
+        languages=teacher.languages,
+    )  # fmt: skip
+    seconds = dict(zip(("words", "teacher", "learning"), np.diff(clock).tolist(), strict=True))
+    return Student(encoder, tuple(words), tuple(phrases), data, learned, seconds)
+
+
+@dataclass(frozen=True, eq=False)
+class StudentData:
+    """What a student learns from: texts of which it reads at least one token."""
+
+    table: FloatArray
+    weights: FloatArray
+    training: Bagged
+    validation: Bagged
+    explained: float
+    n_unread: int
+
+
+def _prepare(
+    teacher: BaseEncoder,
+    encode: Callable[[Sequence[str], str], FloatArray],
+    vocabulary: Vocabulary,
+    gathered: Gathered,
+    settings: StudentSettings,
+) -> StudentData:
+    vectors = encode(gathered.texts, "texts")
+    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))
+    # A teacher that reads so many tokens of a text knows nothing of the rest.
+    bags = bags_of(vocabulary, gathered.texts, teacher.max_length)
+    counts = np.asarray(bags[gathered.training].sum(axis=0)).ravel().astype(np.int64)
+    is_read = (np.diff(bags.indptr) > 0) & (lengths > 0)
+    training, validation = (
+        rows[is_read[rows]] for rows in (gathered.training, gathered.validation)
+    )
+    if len(training) < FEWEST_TEXTS // 2 or not len(validation):
+        found = f"{int(is_read.sum())} such texts of {len(is_read)}"
+        raise InputError("texts", "in words that the teacher knows", found=found)
+    vectors /= np.maximum(lengths, 1e-30).astype(np.float32)[:, None]
+    axes, explained = axes_of(vectors[training], settings.dimensions)
+    kept = np.flatnonzero([bool(surface) for surface in vocabulary.surfaces])
+    surfaces = [vocabulary.surfaces[place] for place in kept]
+    alone = encode(surfaces, "tokens")
+    table, weights = start_table(project(alone, axes), kept, counts, settings.sif_coefficient)
+
+    def bagged(rows: Int64Array) -> Bagged:
+        targets = project(vectors[rows], axes)
+        norms = np.sqrt(np.einsum("ij,ij->i", targets, targets))[:, None]
+        return Bagged(bags[rows], targets / np.maximum(norms, np.float32(1e-12)))
+
+    unread = int((~is_read).sum())
+    return StudentData(table, weights, bagged(training), bagged(validation), explained, unread)
+
+
+@dataclass(frozen=True, eq=False)
+class Gathered:
+    """Distinct texts, in an order that does not depend on that of the rows."""
+
+    texts: list[str]  # those of the corpus first
+    n_corpus: int  # how many they are
+    training: Int64Array  # places in `texts`, ascending
+    validation: Int64Array  # places in `texts`, ascending
+    sources: tuple[str, ...]  # where the corpus came from, and the general mix where there is one
+
+
+def gather(texts: Any, general: Any, settings: StudentSettings) -> Gathered:
+    """Join the texts of a corpus and a general mix, each once, and hold some of them out."""
+    corpus = Corpus.of(texts)
+    require_text(corpus)
+    joined = dict.fromkeys(corpus.document_texts())
+    n_corpus, sources = len(joined), [corpus.source]
+    if general is not None:
+        mix = Corpus.of(general)
+        require_text(mix)
+        joined |= dict.fromkeys(mix.document_texts())
+        sources.append(mix.source)
+    found = list(joined)
+    if len(found) < FEWEST_TEXTS:
+        remedy = "give more texts, or use distill(), which needs none"
+        raise InputError("texts", f"{FEWEST_TEXTS} or more", len(found), remedy)
+    n_held = min(MOST_VALIDATION, max(10, round(settings.validation_share * len(found))))
+    order = np.random.default_rng(settings.random_state).permutation(len(found))
+    training, validation = np.sort(order[n_held:]), np.sort(order[:n_held])
+    return Gathered(found, n_corpus, training, validation, tuple(sources))
+
+
+def frequent_phrases(
+    vocabulary: Vocabulary, texts: Sequence[str], settings: StudentSettings
+) -> list[str]:
+    """Return phrases of two and three words with enough NPMI (Bouma 2009), most frequent first."""
+    min_count, min_npmi = settings.min_phrase_count, settings.min_npmi
+    if not settings.max_phrases:
+        return []
+    ids, words = _read(vocabulary, texts, min_count)
+    singles = np.bincount(ids, minlength=len(words) + 1)[1:]
+    n_words = int(singles.sum())
+    if not n_words:
+        return []
+    pairs, of_place, n_pairs = _runs(ids[:-1] - 1, ids[1:] - 1, len(words), min_count)
+    first, second = np.divmod(pairs, len(words))
+    expected = singles[first] * (singles[second] / n_words)
+    found = _chosen(n_pairs, expected, n_words, 2, min_npmi, (first, second))
+    if len(of_place) > 1 and len(pairs):
+        triples, _, n_triples = _runs(of_place[:-1], ids[2:] - 1, len(words), min_count)
+        pair, third = np.divmod(triples, len(words))
+        expected = singles[first[pair]] * (singles[second[pair]] / n_words)
+        expected = expected * (singles[third] / n_words)
+        parts = (first[pair], second[pair], third)
+        found += _chosen(n_triples, expected, n_words, 3, min_npmi, parts)
+    named: dict[str, int] = {}
+    for count, parts_of in found:
+        phrase = " ".join(words[part] for part in parts_of)
+        named[phrase] = named.get(phrase, 0) + count
+    return sorted(named, key=lambda phrase: (-named[phrase], phrase))[: settings.max_phrases]
+
+
+def _read(
+    vocabulary: Vocabulary, texts: Sequence[str], min_count: int
+) -> tuple[Int64Array, list[str]]:
+    """Return all words of all texts as numbers from 1 (0: between texts, or not frequent)."""
+    reader, raw = word_reader(vocabulary, texts, min_count)
+    words = sorted({word for word in raw if word})
+    number = {word: place for place, word in enumerate(words, start=1)}
+    numbers = np.array([number.get(word, 0) for word in raw], dtype=np.int64)
+    parts = [np.zeros(0, dtype=np.int64)]
+    for slab in slabs(texts):
+        found = reader.encode_batch_fast([readable(text) for text in slab])
+        ids = chain.from_iterable(chain(encoding.ids, (0,)) for encoding in found)
+        parts.append(numbers[np.fromiter(ids, dtype=np.int64)])
+    return np.concatenate(parts), words
+
+
+def _runs(
+    left: Int64Array, right: Int64Array, n_right: int, min_count: int
+) -> tuple[Int64Array, Int64Array, Int64Array]:
+    """Return frequent pairs of neighbours, the pair at each place, (n_places,), and counts."""
+    keys = np.where((left >= 0) & (right >= 0), left * n_right + right, -1)
+    pairs, counts = np.unique(keys[keys >= 0], return_counts=True)
+    is_frequent = counts >= min_count
+    pairs, counts = pairs[is_frequent], counts[is_frequent]
+    if not len(pairs):
+        return pairs, np.full(len(keys), -1, dtype=np.int64), counts
+    place = np.minimum(np.searchsorted(pairs, keys), len(pairs) - 1)
+    return pairs, np.where(pairs[place] == keys, place, -1), counts
+
+
+def _chosen(
+    counts: Int64Array,
+    expected: Float64Array,
+    n_words: int,
+    n: int,
+    min_npmi: float,
+    parts: tuple[Int64Array, ...],
+) -> list[tuple[int, tuple[int, ...]]]:
+    """Return the count and the words of each run with enough mutual information."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scores = np.log(counts / expected) / ((1 - n) * np.log(counts / n_words))
+    # A phrase that is the whole corpus has no information: 0 / 0.
+    rows = np.flatnonzero(np.nan_to_num(scores, nan=-1.0) >= min_npmi)
+    columns = [part[rows].tolist() for part in parts]
+    return list(zip(counts[rows].tolist(), zip(*columns, strict=True), strict=True))
+
+
+def bags_of(vocabulary: Vocabulary, texts: Sequence[str], max_length: int | None) -> csr_matrix:
+    """Return how often each text holds each token, float32 of shape (n_texts, n_tokens)."""
+    from scipy.sparse import csr_matrix
+
+    parsed = parse_tokenizer(vocabulary.tokenizer, "the tokenizer")
+    unknown = unknown_token(parsed)
+    ids, lengths = [np.zeros(0, dtype=np.int32)], [np.zeros(1, dtype=np.int64)]
+    for slab in slabs(texts):
+        bags = bag_tokens(parsed, slab, unknown_id=unknown, max_length=max_length)
+        ids.append(bags.ids)
+        lengths.append(np.diff(bags.offsets))
+    columns = np.concatenate(ids)
+    counts = csr_matrix(
+        (np.ones(len(columns), np.float32), columns, np.cumsum(np.concatenate(lengths))),
+        shape=(len(texts), len(vocabulary.surfaces)),
+    )
+    counts.sum_duplicates()
+    return counts
+
+
+def encode_with(
+    teacher: Any, texts: Sequence[str], what: str, show_progress: bool | None
+) -> FloatArray:
+    """Return a teacher's vectors."""
+    vectors = np.asarray(teacher.encode(texts, show_progress=show_progress))
+    if vectors.ndim != 2 or len(vectors) != len(texts) or vectors.dtype.kind != "f":
+        found = f"{vectors.dtype} of shape {vectors.shape}"
+        wanted = f"one that gives each of {len(texts)} {what} a vector"
+        raise InputError("teacher", wanted, found=found)
+    finite = np.isfinite(vectors).all(axis=1)
+    if not finite.all():
+        found = f"another number for {texts[int(np.argmin(finite))][:60]!r}"
+        raise InputError("teacher", "one of finite vectors", found=found)
+    return vectors.astype(np.float32)
+
+
+def axes_of(vectors: FloatArray, dimensions: int) -> tuple[FloatArray, float]:
+    """Return principal axes of vectors, not centred, (n_teacher, n_dimensions), and their share."""
+    from threadpoolctl import threadpool_limits
+
+    # On one thread: the order in which BLAS sums depends on how many it has.
+    with threadpool_limits(limits=1, user_api="blas"):
+        products = np.zeros((vectors.shape[1],) * 2)
+        for begin in range(0, len(vectors), 65_536):
+            part = vectors[begin : begin + 65_536].astype(np.float64)
+            products += part.T @ part
+        values, axes = np.linalg.eigh(products)
+    axes = axes[:, ::-1][:, :dimensions]
+    axes = axes * np.where(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])] < 0, -1, 1)
+    values = np.clip(values[::-1], 0, None)
+    explained = float(values[:dimensions].sum() / max(values.sum(), 1e-30))
+    return np.ascontiguousarray(axes, dtype=np.float32), explained
+
+
+def project(rows: FloatArray, axes: FloatArray) -> FloatArray:
+    """Return vectors along the axes, by BLAS on one thread."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(limits=1, user_api="blas"):
+        return np.asarray(rows @ axes)
+
+
+def start_table(
+    vectors: FloatArray, stands_for_text: Int64Array, counts: Int64Array, coefficient: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return table (n_tokens, n_dimensions) and weights (n_tokens,) of a distilled encoder."""
+    centred = vectors - vectors.mean(axis=0, dtype=np.float64).astype(np.float32)
+    length = float(np.sqrt((centred.astype(np.float64) ** 2).sum(axis=1)).mean())
+    table = np.zeros((len(counts), vectors.shape[1]), dtype=np.float32)
+    table[stands_for_text] = centred / np.float32(max(length, 1e-12))
+    zipf = 1.0 / np.arange(2, len(stands_for_text) + 2)
+    zipf /= zipf.sum()
+    p = (counts[stands_for_text] + PRIOR_TOKENS * zipf) / (counts.sum() + PRIOR_TOKENS)
+    weights = np.ones(len(counts), dtype=np.float32)
+    weights[stands_for_text] = coefficient / (coefficient + p)
+    return table, weights

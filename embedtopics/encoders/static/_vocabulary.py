@@ -1,0 +1,136 @@
+"""Vocabularies of static encoders: a tokenizer's tokens, and frequent words that it splits."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from embedtopics.encoders._base import readable, slabs
+from embedtopics.encoders.static._encoder import bag_tokens, unknown_token
+from embedtopics.encoders.static._files import parse_tokenizer
+from embedtopics.errors import InputError
+from embedtopics.protocols import Int64Array
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+_PLACEHOLDER = re.compile(r"[\[<]unused_?\d+[\]>]")
+_WORD = re.compile(r"(?=.*[^\W\d_])\w{2,}")
+"""What is added as a whole word: letters, digits and marks, at least one a letter."""
+
+_EVERY_WORD = 10_000_000
+_OTHER = "\0"
+"""Token of what is no frequent word; no text that is read holds it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Vocabulary:
+    """A tokenizer without special tokens, and what each of its tokens stands for."""
+
+    tokenizer: str
+    surfaces: tuple[str, ...]
+
+
+def plain_vocabulary(tokenizer: str) -> Vocabulary:
+    """Return a tokenizer's vocabulary in which the text "[SEP]" is read as what it says."""
+    content = json.loads(tokenizer)
+    special = {token["content"] for token in content["added_tokens"] if token["special"]}
+    content["added_tokens"] = [token for token in content["added_tokens"] if not token["special"]]
+    content["post_processor"] = content["truncation"] = content["padding"] = None
+    text = json.dumps(content, ensure_ascii=False)
+    parsed = parse_tokenizer(text, "the tokenizer without its special tokens")
+    numbered = parsed.get_vocab()
+    unknown = unknown_token(parsed)
+    prefix = content["model"].get("continuing_subword_prefix") or ""
+    is_word_piece = content["model"].get("type") == "WordPiece"
+    surfaces = []
+    for token in sorted(numbered, key=numbered.__getitem__):
+        if token in special or numbered[token] == unknown or _PLACEHOLDER.fullmatch(token):
+            surface = ""
+        elif is_word_piece or parsed.decoder is None:
+            surface = token.removeprefix(prefix)
+        else:
+            surface = parsed.decoder.decode([token])
+        # A byte that is no whole character shows as U+FFFD.
+        surfaces.append(surface.strip().strip("\ufffd"))
+    return Vocabulary(str(parsed.to_str()), tuple(surfaces))
+
+
+def word_reader(
+    vocabulary: Vocabulary, texts: Sequence[str], min_count: int
+) -> tuple[Tokenizer, tuple[str, ...]]:
+    """Return a tokenizer of a corpus's words as the vocabulary cuts them, and each token's word."""
+    from tokenizers import Tokenizer
+    from tokenizers.models import WordLevel
+    from tokenizers.trainers import WordLevelTrainer
+
+    parsed = parse_tokenizer(vocabulary.tokenizer, "the tokenizer")
+    reader = Tokenizer(WordLevel(unk_token=_OTHER))
+    reader.normalizer, reader.pre_tokenizer = parsed.normalizer, parsed.pre_tokenizer
+    trainer = WordLevelTrainer(
+        vocab_size=_EVERY_WORD, min_frequency=min_count, show_progress=False,
+        special_tokens=[_OTHER],
+    )  # fmt: skip
+    reader.train_from_iterator((readable(text) for text in texts), trainer=trainer)
+    numbered = reader.get_vocab()
+    is_word_piece = json.loads(vocabulary.tokenizer)["model"].get("type") == "WordPiece"
+    decoder = None if is_word_piece else parsed.decoder
+    words = []
+    for raw in sorted(numbered, key=numbered.__getitem__):
+        word = raw if decoder is None else decoder.decode([raw]).strip()
+        words.append(word if _WORD.fullmatch(word) and _normal(parsed, word) == word else "")
+    return reader, tuple(words)
+
+
+def frequent_split_words(
+    vocabulary: Vocabulary, texts: Sequence[str], *, max_words: int, min_count: int
+) -> list[str]:
+    """Return the frequent words of a corpus that the tokenizer splits, most frequent first."""
+    words = dict.fromkeys(word for word in word_reader(vocabulary, texts, min_count)[1] if word)
+    parsed = parse_tokenizer(vocabulary.tokenizer, "the tokenizer")
+    unknown = unknown_token(parsed)
+    chosen = list(words)
+    found = parsed.encode_batch_fast(chosen, add_special_tokens=False)
+    is_split = [len(each) > 1 or each.ids == [unknown] for each in found]
+    return [word for word, split in zip(chosen, is_split, strict=True) if split][:max_words]
+
+
+def _normal(tokenizer: Tokenizer, word: str) -> str:
+    return word if tokenizer.normalizer is None else str(tokenizer.normalizer.normalize_str(word))
+
+
+def add_words(vocabulary: Vocabulary, words: Sequence[str]) -> Vocabulary:
+    """Return a vocabulary with more tokens of whole words; the rest splits as before."""
+    from tokenizers import AddedToken
+
+    parsed = parse_tokenizer(vocabulary.tokenizer, "the tokenizer")
+    n_before = parsed.get_vocab_size()
+    # Tokenizers that write the space before a word as part of it would be left with a lone one.
+    keeps_spaces = json.loads(vocabulary.tokenizer)["model"].get("type") != "WordPiece"
+    parsed.add_tokens(
+        [AddedToken(w, single_word=True, lstrip=keeps_spaces, normalized=True) for w in words]
+    )
+    found = parsed.encode_batch_fast(list(words), add_special_tokens=False)
+    for place, (word, encoding) in enumerate(zip(words, found, strict=True)):
+        if encoding.ids != [n_before + place]:
+            raise InputError(
+                f"the tokenizer does not find the word {word!r} that was added to it; leave "
+                "vocabulary_from out, or use max_words=0"
+            )
+    return Vocabulary(str(parsed.to_str()), (*vocabulary.surfaces, *words))
+
+
+def count_in_corpus(vocabulary: Vocabulary, texts: Sequence[str]) -> Int64Array:
+    """Return how often each token occurs in texts, shape (n_vocabulary,)."""
+    parsed: Any = parse_tokenizer(vocabulary.tokenizer, "the tokenizer")
+    counts = np.zeros(len(vocabulary.surfaces), dtype=np.int64)
+    unknown = unknown_token(parsed)
+    for slab in slabs(texts):
+        bags = bag_tokens(parsed, slab, unknown_id=unknown)
+        counts += np.bincount(bags.ids, minlength=len(counts))
+    return counts

@@ -1,11 +1,10 @@
-# Everything runs in a virtual environment of its own; `make help` lists what there is.
+# Every target runs in the virtual environment .venv; `make help` lists the targets.
 VENV   ?= .venv
 PYTHON ?= python3
 BIN    := $(VENV)/bin
 
-# Tests run in two processes, each with a thread to itself (tests/conftest.py); `make test SIDE=` runs
-# them one by one. The tests of a file stay together, for they share what was fitted once; files run in
-# the order of tests/conftest.py, the longest first.
+# Tests run in two processes of one thread each (tests/conftest.py); `make test SIDE=` runs them in one.
+# The tests of a file stay together because they share fitted models. The longest files run first.
 SIDE   ?= -n 2 --dist loadfile --no-loadscope-reorder
 
 .PHONY: help install demo test fast test-all lint format docs notebooks browser benchmarks clean
@@ -15,8 +14,7 @@ help:            ## List the targets.
 
 install: $(VENV)/.installed   ## Set up the virtual environment.
 
-# pip installs dependency groups from version 25.1 on. It compiles nothing: most modules that come along
-# are never imported, and the others are compiled when they are.
+# Dependency groups need pip 25.1. Nothing is compiled: most installed modules are never imported.
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
@@ -26,13 +24,13 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 demo: install    ## Find the topics of the bundled corpus.
 	$(BIN)/embedtopics demo
 
-test: install    ## Check style and types beside the fast tests and a slice of the slow.
+test: install    ## Check style and types, and run the fast tests.
 	$(MAKE) --no-print-directory -j2 lint fast
 
 fast: install
 	$(BIN)/python -m pytest -q $(SIDE) -m "(not slow or smoke) and not benchmark_data and not network"
 
-test-all: install lint   ## Run every test; those that need data sets skip where these are absent.
+test-all: install lint   ## Run every test; tests skip if their data sets are absent.
 	$(BIN)/python -m pytest -q $(SIDE) --hypothesis-profile=thorough -m "not network"
 
 lint: install    ## Check style and types.
@@ -40,28 +38,26 @@ lint: install    ## Check style and types.
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python docs/words.py
-	$(BIN)/python docs/make.py --check
 
-format: install  ## Put the code in the agreed form.
+format: install  ## Format the code.
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-docs: install    ## Build the site of the documentation into docs/_site.
+docs: install    ## Build the documentation site in docs/_site.
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group docs
-	$(BIN)/python docs/make.py
 	$(BIN)/sphinx-build -q -W --keep-going -c docs . docs/_site
 	@echo "open docs/_site/index.html"
 
-notebooks: install   ## Run the notebooks, and store them with what they answered.
+notebooks: install   ## Run the notebooks and store their outputs.
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group docs
 	$(BIN)/python docs/notebooks.py
 
-browser: install     ## Look at the pages in a browser, where there is one.
+browser: install     ## Test the pages in headless Chromium, if it is installed.
 	$(BIN)/python -m pytest -q $(SIDE) -m "browser" tests/report tests/plots tests/annotation
 
-benchmarks: install  ## Measure; see benchmarks/README.md for what it needs.
+benchmarks: install  ## Run the benchmarks; benchmarks/README.md lists what they need.
 	$(BIN)/python benchmarks/run.py
 
-clean:           ## Remove the environment and what tools left behind.
+clean:           ## Remove the environment and generated files.
 	rm -rf $(VENV) build dist docs/_site docs/reference .pytest_cache .mypy_cache .ruff_cache .hypothesis demo-results
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -17,7 +17,7 @@ from sphinx.writers.html5 import HTML5Translator
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
-from make import reference_pages  # noqa: E402
+from reference_pages import reference_pages  # noqa: E402
 
 project = "embedtopics"
 author = "embedtopics"

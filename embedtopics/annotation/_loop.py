@@ -105,9 +105,9 @@ class TeachingLoop:
             if by not in records.answers[key] and key in row_of and key not in self.reserved:
                 return key, records.stream_of[key]
         for stream in self._stream_order():
-            key = self._next_to_teach() if stream == "teach" else self._next_to_count()
-            if key is not None:
-                return key, stream
+            new = self._next_to_teach() if stream == "teach" else self._next_to_count()
+            if new is not None:
+                return new, stream
         for key, of_text in records.answers.items():
             is_skipped = all(one.labels is None for one in records.current(key).values())
             is_free = key in row_of and key not in self.reserved

@@ -19,7 +19,16 @@ from embedtopics.report._page_data import Content, Panel, page_data
 from embedtopics.report._sections import default_title, encoder_name, study_sections
 from embedtopics.topics.results import TopicResult
 
-_SCRIPTS = ("scatter.js", "explorer_data.js", "explorer_map.js", "explorer.js")
+_SCRIPTS = (
+    "scatter.js",
+    "explorer_data.js",
+    "explorer_map.js",
+    "explorer_view.js",
+    "explorer_selection.js",
+    "explorer_lists.js",
+    "explorer.js",
+)
+"""The scripts of the page, in the order of their dependencies."""
 
 
 def write_explorer(
@@ -205,6 +214,6 @@ def _maps(panels: Sequence[Panel]) -> str:
             f'<figure class="panel">{caption}<div {"" if i else "id=map "}class="map" tabindex="0" '
             f'role="application" aria-label="Map of the documents{": " if name else ""}{name}" '
             'aria-describedby="map-help"><canvas></canvas><canvas></canvas><canvas></canvas>'
-            f"{'' if i else '<p id=busy>Reading &hellip;</p>'}</div></figure>"
+            f"{'' if i else '<p id=busy>Loading &hellip;</p>'}</div></figure>"
         )
     return f'<div id="maps" data-columns="{columns}">{figures}</div>'

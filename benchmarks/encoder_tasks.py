@@ -26,7 +26,7 @@ from embedtopics.evaluation import evaluate_encoder, score_differences
 from embedtopics.evaluation._bootstrap import mean_of_values
 from embedtopics.evaluation._encoder_tasks import GradedPairs, SearchSet, TaskSet
 from embedtopics.evaluation._label_probes import fit_and_predict, neighbor_votes
-from embedtopics.evaluation._pairs import area_under_curve, pair_similarities
+from embedtopics.evaluation._pairs import pair_class_scores, pair_similarities
 from embedtopics.evaluation._ranking import rank_documents
 
 __all__ = ["TASKS", "InferencePairs", "LabelledTexts", "Translations", "main", "read_tasks"]
@@ -71,7 +71,8 @@ class InferencePairs(TaskSet):
             is_entailed = (self.labels[rows] == entailed).astype(np.int64)
             if 0 < is_entailed.sum() < len(rows):
                 near = pair_similarities(vectors[2][rows], vectors[3][rows])
-                found["entailment_auc"] = area_under_curve(near, is_entailed, **resampling)
+                scores = pair_class_scores(near, is_entailed, **resampling)
+                found["entailment_auc"] = scores["area_under_curve"]
         return found
 
 

@@ -72,12 +72,16 @@ class Contingency:
 
     def without(self, label: int) -> Self:
         """Return the table without one label."""
-        kept = np.flatnonzero(self.labels != label)
+        cells = np.flatnonzero(self.labels != label)
         number = np.full(len(self.counts), -1)
-        number[kept] = np.arange(len(kept))
+        number[cells] = np.arange(len(cells))
         cell_of = number[self.cell_of]
         return type(self)(
-            self.counts[kept], self.classes[kept], self.labels[kept], cell_of[cell_of >= 0], kept
+            self.counts[cells],
+            self.classes[cells],
+            self.labels[cells],
+            cell_of[cell_of >= 0],
+            cells,
         )
 
     def information(self, counts: Float64Array) -> Information:
@@ -242,9 +246,9 @@ def agreement(
     everything = Contingency.of(classes, predicted)
     inside = everything.without(NOISE)
     is_covered = predicted != NOISE
-    found = everything.figures(everything.counts[None, :], "")
-    found |= inside.figures(inside.counts[None, :], COVERED)
-    figures = {name: float(values[0]) for name, values in found.items()}
+    measures = everything.figures(everything.counts[None, :], "")
+    measures |= inside.figures(inside.counts[None, :], COVERED)
+    figures = {name: float(values[0]) for name, values in measures.items()}
     figures["coverage"] = float(is_covered.mean())
     figures["ami"] = _adjusted_information(classes, predicted)
     figures["ami" + COVERED] = _adjusted_information(classes[is_covered], predicted[is_covered])
@@ -268,11 +272,11 @@ def _around(
     value: float, drawn: Float64Array, n_units: int, confidence: float, least: float
 ) -> tuple[float, float]:
     """Return the interval of resampled figures, shifted to where their mean is the figure."""
-    known = drawn[~np.isnan(drawn)]
+    defined = drawn[~np.isnan(drawn)]
     low, high = interval(drawn, n_units, confidence)
-    if not len(known):
+    if not len(defined):
         return float(low), float(high)
-    bias = float(known.mean()) - value
+    bias = float(defined.mean()) - value
     return max(least, float(low) - bias), min(1.0, float(high) - bias)
 
 
@@ -288,11 +292,11 @@ def _cells_by_unit(table: Contingency, units: npt.ArrayLike | None, n_documents:
 
     unit = np.arange(n_documents)
     if units is not None:
-        given = np.asarray(units)
-        if given.shape != (n_documents,):
+        array = np.asarray(units)
+        if array.shape != (n_documents,):
             raise InputError(
-                "units", f"one for each of the {n_documents} documents", found=f"{given.shape}"
+                "units", f"one for each of the {n_documents} documents", found=f"{array.shape}"
             )
-        unit = np.unique(given, return_inverse=True)[1]
+        unit = np.unique(array, return_inverse=True)[1]
     shape = (int(unit.max()) + 1, len(table.counts))
     return csr_matrix((np.ones(n_documents), (unit, table.cell_of)), shape=shape)

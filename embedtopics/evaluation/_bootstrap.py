@@ -33,10 +33,8 @@ def resampled_counts(
 ) -> Iterator[Float64Array]:
     """Yield how often each document was drawn, some resamples at a time: (n, n_documents)."""
     if n_documents < 1 or n_resamples < 1:
-        raise InputError(
-            "resampling needs at least 1 document and at least 1 resample; "
-            f"got {n_documents} documents and {n_resamples} resamples"
-        )
+        found = f"{n_documents} documents and {n_resamples} resamples"
+        raise InputError("n_resamples", "at least 1, of at least 1 document", found=found)
     rng = np.random.default_rng(seed)
     for begin in range(0, n_resamples, RESAMPLES_AT_ONCE):
         times = np.empty((min(RESAMPLES_AT_ONCE, n_resamples - begin), n_documents))
@@ -54,11 +52,9 @@ def resampled_sums(
     from threadpoolctl import threadpool_limits
 
     added: Any = columns if issparse(columns) else np.asarray(columns, dtype=np.float64)
-    if added.ndim != 2 or added.shape[0] == 0 or n_resamples < 1:
-        raise InputError(
-            "resampling needs a row for each of some documents and at least 1 resample; "
-            f"got shape {added.shape} and {n_resamples} resamples"
-        )
+    if added.ndim != 2 or added.shape[0] == 0:
+        found = f"shape {added.shape}"
+        raise InputError("columns", "a row for each of some documents", found=found)
     sums = np.empty((n_resamples, added.shape[1]))
     begin = 0
     # On one thread: the order in which BLAS sums depends on how many it has.
@@ -72,8 +68,8 @@ def resampled_sums(
 def resampled_means(values: npt.ArrayLike, n_resamples: int = 1000, seed: int = 0) -> Float64Array:
     """Average columns over documents drawn with replacement; a NaN is left out of its mean."""
     array = np.asarray(values, dtype=np.float64)
-    known = ~np.isnan(array)
-    both = np.concatenate([np.where(known, array, 0.0), known], axis=1)
+    is_defined = ~np.isnan(array)
+    both = np.concatenate([np.where(is_defined, array, 0.0), is_defined], axis=1)
     totals, counts = np.split(resampled_sums(both, n_resamples, seed), 2, axis=1)
     means = np.full_like(totals, np.nan)
     np.divide(totals, counts, out=means, where=counts > 0)
@@ -106,9 +102,9 @@ def interval(
         if len(flat):
             bounds[:, whole] = np.quantile(flat[:, whole], [tail, 1 - tail], axis=0)
         for column in np.flatnonzero(columns & ~whole).tolist():
-            known = flat[~is_missing[:, column], column]
-            if len(known):
-                bounds[:, column] = np.quantile(known, [tail, 1 - tail])
+            defined = flat[~is_missing[:, column], column]
+            if len(defined):
+                bounds[:, column] = np.quantile(defined, [tail, 1 - tail])
     low, high = bounds.reshape(2, *drawn.shape[1:])
     return low, high
 
@@ -129,20 +125,20 @@ def bounded_interval(
     with 5 to 50 queries those of 0.95 cover the mean score in 92 to 99 % of the cases,
     percentiles in 15 to 97 %; with 8 to 50 pairs a rank correlation in 94 to 99 %.
     """
-    found, drawn = np.asarray(values, dtype=np.float64), np.asarray(resampled, dtype=np.float64)
-    n = np.broadcast_to(np.asarray(n_units, dtype=np.float64), found.shape)
+    figures, drawn = np.asarray(values, dtype=np.float64), np.asarray(resampled, dtype=np.float64)
+    n = np.broadcast_to(np.asarray(n_units, dtype=np.float64), figures.shape)
     least = np.asarray(bounds[0], dtype=np.float64)
     width = bounds[1] - least
-    share = np.clip((found - least) / width, 0.0, 1.0)
-    known = ~np.isnan(drawn)
-    total = np.maximum(known.sum(axis=0), 1)
-    mean = np.where(known, drawn, 0.0).sum(axis=0) / total
-    spread = np.where(known, drawn - mean, 0.0) / width
+    share = np.clip((figures - least) / width, 0.0, 1.0)
+    is_defined = ~np.isnan(drawn)
+    total = np.maximum(is_defined.sum(axis=0), 1)
+    mean = np.where(is_defined, drawn, 0.0).sum(axis=0) / total
+    spread = np.where(is_defined, drawn - mean, 0.0) / width
     variance = np.square(spread).sum(axis=0) / total * _expansion(n) ** 2
     varies = (variance > 1e-18) & (share > 0) & (share < 1)
     trials = np.where(varies, share * (1 - share) / np.where(varies, variance, 1.0), n)
     low, high = wilson(share * trials, trials, confidence, df=np.where(varies, n - 1, np.inf))
-    unknown = (n < 2) | ~known.any(axis=0)
+    unknown = (n < 2) | ~is_defined.any(axis=0)
     low, high = (np.where(unknown, np.nan, least + width * end) for end in (low, high))
     return low, high
 
@@ -199,25 +195,23 @@ def estimate_of_counts(
     return estimate(measure(np.ones((1, n)))[0], drawn, n, **described)
 
 
-def mean_of_values(
-    values: npt.ArrayLike, *, n_resamples: int = 1000, seed: int = 0, confidence: float = 0.95
-) -> Estimate:
+def mean_of_values(values: npt.ArrayLike, *, n_resamples: int = 1000, seed: int = 0) -> Estimate:
     """Return the mean of values from 0 to 1 of the examples, NaN left out, with its interval."""
     array = np.asarray(values, dtype=np.float64)
-    known = ~np.isnan(array)
-    if array.ndim != 1 or not known.any():
-        raise InputError(f"expected a value for some examples; got none in shape {array.shape}")
+    is_defined = ~np.isnan(array)
+    if array.ndim != 1 or not is_defined.any():
+        raise InputError("values", "a number for some examples", found=f"none in {array.shape}")
     drawn: npt.ArrayLike = []
     if n_resamples:
         drawn = resampled_means(array[:, None], n_resamples, seed)[:, 0]
-    return estimate(array[known].mean(), drawn, int(known.sum()), confidence=confidence)
+    return estimate(array[is_defined].mean(), drawn, int(is_defined.sum()))
 
 
 def means_of_columns(
     by_name: dict[str, Float64Array],
     n_resamples: int,
     seed: int,
-    confidence: float,
+    confidence: float = 0.95,
     bounds: tuple[float, float] | None = (0.0, 1.0),
 ) -> dict[str, Estimate]:
     """Return the mean of each column over the same resamples; of a single row, no interval."""
@@ -237,7 +231,7 @@ def means_of_columns(
     }
 
 
-def mean_of_estimates(estimates: Sequence[Estimate], *, confidence: float = 0.95) -> Estimate:
+def mean_of_estimates(estimates: Sequence[Estimate]) -> Estimate:
     """Return the mean of the figures of several sets, each set counting the same."""
     lengths = {len(one.drawn) for one in estimates}
     if len(lengths) != 1:
@@ -247,7 +241,7 @@ def mean_of_estimates(estimates: Sequence[Estimate], *, confidence: float = 0.95
     n_units = _units_together(estimates) if len(drawn) else None
     n = sum(one.n for one in estimates)
     bounds = estimates[0].bounds
-    return estimate(value, drawn, n, n_units=n_units, bounds=bounds, confidence=confidence)
+    return estimate(value, drawn, n, n_units=n_units, bounds=bounds)
 
 
 def _units_together(estimates: Sequence[Estimate]) -> float:
@@ -258,14 +252,11 @@ def _units_together(estimates: Sequence[Estimate]) -> float:
     return float(1 + sum(spread) ** 2 / below)
 
 
-def difference_of(after: Estimate, before: Estimate, *, confidence: float = 0.95) -> Estimate:
+def difference_of(after: Estimate, before: Estimate) -> Estimate:
     """Return by how much one figure is above another of the same examples and seed, paired."""
     if after.n != before.n or len(after.drawn) != len(before.drawn):
-        raise InputError(
-            "a difference needs two figures of the same examples and resamples; got "
-            f"{after.n} and {before.n} examples, {len(after.drawn)} and {len(before.drawn)} "
-            "resamples"
-        )
+        found = f"{before.n} and {after.n} examples, {len(before.drawn)} and {len(after.drawn)}"
+        raise InputError("after", "of the examples and resamples of before", found=found)
     drawn = after.drawn - before.drawn
     value, n_units = after.value - before.value, min(after.n_units, before.n_units)
-    return estimate(value, drawn, after.n, n_units=n_units, bounds=None, confidence=confidence)
+    return estimate(value, drawn, after.n, n_units=n_units, bounds=None)

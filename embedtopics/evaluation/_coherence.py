@@ -39,7 +39,7 @@ class TopicCounts(NamedTuple):
         return np.diagonal(self.together)
 
 
-class _Found(NamedTuple):
+class _TopicOccurrences(NamedTuple):
     """Where the words of one topic occur: word by word, ascending."""
 
     word: Int64Array
@@ -77,17 +77,17 @@ class Occurrences:
         n_each = self.bounds[words + 1] - self.bounds[words]
         ends = np.cumsum(n_each)
         number = np.repeat(np.arange(len(words)), n_each)
-        at = np.arange(len(number)) + np.repeat(self.bounds[words] - ends + n_each, n_each)
-        found = _Found(number, self.positions[at], self.documents[at])
+        places = np.arange(len(number)) + np.repeat(self.bounds[words] - ends + n_each, n_each)
+        occurrences = _TopicOccurrences(number, self.positions[places], self.documents[places])
         if window is not None:
-            begin, end, holder = _intervals(found, self.offsets, window)
-            return _shared(begin, end, found.word[holder], len(words))
+            begin, end, holder = _intervals(occurrences, self.offsets, window)
+            return _shared(begin, end, occurrences.word[holder], len(words))
         # Occurrences of one word ascend, so that those in one document lie side by side.
-        first = np.ones(len(found.word), dtype=bool)
-        first[1:] = (np.diff(found.word) != 0) | (np.diff(found.document) != 0)
-        held = np.flatnonzero(first)
-        begin = found.document[held]
-        return _shared(begin, begin + 1, found.word[held], len(words))
+        first = np.ones(len(occurrences.word), dtype=bool)
+        first[1:] = (np.diff(occurrences.word) != 0) | (np.diff(occurrences.document) != 0)
+        starts = np.flatnonzero(first)
+        begin = occurrences.document[starts]
+        return _shared(begin, begin + 1, occurrences.word[starts], len(words))
 
 
 def count_together(
@@ -96,24 +96,24 @@ def count_together(
     """Count windows for each topic; the stream is read once for all of them."""
     n_windows = n_windows_of(tokens, window)
     refuse_strings(topics)
-    wanted = {word for topic in topics for word in topic}
-    id_of = {word: i for i, word in enumerate(tokens.words) if word in wanted}
+    vocabulary = {word for topic in topics for word in topic}
+    id_of = {word: i for i, word in enumerate(tokens.words) if word in vocabulary}
     # A stream cut from another one may name words that none of its documents holds.
     occurs = np.zeros(len(tokens.words), dtype=bool)
     occurs[tokens.ids] = True
-    known = [
+    ids_by_topic = [
         np.array([id_of[w] for w in topic if w in id_of and occurs[id_of[w]]], dtype=np.int64)
         for topic in topics
     ]
-    word_ids = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *known]))
+    word_ids = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *ids_by_topic]))
     is_wanted = np.zeros(len(tokens.words), dtype=bool)
     is_wanted[word_ids] = True
     positions = np.flatnonzero(is_wanted[tokens.ids])
     numbers = np.searchsorted(word_ids, tokens.ids[positions])
-    found = Occurrences.of_stream(numbers, positions, len(word_ids), tokens.offsets)
-    for ids in known:
+    occurrences = Occurrences.of_stream(numbers, positions, len(word_ids), tokens.offsets)
+    for ids in ids_by_topic:
         distinct, order = np.unique(ids, return_inverse=True)
-        counts = found.count(np.searchsorted(word_ids, distinct), window)
+        counts = occurrences.count(np.searchsorted(word_ids, distinct), window)
         yield TopicCounts(counts / max(n_windows, 1), order)
 
 
@@ -133,13 +133,13 @@ def refuse_strings(topics: Sequence[Sequence[str]]) -> None:
 
 
 def _intervals(
-    found: _Found, offsets: Int64Array, window: int
+    occurrences: _TopicOccurrences, offsets: Int64Array, window: int
 ) -> tuple[Int64Array, Int64Array, Int64Array]:
     """Return the intervals of windows that hold a word, and an occurrence that each belongs to.
 
     A window is named by the position of its first token; the intervals are half-open and disjoint.
     """
-    word, position, document = found
+    word, position, document = occurrences
     first_window = offsets[document]
     last_window = np.maximum(first_window, offsets[document + 1] - window)
 
@@ -389,9 +389,9 @@ def npmi_of_pairs(
     terms = sorted({term for topic in topics for term in topic})
     column = {term: i for i, term in enumerate(terms)}
     index = index_terms(terms, tokens.words)
-    found = find_occurrences(index, tokens.ids, tokens.offsets, edges_only=False)
-    positions = np.repeat(np.arange(len(tokens.ids)), np.diff(found.first))
-    occurrences = Occurrences.of_stream(found.terms, positions, len(terms), tokens.offsets)
+    matches = find_occurrences(index, tokens.ids, tokens.offsets, edges_only=False)
+    positions = np.repeat(np.arange(len(tokens.ids)), np.diff(matches.first))
+    occurrences = Occurrences.of_stream(matches.terms, positions, len(terms), tokens.offsets)
     measured = []
     for topic in topics:
         distinct, order = np.unique([column[term] for term in topic], return_inverse=True)

@@ -271,9 +271,9 @@ def word_embedding_coherence(
             unit[word] = vector / length
     coherence, n_missing = [], []
     for topic in topics:
-        known = [unit[word] for word in topic[:n_terms] if word in unit]
-        coherence.append(_mean_cosine(known))
-        n_missing.append(len(topic[:n_terms]) - len(known))
+        units = [unit[word] for word in topic[:n_terms] if word in unit]
+        coherence.append(_mean_cosine(units))
+        n_missing.append(len(topic[:n_terms]) - len(units))
     return np.array(coherence, dtype=np.float64), np.array(n_missing, dtype=np.int64)
 
 

@@ -136,7 +136,7 @@ class SearchSet(TaskSet):
             raise InputError("relevance", "a relevant document for some query", found="none")
         measures = measure_rankings(grades.reshape(ranked.shape), judged, CUTS)
         columns = {name: values[has_relevant] for name, values in measures.items() if "@" in name}
-        means = means_of_columns(columns, confidence=0.95, **resampling)
+        means = means_of_columns(columns, **resampling)
         return {name: means[name] for name in SHOWN}
 
 
@@ -172,8 +172,8 @@ def read_pairs(
     if len(scores) < FEWEST_PAIRS:
         raise InputError(name, f"at least {FEWEST_PAIRS} pairs", found=f"{len(scores)}")
     if (scores == scores[0]).all():
-        found = f"{scores[0]:g} in all {len(scores)} rows"
-        raise InputError(name, f"different scores in the column {columns[2]!r}", found=found)
+        value = f"{scores[0]:g} in all {len(scores)} rows"
+        raise InputError(name, f"different scores in the column {columns[2]!r}", found=value)
     if set(scores.tolist()) <= {0.0, 1.0}:
         return ClassedPairs(task="pairs", file=name, columns=texts, labels=scores.astype(np.int64))
     return GradedPairs(task="pairs", file=name, columns=texts, scores=scores)
@@ -316,9 +316,11 @@ def evaluate_encoder(
                 for kind, column in zip(read, one.columns, strict=True)
             ]
             own_seed = _seed_of(seed, f"{one.task} {one.file}")
-            found = one.score([vectors[r] for r in rows], n_resamples=n_resamples, seed=own_seed)
-            scores += [TaskScore(one.task, one.file, metric, e) for metric, e in found.items()]
-            undefined = [metric for metric, e in found.items() if np.isnan(e.value)]
+            estimates = one.score(
+                [vectors[r] for r in rows], n_resamples=n_resamples, seed=own_seed
+            )
+            scores += [TaskScore(one.task, one.file, metric, e) for metric, e in estimates.items()]
+            undefined = [metric for metric, e in estimates.items() if np.isnan(e.value)]
             if undefined:
                 message = (
                     f"{one.task}, {one.file}: {', '.join(undefined)} is not defined; are all "
@@ -327,9 +329,9 @@ def evaluate_encoder(
                 where = f"{one.task}_{one.file}_not_defined"
                 decisions.append(Decision("evaluation", where, True, message))
             bar.update(1)
-    given = getattr(encoder, "name", None)
+    encoder_name = getattr(encoder, "name", None)
     return EncoderScores(
-        name=name or (given if isinstance(given, str) else type(encoder).__name__),
+        name=name or (encoder_name if isinstance(encoder_name, str) else type(encoder).__name__),
         rows=tuple(_with_means(scores)),
         n_texts=len(texts),
         seconds=seconds,
@@ -384,7 +386,7 @@ def score_differences(scores: Sequence[EncoderScores]) -> pd.DataFrame:
 
 def _encoded(encoder: Any, asked: Mapping[str, list[str]], show: bool | None) -> tuple[Any, float]:
     """Return a vector for each text, first of the documents, and the seconds that took."""
-    options, made, seconds = {}, [], 0.0
+    options, parts, seconds = {}, [], 0.0
     is_ours = hasattr(encoder, "reading")
     if is_ours or "show_progress" in inspect.signature(encoder.encode).parameters:
         options["show_progress"] = show
@@ -394,15 +396,15 @@ def _encoded(encoder: Any, asked: Mapping[str, list[str]], show: bool | None) ->
             continue
         encode(texts[:WARMUP_TEXTS])
         began = time.perf_counter()
-        made.append(checked_vectors(encode(texts, **options), "vectors"))
+        parts.append(checked_vectors(encode(texts, **options), "vectors"))
         seconds += time.perf_counter() - began
-        if made[-1].shape[0] != len(texts):
-            raise InputError("vectors", f"one for each of {len(texts):,} texts", made[-1].shape[0])
-    if len(made) == 1:
-        return made[0], seconds
+        if parts[-1].shape[0] != len(texts):
+            raise InputError("vectors", f"one for each of {len(texts):,} texts", parts[-1].shape[0])
+    if len(parts) == 1:
+        return parts[0], seconds
     from scipy.sparse import vstack
 
-    return vstack(made) if hasattr(made[0], "toarray") else np.concatenate(made), seconds
+    return vstack(parts) if hasattr(parts[0], "toarray") else np.concatenate(parts), seconds
 
 
 def _seed_of(seed: int, name: str) -> int:
@@ -412,22 +414,22 @@ def _seed_of(seed: int, name: str) -> int:
 
 def _with_means(scores: list[TaskScore]) -> list[TaskScore]:
     """Add to each task of several sets the mean over its sets."""
-    made: list[TaskScore] = []
+    table: list[TaskScore] = []
     for task in dict.fromkeys(score.task for score in scores):
-        own = [score for score in scores if score.task == task]
-        made += own
-        for metric in dict.fromkeys(score.metric for score in own):
-            figures = [score.estimate for score in own if score.metric == metric]
+        of_task = [score for score in scores if score.task == task]
+        table += of_task
+        for metric in dict.fromkeys(score.metric for score in of_task):
+            figures = [score.estimate for score in of_task if score.metric == metric]
             if len(figures) > 1:
                 mean = mean_of_estimates(figures)
-                made.append(TaskScore(task, "mean of sets", metric, mean))
-    return made
+                table.append(TaskScore(task, "mean of sets", metric, mean))
+    return table
 
 
 def _file_of(folder: Path, stem: str) -> Path:
     """Return the one file of a stem, whatever its format."""
-    found = sorted((folder / stem).parent.glob(f"{Path(stem).name}.*"))
-    if len(found) != 1:
-        there = ", ".join(path.name for path in found) or "none"
+    paths = sorted((folder / stem).parent.glob(f"{Path(stem).name}.*"))
+    if len(paths) != 1:
+        there = ", ".join(path.name for path in paths) or "none"
         raise InputError("folder", f"with one file {stem}.*, such as .jsonl or .tsv", found=there)
-    return found[0]
+    return paths[0]

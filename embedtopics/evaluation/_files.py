@@ -163,8 +163,8 @@ def _read_text(path: Path, **options: Any) -> pd.DataFrame:
 
 def _check_width(frame: pd.DataFrame, n_columns: int, names: str, source: str) -> None:
     if frame.shape[1] != n_columns or not len(frame):
-        found = f"{frame.shape[1]} columns and {len(frame)} rows"
-        raise InputError(source, f"lines of {n_columns} columns ({names})", found=found)
+        size = f"{frame.shape[1]} columns and {len(frame)} rows"
+        raise InputError(source, f"lines of {n_columns} columns ({names})", found=size)
 
 
 def _named(frame: pd.DataFrame, names: Sequence[str], source: str) -> str:
@@ -193,8 +193,10 @@ def _by_query(frame: pd.DataFrame, source: str) -> dict[Hashable, dict[Hashable,
     for row, (query, document, number) in enumerate(triples):
         earlier = table.setdefault(query, {}).setdefault(document, number)
         if earlier != number:
-            found = f"{earlier:g} and {number:g} for query {query!r} and document {document!r}"
-            raise InputError(source, "one number for each query and document", found=found, row=row)
+            conflict = f"{earlier:g} and {number:g} for query {query!r} and document {document!r}"
+            raise InputError(
+                source, "one number for each query and document", found=conflict, row=row
+            )
     return table
 
 
@@ -269,8 +271,8 @@ def as_judgements(qrels: Any) -> Judgements:
 def _distinct(documents: Iterable[Any], query: Hashable, parameter: str) -> list[Hashable]:
     ids = [_plain(document) for document in documents]
     if len(set(ids)) < len(ids):
-        found = f"one twice for query {query!r}"
-        raise InputError(parameter, "different documents for each query", found=found)
+        problem = f"one twice for query {query!r}"
+        raise InputError(parameter, "different documents for each query", found=problem)
     return ids
 
 

@@ -40,10 +40,10 @@ def neighbor_votes(
     above 0. Shapes: (n_documents, k) twice, (n_documents,).
     """
     near, weights = np.asarray(indices), np.asarray(similarities, dtype=np.float64)
-    known = np.asarray(classes, dtype=np.int64)
-    voted = known[near]
+    class_of = np.asarray(classes, dtype=np.int64)
+    voted = class_of[near]
     weights = np.where((voted >= 0) & (weights > 0), weights, 0.0)
-    n_classes = int(known.max(initial=0)) + 1
+    n_classes = int(class_of.max(initial=0)) + 1
     elected = np.full(len(near), NONE, dtype=np.int32)
     for begin in range(0, len(near), 4096):
         part = slice(begin, begin + 4096)
@@ -65,14 +65,14 @@ def probe_classes(
     same for all encoders, whatever their scale and dimensions. Documents of class -1 are left out.
     Shapes: `vectors` (n_documents, n_dimensions), `classes` (n_documents,).
     """
-    known = np.asarray(classes, dtype=np.int64)
-    rows = np.flatnonzero(known >= 0)
-    folds = stratified_folds(known[rows], n_folds, seed)
-    predicted = np.full(len(known), NONE, dtype=np.int32)
+    class_of = np.asarray(classes, dtype=np.int64)
+    rows = np.flatnonzero(class_of >= 0)
+    folds = stratified_folds(class_of[rows], n_folds, seed)
+    predicted = np.full(len(class_of), NONE, dtype=np.int32)
     converged = True
     for fold in np.unique(folds).tolist():  # fewer than n_folds where documents are fewer
         train, test = rows[folds != fold], rows[folds == fold]
-        predicted[test], settled = fit_and_predict(vectors[train], known[train], vectors[test])
+        predicted[test], settled = fit_and_predict(vectors[train], class_of[train], vectors[test])
         converged &= settled
     return predicted, bool(converged)
 
@@ -96,11 +96,11 @@ def fit_and_predict(train: Any, classes: npt.NDArray[Any], test: Any) -> tuple[A
 
 def stratified_folds(classes: npt.ArrayLike, n_folds: int, seed: int = 0) -> Int32Array:
     """Split documents into folds, (n_documents,), those of each class evenly."""
-    known = np.asarray(classes)
-    shuffled = np.random.default_rng(seed).permutation(len(known))
-    by_class = shuffled[np.argsort(known[shuffled], kind="stable")]
-    folds = np.empty(len(known), dtype=np.int32)
-    folds[by_class] = np.arange(len(known)) % n_folds
+    class_of = np.asarray(classes)
+    shuffled = np.random.default_rng(seed).permutation(len(class_of))
+    by_class = shuffled[np.argsort(class_of[shuffled], kind="stable")]
+    folds = np.empty(len(class_of), dtype=np.int32)
+    folds[by_class] = np.arange(len(class_of)) % n_folds
     return folds
 
 
@@ -112,24 +112,24 @@ def silhouettes(vectors: FloatArray | csr_matrix, classes: npt.ArrayLike) -> Flo
     and validation of cluster analysis"); 0 in a class of one document, NaN for class -1. By sums of
     vectors, 65 times as fast as scikit-learn's ``silhouette_samples``, which compares all pairs.
     """
-    known = np.asarray(classes, dtype=np.int64)
-    rows = np.flatnonzero(known >= 0)
-    names, numbered = np.unique(known[rows], return_inverse=True)
+    class_of = np.asarray(classes, dtype=np.int64)
+    rows = np.flatnonzero(class_of >= 0)
+    names, numbered = np.unique(class_of[rows], return_inverse=True)
     members: Any = vectors[rows]
     sums = _class_similarities(members, numbered, len(names))
-    found = np.full(len(known), np.nan)
-    found[rows] = widths_of(sums, row_dots(members, members), numbered)
-    return found
+    widths = np.full(len(class_of), np.nan)
+    widths[rows] = widths_of(sums, row_dots(members, members), numbered)
+    return widths
 
 
 def widths_of(sums: Float64Array, alone: Float64Array, numbered: npt.NDArray[Any]) -> Float64Array:
     """Return silhouettes by the similarity to all of each class, (n, n_classes), and to itself."""
-    own = np.arange(len(sums)), numbered
+    class_index = np.arange(len(sums)), numbered
     sizes = np.bincount(numbered).astype(np.float64)
     others = sizes[numbered] - 1
-    within = 1 - (sums[own] - alone) / np.maximum(others, 1)
+    within = 1 - (sums[class_index] - alone) / np.maximum(others, 1)
     between = 1 - sums / sizes
-    between[own] = np.inf
+    between[class_index] = np.inf
     nearest = between.min(axis=1)
     widths = np.zeros(len(sums))
     largest = np.maximum(within, nearest)

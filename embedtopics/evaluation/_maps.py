@@ -41,14 +41,14 @@ def trustworthiness_and_continuity(
 
     places = np.asarray(positions, dtype=np.float64)
     n_documents = vectors.shape[0]
-    wanted = np.arange(n_documents) if rows is None else np.asarray(rows, dtype=np.int64)
-    found = np.empty((2, len(wanted)))
+    queries = np.arange(n_documents) if rows is None else np.asarray(rows, dtype=np.int64)
+    excess = np.empty((2, len(queries)))
     transposed = vectors.T
     # On one thread: the order in which BLAS sums depends on how many it has.
     with threadpool_limits(limits=1, user_api="blas"):
-        for begin in range(0, len(wanted), ROWS_AT_ONCE):
+        for begin in range(0, len(queries), ROWS_AT_ONCE):
             part = slice(begin, begin + ROWS_AT_ONCE)
-            some = wanted[part]
+            some = queries[part]
             product: Any = vectors[some] @ transposed
             similarities = product if isinstance(product, np.ndarray) else product.toarray()
             in_vectors = 1.0 - np.asarray(similarities, dtype=np.float64)
@@ -57,9 +57,9 @@ def trustworthiness_and_continuity(
                 on_map += (places[some][:, axis, None] - places[None, :, axis]) ** 2
             for distances in (in_vectors, on_map):
                 distances[np.arange(len(some)), some] = np.inf
-            found[0, part] = _rank_excess(in_vectors, _nearest(on_map, k), k)
-            found[1, part] = _rank_excess(on_map, _nearest(in_vectors, k), k)
-    quality = 1.0 - 2.0 / (k * (2 * n_documents - 3 * k - 1)) * found
+            excess[0, part] = _rank_excess(in_vectors, _nearest(on_map, k), k)
+            excess[1, part] = _rank_excess(on_map, _nearest(in_vectors, k), k)
+    quality = 1.0 - 2.0 / (k * (2 * n_documents - 3 * k - 1)) * excess
     return quality[0], quality[1]
 
 
@@ -73,10 +73,10 @@ def _nearest(distances: Float64Array, k: int) -> Int64Array:
     return nearest
 
 
-def _rank_excess(distances: Float64Array, chosen: Int64Array, k: int) -> Float64Array:
+def _rank_excess(distances: Float64Array, neighbors: Int64Array, k: int) -> Float64Array:
     """Return by how much the ranks of chosen documents are above k, summed for each row."""
     excess = np.zeros(len(distances))
-    for row, (values, documents) in enumerate(zip(distances, chosen, strict=True)):
+    for row, (values, documents) in enumerate(zip(distances, neighbors, strict=True)):
         for value in values[documents]:  # counting is much cheaper than sorting all of them
             rank = (np.count_nonzero(values < value) + 1 + np.count_nonzero(values <= value)) / 2.0
             excess[row] += max(0.0, rank - k)

@@ -21,7 +21,6 @@ from embedtopics.evaluation._bootstrap import (
 from embedtopics.evaluation.results import Estimate
 from embedtopics.protocols import BoolArray, Float64Array
 
-SIMILARITIES = ("cosine", "dot")
 ROWS_AT_ONCE = 4096
 FEWEST_PAIRS = 3
 """Pairs that a correlation needs."""
@@ -30,34 +29,28 @@ Measure = Callable[[Float64Array], Float64Array]
 """Takes how often each pair counts, (n_tables, n_pairs), and returns figures, (n_tables,)."""
 
 
-def pair_similarities(first: Any, second: Any, similarity: str = "cosine") -> Float64Array:
-    """Return the similarity of the two vectors of each pair, (n_pairs,); 0 with a zero vector.
+def pair_similarities(first: Any, second: Any) -> Float64Array:
+    """Return the cosine of the two vectors of each pair, (n_pairs,); 0 with a zero vector.
 
     In float64, row by row: the cosine of a vector with itself is exactly 1, so that pairs of equal
     texts are tied in a ranking.
     """
     from scipy.sparse import issparse
 
-    if similarity not in SIMILARITIES:
-        raise InputError("similarity", f"one of {', '.join(SIMILARITIES)}", similarity)
     one, other = checked_vectors(first, "first"), checked_vectors(second, "second")
     if one.shape != other.shape or issparse(one) != issparse(other):
         raise InputError(
             "second", "of the shape of first, both dense or both sparse",
             found=f"shapes {one.shape} and {other.shape}",
         )  # fmt: skip
-    found = np.empty(one.shape[0])
-    for begin in range(0, len(found), ROWS_AT_ONCE):
+    cosines = np.zeros(one.shape[0])
+    for begin in range(0, len(cosines), ROWS_AT_ONCE):
         part = slice(begin, begin + ROWS_AT_ONCE)
         left, right = one[part].astype(np.float64), other[part].astype(np.float64)
-        found[part] = row_dots(left, right)
-        if similarity == "cosine":
-            # The root of a square is exact in binary floating point: equal vectors give exactly 1.
-            lengths = np.sqrt(row_dots(left, left) * row_dots(right, right))
-            cosines = np.zeros(len(lengths))
-            np.divide(found[part], lengths, out=cosines, where=lengths > 0)
-            found[part] = cosines
-    return found
+        # The root of a square is exact in binary floating point: equal vectors give exactly 1.
+        lengths = np.sqrt(row_dots(left, left) * row_dots(right, right))
+        np.divide(row_dots(left, right), lengths, out=cosines[part], where=lengths > 0)
+    return cosines
 
 
 def checked_vectors(vectors: Any, name: str) -> Any:
@@ -97,12 +90,11 @@ def spearman_correlation(
     *,
     n_resamples: int = 1000,
     seed: int = 0,
-    confidence: float = 0.95,
 ) -> Estimate:
     """Return the rank correlation (Spearman 1904), ranked anew in every resample."""
     rows = _checked_numbers(first, second)
-    measure, scale = rank_correlations(*rows), {"bounds": (-1.0, 1.0), "confidence": confidence}
-    return estimate_of_counts(measure, len(rows[0]), n_resamples, seed, **scale)
+    measure = rank_correlations(*rows)
+    return estimate_of_counts(measure, len(rows[0]), n_resamples, seed, bounds=(-1.0, 1.0))
 
 
 def rank_correlations(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> Measure:
@@ -126,7 +118,6 @@ def pearson_correlation(
     *,
     n_resamples: int = 1000,
     seed: int = 0,
-    confidence: float = 0.95,
 ) -> Estimate:
     """Return the linear correlation; NaN where all numbers of one row are equal."""
     # Near mean 0 and variance 1, so that the differences of sums below keep their digits.
@@ -137,7 +128,7 @@ def pearson_correlation(
     drawn: Any = []
     if n_resamples:
         drawn = _linear_correlations(resampled_sums(columns, n_resamples, seed), n)
-    return estimate(value, drawn, n, bounds=(-1.0, 1.0), confidence=confidence)
+    return estimate(value, drawn, n, bounds=(-1.0, 1.0))
 
 
 class _Groups:
@@ -166,9 +157,9 @@ def _linear_correlations(sums: Float64Array, n: int) -> Float64Array:
 
 
 def _ratio(above: Float64Array, below: Float64Array) -> Float64Array:
-    found = np.full(len(above), np.nan)
-    np.divide(above, below, out=found, where=below > 0)
-    return np.asarray(np.clip(found, -1.0, 1.0))
+    ratios = np.full(len(above), np.nan)
+    np.divide(above, below, out=ratios, where=below > 0)
+    return np.asarray(np.clip(ratios, -1.0, 1.0))
 
 
 def _standardized(values: Float64Array) -> Float64Array:
@@ -197,39 +188,12 @@ def _refuse_infinite(values: Float64Array, name: str) -> None:
         raise InputError(name, "finite numbers", float(values[row]), row=row)
 
 
-def average_precision(
-    similarities: npt.ArrayLike,
-    labels: npt.ArrayLike,
-    *,
-    n_resamples: int = 1000,
-    seed: int = 0,
-    confidence: float = 0.95,
-) -> Estimate:
-    """Return the average precision, without interpolation; equal similarities are one step."""
-    near, is_pair = _checked_classes(similarities, labels)
-    return _over_classes(near, is_pair, precisions, n_resamples, seed, confidence)
-
-
-def area_under_curve(
-    similarities: npt.ArrayLike,
-    labels: npt.ArrayLike,
-    *,
-    n_resamples: int = 1000,
-    seed: int = 0,
-    confidence: float = 0.95,
-) -> Estimate:
-    """Return the area under the ROC curve (Hanley and McNeil 1982); ties count half."""
-    near, is_pair = _checked_classes(similarities, labels)
-    return _over_classes(near, is_pair, areas, n_resamples, seed, confidence)
-
-
 def pair_class_scores(
     similarities: npt.ArrayLike,
     labels: npt.ArrayLike,
     *,
     n_resamples: int = 1000,
     seed: int = 0,
-    confidence: float = 0.95,
 ) -> dict[str, Estimate]:
     """Return average_precision, area_under_curve, best_accuracy and best_f1.
 
@@ -237,7 +201,6 @@ def pair_class_scores(
     similarities, which makes them a little too good; the intervals hold the threshold fixed.
     """
     near, is_pair = _checked_classes(similarities, labels)
-    settings = (n_resamples, seed, confidence)
     for_accuracy, for_f1 = _best_thresholds(near, is_pair)
     predicted = near >= for_f1
     marks = np.column_stack([predicted & is_pair, predicted, is_pair]).astype(np.float64)
@@ -245,15 +208,13 @@ def pair_class_scores(
     right = ((near >= for_accuracy) == is_pair).astype(np.float64)
     best_f1 = _f1(marks.sum(axis=0)[None])[0]
     precision, area = (
-        _over_classes(near, is_pair, measure, *settings) for measure in (precisions, areas)
+        _over_classes(near, is_pair, measure, n_resamples, seed) for measure in (precisions, areas)
     )
     return {
         "average_precision": precision,
         "area_under_curve": area,
-        "best_accuracy": mean_of_values(
-            right, n_resamples=n_resamples, seed=seed, confidence=confidence
-        ),
-        "best_f1": estimate(best_f1, drawn, len(near), confidence=confidence),
+        "best_accuracy": mean_of_values(right, n_resamples=n_resamples, seed=seed),
+        "best_f1": estimate(best_f1, drawn, len(near)),
     }
 
 
@@ -263,12 +224,10 @@ def _over_classes(
     figure: Callable[[Float64Array, Float64Array], Float64Array],
     n_resamples: int,
     seed: int,
-    confidence: float,
 ) -> Estimate:
     """Return a figure of two classes, which is as sure as the smaller one is large."""
     measure, n_units = over_thresholds(near, is_pair, figure), min(is_pair.sum(), (~is_pair).sum())
-    described = {"n_units": n_units, "confidence": confidence}
-    return estimate_of_counts(measure, len(near), n_resamples, seed, **described)
+    return estimate_of_counts(measure, len(near), n_resamples, seed, n_units=n_units)
 
 
 def over_thresholds(
@@ -291,8 +250,8 @@ def over_thresholds(
 
 def precisions(hits: Float64Array, misses: Float64Array) -> Float64Array:
     """Return average precisions, NaN without hits; (n_tables, n_similarities) both."""
-    found = np.cumsum(hits, axis=1)
-    precision = found / np.maximum(found + np.cumsum(misses, axis=1), 1)
+    n_hits = np.cumsum(hits, axis=1)
+    precision = n_hits / np.maximum(n_hits + np.cumsum(misses, axis=1), 1)
     total = hits.sum(axis=1)
     return np.where(total > 0, (hits * precision).sum(axis=1) / np.maximum(total, 1), np.nan)
 
@@ -313,8 +272,8 @@ def _best_thresholds(near: Float64Array, is_pair: BoolArray) -> tuple[float, flo
     """Return the thresholds of the best accuracy and F1, the highest where several are."""
     values = np.unique(near)[::-1]
     hits, misses = (
-        np.array([0.0, *(len(own) - np.searchsorted(np.sort(own), values, side="left"))])
-        for own in (near[is_pair], near[~is_pair])
+        np.array([0.0, *(len(of_class) - np.searchsorted(np.sort(of_class), values, side="left"))])
+        for of_class in (near[is_pair], near[~is_pair])
     )
     below = np.append(values[1:], values[-1])
     middles = (values + below) / 2
@@ -329,16 +288,16 @@ def _best_thresholds(near: Float64Array, is_pair: BoolArray) -> tuple[float, flo
 def _checked_classes(
     similarities: npt.ArrayLike, labels: npt.ArrayLike
 ) -> tuple[Float64Array, BoolArray]:
-    near, known = np.asarray(similarities, dtype=np.float64), np.asarray(labels)
-    if near.ndim != 1 or near.shape != known.shape:
+    near, classes = np.asarray(similarities, dtype=np.float64), np.asarray(labels)
+    if near.ndim != 1 or near.shape != classes.shape:
         raise InputError(
-            "labels", "one for each similarity", found=f"shapes {near.shape} and {known.shape}"
+            "labels", "one for each similarity", found=f"shapes {near.shape} and {classes.shape}"
         )
     _refuse_infinite(near, "similarities")
-    if not np.isin(known, (0, 1)).all():
-        row = int(np.argmax(~np.isin(known, (0, 1))))
-        raise InputError("labels", "0 or 1", known[row].item(), row=row)
-    is_pair = known.astype(np.bool_)
+    if not np.isin(classes, (0, 1)).all():
+        row = int(np.argmax(~np.isin(classes, (0, 1))))
+        raise InputError("labels", "0 or 1", classes[row].item(), row=row)
+    is_pair = classes.astype(np.bool_)
     if not 0 < is_pair.sum() < len(is_pair):
         raise InputError(
             "labels", "of both classes", found=f"{int(is_pair.sum())} of {len(is_pair)} that are 1"

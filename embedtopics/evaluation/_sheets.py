@@ -83,10 +83,10 @@ class Sheet(Displayed):
                 with path.open("x", encoding="utf-8-sig", newline="") as stream:
                     write_csv(stream, table)
             except OSError as error:
-                found = f"{path}: {error.strerror or error}"
+                problem = f"{path}: {error.strerror or error}"
                 remedy = "files there may hold answers"
                 raise InputError(
-                    "folder", "a new or empty folder", found=found, remedy=remedy
+                    "folder", "a new or empty folder", found=problem, remedy=remedy
                 ) from error
         return paths
 

@@ -88,15 +88,17 @@ def cka(
         b = a
         if states_b is not None:
             b = [_Layer(open_space(other, n), parts) for n in numbers_b]
-        found = _alignments(a, b)
-    without, n = found[1:], len(found) - 1
-    errors = np.sqrt((n - 1) * without.var(axis=0)) if n > 1 else np.full_like(found[0], np.nan)
+        alignments = _alignments(a, b)
+    without, n = alignments[1:], len(alignments) - 1
+    errors = (
+        np.sqrt((n - 1) * without.var(axis=0)) if n > 1 else np.full_like(alignments[0], np.nan)
+    )
     return LayerSimilarity(
         encoder_a=states_a.encoder,
         encoder_b=other.encoder,
         layers_a=numbers_a,
         layers_b=numbers_b,
-        values=found[0],
+        values=alignments[0],
         errors=errors,
         n_units=n_units,
         n_texts=n_texts,
@@ -132,8 +134,10 @@ def _alignments(a: list[_Layer], b: list[_Layer]) -> Float64Array:
             values[:, i, j] = values[:, j, i]
             continue
         shared = own_a[i] if a[i] is b[j] else _dependence(a[i], b[j])
-        known = (own_a[i] > 0) & (own_b[j] > 0)
-        values[known, i, j] = shared[known] / np.sqrt(own_a[i][known] * own_b[j][known])
+        is_defined = (own_a[i] > 0) & (own_b[j] > 0)
+        values[is_defined, i, j] = shared[is_defined] / np.sqrt(
+            own_a[i][is_defined] * own_b[j][is_defined]
+        )
     return values
 
 
@@ -145,12 +149,12 @@ def _dependence(a: _Layer, b: _Layer) -> Float64Array:
         left = a.space.raw(rows) - a.mean
         crosses[fold] += left.T @ (left if a is b else b.space.raw(rows) - b.mean)
     whole = crosses.sum(axis=0)
-    found = [_norm(whole)]
+    norms = [_norm(whole)]
     for fold, cross in enumerate(crosses):
         moved = a.rest[fold] * np.multiply.outer(a.shifts[fold], b.shifts[fold])
-        found.append(_norm(whole - cross - moved))
+        norms.append(_norm(whole - cross - moved))
     is_constant = a is b and np.trace(whole) <= LEAST_VARIANCE * a.square
-    return np.full(len(found), np.nan) if is_constant else np.array(found)
+    return np.full(len(norms), np.nan) if is_constant else np.array(norms)
 
 
 def _norm(cross: Float64Array) -> float:
@@ -161,8 +165,8 @@ def _refuse_other_units(a: HiddenStates, b: HiddenStates) -> None:
     if a.texts != b.texts:
         pairs = enumerate(zip(a.texts, b.texts, strict=False))
         row = next((i for i, (x, y) in pairs if x != y), None)
-        found = f"{len(b.texts)} other texts"
-        raise InputError("states_b", "of the same texts as states_a", found=found, row=row)
+        problem = f"{len(b.texts)} other texts"
+        raise InputError("states_b", "of the same texts as states_a", found=problem, row=row)
     same = a.unit == b.unit and len(a) == len(b)
     if not same or not np.array_equal(a.spans, b.spans):
         expected, remedy = f"of the same {len(a):,} {a.unit}s", "extract both with words=True"
@@ -174,8 +178,8 @@ def _drawn(
 ) -> tuple[list[Int64Array], int, list[Decision]]:
     """Return the units of each fold, in the order of the contents of their texts; n texts."""
     counts = np.bincount(states.of_text[present], minlength=len(states.texts))
-    held = [int(t) for t in np.flatnonzero(counts)]
-    ordered = np.array(sorted(held, key=lambda t: states.texts[t]), dtype=np.int64)
+    nonempty = [int(t) for t in np.flatnonzero(counts)]
+    ordered = np.array(sorted(nonempty, key=lambda t: states.texts[t]), dtype=np.int64)
     texts = ordered[np.random.default_rng(seed).permutation(len(ordered))]
     decisions = []
     total = int(present.sum())
@@ -188,6 +192,8 @@ def _drawn(
     n_folds = n_folds if len(texts) >= n_folds else 1
     folds = []
     for fold in range(n_folds if len(texts) else 0):
-        owns = map(states.rows_of, texts[fold::n_folds].tolist())
-        folds.append(np.concatenate([own.start + np.flatnonzero(present[own]) for own in owns]))
+        slices = map(states.rows_of, texts[fold::n_folds].tolist())
+        folds.append(
+            np.concatenate([rows.start + np.flatnonzero(present[rows]) for rows in slices])
+        )
     return folds, len(texts), decisions

@@ -77,15 +77,15 @@ def pool_block(
         for batch in token_batches([len(runs[k]) for k in order], tokens_per_batch)
     ]
 
-    def run(chosen: list[Run]) -> Pooled:
-        return _pool_batch(loaded, chosen, layers, pad_id, by_maximum)
+    def run(batch_runs: list[Run]) -> Pooled:
+        return _pool_batch(loaded, batch_runs, layers, pad_id, by_maximum)
 
     # A unit may have tokens in several windows, and so in several batches.
     merge = np.maximum if by_maximum else np.add
-    for chosen, (rows, found) in _results_of(run, batches, loaded.device):
-        for layer, vectors in enumerate(found):
+    for batch_runs, (rows, by_layer) in _results_of(run, batches, loaded.device):
+        for layer, vectors in enumerate(by_layer):
             pooled[layer, rows - first_row] = merge(pooled[layer, rows - first_row], vectors)
-        progress(sum(map(len, chosen)))
+        progress(sum(map(len, batch_runs)))
     if by_maximum:
         pooled[:, n_pieces == 0] = 0.0
     if pooling == "mean":
@@ -133,15 +133,15 @@ def _pool_batch(
     rows = np.concatenate([run.rows for run in runs])
     places = places[np.argsort(rows, kind="stable")].astype(np.int64)
     units, sizes = np.unique(rows, return_counts=True)
-    at, lengths = (torch.from_numpy(array).to(loaded.device) for array in (places, sizes))
+    token_places, lengths = (torch.from_numpy(array).to(loaded.device) for array in (places, sizes))
 
     def reduce(tokens: torch.Tensor) -> FloatArray:
         """Sum the tokens of each unit, or take their maximum, (n_units, width)."""
         # On a GPU, adding by index has no fixed order, and so no fixed last bit.
-        chosen = tokens.float().index_select(0, at)
+        selected = tokens.float().index_select(0, token_places)
         kind = "max" if by_maximum else "sum"
-        found = torch.segment_reduce(chosen, kind, lengths=lengths, axis=0)
-        return np.asarray(found.cpu().numpy())
+        reduced = torch.segment_reduce(selected, kind, lengths=lengths, axis=0)
+        return np.asarray(reduced.cpu().numpy())
 
     with torch.inference_mode():
         output = loaded.model(
@@ -168,18 +168,18 @@ def hidden_states(
 ) -> HiddenStates:
     """Return the vectors of all words of texts at all layers of an encoder.
 
-    They are written to disk block by block, and memory-mapped. An interrupted extraction resumes
-    when it is called again with the same arguments; a finished one is opened.
+    The vectors are written to disk block by block, and memory-mapped. A second call with the same
+    arguments resumes an interrupted extraction, and opens a finished one.
 
     Parameters
     ----------
     texts : sequence of str, sequence of sequences of str, or ProbeTask
-        Whole texts, whose words are found by a rule (letters with the marks and apostrophes in
-        them, numbers, and each mark by itself); or texts that are split into words, which the
-        encoder reads with single spaces between them. Each text that is split, or of a task, is
-        one sentence.
+        Whole texts, or lists of words. A rule splits whole texts into words: letters with their
+        marks and apostrophes, numbers, and single punctuation marks. The encoder reads lists of
+        words with single spaces between them. A list of words, or a text of a task, is one
+        sentence.
     encoder : str, path or SentenceEncoder
-        Name or folder of a checkpoint that is an encoder, such as a BERT.
+        Name or folder of a checkpoint of a transformer, such as a BERT.
     layers : int, sequence of int, "all" or "last N"
         0 is the embedding layer; negative numbers count from the last.
     words : bool
@@ -190,8 +190,9 @@ def hidden_states(
         Folder for the result; by default a temporary one, removed with the result.
     dtype : {"float16", "float32"}
     max_length : int, optional
-        Most tokens of a sequence; by default the checkpoint's. Longer texts are read in
-        overlapping windows, each token in the one where its shorter side of context is longest.
+        Maximum number of tokens per sequence; by default the checkpoint's. Longer texts are read
+        in overlapping windows; each token takes its vector from the window in which the shorter
+        side of its context is longest.
     tokens_per_batch : int, optional
         Padding included; by default 512 on a CPU and 16,384 on a GPU.
     device : str, optional
@@ -207,18 +208,18 @@ def hidden_states(
     Raises
     ------
     InputError
-        If an argument is bad, `out` holds other files or states, another process writes it, or the
-        disk is full.
+        If an argument is invalid, `out` holds other files or states, another process writes to
+        it, or the disk is full.
     ModelLoadError
-        If the checkpoint cannot be loaded, or is no encoder.
+        If the checkpoint cannot be loaded, or does not return its layers.
     CorruptFileError
         If a file of a finished or unfinished store is damaged.
 
     Notes
     -----
-    A token belongs to one word, that with most of its characters. A word without a token, such as
-    a zero-width space, has vectors of zeros and is `missing`. Vectors are those that transformers
-    computes for the text alone, to 1e-5 before they become float16.
+    A token belongs to the word that has most of its characters. A word without a token, such as a
+    zero-width space, has vectors of zeros and is `missing`. Before rounding to float16, vectors
+    equal those of transformers for the text alone to 1e-5.
 
     Examples
     --------
@@ -249,8 +250,8 @@ def random_states(
 ) -> HiddenStates:
     """Return hidden states of an encoder with the same architecture and random weights.
 
-    They are the baseline that `probe` takes as `random_states`: what it reads from them was not
-    learned in training (Zhang & Bowman 2018; Conneau et al. 2018).
+    Pass them to `probe` as `random_states`: a probe of them measures how much the task needs no
+    training of the encoder (Zhang & Bowman 2018; Conneau et al. 2018).
 
     Parameters
     ----------
@@ -293,7 +294,7 @@ class _Options:
 
 _CAUSAL = Decision(
     "probing", "causal", True,
-    "The model is causal, as decoders are: the vectors of a word know the words before it alone.",
+    "The model is a decoder: the vectors of a word depend only on the words before it.",
 )  # fmt: skip
 
 
@@ -317,17 +318,17 @@ def _extract(reading: Reading, source: Source, options: _Options, out: Path) -> 
 
 
 def _refuse_other_states(
-    about: dict[str, Any], wanted: dict[str, Any], options: _Options, out: Path
+    about: dict[str, Any], description: dict[str, Any], options: _Options, out: Path
 ) -> None:
     """Refuse a store of other states; layers can be compared if the encoder is the same."""
-    same = about.get("weights") == wanted["weights"] and "n_layers" in about
+    same = about.get("weights") == description["weights"] and "n_layers" in about
     layers = options.layer_numbers(about["n_layers"]) if same else about.get("layers")
-    wanted = {**wanted, "layers": layers}
-    differs = [name for name in _DIFFERENCES if about.get(name) != wanted[name]]
+    description = {**description, "layers": layers}
+    differs = [name for name in _DIFFERENCES if about.get(name) != description[name]]
     if differs:
         hashed = {"weights": "another encoder", "texts": "other texts"}
         named = [
-            hashed.get(name, f"{name} {about.get(name)!r}, not {wanted[name]!r}")
+            hashed.get(name, f"{name} {about.get(name)!r}, not {description[name]!r}")
             for name in differs
         ]
         expected = f"a folder for these states, {str(out)!r} is not"
@@ -374,16 +375,18 @@ def _write(
     writer = Writer(out, empty, loaded.width, options.dtype, description)
     writer.begin()
     n_clipped = _write_blocks(writer, loaded, vocabulary, plan, options.show_progress)
-    n_missing, n_between = int((plan.n_pieces == 0).sum()), plan.n_between * options.words
+    decisions = list(source.decisions)
+    if loaded.is_causal:
+        decisions.append(_CAUSAL)
     note = partial(counted, "probing")
-    decisions = [
-        *source.decisions,
-        *[_CAUSAL] * loaded.is_causal,
-        *note("missing_words", n_missing, "words have no token, and so no vector."),
-        *note("tokens_between_words", n_between, "tokens between words belong to no word."),
-        *note("long_texts", plan.n_long, "texts were read in overlapping windows."),
-        *note("clipped", n_clipped, "numbers exceeded float16, and were clipped to 65,504."),
-    ]
+    n_missing = int((plan.n_pieces == 0).sum())
+    decisions += note("missing_words", n_missing, "words have no token, and so no vector.")
+    if options.words:
+        message = "tokens between words belong to no word."
+        decisions += note("tokens_between_words", plan.n_between, message)
+    decisions += note("long_texts", plan.n_long, "texts were read in overlapping windows.")
+    message = "numbers exceeded float16, and were clipped to 65,504."
+    decisions += note("clipped", n_clipped, message)
     return writer.finish(decisions)
 
 
@@ -431,7 +434,8 @@ def attention(
 ) -> Attention:
     """Return the attention weights of one text.
 
-    They show where information can flow, and do not explain predictions (Jain & Wallace 2019).
+    Attention weights show where information can flow; they do not explain predictions (Jain &
+    Wallace 2019).
 
     Parameters
     ----------
@@ -450,7 +454,7 @@ def attention(
     Raises
     ------
     InputError
-        If the text is empty or longer than what the encoder reads, or there is no such layer.
+        If the text is empty or longer than the encoder's maximum, or a layer does not exist.
     ModelLoadError
         If the checkpoint cannot be loaded, or does not return its attention.
     """
@@ -467,21 +471,21 @@ def attention(
         raise InputError("text", expected, found=f"{len(encoding)} tokens")
     # Other implementations do not keep the weights.
     loaded = load_layers(source, device, attention="eager")
-    chosen = tuple(sorted(set(layer_numbers(layers, range(1, loaded.n_layers)))))
+    numbers = tuple(sorted(set(layer_numbers(layers, range(1, loaded.n_layers)))))
     ids = torch.tensor([encoding.ids], device=loaded.device)
     mask = torch.ones_like(ids)
     with torch.inference_mode():
         output = loaded.model(input_ids=ids, attention_mask=mask, output_attentions=True)
-    found = getattr(output, "attentions", None) or ()
-    weights = [layer[0].float().cpu().numpy() for layer in found if layer is not None]
+    attentions = getattr(output, "attentions", None) or ()
+    weights = [layer[0].float().cpu().numpy() for layer in attentions if layer is not None]
     if len(weights) != loaded.n_layers - 1:
-        kept = f"the attention of {len(weights)} of {loaded.n_layers - 1} layers"
-        raise ModelLoadError(f"{source.name} returns {kept}; choose another checkpoint")
+        returned = f"the attention of {len(weights)} of {loaded.n_layers - 1} layers"
+        raise ModelLoadError(f"{source.name} returns {returned}; choose another checkpoint")
     # Tokens as they are written in the text, special ones by name.
     named = zip(encoding.tokens, encoding.offsets, encoding.special_tokens_mask, strict=True)
     tokens = tuple(
         token if special else whole[begin:end].strip() or token
         for token, (begin, end), special in named
     )
-    stacked = np.stack([weights[layer - 1] for layer in chosen])
-    return Attention(whole, tokens, chosen, stacked, source.name)
+    stacked = np.stack([weights[layer - 1] for layer in numbers])
+    return Attention(whole, tokens, numbers, stacked, source.name)

@@ -68,11 +68,10 @@ def draw_uses(
     min_uses: int,
     max_uses: int,
     n_words: int,
-    match_case: bool,
     seed: int,
 ) -> DrawnUses:
     """Sample words that occur in enough different sentences, and uses of each."""
-    names, types = types_of(states, match_case)
+    names, types = types_of(states)
     has_letter = np.array([any(map(str.isalpha, name)) for name in names], dtype=bool)
     rows = np.flatnonzero(~states.missing & has_letter[types])
     sentences = states.sentences[rows]
@@ -88,16 +87,16 @@ def draw_uses(
     rng = np.random.default_rng(seed)
     drawn = np.sort(rng.choice(able, min(n_words, len(able)), replace=False))
     begins = np.searchsorted(types[rows], drawn)
-    kept = []
+    rows_by_word = []
     for begin, count in zip(begins.tolist(), counts[drawn].tolist(), strict=True):
-        chosen = np.arange(count)
+        places = np.arange(count)
         if count > max_uses:
-            chosen = np.sort(rng.choice(count, max_uses, replace=False))
-        kept.append(rows[begin + chosen])
-    sizes = np.array([len(one) for one in kept], dtype=np.int64)
+            places = np.sort(rng.choice(count, max_uses, replace=False))
+        rows_by_word.append(rows[begin + places])
+    sizes = np.array([len(one) for one in rows_by_word], dtype=np.int64)
     return DrawnUses(
         tuple(names[i] for i in drawn.tolist()),
-        np.concatenate(kept),
+        np.concatenate(rows_by_word),
         np.cumsum(sizes) - sizes,
         sizes,
         len(able),
@@ -144,7 +143,6 @@ def contextualization(
     n_words: int = 1000,
     n_sentences: int = 1000,
     n_resamples: int = 1000,
-    match_case: bool = False,
     random_state: RandomState = 0,
 ) -> Contextualization:
     """Measure how much the vectors of a word depend on its context.
@@ -169,7 +167,6 @@ def contextualization(
         Sampled, where there are more. Memory grows with the square of `n_words`.
     n_resamples : int
         Of the intervals, over words (over sentences, for the intra-sentence similarity).
-    match_case : bool
     random_state : int, Generator or None
 
     Returns
@@ -200,7 +197,6 @@ def contextualization(
         min_uses=min_uses,
         max_uses=max_uses,
         n_words=n_words,
-        match_case=match_case,
         seed=seed,
     )
     sentences = draw_sentences(states, contexts, n_sentences, seed)
@@ -290,25 +286,25 @@ def _measure(space: Space, plan: _Plan) -> _Measured:
 
 def _first_shares(raw: Float64Array, starts: Int64Array, ends: Int64Array) -> Float64Array:
     """Return the share of the largest squared singular value of each stretch of rows."""
-    found = np.full(len(starts), np.nan)
+    shares = np.full(len(starts), np.nan)
     for i, (begin, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
         gram = raw[begin:end] @ raw[begin:end].T
         total = float(np.trace(gram))
         if total > 0:
-            found[i] = float(np.linalg.eigvalsh(gram)[-1]) / total
-    return found
+            shares[i] = float(np.linalg.eigvalsh(gram)[-1]) / total
+    return shares
 
 
 def _within(space: Space, sentences: list[Int64Array]) -> Float64Array:
     """Return the mean cosine of the words of each sentence with their mean."""
-    found = np.empty(len(sentences))
+    cosine_means = np.empty(len(sentences))
     for i, rows in enumerate(sentences):
         raw = space.raw(rows)
         mean = raw.mean(axis=0)
         lengths = np.sqrt(np.einsum("ij,ij->i", raw, raw) * np.einsum("j,j->", mean, mean))
         cosines = np.einsum("ij,j->i", raw, mean)
-        found[i] = np.mean(cosines / np.where(lengths > 0, lengths, 1.0))
-    return found
+        cosine_means[i] = np.mean(cosines / np.where(lengths > 0, lengths, 1.0))
+    return cosine_means
 
 
 def _scores(
@@ -344,9 +340,9 @@ def _of_words(measured: _Measured, plan: _Plan, times: Float64Array) -> dict[str
     between = np.einsum("ij,ij->i", times @ measured.between, times)
     np.divide(between, pairs, out=anisotropy, where=pairs > 1e-9)
     similarity = times @ measured.similarity / times.sum(axis=1)
-    known = ~np.isnan(measured.explainable) & ~np.isnan(measured.chance)
+    is_defined = ~np.isnan(measured.explainable) & ~np.isnan(measured.chance)
     explainable, chance = (
-        times[:, known] @ one[known] / np.maximum(times[:, known].sum(axis=1), 1)
+        times[:, is_defined] @ one[is_defined] / np.maximum(times[:, is_defined].sum(axis=1), 1)
         for one in (measured.explainable, measured.chance)
     )
     return {

@@ -36,10 +36,10 @@ def layer_numbers(
         return tuple(available[-n:])
     numbers = list(layers) if isinstance(layers, Iterable) else [layers]
     last = available[-1]
-    found = [last + 1 + one if is_whole(one) and one < 0 else one for one in numbers]
-    if not found or not all(is_whole(one) and one in available for one in found):
+    resolved = [last + 1 + one if is_whole(one) and one < 0 else one for one in numbers]
+    if not resolved or not all(is_whole(one) and one in available for one in resolved):
         raise InputError(name, expected, layers)
-    return tuple(map(int, found))
+    return tuple(map(int, resolved))
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,9 +147,9 @@ def _means(
     """Return the mean of each group; the vectors of missing words are zero, and add nothing."""
     total = np.zeros((len(sizes), vectors.shape[1]), dtype=np.float32)
     for part in blocks(len(groups), WORDS_AT_ONCE):
-        own = groups[part]
-        begins = np.flatnonzero(np.diff(own, prepend=-1))
-        total[own[begins]] += np.add.reduceat(
+        group_of_row = groups[part]
+        begins = np.flatnonzero(np.diff(group_of_row, prepend=-1))
+        total[group_of_row[begins]] += np.add.reduceat(
             np.asarray(vectors[part], dtype=np.float32), begins, axis=0
         )
     total /= np.maximum(sizes, 1).astype(np.float32)[:, None]

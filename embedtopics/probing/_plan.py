@@ -82,8 +82,8 @@ def read_texts(texts: Any) -> Reading:
         for row, text in enumerate(rows):
             if not isinstance(text, str):
                 raise InputError("texts", "all strings, or all lists of words", text, row=row)
-        found = [np.array(word_spans(text), dtype=np.int32).reshape(-1, 2) for text in rows]
-        return Reading(tuple(rows), tuple(found), is_task)
+        word_ranges = [np.array(word_spans(text), dtype=np.int32).reshape(-1, 2) for text in rows]
+        return Reading(tuple(rows), tuple(word_ranges), is_task)
     joined, spans = [], []
     for row, words in enumerate(rows):
         if isinstance(words, (str, bytes, dict, set)) or not hasattr(words, "__iter__"):
@@ -195,24 +195,24 @@ def make_plan(
         for slab in slabs(reading.texts):
             for encoding in tokenizer.encode_batch([readable(text) for text in slab]):
                 real = np.flatnonzero(np.array(encoding.special_tokens_mask, dtype=np.int64) == 0)
-                own = np.array(encoding.offsets, dtype=np.int32).reshape(-1, 2)[real]
-                of_token = np.arange(len(own))
+                unit_spans = np.array(encoding.offsets, dtype=np.int32).reshape(-1, 2)[real]
+                of_token = np.arange(len(unit_spans))
                 if words:
                     stretches = encoding.word_ids
                     within = [stretches[place] for place in real.tolist()]
-                    of_token = align(reading.spans[row], own, within)
-                    own = reading.spans[row]
-                kept = of_token >= 0
-                pieces.append(np.bincount(of_token[kept], minlength=len(own)))
-                made = _runs_of(encoding.ids, real, of_token, n_units, pooling, max_length)
-                runs += made
-                n_long += len(made) > 1
-                n_between += int((~kept).sum())
-                n_units += len(own)
-                spans.append(own)
+                    of_token = align(reading.spans[row], unit_spans, within)
+                    unit_spans = reading.spans[row]
+                has_unit = of_token >= 0
+                pieces.append(np.bincount(of_token[has_unit], minlength=len(unit_spans)))
+                new_runs = _runs_of(encoding.ids, real, of_token, n_units, pooling, max_length)
+                runs += new_runs
+                n_long += len(new_runs) > 1
+                n_between += int((~has_unit).sum())
+                n_units += len(unit_spans)
+                spans.append(unit_spans)
                 row += 1
             bar.update(len(slab))
-    sizes = [len(own) for own in spans]
+    sizes = [len(unit_spans) for unit_spans in spans]
     return Plan(
         runs=runs,
         of_text=np.repeat(np.arange(len(sizes)), sizes).astype(np.int32),
@@ -243,18 +243,18 @@ def _runs_of(
     ids = ids[real[0] : real[-1] + 1]
     starts = cut_into_windows(len(ids), n_free)
     window = window_of_each_token(len(ids), starts, n_free)
-    kept = np.flatnonzero(of_token >= 0)
+    tokens = np.flatnonzero(of_token >= 0)
     if pooling == "last":
-        kept = kept[::-1]
+        tokens = tokens[::-1]
     if pooling in ("first", "last"):
-        kept = np.sort(kept[np.unique(of_token[kept], return_index=True)[1]])
-    made = []
+        tokens = np.sort(tokens[np.unique(of_token[tokens], return_index=True)[1]])
+    runs = []
     for number, start in enumerate(starts.tolist()):
-        own = kept[window[kept] == number]
+        in_window = tokens[window[tokens] == number]
         sequence = np.concatenate([opening, ids[start : start + n_free], closing])
-        places = (own - start + len(opening)).astype(np.int32)
-        made.append(Run(sequence.tobytes(), places, of_token[own] + n_before))
-    return [run for run in made if len(run.places)]
+        places = (in_window - start + len(opening)).astype(np.int32)
+        runs.append(Run(sequence.tobytes(), places, of_token[in_window] + n_before))
+    return [run for run in runs if len(run.places)]
 
 
 def cut_into_blocks(plan: Plan, most_tokens: int) -> list[Block]:

@@ -107,34 +107,34 @@ def sentence_task(
         for answer, part, sentence in zip(kind.label(pool), pool.parts, pool.sentences, strict=True)
         if answer is not None
     ]
-    given = [answer for answer, _, _ in labelled]
+    answers = [answer for answer, _, _ in labelled]
     parts = [part for _, part, _ in labelled]
     keys = [key_of(sentence.words) for _, _, sentence in labelled]
     expected = set(pool.parts)
-    classes = sorted({answer.label for answer in given})
-    kept = _balanced(given, keys, parts, classes, seed)
-    found = {(parts[one], given[one].label) for one in kept}
-    lacking = [part for part in sorted(expected) if {(part, one) for one in classes} - found]
+    classes = sorted({answer.label for answer in answers})
+    rows = _balanced(answers, keys, parts, classes, seed)
+    present = {(parts[one], answers[one].label) for one in rows}
+    lacking = [part for part in sorted(expected) if {(part, one) for one in classes} - present]
     if len(classes) < 2 or lacking:
-        where = f" in {', '.join(lacking)}" if lacking else ""
+        in_parts = f" in {', '.join(lacking)}" if lacking else ""
         remedy = "give more sentences, or fewer classes"
-        wanted = f"with sentences of two classes or more of {task!r}{where}"
-        raise InputError("treebanks", wanted, remedy=remedy, found=", ".join(classes) or "none")
+        required = f"with sentences of two classes or more of {task!r}{in_parts}"
+        raise InputError("treebanks", required, remedy=remedy, found=", ".join(classes) or "none")
     message = (
-        f"{task}: {len(kept):,} of {len(pool.sentences):,} sentences of {lengths[0]} to "
+        f"{task}: {len(rows):,} of {len(pool.sentences):,} sentences of {lengths[0]} to "
         f"{lengths[1]} words are labelled, as many of each of {len(classes)} classes in each part."
     )
     texts = []
-    for one in kept:
+    for one in rows:
         answer, _, sentence = labelled[one]
         texts.append(sentence.text if answer.text is None else answer.text)
     return ProbeTask(
         name=task,
         unit="text",
         texts=tuple(texts),
-        labels=tuple((given[one].label,) for one in kept),
-        parts=tuple(parts[one] for one in kept),
-        decisions=(*decisions, Decision("probing", "balanced", len(kept), message)),
+        labels=tuple((answers[one].label,) for one in rows),
+        parts=tuple(parts[one] for one in rows),
+        decisions=(*decisions, Decision("probing", "balanced", len(rows), message)),
     )
 
 
@@ -149,24 +149,24 @@ def _pool(
     if kind.needs_heads:
         for one in sentences:
             if not one.heads:
-                found = f"sentence {one.id!r} without"
-                raise InputError("treebanks", "with heads for every sentence", found=found)
+                missing = f"sentence {one.id!r} without"
+                raise InputError("treebanks", "with heads for every sentence", found=missing)
     fitting = [n for n, one in enumerate(sentences) if lengths[0] <= len(one.words) <= lengths[1]]
     if not fitting:
         raise InputError("lengths", "those of some sentences", lengths)
     # Of sentences that differ in case alone, the same one stays whatever the order of the rows.
     in_order = sorted(fitting, key=lambda n: (sentences[n].words, sentences[n].heads))
     keys = [(key_of(sentences[place].words),) for place in in_order]
-    own = [parts[place] for place in in_order]
-    kept, repeats = without_repeats(keys, own, "Sentences", within=True)
+    part_of = [parts[place] for place in in_order]
+    unique, repeats = without_repeats(keys, part_of, "Sentences", within=True)
     decisions += repeats
-    places = sorted(in_order[place] for place in kept)
-    chosen = [sentences[place] for place in places]
-    own = [parts[place] for place in places]
-    if not any(own):
-        own, split = split_contents([key_of(one.words) for one in chosen], seed, "sentences")
+    places = sorted(in_order[place] for place in unique)
+    selected = [sentences[place] for place in places]
+    part_of = [parts[place] for place in places]
+    if not any(part_of):
+        part_of, split = split_contents([key_of(one.words) for one in selected], seed, "sentences")
         decisions += split
-    return Pool(chosen, own, n_classes, lengths, seed), decisions
+    return Pool(selected, part_of, n_classes, lengths, seed), decisions
 
 
 def _balanced(
@@ -182,12 +182,12 @@ def _balanced(
     order = sorted(range(len(answers)), key=lambda one: content_digest(keys[one], seed, "balanced"))
     for one in order:
         cells[parts[one], answers[one].stratum][answers[one].label].append(one)
-    chosen: list[int] = []
+    rows: list[int] = []
     for of_class in cells.values():
         n = min(len(of_class[label]) for label in classes)
         for label in classes:
-            chosen += of_class[label][:n]
-    return sorted(chosen)
+            rows += of_class[label][:n]
+    return sorted(rows)
 
 
 def length(pool: Pool) -> Answers:
@@ -205,53 +205,53 @@ def tree_depth(pool: Pool) -> Answers:
     """Return the depth of the tree; lengths are the strata, so that they do not predict it."""
     depths = [depth(sentence.heads) for sentence in pool.sentences]
     by_length: defaultdict[int, Counter[int]] = defaultdict(Counter)
-    for sentence, own, part in zip(pool.sentences, depths, pool.parts, strict=True):
+    for sentence, value, part in zip(pool.sentences, depths, pool.parts, strict=True):
         if part == "train":
-            by_length[len(sentence.words)][own] += 1
+            by_length[len(sentence.words)][value] += 1
 
-    def kept(first: int) -> int:
+    def n_matched(first: int) -> int:
         """Return how many sentences of each class remain when all lengths are matched."""
         classes = range(first, first + pool.n_classes)
         return sum(min(counted[one] for one in classes) for counted in by_length.values())
 
-    first = max(range(1, max(depths, default=1) + 1), key=lambda one: (kept(one), -one))
+    first = max(range(1, max(depths, default=1) + 1), key=lambda one: (n_matched(one), -one))
     return [
-        Answer(str(own), stratum=len(sentence.words))
-        if first <= own < first + pool.n_classes
+        Answer(str(value), stratum=len(sentence.words))
+        if first <= value < first + pool.n_classes
         else None
-        for sentence, own in zip(pool.sentences, depths, strict=True)
+        for sentence, value in zip(pool.sentences, depths, strict=True)
     ]
 
 
 def depth(heads: Sequence[int]) -> int:
     """Return the most steps from the root to a word."""
-    known = {0: -1}
+    depth_of = {0: -1}
     for word in range(1, len(heads) + 1):
         way = []
-        while word not in known:
+        while word not in depth_of:
             way.append(word)
             word = heads[word - 1]
-        for steps, one in enumerate(reversed(way), start=known[word] + 1):
-            known[one] = steps
-    return max(known.values())
+        for steps, one in enumerate(reversed(way), start=depth_of[word] + 1):
+            depth_of[one] = steps
+    return max(depth_of.values())
 
 
 def bigram_shift(pool: Pool) -> Answers:
     """Return whether two neighbouring words were exchanged; every second time they were."""
-    taken = {key_of(tokens_of(sentence)) for sentence in pool.sentences}
-    made: Answers = [None] * len(pool.sentences)
-    able = []
+    existing = {key_of(tokens_of(sentence)) for sentence in pool.sentences}
+    answers: Answers = [None] * len(pool.sentences)
+    shiftable = []
     for place, sentence in enumerate(pool.sentences):
         tokens = tokens_of(sentence)
-        changed = shifted(tokens, taken, pool.seed)
+        changed = shifted(tokens, existing, pool.seed)
         if changed is not None:
             order = content_digest(key_of(tokens), pool.seed, "shifted")
-            able.append((order, place, tokens, changed))
-    for nth, (_, place, tokens, changed) in enumerate(sorted(able)):
+            shiftable.append((order, place, tokens, changed))
+    for nth, (_, place, tokens, changed) in enumerate(sorted(shiftable)):
         is_shifted = nth % 2 == 1
         text = " ".join(changed if is_shifted else tokens)
-        made[place] = Answer("shifted" if is_shifted else "intact", text=text)
-    return made
+        answers[place] = Answer("shifted" if is_shifted else "intact", text=text)
+    return answers
 
 
 def tokens_of(sentence: Sentence) -> tuple[str, ...]:
@@ -264,7 +264,7 @@ def tokens_of(sentence: Sentence) -> tuple[str, ...]:
     )
 
 
-def shifted(tokens: Sequence[str], taken: set[str], seed: int) -> tuple[str, ...] | None:
+def shifted(tokens: Sequence[str], existing: set[str], seed: int) -> tuple[str, ...] | None:
     """Exchange two neighbours, chosen by the content; None where no two can be."""
     key = key_of(tokens)
     # A small first letter, or a full stop inside, would reveal it: these keep their places.
@@ -275,9 +275,9 @@ def shifted(tokens: Sequence[str], taken: set[str], seed: int) -> tuple[str, ...
     ]
     places.sort(key=lambda place: content_digest(f"{place} {key}", seed, "place"))
     for place in places:
-        made = (*tokens[:place], tokens[place + 1], tokens[place], *tokens[place + 2 :])
-        if key_of(made) != key and key_of(made) not in taken:
-            return made
+        swapped = (*tokens[:place], tokens[place + 1], tokens[place], *tokens[place + 2 :])
+        if key_of(swapped) != key and key_of(swapped) not in existing:
+            return swapped
     return None
 
 

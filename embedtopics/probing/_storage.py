@@ -92,11 +92,11 @@ class Writer:
         n_units = int(progress["units"])
         for path in self.paths:
             size = n_units * self.width * np.dtype(self.dtype).itemsize
-            found = path.stat().st_size if path.is_file() else 0
-            if found < size:
-                damage = f"it has {found:,} bytes of {size:,}; delete {self.unfinished}"
+            n_bytes = path.stat().st_size if path.is_file() else 0
+            if n_bytes < size:
+                damage = f"it has {n_bytes:,} bytes of {size:,}; delete {self.unfinished}"
                 raise CorruptFileError(f"{path} is damaged: {damage}")
-            if found > size:
+            if n_bytes > size:
                 os.truncate(path, size)
         return n_units, int(progress["clipped"])
 

@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.checks import resolve_seed
-from embedtopics.corpus._readers import read_file
 from embedtopics.corpus._texts import is_missing, normalize_text
 from embedtopics.decisions import Decision, counted
 from embedtopics.errors import InputError, Remedy
+from embedtopics.evaluation._files import TableFile
 from embedtopics.probing.results import ProbeTask, Sentence, Treebank
 from embedtopics.probing.words._uses import numbered
 from embedtopics.protocols import Int32Array, Int64Array, RandomState
@@ -53,11 +53,11 @@ def gathered(treebanks: Treebanks) -> tuple[list[Sentence], list[str], tuple[Dec
     return sentences, parts, tuple(decision for _, one in named for decision in one.decisions)
 
 
-def by_part(given: Mapping[str, T], parameter: str) -> list[tuple[str, T]]:
-    """Return what is given for each part, in the order train, dev, test."""
-    if not {"train", "test"} <= set(given) <= set(PARTS):
-        raise InputError(parameter, 'by part "train", "test" and perhaps "dev"', list(given))
-    return [(part, given[part]) for part in PARTS if part in given]
+def by_part(items: Mapping[str, T], parameter: str) -> list[tuple[str, T]]:
+    """Return the item of each part, in the order train, dev, test."""
+    if not {"train", "test"} <= set(items) <= set(PARTS):
+        raise InputError(parameter, 'by part "train", "test" and perhaps "dev"', list(items))
+    return [(part, items[part]) for part in PARTS if part in items]
 
 
 def key_of(text: str | Sequence[str]) -> str:
@@ -75,44 +75,44 @@ def content_digest(key: str, seed: int, purpose: str = "") -> bytes:
 def without_repeats(
     keys: Sequence[tuple[str, ...]], parts: Sequence[str], what: str, *, within: bool = False
 ) -> tuple[list[int], tuple[Decision, ...]]:
-    """Leave what shares a key with a later part out of the earlier ones: it could be memorized."""
-    kept: list[int] = []
+    """Leave out of each part the items that share a key with a later part, against leakage."""
+    rows: list[int] = []
     later: set[str] = set()
     across: Counter[str] = Counter()
     n_within = 0
     for part in ("test", "dev", "train", ""):
-        own = [place for place, one in enumerate(parts) if one == part]
-        clear = [place for place in own if later.isdisjoint(keys[place])]
-        across[part] = len(own) - len(clear)
+        of_part = [place for place, one in enumerate(parts) if one == part]
+        clear = [place for place in of_part if later.isdisjoint(keys[place])]
+        across[part] = len(of_part) - len(clear)
         if within:
             first = {keys[place]: place for place in reversed(clear)}
             n_within += len(clear) - len(first)
             clear = list(first.values())
-        kept += clear
+        rows += clear
         later.update(*(keys[place] for place in clear))
-    if emptied := sorted(set(parts) - {parts[place] for place in kept}):
+    if emptied := sorted(set(parts) - {parts[place] for place in rows}):
         expected = "with content of its own"
         raise InputError(f"the part {emptied[0]}", expected, found="that of later parts")
     decisions = []
     if n := across.total():
         listed = " and ".join(f"{n:,} of {part}" for part, n in sorted(across.items()) if n)
-        message = f"{what} that occur in later parts, too, are left out: {listed}."
+        message = f"{what} that also occur in later parts are left out: {listed}."
         decisions.append(Decision("probing", "repeats_across_parts", n, message))
     decisions += counted("probing", "repeats", n_within, "repeated sentences are left out.")
-    return sorted(kept), tuple(decisions)
+    return sorted(rows), tuple(decisions)
 
 
 def _split(
     keys: Sequence[str], parts: Sequence[str], random_state: RandomState, what: str = "sentences"
 ) -> tuple[list[int], list[str], tuple[Decision, ...]]:
     """Return which contents are kept, and their parts: given, or by their hash."""
-    kept, decisions = without_repeats([(key,) for key in keys], parts, "Sentences")
-    own = [parts[place] for place in kept]
-    if not any(own):
+    rows, decisions = without_repeats([(key,) for key in keys], parts, "Sentences")
+    part_of = [parts[place] for place in rows]
+    if not any(part_of):
         seed = resolve_seed(random_state)
-        own, split = split_contents([keys[place] for place in kept], seed, what)
+        part_of, split = split_contents([keys[place] for place in rows], seed, what)
         decisions += split
-    return kept, own, decisions
+    return rows, part_of, decisions
 
 
 def split_contents(
@@ -163,8 +163,8 @@ def token_task(
     Returns
     -------
     ProbeTask
-        With the unit "word". Sentences of the train part that occur in test or dev, too, are left
-        out, and those of dev that occur in test.
+        With the unit "word". Sentences of the train part that also occur in test or dev are left
+        out, and sentences of dev that also occur in test.
 
     Raises
     ------
@@ -174,20 +174,20 @@ def token_task(
     """
     sentences, parts, decisions = gathered(treebanks)
     labels_of = _labeller(sentences, task, set(missing), entity_types)
-    kept, parts, more = _split([key_of(one.words) for one in sentences], parts, random_state)
-    labels = tuple(tuple(labels_of(sentences[place])) for place in kept)
-    found: dict[str, set[str]] = {part: set() for part in parts}
-    for own, part in zip(labels, parts, strict=True):
-        found[part].update(filter(None, own))
-    for part, known in found.items():
-        if not known:
+    rows, parts, more = _split([key_of(one.words) for one in sentences], parts, random_state)
+    labels = tuple(tuple(labels_of(sentences[place])) for place in rows)
+    values_in: dict[str, set[str]] = {part: set() for part in parts}
+    for of_sentence, part in zip(labels, parts, strict=True):
+        values_in[part].update(filter(None, of_sentence))
+    for part, values in values_in.items():
+        if not values:
             raise InputError("task", f"a column with labels in {part}", task)
-    if len(set().union(*found.values())) < 2:
+    if len(set().union(*values_in.values())) < 2:
         raise InputError("task", "a column of two labels or more", task)
     return ProbeTask(
         name=f"{task} type" if entity_types else task,
         unit="word",
-        texts=tuple(sentences[place].words for place in kept),
+        texts=tuple(sentences[place].words for place in rows),
         labels=labels,
         parts=tuple(parts),
         decisions=(*decisions, *more),
@@ -209,14 +209,14 @@ def _labeller(
         raise InputError("task", f'one of {columns}, or "{HEAD_DISTANCE}"', task)
 
     def labels_of(sentence: Sentence) -> list[str]:
-        found = [
+        cells = [
             # An underscore is the lemma of an underscore.
             cell if cell not in missing or (name == "lemma" and cell == word) else ""
             for word, cell in zip(sentence.words, sentence.columns[name], strict=True)
         ]
         if name != task:
-            found = [features_of(cell).get(key, "") for cell in found]
-        return [_entity_type(tag, task, sentence) for tag in found] if entity_types else found
+            cells = [features_of(cell).get(key, "") for cell in cells]
+        return [_entity_type(tag, task, sentence) for tag in cells] if entity_types else cells
 
     return labels_of
 
@@ -230,20 +230,20 @@ def features_of(cell: str) -> dict[str, str]:
 def _entity_type(tag: str, task: str, sentence: Sentence) -> str:
     if tag in ("", "O"):
         return tag
-    found = _ENTITY.fullmatch(tag)
-    if found is None:
+    match = _ENTITY.fullmatch(tag)
+    if match is None:
         expected = f"tags such as B-person, I-person and O, in sentence {sentence.id!r}"
         raise InputError(task, expected, tag, Remedy("entity_types", False))
-    return found.group(1)
+    return match.group(1)
 
 
 def _head_distances(sentence: Sentence) -> list[str]:
-    found = []
+    distances = []
     for place, head in enumerate(sentence.heads, start=1):
         side = "left" if head < place else "right"
         size = next((name for most, name in _FARTHEST if abs(head - place) <= most), "10+")
-        found.append(f"{side} {size}" if head else "root")
-    return found or [""] * len(sentence.words)
+        distances.append(f"{side} {size}" if head else "root")
+    return distances or [""] * len(sentence.words)
 
 
 def text_task(
@@ -288,12 +288,12 @@ def text_task(
     parts: list[str] = []
     for part, table in _read(files):
         texts += table.texts(text)
-        labels += table.labels(label)
-        parts += [part] * len(table.frame)
-    kept, parts, decisions = _split([key_of(one) for one in texts], parts, random_state, "texts")
-    shown = [texts[place] for place in kept]
+        labels += _labels(table, label)
+        parts += [part] * len(table)
+    rows, parts, decisions = _split([key_of(one) for one in texts], parts, random_state, "texts")
+    shown = [texts[place] for place in rows]
     name = label if name is None else name
-    return _task(name, "text", shown, [labels[place] for place in kept], parts, decisions)
+    return _task(name, "text", shown, [labels[place] for place in rows], parts, decisions)
 
 
 def pair_task(
@@ -345,22 +345,22 @@ def pair_task(
     labels: list[str] = []
     parts: list[str] = []
     for part, table in _read(files):
-        first, second = (table.uses(*columns) for columns in zip(sentences, places, strict=True))
+        first, second = (_uses(table, *names) for names in zip(sentences, places, strict=True))
         uses += zip(first, second, strict=True)
-        labels += table.labels(label)
-        parts += [part] * len(table.frame)
+        labels += _labels(table, label)
+        parts += [part] * len(table)
     of_pair = [tuple(key_of(words) for words, _ in two) for two in uses]
-    kept, decisions = without_repeats(of_pair, parts, "Pairs with sentences")
+    rows, decisions = without_repeats(of_pair, parts, "Pairs with sentences")
     of_text: dict[tuple[str, ...], int] = {}
     pairs = np.array(
         [
             [of_text.setdefault(words, len(of_text)), place]
-            for one in kept
+            for one in rows
             for words, place in uses[one]
         ],
         dtype=np.int32,
     ).reshape(-1, 4)
-    parts = [parts[one] for one in kept]
+    parts = [parts[one] for one in rows]
     if not any(parts):
         # Texts that differ in case alone are one sentence, here as everywhere.
         keys = [key_of(words) for words in of_text]
@@ -368,7 +368,7 @@ def pair_task(
         keys = [named[least] for least in first_connected(number[pairs[:, ::2]]).tolist()]
         parts, split = split_contents(keys, resolve_seed(random_state), "pairs")
         decisions += split
-    labels = [labels[one] for one in kept]
+    labels = [labels[one] for one in rows]
     return _task(name, "pair", list(of_text), labels, parts, decisions, pairs)
 
 
@@ -387,52 +387,30 @@ def _task(
     return ProbeTask(name, unit, tuple(texts), single, tuple(parts), pairs, decisions)
 
 
-def _read(files: Files) -> list[tuple[str, _Table]]:
+def _read(files: Files) -> list[tuple[str, TableFile]]:
     named = by_part(files, "files") if isinstance(files, Mapping) else [("", files)]
-    return [(part, _Table(Path(path).expanduser())) for part, path in named]
+    return [(part, TableFile(Path(path).expanduser())) for part, path in named]
 
 
-class _Table:
-    """The columns of a file, each cell checked."""
+def _labels(table: TableFile, column: str) -> list[str]:
+    """Return a column of labels as strings; truth values are "true" and "false"."""
+    cells = table.cells(
+        column, lambda cell: not is_missing(cell) and bool(str(cell).strip()), "a label"
+    )
+    spelled = [str(cell).strip() for cell in cells]
+    return [
+        text.lower() if isinstance(cell, (bool, np.bool_)) else text
+        for cell, text in zip(cells, spelled, strict=True)
+    ]
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.frame = read_file(path).frame
 
-    def column(self, name: str, is_good: Callable[[Any], bool], expected: str) -> list[Any]:
-        """Return a column, or refuse the first cell that is not as expected."""
-        if name not in self.frame:
-            columns = ", ".join(map(repr, self.frame.columns))
-            raise InputError(name, f"a column of {self.path.name}", found=columns)
-        cells = list(self.frame[name])
-        for row, cell in enumerate(cells, start=1):
-            if not is_good(cell):
-                parameter = f"{name} in {self.path.name}"
-                raise InputError(parameter, expected, cell, "correct or remove the row", row=row)
-        return cells
-
-    def texts(self, name: str) -> list[str]:
-        """Return a column of texts."""
-        return self.column(name, lambda one: isinstance(one, str) and bool(one.strip()), "a text")
-
-    def labels(self, name: str) -> list[str]:
-        """Return a column of labels as strings; truth values are "true" and "false"."""
-        cells = self.column(
-            name, lambda cell: not is_missing(cell) and bool(str(cell).strip()), "a label"
-        )
-        spelled = [str(cell).strip() for cell in cells]
-        return [
-            text.lower() if isinstance(cell, (bool, np.bool_)) else text
-            for cell, text in zip(cells, spelled, strict=True)
-        ]
-
-    def uses(self, column: str, place: str) -> list[_Use]:
-        """Return the words of each sentence, and the number of one of them."""
-        sentences = [tuple(text.split()) for text in self.texts(column)]
-        lengths = iter([len(words) for words in sentences])
-        expected = "the number of a word of the sentence, from 0"
-        numbers = self.column(place, lambda cell: _is_place(cell, next(lengths)), expected)
-        return [(words, int(float(n))) for words, n in zip(sentences, numbers, strict=True)]
+def _uses(table: TableFile, column: str, place: str) -> list[_Use]:
+    """Return the words of each sentence, and the number of one of them."""
+    sentences = [tuple(text.split()) for text in table.texts(column)]
+    lengths = iter([len(words) for words in sentences])
+    expected = "the number of a word of the sentence, from 0"
+    numbers = table.cells(place, lambda cell: _is_place(cell, next(lengths)), expected)
+    return [(words, int(float(n))) for words, n in zip(sentences, numbers, strict=True)]
 
 
 def _is_place(cell: Any, n_words: int) -> bool:

@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from embedtopics.corpus._readers import check_path, open_binary
 from embedtopics.decisions import Decision
@@ -101,11 +101,13 @@ def _parse_sentence(
         raise InputError(source, "ten columns and a form in each line of a sentence", row=row)
     words = [token for token in parsed if isinstance(token["id"], int)]
     if not words or [token["id"] for token in words] != [*range(1, len(words) + 1)]:
-        found = ", ".join(str(token["id"]) for token in words) or "none"
-        raise InputError(f"id in {source}", "words numbered from 1", found=found, row=row)
+        ids = ", ".join(str(token["id"]) for token in words) or "none"
+        raise InputError(f"id in {source}", "words numbered from 1", found=ids, row=row)
     others = [token for token in parsed if isinstance(token["id"], tuple)]
     multiword = {token["id"][0] - 1: token for token in others if token["id"][1] == "-"}
-    tokens, token_of_word, ranges = [], [], []
+    tokens: list[tuple[str, bool]] = []
+    token_of_word: list[int] = []
+    ranges: list[tuple[int, int]] = []
     while len(token_of_word) < len(words):
         begin = len(token_of_word)
         token = multiword.get(begin, words[begin])
@@ -254,16 +256,16 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
             try:
                 line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError as error:
-                found = f"the byte 0x{raw[error.start]:02x}"
-                raise InputError(path.name, "UTF-8", found=found, row=number) from None
+                byte = f"the byte 0x{raw[error.start]:02x}"
+                raise InputError(path.name, "UTF-8", found=byte, row=number) from None
             yield number, line.removesuffix("\n").removesuffix("\r")
 
 
 def _rows(file: Path, delimiter: str, has_quotes: bool) -> Iterator[Row]:
     """Yield the fields of each row, and the number of its first line."""
     lines = (line + "\n" for _, line in _lines(file))
-    quoting = csv.QUOTE_MINIMAL if has_quotes else csv.QUOTE_NONE
-    reader = csv.reader(lines, delimiter=delimiter, quoting=quoting, strict=True)
+    options: dict[str, Any] = {} if has_quotes else {"quoting": csv.QUOTE_NONE}
+    reader = csv.reader(lines, delimiter=delimiter, strict=True, **options)
     begin = 1
     try:
         for fields in reader:

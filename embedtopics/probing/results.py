@@ -197,7 +197,7 @@ class ProbeTask(Displayed):
         texts = [text if isinstance(text, str) else " ".join(text) for text in self.texts]
         if self.pairs is not None:
             texts = [f"{texts[a]} / {texts[b]}" for a, b in self.pairs[:, ::2].tolist()]
-        labels = [" ".join(own) for own in self.labels]
+        labels = [" ".join(of_text) for of_text in self.labels]
         parts = self.parts or [""] * len(texts)
         return pd.DataFrame({"part": parts, "text": texts, "labels": labels})
 

@@ -7,7 +7,6 @@ import pytest
 from scipy.sparse import csr_matrix
 from scipy.stats import binomtest, norm, t
 
-from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import (
     bounded_interval,
     interval,
@@ -101,9 +100,9 @@ def test_intervals_of_few_queries_hold_the_mean_score(n, easy):
 
 
 def test_bad_input():
-    with pytest.raises(InputError, match="at least 1 resample"):
+    with refuses("n_resamples"):
         resampled_sums(np.ones((3, 1)), 0)
-    with pytest.raises(InputError, match=r"shape \(0, 2\)"):
+    with refuses("columns"):
         resampled_sums(np.ones((0, 2)))
     with refuses("confidence"):
         interval([1, 2], 2, 95)

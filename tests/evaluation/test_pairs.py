@@ -17,8 +17,6 @@ from embedtopics.evaluation._bootstrap import (
 )
 from embedtopics.evaluation._pairs import (
     _best_thresholds,
-    area_under_curve,
-    average_precision,
     pair_class_scores,
     pair_similarities,
     pearson_correlation,
@@ -26,7 +24,6 @@ from embedtopics.evaluation._pairs import (
 )
 from tests.factories import refuses
 
-SIMILARITIES = ("cosine", "dot")
 FEW = {"n_resamples": 0}
 
 
@@ -93,15 +90,13 @@ def test_no_other_threshold_is_better(seed):
         assert f1 <= found["best_f1"].value + 1e-12
 
 
-@pytest.mark.parametrize("similarity", SIMILARITIES)
-def test_similarities_are_those_of_numpy_dense_and_sparse(pairs, similarity):
+def test_similarities_are_those_of_numpy_dense_and_sparse(pairs):
     first, second = (np.where(rows > 0.5, rows, 0) for rows in pairs)
     expected = (first.astype(float) * second).sum(axis=1)
-    if similarity == "cosine":
-        expected /= np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)
-    dense = pair_similarities(first, second, similarity)
+    expected /= np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)
+    dense = pair_similarities(first, second)
     np.testing.assert_allclose(dense, expected, atol=1e-5)
-    sparse = pair_similarities(csr_matrix(first), csr_matrix(second), similarity)
+    sparse = pair_similarities(csr_matrix(first), csr_matrix(second))
     np.testing.assert_allclose(sparse, dense, rtol=0, atol=1e-6)
     for rows in pairs:  # equal vectors have a cosine of exactly one
         assert (pair_similarities(rows, rows) == 1.0).all()
@@ -116,7 +111,7 @@ def test_similarities_do_not_depend_on_blocks(pairs):
 
 
 def test_intervals_hold_the_figure_and_pair_with_one_seed(pairs):
-    near, other_near = (pair_similarities(*pairs, name) for name in ("cosine", "dot"))
+    near, other_near = pair_similarities(*pairs), np.einsum("ij,ij->i", *pairs)
     scores = near + np.random.default_rng(3).normal(size=400) * 0.2
     one, again = (spearman_correlation(near, scores) for _ in range(2))
     assert one.low < one.value < one.high and len(one.drawn) == 1000
@@ -153,20 +148,19 @@ def test_means():
     ("call", "parameter"),
     [
         (lambda: pair_similarities([[1.0]], [[1.0, 2.0]]), "second"),
-        (lambda: pair_similarities([[1.0]], [[1.0]], "cos"), "similarity"),
         (lambda: pair_similarities([[1.0], [np.nan]], [[1.0], [1.0]]), "first"),
         (lambda: pair_similarities([["a"]], [["b"]]), "first"),
         (lambda: spearman_correlation([1, 2], [1, 2]), "second"),
         (lambda: spearman_correlation([1, 2, 3], [1, 2]), "second"),
         (lambda: pearson_correlation([1, 2, np.inf], [1, 2, 3]), "first"),
-        (lambda: average_precision([0.1, 0.2], [1, 1]), "labels"),
-        (lambda: average_precision([0.1, 0.2], [1, 2]), "labels"),
-        (lambda: area_under_curve([0.1, np.nan], [1, 0]), "similarities"),
-        (lambda: area_under_curve([0.1], [1, 0]), "labels"),
-        (lambda: mean_of_values([np.nan]), ""),
+        (lambda: pair_class_scores([0.1, 0.2], [1, 1]), "labels"),
+        (lambda: pair_class_scores([0.1, 0.2], [1, 2]), "labels"),
+        (lambda: pair_class_scores([0.1, np.nan], [1, 0]), "similarities"),
+        (lambda: pair_class_scores([0.1], [1, 0]), "labels"),
+        (lambda: mean_of_values([np.nan]), "values"),
         (lambda: mean_of_estimates([]), "estimates"),
-        (lambda: list(resampled_counts(0)), ""),
-        (lambda: difference_of(mean_of_values([1, 2], **FEW), mean_of_values([1], **FEW)), ""),
+        (lambda: list(resampled_counts(0)), "n_resamples"),
+        (lambda: difference_of(mean_of_values([1, 2], **FEW), mean_of_values([1], **FEW)), "after"),
     ],
 )
 def test_bad_input(call, parameter):

@@ -45,7 +45,7 @@ def test_labelled_texts_that_are_none(write):
         text_task({"train": write("b.jsonl", texts((1, "x"), (0, " "))), "test": good})
     with refuses("label in n.jsonl", row=1):
         text_task({"train": write("n.jsonl", texts((None, "x"), ("y", "z"))), "test": good})
-    with refuses("says"):
+    with refuses("g.jsonl"):
         text_task(good, text="says")
     with refuses("label"):
         text_task(write("o.jsonl", texts((1, "x"), (1, "y"), (1, "z"))))

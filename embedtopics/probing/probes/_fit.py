@@ -220,27 +220,27 @@ def fit(
                 slope.addcmul_(weight, factor)
         _adam(weights, slopes, means, squares, step, rate * falling(step - 1, n_steps))
         if step in evaluated:
-            found = _losses(inputs, targets, dev, architecture, weights, n_penalties)
-            architecture.keep(best, weights, found < losses)
-            losses = torch.minimum(found, losses)
+            dev_losses = _losses(inputs, targets, dev, architecture, weights, n_penalties)
+            architecture.keep(best, weights, dev_losses < losses)
+            losses = torch.minimum(dev_losses, losses)
     table = losses.numpy().reshape(n_tasks, n_penalties)
-    chosen = table.argmin(axis=1).tolist()
+    best_penalties = table.argmin(axis=1).tolist()
     parameters = tuple(
         architecture.only(best, task * n_penalties + which, n_probes)
-        for task, which in enumerate(chosen)
+        for task, which in enumerate(best_penalties)
     )
-    return Fit(parameters, tuple(float(penalties[which]) for which in chosen), table)
+    return Fit(parameters, tuple(float(penalties[which]) for which in best_penalties), table)
 
 
 def log_probabilities(
     inputs: Features, units: Int64Array, architecture: Architecture, weights: Weights
 ) -> FloatArray:
     """Return the log probabilities of one probe, of shape (n, n_classes)."""
-    found = [
+    parts = [
         torch.log_softmax(architecture.forward(weights, inputs.take(piece), 1)[:, 0], dim=1)
         for piece in pieces_of(units)
     ]
-    return np.asarray(torch.cat(found).numpy())
+    return np.asarray(torch.cat(parts).numpy())
 
 
 def run_side_by_side(

@@ -69,11 +69,14 @@ def measure_mixes(
     predicted = np.stack([one for one, _, _ in done], axis=1)  # mix, seed, unit
     gold = units.target[test]
     answers = [
-        Answers("cumulative mix", layer, own, gold)
-        for layer, own in zip(layers, predicted, strict=True)
+        Answers("cumulative mix", layer, values, gold)
+        for layer, values in zip(layers, predicted, strict=True)
     ]
     answers.append(Answers("scalar mix", None, predicted[-1], gold))
-    shares, gain = np.stack([own for _, own, _ in done]), np.array([own for _, _, own in done])
+    shares, gain = (
+        np.stack([values for _, values, _ in done]),
+        np.array([values for _, _, values in done]),
+    )
     return answers, ScalarMix(tuple(layers), shares, gain)
 
 
@@ -82,10 +85,10 @@ def with_mixes(
 ) -> LayerScores:
     """Add the mix, and what each layer adds, to the scores."""
     layers = mix.layers
-    found = [estimates["cumulative mix", layer] for layer in layers]
-    value, differential = expected_layer(layers, np.array([one.value for one in found])[None])
-    again, _ = expected_layer(layers, np.stack([one.drawn for one in found], axis=1))
-    low, high = interval(again, found[0].n_units) if len(again) else (np.nan, np.nan)
+    mixes = [estimates["cumulative mix", layer] for layer in layers]
+    value, differential = expected_layer(layers, np.array([one.value for one in mixes])[None])
+    again, _ = expected_layer(layers, np.stack([one.drawn for one in mixes], axis=1))
+    low, high = interval(again, mixes[0].n_units) if len(again) else (np.nan, np.nan)
     decisions = scores.decisions
     share = float(np.isnan(again).mean()) if len(again) else 0.0
     if np.isnan(value[0]):
@@ -139,8 +142,8 @@ class MixModel(NamedTuple):
     def predicted(self, features: Sequence[Features], units: Int64Array) -> Int64Array:
         """Return the classes that each mix answers, of shape (n_mixes, n)."""
         with torch.no_grad():
-            found = [self.logits(_stacked(features, p)).argmax(dim=2) for p in pieces_of(units)]
-        return np.asarray(torch.cat(found, dim=1).numpy())
+            parts = [self.logits(_stacked(features, p)).argmax(dim=2) for p in pieces_of(units)]
+        return np.asarray(torch.cat(parts, dim=1).numpy())
 
 
 def fit_mixes(
@@ -201,15 +204,15 @@ def code_lengths(
     bits = np.full((len(train), target.shape[1]), uniform)  # those of the first portion stay
     features = Features(vectors, units.rows)
     for end, following in itertools.pairwise(portions_of(units.group[train])):
-        known, new = train[:end], train[end:following]
-        seen = features.standardised(known)
-        found = fit(seen, target, len(units.classes), known, dev, architecture, plan, seed=seed)
-        for task, weights in enumerate(found.parameters):
+        learned, new = train[:end], train[end:following]
+        seen = features.standardised(learned)
+        fitted = fit(seen, target, len(units.classes), learned, dev, architecture, plan, seed=seed)
+        for task, weights in enumerate(fitted.parameters):
             logs = log_probabilities(seen, new, architecture, weights).astype(np.float64)
             bits[end:following, task] = -logs[np.arange(len(new)), target[new, task]] / np.log(2)
     scores: list[tuple[tuple[str, Estimate], ...]] = []
-    for own in bits.T:
-        length = mean_per_unit(own, units.group[train], seed)
+    for of_task in bits.T:
+        length = mean_per_unit(of_task, units.group[train], seed)
         shorter = estimate(
             uniform / length.value,
             uniform / length.drawn,
@@ -224,6 +227,6 @@ def code_lengths(
 def portions_of(group: Int64Array) -> list[int]:
     """Return after how many units each portion ends, always at the end of a sentence."""
     ends = np.append(np.flatnonzero(np.diff(group)) + 1, len(group))
-    wanted = np.array(PORTIONS) * len(group)
-    nearest = np.abs(ends[None, :] - wanted[:, None]).argmin(axis=1)
+    targets = np.array(PORTIONS) * len(group)
+    nearest = np.abs(ends[None, :] - targets[:, None]).argmin(axis=1)
     return [int(end) for end in np.unique(ends[nearest])]

@@ -138,8 +138,8 @@ def probe(
             raise InputError(name, "True or False", flag)
     checked_choice(probe, "probe", PLANS)
     n_seeds, seed = checked_count(n_seeds, "n_seeds"), resolve_seed(random_state)
-    wanted = sorted(set(layer_numbers(layers, states.layers)))
-    if mix and (len(wanted) < 2 or vectors is not None):
+    numbers = sorted(set(layer_numbers(layers, states.layers)))
+    if mix and (len(numbers) < 2 or vectors is not None):
         raise InputError("mix", "False without at least two layers", mix)
     labelled = labelled_units(states, tags, parts)
     if control and "text" in (labelled.unit, states.unit):
@@ -147,14 +147,14 @@ def probe(
     units = split_units(states, labelled, test_share=test_share, dev_share=dev_share, seed=seed)
     baselines, decisions = _checked_baselines(states, units, baselines)
     task = _Task(units, probe, control, n_seeds, seed, show_progress)
-    probed = [Source(PLANS[probe][0], layer, states.layer(layer)) for layer in wanted]
+    probed = [Source(PLANS[probe][0], layer, states.layer(layer)) for layer in numbers]
     if vectors is not None:
-        given = np.asarray(vectors)
-        if given.ndim != 2 or len(given) != len(states) or given.dtype.kind != "f":
+        array = np.asarray(vectors)
+        if array.ndim != 2 or len(array) != len(states) or array.dtype.kind != "f":
             expected = f"floats, a row for each of the {len(states):,} {states.unit}s"
-            raise InputError("vectors", expected, found=f"shape {given.shape} of {given.dtype}")
-        probed = [Source("combination", None, given)]
-    others = baseline_sources(states, random_states, baselines, wanted, vectors is None)
+            raise InputError("vectors", expected, found=f"shape {array.shape} of {array.dtype}")
+        probed = [Source("combination", None, array)]
+    others = baseline_sources(states, random_states, baselines, numbers, vectors is None)
     trained = task.train([*probed, *others])
     answers = [one for source in trained for one in source.answers]
     if "embedding layer" in baselines and not any(one.what == "embedding layer" for one in answers):
@@ -165,13 +165,15 @@ def probe(
     if mix:
         fits = [one.fits[0] for one in trained[: len(probed)]]
         stored = [one.vectors for one in probed]
-        of_mixes, learned = measure_mixes(wanted, stored, fits, units, n_seeds, seed, show_progress)
+        of_mixes, learned = measure_mixes(
+            numbers, stored, fits, units, n_seeds, seed, show_progress
+        )
         answers += of_mixes
     scores, estimates = task.scores(answers)
     if description_length:
         scores += task.code_lengths(probed)
     reported = [_penalties(trained), *([task.known_types()] if control else [])]
-    found = LayerScores(
+    result = LayerScores(
         task=units.name,
         encoder=states.encoder,
         labels=units.classes,
@@ -182,7 +184,7 @@ def probe(
         decisions=(*units.decisions, *decisions, *reported),
         chosen_layer=_chosen_layer(trained),
     )
-    return with_mixes(found, learned, estimates) if learned else found
+    return with_mixes(result, learned, estimates) if learned else result
 
 
 class Source(NamedTuple):
@@ -234,16 +236,16 @@ class _Task:
         def work(job: tuple[Source, int]) -> tuple[list[Int64Array], Fit]:
             source, number = job
             features = Features(source.vectors, units.rows).standardised(train)
-            own = targets[:, :1] if source.is_baseline else targets
-            found = fit(
-                features, own, len(units.classes), train, dev, architecture, plan,
+            labels = targets[:, :1] if source.is_baseline else targets
+            one_fit = fit(
+                features, labels, len(units.classes), train, dev, architecture, plan,
                 seed=self.seed + number,
             )  # fmt: skip
             predicted = [
                 log_probabilities(features, test, architecture, weights).argmax(axis=1)
-                for weights in found.parameters
+                for weights in one_fit.parameters
             ]
-            return predicted, found
+            return predicted, one_fit
 
         done = run_side_by_side(
             work,
@@ -252,15 +254,15 @@ class _Task:
             show_progress=self.show_progress,
         )
         trained = []
-        for at, source in enumerate(sources):
-            own = done[at * n_seeds : (at + 1) * n_seeds]
+        for place, source in enumerate(sources):
+            of_source = done[place * n_seeds : (place + 1) * n_seeds]
             answers = [
                 Answers(what, source.layer, np.stack(predicted), targets[test, column])
                 for column, (what, *predicted) in enumerate(
-                    zip((source.what, "control"), *(one for one, _ in own), strict=False)
+                    zip((source.what, "control"), *(one for one, _ in of_source), strict=False)
                 )
             ]
-            trained.append(_Trained(source, answers, [found for _, found in own]))
+            trained.append(_Trained(source, answers, [one_fit for _, one_fit in of_source]))
         return trained
 
     def scores(
@@ -268,11 +270,11 @@ class _Task:
     ) -> tuple[list[ProbeScore], dict[tuple[str, int | None], Estimate]]:
         """Return all scores, and the accuracies with their resamples."""
         units = self.units
-        found = measured(answers, units.group[units.of(TEST)], len(units.classes), self.seed)
+        estimates = measured(answers, units.group[units.of(TEST)], len(units.classes), self.seed)
         keys = [(one.what, one.layer) for one in answers]
-        accuracies = {key: accuracy for key, (accuracy, _) in zip(keys, found, strict=True)}
+        accuracies = {key: accuracy for key, (accuracy, _) in zip(keys, estimates, strict=True)}
         scores = []
-        for (what, layer), (accuracy, macro) in zip(keys, found, strict=True):
+        for (what, layer), (accuracy, macro) in zip(keys, estimates, strict=True):
             scores.append(score(what, layer, "accuracy", accuracy))
             scores.append(score(what, layer, "macro F1", macro))
             control = accuracies.get(("control", layer))
@@ -293,16 +295,16 @@ class _Task:
         return [
             score(what, source.layer, metric, length)
             for source, of_tasks in zip(sources, done, strict=True)
-            for what, own in zip((source.what, "control"), of_tasks, strict=False)
-            for metric, length in own
+            for what, lengths in zip((source.what, "control"), of_tasks, strict=False)
+            for metric, length in lengths
         ]
 
     def known_types(self) -> Decision:
         """Report how much of the control can be known at all."""
         units = self.units
-        known = {units.types[i] for i in units.of(TRAIN).tolist()}
+        seen = {units.types[i] for i in units.of(TRAIN).tolist()}
         test = units.of(TEST).tolist()
-        share = sum(units.types[i] in known for i in test) / len(test)
+        share = sum(units.types[i] in seen for i in test) / len(test)
         message = (
             f"A control can know {share:.1%} of test {units.unit}s, of types in the train part."
         )
@@ -351,24 +353,24 @@ def _check_random_states(states: HiddenStates, other: HiddenStates) -> None:
     """Refuse states of a random model that are not of the same units."""
     if other.words != states.words or other.texts != states.texts:
         expected = f"of the same {len(states):,} {states.unit}s of {len(states.texts):,} texts"
-        found = f"{len(other):,} {other.unit}s of {len(other.texts):,}"
-        raise InputError("random_states", expected, found=found)
+        problem = f"{len(other):,} {other.unit}s of {len(other.texts):,}"
+        raise InputError("random_states", expected, found=problem)
 
 
 def _penalties(trained: Sequence[_Trained]) -> Decision:
-    chosen = []
+    listed = []
     for source, _, fits in trained:
-        where = "" if source.layer is None else f", layer {source.layer}"
-        penalties = ", ".join(f"{found.penalties[0]:.1e}" for found in fits)
-        chosen.append(f"{source.what}{where}: {penalties}")
-    message = f"Penalties chosen by the cross-entropy on the dev part: {'; '.join(chosen)}."
-    return Decision("probing", "penalties", chosen, message)
+        layer = "" if source.layer is None else f", layer {source.layer}"
+        penalties = ", ".join(f"{one_fit.penalties[0]:.1e}" for one_fit in fits)
+        listed.append(f"{source.what}{layer}: {penalties}")
+    message = f"Penalties chosen by the cross-entropy on the dev part: {'; '.join(listed)}."
+    return Decision("probing", "penalties", listed, message)
 
 
 def _chosen_layer(trained: Sequence[_Trained]) -> int | None:
     """Return the layer with the least mean cross-entropy on dev; of equal ones the first."""
     losses = {
-        source.layer: float(np.mean([found.losses[0].min() for found in fits]))
+        source.layer: float(np.mean([one_fit.losses[0].min() for one_fit in fits]))
         for source, _, fits in trained
         if not source.is_baseline and source.layer is not None
     }

@@ -38,18 +38,18 @@ def measured(
 ) -> list[tuple[Estimate, Estimate]]:
     """Measure accuracy and macro F1, paired over answers, with intervals over sentences."""
     numbered = np.unique(group, return_inverse=True)[1]
-    found = []
+    estimates = []
     for one in answers:
         counts = _counts(one, numbered, n_classes)
         whole = np.asarray(counts.sum(axis=0), dtype=np.float64).reshape(1, -1)
         drawn = resampled_sums(counts, N_RESAMPLES, seed) if counts.shape[0] > 1 else whole[:0]
         values, again = _accuracy_and_f1(whole, n_classes), _accuracy_and_f1(drawn, n_classes)
         accuracy, macro = (
-            estimate(float(value[0]), own, len(one.gold), n_units=counts.shape[0])
-            for value, own in zip(values, again, strict=True)
+            estimate(float(value[0]), resampled, len(one.gold), n_units=counts.shape[0])
+            for value, resampled in zip(values, again, strict=True)
         )
-        found.append((accuracy, macro))
-    return found
+        estimates.append((accuracy, macro))
+    return estimates
 
 
 def score(what: str, layer: int | None, metric: str, figure: Estimate) -> ProbeScore:
@@ -77,9 +77,9 @@ def _counts(answers: Answers, numbered: Int64Array, n_classes: int) -> csr_matri
         columns += [begin + gold[is_right], begin + n_classes + predicted]
         columns += [begin + 2 * n_classes + gold]
         of_group += [numbered[is_right], numbered, numbered]
-    at = np.concatenate(of_group), np.concatenate(columns)
+    cells = np.concatenate(of_group), np.concatenate(columns)
     shape = int(numbered.max()) + 1, 3 * n_classes * len(answers.predicted)
-    return csr_matrix((np.ones(len(at[0])), at), shape=shape)
+    return csr_matrix((np.ones(len(cells[0])), cells), shape=shape)
 
 
 def _accuracy_and_f1(sums: Float64Array, n_classes: int) -> tuple[Float64Array, Float64Array]:
@@ -97,14 +97,17 @@ def baseline_answers(units: Units, baselines: Sequence[str]) -> list[Answers]:
     """Predict the most frequent class of the train part, overall or of the word type."""
     train, test = units.of(TRAIN), units.of(TEST)
     learned, n_classes = units.target[train], len(units.classes)
-    found = {}
+    predictions = {}
     if "majority" in baselines:
         majority = np.bincount(learned, minlength=n_classes).argmax()
-        found["majority"] = np.full(len(test), majority, dtype=np.int64)
+        predictions["majority"] = np.full(len(test), majority, dtype=np.int64)
     if "word type" in baselines:
-        known, new = ([units.types[i] for i in part.tolist()] for part in (train, test))
-        found["word type"] = most_frequent_of_type(known, learned, new, n_classes)
-    return [Answers(what, None, own[None, :], units.target[test]) for what, own in found.items()]
+        seen, new = ([units.types[i] for i in part.tolist()] for part in (train, test))
+        predictions["word type"] = most_frequent_of_type(seen, learned, new, n_classes)
+    return [
+        Answers(what, None, predicted[None, :], units.target[test])
+        for what, predicted in predictions.items()
+    ]
 
 
 def most_frequent_of_type(
@@ -113,8 +116,8 @@ def most_frequent_of_type(
     """Predict the most frequent class of each type; of equal ones, and if new, that of all."""
     of_all = np.bincount(target, minlength=n_classes)
     number = {one: i for i, one in enumerate(dict.fromkeys(types))}
-    known = np.array([number[one] for one in types], dtype=np.int64)
-    cells, counts = np.unique(known * n_classes + target, return_counts=True)
+    numbers = np.array([number[one] for one in types], dtype=np.int64)
+    cells, counts = np.unique(numbers * n_classes + target, return_counts=True)
     rank = np.lexsort([-(cells % n_classes), of_all[cells % n_classes], counts])
     best = np.empty(len(number), dtype=np.int64)
     best[cells[rank] // n_classes] = cells[rank] % n_classes  # the last, and best, stays
@@ -131,8 +134,8 @@ def control_target(types: Sequence[str], counts: npt.NDArray[np.int_], seed: int
     drawn: dict[str, float] = {}
     for one in types:
         if one not in drawn:
-            found = blake2b(one.encode(errors="surrogatepass"), digest_size=8, key=key)
+            digest = blake2b(one.encode(errors="surrogatepass"), digest_size=8, key=key)
             # The upper 53 bits: a float holds them exactly, below 1.
-            drawn[one] = (int.from_bytes(found.digest(), "big") >> 11) / 2**53
+            drawn[one] = (int.from_bytes(digest.digest(), "big") >> 11) / 2**53
     place = np.searchsorted(shares, [drawn[one] for one in types], side="right")
     return np.asarray(np.minimum(place, np.flatnonzero(counts)[-1]), dtype=np.int64)

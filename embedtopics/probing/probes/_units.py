@@ -67,17 +67,23 @@ def labelled_units(
         labels = label_of_each_unit(states, tags)
         rows, of_part = np.arange(len(states))[:, None], states.of_text.astype(np.int64)
     unit = task.unit if task else states.unit
-    given = parts if parts is not None else (task.parts if task else ())
+    part_names = parts if parts is not None else (task.parts if task else ())
     n_parts, what = len(states.texts), "texts"
     if unit == "pair":
         n_parts, what = len(labels), "pairs"
-    is_good = not isinstance(given, str) and len(given) == n_parts and set(given) <= set(PARTS)
-    if len(given) and not is_good:
-        raise InputError("parts", f"train, dev or test for each of the {n_parts:,} {what}", given)
+    is_good = (
+        not isinstance(part_names, str)
+        and len(part_names) == n_parts
+        and set(part_names) <= set(PARTS)
+    )
+    if len(part_names) and not is_good:
+        raise InputError(
+            "parts", f"train, dev or test for each of the {n_parts:,} {what}", part_names
+        )
     has_label = np.array([bool(label) for label in labels], dtype=bool)
     has_vector = ~states.missing[rows].any(axis=1)
-    kept = np.flatnonzero(has_label & has_vector)
-    if not len(kept):
+    usable = np.flatnonzero(has_label & has_vector)
+    if not len(usable):
         raise InputError("tags", f"labels of some of the {len(labels):,} {unit}s", found="none")
     decisions = list(task.decisions if task else ())
     message = f"of {len(labels):,} {unit}s have no label and were left out."
@@ -87,9 +93,11 @@ def labelled_units(
     return Labelled(
         name=task.name if task else "labels",
         unit=unit,
-        rows=rows[kept].astype(np.int64),
-        labels=tuple(labels[i] for i in kept.tolist()),
-        parts=tuple(str(given[i]) for i in of_part[kept].tolist()) if len(given) else (),
+        rows=rows[usable].astype(np.int64),
+        labels=tuple(labels[i] for i in usable.tolist()),
+        parts=tuple(str(part_names[i]) for i in of_part[usable].tolist())
+        if len(part_names)
+        else (),
         decisions=tuple(decisions),
     )
 
@@ -104,8 +112,11 @@ def _check_task(states: HiddenStates, task: ProbeTask) -> None:
         raise InputError("states", expected, found=f"those of {states.unit}s")
     texts = [text if isinstance(text, str) else " ".join(text) for text in task.texts]
     if len(texts) != len(states.texts):
-        found, expected = f"{len(states.texts):,} texts", f"of the {len(texts):,} texts of the task"
-        raise InputError("states", expected, found=found)
+        problem, expected = (
+            f"{len(states.texts):,} texts",
+            f"of the {len(texts):,} texts of the task",
+        )
+        raise InputError("states", expected, found=problem)
     for row, (text, read) in enumerate(zip(texts, states.texts, strict=True)):
         if text != read:
             raise InputError("states", "of the texts of the task", found=start_of(read), row=row)
@@ -118,22 +129,22 @@ def label_of_each_unit(states: HiddenStates, tags: ProbeTask | Sequence[Any]) ->
         tags = tags.labels
     if isinstance(tags, str):
         raise InputError("tags", "a sequence of labels", tags)
-    given = tags.tolist() if isinstance(tags, np.ndarray) else list(tags)
-    is_nested = [isinstance(own, (list, tuple, np.ndarray)) for own in given]
+    values = tags.tolist() if isinstance(tags, np.ndarray) else list(tags)
+    is_nested = [isinstance(of_text, (list, tuple, np.ndarray)) for of_text in values]
     each = f"each of the {len(states):,} {states.unit}s, or a sequence for each of"
     expected = f"a label for {each} the {len(states.texts):,} texts"
     n_expected = len(states.texts) if any(is_nested) else len(states)
-    if len(given) != n_expected or len(set(is_nested)) > 1:
-        raise InputError("tags", expected, found=f"{len(given):,}, {sum(is_nested):,} sequences")
+    if len(values) != n_expected or len(set(is_nested)) > 1:
+        raise InputError("tags", expected, found=f"{len(values):,}, {sum(is_nested):,} sequences")
     if any(is_nested):
         n_units = np.bincount(states.of_text, minlength=len(states.texts))
-        for text, own in enumerate(given):
-            if len(own) != n_units[text]:
-                found = f"{len(own):,} for {start_of(states.texts[text])}"
+        for text, of_text in enumerate(values):
+            if len(of_text) != n_units[text]:
+                problem = f"{len(of_text):,} for {start_of(states.texts[text])}"
                 expected = f"a label for each of {n_units[text]:,} {states.unit}s"
-                raise InputError("tags", expected, found=found, row=text)
-        given = [one for own in given for one in own]
-    return [_label(one, row) for row, one in enumerate(given)]
+                raise InputError("tags", expected, found=problem, row=text)
+        values = [one for of_text in values for one in of_text]
+    return [_label(one, row) for row, one in enumerate(values)]
 
 
 def _label(value: Any, row: int) -> str:
@@ -147,7 +158,7 @@ def _label(value: Any, row: int) -> str:
 def _pairs(states: HiddenStates, task: ProbeTask) -> tuple[Int64Array, list[str], Int64Array]:
     """Return the two rows and the label of each pair, and its own number."""
     pairs = np.asarray([] if task.pairs is None else task.pairs, dtype=np.int64)
-    if pairs.shape != (len(task.labels), 4) or any(len(own) != 1 for own in task.labels):
+    if pairs.shape != (len(task.labels), 4) or any(len(one) != 1 for one in task.labels):
         expected = f"text, word, text, word for each of the {len(task.labels):,} single labels"
         raise InputError("pairs", expected, found=f"shape {pairs.shape}")
     texts, words = pairs[:, ::2], pairs[:, 1::2]
@@ -160,7 +171,7 @@ def _pairs(states: HiddenStates, task: ProbeTask) -> tuple[Int64Array, list[str]
     if not is_word.all():
         row = int(np.flatnonzero(~is_word.all(axis=1))[0])
         raise InputError("pairs", "text, word, text, word, from 0", pairs[row].tolist(), row=row)
-    labels = [_label(own[0], number) for number, own in enumerate(task.labels)]
+    labels = [_label(one[0], number) for number, one in enumerate(task.labels)]
     return np.asarray(first[texts] + words), labels, np.arange(len(labels))
 
 
@@ -181,7 +192,7 @@ def split_units(
     group = sentence[:, 0]
     if labelled.unit == "pair":
         group = np.unique(first_connected(sentence), return_inverse=True)[1]
-    types = [" ".join(states.words[row] for row in own) for own in rows.tolist()]
+    types = [" ".join(states.words[row] for row in unit_rows) for unit_rows in rows.tolist()]
     # The position in the text, or among pairs both positions.
     place = states.position[rows].astype(np.int64) @ [len(states) + 1, 1][-rows.shape[1] :]
     part, decisions = parts_of(labelled, group, test_share, dev_share)
@@ -240,22 +251,22 @@ def parts_of(
     return part, (Decision("probing", "parts", float(np.mean(part == TEST)), message),)
 
 
-def _first_groups(group: Int64Array, part: Int64Array, wanted: float, unit: str) -> BoolArray:
+def _first_groups(group: Int64Array, part: Int64Array, n_units: float, unit: str) -> BoolArray:
     """Return the units of the first groups of the train part that fit into a number of units."""
     numbers, sizes = np.unique(group[part == TRAIN], return_counts=True)
-    n_free = max(1, round(wanted))
-    taken = []
+    n_free = max(1, round(n_units))
+    selected = []
     for number, size in zip(numbers.tolist(), sizes.tolist(), strict=True):
         if size <= n_free:
-            taken.append(number)
+            selected.append(number)
             n_free -= size
-    if not taken and len(numbers) > 1:  # a few long sentences: take one of them
-        taken = [int(numbers[sizes.argmin()])]
-    if not taken or len(taken) == len(numbers):
-        found = f"{len(np.unique(group)):,} without text in common"
+    if not selected and len(numbers) > 1:  # a few long sentences: take one of them
+        selected = [int(numbers[sizes.argmin()])]
+    if not selected or len(selected) == len(numbers):
+        problem = f"{len(np.unique(group)):,} without text in common"
         expected = f"{unit}s of at least three distinct sentences"
-        raise InputError("tags", expected, remedy="give more, or parts", found=found)
-    return np.isin(group, taken)
+        raise InputError("tags", expected, remedy="give more, or parts", found=problem)
+    return np.isin(group, selected)
 
 
 def _completed_parts(
@@ -270,8 +281,8 @@ def _completed_parts(
     if not (part == DEV).any():
         checked_level(dev_share, "dev_share")
         part = part.copy()
-        wanted = dev_share * float(np.sum(part == TRAIN))
-        part[_first_groups(group, part, wanted, unit) & (part == TRAIN)] = DEV
+        n_units = dev_share * float(np.sum(part == TRAIN))
+        part[_first_groups(group, part, n_units, unit) & (part == TRAIN)] = DEV
         n = int(np.sum(part == DEV))
         message = f"There is no dev part: {n:,} {unit}s of the train part choose the penalty."
         decisions.append(Decision("probing", "dev_from_train", n, message))
@@ -292,8 +303,8 @@ def _class_decisions(units: Units) -> tuple[Decision, ...]:
         for members in (units.of(TRAIN), units.of(TEST), slice(None))
     )
     if np.count_nonzero(in_train) < 2:
-        found = f"only {units.classes[int(in_train.argmax())]!r}"
-        raise InputError("tags", "of two classes in the train part", found=found)
+        problem = f"only {units.classes[int(in_train.argmax())]!r}"
+        raise InputError("tags", "of two classes in the train part", found=problem)
     decisions = []
     if (sizes == 1).any():
         named = [units.classes[i] for i in np.flatnonzero(sizes == 1).tolist()]

@@ -54,8 +54,8 @@ def word_map(
     """
     words = checked_words(word)
     checked_count(max_uses, "max_uses")
-    chosen = layer_numbers(layers, states.layers)
-    if len(set(chosen)) < len(chosen):
+    numbers = layer_numbers(layers, states.layers)
+    if len(set(numbers)) < len(numbers):
         raise InputError("layers", "distinct layers", layers)
     every = find_rows(states, words)
     rows = every[~states.missing[every]]
@@ -73,7 +73,7 @@ def word_map(
         rows = rows[np.sort(sorted(range(len(rows)), key=digests.__getitem__)[:max_uses])]
     # Sums of floating-point numbers depend on the order; that of the texts must not show.
     order = np.array(by_text(states, rows))
-    vectors = [open_space(states, layer).unit(rows[order]) for layer in chosen]
+    vectors = [open_space(states, layer).unit(rows[order]) for layer in numbers]
     coordinates, joint, explained, jointly = _planes(vectors)
     back = np.argsort(order)
     return WordMap(
@@ -81,7 +81,7 @@ def word_map(
         uses=tuple(use_at(states, row) for row in rows.tolist()),
         n_units=len(states),
         n_texts=len(states.texts),
-        layers=chosen,
+        layers=numbers,
         coordinates=coordinates[:, back],
         joint=joint[:, back],
         explained_variance=explained,
@@ -111,16 +111,20 @@ def _planes(
         is_flat = totals <= SAME * len(vectors[0])
         for layer in np.flatnonzero(is_flat):
             centred[layer] = np.zeros_like(centred[layer])
-        own = np.array([one @ _principal_axes(one) for one in centred])
+        coordinates = np.array([one @ _principal_axes(one) for one in centred])
         plane = _principal_axes(np.concatenate(centred))
         joint = np.array([one @ plane for one in centred])
     # The last layer is the anchor: the first ones often show no more than the position.
-    for place in range(len(own) - 2, -1, -1):
-        own[place] = own[place] @ _procrustes(own[place], own[place + 1])
-    joint = joint @ _procrustes(joint[-1], own[-1])
+    for place in range(len(coordinates) - 2, -1, -1):
+        coordinates[place] = coordinates[place] @ _procrustes(
+            coordinates[place], coordinates[place + 1]
+        )
+    joint = joint @ _procrustes(joint[-1], coordinates[-1])
     totals = np.where(is_flat, np.nan, totals)
-    explained, jointly = (np.square(places).sum(axis=(1, 2)) / totals for places in (own, joint))
-    return own, joint, explained, jointly
+    explained, jointly = (
+        np.square(places).sum(axis=(1, 2)) / totals for places in (coordinates, joint)
+    )
+    return coordinates, joint, explained, jointly
 
 
 def _principal_axes(centred: Float64Array) -> Float64Array:
@@ -129,11 +133,11 @@ def _principal_axes(centred: Float64Array) -> Float64Array:
     axes = np.zeros((width, 2))
     by_rows = n < width
     product = centred @ centred.T if by_rows else centred.T @ centred
-    values, found = np.linalg.eigh(product)
+    values, vectors = np.linalg.eigh(product)
     for place, which in enumerate(range(len(values) - 1, max(len(values) - 3, -1), -1)):
         if values[which] <= 1e-10 * values[-1] or values[which] <= 0:
             break  # the uses lie on a line, or are one point
-        axis = centred.T @ found[:, which] if by_rows else found[:, which]
+        axis = centred.T @ vectors[:, which] if by_rows else vectors[:, which]
         axis = axis / np.sqrt(np.square(axis).sum())
         largest = int(np.argmax(np.round(np.abs(axis), 9)))
         axes[:, place] = axis * np.sign(axis[largest])

@@ -43,7 +43,7 @@ from embedtopics.protocols import BoolArray, Float64Array, Int32Array, Int64Arra
 MOST_BRANCHES = 60
 """Most branches that a tree is cut into, to find large ones beside single uses."""
 MOST_STEPS = 50
-KEPT_SHARE = 0.8
+RESAMPLED_SHARE = 0.8
 """Of the texts, in each resample."""
 MEASURES = ("1-NN accuracy", "centroid accuracy", "silhouette")
 MAJORITY = "majority"
@@ -82,11 +82,11 @@ def _cut(vectors: Float64Array, most: int, min_size: int) -> _Cuts:
         if len(large) < 2 or len(large) > most or len(large) in tried:
             continue
         tried.add(len(large))
-        found = _spherical_k_means(vectors, [branch == one for one in large.tolist()])
-        if np.bincount(found, minlength=len(large)).min() < min_size:
+        assigned = _spherical_k_means(vectors, [branch == one for one in large.tolist()])
+        if np.bincount(assigned, minlength=len(large)).min() < min_size:
             continue
-        labels[len(large)] = found
-        widths[len(large)] = _mean_silhouette(vectors, found)
+        labels[len(large)] = assigned
+        widths[len(large)] = _mean_silhouette(vectors, assigned)
         if len(tried) == most - 1:
             break
     return _Cuts(labels, widths)
@@ -129,7 +129,6 @@ def senses(
     alpha: float = 0.05,
     n_clouds: int = 99,
     n_resamples: int = 50,
-    match_case: bool = False,
     random_state: RandomState = 0,
 ) -> WordSenses:
     """Cluster the uses of a word, and test whether there is more than one cluster.
@@ -162,7 +161,6 @@ def senses(
         Largest p for more than one sense.
     n_clouds, n_resamples : int
         `n_resamples` may be 0.
-    match_case : bool
     random_state : int, Generator or None
 
     Returns
@@ -185,8 +183,8 @@ def senses(
         least = int(np.ceil(1 / alpha))
         raise InputError("n_clouds", f"{least} or more, for a p of {alpha} or less", n_clouds)
     seed = resolve_seed(random_state)
-    found_rows = rows_of_word(states, word, match_case)
-    rows = found_rows[by_text(states, found_rows)]
+    rows_of_uses = rows_of_word(states, word)
+    rows = rows_of_uses[by_text(states, rows_of_uses)]
     uses = tuple(use_at(states, row) for row in rows.tolist())
     space = open_space(states, layer)
     vectors = space.unit(rows)
@@ -194,19 +192,19 @@ def senses(
     most = max_senses if n_senses is None else n_senses
     settings = _Settings(most, min_size, alpha, n_clouds, n_resamples, seed)
     texts = numbered([states.texts[uses[i].text] for i in drawn.tolist()])
-    found = _choose(vectors[drawn], texts, settings, n_senses)
-    if n_senses is not None and n_senses > 1 and found.labels is None:
+    choice = _choose(vectors[drawn], texts, settings, n_senses)
+    if n_senses is not None and n_senses > 1 and choice.labels is None:
         expected = f"fewer than that for {len(drawn)} distinct uses of {word!r}"
         raise InputError("n_senses", expected, n_senses, "or lower min_size")
-    if found.labels is None and len(drawn) < 2 * min_size:
+    if choice.labels is None and len(drawn) < 2 * min_size:
         message = f"{len(drawn)} distinct uses are too few for two clusters of {min_size}."
         decisions.append(Decision("probing", "too_few_uses", len(drawn), message))
-    labels, centers, order = _labelled(vectors, drawn, found.labels)
+    labels, centers, order = _labelled(vectors, drawn, choice.labels)
     widths = np.full(len(rows), np.nan)
     if len(centers) > 1 and len(np.unique(labels)) > 1:
         widths = silhouettes(vectors, labels)  # type: ignore[arg-type]
     return WordSenses(
-        word=word_key(word.strip(), match_case),
+        word=word_key(word.strip()),
         layer=space.layer,
         encoder=states.encoder,
         uses=uses,
@@ -214,9 +212,9 @@ def senses(
         similarities=np.einsum("ij,ij->i", vectors, centers[labels]),
         silhouettes=widths,
         centers=centers.astype(np.float32),
-        counts=found.counts,
-        p=found.p,
-        stability=found.stability[order],
+        counts=choice.counts,
+        p=choice.p,
+        stability=choice.stability[order],
         chosen=n_senses is None,
         decisions=(*states.decisions, *decisions),
     )
@@ -253,43 +251,47 @@ def _drawn(
     if len(drawn) > max_uses:
         message = f"{max_uses} of {len(drawn)} uses were drawn and clustered, the others assigned."
         decisions.append(Decision("probing", "uses_drawn", max_uses, message))
-        chosen = np.random.default_rng(seed).choice(len(drawn), max_uses, replace=False)
-        drawn = drawn[np.sort(chosen)]
+        sample = np.random.default_rng(seed).choice(len(drawn), max_uses, replace=False)
+        drawn = drawn[np.sort(sample)]
     return drawn, decisions
 
 
 def _choose(
-    vectors: Float64Array, texts: Int64Array, settings: _Settings, given: int | None
+    vectors: Float64Array, texts: Int64Array, settings: _Settings, required: int | None
 ) -> _Choice:
     if settings.most < 2:
         return _Choice(None, (), float("nan"), np.full(1, np.nan))
     with one_blas_thread():
-        own = _cut(vectors, settings.most, settings.min_size)
+        observed = _cut(vectors, settings.most, settings.min_size)
         clouds = _clouds(vectors, settings)
         numbers = range(2, settings.most + 1)
-        if given is not None:
-            numbers = range(given, given + 1)
+        if required is not None:
+            numbers = range(required, required + 1)
         by_chance = [max(one.widths.get(k, -np.inf) for k in numbers) for one in clouds]
 
         def p_of(cuts: _Cuts, number: int) -> float:
             width = cuts.widths.get(number, -np.inf)
             return (1 + sum(chance >= width for chance in by_chance)) / (1 + len(by_chance))
 
-        best = own.best(numbers)
-        p = p_of(own, best)
-        chosen = 1 if given is None and p > settings.alpha else best
-        kept = _kept(texts, settings)
-        resampled = [_cut(vectors[places], settings.most, settings.min_size) for places in kept]
+        best = observed.best(numbers)
+        p = p_of(observed, best)
+        n_senses = 1 if required is None and p > settings.alpha else best
+        resamples = _resample(texts, settings)
+        resampled = [
+            _cut(vectors[places], settings.most, settings.min_size) for places in resamples
+        ]
     numbers_there = [one.best(numbers) for one in resampled]
     chosen_there = [
         number if p_of(one, number) <= settings.alpha else 1
         for one, number in zip(resampled, numbers_there, strict=True)
     ]
-    counts = _counts(own, clouds, chosen_there, settings.most)
-    if chosen == 1:
-        return _Choice(None, counts, p if len(own.widths) else float("nan"), np.full(1, np.nan))
-    labels = own.labels[chosen]
-    return _Choice(labels, counts, p, _stability(labels, chosen, kept, resampled))
+    counts = _counts(observed, clouds, chosen_there, settings.most)
+    if n_senses == 1:
+        return _Choice(
+            None, counts, p if len(observed.widths) else float("nan"), np.full(1, np.nan)
+        )
+    labels = observed.labels[n_senses]
+    return _Choice(labels, counts, p, _stability(labels, n_senses, resamples, resampled))
 
 
 def _clouds(vectors: Float64Array, settings: _Settings) -> list[_Cuts]:
@@ -303,57 +305,57 @@ def _clouds(vectors: Float64Array, settings: _Settings) -> list[_Cuts]:
     # In the axes of the covariance, with one more for what of the mean lies outside them.
     inside = axes @ mean
     outside = np.sqrt(max(0.0, float(mean @ mean) - float(inside @ inside)))
-    found = []
+    cuts = []
     for number in range(settings.n_clouds):
         rng = np.random.default_rng([settings.seed, 1, number])
         cloud = np.empty((n, len(spread) + 1))
         cloud[:, :-1] = inside + rng.standard_normal((n, len(spread))) * spread
         cloud[:, -1] = outside
         cloud /= lengths_of(cloud)[:, None]
-        found.append(_cut(cloud, settings.most, settings.min_size))
-    return found
+        cuts.append(_cut(cloud, settings.most, settings.min_size))
+    return cuts
 
 
-def _kept(texts: Int64Array, settings: _Settings) -> list[Int64Array]:
+def _resample(texts: Int64Array, settings: _Settings) -> list[Int64Array]:
     """Return the uses in some of the texts, several times."""
     n_texts = int(texts.max()) + 1
-    size = max(1, round(KEPT_SHARE * n_texts))
-    kept = []
+    size = max(1, round(RESAMPLED_SHARE * n_texts))
+    samples = []
     for number in range(settings.n_resamples):
         rng = np.random.default_rng([settings.seed, 2, number])
-        kept.append(np.flatnonzero(np.isin(texts, rng.choice(n_texts, size, replace=False))))
-    return kept
+        samples.append(np.flatnonzero(np.isin(texts, rng.choice(n_texts, size, replace=False))))
+    return samples
 
 
 def _counts(
-    own: _Cuts, clouds: list[_Cuts], chosen: list[int], most: int
+    observed: _Cuts, clouds: list[_Cuts], numbers: list[int], most: int
 ) -> tuple[SenseCount, ...]:
-    found, nan = [], float("nan")
+    counts, nan = [], float("nan")
     for k in range(1, most + 1):
         chance = [one.widths[k] for one in clouds if k in one.widths]
         by_chance = float(np.mean(chance)) if chance else nan
-        share = chosen.count(k) / len(chosen) if chosen else nan
-        found.append(SenseCount(k, own.widths.get(k, nan), by_chance, share))
-    return tuple(found)
+        share = numbers.count(k) / len(numbers) if numbers else nan
+        counts.append(SenseCount(k, observed.widths.get(k, nan), by_chance, share))
+    return tuple(counts)
 
 
 def _stability(
-    labels: Int32Array, n_senses: int, kept: list[Int64Array], resampled: list[_Cuts]
+    labels: Int32Array, n_senses: int, resamples: list[Int64Array], resampled: list[_Cuts]
 ) -> Float64Array:
     """Return for each cluster the mean of its largest Jaccard coefficient in resamples."""
-    found = np.full((len(kept), n_senses), np.nan)
-    for row, (places, cuts) in enumerate(zip(kept, resampled, strict=True)):
+    overlaps = np.full((len(resamples), n_senses), np.nan)
+    for row, (places, cuts) in enumerate(zip(resamples, resampled, strict=True)):
         # Without such clusters, all uses are one.
         there = cuts.labels.get(n_senses, np.zeros(len(places), dtype=np.int32))
         for sense in range(n_senses):
             mine = labels[places] == sense
             if mine.any():
-                found[row, sense] = max(
+                overlaps[row, sense] = max(
                     (mine & (there == other)).sum() / (mine | (there == other)).sum()
                     for other in range(int(there.max()) + 1)
                 )
-    sums, known = np.nansum(found, axis=0), (~np.isnan(found)).sum(axis=0)
-    return np.where(known > 0, sums / np.maximum(known, 1), np.nan)
+    sums, n_defined = np.nansum(overlaps, axis=0), (~np.isnan(overlaps)).sum(axis=0)
+    return np.where(n_defined > 0, sums / np.maximum(n_defined, 1), np.nan)
 
 
 def _labelled(
@@ -381,7 +383,6 @@ def sense_separation(
     labels: Sequence[str],
     *,
     layers: Layers = "all",
-    match_case: bool = False,
     n_resamples: int = 1000,
     random_state: RandomState = 0,
 ) -> SenseSeparation:
@@ -400,7 +401,6 @@ def sense_separation(
     labels : sequence of str
         The sense of each use; those without, "", None or NaN, are left out.
     layers : int, sequence of int, "all" or "last N"
-    match_case : bool
     n_resamples : int
         Of the intervals, over texts; neighbors are those of all texts.
     random_state : int, Generator or None
@@ -420,14 +420,14 @@ def sense_separation(
     disambiguation", sections 4 and 5. Rousseeuw (1987), "Silhouettes".
     """
     checked_count(n_resamples, "n_resamples")
-    rows = rows_of_word(states, word, match_case)
+    rows = rows_of_word(states, word)
     if isinstance(labels, (str, bytes)) or len(labels) != len(rows):
         raise InputError("labels", f"a sense for each of the {len(rows)} uses", labels)
     senses = np.array(["" if is_missing(label) else str(label) for label in labels])
-    known = np.flatnonzero(senses != "")
+    labelled = np.flatnonzero(senses != "")
     message = f"of {len(rows)} uses without a sense were left out."
-    decisions = counted("probing", "uses_left_out", len(rows) - len(known), message)
-    order = known[by_text(states, rows[known])]
+    decisions = counted("probing", "uses_left_out", len(rows) - len(labelled), message)
+    order = labelled[by_text(states, rows[labelled])]
     uses, names = rows[order], np.unique(senses[order])
     classes = np.searchsorted(names, senses[order])
     texts = numbered([states.texts[text] for text in states.of_text[uses]])
@@ -451,7 +451,7 @@ def sense_separation(
     low, high = bounded_interval(drawn[0], drawn[1:], n_texts, bounds=(least, 1.0))
     return SenseSeparation(
         encoder=states.encoder,
-        word=word_key(word.strip(), match_case),
+        word=word_key(word.strip()),
         n_senses=len(names),
         rows=tuple(
             SenseScore(*one, float(drawn[0, i]), float(low[i]), float(high[i]), len(uses))
@@ -463,12 +463,12 @@ def sense_separation(
 
 def _nearest_elsewhere(vectors: Float64Array, texts: npt.NDArray[Any]) -> Int64Array:
     """Return the place of the nearest use in another text; of equal ones the first."""
-    found = np.empty(len(vectors), dtype=np.int64)
+    nearest = np.empty(len(vectors), dtype=np.int64)
     for part in blocks(len(vectors), QUERIES_AT_ONCE):
         cosines = vectors[part] @ vectors.T
         cosines[texts[part][:, None] == texts] = -np.inf
-        found[part] = cosines.argmax(axis=1)
-    return found
+        nearest[part] = cosines.argmax(axis=1)
+    return nearest
 
 
 def _nearest_centroid(
@@ -480,16 +480,16 @@ def _nearest_centroid(
     sizes = np.bincount(classes, minlength=n_classes)
     order = np.argsort(texts, kind="stable")
     starts = np.searchsorted(texts[order], np.arange(int(texts.max()) + 2))
-    found = np.empty(len(vectors), dtype=np.int64)
+    predicted = np.empty(len(vectors), dtype=np.int64)
     for begin, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
-        own = order[begin:end]
+        in_text = order[begin:end]
         others, left = sums.copy(), sizes.copy()
-        for use in own.tolist():
+        for use in in_text.tolist():
             others[classes[use]] -= vectors[use]
             left[classes[use]] -= 1
-        cosines = np.einsum("ij,kj->ik", vectors[own], others) / lengths_of(others)
-        found[own] = np.where(left > 0, cosines, -np.inf).argmax(axis=1)
-    return found
+        cosines = np.einsum("ij,kj->ik", vectors[in_text], others) / lengths_of(others)
+        predicted[in_text] = np.where(left > 0, cosines, -np.inf).argmax(axis=1)
+    return predicted
 
 
 def _resampled_means(

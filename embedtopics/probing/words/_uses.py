@@ -25,10 +25,9 @@ SLACK = 1e-5
 """Error of single precision: cosines this close to the last are computed again in double."""
 
 
-def word_key(word: str, match_case: bool = False) -> str:
-    """Return what a word has in common with its other spellings."""
-    plain = unicodedata.normalize("NFC", word)
-    return plain if match_case else plain.casefold()
+def word_key(word: str) -> str:
+    """Return the form in which spellings of one word are equal: case does not count."""
+    return unicodedata.normalize("NFC", word).casefold()
 
 
 def numbered(texts: Sequence[str]) -> Int64Array:
@@ -37,13 +36,13 @@ def numbered(texts: Sequence[str]) -> Int64Array:
     return np.array([number[text] for text in texts], dtype=np.int64)
 
 
-def types_of(states: HiddenStates, match_case: bool = False) -> tuple[tuple[str, ...], Int32Array]:
+def types_of(states: HiddenStates) -> tuple[tuple[str, ...], Int32Array]:
     """Return the distinct words, in alphabetical order, and which of them each unit is."""
-    keys = {word: word_key(word, match_case) for word in set(states.words)}
+    keys = {word: word_key(word) for word in set(states.words)}
     names = sorted(set(keys.values()))
     number = dict(zip(names, range(len(names)), strict=True))
-    found = np.fromiter((number[keys[word]] for word in states.words), np.int32, len(states))
-    return tuple(names), found
+    types = np.fromiter((number[keys[word]] for word in states.words), np.int32, len(states))
+    return tuple(names), types
 
 
 def by_text(states: HiddenStates, rows: Int64Array) -> list[int]:
@@ -60,36 +59,34 @@ def refuse_texts(states: HiddenStates) -> None:
 
 def checked_words(words: Any) -> list[str]:
     """Return one or several words as a list, or refuse them."""
-    given = [words] if isinstance(words, str) or not hasattr(words, "__len__") else list(words)
-    if not given or not all(isinstance(one, str) and one.strip() for one in given):
+    several = [words] if isinstance(words, str) or not hasattr(words, "__len__") else list(words)
+    if not several or not all(isinstance(one, str) and one.strip() for one in several):
         raise InputError("word", "a word, or a list of words", words)
-    return given
+    return several
 
 
-def find_rows(states: HiddenStates, words: Sequence[str], match_case: bool = False) -> Int64Array:
+def find_rows(states: HiddenStates, words: Sequence[str]) -> Int64Array:
     """Return all units that are one of some words, those without a vector included."""
     refuse_texts(states)
-    wanted = {word_key(word.strip(), match_case) for word in words}
-    spellings = {one for one in set(states.words) if word_key(one, match_case) in wanted}
+    keys = {word_key(word.strip()) for word in words}
+    spellings = {one for one in set(states.words) if word_key(one) in keys}
     if not spellings:
-        remedy = _suggestions(states, words[0], match_case)
+        remedy = _suggestions(states, words[0])
         raise InputError("word", "a word of the texts", words[0], remedy)
     return np.flatnonzero(np.fromiter((w in spellings for w in states.words), bool, len(states)))
 
 
-def rows_of_word(states: HiddenStates, word: Any, match_case: bool = False) -> Int64Array:
+def rows_of_word(states: HiddenStates, word: Any) -> Int64Array:
     """Return the units that are a word and have a vector."""
-    rows = find_rows(states, checked_words(word), match_case)
+    rows = find_rows(states, checked_words(word))
     present = rows[~states.missing[rows]]
     if not len(present):
         raise InputError("word", "a word of which the tokenizer leaves a token", word)
     return present
 
 
-def _find_use(
-    states: HiddenStates, word: str, in_text: Any, occurrence: Any, match_case: bool = False
-) -> int:
-    rows = rows_of_word(states, word, match_case)
+def _find_use(states: HiddenStates, word: str, in_text: Any, occurrence: Any) -> int:
+    rows = rows_of_word(states, word)
     if in_text is not None:
         if not is_count(in_text, 0) or in_text >= len(states.texts):
             expected = f"the number of a text, 0 to {len(states.texts) - 1}, or None"
@@ -113,14 +110,14 @@ def use_at(states: HiddenStates, row: int) -> WordUse:
     whole = states.texts[text]
     begin, end = (int(bound) for bound in states.spans[row])
     number = states.sentences[row]
-    own = states.rows_of(text)
+    in_text = states.rows_of(text)
     first, last = (
-        own.start + int(place)
-        for place in np.searchsorted(states.sentences[own], [number, number + 1])
+        in_text.start + int(place)
+        for place in np.searchsorted(states.sentences[in_text], [number, number + 1])
     )
     # Marks before the first unit of a text and after its last belong to the sentence too.
-    start = 0 if first == own.start else int(states.spans[first, 0])
-    stop = len(whole) if last == own.stop else int(states.spans[last, 0])
+    start = 0 if first == in_text.start else int(states.spans[first, 0])
+    stop = len(whole) if last == in_text.stop else int(states.spans[last, 0])
     start, stop = min(start, begin), max(stop, end)
     sentence = whole[start:stop]
     start += len(sentence) - len(sentence.lstrip())
@@ -148,14 +145,14 @@ def _listed(states: HiddenStates, rows: Int64Array) -> str:
     return ", ".join(shown + more)
 
 
-def _suggestions(states: HiddenStates, word: str, match_case: bool) -> str:
-    wanted = word_key(word.strip(), match_case)
-    if " " in wanted:
+def _suggestions(states: HiddenStates, word: str) -> str:
+    key = word_key(word.strip())
+    if " " in key:
         return "give a single word"
     # Comparing with every word would take seconds; a misspelling changes few letters.
-    names, _ = types_of(states, match_case)
-    near = [name for name in names if abs(len(name) - len(wanted)) <= 2]
-    close = difflib.get_close_matches(wanted, near, n=SUGGESTED, cutoff=0.6)
+    names, _ = types_of(states)
+    near = [name for name in names if abs(len(name) - len(key)) <= 2]
+    close = difflib.get_close_matches(key, near, n=SUGGESTED, cutoff=0.6)
     if close:
         return f"similar words are {', '.join(map(repr, close))}"
     return "states.words lists them all"
@@ -170,7 +167,6 @@ def neighbors(
     layer: int = -1,
     k: int = 10,
     among: str = "all",
-    match_case: bool = False,
 ) -> WordNeighbors:
     """Find the uses of words nearest to one use of a word.
 
@@ -191,8 +187,6 @@ def neighbors(
     k : int
     among : {"all", "same word", "other words"}
         Which uses may be neighbours.
-    match_case : bool
-        Whether "Play" and "play" are different words.
 
     Returns
     -------
@@ -210,14 +204,14 @@ def neighbors(
     """
     checked_count(k, "k")
     checked_choice(among, "among", AMONG)
-    row = _find_use(states, word, in_text, occurrence, match_case)
+    row = _find_use(states, word, in_text, occurrence)
     space = open_space(states, layer)
-    own = states.texts[states.of_text[row]]
-    is_other = np.array([text != own for text in states.texts], dtype=bool)
+    wording = states.texts[states.of_text[row]]
+    is_other = np.array([text != wording for text in states.texts], dtype=bool)
     allowed = ~states.missing & is_other[states.of_text]
     if among != "all":
-        names, types = types_of(states, match_case)
-        is_word = types == names.index(word_key(states.words[row], match_case))
+        names, types = types_of(states)
+        is_word = types == names.index(word_key(states.words[row]))
         allowed &= is_word if among == "same word" else ~is_word
     rows, similarities = _nearest(states, space, row, allowed, k)
     return WordNeighbors(
@@ -243,9 +237,9 @@ def _nearest(
             inside = np.flatnonzero(allowed[part])
             if not len(inside):
                 continue
-            found = (space.unit(part, np.float32) @ narrow)[inside]
+            cosines = (space.unit(part, np.float32) @ narrow)[inside]
             rows = np.concatenate([rows, part.start + inside])
-            rough = np.concatenate([rough, found])
+            rough = np.concatenate([rough, cosines])
             if len(rough) > k:
                 least = np.partition(rough, len(rough) - k)[len(rough) - k]
                 near = rough >= least - SLACK

@@ -183,10 +183,10 @@ class WordSenses(Displayed):
             raise InputError("sense", f"from 0 to {self.n_senses - 1}", sense)
         members = np.flatnonzero(self.labels == sense)
         order = members[np.argsort(-self.similarities[members], kind="stable")]
-        found: dict[str, WordUse] = {}
+        by_sentence: dict[str, WordUse] = {}
         for place in order.tolist():
-            found.setdefault(self.uses[place].sentence, self.uses[place])
-        return tuple(found.values())[:n_uses]
+            by_sentence.setdefault(self.uses[place].sentence, self.uses[place])
+        return tuple(by_sentence.values())[:n_uses]
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row a use: sense, similarity, silhouette, text, position, word, sentence."""

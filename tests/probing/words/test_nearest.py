@@ -69,8 +69,6 @@ def test_the_same_word_or_other_words_can_be_asked_for(states):
     assert sorted(use.row for use in same.uses) == [1, 6, 12, 23]
     other = probing.neighbors(states, "play", in_text=2, k=100, among="other words")
     assert "play" not in {use.word.lower() for use in other.uses}
-    with refuses("word"):
-        probing.neighbors(states, "Plays", match_case=True)
 
 
 def test_ties_do_not_depend_on_the_order_of_the_texts():

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from embedtopics._utils.checks import checked_between
 from embedtopics._utils.display import spell_count
 from embedtopics._utils.folders import check_output_folder
 from embedtopics._utils.machine import package_versions
@@ -35,7 +36,6 @@ from embedtopics.protocols import Float64Array, FloatArray
 from embedtopics.training._examples import Examples
 from embedtopics.training._settings import (
     TrainingSettings,
-    checked_between,
     require_libraries,
     settings_from,
 )

@@ -1,4 +1,4 @@
-"""An encoder that keeps what it has encoded on disk, and looks there first."""
+"""An encoder that stores its vectors on disk, and looks there first."""
 
 from __future__ import annotations
 
@@ -6,240 +6,179 @@ import json
 import logging
 import os
 import shutil
-import time
-import uuid
+import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.folders import open_regular
 from embedtopics._utils.progress import progress_bar
 from embedtopics.corpus._windows import Span
 from embedtopics.corpus.results import Encoding
 from embedtopics.encoders._base import check_texts
 from embedtopics.encoders._contract import BaseEncoder, WrappedEncoder, arguments_of, as_encoder
 from embedtopics.encoders._folders import MODELS, UNFINISHED, default_folder
-from embedtopics.errors import CorruptFileError, InputError
-from embedtopics.protocols import FloatArray, Int64Array
+from embedtopics.errors import InputError
+from embedtopics.protocols import BoolArray, FloatArray, Int64Array
 
 if TYPE_CHECKING:
     from embedtopics.encoders.sentence._encoder import SentenceEncoder
     from embedtopics.encoders.static._encoder import StaticEncoder
 
-# <cache folder>/vectors-1/<fingerprint>-float32/ holds encoder.json, with the encoder's name for
-# people, and shards of some texts, <time>-<random>.shard, that never change once they are there.
-# A shard is written beside its place and moved there when it is whole, so that a process that is
-# killed loses the shard it was working on, and two processes may write at the same time: the worst
-# that happens is that a text is kept twice. A damaged shard is named, thrown away, and made again.
-
 FORMAT = "vectors-1"
-"""Folder of this format; one of a later format is left alone."""
+"""Subfolder of the vectors. The number is that of the format: later formats are left alone."""
 
-HEADER_BYTES = 512
-"""Length of the header, padded with spaces: what follows is aligned."""
+TEXTS_A_WRITE = 2048
+"""Number of texts encoded between two writes: the most that is lost when a process is killed."""
 
-MOST_SMALL = 64
-"""Shards that are small, from which on they are joined: each has to be opened in every search."""
+MOST_BYTES = 20e9
+"""Size above which the least recently used vectors are deleted."""
 
-SMALL_BYTES = 1_000_000
+KEYS_A_QUERY = 5_000
+"""SQLite takes at most 32,766 values in a query."""
+
+LOCK_SECONDS = 60.0
+"""Time that a process waits for another one to finish writing."""
 
 N_COUNTS = 3
-"""Numbers kept for each text: its tokens, those read, those unknown."""
+"""Numbers stored for each text: its tokens, those read, those unknown."""
+
+_KEY_BYTES, _DIGEST_BYTES = 16, 8
+
+_logger = logging.getLogger("embedtopics")
 
 Keys = npt.NDArray[np.uint64]
 
 
-class Kept(NamedTuple):
-    """What is kept of some texts: `found` (n_texts,), `vectors`, `counts` (n_texts, 3)."""
+class CacheLookup(NamedTuple):
+    """Stored vectors of some texts; `is_cached` (n_texts,), `counts` (n_texts, 3)."""
 
-    found: npt.NDArray[np.bool_]
+    is_cached: BoolArray
     vectors: FloatArray
     counts: Int64Array
 
 
-class _Shard(NamedTuple):
-    """What the header of a shard says."""
-
-    path: Path
-    keys: Keys
-    dimensions: int
-    digest: str
-
-
 def keys_of(texts: Sequence[str]) -> Keys:
     """Return a 128-bit hash of each text, shape (n_texts, 2)."""
-    digests = (blake2b(t.encode("utf-8", "surrogatepass"), digest_size=16).digest() for t in texts)
+    digests = (
+        blake2b(t.encode("utf-8", "surrogatepass"), digest_size=_KEY_BYTES).digest() for t in texts
+    )
     return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64).reshape(-1, 2)
 
 
-def find(folder: Path, keys: Keys, rows: Int64Array) -> Kept:
-    """Look up texts of keys (n_texts, 2), at rows (n_distinct,) whose keys ascend."""
-    found = np.zeros(len(keys), dtype=np.bool_)
-    counts = np.zeros((len(keys), N_COUNTS), dtype=np.int64)
-    vectors: FloatArray = np.zeros((len(keys), 0), dtype=np.float32)
-    ascending = keys[rows]
-    for shard in _readable(folder):
-        if found[rows].all():
-            break
-        at = np.minimum(np.searchsorted(ascending[:, 0], shard.keys[:, 0]), len(rows) - 1)
-        is_wanted = (ascending[at] == shard.keys).all(axis=1) & ~found[rows[at]]
-        places = np.flatnonzero(is_wanted)
-        wanted = rows[at[places]]
-        if not len(wanted):
-            continue
+@dataclass(frozen=True)
+class VectorStore:
+    """The vectors of one encoder in an SQLite file: a row a text, with a checksum.
+
+    SQLite lets several processes write at the same time, and survives a process that is killed.
+    """
+
+    path: Path
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        with closing(sqlite3.connect(self.path, timeout=LOCK_SECONDS)) as connection, connection:
+            yield connection
+
+    def look_up(self, keys: Keys, rows: Int64Array) -> CacheLookup:
+        """Look up texts of keys (n_texts, 2) at some rows of them."""
+        is_cached = np.zeros(len(keys), dtype=np.bool_)
+        counts = np.zeros((len(keys), N_COUNTS), dtype=np.int64)
+        vectors: FloatArray = np.zeros((len(keys), 0), dtype=np.float32)
+        if not self.path.is_file():
+            return CacheLookup(is_cached, vectors, counts)
+        row_of = dict(zip(_as_bytes(keys[rows]), rows.tolist(), strict=True))
         try:
-            of_shard, counts_of_shard = _read_vectors(shard)
-        except OSError as error:
-            _pass_over(shard.path, error)
-            continue
-        if not vectors.shape[1]:
-            vectors = np.zeros((len(keys), shard.dimensions), dtype=np.float32)
-        vectors[wanted], counts[wanted] = of_shard[places], counts_of_shard[places]
-        found[wanted] = True
-        with suppress(OSError):
-            os.utime(shard.path)
-    return Kept(found, vectors, counts)
+            for key, content in self._select(list(row_of)):
+                values = _verified(key, content)
+                if values is None:
+                    _logger.warning("A vector in %s is damaged; it is made again.", self.path)
+                    continue
+                row, vector = row_of[key], np.frombuffer(values, "<f4", offset=8 * N_COUNTS)
+                if vectors.shape[1] != len(vector):
+                    vectors = np.zeros((len(keys), len(vector)), dtype=np.float32)
+                vectors[row], is_cached[row] = vector, True
+                counts[row] = np.frombuffer(values, "<i8", count=N_COUNTS)
+            os.utime(self.path)
+        except (OSError, sqlite3.OperationalError) as error:
+            _logger.warning("The cached vectors in %s cannot be read (%s).", self.path, error)
+        except sqlite3.DatabaseError as error:
+            _logger.warning("%s is damaged (%s); its vectors are made again.", self.path, error)
+            is_cached[:] = False
+            with suppress(OSError):
+                self.path.unlink()
+        return CacheLookup(is_cached, vectors, counts)
+
+    def _select(self, keys: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
+        with self._open() as connection:
+            for begin in range(0, len(keys), KEYS_A_QUERY):
+                some = keys[begin : begin + KEYS_A_QUERY]
+                places = ",".join("?" * len(some))
+                query = f"SELECT key, content FROM vectors WHERE key IN ({places})"
+                yield from connection.execute(query, some)
+
+    def write(self, name: str, keys: Keys, vectors: FloatArray, counts: Int64Array) -> None:
+        """Store `vectors` (n, n_dimensions) and `counts` (n, 3) of an encoder under `keys`."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        rows = [
+            (key, _checked(key, count.tobytes() + vector.tobytes()))
+            for key, count, vector in zip(
+                _as_bytes(keys), counts.astype("<i8"), vectors.astype("<f4"), strict=True
+            )
+        ]
+        with self._open() as connection:
+            connection.execute("CREATE TABLE IF NOT EXISTS about (encoder TEXT PRIMARY KEY)")
+            connection.execute("INSERT OR IGNORE INTO about VALUES (?)", (name,))
+            connection.execute(
+                "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, content BLOB)"
+            )
+            connection.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", rows)
+
+    def describe(self) -> tuple[str, int]:
+        """Return the name of the encoder, and the number of texts."""
+        try:
+            with self._open() as connection:
+                (name,) = connection.execute("SELECT encoder FROM about").fetchone()
+                (n_texts,) = connection.execute("SELECT count(*) FROM vectors").fetchone()
+            return str(name), int(n_texts)
+        except (sqlite3.Error, TypeError):
+            return "unknown", 0
 
 
-def append(folder: Path, name: str, keys: Keys, vectors: FloatArray, counts: Int64Array) -> Path:
-    """Write a shard: `keys` (n, 2), `vectors` (n, n_dimensions), `counts` (n, 3)."""
-    folder.mkdir(parents=True, exist_ok=True)
-    about = folder / "encoder.json"
-    if not about.exists():
-        _write(about, [json.dumps({"encoder": name}).encode()])
-    parts = [
-        np.ascontiguousarray(keys, dtype="<u8").tobytes(),
-        np.ascontiguousarray(counts, dtype="<i8").tobytes(),
-        np.ascontiguousarray(vectors, dtype="<f4").tobytes(),
-    ]
-    header = {
-        "n": len(keys), "dimensions": vectors.shape[1], "dtype": "float32",
-        "keys": _digest(parts[:1]), "rest": _digest(parts[1:]),
-    }  # fmt: skip
-    path = folder / f"{time.time_ns():020d}-{uuid.uuid4().hex[:8]}.shard"
-    _write(path, [json.dumps(header).encode().ljust(HEADER_BYTES), *parts])
-    return path
+def _as_bytes(keys: Keys) -> list[bytes]:
+    content = np.ascontiguousarray(keys, dtype="<u8").tobytes()
+    return [content[at : at + _KEY_BYTES] for at in range(0, len(content), _KEY_BYTES)]
 
 
-def join_small(folder: Path, name: str) -> None:
-    """Join small shards into one where there are many; it is there before they go."""
-    paths = [p for p in sorted(folder.glob("*.shard")) if 0 < _size_of(p) < SMALL_BYTES]
-    if len(paths) < MOST_SMALL:
-        return
-    parts, joined = [], []
-    for path in paths:
-        with suppress(OSError):  # the next search finds out
-            with open_regular(path) as file:
-                shard = _read_keys(path, file)
-            parts.append((shard.keys, *_read_vectors(shard)))
-            joined.append(path)
-    if len(parts) < 2:
-        return
-    keys, vectors, counts = (np.concatenate([part[at] for part in parts]) for at in range(3))
-    append(folder, name, keys, vectors, counts)
-    for path in joined:
-        path.unlink(missing_ok=True)
+def _checked(key: bytes, values: bytes) -> bytes:
+    """Return values after a checksum of key and values."""
+    return blake2b(key + values, digest_size=_DIGEST_BYTES).digest() + values
+
+
+def _verified(key: bytes, content: bytes) -> bytes | None:
+    """Return the values that `_checked` was given; None where they have changed since."""
+    values = content[_DIGEST_BYTES:]
+    return values if _checked(key, values) == content else None
 
 
 def trim(root: Path, most_bytes: float) -> None:
-    """Throw the least recently used shards away until the cache is small enough."""
-    found = []
-    for path in (root / FORMAT).glob("*/*.shard"):
-        with suppress(OSError):  # another process threw it away
-            found.append((path.stat().st_mtime_ns, path, path.stat().st_size))
-    too_much = sum(size for _, _, size in found) - most_bytes
-    for _, path, size in sorted(found):
-        if too_much <= 0:
+    """Delete the least recently used files of vectors until the cache is small enough."""
+    files = []
+    for path in (root / FORMAT).glob("*.sqlite"):
+        with suppress(OSError):  # another process deleted it
+            status = path.stat()
+            files.append((status.st_mtime_ns, path, status.st_size))
+    excess = sum(size for _, _, size in files) - most_bytes
+    for _, path, size in sorted(files):
+        if excess <= 0:
             break
         path.unlink(missing_ok=True)
-        too_much -= size
-
-
-def _readable(folder: Path) -> Iterator[_Shard]:
-    """Yield the shards whose keys are as they were written, the newest first."""
-    for path in sorted(folder.glob("*.shard"), reverse=True):
-        try:
-            with open_regular(path) as file:
-                yield _read_keys(path, file)
-        except OSError as error:
-            _pass_over(path, error)
-
-
-def _read_keys(path: Path, file: BinaryIO) -> _Shard:
-    try:
-        header: dict[str, Any] = json.loads(file.read(HEADER_BYTES))
-        n, dimensions = int(header["n"]), int(header["dimensions"])
-        expected, digest = str(header["keys"]), str(header["rest"])
-        known = header["dtype"] == "float32"
-    except (ValueError, KeyError, TypeError) as error:
-        raise CorruptFileError("its header cannot be read") from error
-    data = file.read(16 * n)
-    if not known or len(data) != 16 * n or _digest([data]) != expected:
-        raise CorruptFileError("its keys are not those that were written")
-    keys = np.frombuffer(data, dtype="<u8").astype(np.uint64).reshape(n, 2)
-    return _Shard(path, keys, dimensions, digest)
-
-
-def _read_vectors(shard: _Shard) -> tuple[FloatArray, Int64Array]:
-    n = len(shard.keys)
-    with open_regular(shard.path) as file:
-        file.seek(HEADER_BYTES + 16 * n)
-        data = file.read()
-    of_counts = 8 * N_COUNTS * n
-    whole = of_counts + 4 * n * shard.dimensions
-    if len(data) != whole or _digest([data]) != shard.digest:
-        raise CorruptFileError("its vectors are not those that were written")
-    counts = np.frombuffer(data, dtype="<i8", count=N_COUNTS * n).reshape(n, N_COUNTS)
-    vectors = np.frombuffer(data, dtype="<f4", offset=of_counts).reshape(n, shard.dimensions)
-    return vectors.astype(np.float32), counts.astype(np.int64)
-
-
-def _digest(parts: Sequence[bytes]) -> str:
-    digest = blake2b(digest_size=16)
-    for part in parts:
-        digest.update(part)
-    return digest.hexdigest()
-
-
-def _write(path: Path, parts: Sequence[bytes]) -> None:
-    """Write a file beside its place, and move it there when all of it is on the disk."""
-    fresh = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
-    try:
-        with fresh.open("wb") as file:
-            for part in parts:
-                file.write(part)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(path)
-    finally:
-        fresh.unlink(missing_ok=True)
-
-
-def _pass_over(path: Path, error: OSError) -> None:
-    """Go on without a shard, and throw it away where it is damaged, not if unreadable just now."""
-    if isinstance(error, FileNotFoundError):  # another process threw it away
-        return
-    if not isinstance(error, CorruptFileError):
-        _logger.warning("The cached vectors in %s cannot be read (%s).", path, error)
-        return
-    _logger.warning("The cached vectors in %s are damaged (%s); they are made again.", path, error)
-    with suppress(OSError):
-        path.unlink(missing_ok=True)
-
-
-TEXTS_A_SHARD = 2048
-"""Texts that are encoded between two writes: what is lost at most when a process is killed."""
-
-MOST_BYTES = 20e9
-"""Size from which on the least recently used vectors are thrown away."""
-
-_logger = logging.getLogger("embedtopics")
+        excess -= size
 
 
 class CachedEncoder(WrappedEncoder):
@@ -275,7 +214,7 @@ class CachedEncoder(WrappedEncoder):
         if fingerprint is None:
             raise InputError("encoder", "a fitted encoder with a `fingerprint`", encoder)
         self._folder = default_folder() if folder is None else Path(folder)
-        self._own = self._folder / FORMAT / f"{fingerprint[:32]}-float32"
+        self._store = VectorStore(self._folder / FORMAT / f"{fingerprint[:32]}-float32.sqlite")
         self._writes = True
 
     def __repr__(self) -> str:
@@ -371,116 +310,102 @@ class CachedEncoder(WrappedEncoder):
         """
         texts = check_texts(texts)
         keys = keys_of(texts)
-        # By key, so that it does not depend on the order of the texts which are encoded together.
+        # Sorted by key, so that batches do not depend on the order of the texts.
         order = np.lexsort((keys[:, 1], keys[:, 0]))
         is_new = np.ones(len(keys), dtype=np.bool_)
         is_new[1:] = (keys[order[1:]] != keys[order[:-1]]).any(axis=1)
         first = order[is_new]
-        found, vectors, counts = find(self._own, keys, first)
-        missing = first[~found[first]]
+        is_cached, vectors, counts = self._store.look_up(keys, first)
+        missing = first[~is_cached[first]]
         with progress_bar(
             total=len(missing), unit="text", description="Encoding", show=show_progress
         ) as bar:
-            for begin in range(0, len(missing), TEXTS_A_SHARD):
-                rows = missing[begin : begin + TEXTS_A_SHARD]
+            for begin in range(0, len(missing), TEXTS_A_WRITE):
+                rows = missing[begin : begin + TEXTS_A_WRITE]
                 report = self._encoder.encode_with_report(
                     [texts[row] for row in rows.tolist()], show_progress=False
                 )
                 if hasattr(report.embeddings, "toarray"):
-                    raise InputError(
-                        f"a cache keeps arrays, and {self._encoder!r} makes sparse vectors; use it "
-                        "without a cache, for it is as fast, or set n_components"
-                    )
+                    remedy = "use it without a cache, or set n_components"
+                    raise InputError("encoder", "one of dense vectors", self._encoder, remedy)
                 if vectors.shape[1] != report.embeddings.shape[1]:
                     vectors = np.zeros((len(texts), report.embeddings.shape[1]), np.float32)
                 vectors[rows] = report.embeddings
                 counts[rows] = np.column_stack([report.n_tokens, report.n_seen, report.n_unknown])
                 self._write(keys[rows], vectors[rows], counts[rows])
                 bar.update(len(rows))
-        same = np.empty_like(order)
-        same[order] = first[np.cumsum(is_new) - 1]
+        representative = np.empty_like(order)
+        representative[order] = first[np.cumsum(is_new) - 1]
         repeats = order[~is_new]
-        vectors[repeats], counts[repeats] = vectors[same[repeats]], counts[same[repeats]]
+        vectors[repeats] = vectors[representative[repeats]]
+        counts[repeats] = counts[representative[repeats]]
         if not len(texts):
             vectors = np.asarray(self._encoder.encode(texts), dtype=np.float32)
         n_tokens, n_seen, n_unknown = (np.ascontiguousarray(column) for column in counts.T)
-        return Encoding(vectors, n_tokens, n_seen, n_unknown, int(found[same].sum()))
+        return Encoding(vectors, n_tokens, n_seen, n_unknown, int(is_cached[representative].sum()))
 
-    def _write(self, keys: npt.NDArray[np.uint64], vectors: FloatArray, counts: Int64Array) -> None:
+    def _write(self, keys: Keys, vectors: FloatArray, counts: Int64Array) -> None:
         if not self._writes:
             return
         try:
-            name = str(self._encoder.name)
-            append(self._own, name, keys, vectors, counts)
-            if len(keys) < TEXTS_A_SHARD:
-                join_small(self._own, name)
+            self._store.write(self.name, keys, vectors, counts)
             trim(self._folder, MOST_BYTES)
-        except OSError as error:
+        except (OSError, sqlite3.Error) as error:
             self._writes = False
             _logger.warning(
-                "Vectors cannot be kept in %s (%s); the work goes on without.", self._folder, error
-            )
-
-
-NAMES = "names-1"
-"""Folder of what language models answered when they were asked for names of topics."""
+                "Vectors cannot be stored in %s (%s); encoding goes on without.",
+                self._folder, error,
+            )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class CacheEntry:
-    """What is kept for one encoder, or of the answers of language models."""
+    """What is stored for one encoder: its vectors, or a prepared model."""
 
     kind: str
     encoder: str
     variant: str
     n_texts: int
     n_bytes: int
-    folder: Path
+    path: Path
 
 
 def cache_entries() -> list[CacheEntry]:
-    """Return what the cache folder holds, the largest first."""
-    root, found = default_folder(), []
-    for kind, name, about in (("vectors", FORMAT, "encoder.json"), ("model", MODELS, "about.json")):
-        for folder in sorted((root / name).glob("[!.]*/")):
-            files = [path for path in folder.rglob("*") if path.is_file()]
-            shards = [path for path in files if path.suffix == ".shard"]
-            n_texts = sum(int(_read_entry(path, "n", 0, HEADER_BYTES)) for path in shards)
-            n_bytes = sum(map(_size_of, files))
-            encoder = str(_read_entry(folder / about, "encoder", "unknown"))
-            variant = folder.name.partition("-")[2]
-            found.append(CacheEntry(kind, encoder, variant, n_texts, n_bytes, folder))
-    answers = sorted((root / NAMES).glob("*.json"))
-    if answers:
-        n_bytes, of = sum(map(_size_of, answers)), "language models"
-        found.append(CacheEntry("names", of, "", len(answers), n_bytes, root / NAMES))
-    return sorted(found, key=lambda entry: (-entry.n_bytes, entry.folder))
+    """Return the contents of the cache folder, the largest first."""
+    root, entries = default_folder(), []
+    for path in sorted((root / FORMAT).glob("*.sqlite")):
+        name, n_texts = VectorStore(path).describe()
+        variant = path.stem.partition("-")[2]
+        entries.append(CacheEntry("vectors", name, variant, n_texts, _size_of(path), path))
+    for folder in sorted((root / MODELS).glob("[!.]*/")):
+        try:
+            name = str(json.loads((folder / "about.json").read_text("utf-8"))["encoder"])
+        except (OSError, ValueError, KeyError, TypeError):
+            name = "unknown"
+        variant = folder.name.partition("-")[2]
+        n_bytes = sum(_size_of(path) for path in folder.rglob("*") if path.is_file())
+        entries.append(CacheEntry("model", name, variant, 0, n_bytes, folder))
+    return sorted(entries, key=lambda entry: (-entry.n_bytes, entry.path))
 
 
 def clear_cache() -> int:
-    """Throw away what the cache folder holds; what is none of it stays."""
-    freed = 0
+    """Delete the contents of the cache folder, and nothing else in it; return the bytes freed."""
+    n_bytes = 0
     for entry in cache_entries():
-        shutil.rmtree(entry.folder)
-        freed += entry.n_bytes
+        if entry.path.is_dir():
+            shutil.rmtree(entry.path)
+        else:
+            entry.path.unlink()
+        n_bytes += entry.n_bytes
     for folder in (default_folder() / MODELS).glob(f"{UNFINISHED}*/"):
-        freed += sum(_size_of(path) for path in folder.iterdir())
+        n_bytes += sum(_size_of(path) for path in folder.iterdir())
         shutil.rmtree(folder, ignore_errors=True)
-    return freed
+    return n_bytes
 
 
 def _size_of(file: Path) -> int:
-    """Return the length of a file; 0 where another process has thrown it away."""
+    """Return the length of a file; 0 where another process has deleted it."""
     try:
         return file.stat().st_size
     except OSError:
         return 0
-
-
-def _read_entry(file: Path, key: str, default: Any, n_bytes: int = -1) -> Any:
-    """Return an entry of the JSON that a file begins with; a default where it cannot be read."""
-    try:
-        with file.open("rb") as opened:
-            return json.loads(opened.read(n_bytes))[key]
-    except (OSError, ValueError, KeyError, TypeError):
-        return default

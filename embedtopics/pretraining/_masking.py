@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.checks import checked_count
+from embedtopics._utils.checks import checked_between, checked_count
 from embedtopics.errors import InputError
 from embedtopics.protocols import Float64Array, Int64Array
-from embedtopics.training._settings import checked_between
 
 LONGEST_SPAN, P_SPAN = 10, 0.2
 """Words of a span at most, and the parameter of their geometric law (Joshi et al. 2020)."""

@@ -348,11 +348,11 @@ def _compare(
 
     before = trainable.encoder
     after: Any = folder
-    if not trainable.is_static:
+    if before.transformer is not None:
         # What a folder does not keep.
         asked: dict[str, Any] = {
-            "precision": before.recipe.precision,
-            "long_texts": before.recipe.long_texts,
+            "precision": before.transformer.recipe.precision,
+            "long_texts": before.transformer.recipe.long_texts,
         }
         usual = {"precision": "float32", "long_texts": "truncate"}
         if asked != usual:

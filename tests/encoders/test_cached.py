@@ -1,7 +1,7 @@
-import errno
 import hashlib
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import textwrap
@@ -78,7 +78,7 @@ def test_any_calls_in_any_order_give_what_the_encoder_gives(calls, texts_a_shard
     inner = Counting()
     encoder = CachedEncoder(inner, folder=folder)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cached, "TEXTS_A_SHARD", texts_a_shard)
+        patch.setattr(cached, "TEXTS_A_WRITE", texts_a_shard)
         for texts in calls:
             texts = [t.encode("utf-8", "ignore").decode() for t in texts]
             if texts:
@@ -96,64 +96,60 @@ def test_encoders_do_not_see_one_anothers_vectors(tmp_path):
     np.testing.assert_array_equal(found, Counting(scale=2.0).encode(["text"]))
 
 
-def shards_of(folder):
-    return sorted(Path(folder).glob("**/*.shard"))
+def stores_of(folder):
+    return sorted(Path(folder).glob("**/*.sqlite"))
 
 
-@pytest.mark.parametrize("at", [3, cached.HEADER_BYTES + 5, -5, "cut"])
-def test_a_damaged_shard_is_named_and_made_again(tmp_path, caplog, at):
+@pytest.mark.parametrize("at", [3, -5, "cut", "no file of SQLite"])
+def test_a_damaged_file_is_made_again(tmp_path, at):
     texts = [f"text {i}" for i in range(8)]
     CachedEncoder(Counting(), folder=tmp_path).encode(texts)
-    (shard,) = shards_of(tmp_path)
-    data = bytearray(shard.read_bytes())
-    if at == "cut":
-        data = data[:-40]
-    else:
+    (store,) = stores_of(tmp_path)
+    data = bytearray(store.read_bytes())
+    if isinstance(at, int):
         data[at] ^= 0xFF
-    shard.write_bytes(data)
-    assert n_encoded(texts, tmp_path) == 8 and str(shard) in caplog.text
-    assert shard not in shards_of(tmp_path)
+    contents = {"cut": data[:-40], "no file of SQLite": b"no file of SQLite" * 99}
+    store.write_bytes(contents.get(at, data))
+    assert n_encoded(texts, tmp_path) > 0
     assert n_encoded(texts, tmp_path) == 0
 
 
-def test_other_shards_survive_a_damaged_one(tmp_path, monkeypatch):
-    monkeypatch.setattr(cached, "TEXTS_A_SHARD", 5)
-    texts = [f"text {i}" for i in range(20)]
+def test_a_damaged_vector_is_made_again_and_the_others_stay(tmp_path, caplog):
+    texts = [f"text {i}" for i in range(8)]
     CachedEncoder(Counting(), folder=tmp_path).encode(texts)
-    shards_of(tmp_path)[1].write_bytes(b"")
-    assert n_encoded(texts, tmp_path) == 5
+    (store,) = stores_of(tmp_path)
+    with sqlite3.connect(store) as connection:
+        [key, content] = connection.execute("SELECT key, content FROM vectors").fetchone()
+        changed = content[:-1] + bytes([content[-1] ^ 1])
+        connection.execute("UPDATE vectors SET content = ? WHERE key = ?", (changed, key))
+    assert n_encoded(texts, tmp_path) == 1 and str(store) in caplog.text
+    assert n_encoded(texts, tmp_path) == 0
 
 
 def test_a_full_disk_and_a_folder_that_cannot_be_made_cost_one_warning(
     tmp_path, monkeypatch, caplog
 ):
     (tmp_path / "file").write_text("in the way")
-    assert n_encoded(["a"], tmp_path / "file") == 1 and "cannot be kept" in caplog.text
-    monkeypatch.setattr(cached, "TEXTS_A_SHARD", 2)
-    monkeypatch.setattr(cached, "append", raising(FULL_DISK))
+    assert n_encoded(["a"], tmp_path / "file") == 1 and "cannot be stored" in caplog.text
+    monkeypatch.setattr(cached, "TEXTS_A_WRITE", 2)
+    monkeypatch.setattr(cached.VectorStore, "write", raising(FULL_DISK))
     assert n_encoded([f"text {i}" for i in range(9)], tmp_path) == 9
     assert caplog.text.count("No space left") == 1
 
 
-def test_the_least_recently_used_go_first(tmp_path, monkeypatch):
-    monkeypatch.setattr(cached, "TEXTS_A_SHARD", 10)
-    encoder = CachedEncoder(Counting(), folder=tmp_path)
-    batches = [[f"{name} {i}" for i in range(10)] for name in ("old", "used", "new")]
-    for batch in batches[:2]:
-        encoder.encode(batch)
-    for path, age in zip(shards_of(tmp_path), (2e9, 1e9), strict=True):
-        os.utime(path, ns=(int(1e18 - age), int(1e18 - age)))
-    encoder.encode(batches[1])
-    size = shards_of(tmp_path)[0].stat().st_size
-    with monkeypatch.context() as patch:
-        patch.setattr(cached, "MOST_BYTES", 2.5 * size)
-        encoder.encode(batches[2])
-    assert [n_encoded(batch, tmp_path) for batch in batches] == [10, 0, 0]
+def test_the_least_recently_used_encoder_goes_first(tmp_path, monkeypatch):
+    for place, name in enumerate("ab"):
+        CachedEncoder(Counting(name * 64), folder=tmp_path).encode(["text"])
+        os.utime(stores_of(tmp_path)[-1], ns=(int(1e18) + place, int(1e18) + place))
+    CachedEncoder(Counting("a" * 64), folder=tmp_path).encode(["text"])  # used again
+    monkeypatch.setattr(cached, "MOST_BYTES", 2.5 * stores_of(tmp_path)[0].stat().st_size)
+    CachedEncoder(Counting("c" * 64), folder=tmp_path).encode(["text"])
+    assert [path.name[0] for path in stores_of(tmp_path)] == ["a", "c"]
 
 
 def test_files_of_another_format_are_left_alone(tmp_path, monkeypatch):
     monkeypatch.setattr(cached, "MOST_BYTES", 1)
-    other = tmp_path / "vectors-9" / "x.shard"
+    other = tmp_path / "vectors-9" / "x.sqlite"
     other.parent.mkdir()
     other.write_bytes(b"later")
     CachedEncoder(Counting(), folder=tmp_path).encode(["a"])
@@ -167,7 +163,7 @@ WORKER = """
     from embedtopics.encoders import CachedEncoder
     from embedtopics.encoders import _cache as cached
 
-    cached.TEXTS_A_SHARD = 4
+    cached.TEXTS_A_WRITE = 4
 
     class Slow(Counting):
         def encode_with_report(self, texts, *, show_progress=None):
@@ -188,15 +184,19 @@ def worker(folder, n, seconds):
     return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
 
 
+def n_stored(folder):
+    return cached.VectorStore(stores_of(folder)[0]).describe()[1]
+
+
 @pytest.mark.skipif(os.name == "nt", reason="a process cannot be killed there in this way")
 def test_killed_in_the_middle_the_next_run_goes_on_from_there(tmp_path):
     process = worker(tmp_path, 400, 0.05)
     assert process.stdout.readline() == "begun\n"
-    while len(shards_of(tmp_path)) < 5:
+    while not stores_of(tmp_path) or n_stored(tmp_path) < 20:
         assert process.poll() is None
     process.send_signal(signal.SIGKILL)
     process.communicate()
-    n_kept = 4 * len(shards_of(tmp_path))
+    n_kept = n_stored(tmp_path)
     texts = [f"text {i}" for i in range(400)]
     assert 20 <= n_kept < 400 and n_encoded(texts, tmp_path) == 400 - n_kept
 
@@ -223,29 +223,10 @@ def test_an_encoder_that_cannot_be_told_from_others_is_refused(tmp_path):
         CachedEncoder(SimpleNamespace(encode=len), folder=tmp_path)
 
 
-@pytest.mark.parametrize("error", [PermissionError, OSError])
-def test_what_cannot_be_read_now_is_not_thrown_away(tmp_path, monkeypatch, caplog, error):
+def test_what_cannot_be_read_now_is_not_thrown_away(tmp_path, monkeypatch, caplog):
     CachedEncoder(Counting(), folder=tmp_path).encode(["a", "b"])
-    opened, [shard] = cached.open_regular, tmp_path.rglob("*.shard")
-
-    def refuse(path):
-        if path == shard:
-            raise error(errno.EMFILE, "Too many open files")
-        return opened(path)
-
     with monkeypatch.context() as patch:
-        patch.setattr(cached, "open_regular", refuse)
+        patch.setattr(cached.sqlite3, "connect", raising(sqlite3.OperationalError("locked")))
         assert n_encoded(["a"], tmp_path) == 1
     assert "cannot be read" in caplog.text
-    assert shard.exists()
     assert n_encoded(["a", "b"], tmp_path) == 0
-
-
-def test_many_small_requests_leave_few_shards(tmp_path, monkeypatch):
-    monkeypatch.setattr(cached, "MOST_SMALL", 5)
-    texts = [f"text {number}" for number in range(23)]
-    encoder = CachedEncoder(Counting(), folder=tmp_path)
-    for text in texts:
-        encoder.encode([text])
-    assert len(list(tmp_path.rglob("*.shard"))) <= 5
-    assert n_encoded(texts, tmp_path) == 0

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from embedtopics._utils.checks import checked_count
+from embedtopics._utils.checks import checked_between, checked_count
 from embedtopics.decisions import Decision
 from embedtopics.encoders._base import check_texts
 from embedtopics.encoders._registry import resolve_exact
@@ -21,7 +21,6 @@ from embedtopics.encoders.sentence._running import n_leading
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray
 from embedtopics.training._examples import Examples
-from embedtopics.training._settings import checked_between
 from embedtopics.training.objectives._objective import (
     Metric,
     Objective,

@@ -64,7 +64,7 @@ def _resolutions(corpus: LabelledCorpus) -> dict[str, Any]:
         "core_nmi": round(alone.nmi, 4),
         "ami": round(joined.ami, 4),
         "core_ami": round(alone.ami, 4),
-        "least_ratio": result.settings["least_ratio"],
+        "min_margin": result.settings["min_margin"],
     }
 
 

@@ -187,7 +187,7 @@ def vectors_of(
 
 def min_margin_of(result: TopicResult) -> float:
     """Return the margin that a new text's best topic needs, as in the fit."""
-    return float(result.settings.get("least_ratio", MIN_MARGIN))
+    return float(result.settings.get("min_margin", MIN_MARGIN))
 
 
 def decide(shares: csr_matrix, novelty: FloatArray, min_margin: float) -> Int32Array:

@@ -176,8 +176,6 @@ def top_words(result: TopicResult, n_terms: int = 10) -> list[list[str]]:
 OURS = "ClassTfidf"
 STAGES = ("encoder", "reducer", "clusterer", "weighting", "constraints")
 """Parameters of a model that are objects, of which a saved result holds only a description."""
-IN_SETTINGS = {"constraints": "guidance"}
-"""Parameters that the settings of a result keep under the name of the first version."""
 TEXTS, LEFT_OUT = "texts", "left out"
 """Of a result that is shared without its texts."""
 FITTED_ROWS = "n_fitted_rows"
@@ -257,9 +255,8 @@ def lost_stages(
     """Say which objects of a loaded model's fit were not there when it was fitted again."""
     lost = []
     for name in STAGES:
-        key = IN_SETTINGS.get(name, name)
         is_given = name == "encoder" and result.settings.get("encoder") == GIVEN
-        is_other = loaded.get(key) != result.settings.get(key)
+        is_other = loaded.get(name) != result.settings.get(name)
         if parameters[name] is None and is_other and not is_given:
             lost.append(name)
     if not lost:

@@ -146,7 +146,7 @@ def without_texts(result: TopicResult, *, columns: Sequence[Hashable] = ()) -> T
 
 
 FILES = (
-    "manifest.json", "result.json", "words.json", "rows.parquet", "arrays.arrow", "arrays.npz",
+    "manifest.json", "result.json", "words.json", "rows.parquet", "arrays.arrow",
     "embeddings.npy",
 )  # fmt: skip
 """What is fetched of a repository; nothing that runs."""

@@ -436,7 +436,7 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
             elif name == "words" and callable(value):
                 value = WordRules(own=value).to_json()
             elif name == "constraints":
-                name, value = "guidance", None if value is None else dict(value.describe())
+                value = None if value is None else dict(value.describe())
             elif isinstance(value, np.generic):
                 value = value.item()
             elif isinstance(value, (tuple, list)):

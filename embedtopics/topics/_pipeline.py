@@ -140,7 +140,7 @@ def fit_topics(
             topics, topic_terms = fit.describe(found, counts, languages)
         with log.stage("reduction"):
             positions = places.spread(drawn())
-    used |= {"min_cluster_size": cut.min_cluster_size, "least_ratio": assigned.min_margin}
+    used |= {"min_cluster_size": cut.min_cluster_size, "min_margin": assigned.min_margin}
     result = TopicResult(
         corpus=corpus,
         documents=documents,
@@ -276,10 +276,14 @@ class _Fit:
         vectors, constraints = self.context.embeddings, self.constraints
         reducer, n_components = self.stages.reducer, self.stages.n_components
         if reducer is None:
-            pull = 0.0 if constraints is None else constraints.tie
+            pull = 0.0 if constraints is None else constraints.attraction
             components = first_components(start, n_components)
             return places.spread(smooth(fuzzy, components, groups=groups, pull=pull))
-        known = () if constraints is None or not constraints.draws else (constraints.groups.copy(),)
+        known = (
+            ()
+            if constraints is None or not constraints.changes_layout
+            else (constraints.groups.copy(),)
+        )
         made = np.asarray(reducer.fit_transform(vectors.copy(), *known))
         if made.ndim != 2 or len(made) != len(vectors) or not np.isfinite(made).all():
             expected = f"an object that returns one finite row a document ({len(vectors)})"

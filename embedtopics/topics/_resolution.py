@@ -80,7 +80,7 @@ def at_resolution(
     parameters: dict[str, Any] = {"n_topics": n_topics, "min_cluster_size": min_cluster_size}
     parameters["coverage"] = coverage
     settings = {**result.settings, **parameters, "min_cluster_size": cut.min_cluster_size}
-    settings["least_ratio"] = assigned.min_margin
+    settings["min_margin"] = assigned.min_margin
     name = "n_topics" if min_cluster_size == "auto" else "min_cluster_size"
     message = f"cut at {name}={parameters[name]}, coverage={coverage}: {len(topics)} topics"
     labels = {topic.label for topic in topics}

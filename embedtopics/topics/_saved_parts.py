@@ -18,7 +18,7 @@ from embedtopics.topics.results import TopicResult
 
 Texts = tuple[str, ...]
 SETTINGS: Mapping[str, Any] = {
-    "least_ratio": float, "languages": Texts | None, "extra_stop_words": Texts | None,
+    "min_margin": float, "languages": Texts | None, "extra_stop_words": Texts | None,
     "n_keywords": int, "seed": int, "n_neighbors": int,
 }  # fmt: skip
 """Settings that later questions calculate with."""

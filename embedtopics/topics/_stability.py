@@ -129,7 +129,9 @@ def replicate_at(
     constraints = None if recipe.constraints is None else recipe.constraints.of(held)
     if constraints is not None:
         fuzzy = constrained_graph(fuzzy, embeddings, constraints, constraints.groups, graph.k)
-    groups, pull = (None, 0.0) if constraints is None else (constraints.groups, constraints.tie)
+    groups, pull = (
+        (None, 0.0) if constraints is None else (constraints.groups, constraints.attraction)
+    )
     coordinates = smooth(fuzzy, start, groups=groups, pull=pull)
     n_samples = DensityClusterer().min_samples
     tree = spanning_tree(leading(coordinates), min_samples=n_samples)

@@ -9,9 +9,6 @@
                       sparse matrices
     embeddings.npy    unit vectors, float32
     words.json        words of the token stream, terms, stop words
-
-Formats 1 and 2 had the arrays in ``arrays.npz``, not compressed, and edits of which only a
-sentence was kept; format 1 had no hierarchy, reasons, memory or stability. All are read.
 """
 
 from __future__ import annotations
@@ -63,32 +60,27 @@ from embedtopics.topics.results import (
 )
 
 KIND = "embedtopics topic result"
-FORMAT = 3
+FORMAT = 1
+FILES = ("arrays.arrow", "embeddings.npy", "result.json", "rows.parquet", "words.json")
 SPARSE = ("memberships", "counts", "topic_terms")
-IN_RESULT = (
-    "corpus", "graph", "topics", "decisions", "settings", "versions", "timings", "history",
-)  # fmt: skip
+PLAIN = ("topics", "decisions", "settings", "versions", "timings", "history", "peak_memory")
+"""Fields of a result that ``result.json`` holds under their names."""
+IN_RESULT = ("corpus", "graph", "word_rules", "n_replicates", "constraints", *PLAIN)
 IN_WORDS = ("words", "terms", "stop_words", "function_words")
 COLUMNS = ("text_column", "time_column", "group_column")
-
-ON_DISK = {
-    "probabilities": "strengths", "cannot_link": "apart", "is_seeded": "is_anchor",
-}  # fmt: skip
-"""Names of fields that files keep as the first version wrote them."""
-IN_CODE = {stored: name for name, stored in ON_DISK.items()}
 
 
 def save_result(result: TopicResult, folder: str | Path) -> Path:
     """Save a result.
 
-    The folder is written beside its place and then moved there: where anything fails, what
-    was saved there before stays whole.
+    The files are written to a temporary folder, which then replaces `folder`. If anything fails,
+    the earlier content of `folder` stays whole.
 
     Parameters
     ----------
     result : TopicResult
     folder : str or Path
-        New, empty, or a saved result that is to be replaced.
+        A new folder, an empty one, or a saved result to replace.
 
     Returns
     -------
@@ -98,7 +90,7 @@ def save_result(result: TopicResult, folder: str | Path) -> Path:
     Raises
     ------
     InputError
-        Where the folder holds other files or cannot be written.
+        If the folder holds other files or cannot be written.
     """
     with replacing_folder(folder, KIND) as fresh:
         write_result(result, fresh)
@@ -109,18 +101,18 @@ def write_result(result: TopicResult, folder: Path) -> None:
     """Write the files of a result into an empty folder."""
     # Compressing texts and compressing arrays each keep one core busy.
     with ThreadPoolExecutor(2) as threads:
-        written = [
+        tasks = [
             threads.submit(_write_rows, result.corpus, folder / "rows.parquet"),
             threads.submit(write_arrays, folder / "arrays.arrow", _arrays_of(result)),
         ]
         np.save(folder / "embeddings.npy", result.embeddings, allow_pickle=False)
-        _write_texts(result, folder)
-        for one in written:
-            one.result()
+        _write_json(result, folder)
+        for task in tasks:
+            task.result()
     write_manifest(folder, KIND, FORMAT)
 
 
-def _write_texts(result: TopicResult, folder: Path) -> None:
+def _write_json(result: TopicResult, folder: Path) -> None:
     corpus, counts, stability = result.corpus, result.term_counts, result.stability
     words = {
         "words": result.tokens.words,
@@ -135,15 +127,14 @@ def _write_texts(result: TopicResult, folder: Path) -> None:
             "notes": corpus.notes,
         },
         "graph": {"method": result.graph.method, "recall": result.graph.recall},
-        **{name: getattr(result, name) for name in IN_RESULT[2:]},
+        **{name: getattr(result, name) for name in PLAIN},
         "word_rules": result.tokens.rules.to_json(),
-        "peak_memory": result.peak_memory,
         "n_replicates": None if stability is None else stability.n_replicates,
-        "guide": None
+        "constraints": None
         if result.constraints is None
         else {
             name: value
-            for name, value in _fields(result.constraints).items()
+            for name, value in vars(result.constraints).items()
             if not isinstance(value, np.ndarray)
         },
     }
@@ -155,9 +146,9 @@ def _write_texts(result: TopicResult, folder: Path) -> None:
 
 
 def as_json(value: Any) -> Any:
-    """Turn a value into what JSON knows; NaN, which it does not, becomes null."""
+    """Convert a value to JSON types; NaN and infinities become null."""
     if dataclasses.is_dataclass(value):
-        value = _fields(value)
+        value = vars(value)
     if isinstance(value, (np.ndarray, np.generic)):
         value = value.tolist()
     if isinstance(value, Mapping):
@@ -169,12 +160,6 @@ def as_json(value: Any) -> Any:
     if isinstance(value, float) and not np.isfinite(value):
         return None
     return value if isinstance(value, (int, float, type(None))) else repr(value)
-
-
-def _fields(part: Any) -> dict[str, Any]:
-    """Return the fields of a dataclass under the names that files keep."""
-    names = [item.name for item in dataclasses.fields(part)]
-    return {ON_DISK.get(name, name): getattr(part, name) for name in names}
 
 
 def _arrays_of(result: TopicResult) -> dict[str, npt.NDArray[Any]]:
@@ -192,10 +177,10 @@ def _arrays_of(result: TopicResult) -> dict[str, npt.NDArray[Any]]:
         "tokens": result.tokens,
         "tree": result.tree,
         "stability": result.stability,
-        "guide": result.constraints,
+        "constraints": result.constraints,
     }
     for name, part in parts.items():
-        for field, value in {} if part is None else _fields(part).items():
+        for field, value in {} if part is None else vars(part).items():
             if isinstance(value, np.ndarray):
                 arrays[f"{name}.{field}"] = value
     matrices = (result.memberships, result.term_counts.counts, result.topic_terms)
@@ -216,47 +201,45 @@ def load_result(folder: str | Path) -> TopicResult:
     Returns
     -------
     TopicResult
-        Equal to the one that was saved, bit for bit, but for columns of the input that files
-        cannot hold as they are: these come back as text.
+        Equal to the saved one, bit for bit. Columns of the input that Parquet cannot hold come
+        back as text.
 
     Raises
     ------
     InputError
-        Where the folder does not exist.
+        If the folder does not exist.
     CorruptFileError
-        Where it is not a saved result, was damaged, or is of a newer version.
+        If it is not a saved result, was damaged, or has a newer format.
     """
     with open_saved(folder, KIND, FORMAT) as saved:
-        in_arrays = "arrays.npz" if "arrays.npz" in saved.streams else "arrays.arrow"
-        for name in (in_arrays, "embeddings.npy", "result.json", "rows.parquet", "words.json"):
+        for name in FILES:
             if name not in saved.streams:
-                listed = f"{saved.folder / MANIFEST} does not list {name}"
-                raise CorruptFileError(f"{listed}; save again")
-        content = _read(saved, "result.json", lambda stream: _read_json(stream, IN_RESULT))
-        read_all = _read_npz if in_arrays == "arrays.npz" else read_arrays
+                unlisted = f"{saved.folder / MANIFEST} does not list {name}"
+                raise CorruptFileError(f"{unlisted}; save again")
+        content = _read(saved, "result.json", partial(_read_json, names=IN_RESULT))
         with ThreadPoolExecutor(1) as thread:
-            unpacked = thread.submit(_read, saved, in_arrays, read_all)
-            words = _read(saved, "words.json", lambda stream: _read_json(stream, IN_WORDS))
+            unpacking = thread.submit(_read, saved, "arrays.arrow", read_arrays)
+            words = _read(saved, "words.json", partial(_read_json, names=IN_WORDS))
             embeddings = _read(saved, "embeddings.npy", partial(np.load, allow_pickle=False))
             rows = _read(saved, "rows.parquet", partial(_read_rows, about=content["corpus"]))
-            arrays = unpacked.result()
+            arrays = unpacking.result()
     try:
         result = _result_of(content, words, arrays, embeddings, rows)
         check_parts(result)
         return result
     except (AttributeError, IndexError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise CorruptFileError(
-            f"{saved.folder / 'result.json'} does not fit the arrays and words beside it "
-            f"({_one_line(error)}); save the result again"
+            f"{saved.folder / 'result.json'} does not match the arrays and words in the same "
+            f"folder ({_one_line(error)}); save the result again"
         ) from error
 
 
 def _read(saved: SavedFolder, name: str, reader: Callable[[BinaryIO], Any]) -> Any:
-    """Read a file of the folder; whatever a library says of a broken one, it is named."""
+    """Read one file of the folder, and name it in every error."""
     try:
         return reader(saved.streams[name])
-    # Its checksum is right, so that it was written so: by another program, or by hand. The errors
-    # of five libraries are possible here.
+    # The checksum matches, so another program or a person wrote this content. Five libraries
+    # raise their own errors here.
     except Exception as error:
         raise CorruptFileError(
             f"{saved.folder / name} cannot be read ({_one_line(error)}); save the result again, or "
@@ -271,17 +254,10 @@ def _one_line(error: BaseException) -> str:
 def _read_json(stream: BinaryIO, names: tuple[str, ...]) -> dict[str, Any]:
     content = parse_json(stream.read())
     if not isinstance(content, dict):
-        raise ValueError("it holds no object")
+        raise ValueError("expected a JSON object")
     if missing := [name for name in names if name not in content]:
-        raise ValueError(f"it lacks {', '.join(missing)}")
+        raise ValueError(f"missing keys: {', '.join(missing)}")
     return content
-
-
-def _read_npz(stream: BinaryIO) -> dict[str, npt.NDArray[Any]]:
-    with np.load(stream, allow_pickle=False) as stored:
-        if any(item.compress_type for item in stored.zip.infolist()):
-            raise ValueError("it is compressed, as no version wrote it")
-        return dict(stored)
 
 
 def _mapped(stream: BinaryIO) -> Any:
@@ -298,10 +274,8 @@ def _result_of(
 ) -> TopicResult:
     sparse = {name: _sparse(_part(arrays, name)) for name in SPARSE}
     documents = DistinctDocuments(**_part(arrays, "documents"))
-    tree, guide = _part(arrays, "tree"), content.get("guide")
-    if guide is not None:
-        guide.pop("is_pure", None)  # of strict labels, which there were in version 0.1.0
-    n_replicates = content.get("n_replicates")
+    tree, constraints = _part(arrays, "tree"), content["constraints"]
+    n_replicates = content["n_replicates"]
     return TopicResult(
         corpus=recall_hashes(rows, documents),
         documents=documents,
@@ -314,7 +288,7 @@ def _result_of(
         tokens=TokenStream(
             **_part(arrays, "tokens"),
             words=part_of(words, "words", Texts),
-            rules=WordRules.from_json(content.get("word_rules")),
+            rules=WordRules.from_json(content["word_rules"]),
         ),
         term_counts=TermCounts(
             counts=sparse["counts"],
@@ -332,61 +306,54 @@ def _result_of(
         timings=part_of(content, "timings", Mapping[str, float]),
         history=tuple(_edit(edit) for edit in content["history"]),
         tree=SpanningTree(**tree) if tree else None,
-        peak_memory=_number(content.get("peak_memory")),
+        peak_memory=_number(content["peak_memory"]),
         stability=None
         if n_replicates is None
         else typed(Stability(**_part(arrays, "stability"), n_replicates=n_replicates)),
         constraints=None
-        if guide is None
-        else typed(TopicConstraints(**_part(arrays, "guide"), **_with_tuples(guide))),
+        if constraints is None
+        else typed(TopicConstraints(**_part(arrays, "constraints"), **_with_tuples(constraints))),
         added=arrays.get("added"),
     )
 
 
 def _part(arrays: dict[str, Any], name: str) -> dict[str, Any]:
     start = f"{name}."
-    found = {k.removeprefix(start): value for k, value in arrays.items() if k.startswith(start)}
-    return {IN_CODE.get(key, key): value for key, value in found.items()}
+    return {k.removeprefix(start): value for k, value in arrays.items() if k.startswith(start)}
 
 
 def _sparse(part: dict[str, Any]) -> csr_matrix:
     matrix = csr_matrix(
         (part["data"], part["indices"], part["indptr"]), shape=tuple(part["shape"].tolist())
     )
-    # It takes narrower indices where they suffice; what was saved comes back as it was.
+    # SciPy narrows the indices where it can; the saved types are restored.
     matrix.indices, matrix.indptr = part["indices"], part["indptr"]
     return matrix
 
 
 def _with_tuples(content: dict[str, Any]) -> dict[str, Any]:
-    """Turn the lists of JSON back into tuples, and names on disk into those of the code."""
+    """Convert the lists of JSON back to tuples."""
     return {
-        IN_CODE.get(name, name): tuple(value) if isinstance(value, list) else value
-        for name, value in content.items()
+        name: tuple(value) if isinstance(value, list) else value for name, value in content.items()
     }
 
 
 def _number(value: float | None) -> float:
-    """Turn null back into NaN."""
+    """Convert null back to NaN."""
     return float("nan") if value is None else float(value)
 
 
-def _edit(content: dict[str, Any] | str) -> Edit:
-    """Read an edit; up to format 2 there was only what it said of itself."""
-    if isinstance(content, str):
-        return Edit("note", message=content)
+def _edit(content: dict[str, Any]) -> Edit:
     marks = tuple(typed(TopicMark(**_with_tuples(mark))) for mark in content["marks"])
     return typed(Edit(**{**_with_tuples(content), "marks": marks}))
 
 
-# Arrays in one compressed file that any Arrow library reads.
-#
-# One row an array: its name, its type, its shape, and its bytes, the last axis the fastest. Counts
-# and word ids are small numbers in wide integers, which Zstandard packs to a third within a tenth
-# of a second; zlib would take longer than everything else in a save.
+# The arrays are in one compressed file that any Arrow library reads. Each array is one row: name,
+# type, shape, and bytes in C order. Counts and word ids are small numbers in wide integers:
+# Zstandard compresses them to a third in a tenth of a second, zlib takes longer than the whole save.
 
 LEVEL = 1
-"""Of Zstandard; higher ones take twice the time to save a tenth."""
+"""Zstandard's compression level; higher levels take twice the time and save a tenth."""
 
 
 def write_arrays(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
@@ -394,12 +361,12 @@ def write_arrays(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
     options = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", LEVEL))
     schema = _schema()
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, schema, options=options) as file:
-        # A batch for each, so that no more than one is held twice.
+        # One batch per array: at most one array is in memory twice.
         for name, array in arrays.items():
-            plain = np.ascontiguousarray(array)
-            if plain.dtype.kind not in "biuf":
-                raise TypeError(f"{name} is an array of {plain.dtype}, not of numbers")
-            ordered = plain.astype(plain.dtype.newbyteorder("<"), copy=False)
+            contiguous = np.ascontiguousarray(array)
+            if contiguous.dtype.kind not in "biuf":
+                raise TypeError(f"{name} is an array of {contiguous.dtype}, not of numbers")
+            ordered = contiguous.astype(contiguous.dtype.newbyteorder("<"), copy=False)
             content = [
                 pa.array([name]),
                 pa.array([ordered.dtype.str]),
@@ -410,21 +377,21 @@ def write_arrays(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
 
 
 def read_arrays(stream: BinaryIO) -> dict[str, npt.NDArray[Any]]:
-    """Read what `write_arrays` wrote: the same types, shapes and bits."""
+    """Read the arrays that `write_arrays` wrote, with the same types, shapes and bits."""
     arrays: dict[str, npt.NDArray[Any]] = {}
     with pa.BufferReader(_mapped(stream)) as source:
         file = pa.ipc.open_file(source)
         if file.schema != _schema():
-            raise ValueError("its columns are not those of a file of arrays")
+            raise ValueError("the columns are not those of a file of arrays")
         for number in range(file.num_record_batches):
             batch = file.get_batch(number)
-            batch.validate(full=True)  # else what it says of its own places is believed
+            batch.validate(full=True)  # a forged file may hold offsets beyond its end
             name, dtype, shape, content = batch.columns
             kind = np.dtype(dtype[0].as_py())
             if kind.kind not in "biuf":
-                raise ValueError(f"it holds an array of {kind}, not of numbers")
+                raise ValueError(f"expected arrays of numbers, got one of {kind}")
             flat = np.frombuffer(content[0].as_buffer(), dtype=kind)
-            # A copy, because compiled functions take no arrays that cannot be written to.
+            # A copy: compiled functions need writable arrays.
             array = flat.reshape(shape[0].as_py()).astype(kind.newbyteorder("="), copy=True)
             arrays[name[0].as_py()] = array
     return arrays
@@ -446,18 +413,18 @@ def _bytes_of(array: npt.NDArray[Any]) -> Any:
 
 TEXT, ID, STATUS = "__text__", "__id__", "__status__"
 ROWS_AT_ONCE = 65_536
-"""Rows that are written together."""
+"""Rows per row group of the Parquet file."""
 
 
 def _write_rows(corpus: Corpus, path: Path) -> None:
-    """Write the rows; columns that parquet cannot hold are written as their text."""
+    """Write the rows; columns that Parquet cannot hold are written as text."""
     frame, _ = storable(corpus.metadata)
     frame.columns = pd.Index(_saved_names(corpus))
     frame.insert(0, STATUS, corpus.status)
     others = pa.Table.from_pandas(frame)
-    own = [pa.field(name, pa.large_string()) for name in (TEXT, ID)]
-    schema = pa.schema([*own, *others.schema], metadata=others.schema.metadata)
-    # A dictionary would have to hash all texts, to find that hardly any repeats.
+    text_fields = [pa.field(name, pa.large_string()) for name in (TEXT, ID)]
+    schema = pa.schema([*text_fields, *others.schema], metadata=others.schema.metadata)
+    # A dictionary would hash all texts, and hardly any repeats.
     columns = [name for name in schema.names if name not in (TEXT, ID)]
     with pq.ParquetWriter(path, schema, compression="zstd", use_dictionary=columns) as writer:
         for begin in range(0, max(len(corpus), 1), ROWS_AT_ONCE):
@@ -470,7 +437,7 @@ def _write_rows(corpus: Corpus, path: Path) -> None:
 
 
 def _saved_name(corpus: Corpus, column: Any) -> str | None:
-    """Return the name under which a column of the metadata is saved."""
+    """Return the saved name of a column of the metadata."""
     if column is None:
         return None
     names = list(corpus.metadata.columns)
@@ -478,7 +445,7 @@ def _saved_name(corpus: Corpus, column: Any) -> str | None:
 
 
 def _saved_names(corpus: Corpus) -> list[str]:
-    """Return the names of the columns of the metadata; none is one of those beside it."""
+    """Return unique saved names of the metadata's columns, different from the reserved ones."""
     return unique_names([TEXT, ID, STATUS, *corpus.metadata.columns])[3:]
 
 
@@ -487,7 +454,7 @@ def _read_rows(stream: BinaryIO, about: dict[str, Any]) -> Corpus:
     table = mapped_table(file.iter_batches(), file.schema_arrow)
     texts, ids = (held_in_arrow(table.column(name)) for name in (TEXT, ID))
     if texts is None or ids is None or texts.is_missing is not None:
-        raise ValueError("it lacks texts")
+        raise ValueError("the texts are missing")
     frame = table.drop_columns([TEXT, ID]).to_pandas()
     return Corpus.of_fields(
         texts=texts,

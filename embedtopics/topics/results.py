@@ -209,11 +209,11 @@ class TopicConstraints:
         How surely each document is of its group, up to 1; 0 where it has none.
     cannot_link : int64 ndarray of shape (n_pairs, 2)
         Documents that may not be in one topic, the lower first.
-    tie : float
-        Weight, 0 to 1, of the ties to the nearest others of its group that a document gets in the
-        graph that coordinates are made of.
-    part : float
-        How far, 0 to 1, ties between documents of different groups are loosened there.
+    attraction : float
+        Weight, 0 to 1, of the edges that tie each document to the nearest others of its group in
+        the fuzzy graph.
+    separation : float
+        How far, 0 to 1, edges between documents of different groups are weakened in that graph.
     is_fixed : bool
         Whether each group is a topic.
     is_complete : bool
@@ -224,15 +224,15 @@ class TopicConstraints:
     names: tuple[str, ...]
     probabilities: FloatArray
     cannot_link: Int64Array = field(default_factory=lambda: np.empty((0, 2), dtype=np.int64))
-    tie: float = 0.0
-    part: float = 0.0
+    attraction: float = 0.0
+    separation: float = 0.0
     is_fixed: bool = False
     is_complete: bool = False
 
     @property
-    def draws(self) -> bool:
-        """Whether it changes the coordinates."""
-        return self.tie > 0 or self.part > 0
+    def changes_layout(self) -> bool:
+        """Whether the constraints change the coordinates."""
+        return self.attraction > 0 or self.separation > 0
 
     def of(self, held: Int64Array) -> TopicConstraints:
         """Return the constraints of some of the documents, given ascending."""

@@ -16,7 +16,8 @@ from embedtopics import topics
 from embedtopics.cli._app import app
 from tests.attacks.trials import Trial
 from tests.factories import make_result
-from tests.test_saved_folders import SAVED
+
+SAVED = Path(__file__).parents[1] / "data" / "saved"
 
 TEXTS = ["A river, a town.", 'She said "no".', "=1+1", "\u05e9\u05dc\u05d5\u05dd", "e\u0301t\u00e9"]
 SUFFIXES = ("csv", "tsv", "jsonl", "json", "txt", "parquet")

@@ -23,7 +23,8 @@ from embedtopics import probing, topics, training
 from embedtopics.encoders import CachedEncoder
 from embedtopics.topics._storage import read_arrays, write_arrays
 from tests.attacks.trials import Trial
-from tests.test_saved_folders import SAVED
+
+SAVED = Path(__file__).parents[1] / "data" / "saved"
 
 TEXTS = ["apple pear", "station rail", "bishop rook", "a town", ""]
 

@@ -39,8 +39,8 @@ def test_names_become_topics(themes, tmp_path, toy):
 
 def test_a_column_of_labels_guides(themes, tmp_path):
     result = found(themes, tmp_path, "--labels", "side", "--encoder", "tfidf")
-    assert result.settings["guidance"]["classes"] == ["north", "south"]
-    assert result.settings["guidance"]["n_labeled"] == 108
+    assert result.settings["constraints"]["classes"] == ["north", "south"]
+    assert result.settings["constraints"]["n_labeled"] == 108
 
 
 def test_what_became_of_names_is_printed(themes, tmp_path):
@@ -64,7 +64,9 @@ def test_numbers_with_gaps_are_labels(themes, tmp_path, suffix):
     frame["number"] = frame["number"].where(frame.index % 4 > 0)
     path = tmp_path / f"gaps.{suffix}"
     getattr(frame, f"to_{suffix}")(path, index=False)
-    about = found(path, tmp_path, "--labels", "number", "--encoder", "tfidf").settings["guidance"]
+    about = found(path, tmp_path, "--labels", "number", "--encoder", "tfidf").settings[
+        "constraints"
+    ]
     assert about["classes"] == ["0", "1"]
     assert about["n_labeled"] == sum(i % 3 == 0 and i % 4 > 0 for i in range(135))
 

@@ -85,7 +85,7 @@ def test_labels_of_new_texts_follow_from_shares_and_novelty(branched, branches):
         shares = np.column_stack([found.memberships.toarray(), np.zeros((200, 2))])
         best, second = -np.sort(-shares, axis=1)[:, :2].T
         ratios = margin(best, second, np.clip(1 - shares.sum(axis=1), 0, 1))
-        sure = (ratios >= result.settings["least_ratio"]) & (found.novelty <= FAR) & (best > 0)
+        sure = (ratios >= result.settings["min_margin"]) & (found.novelty <= FAR) & (best > 0)
         np.testing.assert_array_equal(found.labels, np.where(sure, shares.argmax(axis=1), -1))
 
 

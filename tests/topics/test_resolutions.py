@@ -63,7 +63,7 @@ def test_equals_a_fresh_fit(branched, branches, n_topics, more):
     fresh = fit(branches, n_topics=n_topics, **more)
     read = at_resolution(branched, n_topics, **more)
     assert_same_topics(fresh, read)
-    for name in ("n_topics", "min_cluster_size", "coverage", "least_ratio"):
+    for name in ("n_topics", "min_cluster_size", "coverage", "min_margin"):
         assert fresh.settings[name] == read.settings[name]
     # And back again.
     assert_same_topics(at_resolution(fresh, "auto", coverage="auto"), branched)

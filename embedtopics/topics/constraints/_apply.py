@@ -45,14 +45,14 @@ def constrained_graph(
     k: int,
 ) -> csr_matrix:
     """Return the fuzzy graph with the constraints applied."""
-    if constraints.tie:
-        fuzzy = tie_groups(fuzzy, embeddings, groups, constraints.tie, k)
-    if constraints.part:
-        fuzzy = part_groups(fuzzy, groups, constraints.part)
+    if constraints.attraction:
+        fuzzy = attract_groups(fuzzy, embeddings, groups, constraints.attraction, k)
+    if constraints.separation:
+        fuzzy = separate_groups(fuzzy, groups, constraints.separation)
     return fuzzy
 
 
-def tie_groups(
+def attract_groups(
     fuzzy: csr_matrix, embeddings: FloatArray, groups: Int32Array, weight: float, k: int
 ) -> csr_matrix:
     """Unite a fuzzy graph with ties of one weight to the nearest others of each group."""
@@ -84,7 +84,7 @@ def _nearest_others(members: Int64Array, embeddings: FloatArray, k: int) -> Int3
     return np.argsort(-similarities, axis=1, kind="stable")[:, :others].astype(np.int32)
 
 
-def part_groups(fuzzy: csr_matrix, groups: Int32Array, weight: float) -> csr_matrix:
+def separate_groups(fuzzy: csr_matrix, groups: Int32Array, weight: float) -> csr_matrix:
     """Loosen the ties between groups, as umap-learn's categorical intersection does."""
     far = np.inf if weight >= 1 else FAR_DISTANCE / (1.0 - weight)
     ties = fuzzy.tocoo()
@@ -183,12 +183,12 @@ def outcome(
         if n_out:
             message = spell_count(n_out, "text is", "texts are")
             message += " in no topic because of pairs that cannot be linked."
-            notes.append(note("apart_in_no_topic", n_out, message))
+            notes.append(note("cannot_link_outside", n_out, message))
     known = groups >= 0
     if not known.any():
         return notes
     n_topics = len(found.persistence)
-    if constraints.part:
+    if constraints.separation:
         of_topic = owners(found.labels, groups, weights, n_topics, len(constraints.names))
         inside = known & (found.labels != NOISE)
         agrees = inside & (np.append(of_topic, NOISE)[found.labels] == groups)

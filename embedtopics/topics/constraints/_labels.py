@@ -174,8 +174,8 @@ class PartialLabels:
             groups=classes,
             names=self.given.names,
             probabilities=(classes >= 0).astype(np.float32),
-            tie=self.weight / 2,
-            part=self.weight,
+            attraction=self.weight / 2,
+            separation=self.weight,
         )
         return constraints, [note("labels", n_rows, message), *notes]
 
@@ -269,7 +269,7 @@ class CannotLink:
     Examples
     --------
     >>> CannotLink([(0, 5), (2, 3)]).describe()
-    {'kind': 'must_not_link', 'n_pairs': 2}
+    {'kind': 'cannot_link', 'n_pairs': 2}
     """
 
     def __init__(self, pairs: Any) -> None:
@@ -284,7 +284,7 @@ class CannotLink:
 
     def describe(self) -> dict[str, Any]:
         """Return the description that the settings of the result hold."""
-        return {"kind": "must_not_link", "n_pairs": len(self.pairs)}
+        return {"kind": "cannot_link", "n_pairs": len(self.pairs)}
 
     def prepare(self, context: FitContext) -> tuple[TopicConstraints, Sequence[Decision]]:
         """Return the pairs as documents.
@@ -312,7 +312,7 @@ class CannotLink:
         probabilities = np.zeros(len(context), dtype=np.float32)
         pairs = apart.reshape(-1, 2)
         constraints = TopicConstraints(unknown, (), probabilities, cannot_link=pairs)
-        return constraints, [note("kept_apart", len(apart), message), *notes]
+        return constraints, [note("cannot_link", len(apart), message), *notes]
 
 
 def _checked_pair(pair: Any) -> tuple[Any, Any]:

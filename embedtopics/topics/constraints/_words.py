@@ -119,7 +119,9 @@ class SeedWords:
             message = f"No text holds these seed words: {', '.join(missing)}."
             notes.append(note("missing_seed_words", missing, message))
         probabilities = known.astype(np.float32)
-        return TopicConstraints(groups, tuple(self.seeds), probabilities, tie=self.boost), notes
+        return TopicConstraints(
+            groups, tuple(self.seeds), probabilities, attraction=self.boost
+        ), notes
 
 
 def _checked_seeds(seeds: Any) -> dict[str, tuple[str, ...]]:

@@ -52,7 +52,7 @@ def test_the_deeper_stays_and_the_rest_of_the_topics_too(toy, fit):
     # Its neighbours are all of its own theme, so that it clearly leads nowhere else.
     assert result.labels[shallow] == -1
     assert result.reasons[shallow] == Reason.CANNOT_LINK
-    assert next(d for d in result.decisions if d.name == "apart_in_no_topic").value == 1
+    assert next(d for d in result.decisions if d.name == "cannot_link_outside").value == 1
 
 
 def test_of_documents_that_all_exclude_one_another_one_stays(toy, fit):

@@ -21,7 +21,7 @@ from embedtopics.topics import (
 from embedtopics.topics.results import TopicConstraints
 from tests.factories import refuses
 
-KINDS = ["seed_words", "zero_shot", "labels", "must_not_link", "manual_labels"]
+KINDS = ["seed_words", "zero_shot", "labels", "cannot_link", "manual_labels"]
 
 
 def make(kind, collection, order=None):
@@ -39,7 +39,7 @@ def make(kind, collection, order=None):
         "seed_words": lambda: SeedWords({"one": words[:6], "two": words[150:155]}),
         "zero_shot": lambda: ZeroShot(["First", "Second"], embeddings=first_two),
         "labels": lambda: PartialLabels(some[order]),
-        "must_not_link": lambda: CannotLink([(place[a], place[b]) for a, b in pairs]),
+        "cannot_link": lambda: CannotLink([(place[a], place[b]) for a, b in pairs]),
         "manual_labels": lambda: ManualLabels([f"c{c}" for c in classes[order]]),
     }[kind]()  # fmt: skip
 
@@ -75,7 +75,7 @@ def test_the_order_of_rows_changes_nothing(guided, branches, fit):
 def test_it_does_something_and_says_so(guided, branched):
     kind, result = guided
     assert result.constraints is not None and branched.constraints is None
-    settings = result.settings["guidance"]
+    settings = result.settings["constraints"]
     assert settings["kind"] == kind
     assert json.loads(json.dumps(settings)) == settings
     assert len(result.decisions) > len(branched.decisions)
@@ -93,7 +93,7 @@ def test_saved_and_loaded_it_answers_alike(guided, branches, tmp_path):
     for name in ("groups", "probabilities", "cannot_link"):
         np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
         assert getattr(one, name).dtype == getattr(two, name).dtype
-    for name in ("names", "tie", "part", "is_fixed", "is_complete"):
+    for name in ("names", "attraction", "separation", "is_fixed", "is_complete"):
         assert getattr(one, name) == getattr(two, name)
     np.testing.assert_array_equal(loaded.predict(branches[0]), result.labels)
     new = branches[1][:9] + 0.01
@@ -114,7 +114,7 @@ def test_read_at_its_own_resolution_it_is_the_same(guided):
     assert repr(again.topics) == repr(result.topics)  # NaN equals nothing
 
 
-@pytest.mark.parametrize("kind", ["zero_shot", "labels", "must_not_link", "seed_words"])
+@pytest.mark.parametrize("kind", ["zero_shot", "labels", "cannot_link", "seed_words"])
 def test_replicates_obey_the_guide(kind, branches, fit):
     result = fit(branches, make(kind, branches))
     measured = with_stability(result, 3).stability
@@ -133,7 +133,7 @@ def test_few_documents_and_rows_without_text(kind, fit):
         "seed_words": SeedWords([["apple"]]),
         "zero_shot": ZeroShot(["Apples"], min_similarity=-1.0, embeddings=vectors[:1]),
         "labels": PartialLabels(["a", "b", "a", None, "b", "a"]),
-        "must_not_link": CannotLink([(0, 1)]),
+        "cannot_link": CannotLink([(0, 1)]),
         "manual_labels": ManualLabels(["a", "b", "a", None, "b", "a"]),
     }[kind]
     result = fit((texts, vectors), constraints)
@@ -181,7 +181,7 @@ def test_a_model_with_guidance_can_be_cloned_and_shown():
 def test_a_guide_follows_its_documents():
     constraints = TopicConstraints(
         np.array([0, -1, 1, 0], np.int32), ("a", "b"), np.array([1, 0, 0.5, 1], np.float32),
-        cannot_link=np.array([[0, 2], [1, 3]]), tie=0.3,
+        cannot_link=np.array([[0, 2], [1, 3]]), attraction=0.3,
     )  # fmt: skip
     more = constraints.among(np.array([1, 2, 4, 5]), 7)
     assert more.groups.tolist() == [-1, 0, -1, -1, 1, 0, -1]
@@ -190,7 +190,7 @@ def test_a_guide_follows_its_documents():
     back = more.of(np.array([1, 2, 4, 5]))
     assert back.groups.tolist() == constraints.groups.tolist() and back.names == ("a", "b")
     assert back.cannot_link.tolist() == constraints.cannot_link.tolist()
-    assert back.tie == 0.3
+    assert back.attraction == 0.3
     assert constraints.of(np.array([0, 1, 3])).cannot_link.tolist() == [[1, 2]]
 
 

@@ -165,7 +165,7 @@ def test_names_are_encoded_as_the_texts_were(toy, theme_vectors):
         result = model.fit(texts, embeddings=embeddings).result_
         assert set(anchors(result)) == {"Fruit", "Chess"}
         assert encoder.asked[-2:] == ["all about fruit", "Chess"]
-        assert result.settings["guidance"]["names"] == constraints.names
+        assert result.settings["constraints"]["names"] == constraints.names
     with refuses("encoder"):
         et.TopicModel(constraints=constraints).fit(texts, embeddings=vectors)
     with refuses("encoder"):

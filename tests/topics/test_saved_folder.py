@@ -1,4 +1,4 @@
-"""Results that older versions saved, kept beside this file, are read as they were."""
+"""Format 1 of saved results: the sample next to this file is read, damaged folders are refused."""
 
 import hashlib
 import json
@@ -13,29 +13,16 @@ import embedtopics as et
 from embedtopics._utils.folders import write_manifest
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.report._explorer import explorer_html
-from embedtopics.topics import assign, at_resolution, extend, load_result, save_result
-from embedtopics.topics._storage import FORMAT, KIND, write_arrays
-from embedtopics.topics.results import Edit
-from tests.factories import refuses, saved_arrays
+from embedtopics.topics import assign, at_resolution, load_result, save_result
+from embedtopics.topics._storage import FILES, FORMAT, KIND, write_arrays
+from tests.factories import saved_arrays
 
-SAVED = Path(__file__).parent / "saved"
-FORMATS = [f"format_{number}" for number in range(1, FORMAT + 1)]
-GROWN = SAVED / "format_3_grown"
-FILES = ["arrays.arrow", "embeddings.npy", "result.json", "rows.parquet", "words.json"]
+SAVED = Path(__file__).parent / "saved" / "format_1"
 
 
-def test_there_is_a_sample_of_each_format():
-    found = {
-        path.name: json.loads((path / "manifest.json").read_text("utf-8"))["version"]
-        for path in SAVED.iterdir()
-        if path != GROWN
-    }
-    assert found == {name: number for number, name in enumerate(FORMATS, 1)}
-
-
-@pytest.mark.parametrize("name", FORMATS)
-def test_what_all_formats_hold(name):
-    result = load_result(SAVED / name)
+def test_a_saved_result_is_read():
+    assert json.loads((SAVED / "manifest.json").read_text("utf-8"))["version"] == FORMAT == 1
+    result = load_result(SAVED)
     corpus, documents = result.corpus, result.documents
     assert len(corpus) == 62 and len(documents) == 60
     assert corpus.texts[25].startswith("The train 1: ") and corpus.texts[61] == ""
@@ -47,106 +34,46 @@ def test_what_all_formats_hold(name):
     first = [-0.10084052, 0.36882368, -0.2601946, 0.7408155, -0.31519705, -0.37140575]
     np.testing.assert_allclose(result.embeddings[0], first, rtol=1e-6)
     assert result.graph.indices[0].tolist() == [52, 14, 3, 24, 20]
-    assert result.graph.method == "exact" and result.graph.recall == 1.0
     assert result.coordinates.shape == (60, 5) and result.coordinates.dtype == np.float32
     assert result.tokens.words[:4] == ("0", "1", "10", "11") and len(result.tokens.ids) == 480
     counts = result.term_counts
     assert counts.terms[5] == "apple orchard" and counts.counts.sum() == 494
     assert counts.counts.dtype == np.int32 and counts.lengths.dtype == np.int8
     assert result.settings["languages"] == ["en"] and result.settings["seed"] == 3
-    assert result.versions["embedtopics"] == "0.1.0"
-    assert result.decisions[0].message == "1 of 62 rows hold no text; they stay, in no topic."
-    fruit = next(topic for topic in result.topics if topic.keywords[0] == "fruit")
-    assert fruit.keywords[:3] == ("fruit", "blossom", "juice") and fruit.size == 25
-    assert fruit.representatives == (9,) and fruit.is_seeded is False
-
-
-def test_format_1_knew_no_hierarchy_and_no_reasons():
-    result = load_result(SAVED / "format_1")
-    assert [topic.size for topic in result.topics] == [25, 20, 16]
-    assert result.topics[0].label == "fruit, blossom, juice"
-    assert result.topics[0].persistence == pytest.approx(0.7386041120247111)
-    np.testing.assert_allclose(result.map[0], [-5.146507, 2.8594887], rtol=1e-6)
-    np.testing.assert_array_equal(result.memberships.sum(axis=1), 1.0)
-    assert result.tree is None and result.stability is None and result.clustering.reasons is None
-    assert np.isnan(result.peak_memory) and result.history == ()
-    with refuses("result"):
-        at_resolution(result, 2)
-
-
-def test_format_2_had_an_edit_as_a_sentence():
-    result = load_result(SAVED / "format_2")
-    assert [topic.size for topic in result.topics] == [25, 20]
-    np.testing.assert_allclose(result.map[0], [-6.280098, 2.053374], rtol=1e-6)
-    assert result.history == (Edit("note", message="read at n_topics=2, coverage=auto: 2 topics"),)
-    assert np.bincount(result.reasons).tolist() == [45, 0, 16, 0, 1]
-    assert result.peak_memory == 445935616.0
-    np.testing.assert_allclose(result.tree.distances[:2], [0.69206858, 0.70430815], rtol=1e-7)
-    assert at_resolution(result, 3).n_topics == 3
-
-
-def test_format_3_knows_what_was_asked_for_and_what_edits_did():
-    result = load_result(SAVED / "format_3")
     assert [(t.label, t.size, t.is_named) for t in result.topics] == [
         ("train, ticket, station", 36, False), ("Garden & kitchen", 25, True),
     ]  # fmt: skip
     merged, renamed, reworded = result.history
     assert (merged.name, merged.parameters) == ("merge", {"topics": [[1, 2]]})
     assert merged.new_ids == (1, 0, 0) and [mark.topic_id for mark in merged.marks] == [1, 2]
-    assert merged.marks[1].label == "court, sentence, appeal"
     assert merged.marks[1].documents[0] == "3822b5b9b2fb5806aff9b5c2aaf92968"
     assert renamed.parameters == {"labels": {"1": "Garden & kitchen"}}
     assert reworded.parameters == {"extra_stop_words": ["elsewhere"]}
-    settings = result.settings
-    assert settings["guidance"] == {
+    assert result.settings["constraints"] == {
         "kind": "labels", "classes": ["court", "fruit", "train"], "n_labeled": 16, "weight": 0.5,
-        "strict": True,
     }  # fmt: skip
-    assert settings["weighting"]["bm25"] is True
-    assert settings["extra_stop_words"] == ["elsewhere"]
     constraints = result.constraints
-    assert constraints.names == ("court", "fruit", "train")
-    assert (constraints.tie, constraints.part) == (0.25, 0.5)
-    assert not constraints.is_fixed
-    assert constraints.cannot_link.shape == (0, 2)
-    words = [text.split()[1] for text in result.corpus.document_texts()]
-    known = np.flatnonzero(constraints.groups >= 0)
-    assert [constraints.names[constraints.groups[d]] for d in known] == [words[d] for d in known]
-    assert constraints.probabilities.sum() == len(known) == 16
+    assert constraints.names == ("court", "fruit", "train") and not constraints.is_fixed
+    assert (constraints.attraction, constraints.separation) == (0.25, 0.5)
+    assert constraints.probabilities.sum() == (constraints.groups >= 0).sum() == 16
     assert result.stability.n_replicates == 2 and len(result.stability.recurrence) == 2
-    assert result.added is None
 
 
-def test_format_3_with_documents_that_were_added():
-    result = load_result(GROWN)
-    assert [topic.size for topic in result.topics] == [37, 26, 12]
-    assert result.topics[1].label == "Garden & kitchen" and "boat" in result.topics[2].keywords
-    assert [edit.name for edit in result.history[3:]] == ["note"] * 3
-    assert len(result.corpus) == 76 and result.settings["n_fitted_rows"] == 62
-    (added,) = np.flatnonzero(result.added)
-    assert result.corpus.texts[result.documents.first_rows[added]].startswith("The train 99: ")
-    assert result.graph.method == "extended" and result.tree.n_documents == 73
-    assert len(result.constraints.groups) == 73 and (result.constraints.groups >= 0).sum() == 16
-    again = extend(result, ["one more"], embeddings=result.embeddings[[added]]).result
-    assert again.added.sum() == 2 and again.labels[-1] == result.labels[-2]
-    assert at_resolution(result, 3).n_topics == 3
-
-
-@pytest.mark.parametrize("name", [*FORMATS, GROWN.name])
-def test_an_old_result_answers_and_is_saved_anew(name, tmp_path):
-    result = load_result(SAVED / name)
+def test_a_saved_result_answers_and_is_saved_again(tmp_path):
+    result = load_result(SAVED)
     again = load_result(save_result(result, tmp_path / "new"))
     assert repr(again.topics) == repr(result.topics) and again.history == result.history
     np.testing.assert_array_equal(again.map, result.map)
     found = assign(again, ["a new text"], embeddings=result.embeddings[:1])
     assert found.labels.tolist() == [result.clustering.labels[0]]
     assert et.topics.table(again).equals(et.topics.table(result))
+    assert at_resolution(again, 3).n_topics == 3
     assert explorer_html(again)
 
 
 @pytest.fixture
 def folder(tmp_path):
-    return shutil.copytree(SAVED / "format_3", tmp_path / "saved")
+    return shutil.copytree(SAVED, tmp_path / "saved")
 
 
 def damaged(path, how):
@@ -188,13 +115,13 @@ def test_a_file_of_other_content_is_named_though_its_checksum_is_right(folder, f
 def test_parts_that_do_not_belong_together_are_refused(folder):
     edit_json(folder / "result.json", lambda content: content["topics"][0].pop("size"))
     write_manifest(folder, KIND, FORMAT)
-    with pytest.raises(CorruptFileError, match=r"result\.json does not fit"):
+    with pytest.raises(CorruptFileError, match=r"result\.json does not match"):
         load_result(folder)
 
 
 WRONG = {
     "label": 7, "size": 2.5, "share": "much", "keywords": ["a", 7], "weights": ["a"],
-    "representatives": [0.5], "persistence": {}, "is_named": 1, "is_anchor": "no",
+    "representatives": [0.5], "persistence": {}, "is_named": 1, "is_seeded": "no",
     "label_auc": [0.5, 0.5], "keywords_auc": True, "topic_id": True,
 }  # fmt: skip
 
@@ -203,7 +130,7 @@ WRONG = {
 def test_a_topic_of_wrong_types_is_refused(folder, name):
     edit_json(folder / "result.json", lambda c: c["topics"][0].update({name: WRONG[name]}))
     write_manifest(folder, KIND, FORMAT)
-    with pytest.raises(CorruptFileError, match=r"result\.json does not fit") as caught:
+    with pytest.raises(CorruptFileError, match=r"result\.json does not match") as caught:
         load_result(folder)
     assert len(str(caught.value)) < 1000
 
@@ -228,7 +155,7 @@ def test_a_topic_of_wrong_types_is_refused(folder, name):
 def test_parts_of_wrong_types_are_refused(folder, file, change):
     edit_json(folder / file, change)
     write_manifest(folder, KIND, FORMAT)
-    with pytest.raises(CorruptFileError, match=r"does not fit|cannot be read"):
+    with pytest.raises(CorruptFileError, match=r"does not match|cannot be read"):
         load_result(folder)
 
 
@@ -260,7 +187,7 @@ OUT_OF_RANGE = {
     "graph.indices": 10**9, "counts.indices": 10**8, "memberships.indices": -(10**8),
     "topic_terms.indices": 10**8, "tree.edges": 10**12, "clustering.labels": 10**8,
     "tokens.ids": 10**9, "tokens.offsets": -5, "documents.of_row": 10**9, "counts.indptr": 10**8,
-    "documents.first_rows": 10**9, "guide.groups": 10**6,
+    "documents.first_rows": 10**9, "constraints.groups": 10**6,
 }  # fmt: skip
 
 
@@ -270,11 +197,11 @@ def test_numbers_of_nothing_are_refused_before_compiled_code_believes_them(folde
     arrays[name].ravel()[len(arrays[name]) // 2] = OUT_OF_RANGE[name]
     write_arrays(folder / "arrays.arrow", arrays)
     write_manifest(folder, KIND, FORMAT)
-    with pytest.raises(CorruptFileError, match=r"does not fit"):
+    with pytest.raises(CorruptFileError, match=r"does not match"):
         load_result(folder)
 
 
-@pytest.mark.parametrize("name", ["embeddings", "map", "coordinates", "clustering.strengths"])
+@pytest.mark.parametrize("name", ["embeddings", "map", "coordinates", "clustering.probabilities"])
 def test_arrays_of_fewer_documents_are_refused(folder, name):
     if name == "embeddings":
         np.save(folder / "embeddings.npy", np.load(folder / "embeddings.npy")[:-1])
@@ -282,7 +209,7 @@ def test_arrays_of_fewer_documents_are_refused(folder, name):
         arrays = saved_arrays(folder / "arrays.arrow")
         write_arrays(folder / "arrays.arrow", {**arrays, name: arrays[name][:-1]})
     write_manifest(folder, KIND, FORMAT)
-    with pytest.raises(CorruptFileError, match=r"does not fit"):
+    with pytest.raises(CorruptFileError, match=r"does not match"):
         load_result(folder)
 
 

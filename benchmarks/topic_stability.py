@@ -19,9 +19,9 @@ import numpy as np
 from benchmarks.corpora import LABELLED, LabelledCorpus, load_arxiv, load_labelled
 from benchmarks.options import Options
 from benchmarks.rendering import figure, markdown_table
+from embedtopics.reduction._components import principal_start
 from embedtopics.reduction._fuzzy import fuzzy_graph
 from embedtopics.reduction._layout import layout
-from embedtopics.reduction._start import principal_start
 from embedtopics.topics import TopicModel, with_stability
 from embedtopics.topics._stability import compare
 from embedtopics.topics.results import Stability, TopicResult

@@ -74,7 +74,7 @@ from embedtopics.neighbors._graph import build_graph, unit_rows
 from embedtopics.reduction import _kernels
 from embedtopics.reduction._fuzzy import fuzzy_graph
 from embedtopics.reduction._layout import layout
-from embedtopics.reduction._start import principal_start
+from embedtopics.reduction._components import principal_start
 embeddings = unit_rows(np.random.default_rng(0).normal(size=(600, 12)))
 positions = layout(
     fuzzy_graph(build_graph(embeddings)), principal_start(embeddings, 5), n_epochs=60

@@ -1,6 +1,7 @@
 """Uploads to the Hugging Face hub; only `upload` sends anything."""
 
 import re
+import tempfile
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -63,3 +64,61 @@ def upload(
             "one private, or pass private=False"
         )
     return str(commit.commit_url)
+
+
+class PushToHub:
+    """Adds `push_to_hub` to objects that write themselves to a folder."""
+
+    _hub_content = "model"
+    _hub_delete: tuple[str, ...] = ()
+
+    def push_to_hub(
+        self,
+        repo_id: str,
+        *,
+        private: bool = True,
+        token: str | None = None,
+        revision: str | None = None,
+        commit_message: str | None = None,
+    ) -> str:
+        """Upload to the Hugging Face hub; Python files and pickled weights are left out.
+
+        Parameters
+        ----------
+        repo_id : str
+            "user/name"; created if it does not exist.
+        private : bool
+            Whether only you can see the repository. If True, an existing public repository is
+            refused.
+        token : str, optional
+            By default the token that ``hf auth login`` stored.
+        revision : str, optional
+            Branch to upload to; by default the main branch.
+        commit_message : str, optional
+
+        Returns
+        -------
+        str
+            Address of the commit.
+
+        Raises
+        ------
+        InputError
+            If the name is invalid, nothing can be uploaded, the client is offline, or the hub
+            refuses.
+        """
+        check_upload(repo_id)
+        with tempfile.TemporaryDirectory() as parent:
+            return upload(
+                self._hub_folder(Path(parent) / "content"),
+                repo_id,
+                private=private,
+                token=token,
+                revision=revision,
+                commit_message=commit_message or f"Upload {self._hub_content}",
+                delete=self._hub_delete,
+            )
+
+    def _hub_folder(self, fresh: Path) -> Path:
+        """Return the folder to upload, which may be written at `fresh`."""
+        raise NotImplementedError

@@ -270,7 +270,7 @@ def _run_topics(
     print_topics(console, result, names=True)
     # What became of what was asked for: names, labels, a number of topics.
     asked = [d for d in result.decisions if d.stage == "clustering"]
-    print_notes(console, (d.message for d in asked if d.name not in ("no_subject", "outside")))
+    print_notes(console, (d.message for d in asked if d.name not in ("uninformative", "outside")))
     console.print(
         f"\n{result.n_topics} topics cover {result.coverage:.0%} of the texts; "
         f"{spell_seconds(time.perf_counter() - begin)} in all."

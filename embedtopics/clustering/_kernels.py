@@ -44,18 +44,18 @@ def nearest_outside(
     upper: Float64Array,
     least_core: Float64Array,
     inside: Int64Array,
-    found: Int64Array,
+    nearest: Int64Array,
     weights: Float64Array,
 ) -> None:
-    """Find whom each asking place reaches most easily outside its component, if below its weight.
+    """Find the nearest place outside its component for each asking place, if below its weight.
 
-    Boxes are a binary heap, the last half of which has LEAF places each; `inside` is the component
-    of all places in a box, NOBODY where there are several.
+    Boxes are a binary heap; its last half holds LEAF places each. `inside` is the component of all
+    places in a box, NOBODY for several.
     """
     first_leaf = len(lower) // 2
     for q in numba.prange(len(asking)):
         i = asking[q]
-        best, nearest = weights[q], NOBODY
+        best, best_place = weights[q], NOBODY
         waiting = np.empty(64, dtype=np.int64)
         gaps = np.empty(64)
         waiting[0], gaps[0], top = 0, 0.0, 1
@@ -77,7 +77,7 @@ def nearest_outside(
                         total += difference * difference
                     weight = max(weight, math.sqrt(total))
                     if weight < best:
-                        best, nearest = weight, j
+                        best, best_place = weight, j
                 continue
             left, right = 2 * node + 1, 2 * node + 2
             near = _gap(places[i], lower[left], upper[left])
@@ -87,4 +87,4 @@ def nearest_outside(
             waiting[top], gaps[top] = right, far
             waiting[top + 1], gaps[top + 1] = left, near
             top += 2
-        found[q], weights[q] = nearest, best
+        nearest[q], weights[q] = best_place, best

@@ -1,4 +1,4 @@
-"""Clusterers that can be asked for by name: the libraries themselves, with BERTopic's settings."""
+"""Clusterers by name: those of hdbscan and scikit-learn, with BERTopic's settings."""
 
 from embedtopics.errors import InputError
 from embedtopics.protocols import Clusterer
@@ -15,7 +15,7 @@ N_CLUSTERS = 8
 def named_clusterer(
     name: str, n_topics: int | str, min_cluster_size: int | str, seed: int
 ) -> Clusterer:
-    """Return HDBSCAN, which takes a smallest cluster, or KMeans, which takes a number of topics."""
+    """Return HDBSCAN with a smallest cluster size, or KMeans with a number of clusters."""
     if name == "kmeans":
         if min_cluster_size != "auto":
             raise InputError("min_cluster_size", '"auto" for KMeans', min_cluster_size)

@@ -21,34 +21,34 @@ ROWS_AT_ONCE = 8192
 
 
 @dataclass(frozen=True, eq=False)
-class Partitions:
+class Partitioner:
     """Partitions of documents into any number of clusters; nothing is drawn at random.
 
-    Micro-clusters (k-means from documents spread evenly over their order, which is that of their
-    hashes and means nothing) are merged by Ward's criterion (Ward 1963, "Hierarchical grouping to
-    optimize an objective function"); a cut of that tree is where k-means (Lloyd 1982) starts. Or it
-    starts from groups that are known.
+    Micro-clusters are merged by Ward's criterion (Ward 1963, "Hierarchical grouping to optimize an
+    objective function"). k-means (Lloyd 1982) starts from a cut of that tree, or from given groups.
+    The micro-clusters come from k-means that starts from documents at equal steps in the order of
+    their content hashes, which carries no meaning.
 
     Parameters
     ----------
     coordinates : float32 ndarray of shape (n_documents, n_components)
     weights : int64 ndarray of shape (n_documents,)
-        Documents of weight 0 get a label and have no say.
+        Documents of weight 0 get a label but do not move the means.
     """
 
     coordinates: FloatArray
     weights: Int64Array
 
     def into(self, n_clusters: int) -> Int64Array:
-        """Return labels from 0 (n_documents,) of so many clusters, or of `n_most`."""
+        """Return labels (n_documents,) of `n_clusters` clusters, at most `n_most`."""
         one_parent = np.zeros(self.n_most, dtype=np.int64)
         start = self._merged(self._micro, one_parent, min(n_clusters, self.n_most))
         return self._steps(start, MOST_STEPS)
 
     def around(self, groups: Int32Array) -> Int64Array:
-        """Return labels (n_documents,) of as many clusters as there are groups, begun from these.
+        """Return labels (n_documents,) of one cluster per group, by k-means from the groups' means.
 
-        Shapes: `groups` (n_documents,), numbered from 0 without gaps; -1 for documents in none.
+        Shapes: `groups` (n_documents,), numbered from 0 without gaps; -1 for no group.
         """
         inside = groups >= 0
         means, _ = cluster_means(self.coordinates[inside], self.weights[inside], groups[inside])
@@ -56,31 +56,31 @@ class Partitions:
 
     @property
     def n_most(self) -> int:
-        """Most clusters that there can be."""
+        """Largest number of clusters."""
         return int(self._micro.max(initial=-1)) + 1
 
     @cached_property
     def _micro(self) -> Int64Array:
         counted = np.flatnonzero(self.weights > 0)
         n_micro = min(MOST_MICRO_CLUSTERS, max(1, len(counted) // 2))
-        chosen = counted[np.arange(n_micro) * len(counted) // n_micro]
-        labels = self._nearest(self.coordinates[chosen].astype(np.float64))
+        seeds = counted[np.arange(n_micro) * len(counted) // n_micro]
+        labels = self._nearest(self.coordinates[seeds].astype(np.float64))
         return self._steps(_numbered(labels), MICRO_STEPS)
 
-    def _divided(self, cells: Int64Array, n_clusters: int) -> Int64Array:
-        """Divide cells into so many clusters, by Ward's tree and steps within each cell."""
-        pieces = _numbered(cells * self.n_most + self._micro)
-        start = self._merged(pieces, _parents(pieces, cells), n_clusters)
-        found, n_before = np.empty_like(start), 0
-        order = np.argsort(cells, kind="stable")
-        for rows in np.split(order, np.flatnonzero(np.diff(cells[order])) + 1):
-            inside = Partitions(self.coordinates[rows], self.weights[rows])
-            found[rows] = n_before + inside._steps(_numbered(start[rows]), MOST_STEPS)
-            n_before = int(found[rows].max()) + 1
-        return found
+    def _divided(self, partition: Int64Array, n_clusters: int) -> Int64Array:
+        """Divide a partition into `n_clusters`, by Ward's tree and k-means in each cluster."""
+        pieces = _numbered(partition * self.n_most + self._micro)
+        start = self._merged(pieces, _parents(pieces, partition), n_clusters)
+        labels, n_before = np.empty_like(start), 0
+        order = np.argsort(partition, kind="stable")
+        for rows in np.split(order, np.flatnonzero(np.diff(partition[order])) + 1):
+            inside = Partitioner(self.coordinates[rows], self.weights[rows])
+            labels[rows] = n_before + inside._steps(_numbered(start[rows]), MOST_STEPS)
+            n_before = int(labels[rows].max()) + 1
+        return labels
 
     def _merged(self, labels: Int64Array, parents: Int64Array, n_clusters: int) -> Int64Array:
-        """Merge clusters of one parent by Ward's criterion until so many are left.
+        """Merge clusters of the same parent by Ward's criterion until `n_clusters` are left.
 
         Shapes: `labels` (n_documents,), `parents` (n_before,); returns labels (n_documents,).
         """
@@ -88,8 +88,8 @@ class Partitions:
         merges, costs = [], []
         for parent in range(int(parents.max(initial=-1)) + 1):
             inside = np.flatnonzero(parents == parent)
-            found, cost = ward_merges(means[inside], sizes[inside])
-            merges.append(inside[found])
+            pairs, cost = ward_merges(means[inside], sizes[inside])
+            merges.append(inside[pairs])
             # Rounding can put a merge below one within it by the last bit.
             costs.append(np.maximum.accumulate(cost))
         order = np.argsort(np.concatenate(costs), kind="stable")[: max(0, len(sizes) - n_clusters)]
@@ -99,7 +99,7 @@ class Partitions:
         return _numbered(cluster)[labels]
 
     def _steps(self, labels: Int64Array, most: int) -> Int64Array:
-        """Take steps of k-means, but none that would leave a cluster without documents."""
+        """Take steps of k-means, and stop before a step that would empty a cluster."""
         n_clusters, counted = int(labels.max(initial=-1)) + 1, self.weights > 0
         for _ in range(most):
             new = self._nearest(cluster_means(self.coordinates, self.weights, labels)[0])
@@ -110,15 +110,15 @@ class Partitions:
 
     def _nearest(self, centers: Float64Array) -> Int64Array:
         """Return the center that is nearest to each document, (n_documents,)."""
-        found = np.empty(len(self.coordinates), dtype=np.int64)
+        nearest = np.empty(len(self.coordinates), dtype=np.int64)
         half = np.float32(0.5) * np.einsum("ij,ij->i", centers, centers).astype(np.float32)
         directions = centers.T.astype(np.float32)
         # On one thread: the order in which BLAS sums depends on how many it has.
         with _blas().limit(limits=1):
-            for begin in range(0, len(found), ROWS_AT_ONCE):
+            for begin in range(0, len(nearest), ROWS_AT_ONCE):
                 rows = slice(begin, begin + ROWS_AT_ONCE)
-                found[rows] = (self.coordinates[rows] @ directions - half).argmax(axis=1)
-        return found
+                nearest[rows] = (self.coordinates[rows] @ directions - half).argmax(axis=1)
+        return nearest
 
 
 @cache
@@ -129,33 +129,33 @@ def _blas() -> ThreadpoolController:
 
 @dataclass(frozen=True, eq=False)
 class PartitionTree:
-    """Partitions into any number of clusters that are nested: unions of some cells, or parts.
+    """Nested partitions into any number of clusters, around a first one.
 
-    Fewer clusters than cells are merged by Ward's criterion. For more, the cells are divided into
-    twice their number, these again, and so on; what lies between two such numbers is merged within
-    the coarser. Shapes: `cells` (n_documents,), from 0 without gaps.
+    Fewer clusters are merged by Ward's criterion. For more, the clusters are divided into twice
+    their number, these again, and so on; numbers in between are merged within the coarser
+    partition. Shapes: `partition` (n_documents,), labels from 0 without gaps.
     """
 
-    partitions: Partitions
-    cells: Int64Array
+    partitioner: Partitioner
+    partition: Int64Array
     _finer: list[Int64Array] = field(default_factory=list, init=False)
 
     def into(self, n_clusters: int) -> Int64Array:
-        """Return labels from 0 (n_documents,) of so many clusters, or of `n_most`."""
-        coarse, fine, step = np.zeros_like(self.cells), self.cells, 0
+        """Return labels (n_documents,) of `n_clusters` clusters, at most `n_most`."""
+        coarse, fine, step = np.zeros_like(self.partition), self.partition, 0
         while (n_fine := int(fine.max(initial=-1)) + 1) < n_clusters and n_fine < self.n_most:
             if step == len(self._finer):
                 n_finer = min(2 * n_fine, self.n_most)
-                self._finer.append(self.partitions._divided(fine, n_finer))
+                self._finer.append(self.partitioner._divided(fine, n_finer))
             coarse, fine, step = fine, self._finer[step], step + 1
         if n_fine <= n_clusters:
             return fine
-        return self.partitions._merged(fine, _parents(fine, coarse), n_clusters)
+        return self.partitioner._merged(fine, _parents(fine, coarse), n_clusters)
 
     @property
     def n_most(self) -> int:
-        """Most clusters that there can be; the micro-clusters are only made to divide cells."""
-        return max(self.partitions.n_most, int(self.cells.max(initial=-1)) + 1)
+        """Largest number of clusters; micro-clusters are made only to divide the partition."""
+        return max(self.partitioner.n_most, int(self.partition.max(initial=-1)) + 1)
 
 
 def cluster_means(
@@ -201,10 +201,10 @@ def _ward(
     return np.asarray(np.einsum("ij,ij->i", away, away) * sizes * size / both)
 
 
-def _parents(labels: Int64Array, cells: Int64Array) -> Int64Array:
-    """Return the cell that each label lies in, (n_labels,)."""
+def _parents(labels: Int64Array, partition: Int64Array) -> Int64Array:
+    """Return the cluster of the partition that each label lies in, (n_labels,)."""
     parents = np.zeros(int(labels.max(initial=-1)) + 1, dtype=np.int64)
-    parents[labels] = cells
+    parents[labels] = partition
     return parents
 
 

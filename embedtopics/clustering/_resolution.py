@@ -1,4 +1,4 @@
-"""How fine the clusters of a spanning tree are, for every smallest size at once."""
+"""Smallest cluster sizes: the default ones, and the number of clusters at every size."""
 
 import math
 
@@ -7,35 +7,34 @@ import numpy as np
 from embedtopics.clustering._hierarchy import hierarchy_of
 from embedtopics.clustering._spanning_tree import checked_weights
 from embedtopics.clustering.results import SpanningTree
-from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray, Int64Array
 
 FEWEST = 5
-"""Documents under which nothing is called a topic, unless the user says otherwise."""
+"""Smallest size of a topic, unless the user sets another."""
 
 FEW = 10
-"""Documents that make a topic of a small collection, where fewer are often an accident."""
+"""Documents of a topic in a small collection; smaller groups are often chance."""
 
 SHARE = 1 / 40
-"""Share of a collection that makes a topic, while that is not more than ENOUGH."""
+"""Share of a collection that makes a topic, up to ENOUGH documents."""
 
 ENOUGH = 120
-"""Documents that make a topic of their own, whatever share of the collection they are."""
+"""Documents that make a topic in any collection."""
 
 LARGE = 20_000
-"""Documents from which on a topic is expected to grow with the collection, as its root."""
+"""Documents above which the smallest topic grows with the square root of the collection."""
 
 FINER, COARSER = 4, 3
-"""How much smaller and larger than "auto" the smallest topic of "fine" and of "coarse" is."""
+"""Factors between the smallest topic at "auto" and those at "fine" and "coarse"."""
 
 
 def automatic_min_cluster_size(n_texts: int, times: float = 1.0) -> int:
-    """Choose the smallest size of a topic's core from the number of distinct texts.
+    """Return the smallest size of a topic's core, from the number of distinct texts.
 
-    A fortieth of the texts, but no more than 120, which are a subject in any collection; above
-    20,000 texts the 120 grow with the square root of their number. Of few texts it takes 10 to make
-    a topic, or a quarter of them, and at least 5. Chosen on nine labelled corpora of 900 to 20,000
-    texts, of which it finds 8 to 33 topics. Of texts that come so many times, it is in rows.
+    The size is a fortieth of the texts, at most 120; above 20,000 texts the 120 grow with the
+    square root of the number. In a small collection it is 10 or a quarter of the texts, at least 5.
+    Chosen on nine labelled corpora of 900 to 20,000 texts, where it gives 8 to 33 topics. If each
+    text occurs `times` times, the size counts rows.
     """
     enough = ENOUGH * max(1.0, math.sqrt(n_texts / LARGE))
     few = min(FEW, n_texts / 4)
@@ -53,34 +52,30 @@ def place_numbers(coordinates: FloatArray) -> Int64Array:
 def named_min_cluster_size(name: str, coordinates: FloatArray, weights: Int64Array) -> int:
     """Return the smallest size of a topic's core at the resolution "auto", "fine" or "coarse".
 
-    It is chosen for the number of places, and then as many rows as a place has: their geometric
-    mean. So copies of every text leave the topics as they are, and many copies of a few change
-    little. Shapes: `coordinates` (n_documents, n_components), `weights` (n_documents,).
+    The size follows from the number of distinct rows of coordinates, times the geometric mean of
+    their weights. So copies of every text leave the topics as they are, and many copies of a few
+    change little. Shapes: `coordinates` (n_documents, n_components), `weights` (n_documents,).
     """
     of_place = np.bincount(place_numbers(coordinates), weights)
     of_place = of_place[of_place > 0]
     usual = round(float(np.exp(np.log(of_place).mean())), 6) if len(of_place) else 1.0
     size = automatic_min_cluster_size(len(of_place), usual)
-    if name == "auto":
-        return size
     if name == "fine":
         return max(FEWEST, round(size / FINER))
-    if name == "coarse":
-        return size * COARSER
-    raise InputError(f'a resolution must be "auto", "fine" or "coarse"; got {name!r}')
+    return size * COARSER if name == "coarse" else size
 
 
 def topics_by_min_cluster_size(tree: SpanningTree, weights: Int64Array | None = None) -> Int64Array:
     """Count the leaf clusters of a tree at every smallest size, (total weight + 2,).
 
-    A component of the hierarchy is a leaf where it reaches the smallest size and no part of it
-    does. So a component counts at every size above that of its largest part, up to its own.
+    A component of the hierarchy is a leaf if it reaches the smallest size and none of its parts
+    does: at every size above that of its largest part, up to its own.
     """
     weights = checked_weights(weights, tree.n_documents)
     hierarchy = hierarchy_of(tree)
     parents, levels = hierarchy.parents, hierarchy.levels
     sizes = hierarchy.sizes(weights)
-    # As in `condense`: copies are a part in their own right only where they stood alone.
+    # As in `condense`: copies are a part of their own only if they stood alone.
     counted = sizes.copy()
     of_document = slice(0, tree.n_documents)
     alone = levels[of_document] < levels[parents[of_document]]
@@ -107,8 +102,8 @@ def _top(ancestor: list[int], node: int) -> int:
 def subtree(tree: SpanningTree, documents: Int64Array) -> SpanningTree:
     """Restrict a spanning tree to some of its documents, (n_kept,), ascending.
 
-    Two documents meet in it at the distance at which they meet in the whole, where others may lie
-    between them: the single-linkage hierarchy of the whole, without the other documents.
+    Two documents meet at the distance at which they meet in the whole tree: this is the
+    single-linkage hierarchy of the whole without the other documents.
     """
     ancestor = list(range(tree.n_documents))
     # The first kept document of each component, by its number among the kept; -1 for none.

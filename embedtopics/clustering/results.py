@@ -1,4 +1,4 @@
-"""What clustering leaves behind: labels, levels, and the tree that they were cut from."""
+"""Results of clustering: labels, levels, and the tree they are cut from."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ import numpy.typing as npt
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array
 
 NOISE = -1
-"""Label of a document, or a row, that belongs to no topic."""
+"""Label of a document or row in no topic."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,7 +16,7 @@ class SpanningTree:
     """Minimum spanning tree of documents under mutual reachability.
 
     Every density clustering of the documents, whatever its smallest cluster, is a cut of this
-    tree, so that it is built once and cut many times.
+    tree: it is built once and cut many times.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class SpanningTree:
 
     @property
     def n_documents(self) -> int:
-        """Number of documents that the tree spans."""
+        """Number of documents in the tree."""
         return len(self.core_distances)
 
 
@@ -46,13 +46,13 @@ class Clustering:
     labels : int32 ndarray of shape (n_documents,)
         Topic of each document; noise is -1.
     probabilities : float32 ndarray of shape (n_documents,)
-        How deep each document lies in the dense core of its topic, up to 1; 0 outside the cores,
-        for noise and for documents that joined a topic by their neighbours.
+        Depth of each document in the dense core of its topic, up to 1; 0 for noise and for
+        outliers that label propagation assigned.
     persistence : float64 ndarray of shape (n_topics,)
-        Stability of each topic in the density hierarchy; NaN where the clusterer has none.
+        Stability of each topic in the density hierarchy; NaN if the clusterer reports none.
     reasons : int8 ndarray of shape (n_documents,), optional
-        Why each document is in no topic, a `Reason`; 0 for those in one. None where a clusterer's
-        labels were taken as they came.
+        Why each document is in no topic, a `Reason`; 0 for documents in one. None for the plain
+        labels of a clusterer.
     """
 
     labels: Int32Array
@@ -63,24 +63,24 @@ class Clustering:
 
 @dataclass(frozen=True)
 class Level:
-    """One resolution at which a result can be read.
+    """One resolution of a result.
 
     Parameters
     ----------
     min_cluster_size : int
-        Fewest texts in the dense core of a topic.
+        Smallest number of texts in the dense core of a topic.
     n_topics : int
     coverage : float
-        Share of the texts in the dense cores, before any others join.
+        Share of the texts in the dense cores, before outliers are assigned.
     persistence : float
         Mean stability of the topics in the density hierarchy.
     recurrence : float
-        Mean adjusted Rand index with the topics of random halves; NaN where it was not measured.
+        Mean adjusted Rand index with the topics of random halves; NaN if not measured.
     separation : float
-        How much nearer documents are to the mean of their topic than to the next, from -1 to 1
-        (simplified silhouette); NaN likewise.
+        Simplified silhouette, -1 to 1: how much nearer documents are to the mean of their topic
+        than to the next mean. NaN if not measured.
     examples : tuple of str
-        Labels of the largest topic and of one of middling size.
+        Labels of the largest topic and of a topic of medium size.
     """
 
     min_cluster_size: int

@@ -32,8 +32,8 @@ from embedtopics.corpus._languages import detect_languages, main_languages
 from embedtopics.corpus.results import DistinctDocuments, LanguageShares
 from embedtopics.errors import InputError
 from embedtopics.protocols import Int32Array, RandomState
+from embedtopics.reduction._components import principal_start
 from embedtopics.reduction._layout import edge_schedule, layout
-from embedtopics.reduction._start import principal_start
 from embedtopics.terms._counts import count_by_topic, count_terms
 from embedtopics.terms._keywords import keywords, unique_labels
 from embedtopics.terms._rules import choose_rules

@@ -11,9 +11,9 @@ import numpy.typing as npt
 from embedtopics.comparison._vectors import Vectors
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import Float64Array, FloatArray
+from embedtopics.reduction._components import principal_start
 from embedtopics.reduction._fuzzy import fuzzy_graph
 from embedtopics.reduction._layout import default_epochs, edge_schedule, layout
-from embedtopics.reduction._start import principal_start
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

@@ -8,7 +8,6 @@ any such object, any transformer of scikit-learn and any `SentenceTransformer` t
 from __future__ import annotations
 
 import copy
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from embedtopics._utils.hub import check_upload, upload
+from embedtopics._utils.hub import PushToHub
 from embedtopics.corpus._windows import Span
 from embedtopics.corpus.results import Encoding
 from embedtopics.decisions import Decision
@@ -64,7 +63,7 @@ class EncoderInfo:
     settings: Mapping[str, Any] | None = None
 
 
-class BaseEncoder:
+class BaseEncoder(PushToHub):
     """Base of the encoders; a subclass defines `encode_with_report` and sets `_arguments`.
 
     The class is also a transformer in scikit-learn's sense, for pipelines and grid searches.
@@ -272,35 +271,9 @@ class BaseEncoder:
             self.__init__(**{**self._arguments, **params})  # type: ignore[misc]
         return self
 
-    def push_to_hub(
-        self,
-        repo_id: str,
-        *,
-        private: bool = True,
-        token: str | None = None,
-        revision: str | None = None,
-        commit_message: str = "Upload an encoder",
-    ) -> str:
-        """Upload an encoder that lives in a folder to the Hugging Face hub; return the address.
+    _hub_content = "an encoder"
 
-        Afterwards its name on the hub loads it. The repository is private by default; a public
-        repository is refused unless `private` is False. Python files and pickled weights in the
-        folder are left out.
-
-        Raises
-        ------
-        InputError
-            Where no folder makes the vectors of this encoder again, the name is invalid, the
-            network is switched off, or the hub refuses.
-        """
-        check_upload(repo_id)
-        with tempfile.TemporaryDirectory() as scratch:
-            return upload(
-                self._shared_folder(Path(scratch) / "encoder"), repo_id, private=private,
-                token=token, revision=revision, commit_message=commit_message,
-            )  # fmt: skip
-
-    def _shared_folder(self, fresh: Path) -> Path:
+    def _hub_folder(self, fresh: Path) -> Path:
         """Return a folder that makes this encoder again; one may be written at `fresh`."""
         raise InputError("encoder", "a SentenceEncoder of a folder, or a StaticEncoder", self)
 

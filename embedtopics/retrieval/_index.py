@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.hub import check_upload, upload
+from embedtopics._utils.hub import PushToHub
 from embedtopics.corpus._columns import read_id
 from embedtopics.decisions import Decision
 from embedtopics.encoders._contract import BaseEncoder
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from embedtopics.topics.results import TopicResult
 
 
-class SearchIndex:
+class SearchIndex(PushToHub):
     """Documents that are found by meaning, by words, or by both, under filters on their metadata.
 
     Make one with `build`, or `load` one that was saved. It lives in a folder from the beginning: a
@@ -489,49 +488,12 @@ class SearchIndex:
         copy = self._reader.collection.copy_to(Path(folder), overwrite=overwrite)
         return SearchIndex(copy, encoder=self._reader.given_encoder, mmap=self._reader.mmap)
 
-    def push_to_hub(
-        self,
-        repo_id: str,
-        *,
-        private: bool = True,
-        token: str | None = None,
-        revision: str | None = None,
-        commit_message: str = "Upload a search index",
-    ) -> str:
-        """Upload the index to the Hugging Face hub, its texts and metadata included.
+    _hub_content = "a search index"
+    _hub_delete = ("segments/*",)
+    """Segments of the version before have other names."""
 
-        ``hf download user/name --local-dir folder`` fetches it again, for `load`.
-
-        Parameters
-        ----------
-        repo_id : str
-            "user/name"; made where it does not exist.
-        private : bool
-            Whether only you can see it. A repository that is public is refused where it is asked.
-        token : str, optional
-            By default what ``hf auth login`` stored.
-        revision : str, optional
-            Branch to upload to; by default the main one.
-        commit_message : str
-
-        Returns
-        -------
-        str
-            Address of the commit.
-
-        Raises
-        ------
-        InputError
-            Where the name is bad, the network is switched off, or the hub refuses.
-        """
-        check_upload(repo_id)
-        with tempfile.TemporaryDirectory() as made:
-            folder = self.save(Path(made) / "index").folder
-            # Segments of the version before have other names.
-            return upload(
-                folder, repo_id, private=private, token=token, revision=revision,
-                commit_message=commit_message, delete=["segments/*"],
-            )  # fmt: skip
+    def _hub_folder(self, fresh: Path) -> Path:
+        return Path(self.save(fresh).folder)
 
     def export(self, path: str | os.PathLike[str]) -> int:
         """Write all passages with their vectors and metadata to a Parquet file.

@@ -28,7 +28,6 @@ looked at afterwards: -0.02 / 0.92 and -0.04 / 0.87, lower in NPMI on one (Stack
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -180,20 +179,18 @@ def unique_labels(
     keywords: Iterable[Sequence[str]],
     n: int = 3,
     *,
-    separator: str = ", ",
-    starts: Iterable[str] = repeat(""),
     taken: Iterable[str] = (),
 ) -> list[str]:
-    """Return a label for each topic, no two equal: a start and keywords, or else a number."""
+    """Return distinct labels of topics: `n` keywords or more, or else a number."""
     labels: list[str] = []
     used = set(taken)
-    for words, start in zip(keywords, starts, strict=False):
-        known = words or ["no terms"]
-        sizes = range(min(n, len(known)), len(known) + 1)
-        longer = [start + separator.join(known[:size]) for size in sizes]
-        label, number = next((one for one in longer if one not in used), longer[0]), 2
+    for words in keywords:
+        terms = list(words) or ["no terms"]
+        sizes = range(min(n, len(terms)), len(terms) + 1)
+        candidates = [", ".join(terms[:size]) for size in sizes]
+        label, number = next((one for one in candidates if one not in used), candidates[0]), 2
         while label in used:
-            label, number = f"{longer[0]} ({number})", number + 1
+            label, number = f"{candidates[0]} ({number})", number + 1
         used.add(label)
         labels.append(label)
     return labels

@@ -1,4 +1,4 @@
-"""Topics of texts, seen or new, from the stored result alone."""
+"""Topics of texts, from the fit or new, by a result alone."""
 
 from __future__ import annotations
 
@@ -31,10 +31,17 @@ QUERIES_AT_ONCE = 4096
 
 @dataclass(frozen=True, eq=False)
 class Assignment:
-    """Topics of some texts: `labels` int32 (n_texts,), -1 for none; `memberships` of each topic.
+    """Topics of some texts.
 
-    `novelty` float32 (n_texts,) is the share of the fitted documents that are nearer to their
-    neighbours than the text is to its own: near 1 for new subjects, NaN for empty texts.
+    Parameters
+    ----------
+    labels : int32 ndarray of shape (n_texts,)
+        Topic of each text, -1 for none.
+    memberships : csr_matrix of float32, shape (n_texts, n_topics)
+        Share of each topic in each text.
+    novelty : float32 ndarray of shape (n_texts,)
+        Share of the fitted documents that are nearer to their neighbors than the text is to its
+        own: near 1 for new subjects, NaN for empty texts.
     """
 
     labels: Int32Array
@@ -51,11 +58,11 @@ def assign(
 ) -> Assignment:
     """Assign texts to topics.
 
-    A text of the fit, found by its content, gets what it got in the fit. A new text is assigned
-    by its nearest documents; it gets -1 where these are of two topics equally, most of them in
-    none, or all of them far. The answer does not depend on the other texts in the batch. Of a fit
-    of more than 20,000 documents about 95 of 100 of the nearest are found, by a search that the
-    first call makes ready in some seconds.
+    A text of the fit keeps its topic. The nearest documents decide for a new text; it gets -1 if
+    two topics tie, if most of these documents are in no topic, or if all of them are far. The
+    answer does not depend on the other texts in the batch. For a fit of more than 20,000 documents
+    the search is approximate and finds about 95 % of the nearest; the first call prepares it in a
+    few seconds.
 
     Parameters
     ----------
@@ -64,8 +71,8 @@ def assign(
     embeddings : array_like of shape (n_texts, n_dimensions), optional
         Vectors of the texts.
     encoder : Encoder or str, optional
-        Encodes new texts; by default the encoder of the fit, made again. An encoder with another
-        fingerprint than the fit's is refused.
+        Encodes new texts; by default the encoder of the fit, loaded again. An encoder with another
+        fingerprint is refused.
 
     Returns
     -------
@@ -74,28 +81,29 @@ def assign(
     Raises
     ------
     InputError
-        Where vectors are needed and neither given nor to be made, or of the wrong width.
+        If there are new texts and no vectors of the right width for them.
     """
     corpus = Corpus.of(texts)
     queries = corpus.distinct()
-    known = known_documents(result, corpus)
-    seen, new = np.flatnonzero(known >= 0), np.flatnonzero(known < 0)
+    of_fit = known_documents(result, corpus)
+    seen, new = np.flatnonzero(of_fit >= 0), np.flatnonzero(of_fit < 0)
+    documents = of_fit[seen]
     labels = np.full(len(queries), NOISE, dtype=np.int32)
-    labels[seen] = result.clustering.labels[known[seen]]
+    labels[seen] = result.clustering.labels[documents]
     novelty = np.empty(len(queries), dtype=np.float32)
     near = closeness(result.graph.similarities)
-    novelty[seen] = rank(near if result.added is None else near[~result.added], near[known[seen]])
+    novelty[seen] = rank(near if result.added is None else near[~result.added], near[documents])
     shares = result.memberships[:0]
     if len(new):
-        found = judge(result, vectors_of(result, corpus, new, embeddings, encoder))
-        novelty[new], labels[new], shares = found.novelty, found.labels, found.shares
+        judged = judge(result, vectors_of(result, corpus, new, embeddings, encoder))
+        novelty[new], labels[new], shares = judged.novelty, judged.labels, judged.shares
     order = np.empty(len(queries), dtype=np.int64)
     order[np.concatenate([seen, new])] = np.arange(len(queries))
-    memberships = csr_matrix(vstack([result.memberships[known[seen]], shares], format="csr")[order])
-    # From distinct texts to rows.
+    memberships = csr_matrix(vstack([result.memberships[documents], shares], format="csr")[order])
+    # From distinct texts to rows; rows without text have index -1.
     of_row = queries.of_row
     rows = np.flatnonzero(of_row >= 0)
-    row_labels = np.append(labels, np.int32(NOISE))[of_row]  # rows without text have -1 there
+    row_labels = np.append(labels, np.int32(NOISE))[of_row]
     row_novelty = np.append(novelty, np.float32(np.nan))[of_row]
     ones = np.ones(len(rows), dtype=np.float32)
     spread = csr_matrix((ones, (rows, of_row[rows])), shape=(len(of_row), len(queries)))
@@ -104,7 +112,7 @@ def assign(
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """What documents of the fit give new ones; the nearest: `indices, similarities` (n_new, k)."""
+    """Topics of new documents, and their nearest documents of the fit, (n_new, k) each."""
 
     labels: Int32Array
     shares: csr_matrix
@@ -114,7 +122,7 @@ class Judgement:
 
 
 def judge(result: TopicResult, vectors: FloatArray) -> Judgement:
-    """Assign new documents by those of the fit; documents added later do not count."""
+    """Assign new documents by the documents of the fit, without documents added later."""
     indices, similarities = _nearest_of_fit(result, vectors)
     similar = result.graph.similarities
     similar = similar if result.added is None else similar[~result.added]
@@ -125,11 +133,11 @@ def judge(result: TopicResult, vectors: FloatArray) -> Judgement:
 
 
 _searches: WeakKeyDictionary[NeighborGraph, QuerySearch] = WeakKeyDictionary()
-"""Made once for each graph, which editing topics leaves as it is."""
+"""One search per neighbor graph; edits do not change the graph."""
 
 
 def _nearest_of_fit(result: TopicResult, vectors: FloatArray) -> tuple[Int32Array, FloatArray]:
-    """Return the nearest documents of the fit, or nearly all of them where these are many."""
+    """Return the nearest documents of the fit; approximately for a large fit."""
     embeddings, graph, k = result.embeddings, result.graph, max(1, result.graph.k)
     fitted = None if result.added is None else np.flatnonzero(~result.added)
     if len(embeddings if fitted is None else fitted) > EXACT_LIMIT:
@@ -137,28 +145,28 @@ def _nearest_of_fit(result: TopicResult, vectors: FloatArray) -> tuple[Int32Arra
             _searches[graph] = QuerySearch(embeddings, graph, fitted)
         return _searches[graph].search(vectors, k)
     embeddings = embeddings if fitted is None else embeddings[fitted]
-    found = [
+    blocks = [
         nearest(vectors[begin : begin + QUERIES_AT_ONCE], embeddings, k)
         for begin in range(0, max(1, len(vectors)), QUERIES_AT_ONCE)
     ]
-    indices, similarities = (np.concatenate(part) for part in zip(*found, strict=True))
+    indices, similarities = (np.concatenate(part) for part in zip(*blocks, strict=True))
     return indices if fitted is None else fitted[indices].astype(np.int32), similarities
 
 
 def known_documents(result: TopicResult, corpus: Corpus) -> Int64Array:
-    """Return the document of the fit that has each distinct text of a corpus; -1 if none has."""
+    """Return the document of the fit of each distinct text of a corpus, or -1."""
     return find_documents(result.documents.hashes, corpus.distinct().hashes)
 
 
-def find_documents(stored: npt.NDArray[np.uint64], wanted: npt.NDArray[np.uint64]) -> Int64Array:
-    """Return the position of each wanted hash among the stored ones, ascending; -1 if absent."""
+def find_documents(stored: npt.NDArray[np.uint64], hashes: npt.NDArray[np.uint64]) -> Int64Array:
+    """Return the position of each hash among the stored, ascending ones; -1 if absent."""
     pair = np.dtype([("high", np.uint64), ("low", np.uint64)])
-    have = np.ascontiguousarray(stored).view(pair).ravel()
-    want = np.ascontiguousarray(wanted).view(pair).ravel()
-    if not len(have):
-        return np.full(len(want), -1, dtype=np.int64)
-    position = np.minimum(np.searchsorted(have, want), len(have) - 1)
-    return np.where(have[position] == want, position, -1).astype(np.int64)
+    ordered = np.ascontiguousarray(stored).view(pair).ravel()
+    queries = np.ascontiguousarray(hashes).view(pair).ravel()
+    if not len(ordered):
+        return np.full(len(queries), -1, dtype=np.int64)
+    position = np.minimum(np.searchsorted(ordered, queries), len(ordered) - 1)
+    return np.where(ordered[position] == queries, position, -1).astype(np.int64)
 
 
 def vectors_of(
@@ -168,37 +176,37 @@ def vectors_of(
     embeddings: npt.ArrayLike | None,
     encoder: Encoder | str | None,
 ) -> FloatArray:
-    """Return the unit vectors of some documents of the queries, given or made."""
+    """Return the unit vectors of some documents of a corpus, given or encoded."""
     if embeddings is not None:
         vectors, _ = given_vectors(embeddings, corpus, documents)
     else:
-        made = recorded_encoder(result) if encoder is None else matching_encoder(encoder, result)
+        encoder = recorded_encoder(result) if encoder is None else matching_encoder(encoder, result)
         texts = corpus.document_texts()
         rows = corpus.distinct().first_rows[documents]
-        # A shard on disk for every question would cost more than it could save.
-        vectors, _ = encode_documents(made.uncached, [texts[d] for d in documents], rows, None)
+        # Writing every question to the cache would cost more than it saves.
+        vectors, _ = encode_documents(encoder.uncached, [texts[d] for d in documents], rows, None)
     width = result.embeddings.shape[1]
     if vectors.shape[1] != width:
-        expected = f"of {width} dimensions, as those of the fit"
-        remedy = "make them with the encoder of the fit"
+        expected = f"of {width} dimensions, like those of the fit"
+        remedy = "compute them with the encoder of the fit"
         raise InputError("embeddings", expected, vectors.shape[1], remedy)
     return vectors
 
 
 def min_margin_of(result: TopicResult) -> float:
-    """Return the margin that a new text's best topic needs, as in the fit."""
+    """Return the smallest margin of an assigned text, as in the fit."""
     return float(result.settings.get("min_margin", MIN_MARGIN))
 
 
 def decide(shares: csr_matrix, novelty: FloatArray, min_margin: float) -> Int32Array:
-    """Return the topic with the largest share, unless it is not clear or the text is far."""
+    """Return the topic with the largest share; -1 for an unclear topic or a far text."""
     best, top, second, none = standing(shares)
-    sure = (margin(top, second, none) >= min_margin) & (novelty <= FAR) & (top > 0)
-    return np.where(sure, best, NOISE).astype(np.int32)
+    is_clear = (margin(top, second, none) >= min_margin) & (novelty <= FAR) & (top > 0)
+    return np.where(is_clear, best, NOISE).astype(np.int32)
 
 
 def standing(shares: csr_matrix) -> tuple[Int64Array, FloatArray, FloatArray, FloatArray]:
-    """Return the best topic of each text, its share, that of the next, and that of none."""
+    """Return the best topic of each text, its share, the next share, and the share of none."""
     if 0 in shares.shape:
         nothing = np.zeros(shares.shape[0], dtype=np.float32)
         return nothing.astype(np.int64), nothing, nothing, nothing + 1

@@ -1,4 +1,6 @@
-"""Clusters cut from the density hierarchy at one resolution, with the constraints applied."""
+"""Clusters of documents at any resolution, cut from one tree, with the constraints applied."""
+
+from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
@@ -10,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.checks import is_count
-from embedtopics.clustering._partition import Partitions, PartitionTree
+from embedtopics.clustering._hierarchy import labels_at
+from embedtopics.clustering._partition import Partitioner, PartitionTree
 from embedtopics.clustering._resolution import (
     named_min_cluster_size,
     topics_by_min_cluster_size,
 )
-from embedtopics.clustering._selection import labels_at
 from embedtopics.clustering.results import NOISE, Clustering, SpanningTree
 from embedtopics.errors import InputError
 from embedtopics.neighbors.results import NeighborGraph
@@ -26,25 +28,25 @@ from embedtopics.topics.results import TopicConstraints
 
 NAMES = ("auto", "fine", "coarse")
 
-FEW_CELLS = 8
-"""Cells around which partitions are nested where there are no two dense groups."""
+FEW_CLUSTERS = 8
+"""Clusters of the first partition if there are fewer than two dense groups."""
 
 TRIALS = 8
-"""Numbers of clusters that are tried, where some turn out to be about nothing."""
+"""Numbers of clusters to try if some of the clusters turn out uninformative."""
 
-Without = Callable[[Int32Array, int], BoolArray]
-"""Returns which clusters are about nothing, from their labels and their number."""
+UninformativeTest = Callable[[Int32Array, int], BoolArray]
+"""Takes labels (n_documents,) and their number; returns which clusters are uninformative."""
 
 
 @dataclass(frozen=True)
 class Resolution:
-    """A number of topics, or the smallest size of a cluster where that is "auto"."""
+    """A number of topics, or a smallest cluster size with n_topics="auto"."""
 
     n_topics: int | str = "auto"
     min_cluster_size: int | str = "auto"
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be met."""
+        """Check both values."""
         n_topics, size = self.n_topics, self.min_cluster_size
         if n_topics not in NAMES and not is_count(n_topics, 1):
             expected = '"auto", "fine", "coarse" or an integer from 1 up'
@@ -52,115 +54,113 @@ class Resolution:
         if size != "auto" and not is_count(size, 2):
             raise InputError("min_cluster_size", '"auto" or an integer from 2 up', size)
         if size != "auto" and n_topics != "auto":
-            raise InputError("min_cluster_size", '"auto" where n_topics is given', size, "give one")
+            raise InputError("min_cluster_size", '"auto" if n_topics is given', size, "give one")
 
 
 @dataclass(frozen=True, eq=False)
 class ClusterCut:
-    """Clusters, which are informative (n_clusters,), and the fewest texts in a dense group.
+    """Clusters at one resolution: labels, which clusters are informative, smallest dense group.
 
-    `cells` (n_documents,) is the cluster that each document belongs to, dense or not; -1 for none.
+    `partition` (n_documents,) is the cluster of every document, dense or not; -1 for no cluster.
     """
 
     clustering: Clustering
     is_informative: BoolArray
     min_cluster_size: int | None
-    cells: Int32Array | None = None
+    partition: Int32Array | None = None
 
     @property
     def n_informative(self) -> int:
-        """Number of clusters that are about something."""
+        """Number of informative clusters."""
         return int(self.is_informative.sum())
 
 
 class NotEnoughTopics(InputError):
-    """A hierarchy does not hold the wanted number of topics; `best` is the cut with the most."""
+    """A hierarchy does not hold the requested number of topics; `best` is the cut with the most."""
 
-    def __init__(self, best: ClusterCut, wanted: int) -> None:
-        super().__init__(
-            "n_topics",
-            f"at most {best.n_informative} here",
-            wanted,
-            "these texts cannot be divided further",
-        )
+    def __init__(self, best: ClusterCut, n_topics: int) -> None:
+        expected, remedy = f"at most {best.n_informative} here", "these texts do not divide further"
+        super().__init__("n_topics", expected, n_topics, remedy)
         self.best = best
 
 
 @dataclass(frozen=True, eq=False)
-class Cuts:
-    """The clusters of documents at every resolution, in one tree.
+class ClusterTree:
+    """The clusters of documents at every resolution.
 
-    The density hierarchy says which documents lie in dense groups of a smallest size. At "auto" the
-    documents are divided by k-means that starts from those groups that are about something; the
-    partitions into other numbers are nested around this one. `weights` (n_documents,) are those of
-    the density hierarchy; the partitions may count fewer documents.
+    The density hierarchy tells which documents lie in dense groups of a smallest size. At "auto",
+    k-means that starts from the informative groups divides the documents; partitions into other
+    numbers are nested around this one. `weights` (n_documents,) are those of the density
+    hierarchy; the partitions may count fewer documents.
     """
 
     tree: SpanningTree
-    partitions: Partitions
+    partitioner: Partitioner
     weights: Int64Array
-    without: Without
-    constrained: Callable[["Cuts", Resolution], ClusterCut] | None = None
+    is_uninformative: UninformativeTest
+    constrained_cut: Callable[[ClusterTree, Resolution], ClusterCut] | None = None
 
-    def at(self, resolution: Resolution) -> ClusterCut:
-        """Cut clusters at a resolution, with what constrains them."""
-        return (
-            self.free(resolution)
-            if self.constrained is None
-            else self.constrained(self, resolution)
-        )
+    def cut(self, resolution: Resolution) -> ClusterCut:
+        """Cut clusters at a resolution, with the constraints applied."""
+        if self.constrained_cut is None:
+            return self.unconstrained_cut(resolution)
+        return self.constrained_cut(self, resolution)
 
-    def free(self, resolution: Resolution) -> ClusterCut:
+    def unconstrained_cut(self, resolution: Resolution) -> ClusterCut:
         """Cut clusters at a resolution.
 
         Raises
         ------
         NotEnoughTopics
+            If `n_topics` is an integer and the tree holds fewer informative clusters.
         """
-        wanted, size = resolution.n_topics, resolution.min_cluster_size
-        if isinstance(wanted, str):
-            named = self._auto if (wanted, size) == ("auto", "auto") else None
-            found = named or self._dense(self._size(wanted) if isinstance(size, str) else size)
-            if not found.n_informative:
-                return found
-            cells = self.cells.into(found.n_informative)
-            return _divided(found, cells, self.without, is_loose=isinstance(size, str))
-        # Who asks for a number gets it, however small the dense groups are.
+        n_topics, size = resolution.n_topics, resolution.min_cluster_size
+        if isinstance(n_topics, str):
+            if (n_topics, size) == ("auto", "auto"):
+                dense = self._auto
+            else:
+                dense = self._dense(self._size(n_topics) if isinstance(size, str) else size)
+            if not dense.n_informative:
+                return dense
+            partition = self.partitions.into(dense.n_informative)
+            is_loose = isinstance(size, str)
+            return _clusters_around(dense, partition, self.is_uninformative, is_loose=is_loose)
+        # A requested number is met, however small the dense groups are.
         enough = np.flatnonzero(self._n_by_size >= 2)
         size = self._size("auto")
-        found = self._dense(min(size, int(enough[-1]))) if len(enough) else self._auto
-        return self._into(found, int(wanted))
+        dense = self._dense(min(size, int(enough[-1]))) if len(enough) else self._auto
+        return self._cut_into(dense, int(n_topics))
 
-    def _into(self, found: ClusterCut, wanted: int) -> ClusterCut:
-        """Divide into so many clusters that are about something."""
-        if not found.n_informative:
-            raise NotEnoughTopics(found, wanted)
-        n_most = self.cells.n_most
-        n, best = min(wanted, n_most), found
+    def _cut_into(self, dense: ClusterCut, n_topics: int) -> ClusterCut:
+        """Return a cut of `n_topics` informative clusters."""
+        if not dense.n_informative:
+            raise NotEnoughTopics(dense, n_topics)
+        n_most = self.partitions.n_most
+        n, best = min(n_topics, n_most), dense
         for trial in range(TRIALS):
-            cut = _divided(found, self.cells.into(n), self.without)
-            lacking = wanted - cut.n_informative
+            cut = _clusters_around(dense, self.partitions.into(n), self.is_uninformative)
+            lacking = n_topics - cut.n_informative
             if lacking == 0:
                 return cut
-            if trial == 0 or 0 < lacking < wanted - best.n_informative:
+            if trial == 0 or 0 < lacking < n_topics - best.n_informative:
                 best = cut
             if n == n_most:
                 break
             n = min(n + max(1, lacking), n_most)
-        raise NotEnoughTopics(best, wanted)
+        raise NotEnoughTopics(best, n_topics)
 
     def _dense(self, size: int) -> ClusterCut:
-        """Return the dense groups of a smallest size, and which of them are about something."""
+        """Return the dense groups of a smallest size."""
         dense = labels_at(self.tree, size, self.weights, method="leaf", allow_one_place=True)
-        return ClusterCut(dense, ~self.without(dense.labels, len(dense.persistence)), size)
+        return ClusterCut(dense, ~self.is_uninformative(dense.labels, len(dense.persistence)), size)
 
     def _size(self, name: str) -> int:
-        """Return the size of a named resolution; smaller where that leaves less than two groups."""
-        cells, n_by_size = self.partitions, self._n_by_size
-        size = named_min_cluster_size(name, cells.coordinates, cells.weights)
+        """Return the size of a named resolution; smaller if that leaves fewer than two groups."""
+        partitioner, n_by_size = self.partitioner, self._n_by_size
+        size = named_min_cluster_size(name, partitioner.coordinates, partitioner.weights)
         if size < len(n_by_size) and n_by_size[size] >= 2:
             return size
-        finest = named_min_cluster_size("fine", cells.coordinates, cells.weights)
+        finest = named_min_cluster_size("fine", partitioner.coordinates, partitioner.weights)
         enough = np.flatnonzero(n_by_size[: size + 1] >= 2)
         return int(enough[-1]) if len(enough) and enough[-1] >= finest else size
 
@@ -173,47 +173,61 @@ class Cuts:
         return self._dense(self._size("auto"))
 
     @cached_property
-    def cells(self) -> PartitionTree:
-        """The partitions of the documents, nested around that of "auto"."""
+    def partitions(self) -> PartitionTree:
+        """Partitions of the documents into any number of clusters, nested around that of "auto"."""
         informative = self._auto.is_informative
         if informative.sum() < 2:
-            return PartitionTree(self.partitions, self.partitions.into(FEW_CELLS))
+            return PartitionTree(self.partitioner, self.partitioner.into(FEW_CLUSTERS))
         number = np.append(np.where(informative, np.cumsum(informative) - 1, NOISE), NOISE)
         groups = number[self._auto.clustering.labels].astype(np.int32)
-        return PartitionTree(self.partitions, self.partitions.around(groups))
+        return PartitionTree(self.partitioner, self.partitioner.around(groups))
 
 
-def _divided(
-    found: ClusterCut, cells: Int64Array, without: Without, *, is_loose: bool = True
+def _clusters_around(
+    cut: ClusterCut,
+    partition: Int64Array,
+    is_uninformative: UninformativeTest,
+    *,
+    is_loose: bool = True,
 ) -> ClusterCut:
-    """Make clusters of cells (n_documents,), the dense documents their cores.
+    """Return the clusters of a partition (n_documents,), with informative dense groups as cores.
 
-    Dense groups about nothing stay as they are. A cell without a dense document is all core where
-    clusters may be loose, and none where a smallest size was asked for.
+    Uninformative dense groups stay clusters of their own. Without a dense document, a cluster is
+    all core if `is_loose`, else empty.
     """
-    dense, informative = found.clustering, found.is_informative
-    n_cells = int(cells.max(initial=-1)) + 1
-    is_core = np.append(informative, False)[dense.labels]
-    is_empty = np.append(~informative, False)[dense.labels]
+    dense, is_informative = cut.clustering, cut.is_informative
+    n_clusters = int(partition.max(initial=-1)) + 1
+    is_core = np.append(is_informative, False)[dense.labels]
     if is_loose:
-        is_core |= ~np.isin(cells, cells[is_core]) & ~is_empty
-    number = np.append(np.where(informative, NOISE, n_cells + np.cumsum(~informative) - 1), NOISE)
-    labels = np.where(is_core, cells, number[dense.labels]).astype(np.int32)
-    persistence = np.append(dense.persistence, np.nan)[dense.labels]
-    known = is_core & ~np.isnan(persistence)
-    n_known = np.bincount(cells[known], minlength=n_cells)
-    sums = np.bincount(cells[known], persistence[known], minlength=n_cells)
-    means = np.divide(sums, n_known, out=np.full(n_cells, np.nan), where=n_known > 0)
-    is_about = ~without(np.where(is_core, cells, NOISE).astype(np.int32), n_cells)
-    probabilities = np.where(is_core & (dense.labels == NOISE), 1.0, dense.probabilities)
+        in_uninformative = np.append(~is_informative, False)[dense.labels]
+        is_core |= ~np.isin(partition, partition[is_core]) & ~in_uninformative
+    # The uninformative groups are numbered after the clusters.
+    extra_number = n_clusters + np.cumsum(~is_informative) - 1
+    number = np.append(np.where(is_informative, NOISE, extra_number), NOISE)
+    in_cluster = np.where(is_core, partition, NOISE).astype(np.int32)
     return _compact(
-        labels,
-        probabilities,
-        np.append(means, dense.persistence[~informative]),
-        np.append(is_about, np.zeros(int((~informative).sum()), dtype=np.bool_)),
-        found.min_cluster_size,
-        cells,
+        np.where(is_core, partition, number[dense.labels]).astype(np.int32),
+        np.where(is_core & (dense.labels == NOISE), 1.0, dense.probabilities),
+        np.append(_mean_persistence(dense, partition, is_core), dense.persistence[~is_informative]),
+        np.append(
+            ~is_uninformative(in_cluster, n_clusters),
+            np.zeros(int((~is_informative).sum()), dtype=np.bool_),
+        ),
+        cut.min_cluster_size,
+        partition,
     )
+
+
+def _mean_persistence(
+    dense: Clustering, partition: Int64Array, is_core: BoolArray
+) -> npt.NDArray[np.float64]:
+    """Return the mean persistence of each cluster's core documents, (n_clusters,); NaN without."""
+    n_clusters = int(partition.max(initial=-1)) + 1
+    persistence = np.append(dense.persistence, np.nan)[dense.labels]
+    counted = is_core & ~np.isnan(persistence)
+    n_counted = np.bincount(partition[counted], minlength=n_clusters)
+    sums = np.bincount(partition[counted], persistence[counted], minlength=n_clusters)
+    return np.divide(sums, n_counted, out=np.full(n_clusters, np.nan), where=n_counted > 0)
 
 
 def check_constraints(
@@ -221,83 +235,83 @@ def check_constraints(
     resolution: Resolution | None,
     coverage: float | str = "auto",
 ) -> None:
-    """Refuse a resolution that the topics of the constraints rule out."""
+    """Raise InputError if the fixed topics of the constraints rule out a resolution."""
     if constraints is None or resolution is None or not constraints.is_fixed:
         return
-    wanted, size, n_fixed = resolution.n_topics, resolution.min_cluster_size, len(constraints.names)
+    n_topics, size = resolution.n_topics, resolution.min_cluster_size
+    n_fixed = len(constraints.names)
     if constraints.is_complete:
-        if wanted not in ("auto", n_fixed) or (size, coverage) != ("auto", "auto"):
-            expected = '"auto", as min_cluster_size and coverage, where all topics are given labels'
+        if n_topics not in ("auto", n_fixed) or (size, coverage) != ("auto", "auto"):
+            expected = '"auto", like min_cluster_size and coverage, with ManualLabels'
             remedy = f"edit the {n_fixed} topics after the fit"
-            raise InputError("n_topics", expected, (wanted, size, coverage), remedy)
-    elif not isinstance(wanted, str) and wanted < n_fixed:
-        expected = f"at least {n_fixed}, the topics named beforehand that texts match"
-        raise InputError("n_topics", expected, wanted, 'give "auto", or fewer names')
+            raise InputError("n_topics", expected, (n_topics, size, coverage), remedy)
+    elif not isinstance(n_topics, str) and n_topics < n_fixed:
+        expected = f"at least {n_fixed}, the number of named topics with matching texts"
+        raise InputError("n_topics", expected, n_topics, 'give "auto", or fewer names')
 
 
-def cuts_of(
+def cluster_tree(
     tree: SpanningTree,
     coordinates: FloatArray,
     weights: Int64Array,
     counts: TermCounts,
     graph: NeighborGraph,
     constraints: TopicConstraints | None = None,
-) -> Cuts:
+) -> ClusterTree:
     """Return the clusters at every resolution, with the constraints applied.
 
-    Documents of fixed topics leave the clusters; one of which more than half left, or whose rest
-    has more neighbours there than in itself, is dropped as a remainder.
+    Documents of fixed topics leave the clusters. A cluster is dropped as a remainder if more than
+    half of it left, or if its rest has more neighbors in fixed topics than in itself.
     """
-    without = partial(uninformative_topics, counts)
+    is_uninformative = partial(uninformative_topics, counts)
     if constraints is None:
-        return Cuts(tree, Partitions(coordinates, weights), weights, without)
+        return ClusterTree(tree, Partitioner(coordinates, weights), weights, is_uninformative)
     n_fixed = len(constraints.names) if constraints.is_fixed else 0
     counted = np.where(constraints.groups >= 0, 0, weights) if n_fixed else weights
 
-    def without_or_remainder(labels: Int32Array, n_clusters: int) -> BoolArray:
-        left = _left(labels, constraints)
-        remainder = _is_remainder(left, labels, n_clusters, weights, graph, constraints)
-        return without(left, n_clusters) | remainder
+    def is_uninformative_or_remainder(labels: Int32Array, n_clusters: int) -> BoolArray:
+        rest = _outside_fixed(labels, constraints)
+        remainders = _is_remainder(rest, labels, n_clusters, weights, graph, constraints)
+        return is_uninformative(rest, n_clusters) | remainders
 
-    def constrained(cuts: Cuts, resolution: Resolution) -> ClusterCut:
+    def constrained_cut(clusters: ClusterTree, resolution: Resolution) -> ClusterCut:
         check_constraints(constraints, resolution)
-        wanted = resolution.n_topics
-        if not isinstance(wanted, str) and wanted == n_fixed:
+        n_topics = resolution.n_topics
+        if not isinstance(n_topics, str) and n_topics == n_fixed:
             size = named_min_cluster_size("auto", coordinates, weights)
             return _with_fixed(_no_clusters(len(weights), size), constraints)
-        others = wanted if isinstance(wanted, str) else wanted - n_fixed
+        n_others = n_topics if isinstance(n_topics, str) else n_topics - n_fixed
         try:
-            cut = cuts.free(dataclasses.replace(resolution, n_topics=others))
+            cut = clusters.unconstrained_cut(dataclasses.replace(resolution, n_topics=n_others))
         except NotEnoughTopics as error:
             best = constrain_cut(error.best, weights, graph, constraints)
-            raise NotEnoughTopics(best, int(wanted)) from None
+            raise NotEnoughTopics(best, int(n_topics)) from None
         return constrain_cut(cut, weights, graph, constraints)
 
-    refused = without_or_remainder if n_fixed else without
-    return Cuts(tree, Partitions(coordinates, counted), weights, refused, constrained)
+    test = is_uninformative_or_remainder if n_fixed else is_uninformative
+    return ClusterTree(tree, Partitioner(coordinates, counted), weights, test, constrained_cut)
 
 
 def constrain_cut(
     cut: ClusterCut, weights: Int64Array, graph: NeighborGraph, constraints: TopicConstraints | None
 ) -> ClusterCut:
-    """Return a cut with the constraints applied."""
-    if constraints is None:
-        return cut
-    if not constraints.is_fixed:
+    """Return a cut with the fixed topics of the constraints in it."""
+    if constraints is None or not constraints.is_fixed:
         return cut
     if constraints.is_complete:
         return _with_fixed(_no_clusters(len(weights), cut.min_cluster_size), constraints)
-    found, informative = cut.clustering, cut.is_informative
-    left = _left(found.labels, constraints)
-    dropped = _is_remainder(left, found.labels, len(informative), weights, graph, constraints)
-    labels = np.where(np.append(dropped, False)[left], NOISE, left)
-    rest = _compact(
-        labels, found.probabilities, found.persistence, informative, cut.min_cluster_size
+    clusters, informative = cut.clustering, cut.is_informative
+    rest = _outside_fixed(clusters.labels, constraints)
+    is_dropped = _is_remainder(rest, clusters.labels, len(informative), weights, graph, constraints)
+    labels = np.where(np.append(is_dropped, False)[rest], NOISE, rest)
+    others = _compact(
+        labels, clusters.probabilities, clusters.persistence, informative, cut.min_cluster_size
     )
-    return _with_fixed(rest, constraints)
+    return _with_fixed(others, constraints)
 
 
 def _with_fixed(cut: ClusterCut, constraints: TopicConstraints) -> ClusterCut:
+    """Return a cut with the fixed topics numbered after its clusters."""
     before, n_before, n_added = cut.clustering, len(cut.is_informative), len(constraints.names)
     inside = constraints.groups >= 0
     return _compact(
@@ -312,50 +326,50 @@ def _with_fixed(cut: ClusterCut, constraints: TopicConstraints) -> ClusterCut:
 def owners(
     labels: Int32Array, classes: Int32Array, weights: Int64Array, n_topics: int, n_classes: int
 ) -> Int32Array:
-    """Return the class of most labelled texts of each topic, (n_topics,); -1 where none has one."""
+    """Return the most frequent class of each topic's texts, (n_topics,); -1 for no class."""
     both = (labels >= 0) & (classes >= 0)
-    # Not as a table of topics and classes, of which there may be as many as documents.
+    # Not a table of topics and classes: there may be as many of each as documents.
     pairs, pair_of = np.unique(
         labels[both].astype(np.int64) * n_classes + classes[both], return_inverse=True
     )
     n_rows = np.bincount(pair_of, weights[both], minlength=len(pairs))
-    topics, held = np.divmod(pairs, max(n_classes, 1))
-    order = np.lexsort((held, -n_rows, topics))
-    found, first = np.unique(topics[order], return_index=True)
+    pair_topics, pair_classes = np.divmod(pairs, max(n_classes, 1))
+    order = np.lexsort((pair_classes, -n_rows, pair_topics))
+    topics, first = np.unique(pair_topics[order], return_index=True)
     owner = np.full(n_topics, NOISE, dtype=np.int32)
-    owner[found] = held[order][first]
+    owner[topics] = pair_classes[order][first]
     return owner
 
 
-def _left(labels: Int32Array, constraints: TopicConstraints) -> Int32Array:
-    """Return the labels of the documents that are in no fixed topic."""
+def _outside_fixed(labels: Int32Array, constraints: TopicConstraints) -> Int32Array:
+    """Return the labels of the documents outside the fixed topics, -1 for the others."""
     return np.where(constraints.groups >= 0, NOISE, labels).astype(np.int32)
 
 
 def _is_remainder(
-    left: Int32Array,
+    rest: Int32Array,
     labels: Int32Array,
     n_clusters: int,
     weights: Int64Array,
     graph: NeighborGraph,
     constraints: TopicConstraints,
 ) -> BoolArray:
-    """Return which clusters are remainders of fixed topics; see `cut_clusters`."""
-    near, of_near = left[graph.indices], constraints.groups[graph.indices]
-    is_near = graph.similarities > 0
-    known = ((of_near >= 0) & is_near).sum(axis=1)
-    own = ((near == left[:, None]) & is_near).sum(axis=1)
-    inside, whole = left != NOISE, labels != NOISE
-    lead = np.bincount(left[inside], (known - own)[inside], minlength=n_clusters)
-    n_left = np.bincount(left[inside], weights[inside], minlength=n_clusters)
+    """Return which clusters are remainders of fixed topics; see `cluster_tree`."""
+    neighbor_labels, neighbor_groups = rest[graph.indices], constraints.groups[graph.indices]
+    is_similar = graph.similarities > 0
+    n_fixed = ((neighbor_groups >= 0) & is_similar).sum(axis=1)
+    n_same = ((neighbor_labels == rest[:, None]) & is_similar).sum(axis=1)
+    inside, whole = rest != NOISE, labels != NOISE
+    lead = np.bincount(rest[inside], (n_fixed - n_same)[inside], minlength=n_clusters)
+    n_rest = np.bincount(rest[inside], weights[inside], minlength=n_clusters)
     n_whole = np.bincount(labels[whole], weights[whole], minlength=n_clusters)
-    return np.asarray((lead > 0) | (2 * n_left < n_whole))
+    return np.asarray((lead > 0) | (2 * n_rest < n_whole))
 
 
 def _no_clusters(n_documents: int, min_cluster_size: int | None) -> ClusterCut:
     labels = np.full(n_documents, NOISE, dtype=np.int32)
-    nothing = Clustering(labels, np.zeros(n_documents, dtype=np.float32), np.empty(0))
-    return ClusterCut(nothing, np.empty(0, dtype=np.bool_), min_cluster_size)
+    clustering = Clustering(labels, np.zeros(n_documents, dtype=np.float32), np.empty(0))
+    return ClusterCut(clustering, np.empty(0, dtype=np.bool_), min_cluster_size)
 
 
 def _compact(
@@ -364,14 +378,14 @@ def _compact(
     persistence: npt.NDArray[np.float64],
     is_informative: BoolArray,
     min_cluster_size: int | None,
-    cells: Int64Array | None = None,
+    partition: Int64Array | None = None,
 ) -> ClusterCut:
-    """Return the clusters that hold a document, numbered in their order."""
+    """Return the clusters that hold a document, renumbered in their order."""
     used = np.unique(labels[labels != NOISE])
     number = np.full(len(is_informative) + 1, NOISE, dtype=np.int32)
     number[used] = np.arange(len(used), dtype=np.int32)
-    numbered = number[labels]
-    inside = np.where(numbered == NOISE, 0.0, probabilities).astype(np.float32)
-    clustering = Clustering(numbered, inside, persistence[used])
-    renumbered = None if cells is None else number[cells]
-    return ClusterCut(clustering, is_informative[used], min_cluster_size, renumbered)
+    renumbered = number[labels]
+    inside = np.where(renumbered == NOISE, 0.0, probabilities).astype(np.float32)
+    clustering = Clustering(renumbered, inside, persistence[used])
+    clusters = None if partition is None else number[partition]
+    return ClusterCut(clustering, is_informative[used], min_cluster_size, clusters)

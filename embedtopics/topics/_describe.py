@@ -1,4 +1,4 @@
-"""Labels -> what each topic is about: terms, names, typical documents."""
+"""From labels to topics: term weights, keywords, labels and representative documents."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from embedtopics.topics.results import Topic, TopicResult
 
 @dataclass(frozen=True)
 class TermSettings:
-    """How terms are counted and chosen."""
+    """Parameters of counting terms and choosing keywords."""
 
     stop_words: str | Sequence[str] = "auto"
     ngram_range: tuple[int, int] = (1, 2)
@@ -50,17 +50,17 @@ def count_corpus_terms(
     tokens: TokenStream, labels: Int32Array, settings: TermSettings, languages: Sequence[str]
 ) -> TermCounts:
     """Count the terms of the documents."""
-    listed: Sequence[str] = tuple(settings.stop_words)
+    stop_words: Sequence[str] = tuple(settings.stop_words)
     common: Sequence[str] = ()
     if settings.stop_words == "auto":
-        listed = stop_words_for(languages, rules=tokens.rules)
+        stop_words = stop_words_for(languages, rules=tokens.rules)
         common = function_words(tokens, labels)
     return count_terms(
         tokens,
         ngram_range=settings.ngram_range,
         min_df=settings.min_df,
         max_df=settings.max_df,
-        stop_words=[*listed, *settings.extra_stop_words],
+        stop_words=[*stop_words, *settings.extra_stop_words],
         function_words=common,
     )
 
@@ -73,9 +73,12 @@ def describe_topics(
     weighting: TermWeighting,
     settings: TermSettings,
     languages: Sequence[str],
-    known_typical: Mapping[int, tuple[int, ...]] = MappingProxyType({}),
+    unchanged: Mapping[int, tuple[int, ...]] = MappingProxyType({}),
 ) -> tuple[tuple[Topic, ...], csr_matrix]:
-    """Weigh the terms of every topic, (n_topics, n_terms), and describe it."""
+    """Return the topics, and the weights of their terms (n_topics, n_terms).
+
+    `unchanged` holds representative rows that need not be chosen again, by topic.
+    """
     labels = clustering.labels
     n_topics = int(labels.max(initial=NOISE)) + 1
     if n_topics == 0:
@@ -84,17 +87,16 @@ def describe_topics(
     topic_terms = csr_matrix(topic_counts.shape, dtype=np.float64)
     if topic_counts.nnz:
         topic_terms = weigh(weighting, topic_counts, counts.terms)
-    chosen = keywords(topic_terms, counts, embeddings, n=settings.n_keywords, languages=languages)
-    names = unique_labels([[term for term, _ in row] for row in chosen])
-    is_known = np.isin(labels, list(known_typical))
+    lists = keywords(topic_terms, counts, embeddings, n=settings.n_keywords, languages=languages)
+    names = unique_labels([[term for term, _ in row] for row in lists])
     typical = representatives(
         embeddings,
-        np.where(is_known, NOISE, labels),
+        np.where(np.isin(labels, list(unchanged)), NOISE, labels),
         clustering.probabilities,
         n=settings.n_representatives,
         n_topics=n_topics,
     )
-    rows_of = [tuple(documents.first_rows[found].tolist()) for found in typical]
+    rows_of = [tuple(documents.first_rows[members].tolist()) for members in typical]
     inside = labels != NOISE
     sizes = np.bincount(labels[inside], documents.weights[inside], minlength=n_topics).astype(int)
     n_texts = int(documents.weights.sum())
@@ -104,9 +106,9 @@ def describe_topics(
             label=names[topic],
             size=int(sizes[topic]),
             share=float(sizes[topic] / n_texts),
-            keywords=tuple(term for term, _ in chosen[topic]),
-            weights=tuple(float(weight) for _, weight in chosen[topic]),
-            representatives=known_typical.get(topic, rows_of[topic]),
+            keywords=tuple(term for term, _ in lists[topic]),
+            weights=tuple(float(weight) for _, weight in lists[topic]),
+            representatives=unchanged.get(topic, rows_of[topic]),
             persistence=float(clustering.persistence[topic]),
         )
         for topic in range(n_topics)
@@ -117,9 +119,9 @@ def describe_topics(
 def describe_again(
     result: TopicResult,
     clustering: Clustering,
-    known_typical: Mapping[int, tuple[int, ...]] = MappingProxyType({}),
+    unchanged: Mapping[int, tuple[int, ...]] = MappingProxyType({}),
 ) -> tuple[tuple[Topic, ...], csr_matrix]:
-    """Describe the topics of a result with its own settings, by other labels."""
+    """Describe the topics of other labels with the settings of a result."""
     return describe_topics(
         result.term_counts,
         result.embeddings,
@@ -128,7 +130,7 @@ def describe_again(
         weighting_of(result),
         term_settings_of(result),
         languages_of(result),
-        known_typical,
+        unchanged,
     )
 
 
@@ -139,18 +141,16 @@ def weigh(weighting: TermWeighting, topic_counts: csr_matrix, terms: Sequence[st
 
 
 def _fit_weighting(weighting: Any, topic_counts: csr_matrix, terms: Sequence[str]) -> Any:
-    """Fit a weighting, with the terms where it takes them."""
-    if not (hasattr(weighting, "fit") and hasattr(weighting, "transform")):
-        raise InputError("weighting", "an object with fit and transform", weighting)
+    """Fit a weighting, with the terms if it takes them."""
     if "terms" in inspect.signature(weighting.fit).parameters:
         return weighting.fit(topic_counts, terms=terms)
     return weighting.fit(topic_counts)
 
 
 def top_words(result: TopicResult, n_terms: int = 10) -> list[list[str]]:
-    """Return the best single words of every topic, chosen as its keywords are.
+    """Return the best single words of every topic, chosen like its keywords.
 
-    Useful to compare with models that know single words only.
+    They serve comparisons with models of single words.
 
     Parameters
     ----------
@@ -160,9 +160,9 @@ def top_words(result: TopicResult, n_terms: int = 10) -> list[list[str]]:
     Returns
     -------
     list of list of str
-        At most `n_terms` words a topic, best first.
+        At most `n_terms` words per topic, best first.
     """
-    chosen = keywords(
+    lists = keywords(
         result.topic_terms,
         result.term_counts,
         result.embeddings,
@@ -170,38 +170,38 @@ def top_words(result: TopicResult, n_terms: int = 10) -> list[list[str]]:
         languages=tuple(result.settings.get("languages", ())),
         ngram_range=(1, 1),
     )
-    return [[term for term, _ in row] for row in chosen]
+    return [[term for term, _ in row] for row in lists]
 
 
-OURS = "ClassTfidf"
 STAGES = ("encoder", "reducer", "clusterer", "weighting", "constraints")
-"""Parameters of a model that are objects, of which a saved result holds only a description."""
+"""Parameters of a model that are objects; a saved result holds only their description."""
 TEXTS, LEFT_OUT = "texts", "left out"
-"""Of a result that is shared without its texts."""
+"""Setting of a result that is shared without its texts."""
 FITTED_ROWS = "n_fitted_rows"
-"""How many rows, the first, are of the fit, where others were added."""
+"""Setting of an extended result: the first rows, which are those of the fit."""
 
 
 def refuse_without_texts(result: TopicResult) -> None:
-    """Refuse a result that was shared without its texts where its words are needed."""
+    """Raise InputError for a result without texts, before its words are needed."""
     if result.settings.get(TEXTS) == LEFT_OUT:
         raise InputError(
-            "the result was shared without its texts, and does not know which document holds which "
-            "term, so that topics cannot be described anew; ask whoever has the texts to do this"
+            "the result was shared without its texts, so its topics cannot be described again; "
+            "use the result with texts"
         )
 
 
 def describe_weighting(weighting: TermWeighting | None) -> dict[str, Any] | str:
-    """Return what has to be written down of a weighting to make it again; of others their name."""
+    """Return the parameters of a `ClassTfidf` as JSON holds them, or the repr of another one."""
     if weighting is None or type(weighting) is ClassTfidf:
         parameters = (weighting or ClassTfidf()).get_params()
         seeds = parameters["seed_terms"]
-        return {"name": OURS, **parameters, "seed_terms": None if seeds is None else list(seeds)}
+        name = ClassTfidf.__name__
+        return {"name": name, **parameters, "seed_terms": None if seeds is None else list(seeds)}
     return repr(weighting)
 
 
 def weighting_of(result: TopicResult) -> TermWeighting:
-    """Return the weighting that a result was made with, unfitted, or a copy of the user's own."""
+    """Return the weighting of a result, unfitted; a copy of a custom one."""
     refuse_without_texts(result)
     if result.weighting is not None:
         return copy.deepcopy(result.weighting)
@@ -209,28 +209,29 @@ def weighting_of(result: TopicResult) -> TermWeighting:
 
 
 def fitted_weighting(result: TopicResult, topic_counts: csr_matrix) -> Any:
-    """Return the weighting of a result, fitted to its topics, to weigh other counts than theirs."""
+    """Return the weighting of a result, fitted to the counts of its topics."""
     return _fit_weighting(weighting_of(result), topic_counts, result.term_counts.terms)
 
 
-def own_weighting(weighting: TermWeighting) -> TermWeighting | None:
-    """Return a weighting that `describe_weighting` cannot write down, else None."""
+def custom_weighting(weighting: TermWeighting) -> TermWeighting | None:
+    """Return a weighting that JSON cannot hold, or None."""
     return None if type(weighting) is ClassTfidf else weighting
 
 
 def recorded_weighting(recorded: dict[str, Any] | str | None) -> TermWeighting:
-    """Return the weighting that `describe_weighting` wrote down."""
+    """Return the weighting of a description by `describe_weighting`."""
     if recorded is None:
         return ClassTfidf()
-    if isinstance(recorded, dict) and recorded.get("name") == OURS:
+    if isinstance(recorded, dict) and recorded.get("name") == ClassTfidf.__name__:
         return ClassTfidf(**{name: value for name, value in recorded.items() if name != "name"})
     raise InputError(
-        f"the terms were weighed by {recorded}, which no file holds; give it anew to update_terms"
+        f"the weighting {recorded} is a custom object, which files do not hold; pass it to "
+        "update_terms again"
     )
 
 
 def term_settings_of(result: TopicResult) -> TermSettings:
-    """Return how the terms of a result were counted and chosen."""
+    """Return the settings of a result's terms."""
     settings = result.settings
     stop_words = settings.get("stop_words", "auto")
     span = settings.get("ngram_range", (1, 2))
@@ -252,7 +253,7 @@ def languages_of(result: TopicResult) -> tuple[str, ...]:
 def lost_stages(
     loaded: Mapping[str, Any], result: TopicResult, parameters: Mapping[str, Any]
 ) -> list[Decision]:
-    """Say which objects of a loaded model's fit were not there when it was fitted again."""
+    """Return a decision on the objects of a loaded model's first fit that its new fit lacked."""
     lost = []
     for name in STAGES:
         is_given = name == "encoder" and result.settings.get("encoder") == GIVEN
@@ -262,7 +263,7 @@ def lost_stages(
     if not lost:
         return []
     message = (
-        "The model was loaded from a folder, which does not bring back what its fit was given as "
-        f"{', '.join(lost)}; this fit went on without, so give it to TopicModel anew."
+        f"The loaded model does not hold the objects given to its first fit as {', '.join(lost)}. "
+        "This fit used the defaults; pass the objects to TopicModel again."
     )
     return [Decision("corpus", "not_loaded", lost, message)]

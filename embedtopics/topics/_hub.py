@@ -1,4 +1,4 @@
-"""Results on the Hugging Face hub: uploaded on request, and downloaded with notice."""
+"""Results on the Hugging Face hub: upload, download, and the page of a repository."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ from embedtopics.topics._storage import load_result, write_result
 from embedtopics.topics.results import TopicResult
 
 MOST_TOPICS = 500
-"""Topics in the table; what is longer nobody reads."""
+"""Largest number of topics in the table of the page."""
 
 MARKUP = re.compile(r"([\\`*_{}\[\]()#+\-.!|~$:@^=/])")
 
 
 def model_card(result: TopicResult, name: str, license: str | None = None) -> str:
-    """Return the README.md of a shared result, in which labels and keywords are plain text."""
+    """Return the README.md of a shared result; labels and keywords in it are escaped."""
     has_text = result.documents.of_row >= 0
     n_outside = int((result.labels[has_text] == NOISE).sum())
-    found = f"{result.n_topics:,} topics in {int(has_text.sum()):,} texts"
+    counts = f"{result.n_topics:,} topics in {int(has_text.sum()):,} texts"
     texts = "The texts are part of it."
     if result.settings.get(TEXTS) == LEFT_OUT:
         texts = (
-            "The texts are **not** part of it: every text reads as empty, and what needs the words "
-            "of the texts is refused. Embeddings and content hashes are part of it."
+            "The texts are **not** part of it: every text is empty, and functions that need words "
+            "raise an error. Embeddings and content hashes are part of it."
         )
-    # The head is YAML; quoted as JSON, which YAML reads as well.
+    # The head is YAML, and JSON strings are YAML.
     languages = result.settings.get("languages") or ()
     codes = [code for code in languages if re.fullmatch("[a-z]{2,3}", str(code))]
     head = ["---", "library_name: embedtopics", 'tags: ["embedtopics", "topic-modeling"]']
@@ -54,7 +54,7 @@ def model_card(result: TopicResult, name: str, license: str | None = None) -> st
     parts = [
         "\n".join([*head, "---"]),
         f"# {plain(name.rpartition('/')[2])}",
-        f"A topic model made with embedtopics: {found}, {n_outside:,} of them in no topic. {texts}",
+        f"A topic model by embedtopics: {counts}, {n_outside:,} of them in no topic. {texts}",
         "## How to use it",
         "```python\nfrom embedtopics import topics\n\n"
         f"result = topics.from_pretrained({json.dumps(name)})\n"
@@ -70,7 +70,7 @@ def model_card(result: TopicResult, name: str, license: str | None = None) -> st
 
 
 def plain(value: Any, length: int = 200) -> str:
-    """Return a value as one line of Markdown that shows it as it is, cut at a length."""
+    """Return a value as one line of escaped Markdown, cut at a length."""
     line = "".join(c if c.isprintable() else " " for c in " ".join(str(value).split()))
     line = line if len(line) <= length else line[: length - 1] + "…"
     return html.escape(MARKUP.sub(r"\\\1", line), quote=False)
@@ -94,43 +94,42 @@ def _list(values: Mapping[str, Any]) -> str:
 
 
 def without_texts(result: TopicResult, *, columns: Sequence[Hashable] = ()) -> TopicResult:
-    """Return a result without texts, to be shared where these cannot be.
+    """Return a result without its texts, to share it.
 
-    Left out are the texts, their words, the counts of terms in each document, the constraints of
-    the fit, and of the input its ids, row labels, columns and notes. Topics, names, history, terms
-    with their weights, labels, memberships, map, embeddings and hashes of the texts stay. A label
-    that was chosen from a text gives way to keywords.
+    Removed are the texts, their words, the term counts of each document, the constraints of the
+    fit, and the ids, row labels, columns and notes of the input. Topics, names, history, term
+    weights, labels, memberships, map, embeddings and hashes of the texts stay. Keywords replace a
+    label that was taken from a text.
 
     Parameters
     ----------
     result : TopicResult
     columns : sequence
-        Columns of the input that are kept, such as the dates.
+        Columns of the input to keep, such as the dates.
 
     Returns
     -------
     TopicResult
-        In which the text of every row is "". Whatever would describe topics anew is refused.
+        The text of every row is "". Functions that describe topics again raise InputError.
 
     Raises
     ------
     InputError
-        Where there is no such column.
+        If there is no such column.
 
     Notes
     -----
-    This is no anonymisation. Whoever has a text can check by its hash that it was among these;
-    from an embedding much of a text can be guessed (Morris et al. 2023, "Text embeddings reveal
-    (almost) as much as text"); terms, keywords, names, settings, edits and decisions come from the
-    texts.
+    This is not anonymization. A hash confirms that a known text was in the corpus. An embedding
+    reveals much of its text (Morris et al. 2023, "Text embeddings reveal (almost) as much as
+    text"). Terms, keywords, names, settings, edits and decisions come from the texts.
     """
     counts = result.term_counts.counts
     offsets = np.zeros(len(result.documents) + 1, dtype=np.int64)
     tokens = TokenStream(np.empty(0, dtype=np.int32), offsets, (), result.tokens.rules)
-    what = "its texts, their words and the columns of the input"
-    message = f"The result is shared without {what}, but for {list(columns)}."
-    noted = {repr(note) for note in result.corpus.notes}
-    decisions = [one for one in result.decisions if repr(one) not in noted]
+    message = "Shared without the texts, their words and the columns of the input"
+    message += f" (except {list(columns)})." if columns else "."
+    notes = {repr(note) for note in result.corpus.notes}
+    decisions = [decision for decision in result.decisions if repr(decision) not in notes]
     return dataclasses.replace(
         result,
         corpus=blank_corpus(recall_hashes(result.corpus, result.documents), columns),
@@ -149,7 +148,7 @@ FILES = (
     "manifest.json", "result.json", "words.json", "rows.parquet", "arrays.arrow",
     "embeddings.npy",
 )  # fmt: skip
-"""What is fetched of a repository; nothing that runs."""
+"""Files to download from a repository; none is code."""
 
 
 def push_to_hub(
@@ -165,29 +164,28 @@ def push_to_hub(
     commit_message: str = "Upload a topic model",
     endpoint: str | None = None,
 ) -> str:
-    """Upload a result to the Hugging Face hub, with a page that introduces it.
+    """Upload a result to the Hugging Face hub, with a page that describes it.
 
-    The repository is private and the texts are left out, unless you say otherwise; see
-    `without_texts` for what is then left out and what can still be guessed.
+    By default the repository is private and the texts are left out; see `without_texts`.
 
     Parameters
     ----------
-    result : TopicResult, or the folder of a saved one
+    result : TopicResult, str or Path
+        A result, or the folder of a saved one.
     repo_id : str
-        "user/name"; made where it does not exist.
+        "user/name"; created if it does not exist.
     private : bool
-        Whether only you can see the repository. One that exists already, and is public, is refused
-        where this is asked for.
+        Whether only you can see the repository. If True, an existing public repository is refused.
     include_texts : bool
-        Whether texts, ids and all columns of the input are uploaded.
+        Whether to upload texts, ids and all columns of the input.
     columns : sequence
-        Columns of the input that are uploaded without the texts, such as the dates.
+        Columns of the input to upload without the texts, such as the dates.
     license : str, optional
-        Identifier of a licence, such as "cc-by-4.0".
+        Identifier of a license, such as "cc-by-4.0".
     token : str, optional
-        By default what ``hf auth login`` stored.
+        By default the token that ``hf auth login`` stored.
     revision : str, optional
-        Branch to upload to; by default the main one.
+        Branch to upload to; by default the main branch.
     commit_message : str
     endpoint : str, optional
         Address of another hub.
@@ -200,21 +198,22 @@ def push_to_hub(
     Raises
     ------
     InputError
-        Where the name is bad, the network is switched off, or the hub refuses.
+        If the name is invalid, the client is offline, or the hub refuses.
     """
     check_upload(repo_id)
     if not isinstance(result, TopicResult):
         result = load_result(result)
     if include_texts and columns:
-        raise InputError("columns", "left out with include_texts, which uploads all", columns)
+        raise InputError("columns", "empty with include_texts, which uploads all", columns)
     shared = result if include_texts else without_texts(result, columns=columns)
-    with tempfile.TemporaryDirectory() as made:
-        write_result(shared, Path(made))
-        # Beside what the manifest lists, so that it may be edited on the hub.
-        (Path(made) / "README.md").write_text(model_card(shared, repo_id, license), "utf-8")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_result(shared, folder)
+        # The manifest does not list the page, so that people may edit it on the hub.
+        (folder / "README.md").write_text(model_card(shared, repo_id, license), "utf-8")
         return upload(
-            Path(made), repo_id, private=private, token=token, revision=revision,
-            commit_message=commit_message, endpoint=endpoint, delete=["arrays.*"],
+            folder, repo_id, private=private, token=token, revision=revision,
+            commit_message=commit_message, endpoint=endpoint,
         )  # fmt: skip
 
 
@@ -226,20 +225,20 @@ def from_pretrained(
     cache_dir: str | Path | None = None,
     endpoint: str | None = None,
 ) -> TopicResult:
-    """Load a result from the Hugging Face hub, or from a folder.
+    """Load a result from the Hugging Face hub or a folder.
 
-    Every file is checked against the checksums in the manifest, and none of them is code.
+    Every file is checked against the checksums in the manifest. No file is code.
 
     Parameters
     ----------
     name : str or path
         "user/name" on the hub, or a folder.
     revision : str, optional
-        Branch, tag or commit; a commit is what cannot change.
+        Branch, tag or commit; only a commit cannot change.
     token : str, optional
-        For a private repository; by default what ``hf auth login`` stored.
+        For a private repository; by default the token that ``hf auth login`` stored.
     cache_dir : str or Path, optional
-        Where downloads are kept; by default the cache of the hub's client.
+        Folder of the downloads; by default the cache of the hub's client.
     endpoint : str, optional
         Address of another hub.
 
@@ -250,14 +249,16 @@ def from_pretrained(
     Raises
     ------
     InputError
-        Where there is neither such a folder nor such a repository, or it cannot be reached.
+        If there is neither such a folder nor such a repository, or the hub cannot be reached.
     CorruptFileError
-        Where what is there is not a saved result, is damaged, or of a newer version.
+        If the files are not a saved result, are damaged, or have a newer format.
     """
     if os.path.isdir(name):
         return load_result(Path(name))
     if isinstance(name, os.PathLike) or not NAME.fullmatch(str(name)):
-        raise InputError("name", "a folder, or a name on the hub (user/name)", os.fspath(name))
+        raise InputError(
+            "name", 'a folder, or a name on the hub such as "user/name"', os.fspath(name)
+        )
     from huggingface_hub import HfApi, is_offline_mode, snapshot_download
     from huggingface_hub.errors import RepositoryNotFoundError
 
@@ -282,14 +283,14 @@ def from_pretrained(
         raise
     except RepositoryNotFoundError as error:
         raise InputError(
-            f"there is no folder {name}, and no repository of that name on the hub that you may "
-            "read; check the name, or log in (hf auth login) where it is private"
+            f"there is no folder {name}, and no readable repository of that name on the hub; "
+            "check the name, or log in (hf auth login) to a private one"
         ) from error
-    # Its exceptions belong to the HTTP library that the hub's client was built on.
+    # The client raises exceptions of its HTTP library.
     except Exception as error:
         why = "it is not in the cache, and HF_HUB_OFFLINE is set" if offline else one_line(error)
         raise InputError(
-            f"could not load {name} from the hub: {why}; connect to the network once, or give "
-            "the folder of a saved result"
+            f"could not load {name} from the hub: {why}; connect to the network, or pass the "
+            "folder of a saved result"
         ) from error
     return load_result(folder)

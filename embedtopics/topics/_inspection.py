@@ -1,4 +1,4 @@
-"""A look at a corpus before the work: what is in it, and what a fit will cost here."""
+"""Statistics of a corpus before a fit, and the estimated cost of the fit on this machine."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ from embedtopics.neighbors._graph import EXACT_LIMIT
 from embedtopics.protocols import Encoder
 
 TOKENS_TO_TIME, CHARACTERS_TO_LEARN_FROM = (6_000, 60_000), 60_000
-"""What an encoder reads, and what it learns from, to time it on this machine: about a second, and
-where a second is not over, ten times as much. Few batches do not keep all cores busy."""
+"""Tokens to encode and characters to learn from for the timing: about a second, or ten times as
+much if the first takes less. A few batches do not use all cores."""
 
 CHARACTERS_A_WORD = 6
-"""With the space behind it, in English."""
+"""Characters of an English word with its space."""
 
 TEXTS_TO_COUNT = 2_000
-"""Texts that are tokenised to estimate lengths."""
+"""Texts of the sample for lengths."""
 
 SECONDS_PER_PAIR, SECONDS_PER_SEARCH, SECONDS_PER_DOCUMENT = 0.9e-8, 5e-5, 1.3e-4
-"""Exact search for a pair of documents, approximate search for a document, and all other stages
-after encoding for a document; measured on two cores at 384 dimensions."""
+"""Seconds of an exact comparison of two documents, of an approximate search per document, and of
+all other stages after encoding per document; measured on two cores at 384 dimensions."""
 
 STUDENT_TEXTS, UNSURE = 20_000, 0.25
-"""Texts that a static student learns from, and the share that its teacher reads again for "auto":
-the student is unsure about 18 to 36 % of them (benchmarks, student_topics)."""
+"""Texts that a static student learns from, and the share that its teacher encodes again for "auto":
+the student is unsure about 18 to 36 % (benchmarks, student_topics)."""
 
 STUDENT_SECONDS, STUDENT_SPEED = 60.0, 200_000
-"""What a student takes beside its teacher's vectors of texts, and the tokens a second it reads."""
+"""Seconds to train a student on the teacher's vectors, and its tokens per second."""
 
 BASE_MEMORY = 0.9e9
 """Bytes of the interpreter, the libraries and a small encoder."""
@@ -53,16 +53,15 @@ BASE_MEMORY = 0.9e9
 
 @dataclass(frozen=True)
 class Inspection:
-    """What a corpus holds, and what finding its topics will cost on this machine.
+    """Statistics of a corpus, and the estimated cost of a fit on this machine.
 
-    Distinct texts are documents; missing rows have no value, empty ones nothing visible. Means are
-    of a document, `mean_tokens` (as the encoder reads them) and the shares (of texts cut, of tokens
-    not read) by a sample. Speed, what an encoder learns from the texts included, is measured; NaN
-    without an encoder that counts. Seconds and the peak of memory in bytes are estimates; memory
-    is too low for an encoder with one column for each term. `seconds_with_student` is the time to
-    encode by a static student of 20,000 of the texts, learning included, and `seconds_with_auto`
-    that of encoder="auto", where its teacher reads some again; NaN below 100,000, and for
-    that below a hundred million characters as well.
+    Documents are distinct texts; missing rows have no value, empty rows no visible character. Means
+    are per document. A sample gives `mean_tokens` (of the encoder), the share of truncated texts
+    and the share of unseen tokens. The speed is measured and includes the learning of an encoder;
+    it is NaN without an encoder that counts tokens. Seconds and the peak memory in bytes are
+    estimates; memory is too low for an encoder with one column per term. `seconds_with_student` is
+    the time of a static student trained on 20,000 texts, `seconds_with_auto` that of
+    encoder="auto"; NaN below 100,000 texts, the latter also below a hundred million characters.
     """
 
     n_rows: int
@@ -85,13 +84,13 @@ class Inspection:
 
 
 def inspect_corpus(corpus: Corpus, encoder: Encoder | None = None) -> Inspection:
-    """Look at a corpus and estimate the cost of a fit.
+    """Count what a corpus holds, and estimate the cost of a fit.
 
     Parameters
     ----------
     corpus : Corpus
     encoder : Encoder, optional
-        Its speed is measured on a few texts; without one only what follows is estimated.
+        Its speed is measured on a few texts; without an encoder only later stages are estimated.
 
     Returns
     -------
@@ -102,10 +101,10 @@ def inspect_corpus(corpus: Corpus, encoder: Encoder | None = None) -> Inspection
     n_documents = len(texts)
     languages = detect_languages(texts)
     n_characters = sum(map(len, texts))
-    # Documents are ordered by a hash of their content, so every n-th is a fair sample.
+    # Documents are in the order of their content hash: every n-th one is a random sample.
     sample = texts[:: max(1, n_documents // TEXTS_TO_COUNT)][:TEXTS_TO_COUNT]
     resolved = None if encoder is None else resolve_encoder(encoder).reading_to_ends(texts)
-    resolved, learning = _taught(resolved, sample, n_characters)
+    resolved, learning = _fitted(resolved, sample, n_characters)
     mean_tokens, mean_seen, truncated, speed = _measure(resolved, sample, learning)
     is_exact = n_documents <= EXACT_LIMIT
     search = SECONDS_PER_PAIR * n_documents if is_exact else SECONDS_PER_SEARCH
@@ -136,35 +135,35 @@ def inspect_corpus(corpus: Corpus, encoder: Encoder | None = None) -> Inspection
         seconds_with_student=with_student,
         seconds_with_auto=with_auto,
         seconds_after=2.0 + (search + SECONDS_PER_DOCUMENT) * n_documents,
-        # Embeddings are held about three times for a moment; a text's words and counts take
-        # about six bytes for each of its characters.
+        # Embeddings are in memory up to three times; words and counts take about six bytes per
+        # character.
         memory=BASE_MEMORY + 12.0 * n_documents * width + 6.0 * n_characters,
         warnings=(warning.message,) if warning is not None else (),
     )
 
 
-def _taught(
+def _fitted(
     encoder: BaseEncoder | None, sample: Sequence[str], n_characters: int
 ) -> tuple[BaseEncoder | None, float]:
-    """Let an encoder learn from some texts; return also the seconds that a character will take."""
+    """Fit an encoder on some texts; return it and the estimated seconds per character."""
     if encoder is None or not sample or encoder.is_fitted:
         return encoder, 0.0
     some = sample[: _reach([len(text) for text in sample], CHARACTERS_TO_LEARN_FROM)]
     with suppress(InputError):
         encoder.fitted_to(some[: max(2, len(some) // 8)])  # the first call also sets things up
     begin = time.perf_counter()
-    taught = encoder.fitted_to(some)
+    fitted = encoder.fitted_to(some)
     seconds = time.perf_counter() - begin
     n_learnt = sum(map(len, some))
-    # One that reads its texts several times reads many of them less often than a few.
+    # Encoders with several epochs take fewer of them for many texts.
     now, later = (
         encoder.epochs_for(max(1, n // CHARACTERS_A_WORD)) for n in (n_learnt, n_characters)
     )
-    return taught, seconds / n_learnt * later / now
+    return fitted, seconds / n_learnt * later / now
 
 
 def _reach(lengths: npt.ArrayLike, most: int) -> int:
-    """Return how many texts, the first ones, are just longer than `most`."""
+    """Return the number of first texts that are just longer than `most`."""
     return int(np.searchsorted(np.cumsum(lengths), most)) + 1
 
 

@@ -9,7 +9,7 @@ from embedtopics._utils.compiling import compiled
 from embedtopics.protocols import Float64Array, FloatArray, Int32Array, Int64Array
 
 BLOCK = 256
-"""Documents that share one scratch row; a block is one thread's work."""
+"""Documents that share one scratch row; one thread works on one block."""
 
 
 @numba.njit(inline="always")
@@ -31,13 +31,13 @@ def _keep_largest(ids: Int32Array, shares: FloatArray, topic: int, share: np.flo
 
 @numba.njit(inline="always")
 def _scale_to(shares: FloatArray, total: np.float32) -> None:
-    """Give what was left out to the kept ones in proportion."""
-    kept = np.float32(0.0)
+    """Scale shares to a total, which distributes the dropped ones in proportion."""
+    total_kept = np.float32(0.0)
     for slot in range(len(shares)):
-        kept += shares[slot]
-    if kept > np.float32(0.0):
+        total_kept += shares[slot]
+    if total_kept > np.float32(0.0):
         for slot in range(len(shares)):
-            shares[slot] *= total / kept
+            shares[slot] *= total / total_kept
 
 
 @compiled(
@@ -73,8 +73,7 @@ def step(
                 for slot in range(n_slots):
                     topic = ids[other, slot]
                     amount = weight * shares[other, slot]
-                    # Shares descend. One too small for a float is none, or its topic would be
-                    # taken for untouched the next time.
+                    # Shares descend. A share that underflows must not mark its topic as touched.
                     if topic < 0 or amount <= np.float32(0.0):
                         break
                     if collected[topic] == np.float32(0.0):
@@ -110,7 +109,7 @@ def mix(
     shares: FloatArray,
     new_shares: FloatArray,
 ) -> None:
-    """Do as `step` with a place for every topic; shares of documents with a label are not read."""
+    """Do as `step` with a column per topic; shares of labelled documents are not read."""
     n_passing = passing.shape[0]
     n_topics = shares.shape[1]
     for block in numba.prange((n_passing + BLOCK - 1) // BLOCK):
@@ -132,25 +131,26 @@ def mix(
 
 
 @compiled(numba.void(numba.float32[:, ::1], numba.int32[:, ::1], numba.float32[:, ::1]))
-def keep_largest(shares: FloatArray, ids: Int32Array, kept: FloatArray) -> None:
-    """Write the largest shares of each document and their topics; `ids` hold -1, `kept` zeros."""
+def keep_largest(shares: FloatArray, ids: Int32Array, largest: FloatArray) -> None:
+    """Write the largest shares of each document and their topics; `ids` hold -1, `largest` 0."""
     for row in range(len(shares)):
         total = np.float32(0.0)
         for topic in range(shares.shape[1]):
             if shares[row, topic] > np.float32(0.0):
                 total += shares[row, topic]
-                _keep_largest(ids[row], kept[row], topic, shares[row, topic])
-        _scale_to(kept[row], total)
+                _keep_largest(ids[row], largest[row], topic, shares[row, topic])
+        _scale_to(largest[row], total)
 
 
-def _given(dtype: Any) -> Any:
+def _readonly(dtype: Any) -> Any:
     """Return the type of a contiguous vector that may be read-only."""
     return numba.types.Array(dtype, 1, "C", readonly=True)
 
 
 @compiled(
     numba.void(
-        _given(numba.int64), _given(numba.int32), _given(numba.float64), numba.float64[:, ::1]
+        _readonly(numba.int64), _readonly(numba.int32), _readonly(numba.float64),
+        numba.float64[:, ::1],
     ),
     nogil=True,
 )  # fmt: skip

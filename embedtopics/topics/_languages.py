@@ -1,4 +1,4 @@
-"""How much the topics of texts tell of their languages, and what they are in each of these."""
+"""Mutual information of topics and languages, and the keywords of topics by language."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from embedtopics.topics._describe import languages_of, weigh, weighting_of
 from embedtopics.topics.results import TopicResult
 
 TEXTS_TO_TELL = 1_000
-"""Texts with a topic whose languages are looked at."""
+"""Texts with a topic whose language is detected."""
 
 
 def language_information(topics: Int32Array, codes: Sequence[str], seed: int = 0) -> Estimate:
-    """Return the share of the uncertainty about a text's language that its topic takes away.
+    """Return Theil's U: the share of the uncertainty about a text's language that topics remove.
 
-    Mutual information over the entropy of the languages (Theil's U), less what as many topics of
-    these sizes tell by chance: to first order (n_topics - 1) (n_languages - 1) / 2n (Miller 1955).
+    It is the mutual information over the entropy of the languages, less the bias to first order,
+    (n_topics - 1) (n_languages - 1) / 2n (Miller 1955).
     """
     from embedtopics.evaluation._bootstrap import estimate_of_counts
 
@@ -42,52 +42,50 @@ def language_information(topics: Int32Array, codes: Sequence[str], seed: int = 0
         table = (times @ cell).reshape(-1, n_topics, n_languages) / n
         of_topic, of_language = table.sum(axis=2), table.sum(axis=1)
         entropies = [_entropy(p.reshape(len(p), -1)) for p in (of_topic, of_language, table)]
-        known = entropies[0] + entropies[1] - entropies[2] - chance
-        found: Float64Array = np.clip(known / np.maximum(entropies[1], 1e-12), 0.0, 1.0)
-        return found
+        information = entropies[0] + entropies[1] - entropies[2] - chance
+        return np.asarray(np.clip(information / np.maximum(entropies[1], 1e-12), 0.0, 1.0))
 
     return estimate_of_counts(measure, n, 500, seed)
 
 
 def _entropy(shares: Float64Array) -> Float64Array:
     logs = np.log(shares, out=np.zeros_like(shares), where=shares > 0)
-    found: Float64Array = -(shares * logs).sum(axis=1)
-    return found
+    return np.asarray(-(shares * logs).sum(axis=1))
 
 
-def leakage_decision(
-    texts: Sequence[str], topics: Int32Array, languages: tuple[str, ...]
-) -> Decision | None:
-    """Return how much the topics tell of the languages, of a corpus that has several."""
-    placed = np.flatnonzero(topics >= 0)  # documents are in the order of their hashes
-    some = [(row, language_of(texts[row])) for row in placed[:TEXTS_TO_TELL].tolist()]
-    known = [(topics[row], code) for row, code in some if code in languages]
-    if len({code for _, code in known}) < 2:
-        return None
-    numbers, codes = zip(*known, strict=True)
-    found = language_information(np.array(numbers, dtype=np.int32), codes)
+def leakage_decisions(
+    texts: Sequence[str], labels: Int32Array, languages: tuple[str, ...]
+) -> list[Decision]:
+    """Return a decision on how much the topics depend on the languages; none for one language."""
+    inside = np.flatnonzero(labels >= 0)  # documents are in the order of their hashes
+    codes = {row: language_of(texts[row]) for row in inside[:TEXTS_TO_TELL].tolist()}
+    pairs = [(labels[row], code) for row, code in codes.items() if code in languages]
+    if len({code for _, code in pairs}) < 2:
+        return []
+    topics, detected = zip(*pairs, strict=True)
+    share = language_information(np.array(topics, dtype=np.int32), detected)
     message = (
-        f"The topic of a text takes {found.value:.0%} ({found.low:.0%} to {found.high:.0%}) of the "
-        f"uncertainty about its language away ({', '.join(languages)}; {len(known):,} "
-        "texts); across_languages=True of the model, with a multilingual encoder, makes that less."
+        f"The topic of a text removes {share.value:.0%} ({share.low:.0%} to {share.high:.0%}) of "
+        f"the uncertainty about its language ({', '.join(languages)}; {len(pairs):,} texts). "
+        "across_languages=True of the model, with a multilingual encoder, reduces that."
     )
-    value = {"share": round(found.value, 4), "low": round(found.low, 4),
-             "high": round(found.high, 4)}  # fmt: skip
-    return Decision("clustering", "language_information", value, message)
+    figures = {"share": share.value, "low": share.low, "high": share.high}
+    value = {name: round(figure, 4) for name, figure in figures.items()}
+    return [Decision("clustering", "language_information", value, message)]
 
 
 TEXTS_TO_READ = 200
-"""Texts of a topic that its keywords by language are taken from."""
+"""Texts of a topic whose language is detected for its keywords."""
 
 
 def keywords_by_language(
     result: TopicResult, *, n_terms: int = 5, by: str | None = None
 ) -> pd.DataFrame:
-    """Tabulate what topics are about in each language, side by side.
+    """Tabulate the keywords of topics in each language, side by side.
 
-    In each language its texts alone are weighed against one another. Terms whose vectors (the mean
-    of the texts that hold them, seen from the mean of the language) are each other's nearest stand
-    in one row: with an encoder of several languages they often are translations.
+    Terms are weighted within each language. A row holds terms of different languages that are each
+    other's nearest, by the mean vector of the texts with the term, relative to the mean of the
+    language. With a multilingual encoder these are often translations.
 
     Parameters
     ----------
@@ -95,19 +93,19 @@ def keywords_by_language(
     n_terms : int
         Keywords of a topic in each language.
     by : str, optional
-        Column of the corpus that holds the languages. By default those of the result (see
+        Column of the corpus with the languages. By default the languages of the result (see
         ``languages=`` of the model) are detected in at most 200 texts of each topic.
 
     Returns
     -------
     DataFrame
-        Columns topic, label, and one for each language, most texts first, of terms; "" where the
-        language has no term that belongs there.
+        Columns topic, label, and one column of terms per language, most texts first; "" if the
+        language has no matching term.
 
     Raises
     ------
     InputError
-        Where there are not two languages with texts in topics.
+        If fewer than two languages have texts in topics.
 
     Examples
     --------
@@ -127,8 +125,8 @@ def keywords_by_language(
     named, sizes = np.unique(codes[(labels != NOISE) & (codes != "")], return_counts=True)
     languages = named[np.argsort(-sizes, kind="stable")].tolist()
     if len(languages) < 2:
-        found, remedy = ", ".join(languages) or "none", "give the column of the languages"
-        raise InputError("by", "two languages or more", found=found, remedy=remedy)
+        detected, remedy = ", ".join(languages) or "none", "give the column of the languages"
+        raise InputError("by", "two languages or more", found=detected, remedy=remedy)
     lists = [_of_language(result, codes == code, code, n_terms) for code in languages]
     rows = [
         {"topic": topic.topic_id, "label": topic.label, **dict(zip(languages, row, strict=True))}
@@ -139,7 +137,7 @@ def keywords_by_language(
 
 
 def _codes(result: TopicResult, by: str | None) -> np.ndarray:
-    """Return the language of each document that is looked at, "" of others."""
+    """Return the language of each document, "" if it was not detected."""
     documents, labels = result.documents, result.clustering.labels
     codes = np.full(len(documents), "", dtype=object)
     if by is not None:
@@ -147,11 +145,11 @@ def _codes(result: TopicResult, by: str | None) -> np.ndarray:
             raise InputError("by", "a column of the corpus", by)
         codes[:] = result.corpus.metadata[by].iloc[documents.first_rows].fillna("").astype(str)
         return codes
-    texts, wanted = result.corpus.document_texts(), languages_of(result)
+    texts, languages = result.corpus.document_texts(), languages_of(result)
     for topic in range(result.n_topics):
         for row in np.flatnonzero(labels == topic)[:TEXTS_TO_READ].tolist():
             code = language_of(texts[row])
-            codes[row] = code if code in wanted else ""
+            codes[row] = code if code in languages else ""
     return codes
 
 
@@ -164,13 +162,13 @@ def _of_language(
     of_topics = count_by_topic(counts.counts, labels, result.n_topics, result.documents.weights)
     weighed = weigh(weighting_of(result), of_topics, counts.terms)
     within = dataclasses.replace(counts, counts=counts.counts[np.flatnonzero(is_in)])
-    chosen = keywords(weighed, within, vectors, n=n_terms, languages=(code,))
+    lists = keywords(weighed, within, vectors, n=n_terms, languages=(code,))
     number = {term: column for column, term in enumerate(counts.terms)}
-    terms = [[term for term, _ in row] for row in chosen]
-    places = [np.array([number[term] for term in row], dtype=np.int64) for row in terms]
+    terms = [[term for term, _ in row] for row in lists]
+    columns = [np.array([number[term] for term in row], dtype=np.int64) for row in terms]
     middle = vectors.mean(axis=0)
-    found = [term_embeddings(within.counts, vectors, ids, origin=middle) for ids in places]
-    return list(zip(terms, found, strict=True))
+    of_terms = [term_embeddings(within.counts, vectors, c, origin=middle) for c in columns]
+    return list(zip(terms, of_terms, strict=True))
 
 
 def _side_by_side(lists: list[tuple[list[str], FloatArray]]) -> list[list[str]]:

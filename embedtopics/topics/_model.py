@@ -1,4 +1,4 @@
-"""The scikit-learn estimator over the pipeline."""
+"""The scikit-learn estimator of topics."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from embedtopics.protocols import (
     Segmenter,
     TermWeighting,
 )
+from embedtopics.reduction._components import SMOOTHED_COMPONENTS
 from embedtopics.reduction._named import REDUCERS, named_reducer
-from embedtopics.reduction._smoothing import SMOOTHED_COMPONENTS
 from embedtopics.terms._counts import checked_ngram_range, checked_stop_words
 from embedtopics.terms._rules import checked_words
 from embedtopics.terms._weighting import ClassTfidf
@@ -43,9 +43,9 @@ from embedtopics.topics._assign import Assignment, assign, known_documents
 from embedtopics.topics._clusters import Resolution
 from embedtopics.topics._describe import (
     TermSettings,
+    custom_weighting,
     describe_weighting,
     lost_stages,
-    own_weighting,
 )
 from embedtopics.topics._hub import from_pretrained, push_to_hub
 from embedtopics.topics._pipeline import Stages, fit_topics
@@ -60,7 +60,7 @@ RESTORED = (
     "n_neighbors", "n_components", "n_topics", "coverage", "languages", "stop_words", "ngram_range",
     "min_df", "across_languages", "words",
 )  # fmt: skip
-"""Parameters that a loaded model takes from the settings of its result."""
+"""Parameters of a loaded model that the settings of its result hold."""
 STAGE_METHODS = {
     "reducer": ("fit_transform",),
     "clusterer": ("fit_predict",),
@@ -68,51 +68,50 @@ STAGE_METHODS = {
     "constraints": ("prepare", "describe"),
 }
 NAMED = {"reducer": REDUCERS, "clusterer": CLUSTERERS}
-"""Stages that can be given by name."""
+"""Names of stages."""
 
-LABELS_NOT_USED = Decision(
+Y_NOT_USED = Decision(
     "corpus", "y", False,
-    "y was given and is not used; for topics that follow labels give constraints=PartialLabels(y).",
+    "y is not used; for topics that follow labels pass constraints=PartialLabels(y).",
 )  # fmt: skip
 
 
 class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
-    """Finds the topics of a collection of texts.
+    """Find the topics of a collection of texts.
 
     Parameters
     ----------
     encoder : str or object with ``encode(texts)``, optional
-        Name or folder of a checkpoint, or any encoder; by default all-MiniLM-L6-v2, which reads
-        English. "auto" is multilingual-e5-small where more than a tenth of the texts are in other
-        languages and the extra ``multilingual`` is installed; of 100,000 texts or more, with a
-        hundred million characters, that the default suits, a static student encodes most. The
-        vectors of a named checkpoint are cached on disk; ``SentenceEncoder(name)`` caches none.
+        Name or folder of a checkpoint, or any encoder; by default all-MiniLM-L6-v2 for English.
+        "auto" takes multilingual-e5-small if more than a tenth of the texts are in other languages
+        and the extra ``multilingual`` is installed; a static student encodes most of 100,000 texts
+        or more with a hundred million characters. Vectors of a named checkpoint are cached on disk;
+        ``SentenceEncoder(name)`` does not cache.
     n_topics : {"auto", "fine", "coarse"} or int
-        Resolution of the topics; an integer is met exactly. For another resolution after the fit
-        see `embedtopics.topics.at_resolution`.
+        Resolution of the topics; an integer is met exactly. `embedtopics.topics.at_resolution`
+        changes it after the fit.
     coverage : "auto" or float
-        Share of the rows with text to assign to a topic. Texts outside the clusters are assigned
-        by label propagation; "auto" leaves out those without a clear topic, 0 keeps the clusters
-        alone, 1 leaves out only those that lead to no topic.
+        Share of the rows with text to assign to a topic. Label propagation assigns the texts
+        outside the clusters. "auto" leaves out texts without a clear topic, 0 keeps the clusters
+        alone, 1 leaves out only texts that lead to no topic.
     n_neighbors : int
-        Neighbours of each document in the graph.
+        Neighbors of each document in the graph.
     n_components : int, optional
-        Dimensions of the space in which documents are clustered; by default 16, or 5 of a named
-        reducer.
+        Dimensions of the coordinates to cluster; by default 16, or 5 with a named reducer.
     min_cluster_size : "auto" or int
-        Fewest texts in the cluster of a topic, in place of `n_topics`; "auto" depends on the
-        number of texts.
+        Smallest number of texts in the cluster of a topic, instead of `n_topics`; "auto" depends
+        on the number of texts.
     reducer : {"umap", "pca"} or object with ``fit_transform(embeddings)``, optional
-        Makes the coordinates in place of principal components that are averaged over the
-        neighbour graph. "umap" is umap-learn's UMAP with BERTopic's settings (``min_dist=0.0``,
-        ``metric="cosine"``), "pca" scikit-learn's PCA.
+        Computes the coordinates, by default principal components smoothed over the neighbor graph.
+        "umap" is umap-learn's UMAP with BERTopic's settings (``min_dist=0.0``,
+        ``metric="cosine"``), "pca" is scikit-learn's PCA.
     clusterer : {"hdbscan", "kmeans"} or object with ``fit_predict(coordinates)``, optional
-        Clusters in place of `DensityClusterer`. "hdbscan" is hdbscan's HDBSCAN with BERTopic's
-        settings (``min_cluster_size=10``, excess of mass), "kmeans" scikit-learn's KMeans with
-        `n_topics` clusters, by default 8. With an object leave `n_topics` and
+        Clusters the coordinates; by default `DensityClusterer`. "hdbscan" is hdbscan's HDBSCAN with
+        BERTopic's settings (``min_cluster_size=10``, excess of mass), "kmeans" is scikit-learn's
+        KMeans with `n_topics` clusters, by default 8. With an object leave `n_topics` and
         `min_cluster_size` at "auto".
     weighting : object with ``fit(counts, terms=None)`` and ``transform(counts)``, optional
-        Weighs the terms in place of `ClassTfidf`.
+        Weights the terms; by default `ClassTfidf`.
     constraints : object with ``prepare(context)`` and ``describe()``, optional
         What is known beforehand: `SeedWords`, `ZeroShot` names, `PartialLabels`, `CannotLink`
         pairs or `ManualLabels`.
@@ -146,7 +145,7 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
     Attributes
     ----------
     result_ : TopicResult
-        What the fit found; every question is a function of it.
+        Topics, labels, map and everything else of the fit.
     labels_ : int32 ndarray of shape (n_rows,)
         Topic of each row, -1 for none.
 
@@ -209,20 +208,20 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         ----------
         X : Corpus, list of str, Series, frame, datasets.Dataset or path of a file
         y : object, optional
-            Not used, as in scikit-learn's clusterers, which the result records. For topics that
-            follow labels give ``constraints=PartialLabels(y)``.
+            Not used, and recorded in the decisions. For topics that follow labels pass
+            ``constraints=PartialLabels(y)``.
         embeddings : array_like of shape (n_rows, n_dimensions), optional
-            Vectors of the rows, in their order; the encoder is then not used for them.
+            Vectors of the rows, in their order; they replace those of the encoder.
 
         Returns
         -------
         TopicModel
-            Itself.
+            The model itself.
 
         Raises
         ------
         InputError
-            Where the texts, the embeddings or a parameter cannot be used.
+            If the texts, the embeddings or a parameter cannot be used.
         """
         self._check_parameters()
         if self.across_languages and embeddings is not None:
@@ -255,12 +254,14 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
             has_encoder=self.encoder is not None,
         )
         result = fit_topics(Corpus.of(X), embeddings, stages, self._settings())
-        notes = [] if y is None else [LABELS_NOT_USED]
+        notes = [] if y is None else [Y_NOT_USED]
         if hasattr(self, "_loaded_settings"):
             notes += lost_stages(self._loaded_settings, result, self.get_params(deep=False))
-        own = own_weighting(stages.weighting)
-        decisions = (*result.decisions, *notes)
-        self.result_ = dataclasses.replace(result, decisions=decisions, weighting=own)
+        self.result_ = dataclasses.replace(
+            result,
+            decisions=(*result.decisions, *notes),
+            weighting=custom_weighting(stages.weighting),
+        )
         return self
 
     @property
@@ -284,15 +285,15 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
     def predict(self, X: Any, *, embeddings: npt.ArrayLike | None = None) -> Int32Array:
         """Return the topic of each text, shape (n_texts,); -1 for none.
 
-        Texts of the fit get their topic of the fit; others are assigned by their nearest
-        documents. See `embedtopics.topics.assign`.
+        Texts of the fit keep their topic; the nearest documents decide for others. See
+        `embedtopics.topics.assign`.
         """
         return self._assign(X, embeddings).labels
 
     def transform(self, X: Any, *, embeddings: npt.ArrayLike | None = None) -> Any:
         """Return the share of each topic in each text, shape (n_texts, n_topics).
 
-        Sparse, or a frame with a column a topic after ``set_output(transform="pandas")``.
+        Sparse, or a frame with one column per topic after ``set_output(transform="pandas")``.
         """
         shares = self._assign(X, embeddings).memberships
         is_frame = _get_output_config("transform", self)["dense"] != "default"
@@ -320,19 +321,18 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         encoder: str | Encoder | None = None,
         words: Segmenter | None = None,
     ) -> TopicModel:
-        """Load a saved model; it gives the answers of the one that was saved.
+        """Load a saved model.
 
         Constraints and stages given as objects (encoder, reducer, clusterer, weighting) are not
-        restored as parameters: to fit again, give them again; otherwise the decisions of the new
-        result say that they were missing.
+        restored. To fit again, pass them again; the decisions of a fit without them record that.
 
         Parameters
         ----------
         folder : str or Path
         encoder : Encoder or str, optional
-            Encodes new texts; by default the encoder of the fit, loaded when it is needed.
+            Encodes new texts; by default the encoder of the fit, loaded on demand.
         words : Segmenter, optional
-            The function that found the words of the fit, which no file keeps.
+            The custom segmenter of the fit; files do not hold functions.
         """
         result = load_result(folder)
         if words is not None:
@@ -353,25 +353,26 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
 
     @classmethod
     def _of_result(cls, result: TopicResult, encoder: str | Encoder | None) -> TopicModel:
-        kept = {name: result.settings[name] for name in RESTORED if name in result.settings}
-        for name, known in NAMED.items():
-            if result.settings.get(name) in known:
-                kept[name] = result.settings[name]
+        settings = result.settings
+        parameters = {name: settings[name] for name in RESTORED if name in settings}
+        for stage, names in NAMED.items():
+            if settings.get(stage) in names:
+                parameters[stage] = settings[stage]
         if callable(result.tokens.rules.own):
-            kept["words"] = result.tokens.rules.own
-        if "ngram_range" in kept:
-            kept["ngram_range"] = tuple(kept["ngram_range"])
-        model = cls(encoder=encoder, random_state=result.settings.get("seed", 0), **kept)
+            parameters["words"] = result.tokens.rules.own
+        if "ngram_range" in parameters:
+            parameters["ngram_range"] = tuple(parameters["ngram_range"])
+        model = cls(encoder=encoder, random_state=settings.get("seed", 0), **parameters)
         model.result_ = result
         model._loaded_settings = result.settings
         return model
 
     def _make_encoder(self, texts: Sequence[str]) -> BaseEncoder:
-        """Load the encoder once, fit it where it needs that, and keep it for later texts."""
-        wanted = DEFAULT_ENCODER if self.encoder is None else self.encoder
-        kept = getattr(self, "_loaded", None)
-        if kept is None or kept[0] is not wanted:
-            self._loaded = (wanted, resolve_encoder(wanted, cached=True))
+        """Load the encoder once, fit it if necessary, and store it for later texts."""
+        spec = DEFAULT_ENCODER if self.encoder is None else self.encoder
+        loaded = getattr(self, "_loaded", None)
+        if loaded is None or loaded[0] is not spec:
+            self._loaded = (spec, resolve_encoder(spec, cached=True))
         encoder: BaseEncoder = self._loaded[1].fitted_to(texts).reading_to_ends(texts)
         if self.across_languages:
             encoder = AcrossLanguagesEncoder(encoder).fit(texts)
@@ -380,17 +381,17 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
 
     def _assign(self, X: Any, embeddings: npt.ArrayLike | None) -> Assignment:
         result, corpus = self._fitted(), Corpus.of(X)
-        # No encoder is loaded where all texts are of the fit.
+        # If all texts are of the fit, no encoder is needed.
         if embeddings is not None or (known_documents(result, corpus) >= 0).all():
             return assign(result, corpus, embeddings=embeddings)
-        kept = getattr(self, "_of_fit", None)
-        if kept is not None and kept[0] is self.encoder:
-            encoder = kept[1]
-        else:
-            given = self.encoder
-            encoder = recorded_encoder(result) if given is None else matching_encoder(given, result)
-            self._of_fit = (given, encoder)
-        return assign(result, corpus, encoder=encoder)
+        of_fit = getattr(self, "_of_fit", None)
+        if of_fit is None or of_fit[0] is not self.encoder:
+            if self.encoder is None:
+                encoder = recorded_encoder(result)
+            else:
+                encoder = matching_encoder(self.encoder, result)
+            self._of_fit = of_fit = (self.encoder, encoder)
+        return assign(result, corpus, encoder=of_fit[1])
 
     def _fitted(self) -> TopicResult:
         if not hasattr(self, "result_"):
@@ -399,20 +400,20 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
 
     def _check_parameters(self) -> None:
         if self.encoder is not None and not isinstance(self.encoder, (str, os.PathLike)):
-            resolve_encoder(self.encoder)  # refused even where embeddings are given
+            resolve_encoder(self.encoder)  # raises even if embeddings are given
         checked_count(self.n_neighbors, "n_neighbors")
         optional_count(self.n_components, "n_components")
         for name, methods in STAGE_METHODS.items():
-            stage, known = getattr(self, name), NAMED.get(name, ())
-            if stage is None or (isinstance(stage, str) and stage in known):
+            stage, names = getattr(self, name), NAMED.get(name, ())
+            if stage is None or (isinstance(stage, str) and stage in names):
                 continue
             if not all(callable(getattr(stage, method, None)) for method in methods):
-                names = "".join(f'"{word}", ' for word in known)
-                expected = f"{names}None or an object with {' and '.join(methods)}"
+                choices = "".join(f'"{word}", ' for word in names)
+                expected = f"{choices}None or an object with {' and '.join(methods)}"
                 raise InputError(name, expected, stage)
-        fixed = self.n_topics == "auto" and self.min_cluster_size == "auto"
-        if self.clusterer is not None and not isinstance(self.clusterer, str) and not fixed:
-            expected = '"auto", as min_cluster_size, beside a clusterer of your own'
+        is_auto = self.n_topics == "auto" and self.min_cluster_size == "auto"
+        if self.clusterer is not None and not isinstance(self.clusterer, str) and not is_auto:
+            expected = '"auto", like min_cluster_size, with a custom clusterer'
             remedy = f"set the number of clusters in {type(self.clusterer).__name__}"
             raise InputError("n_topics", expected, (self.n_topics, self.min_cluster_size), remedy)
         checked_ngram_range(self.ngram_range)
@@ -422,31 +423,31 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
             checked_languages(self.languages)
         is_share = isinstance(self.min_df, float) and 0.0 <= self.min_df <= 1.0
         if self.min_df is not None and not is_count(self.min_df, 1) and not is_share:
-            expected = "None, a number of documents from 1 up or a share from 0 to 1"
+            expected = "None, an integer from 1 up or a share from 0 to 1"
             raise InputError("min_df", expected, self.min_df)
 
     def _settings(self) -> dict[str, Any]:
         """Return the parameters as JSON holds them."""
-        settings: dict[str, Any] = {}
-        for name, value in self.get_params(deep=False).items():
-            if name in ("encoder", "random_state", "show_progress", "languages"):
-                continue
-            if name == "weighting":
-                value = describe_weighting(value)
-            elif name == "words" and callable(value):
-                value = WordRules(own=value).to_json()
-            elif name == "constraints":
-                value = None if value is None else dict(value.describe())
-            elif isinstance(value, np.generic):
-                value = value.item()
-            elif isinstance(value, (tuple, list)):
-                value = list(value)
-            elif not isinstance(value, (str, int, float, type(None))):
-                value = repr(value)
-            settings[name] = value
-        return settings
+        settings = self.get_params(deep=False)
+        for name in ("encoder", "random_state", "show_progress", "languages"):
+            del settings[name]
+        settings["weighting"] = describe_weighting(self.weighting)
+        if callable(self.words):
+            settings["words"] = WordRules(own=self.words).to_json()
+        if self.constraints is not None:
+            settings["constraints"] = dict(self.constraints.describe())
+        return {name: _as_setting(value) for name, value in settings.items()}
+
+
+def _as_setting(value: Any) -> Any:
+    """Return a parameter as JSON holds it; the repr of an object."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, (tuple, list)):
+        return list(value)
+    return value if isinstance(value, (str, int, float, dict, type(None))) else repr(value)
 
 
 def _fresh(stage: Any) -> Any:
-    """Return an unfitted copy, so that a fit leaves the caller's object as it was."""
+    """Return an unfitted copy: a fit does not change the caller's object."""
     return clone(stage) if hasattr(stage, "get_params") else stage

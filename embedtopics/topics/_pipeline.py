@@ -1,4 +1,4 @@
-"""The pipeline: corpus -> result, stage after stage."""
+"""A fit from top to bottom: corpus -> vectors -> graph -> coordinates -> clusters -> topics."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -31,14 +31,12 @@ from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import (
     Clusterer,
     FloatArray,
-    Int32Array,
     Reducer,
     TermWeighting,
 )
+from embedtopics.reduction._components import first_components, leading, principal_start, smooth
 from embedtopics.reduction._fuzzy import fuzzy_graph
 from embedtopics.reduction._layout import EdgeSchedule, edge_schedule, layout
-from embedtopics.reduction._smoothing import leading, smooth
-from embedtopics.reduction._start import first_components, principal_start
 from embedtopics.terms._rules import choose_rules
 from embedtopics.terms._stop_words import stop_words_for
 from embedtopics.terms._subject import uninformative_topics
@@ -49,22 +47,21 @@ from embedtopics.topics._clusters import (
     NotEnoughTopics,
     Resolution,
     check_constraints,
+    cluster_tree,
     constrain_cut,
-    cuts_of,
 )
 from embedtopics.topics._describe import TermSettings, count_corpus_terms, describe_topics
-from embedtopics.topics._languages import leakage_decision
-from embedtopics.topics._propagation import OutlierAssignment
+from embedtopics.topics._languages import leakage_decisions
+from embedtopics.topics._propagation import OutlierAssignment, assign_outliers
 from embedtopics.topics._vectors import (
-    Places,
+    UniqueVectors,
     encode_documents,
     encode_uncached,
-    find_places,
     given_vectors,
+    merge_near_duplicates,
     spread_graph,
 )
 from embedtopics.topics.constraints._apply import (
-    assign_constrained,
     constrained_graph,
     groups_of_vectors,
     named_topics,
@@ -74,13 +71,13 @@ from embedtopics.topics.constraints._protocol import Constraint, FitContext
 from embedtopics.topics.results import Reason, Topic, TopicConstraints, TopicResult
 
 MAP_MIN_DIST = 0.1
-"""Distance on the map within which documents are not drawn closer, so that points of a dense topic
-stay apart; for clustering it is 0."""
+"""Smallest distance of documents on the map, so that the points of a dense topic stay apart. For
+clustering it is 0."""
 
 
 @dataclass(frozen=True)
 class Stages:
-    """The object of each stage and its parameters; no resolution takes clusters as they are."""
+    """The objects of a fit's stages and their parameters; without a resolution, clusters stay."""
 
     make_encoder: Callable[[Sequence[str]], BaseEncoder]
     reducer: Reducer | None
@@ -105,50 +102,53 @@ def fit_topics(
     """Find the topics of a corpus."""
     log = Log()
     with log.stage("corpus"):
-        require_text(corpus)
-        documents = corpus.distinct()
-        languages, read = read_corpus(log, corpus, documents, stages)
+        documents, texts = read_corpus(log, corpus)
+        languages = choose_languages(log, texts, stages.languages)
+        rules, notes = choose_rules(stages.words, languages)
+        log.decisions += notes
+
+    def split_words(_: Callable[[], bool]) -> TokenStream:
+        return tokenize(texts, rules=rules, rows=documents.first_rows.tolist())
+
     with log.stage("encoder"):
         vectors, used, encode = _encode(log, corpus, embeddings, stages, languages)
-    with in_background(read, runs_loops=False) as split:
+    with in_background(split_words, runs_loops=False) as wait_for_tokens:
         with log.stage("neighbors"):
-            places, near = find_places(vectors, stages.n_neighbors, stages.seed)
-            graph = spread_graph(near, places)
-            note_graph(log, graph, places, stages.n_neighbors)
-        fit = _Fit(log, stages, FitContext(corpus, documents, vectors, graph, split, encode))
-        with log.stage("clustering"):
-            fit.prepare_constraints()
+            unique, unique_graph = merge_near_duplicates(vectors, stages.n_neighbors, stages.seed)
+            graph = spread_graph(unique_graph, unique)
+            note_graph(log, graph, unique, stages.n_neighbors)
+        context = FitContext(corpus, documents, vectors, graph, wait_for_tokens, encode)
         with log.stage("reduction"):
-            fuzzy, groups = fit.fuzzy_graph(places, near)
-            schedule = edge_schedule(fuzzy, seed=stages.seed)
-            held, rows = places.within(vectors)
-            start = principal_start(held, max(2, stages.n_components), rows)
-            coordinates = fit.coordinates(places, fuzzy, start, groups)
-        with log.stage("terms"):
-            tokens = split()
-    with in_background(lambda stop: _draw_map(schedule, start, stop), runs_loops=True) as drawn:
-        with log.stage("clustering"):
-            raw, tree = fit.cluster(coordinates)
-        with log.stage("terms"):
-            counts = count_corpus_terms(tokens, raw.labels, stages.terms, languages)
-            note_words(log, tokens, counts, languages, corpus.document_texts())
-        with log.stage("clustering"):
-            cut = fit.cut(raw, tree, coordinates, counts)
-            assigned = fit.assign(cut)
-            found = assigned.clustering
-        with log.stage("terms"):
-            topics, topic_terms = fit.describe(found, counts, languages)
-        with log.stage("reduction"):
-            positions = places.spread(drawn())
+            constraints = _prepare_constraints(log, context, stages)
+            space = _reduce(context, stages, unique, unique_graph, constraints)
+
+        def draw_map(stop: Callable[[], bool]) -> FloatArray:
+            return _draw_map(space.schedule, space.start, stop)
+
+        with in_background(draw_map, runs_loops=True) as wait_for_map:
+            with log.stage("clustering"):
+                clusters = _cluster(context, stages, space.coordinates, constraints)
+            with log.stage("terms"):
+                tokens, labels = wait_for_tokens(), clusters.clustering.labels
+                counts = count_corpus_terms(tokens, labels, stages.terms, languages)
+                note_words(log, tokens, counts, languages, texts)
+            with log.stage("topics"):
+                cut = _cut(log, context, stages, clusters, counts, constraints)
+                assigned = _assign(log, context, stages, cut, constraints)
+                topics, topic_terms = _describe(
+                    log, context, stages, assigned.clustering, counts, languages, constraints
+                )
+            with log.stage("map"):
+                positions = unique.spread(wait_for_map())
     used |= {"min_cluster_size": cut.min_cluster_size, "min_margin": assigned.min_margin}
     result = TopicResult(
         corpus=corpus,
         documents=documents,
         embeddings=vectors,
         graph=graph,
-        coordinates=coordinates,
+        coordinates=space.coordinates,
         map=positions,
-        clustering=found,
+        clustering=assigned.clustering,
         memberships=assigned.memberships,
         tokens=tokens,
         term_counts=counts,
@@ -158,23 +158,23 @@ def fit_topics(
         settings={**settings, **used, "languages": list(languages), "seed": stages.seed},
         versions=package_versions(),
         timings=log.timings,
-        tree=tree,
+        tree=clusters.tree,
         peak_memory=peak_memory(),
-        constraints=fit.constraints,
+        constraints=constraints,
     )
-    return _with_labels(log, result, encode)
+    with log.stage("labels"):
+        return _with_scored_labels(result, encode)
 
 
-def _with_labels(
-    log: Log, result: TopicResult, encode: Callable[[Sequence[str]], FloatArray]
+def _with_scored_labels(
+    result: TopicResult, encode: Callable[[Sequence[str]], FloatArray]
 ) -> TopicResult:
-    """Choose the labels of topics by an encoder of ours; another may know these texts only."""
+    """Choose labels by how well they separate texts; custom encoders may not encode labels."""
     if not isinstance(result.settings.get("encoder_settings"), dict):
         return result
     from embedtopics.topics.naming._score_labels import scored_labels
 
-    with log.stage("terms"):
-        return scored_labels(result, encode, choose=True)
+    return scored_labels(result, encode, choose=True)
 
 
 def _encode(
@@ -188,26 +188,22 @@ def _encode(
     documents, texts = corpus.distinct(), corpus.document_texts()
     if embeddings is not None:
         vectors, n_conflicts = given_vectors(embeddings, corpus)
-        log.note("encoder", "given", True, "The embeddings were given, not made here.")
+        log.note("encoder", "given", True, "The embeddings were given, not computed here.")
         if n_conflicts:
-            message = (
-                spell_count(n_conflicts, "text that repeats was", "texts that repeat were")
-                + " given different embeddings; one of them was taken for all rows of the text."
-            )
+            message = spell_count(n_conflicts, "repeated text has", "repeated texts have")
+            message += " different embeddings; all rows of a text use one of them."
             log.note("encoder", "conflicting_embeddings", n_conflicts, message)
 
-        def encode(wanted: Sequence[str]) -> FloatArray:
-            remedy = "name the one that made them, TopicModel(encoder)"
+        def encode_like_given(names: Sequence[str]) -> FloatArray:
+            remedy = "give the encoder that computed the embeddings, TopicModel(encoder)"
             if not stages.has_encoder:
-                remedy += ", or give ZeroShot(embeddings=)"
-                raise InputError(
-                    "encoder", "given to encode names beside embeddings", remedy=remedy
-                )
+                remedy += ", or ZeroShot(embeddings=)"
+                raise InputError("encoder", "given to encode names", None, remedy)
             encoder = stages.make_encoder(texts)
             check_space(encoder, texts, vectors, f"{remedy}, or leave embeddings out")
-            return encode_uncached(encoder, wanted)
+            return encode_uncached(encoder, names)
 
-        return vectors, {"encoder": GIVEN}, encode
+        return vectors, {"encoder": GIVEN}, encode_like_given
     encoder = stages.make_encoder(texts)
     shares = log.languages or LanguageShares(
         {code: 1 / len(languages) for code in languages}, len(texts)
@@ -220,11 +216,66 @@ def _encode(
     log.decisions += encoder.decisions
     note_encoding(log, encoding, encoder)
     note_without_vector(log, vectors, documents)
-    return vectors, describe_encoder(encoder), lambda wanted: encode_uncached(encoder, wanted)
+    return vectors, describe_encoder(encoder), lambda names: encode_uncached(encoder, names)
+
+
+def _prepare_constraints(log: Log, context: FitContext, stages: Stages) -> TopicConstraints | None:
+    """Return what the constraints require of the documents."""
+    if stages.constraints is None:
+        return None
+    constraints, decisions = stages.constraints.prepare(context)
+    if constraints.groups.shape != (len(context),):
+        name = type(stages.constraints).__name__
+        shape = f"shape {constraints.groups.shape} from {name}"
+        raise InputError("groups", f"one per document, shape ({len(context)},)", found=shape)
+    log.decisions.extend(decisions)
+    check_constraints(constraints, stages.resolution, stages.coverage)
+    return constraints
+
+
+class _Space(NamedTuple):
+    """Coordinates to cluster, and the edges and start of the map's layout."""
+
+    coordinates: FloatArray
+    schedule: EdgeSchedule
+    start: FloatArray
+
+
+def _reduce(
+    context: FitContext,
+    stages: Stages,
+    unique: UniqueVectors,
+    unique_graph: NeighborGraph,
+    constraints: TopicConstraints | None,
+) -> _Space:
+    """Compute coordinates: components smoothed over the graph, or those of a replaced reducer."""
+    vectors, fuzzy, groups, pull = context.embeddings, fuzzy_graph(unique_graph), None, 0.0
+    if constraints is not None:
+        groups = groups_of_vectors(constraints.groups, unique.of_document, len(unique.first))
+        of_unique, pull = unique.of(vectors), constraints.attraction
+        fuzzy = constrained_graph(fuzzy, of_unique, constraints, groups, unique_graph.k)
+    schedule = edge_schedule(fuzzy, seed=stages.seed)
+    array, rows = unique.within(vectors)
+    start = principal_start(array, max(2, stages.n_components), rows)
+    if stages.reducer is None:
+        components = first_components(start, stages.n_components)
+        coordinates = unique.spread(smooth(fuzzy, components, groups=groups, pull=pull))
+        return _Space(coordinates, schedule, start)
+    # A replaced reducer gets the groups as `y`.
+    y = []
+    if constraints is not None and constraints.changes_layout:
+        y = [constraints.groups.copy()]
+    coordinates = np.asarray(stages.reducer.fit_transform(vectors.copy(), *y))
+    is_rows = coordinates.ndim == 2 and len(coordinates) == len(vectors)
+    if not is_rows or not np.isfinite(coordinates).all():
+        expected = f"an object that returns one finite row per document ({len(vectors)})"
+        shape = f"shape {coordinates.shape} from {type(stages.reducer).__name__}"
+        raise InputError("reducer", expected, found=shape)
+    return _Space(np.ascontiguousarray(coordinates, dtype=np.float32), schedule, start)
 
 
 def _draw_map(schedule: EdgeSchedule, start: FloatArray, stop: Callable[[], bool]) -> FloatArray:
-    """Lay the map out on half of the threads, because other work goes on beside it."""
+    """Lay out the map on half of the threads: other stages run at the same time."""
     import numba
 
     return layout(
@@ -233,129 +284,105 @@ def _draw_map(schedule: EdgeSchedule, start: FloatArray, stop: Callable[[], bool
     )  # fmt: skip
 
 
-@dataclass
-class _Fit:
-    """The stages after the neighbour graph, with the constraints once they are prepared."""
+class _Clusters(NamedTuple):
+    """Clusters, the density hierarchy of the default clusterer, and the coordinates."""
 
-    log: Log
-    stages: Stages
-    context: FitContext
-    constraints: TopicConstraints | None = None
-
-    def prepare_constraints(self) -> None:
-        given, n_documents = self.stages.constraints, len(self.context)
-        if given is None:
-            return
-        self.constraints, decisions = given.prepare(self.context)
-        if self.constraints.groups.shape != (n_documents,):
-            found = f"shape {self.constraints.groups.shape} from {type(given).__name__}"
-            expected = f"one a document, shape ({n_documents},)"
-            raise InputError("groups", expected, found=found)
-        self.log.decisions.extend(decisions)
-        check_constraints(self.constraints, self.stages.resolution, self.stages.coverage)
-
-    def fuzzy_graph(
-        self, places: Places, near: NeighborGraph
-    ) -> tuple[csr_matrix, Int32Array | None]:
-        """Return the fuzzy graph with the constraints applied, and the group of each vector."""
-        fuzzy, constraints = fuzzy_graph(near), self.constraints
-        if constraints is None:
-            return fuzzy, None
-        groups = groups_of_vectors(constraints.groups, places.of_document, len(places.first))
-        vectors = places.of(self.context.embeddings)
-        return constrained_graph(fuzzy, vectors, constraints, groups, near.k), groups
-
-    def coordinates(
-        self,
-        places: Places,
-        fuzzy: csr_matrix,
-        start: FloatArray,
-        groups: Int32Array | None,
-    ) -> FloatArray:
-        """Return the coordinates to cluster; a replaced reducer gets the groups as `y`."""
-        vectors, constraints = self.context.embeddings, self.constraints
-        reducer, n_components = self.stages.reducer, self.stages.n_components
-        if reducer is None:
-            pull = 0.0 if constraints is None else constraints.attraction
-            components = first_components(start, n_components)
-            return places.spread(smooth(fuzzy, components, groups=groups, pull=pull))
-        known = (
-            ()
-            if constraints is None or not constraints.changes_layout
-            else (constraints.groups.copy(),)
-        )
-        made = np.asarray(reducer.fit_transform(vectors.copy(), *known))
-        if made.ndim != 2 or len(made) != len(vectors) or not np.isfinite(made).all():
-            expected = f"an object that returns one finite row a document ({len(vectors)})"
-            found = f"shape {made.shape} from {type(reducer).__name__}"
-            raise InputError("reducer", expected, found=found)
-        return np.ascontiguousarray(made, dtype=np.float32)
-
-    def cluster(self, coordinates: FloatArray) -> tuple[Clustering, SpanningTree | None]:
-        """Return the clusters, and the hierarchy of our own clusterer."""
-        clusterer, constraints = self.stages.clusterer, self.constraints
-        if constraints is not None and constraints.is_complete:
-            persistence = np.full(len(constraints.names), np.nan)
-            return Clustering(constraints.groups, constraints.probabilities, persistence), None
-        if self.stages.reducer is None and self.stages.resolution is not None:
-            coordinates = leading(coordinates)
-        found = cluster(clusterer, coordinates, self.context.documents.weights)
-        tree = getattr(clusterer, "tree_", None)
-        return found, tree if isinstance(tree, SpanningTree) else None
-
-    def cut(
-        self,
-        raw: Clustering,
-        tree: SpanningTree | None,
-        coordinates: FloatArray,
-        counts: TermCounts,
-    ) -> ClusterCut:
-        """Return the clusters at the wanted resolution."""
-        weights, graph, stages = self.context.documents.weights, self.context.graph, self.stages
-        if tree is None or stages.resolution is None:
-            is_informative = ~uninformative_topics(counts, raw.labels, len(raw.persistence))
-            size = getattr(stages.clusterer, "min_cluster_size_", None)
-            cut = ClusterCut(raw, is_informative, size)
-            return constrain_cut(cut, weights, graph, self.constraints)
-        try:
-            cuts = cuts_of(tree, coordinates, weights, counts, graph, self.constraints)
-            return cuts.at(stages.resolution)
-        except NotEnoughTopics as error:
-            # The work is done; as many topics as there are serve better than none.
-            message = f"Fewer topics than wanted: {error}."
-            self.log.note("clustering", "n_topics", error.best.n_informative, message)
-            return error.best
-
-    def assign(self, cut: ClusterCut) -> OutlierAssignment:
-        """Assign outliers, and note who is left out and what became of the constraints."""
-        graph, documents, constraints = self.context.graph, self.context.documents, self.constraints
-        coverage = self.stages.coverage
-        assigned = assign_constrained(graph, cut, documents.weights, coverage, constraints)
-        note_topics(self.log, cut, assigned, documents)
-        self.log.decisions.extend(outcome(constraints, assigned, documents))
-        return assigned
-
-    def describe(
-        self, found: Clustering, counts: TermCounts, languages: tuple[str, ...]
-    ) -> tuple[tuple[Topic, ...], csr_matrix]:
-        vectors, documents, stages = self.context.embeddings, self.context.documents, self.stages
-        topics, topic_terms = describe_topics(
-            counts, vectors, found, documents, stages.weighting, stages.terms, languages
-        )
-        if stages.languages == "auto" and len(languages) > 1:
-            texts = self.context.corpus.document_texts()
-            known = leakage_decision(texts, found.labels, languages)
-            self.log.decisions += [] if known is None else [known]
-        weights = documents.weights
-        return named_topics(topics, found.labels, weights, self.constraints), topic_terms
+    clustering: Clustering
+    tree: SpanningTree | None
+    coordinates: FloatArray
 
 
-STAGES = ("corpus", "encoder", "neighbors", "reduction", "clustering", "terms")
+def _cluster(
+    context: FitContext,
+    stages: Stages,
+    coordinates: FloatArray,
+    constraints: TopicConstraints | None,
+) -> _Clusters:
+    """Cluster the documents; with ManualLabels the labels are the clusters."""
+    if constraints is not None and constraints.is_complete:
+        persistence = np.full(len(constraints.names), np.nan)
+        labelled = Clustering(constraints.groups, constraints.probabilities, persistence)
+        return _Clusters(labelled, None, coordinates)
+    is_default = stages.reducer is None and stages.resolution is not None
+    points = leading(coordinates) if is_default else coordinates
+    clustering = cluster(stages.clusterer, points, context.documents.weights)
+    tree = getattr(stages.clusterer, "tree_", None)
+    return _Clusters(clustering, tree if isinstance(tree, SpanningTree) else None, coordinates)
+
+
+def _cut(
+    log: Log,
+    context: FitContext,
+    stages: Stages,
+    clusters: _Clusters,
+    counts: TermCounts,
+    constraints: TopicConstraints | None,
+) -> ClusterCut:
+    """Return the clusters at the requested resolution; those of a replaced clusterer stay."""
+    weights, graph = context.documents.weights, context.graph
+    clustering, tree, coordinates = clusters
+    if tree is None or stages.resolution is None:
+        n_clusters = len(clustering.persistence)
+        is_informative = ~uninformative_topics(counts, clustering.labels, n_clusters)
+        size = getattr(stages.clusterer, "min_cluster_size_", None)
+        cut = ClusterCut(clustering, is_informative, size)
+        return constrain_cut(cut, weights, graph, constraints)
+    try:
+        of_tree = cluster_tree(tree, coordinates, weights, counts, graph, constraints)
+        return of_tree.cut(stages.resolution)
+    except NotEnoughTopics as error:
+        # The work is done: fewer topics serve better than none.
+        message = f"Fewer topics than requested: {error}."
+        log.note("clustering", "n_topics", error.best.n_informative, message)
+        return error.best
+
+
+def _assign(
+    log: Log,
+    context: FitContext,
+    stages: Stages,
+    cut: ClusterCut,
+    constraints: TopicConstraints | None,
+) -> OutlierAssignment:
+    """Assign outliers, and record who stays outside and how far the constraints were met."""
+    documents = context.documents
+    assigned = assign_outliers(context.graph, cut, documents.weights, stages.coverage, constraints)
+    note_topics(log, cut, assigned, documents)
+    if constraints is not None:
+        log.decisions += outcome(constraints, assigned.clustering, documents)
+    return assigned
+
+
+def _describe(
+    log: Log,
+    context: FitContext,
+    stages: Stages,
+    clustering: Clustering,
+    counts: TermCounts,
+    languages: tuple[str, ...],
+    constraints: TopicConstraints | None,
+) -> tuple[tuple[Topic, ...], csr_matrix]:
+    """Return the topics, with the names of fixed ones, and the weights of their terms."""
+    documents = context.documents
+    topics, topic_terms = describe_topics(
+        counts, context.embeddings, clustering, documents, stages.weighting, stages.terms, languages
+    )
+    if stages.languages == "auto" and len(languages) > 1:
+        texts = context.corpus.document_texts()
+        log.decisions += leakage_decisions(texts, clustering.labels, languages)
+    if constraints is not None:
+        topics = named_topics(topics, clustering.labels, documents.weights, constraints)
+    return topics, topic_terms
+
+
+STAGES = (
+    "corpus", "encoder", "neighbors", "reduction", "clustering", "terms", "topics", "map", "labels",
+)  # fmt: skip
 
 
 @dataclass
 class Log:
-    """Collects what the stages decide and how long they take."""
+    """The decisions of the stages, and the seconds that the fit waited for each."""
 
     decisions: list[Decision] = field(default_factory=list)
     languages: LanguageShares | None = None
@@ -368,56 +395,46 @@ class Log:
     def stage(self, name: str) -> Iterator[None]:
         begin = time.perf_counter()
         yield
-        self.timings[name] += time.perf_counter() - begin
+        self.timings[name] = time.perf_counter() - begin
 
 
-def note_corpus(log: Log, corpus: Corpus, documents: DistinctDocuments) -> None:
+def read_corpus(log: Log, corpus: Corpus) -> tuple[DistinctDocuments, Sequence[str]]:
+    """Return the distinct documents and their texts; record empty and repeated rows."""
+    require_text(corpus)
+    documents = corpus.distinct()
     log.decisions.extend(corpus.notes)
-    empty = int((documents.of_row < 0).sum())
-    if empty:
-        message = f"{empty:,} of {len(corpus):,} rows hold no text; they stay, in no topic."
-        log.note("corpus", "empty", empty, message)
+    n_empty = int((documents.of_row < 0).sum())
+    if n_empty:
+        message = f"{n_empty:,} of {len(corpus):,} rows hold no text; they stay, in no topic."
+        log.note("corpus", "empty", n_empty, message)
     _, as_text = storable(corpus.metadata)
     if as_text:
-        message = f"Columns that files cannot hold as they are get saved as text: {as_text}."
+        message = f"Files cannot hold these columns and save them as text: {as_text}."
         log.note("corpus", "columns_as_text", as_text, message)
-    repeats = int(documents.weights.sum()) - len(documents)
-    if repeats:
-        message = (
-            spell_count(repeats, "row repeats", "rows repeat")
-            + " the text of another row; each text counts once, weighted by its rows, and its rows "
-            "share one topic."
-        )
-        log.note("corpus", "duplicates", repeats, message)
-
-
-def read_corpus(
-    log: Log, corpus: Corpus, documents: DistinctDocuments, stages: Stages
-) -> tuple[tuple[str, ...], Callable[[Any], TokenStream]]:
-    """Return the languages of the texts, and what splits these into words."""
-    note_corpus(log, corpus, documents)
-    texts, rows = corpus.document_texts(), documents.first_rows.tolist()
-    languages = choose_languages(log, texts, stages.languages)
-    rules, notes = choose_rules(stages.words, languages)
-    log.decisions += notes
-    return languages, lambda _: tokenize(texts, rules=rules, rows=rows)
+    n_repeats = int(documents.weights.sum()) - len(documents)
+    if n_repeats:
+        message = spell_count(n_repeats, "row repeats", "rows repeat")
+        message += " the text of another row. Each text counts once, weighted by its rows, and its "
+        message += "rows share one topic."
+        log.note("corpus", "duplicates", n_repeats, message)
+    return documents, corpus.document_texts()
 
 
 def choose_languages(
-    log: Log, texts: Sequence[str], wanted: Sequence[str] | str
+    log: Log, texts: Sequence[str], languages: Sequence[str] | str
 ) -> tuple[str, ...]:
     """Return the languages whose stop words and stems apply."""
-    if wanted != "auto":
-        return (wanted,) if isinstance(wanted, str) else tuple(wanted)
-    found = log.languages = languages_in_order(texts)  # which are in the order of their hash
-    chosen = main_languages(found)
-    if not chosen:
+    if languages != "auto":
+        return (languages,) if isinstance(languages, str) else tuple(languages)
+    detected = log.languages = languages_in_order(texts)  # which are in the order of their hash
+    codes = main_languages(detected)
+    if not codes:
         log.note("corpus", "languages", [], "No language was recognized; no stop words apply.")
         return ()
-    shares = ", ".join(f"{code} {found.shares[code]:.0%}" for code in chosen)
-    message = f"Languages found in {found.n_sampled:,} sampled texts: {shares}."
-    log.note("corpus", "languages", list(chosen), message)
-    return chosen
+    shares = ", ".join(f"{code} {detected.shares[code]:.0%}" for code in codes)
+    message = f"Languages of {detected.n_sampled:,} sampled texts: {shares}."
+    log.note("corpus", "languages", list(codes), message)
+    return codes
 
 
 def note_encoding(log: Log, encoding: Encoding, encoder: BaseEncoder) -> None:
@@ -427,24 +444,25 @@ def note_encoding(log: Log, encoding: Encoding, encoder: BaseEncoder) -> None:
     if encoding.truncated_share > 0:
         unseen = encoding.unseen_token_share
         if unseen > UNREAD:
-            warnings.warn(f"The encoder does not read {unseen:.0%} of all tokens: they are behind "
-                          f"the {max_length} that it reads of a text.", stacklevel=2)  # fmt: skip
-        advice = (
-            ' long_texts="chunk" of the encoder reads all.' if recipe and unseen > UNREAD else ""
-        )
-        log.note("encoder", "truncated", encoding.truncated_share,
-                 f"{encoding.truncated_share:.1%} {longer}; {unseen:.1%} of all tokens were not "
-                 f"seen.{advice}")  # fmt: skip
+            warnings.warn(
+                f"The encoder reads the first {max_length} tokens of a text and misses "
+                f"{unseen:.0%} of all tokens.",
+                stacklevel=2,
+            )
+        message = f"{encoding.truncated_share:.1%} {longer}; {unseen:.1%} of all tokens were not "
+        message += "read."
+        if recipe and unseen > UNREAD:
+            message += ' An encoder with long_texts="chunk" reads all.'
+        log.note("encoder", "truncated", encoding.truncated_share, message)
     elif recipe and recipe.long_texts == "chunk":
         behind = np.maximum(encoding.n_tokens - recipe.max_length, 0)
         share = behind.sum() / max(1, encoding.n_tokens.sum())
-        log.note("encoder", "long_texts", "chunk",
-                 f"{np.mean(behind > 0):.1%} {longer}, and were read in windows whose vectors were "
-                 f"averaged; at least {share:.1%} of all tokens would not be seen with "
-                 'long_texts="truncate", which reads the beginnings alone.')  # fmt: skip
+        message = f"{np.mean(behind > 0):.1%} {longer}; their vectors are means over windows. With "
+        message += f'long_texts="truncate" at least {share:.1%} of all tokens would not be read.'
+        log.note("encoder", "long_texts", "chunk", message)
     if encoding.n_cached:
         n_texts = len(encoding.n_tokens)
-        message = f"The vectors of {encoding.n_cached:,} of {n_texts:,} texts were on disk already."
+        message = f"The vectors of {encoding.n_cached:,} of {n_texts:,} texts came from the cache."
         log.note("encoder", "cached", encoding.n_cached, message)
     if encoding.unknown_token_share > 0.001:
         share = encoding.unknown_token_share
@@ -453,56 +471,54 @@ def note_encoding(log: Log, encoding: Encoding, encoder: BaseEncoder) -> None:
 
 
 def note_without_vector(log: Log, vectors: FloatArray, documents: DistinctDocuments) -> None:
-    """Note texts of which the encoder makes nothing: similar to none, they are in no topic."""
-    without = ~vectors.any(axis=1)
-    if not without.any():
+    """Record texts with a zero vector: they are similar to nothing and in no topic."""
+    is_zero = ~vectors.any(axis=1)
+    if not is_zero.any():
         return
-    n_rows = int(documents.weights[without].sum())
-    if without.all():
+    n_rows = int(documents.weights[is_zero].sum())
+    if is_zero.all():
         raise InputError(
-            f"expected texts of which the encoder makes something, got zeros for all {n_rows:,} "
-            "texts; take another encoder, or texts with words"
+            f"the encoder returned only zero vectors, for all {n_rows:,} texts; use another "
+            "encoder, or texts with words"
         )
-    log.note("encoder", "without_vector", n_rows,
-             f"{spell_count(n_rows, 'text is', 'texts are')} in no topic, for the encoder knows "
-             "nothing that is written there.")  # fmt: skip
+    message = spell_count(n_rows, "text is", "texts are")
+    message += " in no topic, because the encoder knows none of its words."
+    log.note("encoder", "without_vector", n_rows, message)
 
 
-def note_graph(log: Log, graph: NeighborGraph, places: Places, wanted: int) -> None:
-    n_shared = len(places.of_document) - len(places.first)
-    if n_shared and places.means is None:
+def note_graph(log: Log, graph: NeighborGraph, unique: UniqueVectors, k: int) -> None:
+    n_shared = len(unique.of_document) - len(unique.first)
+    if n_shared and unique.means is None:
         message = spell_count(n_shared, "text has", "texts have")
-        message += " the very same vector as another text, and its place."
+        message += " the same vector as another text, and the same position."
         log.note("neighbors", "same_vector", n_shared, message)
     elif n_shared:
-        near = spell_count(n_shared, "text is a near-copy", "texts are near-copies")
-        message = f"{near} of other texts, with which they share a place."
-        log.note("neighbors", "near_copies", n_shared, message)
+        message = spell_count(n_shared, "text is a near-duplicate", "texts are near-duplicates")
+        message += " of other texts, and share their position."
+        log.note("neighbors", "near_duplicates", n_shared, message)
     if graph.method != "exact":
-        log.note("neighbors", "recall", graph.recall,
-                 f"Neighbours were searched approximately; {graph.recall:.1%} of the true ones "
-                 "were found in a sample.")  # fmt: skip
-    if graph.k < wanted:
-        message = f"Documents have {graph.k} neighbours, not {wanted}: the collection is small."
+        message = f"The neighbor search is approximate; it found {graph.recall:.1%} of the true "
+        message += "neighbors of a sample."
+        log.note("neighbors", "recall", graph.recall, message)
+    if graph.k < k:
+        message = f"Documents have {graph.k} neighbors, not {k}: the collection is small."
         log.note("neighbors", "k", graph.k, message)
 
 
 def note_topics(
     log: Log, cut: ClusterCut, assigned: OutlierAssignment, documents: DistinctDocuments
 ) -> None:
-    empty = int((~cut.is_informative).sum())
-    if empty:
-        groups = spell_count(
-            empty, "dense group of texts is no topic", "dense groups are no topics"
-        )
-        message = f"{groups}: the words are those of the whole corpus."
-        log.note("clustering", "no_subject", empty, message)
+    n_uninformative = int((~cut.is_informative).sum())
+    if n_uninformative:
+        message = spell_count(n_uninformative, "dense group is", "dense groups are")
+        message += " uninformative and no topic: the words are those of the whole corpus."
+        log.note("clustering", "uninformative", n_uninformative, message)
     reasons = assigned.clustering.reasons
     if reasons is None or not (outside := reasons != Reason.IN_TOPIC).any():
         return
     rows = np.bincount(reasons[outside], documents.weights[outside], minlength=len(Reason))
-    said = ", ".join(f"{int(rows[r]):,} {Reason(r).text}" for r in np.flatnonzero(rows).tolist())
-    message = f"{spell_count(int(rows.sum()), 'text is', 'texts are')} in no topic: {said}."
+    parts = ", ".join(f"{int(rows[r]):,} {Reason(r).text}" for r in np.flatnonzero(rows).tolist())
+    message = f"{spell_count(int(rows.sum()), 'text is', 'texts are')} in no topic: {parts}."
     log.note("clustering", "outside", int(rows.sum()), message)
 
 
@@ -515,16 +531,15 @@ def note_words(
 ) -> None:
     note_terms(log, counts.stop_words, counts.function_words, languages)
     if tokens.rules.social:
-        found = counted_social(texts)
-        tags, names, emoji, addresses = (f"{n:,} {kind}" for kind, n in found.items())
-        what = f"{tags}, {names}, {emoji} and {addresses}"
+        counted = counted_social(texts)
+        tags, names, emoji, addresses = (f"{n:,} {kind}" for kind, n in counted.items())
         message = {
-            "kept": f"Kept as words: {what}.",
-            "dropped": f"Left out of the words: {what}.",
+            "kept": f"Kept as words: {tags}, {names}, {emoji} and {addresses}.",
+            "dropped": f"Left out of the words: {tags}, {names}, {emoji} and {addresses}.",
             "split": f"Split into words at their capitals: {tags} and {names}; "
             f"left out: {emoji} and {addresses}.",
         }[tokens.rules.social]
-        log.note("terms", "social", found, message)
+        log.note("terms", "social", counted, message)
 
 
 def note_terms(
@@ -541,6 +556,6 @@ def note_terms(
         log.note("terms", "stop_words", list(stop_words), message)
     if function_words:
         shown = ", ".join(function_words[:12]) + (", ..." if len(function_words) > 12 else "")
-        log.note("terms", "function_words", list(function_words),
-                 f"{spell_count(len(function_words), 'word is', 'words are')} used equally in all "
-                 f"topics of this corpus, and left out: {shown}.")  # fmt: skip
+        message = spell_count(len(function_words), "word occurs", "words occur")
+        message += f" equally in all topics of this corpus and were left out: {shown}."
+        log.note("terms", "function_words", list(function_words), message)

@@ -1,4 +1,4 @@
-"""Label propagation along the neighbour graph: outliers assigned, and every document's shares."""
+"""Label propagation along the neighbor graph, and outliers assigned by it."""
 
 from __future__ import annotations
 
@@ -15,61 +15,62 @@ from embedtopics.clustering.results import NOISE, Clustering
 from embedtopics.errors import InputError
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import BoolArray, Float64Array, FloatArray, Int32Array, Int64Array
-from embedtopics.topics.results import Reason
+from embedtopics.topics._clusters import ClusterCut
+from embedtopics.topics.results import Reason, TopicConstraints
 
 NOWHERE = -2
-"""Label of documents at which propagation ends without a topic."""
+"""Label of documents that absorb propagated mass without a topic."""
 
 STEPS = 30
-"""Steps of propagation; after them all but a few percent of the mass has arrived, or never will."""
+"""Steps of propagation; after them all but a few percent of the mass has been absorbed."""
 
 SLOTS = 16
-"""Topics of a document that are kept; those with less are given to the kept ones in proportion.
-They are left out at the end or, where documents and topics are many, at each step."""
+"""Topics stored per document; the mass of the others is given to these in proportion. Smaller
+shares are dropped at the end or, if documents and topics are many, at each step."""
 
 MOST_CELLS = 2**26
-"""Documents times topics up to which all shares are kept on the way, which is faster."""
+"""Documents times topics up to which all shares are stored at each step, which is faster."""
 
 ENOUGH_FOR_THREADS = 4_000
-"""Documents below which a step is too short to share among threads."""
+"""Documents below which a step is too short for several threads."""
 
 OWN_SHARE = 0.6
-"""Share of a document that its own label gets; being more than half, it is the largest."""
+"""Share of a document's own label; above a half, so that it is the largest."""
 
 MIN_MARGIN = 1.2
-"""How many times larger than the next a document's best share must be for it to be assigned."""
+"""Smallest ratio of a document's best share to the next for the document to be assigned."""
 
 NONE_WEIGHT = 1 / 3
-"""Weight of the share of none against a topic's; in full, groups of documents that are one
-another's nearest neighbours could never be assigned."""
+"""Weight of the share of no topic. At full weight, groups of documents that are each other's
+nearest neighbors could never be assigned."""
 
 FAR = 0.99
-"""A document farther from its neighbours than this share of all documents are from theirs is
+"""Share of documents: one that is farther from its neighbors than these are from theirs is
 assigned to no topic."""
 
 LARGEST_MARGIN = 1e6
-"""Margin of a document that leads to one topic alone."""
+"""Margin of a document with a single topic."""
 
 
 @dataclass(frozen=True, eq=False)
 class Propagation:
-    """Topics that neighbours lead to by descending share, (n_documents, 16); -1 and 0 for fewer."""
+    """Propagated topics by descending share, (n_documents, 16) each; -1 and 0 fill the rest."""
 
     topics: Int32Array
     shares: FloatArray
 
     @property
     def none(self) -> FloatArray:
-        """Share that ends in no topic, shape (n_documents,)."""
+        """Share of no topic, shape (n_documents,)."""
         rest: FloatArray = np.float32(1.0) - self.shares.sum(axis=1, dtype=np.float32)
         return np.clip(rest, 0.0, 1.0)
 
 
 def propagate_labels(graph: NeighborGraph, labels: Int32Array, n_topics: int) -> Propagation:
-    """Propagate labels along the graph: a random path to the first labelled document.
+    """Propagate labels along random walks that end at the first labelled document.
 
-    Steps are taken in proportion to similarity, 30 at most; the first is always taken, so that the
-    shares of a labelled document come from its neighbours. Cut after them, this is the harmonic
+    Steps are in proportion to similarity, at most 30. Every document takes the first step, so the
+    shares of a labelled document come from its neighbors. In the limit this is the harmonic
     solution of Zhu, Ghahramani and Lafferty (2003), "Semi-Supervised Learning Using Gaussian
     Fields and Harmonic Functions", section 2.
     """
@@ -82,8 +83,8 @@ def propagate_labels(graph: NeighborGraph, labels: Int32Array, n_topics: int) ->
 
     weights = np.ascontiguousarray(_unit_sums(graph.similarities), dtype=np.float32)
     passing = np.flatnonzero(labels == NOISE).astype(np.int32)
-    everyone = np.arange(n_documents, dtype=np.int32)
-    steps = [passing] * (STEPS - 1) + [everyone]
+    all_rows = np.arange(n_documents, dtype=np.int32)
+    steps = [passing] * (STEPS - 1) + [all_rows]
     if n_documents * n_topics <= MOST_CELLS:
         labels = np.ascontiguousarray(labels, dtype=np.int32)
         all_shares = np.zeros((n_documents, n_topics), dtype=np.float32)
@@ -107,7 +108,7 @@ def propagate_labels(graph: NeighborGraph, labels: Int32Array, n_topics: int) ->
 
 
 def _unit_sums(similarities: FloatArray) -> Float64Array:
-    """Return similarities scaled to sum to one in each row; negative ones become 0."""
+    """Return similarities scaled to a sum of one in each row; negative ones become 0."""
     weights = np.maximum(similarities.astype(np.float64), 0.0)
     total = weights.sum(axis=1, keepdims=True)
     return np.asarray(np.divide(weights, total, out=np.zeros_like(weights), where=total > 0))
@@ -132,7 +133,7 @@ def _on_threads(
 
 @dataclass(frozen=True, eq=False)
 class OutlierAssignment:
-    """Documents with topics numbered from the largest down, and the `min_margin` that decided."""
+    """Documents in topics numbered from the largest down, and the smallest margin required."""
 
     clustering: Clustering
     memberships: csr_matrix
@@ -141,33 +142,30 @@ class OutlierAssignment:
 
 def assign_outliers(
     graph: NeighborGraph,
-    clusters: Clustering,
-    is_informative: BoolArray,
+    cut: ClusterCut,
     weights: Int64Array,
     coverage: float | str = "auto",
-    *,
-    cells: Int32Array | None = None,
-    is_held: BoolArray | None = None,
-    amend: Callable[[Int32Array, Int32Array, Propagation], Int32Array] | None = None,
+    constraints: TopicConstraints | None = None,
 ) -> OutlierAssignment:
-    """Assign documents outside the clusters to a topic, or record why not.
+    """Assign documents outside the clusters to a topic, or record the reason why not.
 
-    A document without any neighbour of a similarity above 0 is in no topic, unless it is held. One
-    that is assigned goes to its cluster in `cells`, or else where its neighbours lead to.
+    An assigned document goes to its cluster in the partition of the cut if there is one (its mean
+    is nearest), otherwise to the topic with the largest propagated share. A document without any
+    neighbor of a similarity above 0 is in no topic, unless the constraints fix its topic.
     """
-    # Without neighbours at all nothing is known of any document.
+    clusters = cut.clustering
     is_lonely = graph.similarities[:, 0] <= 0 if graph.k else np.zeros(len(graph), dtype=np.bool_)
-    if is_held is not None:
-        is_lonely = is_lonely & ~is_held
-    kept_labels = np.where(is_lonely, NOISE, clusters.labels)
-    # A cluster of such documents alone is no topic.
-    emptied = np.setdiff1d(clusters.labels, kept_labels)
-    is_topic = is_informative & ~np.isin(np.arange(len(is_informative)), emptied)
+    if constraints is not None and constraints.is_fixed:
+        is_lonely = is_lonely & (constraints.groups < 0)
+    cluster_labels = np.where(is_lonely, NOISE, clusters.labels)
+    # A cluster of lonely documents alone is no topic.
+    emptied = np.setdiff1d(clusters.labels, cluster_labels)
+    is_topic = cut.is_informative & ~np.isin(np.arange(len(cut.is_informative)), emptied)
     n_topics = int(is_topic.sum())
     number = np.full(len(is_topic) + 1, NOWHERE, dtype=np.int32)
     number[:-1][is_topic] = np.arange(n_topics, dtype=np.int32)
     number[-1] = NOISE
-    seeds = number[kept_labels]
+    seeds = number[cluster_labels]
     propagated = propagate_labels(graph, seeds, n_topics)
     near = closeness(graph.similarities)
     is_far = rank(near, near) > FAR
@@ -175,31 +173,34 @@ def assign_outliers(
     outside = seeds == NOISE
     if coverage == "auto":
         min_margin = MIN_MARGIN
-        joins = outside & (margins >= min_margin) & ~is_far
+        is_assigned = outside & (margins >= min_margin) & ~is_far
     else:
         missing = float(coverage) * weights.sum() - weights[seeds >= 0].sum()
-        joins = _clearest(missing, np.where(outside, margins, 0.0), near, weights)
-        min_margin = _margin_for(float(coverage), missing, margins, joins)
-    joined = propagated.topics[:, 0]
-    if cells is not None:
-        # The cluster whose mean is nearest agrees better with classes than the one led to.
-        joined = np.where(number[cells] >= 0, number[cells], joined)
-    labels = np.where(joins, joined, np.maximum(seeds, NOISE)).astype(np.int32)
-    lost = is_far | (NONE_WEIGHT * propagated.none >= propagated.shares[:, 1])
-    reasons = np.where(lost, Reason.ISOLATED, Reason.BETWEEN).astype(np.int8)
+        is_assigned = _clearest(missing, np.where(outside, margins, 0.0), near, weights)
+        min_margin = _margin_for(float(coverage), missing, margins, is_assigned)
+    best = propagated.topics[:, 0]
+    if constraints is None and cut.partition is not None:
+        in_partition = number[cut.partition]
+        best = np.where(in_partition >= 0, in_partition, best)
+    labels = np.where(is_assigned, best, np.maximum(seeds, NOISE)).astype(np.int32)
+    is_isolated = is_far | (NONE_WEIGHT * propagated.none >= propagated.shares[:, 1])
+    reasons = np.where(is_isolated, Reason.ISOLATED, Reason.BETWEEN).astype(np.int8)
     reasons[(margins >= MIN_MARGIN) & ~is_far] = Reason.BEYOND_COVERAGE
     reasons[seeds == NOWHERE] = Reason.UNINFORMATIVE
     reasons[labels != NOISE] = Reason.IN_TOPIC
-    if amend is not None:
-        amended = amend(labels, seeds, propagated)
-        reasons[(amended == NOISE) & (labels != NOISE)] = Reason.CANNOT_LINK
-        reasons[amended != NOISE] = Reason.IN_TOPIC
-        labels = amended
+    if constraints is not None:
+        constrained = _constrained_labels(
+            labels, seeds, propagated, clusters.probabilities, constraints
+        )
+        reasons[(constrained == NOISE) & (labels != NOISE)] = Reason.CANNOT_LINK
+        reasons[constrained != NOISE] = Reason.IN_TOPIC
+        if constraints.is_complete:
+            reasons[constrained == NOISE] = Reason.NOT_LABELED
+        labels = constrained
     in_cluster = (seeds >= 0) & (labels == seeds)
     inside = labels != NOISE
-    order = np.argsort(
-        -np.bincount(labels[inside], weights[inside], minlength=n_topics), kind="stable"
-    )
+    sizes = np.bincount(labels[inside], weights[inside], minlength=n_topics)
+    order = np.argsort(-sizes, kind="stable")
     new_id = np.full(n_topics + 1, NOISE, dtype=np.int32)
     new_id[order] = np.arange(n_topics, dtype=np.int32)
     labels = new_id[labels]
@@ -212,10 +213,56 @@ def assign_outliers(
     )
 
 
+def _constrained_labels(
+    labels: Int32Array,
+    seeds: Int32Array,
+    propagated: Propagation,
+    probabilities: FloatArray,
+    constraints: TopicConstraints,
+) -> Int32Array:
+    """Return labels that obey the constraints.
+
+    Of documents that cannot be linked, those with the fewest partners in the topic stay, then the
+    deepest; the others move to the next topic that their neighbors clearly lead to, or to none.
+    """
+    if constraints.is_complete:
+        labels = np.maximum(seeds, NOISE).astype(np.int32)
+    partners = constraints.partners
+    if not partners:
+        return labels
+    documents = np.array(sorted(partners), dtype=np.int64)
+    is_label = propagated.topics[documents] == labels[documents, None]
+    shares = np.where(is_label, propagated.shares[documents], 0).sum(axis=1)
+    n_here = np.array(
+        [sum(labels[o] == labels[d] != NOISE for o in partners[d]) for d in documents.tolist()]
+    )
+    order = documents[np.lexsort((documents, -shares, -probabilities[documents], n_here))]
+    labels = labels.copy()
+    placed: set[int] = set()
+    for document in order.tolist():
+        topic, others = labels[document], partners[document]
+        if topic != NOISE and any(other in placed and labels[other] == topic for other in others):
+            barred = {int(labels[other]) for other in others}
+            labels[document] = _clearest_topic(propagated, document, barred)
+        placed.add(document)
+    return labels
+
+
+def _clearest_topic(propagated: Propagation, document: int, barred: set[int]) -> int:
+    """Return the topic that a document clearly leads to, except the barred ones; -1 for none."""
+    topics, shares = propagated.topics[document], propagated.shares[document]
+    allowed = [slot for slot, topic in enumerate(topics.tolist()) if topic not in barred | {NOISE}]
+    if not allowed:
+        return NOISE
+    second = shares[allowed[1]] if len(allowed) > 1 else 0.0
+    lead = margin(shares[allowed[:1]], np.array([second]), propagated.none[[document]])[0]
+    return int(topics[allowed[0]]) if lead >= MIN_MARGIN else NOISE
+
+
 def margin(
     best: npt.NDArray[Any], second: npt.NDArray[Any], none: npt.NDArray[Any]
 ) -> Float64Array:
-    """Return how many times larger each document's best share is than its closest rival."""
+    """Return the ratio of each document's best share to its closest rival."""
     best = best.astype(np.float64)
     rival = np.maximum(np.maximum(second, NONE_WEIGHT * none), best / LARGEST_MARGIN)
     margins = np.zeros(len(best))
@@ -226,47 +273,50 @@ def margin(
 def _clearest(
     missing: float, margins: Float64Array, near: Float64Array, weights: Int64Array
 ) -> BoolArray:
-    """Choose documents until the missing rows are found, by margin, then by closeness."""
-    chosen = np.zeros(len(margins), dtype=bool)
+    """Return which documents make up the missing rows, by margin, then by closeness."""
+    is_assigned = np.zeros(len(margins), dtype=bool)
     candidates = np.flatnonzero(margins > 0)
     candidates = candidates[np.lexsort((-near[candidates], -margins[candidates]))]
     before = np.cumsum(weights[candidates]) - weights[candidates]
-    chosen[candidates[before < missing - 1e-9]] = True
-    return chosen
+    is_assigned[candidates[before < missing - 1e-9]] = True
+    return is_assigned
 
 
-def _margin_for(coverage: float, missing: float, margins: Float64Array, chosen: BoolArray) -> float:
-    """Return the least margin of new texts that gives the coverage of the fit."""
+def _margin_for(
+    coverage: float, missing: float, margins: Float64Array, is_assigned: BoolArray
+) -> float:
+    """Return the smallest margin of new texts that gives the coverage of the fit."""
     if coverage == 1.0:
         return 0.0
-    if missing <= 0:  # the clusters alone: what leads to one topic, but for rounding
+    if missing <= 0:  # the clusters alone: only texts that lead to a single topic
         return LARGEST_MARGIN / 2
-    return float(margins[chosen].min(initial=LARGEST_MARGIN / 2))
+    return float(margins[is_assigned].min(initial=LARGEST_MARGIN / 2))
 
 
 def _memberships(labels: Int32Array, propagated: Propagation, new_id: Int32Array) -> csr_matrix:
     """Mix each document's own label with its propagated shares, (n_documents, n_topics)."""
     rows, slots = np.nonzero(propagated.topics >= 0)
     inside = np.flatnonzero(labels != NOISE)
-    # Without neighbours, or with none that is similar, a document is wholly its own label's.
-    own = np.where(propagated.shares[:, 0] > 0, OWN_SHARE, 1.0)
-    values = np.concatenate([own[inside], (1 - own[rows]) * propagated.shares[rows, slots]])
+    # Without a similar neighbor, the label's own share is 1.
+    label_share = np.where(propagated.shares[:, 0] > 0, OWN_SHARE, 1.0)
+    of_neighbors = (1 - label_share[rows]) * propagated.shares[rows, slots]
+    values = np.concatenate([label_share[inside], of_neighbors])
     columns = np.concatenate([labels[inside], new_id[propagated.topics[rows, slots]]])
-    at = (np.concatenate([inside, rows]), columns)
-    shares = csr_matrix((values, at), shape=(len(labels), len(new_id)))
+    places = (np.concatenate([inside, rows]), columns)
+    shares = csr_matrix((values, places), shape=(len(labels), len(new_id)))
     shares.sum_duplicates()
     return csr_matrix(shares, dtype=np.float32)
 
 
 def closeness(similarities: FloatArray) -> Float64Array:
-    """Return the mean similarity to the neighbours; 1 where there are none."""
+    """Return the mean similarity to the neighbors; 1 without neighbors."""
     if similarities.shape[1] == 0:
         return np.ones(len(similarities))
     return np.asarray(similarities.mean(axis=1, dtype=np.float64))
 
 
 def rank(fitted: Float64Array, near: Float64Array) -> FloatArray:
-    """Return the share of the fitted documents that are closer to their neighbours, (n_texts,)."""
+    """Return the share of the fitted documents that are closer to their neighbors, (n_texts,)."""
     ordered = np.sort(fitted)
     above = len(ordered) - np.searchsorted(ordered, near, side="right")
     return (above / len(ordered)).astype(np.float32)
@@ -275,19 +325,20 @@ def rank(fitted: Float64Array, near: Float64Array) -> FloatArray:
 def vote(
     indices: Int32Array, similarities: FloatArray, labels: Int32Array, n_topics: int
 ) -> csr_matrix:
-    """Return the topics of the neighbours weighted by similarity, shape (n_queries, n_topics)."""
+    """Return the topics of the neighbors weighted by similarity, shape (n_queries, n_topics)."""
     n_queries, k = indices.shape
     weights = _unit_sums(similarities)
     topics = labels[indices]
     rows = np.repeat(np.arange(n_queries), k).reshape(n_queries, k)
-    voted = (topics != NOISE) & (weights > 0)
-    shares = csr_matrix((weights[voted], (rows[voted], topics[voted])), shape=(n_queries, n_topics))
+    counts = (topics != NOISE) & (weights > 0)
+    votes = weights[counts], (rows[counts], topics[counts])
+    shares = csr_matrix(votes, shape=(n_queries, n_topics))
     shares.sum_duplicates()
     return csr_matrix(shares, dtype=np.float32)
 
 
 def checked_coverage(coverage: float | str) -> float | str:
-    """Return "auto" or a share from 0 to 1, or refuse it."""
+    """Return "auto" or a share from 0 to 1, or raise InputError."""
     if coverage == "auto":
         return coverage
     if not is_number(coverage) or not 0.0 <= float(coverage) <= 1.0:

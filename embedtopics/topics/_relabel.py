@@ -1,4 +1,4 @@
-"""The heart of every edit: a result with other labels, its topics numbered and described anew."""
+"""The common step of every edit: a result with other labels, its topics described again."""
 
 from __future__ import annotations
 
@@ -15,52 +15,44 @@ from embedtopics.clustering.results import NOISE, Clustering
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray, Int32Array, TermWeighting
 from embedtopics.terms._keywords import unique_labels
-from embedtopics.topics._describe import describe_again, describe_weighting, own_weighting
+from embedtopics.topics._describe import custom_weighting, describe_again, describe_weighting
 from embedtopics.topics._propagation import OWN_SHARE
 from embedtopics.topics._storage import as_json
 from embedtopics.topics.constraints._protocol import departures
 from embedtopics.topics.results import Edit, Reason, Topic, TopicMark, TopicResult
 
-DOCUMENTS_OF_A_MARK = 20
+DOCUMENTS_PER_MARK = 20
 
 
 def checked_topic_id(result: TopicResult, topic: Any) -> int:
-    """Return a topic id after making sure that there is such a topic."""
+    """Return a topic id, or raise InputError if there is no such topic."""
     if is_whole(topic) and 0 <= int(topic) < result.n_topics:
         return int(topic)
-    n = result.n_topics
-    there = (
-        "there are none" if n == 0 else "there is only 0" if n == 1 else f"there are 0 to {n - 1}"
-    )
-    is_noise = is_whole(topic) and topic == NOISE
-    note = "; -1 is no topic but the documents in none" if is_noise else ""
-    raise InputError(f"there is no topic {topic!r}: {there}{note}")
+    expected = f"from 0 to {result.n_topics - 1}" if result.n_topics else "one of a topic (none)"
+    raise InputError("topic", f"an id {expected}", topic)
 
 
 def checked_topic_ids(result: TopicResult, topics: Any) -> tuple[int, ...]:
-    """Return topic ids, each once and ascending, after making sure that there are such topics."""
-    if is_whole(topics):
-        topics = [topics]
-    if isinstance(topics, (str, bytes)) or not hasattr(topics, "__iter__"):
-        raise InputError(f"expected a topic id or several; got {topics!r}")
-    found = tuple(sorted({checked_topic_id(result, topic) for topic in topics}))
-    if not found:
-        raise InputError("expected a topic id or several; got none")
-    return found
+    """Return distinct topic ids in ascending order, or raise InputError."""
+    listed = topics if hasattr(topics, "__iter__") and not isinstance(topics, str) else [topics]
+    ids = tuple(sorted({checked_topic_id(result, topic) for topic in listed}))
+    if not ids:
+        raise InputError("topics", "a topic id or several", topics)
+    return ids
 
 
 def marks_of(result: TopicResult, topics: Sequence[int]) -> tuple[TopicMark, ...]:
-    """Return by what topics can be known again: their keywords, and documents deep inside."""
+    """Return the keywords and central documents that identify topics in another fit."""
     labels, probabilities = result.clustering.labels, result.clustering.probabilities
     marks = []
     for topic in topics:
         members = np.flatnonzero(labels == topic)
-        deepest = members[np.argsort(-probabilities[members], kind="stable")[:DOCUMENTS_OF_A_MARK]]
+        deepest = members[np.argsort(-probabilities[members], kind="stable")[:DOCUMENTS_PER_MARK]]
         hashes = tuple(
             f"{high:016x}{low:016x}" for high, low in result.documents.hashes[deepest].tolist()
         )
-        about = result.topics[topic]
-        marks.append(TopicMark(int(topic), about.label, about.keywords, hashes))
+        keywords = result.topics[topic].keywords
+        marks.append(TopicMark(int(topic), result.topics[topic].label, keywords, hashes))
     return tuple(marks)
 
 
@@ -72,7 +64,7 @@ def edit_of(
     marked: Sequence[int] = (),
     new_ids: npt.ArrayLike | None = None,
 ) -> Edit:
-    """Return the record of an edit, its parameters as they come back from JSON."""
+    """Return the record of an edit, with parameters as JSON holds them."""
     return Edit(
         name,
         as_json(parameters),
@@ -82,34 +74,33 @@ def edit_of(
     )
 
 
-def keep_labels(labels: npt.NDArray[Any], is_kept: npt.NDArray[np.bool_]) -> Int32Array:
-    """Return the labels that are kept, numbered anew; the others, and noise, become noise."""
-    number = np.full(len(is_kept) + 1, NOISE, dtype=np.int32)
-    number[:-1][is_kept] = np.arange(int(is_kept.sum()), dtype=np.int32)
+def keep_labels(labels: npt.NDArray[Any], stays: npt.NDArray[np.bool_]) -> Int32Array:
+    """Return the labels that stay, renumbered; the others become noise."""
+    number = np.full(len(stays) + 1, NOISE, dtype=np.int32)
+    number[:-1][stays] = np.arange(int(stays.sum()), dtype=np.int32)
     return np.asarray(number[labels], dtype=np.int32)
 
 
 def regrouped(memberships: csr_matrix, group: npt.ArrayLike, n_groups: int) -> csr_matrix:
     """Add up the shares of the topics of each group, shape (n_documents, n_groups)."""
-    of_topic = np.asarray(group, dtype=np.int64)
-    kept = np.flatnonzero(of_topic >= 0)
-    indicator = csr_matrix(
-        (np.ones(len(kept), dtype=np.float32), (kept, of_topic[kept])),
-        shape=(len(of_topic), n_groups),
-    )
+    group_of = np.asarray(group, dtype=np.int64)
+    topics = np.flatnonzero(group_of >= 0)
+    ones = np.ones(len(topics), dtype=np.float32)
+    shape = (len(group_of), n_groups)
+    indicator = csr_matrix((ones, (topics, group_of[topics])), shape=shape)
     return csr_matrix(memberships @ indicator, dtype=np.float32)
 
 
 def own_shares(memberships: csr_matrix, labels: Int32Array) -> FloatArray:
-    """Return the share of each document's own topic in it, (n_documents,); 0 without one."""
-    inside, own = np.flatnonzero(labels != NOISE), np.zeros(len(labels), dtype=np.float32)
-    if len(inside):  # else SciPy returns a sparse matrix
-        own[inside] = np.asarray(memberships[inside, labels[inside]]).ravel()
-    return own
+    """Return the share of each document's topic in it, (n_documents,); 0 without a topic."""
+    inside, shares = np.flatnonzero(labels != NOISE), np.zeros(len(labels), dtype=np.float32)
+    if len(inside):  # for no rows SciPy returns a sparse matrix
+        shares[inside] = np.asarray(memberships[inside, labels[inside]]).ravel()
+    return shares
 
 
 def with_own_share(memberships: csr_matrix, labels: Int32Array) -> csr_matrix:
-    """Make a document's own topic its largest share: where it is below a half, six tenths."""
+    """Raise the share of each document's topic to 0.6 if it is below a half."""
     lacks = (labels != NOISE) & (own_shares(memberships, labels) < 0.5)
     if not lacks.any():
         return memberships
@@ -136,10 +127,10 @@ def relabeled(
     weighting: TermWeighting | None = None,
     **changes: Any,
 ) -> TopicResult:
-    """Return a result with other labels; everything that follows from them is made anew.
+    """Return a result with other labels, and compute what follows from them.
 
-    Topics are numbered from the largest down and keep given names; decisions say which constraints
-    are broken. Stability stays only where every document has the label that it had.
+    Topics are numbered from the largest down and keep names given by users. Decisions list broken
+    constraints. Stability stays only if no label changes.
     """
     drafts = np.asarray(labels, dtype=np.int32)
     number, order = _numbers(drafts, len(origins), result.documents.weights)
@@ -149,11 +140,11 @@ def relabeled(
         described = describe_weighting(weighting)
         parameters = {**parameters, "weighting": described}
         settings = {**edited.settings, "weighting": described}
-        own = own_weighting(weighting)
-        edited = dataclasses.replace(edited, settings=settings, weighting=own)
+        edited = dataclasses.replace(
+            edited, settings=settings, weighting=custom_weighting(weighting)
+        )
     clustering = _clustering(result.clustering, number[drafts], from_old, probabilities)
-    typical = _known_typical(result, clustering)
-    topics, topic_terms = describe_again(edited, clustering, typical)
+    topics, topic_terms = describe_again(edited, clustering, _unchanged(result, clustering))
     before, weights = result.clustering.labels, result.documents.weights
     broken = departures(result.constraints, before, clustering.labels, weights, name)
     new_ids = None if follows is None else number[np.asarray(follows, dtype=np.int64)]
@@ -173,7 +164,7 @@ def relabeled(
 def _numbers(
     drafts: Int32Array, n_labels: int, weights: npt.NDArray[np.int64]
 ) -> tuple[Int32Array, npt.NDArray[np.int64]]:
-    """Return the topic of each label (the last is that of -1), and the label of each topic."""
+    """Return the topic of each label (the last for -1), and the label of each topic."""
     inside = drafts != NOISE
     sizes = np.bincount(drafts[inside], weights[inside], minlength=n_labels)
     order = np.argsort(-sizes, kind="stable")
@@ -189,7 +180,7 @@ def _clustering(
     origins: Sequence[Topic | None],
     probabilities: FloatArray | None,
 ) -> Clustering:
-    """Return the labels with what else is known of the documents and topics."""
+    """Return a clustering with other labels, and the reasons of documents outside."""
     depths = before.probabilities if probabilities is None else probabilities
     persistence = [np.nan if old is None else old.persistence for old in origins]
     was_outside = before.labels == NOISE
@@ -205,8 +196,8 @@ def _clustering(
     )
 
 
-def _known_typical(result: TopicResult, after: Clustering) -> dict[int, tuple[int, ...]]:
-    """Return the typical documents of topics that hold the very documents of an old one."""
+def _unchanged(result: TopicResult, after: Clustering) -> dict[int, tuple[int, ...]]:
+    """Return the representatives of new topics with exactly the documents of an old one."""
     if not result.topics:
         return {}
     before, n_topics = result.clustering, len(after.persistence)
@@ -215,19 +206,19 @@ def _known_typical(result: TopicResult, after: Clustering) -> dict[int, tuple[in
     old_of = np.full(n_topics, NOISE, dtype=np.int64)
     old_of[new] = old
     differs = (old != old_of[new]) | (before.probabilities[inside] != after.probabilities[inside])
-    is_known = old_of != NOISE
-    is_known[new[differs]] = False
+    is_old = old_of != NOISE
+    is_old[new[differs]] = False
     n_before = np.bincount(before.labels[before.labels != NOISE], minlength=result.n_topics)
     n_after = np.bincount(new, minlength=n_topics)
     return {
         topic: result.topics[old_of[topic]].representatives
-        for topic in np.flatnonzero(is_known).tolist()
+        for topic in np.flatnonzero(is_old).tolist()
         if n_after[topic] == n_before[old_of[topic]]
     }
 
 
 def _numbered(memberships: csr_matrix, number: Int32Array, n_topics: int) -> csr_matrix:
-    """Return the columns in the order of the topics' sizes, without those of no topic."""
+    """Return the columns in the order of the topics, without those of removed ones."""
     if n_topics < len(number):
         return regrouped(memberships, number, n_topics)
     numbered = csr_matrix(memberships, dtype=np.float32, copy=True)
@@ -238,9 +229,9 @@ def _numbered(memberships: csr_matrix, number: Int32Array, n_topics: int) -> csr
 
 
 def carry_names(topics: Sequence[Topic], origins: Sequence[Topic | None]) -> tuple[Topic, ...]:
-    """Let topics keep what the user said of those that they continue; others get other names.
+    """Return topics with the user's names of the topics that they continue.
 
-    A label that was chosen by its score stays where the typical documents are the same.
+    A label chosen by its score stays if the representative documents are the same.
     """
     pairs = list(zip(topics, origins, strict=True))
     is_same = [old is not None and old.representatives == new.representatives for new, old in pairs]
@@ -248,30 +239,30 @@ def carry_names(topics: Sequence[Topic], origins: Sequence[Topic | None]) -> tup
         old is not None and (old.is_named or old.is_seeded or (same and old.label_auc is not None))
         for (_, old), same in zip(pairs, is_same, strict=True)
     ]
-    given = [old.label for old, kept in zip(origins, stays, strict=True) if old and kept]
-    made = unique_labels((topic.keywords for topic in topics), taken=given)
+    taken = [old.label for old, stay in zip(origins, stays, strict=True) if old and stay]
+    labels = unique_labels((topic.keywords for topic in topics), taken=taken)
     named = []
     for i, (topic, old) in enumerate(pairs):
-        kept: dict[str, Any] = {"label": made[i]}
+        changes: dict[str, Any] = {"label": labels[i]}
         if old is not None:
-            kept |= {"is_named": old.is_named, "is_seeded": old.is_seeded}
-            kept["label"] = old.label if stays[i] else kept["label"]
+            changes |= {"is_named": old.is_named, "is_seeded": old.is_seeded}
+            changes["label"] = old.label if stays[i] else labels[i]
         if old is not None and is_same[i]:
-            kept["label_auc"] = old.label_auc
-            kept["keywords_auc"] = (
-                old.keywords_auc if old.keywords[:3] == topic.keywords[:3] else None
-            )
-        named.append(dataclasses.replace(topic, **kept))
+            changes["label_auc"] = old.label_auc
+            if old.keywords[:3] == topic.keywords[:3]:
+                changes["keywords_auc"] = old.keywords_auc
+        named.append(dataclasses.replace(topic, **changes))
     return tuple(named)
 
 
 def without_clauses(result: TopicResult) -> tuple[Topic, ...]:
-    """Return the topics with keywords in place of automatic labels that are parts of texts."""
+    """Return the topics with keywords instead of automatic labels taken from texts."""
     terms = set(result.term_counts.terms)
     origins = [dataclasses.replace(topic, label_auc=None) for topic in result.topics]
     pairs = zip(result.topics, carry_names(result.topics, origins), strict=True)
-    return tuple(
-        plain if topic.label != plain.label and not terms.issuperset(topic.label.split(", "))
-        and topic.label_auc is not None else topic
-        for topic, plain in pairs
-    )  # fmt: skip
+
+    def quotes_a_text(topic: Topic, plain: Topic) -> bool:
+        is_term = terms.issuperset(topic.label.split(", "))
+        return topic.label != plain.label and not is_term and topic.label_auc is not None
+
+    return tuple(plain if quotes_a_text(topic, plain) else topic for topic, plain in pairs)

@@ -1,4 +1,4 @@
-"""One table of all that can be measured of a result, and what each figure means."""
+"""One table of all measures of a result, with their meaning."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from embedtopics._utils.checks import resolve_seed
+from embedtopics._utils.checks import checked_count, resolve_seed
 from embedtopics.corpus._texts import is_missing
 from embedtopics.errors import InputError
 from embedtopics.evaluation._agreement import agreement
@@ -32,43 +32,43 @@ from embedtopics.topics.results import TopicResult
 from embedtopics.topics.trends._by_group import values_of
 
 SAMPLED = 150
-"""Documents whose neighbours are ranked against all others."""
+"""Documents of the sample for trustworthiness and continuity of the map."""
 
 NEIGHBORS = 15
 
 MEANINGS = {
-    "coverage": "share of the texts that are in a topic",
+    "coverage": "share of the texts in a topic",
     "topics": "number of topics",
-    "median_size": "texts in a topic of middle size",
-    "npmi": "how far a topic's words occur together within ten words, -1 to 1; 0 is chance",
-    "c_v": "similarity of the contexts of a topic's words within 110 words, 0 to 1",
-    "u_mass": "how surely a topic's words bring its better words along; 0 at best",
-    "embedding_coherence": "mean cosine of a topic's words in this result's own embeddings",
-    "diversity": "share of distinct words among the topics' words",
-    "uniqueness": "mean of 1 over the topics that share a word; 1 is shared by none",
-    "inverted_rbo": "how unlike the topics' word lists are, the first words counting most",
-    "pairwise_jaccard": "mean overlap of the topics' word lists; 0 is none",
-    "w_vacuous": "distance of a topic's words from those of all topics, in nats; 0 is none",
-    "d_background": "distance of a topic from one spread evenly over the texts, in nats; 0 is none",
+    "median_size": "median number of texts in a topic",
+    "npmi": "NPMI coherence: co-occurrence of words within ten words, -1 to 1; 0 is chance",
+    "c_v": "C_V coherence: similar contexts of a topic's words within 110 words, 0 to 1",
+    "u_mass": "UMass coherence: document co-occurrence of a topic's words; at most 0",
+    "embedding_coherence": "mean cosine of a topic's words in the embeddings of this result",
+    "diversity": "topic diversity: share of distinct words among the topics' words",
+    "uniqueness": "topic uniqueness: mean of 1 over the number of topics with a word; at most 1",
+    "inverted_rbo": "inverted rank-biased overlap of the topics' word lists; 1 is distinct",
+    "pairwise_jaccard": "mean Jaccard overlap of the topics' word lists; 0 is none",
+    "w_vacuous": "divergence of a topic's words from those of all topics, in nats",
+    "d_background": "divergence of a topic from one spread evenly over the texts, in nats",
     "persistence": "stability of a topic in the density hierarchy",
-    "recurrence": "overlap of a topic with its best match in replicates, 0 to 1",
-    "recurrence_by_chance": "the same for labels drawn at random",
-    "replicate_ari": "adjusted Rand index of two replicates; 0 is chance",
-    "map_trustworthiness": "share of neighbours on the map that are no strangers; 1 is best",
-    "map_continuity": "share of neighbours that the map does not tear away; 1 is best",
-    "coordinates_trustworthiness": "as of the map, of the space in which topics were found",
-    "coordinates_continuity": "as of the map, of the space in which topics were found",
-    "truncated_share": "share of the texts that the encoder did not read to the end",
-    "duplicate_share": "share of the rows with text that repeat another row's",
-    "neighbor_recall": "share of the true neighbours that the search found",
-    "label_coverage": "share of the labelled texts that are in a topic",
-    "nmi": "what topics and labels tell of each other (V-measure); 1 is all",
-    "ami": "the same beyond chance; 0 is chance",
-    "ari": "pairs that topics and labels both keep together or apart, beyond chance",
-    "homogeneity": "how far topics hold texts of one label",
-    "completeness": "how far labels hold texts of one topic",
-    "purity": "share of the texts in the largest label of their topic",
-    "inverse_purity": "share of the texts in the largest topic of their label",
+    "recurrence": "Jaccard overlap of a topic with its best match in replicates, 0 to 1",
+    "recurrence_by_chance": "the same for randomly permuted labels",
+    "replicate_ari": "adjusted Rand index of pairs of replicates; 0 is chance",
+    "map_trustworthiness": "trustworthiness of the map; 1 is best",
+    "map_continuity": "continuity of the map; 1 is best",
+    "coordinates_trustworthiness": "trustworthiness of the clustered coordinates; 1 is best",
+    "coordinates_continuity": "continuity of the clustered coordinates; 1 is best",
+    "truncated_share": "share of the texts longer than the encoder reads",
+    "duplicate_share": "share of the rows that repeat the text of another row",
+    "neighbor_recall": "recall of the neighbor search",
+    "label_coverage": "share of the labelled texts in a topic",
+    "nmi": "V-measure of topics and labels (normalized mutual information)",
+    "ami": "adjusted mutual information of topics and labels; 0 is chance",
+    "ari": "adjusted Rand index of topics and labels; 0 is chance",
+    "homogeneity": "homogeneity: topics hold texts of one label; 1 is best",
+    "completeness": "completeness: labels hold texts of one topic; 1 is best",
+    "purity": "share of the texts with the most frequent label of their topic",
+    "inverse_purity": "share of the texts in the most frequent topic of their label",
 }
 
 TOPIC_MEASURES = (
@@ -77,7 +77,7 @@ TOPIC_MEASURES = (
 )  # fmt: skip
 
 Row = tuple[str, float, float, float, int]
-"""Measure, value, both ends of its interval, and the number of what was looked at."""
+"""Measure, value, interval (low, high), and sample size."""
 
 
 def report_card(
@@ -89,53 +89,49 @@ def report_card(
     n_resamples: int = 1000,
     random_state: RandomState = 0,
 ) -> pd.DataFrame:
-    """Tabulate what can be measured of a result: its topics, their words, stability and map.
+    """Tabulate the measures of a result: its topics, their words, stability and map.
 
     Parameters
     ----------
     result : TopicResult
     labels : str or array_like of shape (n_rows,), optional
-        Known classes: the name of a column of the input, or one for each row; rows without one
-        (None, NaN or an empty string) are left out.
+        Known classes: a column of the input, or one label per row. Rows without a label (None, NaN
+        or an empty string) are left out.
     by_topic : bool
-        Tabulate the topics instead, a row each.
+        Whether to tabulate the topics, one row each, instead of the result.
     n_words : int
-        Words of each topic that count, its best single ones.
+        Best single words of each topic that the measures use.
     n_resamples : int
-        Of the bootstrap behind the intervals.
+        Bootstrap samples for the intervals.
     random_state : int, numpy.random.Generator or None
-        Draws the samples of the bootstrap.
+        Source of the bootstrap samples.
 
     Returns
     -------
     DataFrame
-        Columns measure, value, low and high (a 95 % interval, NaN where there is none), n (what
-        was looked at) and meaning. Means over topics have intervals of topics drawn anew; those
-        of the map, of documents; agreement with labels, of documents with all of their rows. Rows
-        named ``..._covered`` are on the texts in a topic: read them beside `label_coverage`.
-        Measures that the result does not hold, such as stability that was not measured, are left
-        out.
+        Columns measure, value, low and high (95 % interval, NaN for none), n (sample size) and
+        meaning. The bootstrap resamples topics for means over topics, and documents for the map
+        and the agreement with labels. Rows named ``..._covered`` are about the texts in a topic;
+        read them with `label_coverage`. Stability appears only if measured.
 
-        With `by_topic`: columns topic, label, size (rows), share, the measures of a topic, and
-        where stability was measured recurrence_low and recurrence_high, between which nine
-        tenths of the replicates lie, and recurrence_by_chance.
+        With `by_topic`: columns topic, label, size (rows), share and the measures of a topic; with
+        stability also recurrence_low and recurrence_high (nine tenths of the replicates) and
+        recurrence_by_chance.
 
     Raises
     ------
     InputError
-        Where there is no such column, or the labels are not one for each row.
+        If there is no such column, or the labels are not one per row.
 
     Notes
     -----
-    Measures of words are averages of habits: they tell nonsense from sense, and should not choose
-    between two sensible models (Hoyle et al. 2021, "Is automated topic model evaluation broken?").
-    Ask people: `topics.validation_sheets`.
+    Coherence separates nonsense from sensible topics, but should not choose between two sensible
+    models (Hoyle et al. 2021, "Is automated topic model evaluation broken?"). Ask people with
+    `topics.validation_sheets`.
     """
-    if n_words < 2 or n_resamples < 1:
-        raise InputError(
-            f"n_words must be at least 2 and n_resamples at least 1; got {n_words}, {n_resamples}"
-        )
-    known = None if labels is None else _labels_of(result, labels)
+    checked_count(n_words, "n_words", 2)
+    checked_count(n_resamples, "n_resamples")
+    classes = None if labels is None else _labels_of(result, labels)
     words = top_words(result, n_words) if result.topics else []
     scores = _score_topics(result, words, n_words)
     if by_topic:
@@ -146,8 +142,8 @@ def report_card(
         *_of_projections(result, n_resamples, seed),
         *_of_the_input(result),
     ]
-    if known is not None:
-        rows += _of_labels(result, known, n_resamples, seed)
+    if classes is not None:
+        rows += _of_labels(result, classes, n_resamples, seed)
     frame = pd.DataFrame(rows, columns=["measure", "value", "low", "high", "n"])
     covered = frame["measure"].str.endswith("_covered")
     names = frame["measure"].str.removesuffix("_covered")
@@ -158,7 +154,7 @@ def report_card(
 def _score_topics(
     result: TopicResult, words: list[list[str]], n_words: int
 ) -> dict[str, Float64Array]:
-    """Return each measure of the topics, shape (n_topics,); NaN where there is none."""
+    """Return each measure of the topics, shape (n_topics,); NaN if undefined."""
     tokens = result.tokens
     few = np.array([len(topic) < 2 for topic in words], dtype=bool)
     vacuous = background = np.empty(0)
@@ -171,7 +167,7 @@ def _score_topics(
         vacuous, background = significance.vacuous, significance.background
     scores = {
         "npmi": npmi(words, tokens),
-        "c_v": np.where(few, np.nan, c_v(words, tokens)),  # one word is coherent with itself
+        "c_v": np.where(few, np.nan, c_v(words, tokens)),  # undefined for one word
         "u_mass": u_mass(words, tokens),
         "embedding_coherence": _in_own_vectors(result, words),
         "uniqueness": topic_uniqueness(words, n_words),
@@ -185,15 +181,15 @@ def _score_topics(
 
 
 def _in_own_vectors(result: TopicResult, words: list[list[str]]) -> Float64Array:
-    """Measure coherence in the embeddings of the result: a word is the mean of its documents."""
-    wanted = {word for topic in words for word in topic}
+    """Return the coherence in the embeddings of the result; a word is the mean of its documents."""
+    distinct = {word for topic in words for word in topic}
     counts = result.term_counts
-    columns = [i for i, term in enumerate(counts.terms) if term in wanted]
+    columns = [i for i, term in enumerate(counts.terms) if term in distinct]
     vectors = {}
     if columns:
         middle = result.embeddings.mean(axis=0, dtype=np.float64)
-        found = term_embeddings(counts.counts, result.embeddings, columns, origin=middle)
-        vectors = {counts.terms[i]: vector for i, vector in zip(columns, found, strict=True)}
+        of_terms = term_embeddings(counts.counts, result.embeddings, columns, origin=middle)
+        vectors = {counts.terms[i]: v for i, v in zip(columns, of_terms, strict=True)}
     return word_embedding_coherence(words, vectors, max(map(len, words), default=1) or 1)[0]
 
 
@@ -205,7 +201,7 @@ def _of_topics(
     n_resamples: int,
     seed: int,
 ) -> list[Row]:
-    """Return sizes, means over topics, and what is measured of all topics together."""
+    """Return sizes, means over topics, and measures of all topics together."""
     sizes = [topic.size for topic in result.topics]
     n_rows = int(result.documents.weights.sum())
     n = len(words)
@@ -235,25 +231,25 @@ def _of_topics(
 
 
 def _of_projections(result: TopicResult, n_resamples: int, seed: int) -> list[Row]:
-    """Measure the map, and the space of the topics, on a sample of the documents."""
+    """Measure the map and the clustered coordinates on a sample of the documents."""
     n = len(result.documents)
     k = min(NEIGHBORS, (n - 1) // 2)
     if k < 1:
         return []
-    # Documents are ordered by the hash of their content: evenly spaced ones are a fair sample.
+    # Documents are in the order of their content hash: evenly spaced ones are a random sample.
     rows = np.unique(np.linspace(0, n - 1, min(n, SAMPLED)).astype(np.int64))
-    found = []
+    rows_of_maps = []
     for name, positions in (("map", result.map), ("coordinates", result.coordinates)):
-        kept = trustworthiness_and_continuity(result.embeddings, positions, k, rows=rows)
-        for measure, values in zip(("trustworthiness", "continuity"), kept, strict=True):
-            found.append(_mean_row(f"{name}_{measure}", values, n_resamples, seed))
-    return found
+        of_documents = trustworthiness_and_continuity(result.embeddings, positions, k, rows=rows)
+        for measure, values in zip(("trustworthiness", "continuity"), of_documents, strict=True):
+            rows_of_maps.append(_mean_row(f"{name}_{measure}", values, n_resamples, seed))
+    return rows_of_maps
 
 
 def _of_the_input(result: TopicResult) -> list[Row]:
     n = len(result.documents)
     n_rows = int(result.documents.weights.sum())
-    truncated = [float(made.value) for made in result.decisions if made.name == "truncated"]
+    truncated = [float(d.value) for d in result.decisions if d.name == "truncated"]
     return [
         *(_bare("truncated_share", value, n) for value in truncated[:1]),
         _bare("duplicate_share", (n_rows - n) / n_rows if n_rows else math.nan, n_rows),
@@ -267,7 +263,7 @@ def _of_labels(
     of_row = result.documents.of_row
     used = np.flatnonzero((of_row >= 0) & (labels != ""))
     if not len(used):
-        raise InputError("no row with text has a label; name another column, or check its values")
+        raise InputError("labels", "known for at least one row with text", found="none")
     frame = agreement(
         labels[used],
         result.labels[used],
@@ -284,7 +280,7 @@ def _of_labels(
 
 
 def _labels_of(result: TopicResult, labels: Any) -> npt.NDArray[Any]:
-    """Return the label of each row as a string, "" where there is none."""
+    """Return the label of each row as a string, "" for none."""
     values = values_of(result, labels, "labels")[0].tolist()
     return np.array(["" if is_missing(v) else str(v).strip() for v in values], dtype=object)
 
@@ -305,15 +301,15 @@ def _bare(name: str, value: float, n: int) -> Row:
 
 
 def _mean_row(name: str, values: npt.NDArray[np.float64], n_resamples: int, seed: int) -> Row:
-    """Return the mean of what is known, with the interval of others drawn in their place."""
-    known = values[~np.isnan(values)]
+    """Return the mean of the values without NaN, with its bootstrap interval."""
+    values = values[~np.isnan(values)]
     low = high = math.nan
-    if len(known) > 1:
-        bounds = interval(resampled_means(known[:, None], n_resamples, seed)[:, 0], len(known))
+    if len(values) > 1:
+        bounds = interval(resampled_means(values[:, None], n_resamples, seed)[:, 0], len(values))
         low, high = float(bounds[0]), float(bounds[1])
-    return name, _mean(known), low, high, len(known)
+    return name, _mean(values), low, high, len(values)
 
 
 def _mean(values: npt.NDArray[np.float64]) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else math.nan
+    values = values[~np.isnan(values)]
+    return float(values.mean()) if len(values) else math.nan

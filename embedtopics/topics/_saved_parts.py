@@ -1,7 +1,7 @@
-"""Whether the parts of a result that was read belong together.
+"""Checks that the parts of a loaded result are consistent.
 
-Compiled functions trust the numbers of documents and terms that they are given: one out of range
-would make them read, or write, memory that is not theirs. A folder may come from anybody.
+Compiled functions do not check indices: a number out of range would read or write foreign memory,
+and a folder may come from anybody.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ SETTINGS: Mapping[str, Any] = {
     "min_margin": float, "languages": Texts | None, "extra_stop_words": Texts | None,
     "n_keywords": int, "seed": int, "n_neighbors": int,
 }  # fmt: skip
-"""Settings that later questions calculate with."""
+"""Settings that later functions compute with."""
 KINDS = {"u": "uint", "i": "int", "f": "float", "b": "bool"}
-"""Of any width: stages of the user's own may give wider ones."""
+"""Kinds of any width: custom stages may return wider types."""
 
 
 def check_parts(result: TopicResult) -> None:
-    """Make sure that every array has its kind and shape, and every number in it is of something."""
+    """Raise ValueError unless every array has its kind and shape, and every index is in range."""
     n_rows, n, n_topics = len(result.corpus), len(result.documents), result.n_topics
     n_terms = len(result.term_counts.terms)
     if [topic.topic_id for topic in result.topics] != list(range(n_topics)):
@@ -36,8 +36,8 @@ def check_parts(result: TopicResult) -> None:
         part_of(result.settings, name, SETTINGS[name])
     for name, array, kind, shape in _expected(result):
         if array is not None and (array.dtype.kind != kind or array.shape != shape):
-            found = f"{array.dtype} of shape {array.shape}"
-            raise ValueError(f"{name}: {found}, expected {KINDS[kind]} of shape {shape}")
+            expected = f"{KINDS[kind]} of shape {shape}"
+            raise ValueError(f"{name}: {array.dtype} of shape {array.shape}, expected {expected}")
     documents, clustering, tokens = result.documents, result.clustering, result.tokens
     if documents.hashes.dtype != np.uint64:
         raise ValueError(f"hashes: {documents.hashes.dtype}, expected uint64")
@@ -72,7 +72,7 @@ def check_parts(result: TopicResult) -> None:
 def _expected(
     result: TopicResult,
 ) -> Iterator[tuple[str, npt.NDArray[Any] | None, str, tuple[int, ...]]]:
-    """Return the name, array, kind and shape of each part; None where a result may lack it."""
+    """Yield the name, array, kind and shape of each part; None for a missing optional one."""
     n, n_topics = len(result.documents), result.n_topics
     documents, graph, clustering = result.documents, result.graph, result.clustering
     tree, stability, constraints = result.tree, result.stability, result.constraints
@@ -109,7 +109,7 @@ def _expected(
 
 
 def _within(name: str, numbers: npt.NDArray[Any] | None, low: int, high: int) -> None:
-    """Refuse whole numbers below the low or not below the high."""
+    """Raise ValueError unless all integers are in range(low, high)."""
     if numbers is not None and numbers.size:
         least, most = int(numbers.min()), int(numbers.max())
         if least < low or most >= high:
@@ -121,17 +121,17 @@ def _check_sparse(name: str, matrix: Any, shape: tuple[int, int]) -> None:
         raise ValueError(f"{name} has the shape {matrix.shape}, expected {shape}")
     starts, columns = matrix.indptr, matrix.indices
     if starts.dtype.kind != "i" or columns.dtype.kind != "i":
-        raise ValueError(f"{name} has places that are not whole numbers")
+        raise ValueError(f"{name} has indices that are not integers")
     if matrix.data.dtype.kind not in "if" or len(columns) != len(matrix.data):
-        raise ValueError(f"{name} has {len(matrix.data)} values in {len(columns)} places")
+        raise ValueError(f"{name} has {len(matrix.data)} values and {len(columns)} columns")
     if len(starts) != shape[0] + 1 or starts[0] != 0 or starts[-1] != len(columns):
-        raise ValueError(f"{name} has rows that do not hold its values")
+        raise ValueError(f"{name} has inconsistent row offsets")
     _within(f"rows of {name}", np.diff(starts), 0, len(columns) + 1)
     _within(f"columns of {name}", columns, 0, shape[1])
 
 
 def part_of(content: Mapping[str, Any], name: str, hint: Any) -> Any:
-    """Return one part of a file of JSON, if it is of a type."""
+    """Return one value of parsed JSON, or raise ValueError if it has another type."""
     value = tuple(content[name]) if isinstance(content[name], list) else content[name]
     if not is_of(value, hint):
         raise ValueError(f"{name} is {value!r:.80}, expected {hint}")

@@ -1,4 +1,4 @@
-"""How far the topics come back when the documents are drawn anew."""
+"""Stability: recurrence of the topics in random halves of the documents."""
 
 from __future__ import annotations
 
@@ -22,37 +22,37 @@ from embedtopics.neighbors._approximate import NOBODY, keep_nearest, no_neighbor
 from embedtopics.neighbors._graph import nearest
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import Float64Array, FloatArray, Int32Array, Int64Array, RandomState
+from embedtopics.reduction._components import leading, principal_start, smooth
 from embedtopics.reduction._fuzzy import fuzzy_graph
-from embedtopics.reduction._smoothing import leading, smooth
-from embedtopics.reduction._start import principal_start
 from embedtopics.terms.results import TermCounts
-from embedtopics.topics._clusters import NotEnoughTopics, Resolution, cuts_of
+from embedtopics.topics._clusters import NotEnoughTopics, Resolution, cluster_tree
 from embedtopics.topics._describe import refuse_without_texts
-from embedtopics.topics._vectors import members, places_of
-from embedtopics.topics.constraints._apply import assign_constrained, constrained_graph
+from embedtopics.topics._propagation import assign_outliers
+from embedtopics.topics._vectors import members, unique_vectors_of
+from embedtopics.topics.constraints._apply import constrained_graph
 from embedtopics.topics.results import Stability, TopicConstraints, TopicResult
 
-# A replicate: topics found anew in a random half of the documents, with the settings of the fit. A
-# document's neighbours there are the first of its neighbours in the whole that the half holds.
+# A replicate: the topics of a random half of the documents, with the settings of the fit. A
+# document's neighbors there are its first neighbors in the whole that are in the half.
 
-NOT_HELD = -2
-"""Label of a document that a replicate does not hold."""
+NOT_DRAWN = -2
+"""Label of a document outside a replicate."""
 
 SHARE = 0.5
-"""Share of the documents in a replicate. Random halves vary about the whole as much as that varies
-from one collection to the next (the jackknife that deletes half; Shao and Wu 1989); larger shares
-would have more of the accidents of this collection in common."""
+"""Share of the documents in a replicate. Random halves vary around the whole as much as the whole
+varies between collections (delete-half jackknife; Shao and Wu 1989). Larger shares would have more
+of the accidents of this collection in common."""
 
 SPARE_DEVIATIONS = 3.0
-"""How many standard deviations more neighbours are listed than a half holds on average."""
+"""Standard deviations added to the mean number of neighbors that a half must list."""
 
 ROWS_AT_ONCE = 2048
-"""Documents whose candidates are held at a time."""
+"""Documents per block of candidates."""
 
 
 @dataclass(frozen=True, eq=False)
 class Recipe:
-    """What all replicates of a result have in common; all but `of_document` by its places."""
+    """What all replicates of a result have in common, by unique vector except `of_document`."""
 
     of_document: Int64Array
     embeddings: FloatArray
@@ -67,40 +67,37 @@ class Recipe:
 
 
 def recipe_of(result: TopicResult) -> Recipe:
-    """Read from a result how its topics were found."""
+    """Return the recipe of a result's topics."""
     settings = result.settings
     foreign = [name for name in ("reducer", "clusterer") if settings.get(name) is not None]
     if result.tree is None or foreign:
-        what = " and ".join(foreign) or "labels, several results combined, or one document"
-        expected = (
-            "of the default coordinates and clusterer, which are repeated on half of the texts"
-        )
-        remedy = "fit all documents with the default stages"
-        raise InputError("result", expected, remedy=remedy, found=f"one of another {what}")
-    refuse_without_texts(result)  # a core without words of its own is no topic
+        origin = f"another {' and '.join(foreign)}" if foreign else "no density hierarchy"
+        expected, remedy = "one of the default reducer and clusterer", "fit with the default stages"
+        raise InputError("result", expected, remedy=remedy, found=origin)
+    refuse_without_texts(result)  # the words decide which clusters are topics
     resolution = Resolution(settings.get("n_topics", "auto"))
     if isinstance(resolution.n_topics, str):
         resolution = Resolution("auto", max(2, round(SHARE * settings["min_cluster_size"])))
-    places = places_of(result)
-    embeddings, first = places.of(result.embeddings), places.first
+    unique = unique_vectors_of(result)
+    embeddings, first = unique.of(result.embeddings), unique.first
     # Single words decide whether a cluster is informative.
     counts = result.term_counts
     single = np.flatnonzero(counts.lengths == 1)
     words = dataclasses.replace(
         counts,
-        counts=members(places.of_document) @ counts.counts[:, single],
+        counts=members(unique.of_document) @ counts.counts[:, single],
         terms=tuple(counts.terms[i] for i in single.tolist()),
         lengths=counts.lengths[single],
     )
     graph, constraints = result.graph, result.constraints
-    indices = places.of_document[graph.indices[first]].astype(np.int32)
+    indices = unique.of_document[graph.indices[first]].astype(np.int32)
     near = dataclasses.replace(graph, indices=indices, similarities=graph.similarities[first])
     k = near.k
     enough = math.ceil((k + SPARE_DEVIATIONS * math.sqrt(k * (1 - SHARE))) / SHARE)
     return Recipe(
-        of_document=places.of_document,
+        of_document=unique.of_document,
         embeddings=embeddings,
-        weights=np.bincount(places.of_document, result.documents.weights).astype(np.int64),
+        weights=np.bincount(unique.of_document, result.documents.weights).astype(np.int64),
         lists=_widened(near, embeddings, min(enough, len(embeddings) - 1)),
         k=min(k, _size_of_half(len(embeddings)) - 1),
         n_components=result.coordinates.shape[1],
@@ -112,39 +109,39 @@ def recipe_of(result: TopicResult) -> Recipe:
 
 
 def replicate(recipe: Recipe, rng: np.random.Generator) -> Int32Array:
-    """Find topics in a random half of the places of documents, shape (n_documents,)."""
+    """Find topics in a random half of the unique vectors, shape (n_documents,)."""
     return next(replicate_at(recipe, rng, [recipe.resolution]))
 
 
 def replicate_at(
     recipe: Recipe, rng: np.random.Generator, resolutions: Sequence[Resolution]
 ) -> Iterator[Int32Array]:
-    """Find topics in a random half of the places, at several resolutions; (n_documents,) each."""
-    n_places = len(recipe.embeddings)
-    held = np.sort(rng.choice(n_places, _size_of_half(n_places), replace=False))
-    embeddings, weights = recipe.embeddings[held], recipe.weights[held]
-    graph = _induced(recipe.lists, held, embeddings, recipe.k)
+    """Find topics in a random half at several resolutions, (n_documents,) each."""
+    n_unique = len(recipe.embeddings)
+    drawn = np.sort(rng.choice(n_unique, _size_of_half(n_unique), replace=False))
+    embeddings, weights = recipe.embeddings[drawn], recipe.weights[drawn]
+    graph = _induced(recipe.lists, drawn, embeddings, recipe.k)
     start = principal_start(embeddings, recipe.n_components)
     fuzzy = fuzzy_graph(graph)
-    constraints = None if recipe.constraints is None else recipe.constraints.of(held)
+    constraints = None if recipe.constraints is None else recipe.constraints.of(drawn)
     if constraints is not None:
         fuzzy = constrained_graph(fuzzy, embeddings, constraints, constraints.groups, graph.k)
-    groups, pull = (
-        (None, 0.0) if constraints is None else (constraints.groups, constraints.attraction)
-    )
+    groups, pull = None, 0.0
+    if constraints is not None:
+        groups, pull = constraints.groups, constraints.attraction
     coordinates = smooth(fuzzy, start, groups=groups, pull=pull)
     n_samples = DensityClusterer().min_samples
     tree = spanning_tree(leading(coordinates), min_samples=n_samples)
-    words = dataclasses.replace(recipe.words, counts=recipe.words.counts[held])
-    cuts = cuts_of(tree, coordinates, weights, words, graph, constraints)
+    words = dataclasses.replace(recipe.words, counts=recipe.words.counts[drawn])
+    clusters = cluster_tree(tree, coordinates, weights, words, graph, constraints)
     for resolution in resolutions:
         try:
-            cut = cuts.at(resolution)
+            cut = clusters.cut(resolution)
         except NotEnoughTopics as error:
             cut = error.best
-        assigned = assign_constrained(graph, cut, weights, recipe.coverage, constraints)
-        labels = np.full(n_places, NOT_HELD, dtype=np.int32)
-        labels[held] = assigned.clustering.labels
+        assigned = assign_outliers(graph, cut, weights, recipe.coverage, constraints)
+        labels = np.full(n_unique, NOT_DRAWN, dtype=np.int32)
+        labels[drawn] = assigned.clustering.labels
         yield labels[recipe.of_document]
 
 
@@ -157,12 +154,12 @@ def draw_replicates(
     def make(number: int) -> Int32Array:
         return replicate(recipe, np.random.default_rng([seed, number]))
 
-    found = []
+    replicates = []
     with progress_bar(total=n, unit="replicate", description=what, show=show_progress) as bar:
         for labels in side_by_side(make, n):
-            found.append(labels)
+            replicates.append(labels)
             bar.update()
-    return found
+    return replicates
 
 
 def _size_of_half(n_documents: int) -> int:
@@ -170,12 +167,12 @@ def _size_of_half(n_documents: int) -> int:
 
 
 def _widened(graph: NeighborGraph, embeddings: FloatArray, k: int) -> NeighborGraph:
-    """List more neighbours of each document, from those of its neighbours and followers."""
+    """Return the graph with k neighbors per document, from neighbors of neighbors."""
     n_documents = len(graph)
     links = _links(graph)
-    found = no_neighbors(n_documents, k)
+    neighbors = no_neighbors(n_documents, k)
     short = shorten(embeddings)
-    everyone = np.arange(n_documents)
+    rows = np.arange(n_documents)
     for begin in range(0, n_documents, ROWS_AT_ONCE):
         part = slice(begin, min(begin + ROWS_AT_ONCE, n_documents))
         near = links[part]
@@ -184,14 +181,14 @@ def _widened(graph: NeighborGraph, embeddings: FloatArray, k: int) -> NeighborGr
         candidates = np.full((len(n_reached), int(n_reached.max())), NOBODY, dtype=np.int32)
         candidates[np.arange(candidates.shape[1]) < n_reached[:, None]] = reached.indices
         keep_nearest(
-            (found[0][part], found[1][part]), embeddings[part], embeddings, candidates,
-            itself=everyone[part], short=(short.take(part), short),
+            (neighbors[0][part], neighbors[1][part]), embeddings[part], embeddings, candidates,
+            itself=rows[part], short=(short.take(part), short),
         )  # fmt: skip
-    return NeighborGraph(*found, graph.method, graph.recall)
+    return NeighborGraph(*neighbors, graph.method, graph.recall)
 
 
 def _links(graph: NeighborGraph) -> csr_matrix:
-    """Link documents to their neighbours and to the most similar of their followers."""
+    """Return links of documents to their neighbors and to their most similar followers."""
     n_documents, k = graph.indices.shape
     source = np.repeat(np.arange(n_documents, dtype=np.int64), k)
     target = graph.indices.ravel().astype(np.int64)
@@ -205,20 +202,20 @@ def _links(graph: NeighborGraph) -> csr_matrix:
 
 
 def _induced(
-    lists: NeighborGraph, held: Int64Array, embeddings: FloatArray, k: int
+    lists: NeighborGraph, drawn: Int64Array, embeddings: FloatArray, k: int
 ) -> NeighborGraph:
-    """Return the graph of the documents held, from the first of those listed that are held."""
+    """Return the graph of the drawn documents, from their first drawn neighbors in the lists."""
     number = np.full(len(lists) + 1, NOBODY, dtype=np.int32)  # the last is for short lists
-    number[held] = np.arange(len(held), dtype=np.int32)
-    near = number[lists.indices[held]]
+    number[drawn] = np.arange(len(drawn), dtype=np.int32)
+    near = number[lists.indices[drawn]]
     first = np.argsort(near == NOBODY, axis=1, kind="stable")[:, :k]
     indices = np.take_along_axis(near, first, axis=1)
-    similarities = np.take_along_axis(lists.similarities[held], first, axis=1)
+    similarities = np.take_along_axis(lists.similarities[drawn], first, axis=1)
     short = np.flatnonzero(indices[:, -1] == NOBODY)
     if len(short):
-        found, similar = nearest(embeddings[short], embeddings, k + 1)
-        others = np.argsort(found == short[:, None], axis=1, kind="stable")[:, :k]
-        indices[short] = np.take_along_axis(found, others, axis=1)
+        nearest_rows, similar = nearest(embeddings[short], embeddings, k + 1)
+        others = np.argsort(nearest_rows == short[:, None], axis=1, kind="stable")[:, :k]
+        indices[short] = np.take_along_axis(nearest_rows, others, axis=1)
         similarities[short] = np.take_along_axis(similar, others, axis=1)
     return NeighborGraph(indices, np.clip(similarities, -1.0, 1.0), lists.method, lists.recall)
 
@@ -233,11 +230,11 @@ def with_stability(
     random_state: RandomState = 0,
     show_progress: bool | None = None,
 ) -> TopicResult:
-    """Measure how far the topics of a result come back in replicates.
+    """Measure the recurrence of the topics in replicates.
 
-    A replicate is a random half of the documents, clustered from the start as the whole was, its
-    topics at least half as large. Of the fit only the graph is used, so that a topic that owes
-    itself to a few documents does not come back.
+    A replicate clusters a random half of the documents from the start, with topics of at least half
+    the size. It uses only the graph of the fit: a topic that depends on a few documents does not
+    recur.
 
     Parameters
     ----------
@@ -248,22 +245,22 @@ def with_stability(
     random_state : int, numpy.random.Generator or None
         The same integer gives the same figures, bit for bit.
     show_progress : bool or None
-        None shows progress where a terminal or a notebook listens.
+        None shows progress in a terminal or a notebook.
 
     Returns
     -------
     TopicResult
-        The same but for its `stability`, which tables, plots and the report show.
+        With `stability`, which tables, plots and the report show.
 
     Raises
     ------
     InputError
-        Where the result comes from another reducer or clusterer, or a parameter is bad.
+        If the result comes from another reducer or clusterer, or a parameter is invalid.
 
     Notes
     -----
-    Where the documents have two or three dimensions only, parts of an even spread come back to
-    some degree, as any two maps cut into regions agree to some degree.
+    In two or three dimensions, parts of an even spread recur to some degree, because any two maps
+    cut into regions agree to some degree.
 
     References
     ----------
@@ -274,29 +271,29 @@ def with_stability(
     checked_count(n_replicates, "n_replicates")
     seed = resolve_seed(random_state)
     replicates = draw_replicates(result, n_replicates, seed, "stability", show_progress)
-    found = compare(result.clustering.labels, replicates, result.documents.weights, seed)
-    return dataclasses.replace(result, stability=found)
+    stability = compare(result.clustering.labels, replicates, result.documents.weights, seed)
+    return dataclasses.replace(result, stability=stability)
 
 
 def compare(
     labels: Int32Array, replicates: Sequence[Int32Array], weights: Int64Array, seed: int = 0
 ) -> Stability:
-    """Compare topics with those of replicates, however these were made."""
+    """Compare topics with those of replicates."""
     n_topics = int(labels.max(initial=NOISE)) + 1
     overlaps = np.empty((len(replicates), n_topics))
     by_chance = np.empty((len(replicates), n_topics))
-    n_held = np.zeros(len(labels), dtype=np.int64)
+    n_drawn = np.zeros(len(labels), dtype=np.int64)
     n_agreeing = np.zeros(len(labels), dtype=np.int64)
-    for number, found in enumerate(replicates):
-        held = np.flatnonzero(found != NOT_HELD)
-        of_whole, of_part, weight = labels[held], found[held], weights[held]
+    for number, replicate_labels in enumerate(replicates):
+        drawn = np.flatnonzero(replicate_labels != NOT_DRAWN)
+        of_whole, of_part, weight = labels[drawn], replicate_labels[drawn], weights[drawn]
         overlaps[number], match = best_matches(of_whole, of_part, weight, n_topics)
-        rng = np.random.default_rng([seed, number, len(held)])
+        rng = np.random.default_rng([seed, number, len(drawn)])
         by_chance[number], _ = best_matches(of_whole, rng.permutation(of_part), weight, n_topics)
-        n_held[held] += 1
-        n_agreeing[held] += of_part == np.append(match, NOISE)[of_whole]
+        n_drawn[drawn] += 1
+        n_agreeing[drawn] += of_part == np.append(match, NOISE)[of_whole]
     agreement = np.full(len(labels), np.nan, dtype=np.float32)
-    np.divide(n_agreeing, n_held, out=agreement, where=n_held > 0, casting="unsafe")
+    np.divide(n_agreeing, n_drawn, out=agreement, where=n_drawn > 0, casting="unsafe")
     low, high = _interval(overlaps)
     pairs = [adjusted_rand(one, other) for one, other in combinations(replicates, 2)]
     return Stability(
@@ -311,44 +308,44 @@ def compare(
 
 
 def best_matches(
-    labels: Int32Array, found: Int32Array, weights: Int64Array, n_topics: int
+    labels: Int32Array, others: Int32Array, weights: Int64Array, n_topics: int
 ) -> tuple[Float64Array, Int64Array]:
-    """Return each topic's best Jaccard overlap with a found one, or NaN, and that topic, or -2."""
-    n_found = int(found.max(initial=NOISE)) + 1
+    """Return each topic's best Jaccard overlap with another one, or NaN, and that one, or -2."""
+    n_others = int(others.max(initial=NOISE)) + 1
     # Noise is -1 and thus the last row and the last column.
-    table = np.zeros((n_topics + 1, n_found + 1))
-    np.add.at(table, (labels, found), weights)
-    size, found_size = table[:n_topics].sum(axis=1), table[:, :n_found].sum(axis=0)
-    shared = table[:n_topics, :n_found]
-    union = size[:, None] + found_size - shared
-    jaccard = np.zeros((n_topics, n_found + 1))  # one column more, so that there is a largest
-    np.divide(shared, union, out=jaccard[:, :n_found], where=shared > 0)
+    table = np.zeros((n_topics + 1, n_others + 1))
+    np.add.at(table, (labels, others), weights)
+    size, other_size = table[:n_topics].sum(axis=1), table[:, :n_others].sum(axis=0)
+    shared = table[:n_topics, :n_others]
+    union = size[:, None] + other_size - shared
+    jaccard = np.zeros((n_topics, n_others + 1))  # one more column: there is always a maximum
+    np.divide(shared, union, out=jaccard[:, :n_others], where=shared > 0)
     best = jaccard.max(axis=1)
-    match = np.where(best > 0, jaccard.argmax(axis=1), NOT_HELD)
+    match = np.where(best > 0, jaccard.argmax(axis=1), NOT_DRAWN)
     return np.where(size > 0, best, np.nan), match.astype(np.int64)
 
 
 def adjusted_rand(one: Int32Array, other: Int32Array) -> float:
-    """Return the adjusted Rand index where either has a topic, with noise as a class; else 0."""
+    """Return the adjusted Rand index where either has a topic, with noise as a class, or 0."""
     from sklearn.metrics import adjusted_rand_score
 
-    compared = (one != NOT_HELD) & (other != NOT_HELD) & ((one != NOISE) | (other != NOISE))
+    compared = (one != NOT_DRAWN) & (other != NOT_DRAWN) & ((one != NOISE) | (other != NOISE))
     return float(adjusted_rand_score(one[compared], other[compared])) if compared.any() else 0.0
 
 
 def _mean(overlaps: Float64Array) -> Float64Array:
-    """Return the mean of each column without its NaN; NaN where there is nothing else."""
-    n_known = (~np.isnan(overlaps)).sum(axis=0)
+    """Return the mean of each column without NaN; NaN for a column of NaN."""
+    n_values = (~np.isnan(overlaps)).sum(axis=0)
     mean = np.full(overlaps.shape[1], np.nan)
-    np.divide(np.nan_to_num(overlaps).sum(axis=0), n_known, out=mean, where=n_known > 0)
+    np.divide(np.nan_to_num(overlaps).sum(axis=0), n_values, out=mean, where=n_values > 0)
     return mean
 
 
 def _interval(overlaps: Float64Array) -> tuple[Float64Array, Float64Array]:
-    """Return, for each column, what holds the next value nine times in ten (Weibull)."""
+    """Return the interval that holds the next value nine times in ten (Weibull), by column."""
     bounds = np.full((2, overlaps.shape[1]), np.nan)
     for topic, column in enumerate(overlaps.T):
-        known = column[~np.isnan(column)]
-        if len(known):
-            bounds[:, topic] = np.quantile(known, INTERVAL, method="weibull")
+        values = column[~np.isnan(column)]
+        if len(values):
+            bounds[:, topic] = np.quantile(values, INTERVAL, method="weibull")
     return bounds[0], bounds[1]

@@ -350,7 +350,7 @@ def _edit(content: dict[str, Any]) -> Edit:
 
 # The arrays are in one compressed file that any Arrow library reads. Each array is one row: name,
 # type, shape, and bytes in C order. Counts and word ids are small numbers in wide integers:
-# Zstandard compresses them to a third in a tenth of a second, zlib takes longer than the whole save.
+# Zstandard compresses them to a third in a tenth of a second; zlib is slower than the whole save.
 
 LEVEL = 1
 """Zstandard's compression level; higher levels take twice the time and save a tenth."""

@@ -1,9 +1,10 @@
-"""Results as data frames: one row a topic, a row of the input, or a term."""
+"""Results as data frames: one row per topic, per row of the input, or per term."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -32,7 +33,7 @@ NO_TOPIC = "(no topic)"
 LABEL_COLUMNS = ("label_auc", "keywords_auc", "label_worse")
 
 EXCERPT = 160
-"""Characters of a text's excerpt."""
+"""Characters of an excerpt."""
 
 
 def table(
@@ -44,20 +45,19 @@ def table(
     ----------
     result : TopicResult
     n_terms : int
-        Keywords shown.
+        Number of keywords.
     n_examples : int
-        Typical texts shown.
+        Number of representative texts.
     n_characters : int
-        Length at which a text is cut.
+        Largest length of a text.
 
     Returns
     -------
     DataFrame
-        Columns topic, size (rows), share (of the rows with text), recurrence (how far the topic
-        comes back in replicates; only where stability was measured), label, terms and examples
-        (lists); largest topic first, the rows in no topic last, under topic -1. Where labels were
-        scored, also label_auc and keywords_auc (how well they find the topic's texts, see
-        `score_labels`) and label_worse (whether the label does so worse).
+        Columns topic, size (rows), share (of the rows with text), recurrence (only if stability
+        was measured), label, terms and examples (lists). The largest topic is first; the rows in
+        no topic are last, as topic -1. Scored labels add label_auc and keywords_auc (see
+        `score_labels`) and label_worse (whether the label separates texts worse than keywords).
     """
     rows = [
         {
@@ -99,54 +99,51 @@ def documents(result: TopicResult) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        In the input's order and with its index; columns id, text, excerpt (the text's beginning,
-        on one line), the input's other columns, then status ("text", "empty", "missing"), topic,
-        label, reason (why it is in none), membership (share of the topic in the text), none (share
-        of no topic), core (whether the text is in the topic's dense core), representative (whether
-        it is one of the topic's typical texts), agreement (share of replicates in which the text
-        stays with its topic; only where stability was measured), x and y (position on the map; NaN
-        where there is no text). A column of the input with one of these names is kept under
-        ``<name>_given``.
+        In the order and with the index of the input. Columns id, text, excerpt (the beginning of
+        the text), the other columns of the input, then status ("text", "empty", "missing"), topic,
+        label, reason (why it is in no topic), membership (share of the topic in the text), none
+        (share of no topic), core (whether the text is in the dense core of the topic),
+        representative, agreement (share of replicates in which the text stays with its topic; only
+        if stability was measured), x and y (position on the map; NaN without text). A column of
+        the input with one of these names is renamed ``<name>_given``.
     """
     corpus, documents = result.corpus, result.documents
     labels = result.labels
     names = [topic.label for topic in result.topics]
     positions = result.by_row(result.map, np.nan)
-    own = own_shares(result.memberships, result.clustering.labels)
+    shares = own_shares(result.memberships, result.clustering.labels)
     typical = [row for topic in result.topics for row in topic.representatives]
     of_row = documents.of_row
-    made = {
+    columns = {
         "status": np.array(["text", "empty", "missing"], dtype=object)[corpus.status],
         "topic": labels,
         "label": [names[label] if label != NOISE else NO_TOPIC for label in labels],
         "reason": [Reason(reason).text for reason in result.reasons.tolist()],
-        "membership": result.by_row(own, np.nan),
+        "membership": result.by_row(shares, np.nan),
         "none": result.by_row(result.none_shares, np.nan),
         "core": result.by_row(result.clustering.probabilities > 0, False),
         "representative": np.isin(of_row, of_row[typical]) & (of_row >= 0),
     }
     if result.stability is not None:
-        made["agreement"] = result.by_row(result.stability.agreement, np.nan)
-    made |= {"x": positions[:, 0], "y": positions[:, 1]}
+        columns["agreement"] = result.by_row(result.stability.agreement, np.nan)
+    columns |= {"x": positions[:, 0], "y": positions[:, 1]}
     first = {
         "id": as_column(corpus.ids),
         "text": as_column(corpus.texts),
         "excerpt": [excerpt(text, EXCERPT) for text in corpus.texts],
     }
-    given = corpus.metadata.copy(deep=False)
-    reserved = {*first, *made}
-    given.columns = pd.Index(
-        [
-            f"{name}_given" if name in reserved
-            # Half of a character is in no column that pandas writes.
-            else replace_surrogates(name) if isinstance(name, str) else name
-            for name in given.columns
-        ]
-    )  # fmt: skip
-    index = corpus.index
-    return pd.concat(
-        [pd.DataFrame(first, index=index), given, pd.DataFrame(made, index=index)], axis=1
-    )
+    metadata = corpus.metadata.copy(deep=False)
+    reserved = {*first, *columns}
+
+    def renamed(name: Any) -> Any:
+        if name in reserved:
+            return f"{name}_given"
+        # pandas does not write half of a surrogate pair.
+        return replace_surrogates(name) if isinstance(name, str) else name
+
+    metadata.columns = pd.Index([renamed(name) for name in metadata.columns])
+    frames = [pd.DataFrame(part, index=corpus.index) for part in (first, columns)]
+    return pd.concat([frames[0], metadata, frames[1]], axis=1)
 
 
 def terms(result: TopicResult, *, n_terms: int = 50) -> pd.DataFrame:
@@ -156,17 +153,17 @@ def terms(result: TopicResult, *, n_terms: int = 50) -> pd.DataFrame:
     ----------
     result : TopicResult
     n_terms : int
-        Terms of each topic at most, by weight; those of a weight above 0.
+        Largest number of terms per topic, by weight; terms have a weight above 0.
 
     Returns
     -------
     DataFrame
-        Columns topic, term, weight (class-TF-IDF), n_documents (distinct documents of the
-        topic that hold the term) and keyword (whether it is one of the topic's keywords).
+        Columns topic, term, weight (class-TF-IDF), n_documents (distinct documents of the topic
+        with the term) and keyword (whether it is a keyword of the topic).
     """
     counts = result.term_counts
-    held = (counts.counts > 0).astype(np.int32)
-    holders = count_by_topic(held, result.clustering.labels, result.n_topics).astype(np.int32)
+    occurs = (counts.counts > 0).astype(np.int32)
+    holders = count_by_topic(occurs, result.clustering.labels, result.n_topics).astype(np.int32)
     frames = []
     best = best_terms(result.topic_terms, counts, n_terms)
     for topic, (columns, weights) in zip(result.topics, best, strict=True):
@@ -188,10 +185,10 @@ def terms(result: TopicResult, *, n_terms: int = 50) -> pd.DataFrame:
 
 
 LISTED = 20
-"""Words of a topic among which no intruder is."""
+"""Best words of a topic, which cannot be intruders."""
 
 N_TEXTS = 50
-"""Texts that are asked about on the sheet of intruding topics."""
+"""Texts on the sheet of topic intrusion."""
 
 
 def validation_sheets(
@@ -202,30 +199,29 @@ def validation_sheets(
     n_decoys: int = 5,
     random_state: RandomState = 0,
 ) -> tuple[Sheet, ...]:
-    """Make sheets on which people find intruders, and say which texts belong to which topic.
+    """Make sheets for people: word, document and topic intrusion, and coding.
 
     Parameters
     ----------
     result : TopicResult
         Of two topics or more.
     n_questions : int, optional
-        On each sheet of intruders; by default one a topic, and fifty texts for the intruding
-        topic.
+        Questions per intrusion sheet; by default one per topic, and fifty for topic intrusion.
     n_per_topic, n_decoys : int
         See `embedtopics.evaluation.coding_sample`.
     random_state : int, numpy.random.Generator or None
-        Draws the questions.
+        Source of the random questions.
 
     Returns
     -------
     tuple of Sheet
-        "word_intrusion", "document_intrusion", "topic_intrusion" and "coding"; one that the topics
-        are too few or too small for is left out. Each text of the collection counts once.
+        "word_intrusion", "document_intrusion", "topic_intrusion" and "coding", except sheets that
+        need more or larger topics. Each distinct text counts once.
 
     Raises
     ------
     InputError
-        Where there are fewer than two topics.
+        If there are fewer than two topics.
 
     Examples
     --------
@@ -236,9 +232,7 @@ def validation_sheets(
     ... # doctest: +SKIP
     """
     if result.n_topics < 2:
-        raise InputError(
-            f"people judge topics against others; the result has {result.n_topics}: fit with more"
-        )
+        raise InputError("result", "one with two topics or more", found=str(result.n_topics))
     optional_count(n_questions, "n_questions")
     seed = resolve_seed(random_state)
     words = top_words(result, LISTED)

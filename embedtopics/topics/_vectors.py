@@ -1,9 +1,9 @@
-"""Vectors of documents, given or made by an encoder; the distinct ones; and those of topics.
+"""Vectors of documents, the unique ones among them, and centroids of topics.
 
-A topic has two centroids. What is *about the topic* (which documents are typical of it, which topic
-a question is about) weighs documents by their probabilities (`core_centroids`). What *treats topics
-as sets of rows* (which are merged, where a document is added) weighs all rows the same
-(`row_centroids`).
+A topic has two centroids. `core_centroids` weigh documents by their probabilities: they serve
+questions about the subject, such as representative documents or the topic of a query.
+`row_centroids` weigh all rows the same: they serve questions about topics as sets of rows, such as
+merging or adding documents.
 """
 
 from __future__ import annotations
@@ -32,27 +32,30 @@ from embedtopics.topics._describe import FITTED_ROWS, LEFT_OUT, TEXTS
 from embedtopics.topics.results import TopicResult
 
 MOST_DENSE_BYTES = 1e9
-"""Size up to which sparse vectors are written out in full."""
+"""Largest size of sparse vectors written out in full."""
 
 ROWS_AT_ONCE = 8192
 
-NEAR_COPY = 0.8
-"""Least similarity of near-copies, where 0 is that of two texts of the collection on average."""
+NEAR_DUPLICATE = 0.8
+"""Smallest similarity of near-duplicates, on a scale where 0 is the mean of the collection."""
 
-MOST_COPIES, FEW_COPIES = 0.04, 0.01
-"""Share of all neighbours that may be near-copies: in collections of distinct texts it is 0.00 to
-0.02 (ten labelled corpora), with one copy of each text 0.07. Where more are, copies join one place
-until hardly any are left."""
+MOST_DUPLICATES, FEW_DUPLICATES = 0.04, 0.01
+"""Largest share of near-duplicates among all neighbors: collections of distinct texts have 0.00 to
+0.02 (ten labelled corpora), with one copy of each text 0.07. Above the first, near-duplicates are
+merged until their share is below the second."""
 
 
 def given_vectors(
     embeddings: npt.ArrayLike, corpus: Corpus, documents: Int64Array | None = None
 ) -> tuple[FloatArray, int]:
-    """Return the unit vectors of documents, the least of differing rows, and how many differ."""
-    given = np.asanyarray(embeddings)  # a mask is refused below
-    if given.ndim != 2 or len(given) != len(corpus):
+    """Return the unit vectors of documents, and how many have rows with different vectors.
+
+    Of different vectors for one text, the first in lexicographic order counts.
+    """
+    array = np.asanyarray(embeddings)  # `unit_rows` refuses masked arrays
+    if array.ndim != 2 or len(array) != len(corpus):
         expected = f"one row for each of the {len(corpus):,} texts"
-        raise InputError("embeddings", expected, found=f"shape {given.shape}")
+        raise InputError("embeddings", expected, found=f"shape {array.shape}")
     distinct = corpus.distinct()
     if documents is None:
         documents = np.arange(len(distinct))
@@ -63,66 +66,66 @@ def given_vectors(
         ends = np.searchsorted(distinct.of_row[order], documents[repeated], side="right")
         for place, end in zip(repeated, ends, strict=True):
             same = order[end - distinct.weights[documents[place]] : end]
-            candidates = given[same]
+            candidates = array[same]
             if (candidates != candidates[0]).any():
                 rows[place] = same[np.lexsort(candidates.T[::-1])[0]]
                 n_conflicts += 1
-    return unit_rows(given, rows=rows), n_conflicts
+    return unit_rows(array, rows=rows), n_conflicts
 
 
 def encode_documents(
     encoder: BaseEncoder, texts: Sequence[str], rows: Int64Array, show_progress: bool | None
 ) -> tuple[FloatArray, Encoding]:
-    """Return the unit vectors that an encoder makes, and its report."""
+    """Return the unit vectors of texts from an encoder, and its report."""
     report = encoder.encode_with_report(texts, show_progress=show_progress)
     embeddings: Any = report.embeddings
     vectors = _dense(embeddings) if hasattr(embeddings, "toarray") else np.asarray(embeddings)
     if vectors.ndim != 2 or len(vectors) != len(texts):
-        expected = f"an object that returns one vector a text, {len(texts):,} rows"
-        found = f"shape {vectors.shape} from {encoder.name}"
-        raise InputError("encoder", expected, found=found)
+        expected = f"an object that returns one vector per text, {len(texts):,} rows"
+        shape = f"shape {vectors.shape} from {encoder.name}"
+        raise InputError("encoder", expected, found=shape)
     what = "the encoder's vectors"
     return unit_rows(vectors, what=what, row_numbers=rows, keep_zeros=True), report
 
 
 def _dense(vectors: csr_matrix) -> npt.NDArray[Any]:
-    """Write sparse vectors out in full."""
+    """Convert sparse vectors to a dense array."""
     n_rows, width = vectors.shape
     n_bytes = 4.0 * n_rows * width
     if n_bytes > MOST_DENSE_BYTES:
-        expected = f"one whose sparse vectors take at most {MOST_DENSE_BYTES / 1e9:.0f} GB in full"
+        expected = f"one whose vectors take at most {MOST_DENSE_BYTES / 1e9:.0f} GB as dense rows"
         remedy = 'take encoder="lsa", or TfidfEncoder with n_components or max_features'
-        found = f"{n_rows:,} of {width:,} dimensions ({n_bytes / 1e9:.1f} GB)"
-        raise InputError("encoder", expected, remedy=remedy, found=found)
+        size = f"{n_rows:,} of {width:,} dimensions ({n_bytes / 1e9:.1f} GB)"
+        raise InputError("encoder", expected, remedy=remedy, found=size)
     return np.asarray(vectors.astype(np.float32).toarray())
 
 
 def recorded_encoder(result: TopicResult) -> BaseEncoder:
-    """Make the encoder of a result again from its settings; where it was fitted, it is again."""
+    """Create the encoder of a result again from its settings, and fit it again if it was fitted."""
     settings = result.settings
-    wanted = settings.get("encoder_settings")
-    if isinstance(wanted, dict):
-        return matching_encoder(encoder_from_settings(wanted), result)
-    if settings.get("encoder") == GIVEN:
-        expected = "given for new texts, because the model was fitted on embeddings alone"
-        remedy = Remedy("embeddings", alternative="load with the encoder that made them")
+    recorded = settings.get("encoder_settings")
+    if isinstance(recorded, dict):
+        return matching_encoder(encoder_from_settings(recorded), result)
+    name = settings.get("encoder")
+    if name == GIVEN:
+        expected = "given for new texts, because the model was fitted on embeddings"
+        remedy = Remedy("embeddings", alternative="load the model with their encoder")
         raise InputError("embeddings", expected, remedy=remedy)
-    encoder = settings.get("encoder")
-    expected = f"given, because that of the fit ({encoder}) cannot be loaded by name"
+    expected = f"given, because the encoder of the fit ({name}) cannot be loaded by name"
     raise InputError("encoder", expected, remedy=Remedy("encoder", alternative="give embeddings"))
 
 
 def encoder_of_fit(
-    result: TopicResult, given: Encoder | str | None = None, or_else: str = ""
+    result: TopicResult, encoder: Encoder | str | None = None, or_else: str = ""
 ) -> BaseEncoder:
-    """Return the encoder of a fit: the given one, checked, or that of the settings."""
-    if given is not None:
-        return matching_encoder(given, result)
+    """Return the encoder of a fit: `encoder`, checked, or that of the settings."""
+    if encoder is not None:
+        return matching_encoder(encoder, result)
     if isinstance(result.settings.get("encoder_settings"), dict):
         return recorded_encoder(result)
-    made_by = result.settings.get("encoder")
-    found = "given embeddings" if made_by == GIVEN else f"an encoder of your own ({made_by})"
-    raise InputError("encoder", f"the encoder of the fit{or_else}", found=found)
+    name = result.settings.get("encoder")
+    origin = "given embeddings" if name == GIVEN else f"a custom encoder ({name})"
+    raise InputError("encoder", f"the encoder of the fit{or_else}", found=origin)
 
 
 def matching_encoder(encoder: Any, result: TopicResult) -> BaseEncoder:
@@ -158,7 +161,7 @@ def _texts_of_fit(result: TopicResult) -> list[str]:
 def encode_uncached(
     encoder: BaseEncoder, texts: Sequence[str], width: int | None = None
 ) -> FloatArray:
-    """Return the unit vectors of a few texts, which are not worth a file on disk."""
+    """Return the unit vectors of a few texts, without writing them to the cache."""
     vectors = encode_documents(encoder.uncached, list(texts), np.arange(len(texts)), False)[0]
     if width is not None and vectors.shape[1] != width:
         raise InputError("encoder", f"one of {width} dimensions, as the fit", vectors.shape[1])
@@ -166,11 +169,11 @@ def encode_uncached(
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
-    """The places of documents: the same vector has one, and so have many near-copies.
+class UniqueVectors:
+    """The unique vectors of documents; near-duplicates may share one.
 
-    `first` (n_places,) is the first document of each place, `of_document` (n_documents,) its place,
-    `means` (n_places, n_dimensions) the unit mean vectors where near-copies share places.
+    `first` (n_unique,) is the first document of each vector, `of_document` (n_documents,) the
+    vector of each document, `means` (n_unique, n_dimensions) the unit means of near-duplicates.
     """
 
     first: Int64Array
@@ -179,30 +182,33 @@ class Places:
 
     @property
     def all_distinct(self) -> bool:
-        """Whether no two documents share a place."""
+        """Whether no two documents share a vector."""
         return len(self.first) == len(self.of_document)
 
     def within(self, vectors: FloatArray) -> tuple[FloatArray, Int64Array | None]:
-        """Return an array with the vectors of places, and in which rows (None: all); no copy."""
+        """Return an array that holds the unique vectors, without a copy, and their rows in it.
+
+        None stands for all rows.
+        """
         if self.means is not None:
             return self.means, None
         return vectors, None if self.all_distinct else self.first
 
     def of(self, vectors: FloatArray) -> FloatArray:
-        """Return the vector of each place, (n_places, n_dimensions)."""
-        if self.means is not None:
-            return self.means
-        return vectors if self.all_distinct else vectors[self.first]
+        """Return the unique vectors, (n_unique, n_dimensions)."""
+        array, rows = self.within(vectors)
+        return array if rows is None else array[rows]
 
     def spread(self, values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        """Give every document the value of its place."""
+        """Return the value of each document from those of the unique vectors."""
         return values if self.all_distinct else values[self.of_document]
 
-    def joined(self, leader: Int64Array, vectors: FloatArray) -> Places:
-        """Return the places after each moved to its leader, (n_places,), which leads itself."""
-        kept, number = np.unique(leader, return_inverse=True)
+    def merged(self, leader: Int64Array, vectors: FloatArray) -> UniqueVectors:
+        """Merge each unique vector into its leader, (n_unique,); leaders lead themselves."""
+        leaders, number = np.unique(leader, return_inverse=True)
         means = unit_rows(members(number) @ self.of(vectors), keep_zeros=True)
-        return Places(self.first[kept], number[self.of_document].astype(np.int64), means)
+        of_document = number[self.of_document].astype(np.int64)
+        return UniqueVectors(self.first[leaders], of_document, means)
 
 
 def members(groups: Int64Array) -> csr_matrix:
@@ -211,51 +217,53 @@ def members(groups: Int64Array) -> csr_matrix:
     return csr_matrix((ones, (groups, np.arange(len(groups)))))
 
 
-def places_of(result: TopicResult) -> Places:
-    """Return the places of a result's documents: those that share coordinates."""
+def unique_vectors_of(result: TopicResult) -> UniqueVectors:
+    """Return the unique vectors of a result: documents that share coordinates share one."""
     of_document = place_numbers(result.coordinates)
     first = np.unique(of_document, return_index=True)[1]
     if len(first) == len(of_document):
-        return Places(np.arange(len(first)), np.arange(len(first)))
+        return UniqueVectors(np.arange(len(first)), np.arange(len(first)))
     order = np.argsort(first)
     number = np.argsort(order)[of_document]
     means = unit_rows(members(number) @ result.embeddings, keep_zeros=True)
-    return Places(first[order], number, means)
+    return UniqueVectors(first[order], number, means)
 
 
-def find_places(vectors: FloatArray, k: int, seed: int) -> tuple[Places, NeighborGraph]:
-    """Find the places of documents (n_documents, n_dimensions), and the k nearest of each place.
+def merge_near_duplicates(
+    vectors: FloatArray, k: int, seed: int
+) -> tuple[UniqueVectors, NeighborGraph]:
+    """Return the unique vectors of documents (n_documents, n_dimensions), and their neighbor graph.
 
-    Where copies of a text are most of its neighbours, the graph falls into islands, and density
-    tells how often a text was copied. There near-copies share one place, their mean; distinct texts
-    decide what is near. The first text of a place (in the order of content) takes its near-copies
-    along; this is repeated with the places. Texts that would be enough for a topic stay apart.
+    If near-duplicates are most of a text's neighbors, the graph falls into islands, and density
+    counts copies. In such a collection near-duplicates share one vector, their mean: the first of
+    them (in the order of content) leads the others, and this is repeated with the means. Groups
+    that are large enough for a topic stay apart.
     """
-    own = places = find_unique_vectors(vectors)
-    rows = own.within(vectors)[1]
-    found = near = build_graph(vectors, k, seed=seed, rows=rows)
-    center = _mean(vectors, own.first)
+    unique = merged = find_unique_vectors(vectors)
+    graph = merged_graph = build_graph(vectors, k, seed=seed, rows=unique.within(vectors)[1])
+    center = _mean(vectors, unique.first)
     usual = float(center @ center)
-    least, most = usual + NEAR_COPY * (1 - usual), MOST_COPIES
-    while near.k and (near.similarities >= least).mean() > most:
-        places, most = places.joined(_leaders(near, least), vectors), FEW_COPIES
-        near = build_graph(places.of(vectors), k, seed=seed)
-    n_texts = np.bincount(places.of_document)
-    is_copied = n_texts < automatic_min_cluster_size(len(vectors))
-    if places is own or not (is_copied & (n_texts > 1)).any():
-        return own, found
-    if not is_copied.all():
-        first = places.first[places.of_document[own.first]]
-        leader = np.searchsorted(own.first, first)
-        stays = ~is_copied[places.of_document[own.first]]
+    least, most = usual + NEAR_DUPLICATE * (1 - usual), MOST_DUPLICATES
+    while merged_graph.k and (merged_graph.similarities >= least).mean() > most:
+        merged = merged.merged(_leaders(merged_graph, least), vectors)
+        merged_graph = build_graph(merged.of(vectors), k, seed=seed)
+        most = FEW_DUPLICATES
+    n_texts = np.bincount(merged.of_document)
+    is_merged = n_texts < automatic_min_cluster_size(len(vectors))
+    if merged is unique or not (is_merged & (n_texts > 1)).any():
+        return unique, graph
+    if not is_merged.all():
+        of_unique = merged.of_document[unique.first]
+        leader = np.searchsorted(unique.first, merged.first[of_unique])
+        stays = ~is_merged[of_unique]
         leader[stays] = np.flatnonzero(stays)
-        places = own.joined(leader, vectors)
-        near = build_graph(places.of(vectors), k, seed=seed)
-    return places, near
+        merged = unique.merged(leader, vectors)
+        merged_graph = build_graph(merged.of(vectors), k, seed=seed)
+    return merged, merged_graph
 
 
 def _mean(vectors: FloatArray, rows: Int64Array) -> Float64Array:
-    """Return the mean of some rows, (n_dimensions,), of which a part is copied at a time."""
+    """Return the mean of some rows, (n_dimensions,); copies a part at a time."""
     total = np.zeros(vectors.shape[1])
     for begin in range(0, len(rows), ROWS_AT_ONCE):
         total += vectors[rows[begin : begin + ROWS_AT_ONCE]].sum(axis=0, dtype=np.float64)
@@ -263,22 +271,22 @@ def _mean(vectors: FloatArray, rows: Int64Array) -> Float64Array:
 
 
 def _leaders(near: NeighborGraph, least: float) -> Int64Array:
-    """Return the leader of each place, (n_places,): itself, or the first that takes it along."""
+    """Return the leader of each vector, (n_unique,): itself, or its first near-duplicate."""
     leader = np.arange(len(near))
     is_free = np.ones(len(near), dtype=np.bool_)
-    for place in np.flatnonzero(near.similarities[:, 0] >= least).tolist():
-        if is_free[place]:
-            copies = near.indices[place][near.similarities[place] >= least]
-            copies = copies[is_free[copies]]
-            leader[copies] = place
-            is_free[copies] = is_free[place] = False
+    for row in np.flatnonzero(near.similarities[:, 0] >= least).tolist():
+        if is_free[row]:
+            duplicates = near.indices[row][near.similarities[row] >= least]
+            duplicates = duplicates[is_free[duplicates]]
+            leader[duplicates] = row
+            is_free[duplicates] = is_free[row] = False
     return leader
 
 
-def find_unique_vectors(vectors: FloatArray) -> Places:
+def find_unique_vectors(vectors: FloatArray) -> UniqueVectors:
     """Find the documents that share a vector."""
     n_documents = len(vectors)
-    # Equal vectors have equal sums, so that only documents of equal sums need be compared.
+    # Equal vectors have equal sums: only documents of equal sums are compared.
     sums = vectors.sum(axis=1, dtype=np.float64)
     order = np.argsort(sums, kind="stable")
     repeated = np.zeros(n_documents, dtype=bool)
@@ -290,15 +298,15 @@ def find_unique_vectors(vectors: FloatArray) -> Places:
         # Adding zero turns -0.0 into 0.0, which equals it but has other bytes.
         of_first[document] = seen.setdefault((vectors[document] + 0.0).tobytes(), document)
     first, of_document = np.unique(of_first, return_inverse=True)
-    return Places(first.astype(np.int64), of_document.astype(np.int64))
+    return UniqueVectors(first.astype(np.int64), of_document.astype(np.int64))
 
 
-def spread_graph(graph: NeighborGraph, places: Places) -> NeighborGraph:
-    """Give every document the neighbours of its place."""
-    if places.all_distinct:
+def spread_graph(graph: NeighborGraph, unique: UniqueVectors) -> NeighborGraph:
+    """Return the graph of all documents from that of the unique vectors."""
+    if unique.all_distinct:
         return graph
-    indices = places.first[graph.indices][places.of_document].astype(np.int32)
-    similarities = graph.similarities[places.of_document]
+    indices = unique.first[graph.indices][unique.of_document].astype(np.int32)
+    similarities = graph.similarities[unique.of_document]
     return replace(graph, indices=indices, similarities=similarities)
 
 
@@ -310,10 +318,10 @@ def core_centroid(result: TopicResult, topic: int) -> Float64Array:
 
 def core_centroids(result: TopicResult) -> Float64Array:
     """Return `core_centroid` of every topic, shape (n_topics, n_dimensions)."""
-    found = np.zeros((result.n_topics, result.embeddings.shape[1]))
+    means = np.zeros((result.n_topics, result.embeddings.shape[1]))
     for topic in range(result.n_topics):
-        found[topic] = core_centroid(result, topic)
-    return found
+        means[topic] = core_centroid(result, topic)
+    return means
 
 
 def row_centroids(result: TopicResult) -> Float64Array:
@@ -323,26 +331,26 @@ def row_centroids(result: TopicResult) -> Float64Array:
 
 
 def cosines(first: Float64Array, second: Float64Array) -> Float64Array:
-    """Return the cosine of each row of one array with each of another; 0 where a row is zero."""
+    """Return the cosine of each row of one array with each of another; 0 for zero rows."""
     return np.asarray(np.einsum("id,jd->ij", _unit(first), _unit(second)))
 
 
 def term_cosines(rows: csr_matrix) -> Float64Array:
-    """Return the cosines of all pairs of sparse rows; an empty one has 0, and 1 with itself."""
+    """Return the cosines of all pairs of sparse rows; an empty row has 0, and 1 with itself."""
     from embedtopics.topics._kernels import add_products
 
     by_term = unit_term_rows(rows).tocsc()
     by_term.sum_duplicates()  # sorts the rows of each column, too
-    found: Float64Array = np.zeros((rows.shape[0], rows.shape[0]))
+    products: Float64Array = np.zeros((rows.shape[0], rows.shape[0]))
     add_products(
         by_term.indptr.astype(np.int64),
         by_term.indices.astype(np.int32),
         by_term.data.astype(np.float64),
-        found,
+        products,
     )
-    found = np.tril(found) + np.tril(found, -1).T
-    np.fill_diagonal(found, 1.0)
-    return np.clip(found, -1.0, 1.0)
+    products = np.tril(products) + np.tril(products, -1).T
+    np.fill_diagonal(products, 1.0)
+    return np.clip(products, -1.0, 1.0)
 
 
 def topic_cosines(result: TopicResult, by: str) -> Float64Array:

@@ -1,4 +1,4 @@
-"""Everything that a fit found, in one value."""
+"""Results of a fit."""
 
 from __future__ import annotations
 
@@ -30,53 +30,52 @@ class Reason(IntEnum):
 
     IN_TOPIC = 0
     BETWEEN = 1
-    """Its neighbours lead to two topics equally."""
+    """Its neighbors lead to two topics equally."""
     ISOLATED = 2
-    """Its neighbours are far, or lead to no topic."""
+    """Its neighbors are far, or lead to no topic."""
     UNINFORMATIVE = 3
-    """It is in a dense cluster whose words are those of the whole corpus."""
+    """It is in a dense cluster with the words of the whole corpus."""
     NO_TEXT = 4
     """The row has no text."""
     BEYOND_COVERAGE = 5
-    """It leads to a topic, but a smaller coverage was asked for."""
+    """It leads to a topic, but the requested coverage is smaller."""
     REMOVED = 6
-    """Its topic was removed by hand."""
+    """Its topic was removed."""
     CANNOT_LINK = 7
-    """Its topics hold documents to which it cannot be linked."""
+    """Its topics hold documents that it cannot be linked with."""
     NOT_LABELED = 8
-    """The topics are given labels, and it has none."""
+    """The topics are given labels, and it has no label."""
 
     @property
     def text(self) -> str:
         """The reason in words."""
         return (
             "in a topic", "between topics", "isolated", "uninformative", "no text",
-            "beyond the coverage asked for", "topic removed", "kept apart", "not labelled",
+            "beyond the requested coverage", "topic removed", "cannot be linked", "not labelled",
         )[self]  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
 class Stability:
-    """How far the topics come back when the documents are drawn anew.
+    """Recurrence of the topics in random halves of the documents.
 
     Parameters
     ----------
     recurrence : float64 ndarray of shape (n_topics,)
-        Mean over the replicates of a topic's best Jaccard overlap with a topic there, on the
-        documents that the replicate holds. NaN for a topic of which none holds a document.
+        Mean over the replicates of a topic's best Jaccard overlap with a topic of the replicate,
+        on the documents in the replicate. NaN for a topic without documents in any.
     low, high : float64 ndarray of shape (n_topics,)
-        Interval that holds nine tenths of these overlaps.
+        Interval with nine tenths of these overlaps.
     agreement : float32 ndarray of shape (n_documents,)
         Share of the replicates in which a document is in the best match of its topic; for a
         document in no topic, the share in which it is in none. NaN for a document that no
         replicate held.
     adjusted_rand : float64 ndarray of shape (n_pairs,)
-        Adjusted Rand index of each pair of replicates, on the documents that both hold and at
-        least one of them has in a topic; in none is a class of its own. 0 where neither has any.
+        Adjusted Rand index of each pair of replicates, on documents of both that are in a topic of
+        at least one; no topic is a class of its own. 0 for a pair without topics.
     n_replicates : int
     chance : float64 ndarray of shape (n_topics,), optional
-        The recurrence that a topic would have if the labels in each replicate were drawn to its
-        documents at random: small, but for large topics.
+        Recurrence of randomly permuted labels: small, except for large topics.
     """
 
     recurrence: npt.NDArray[np.float64]
@@ -90,36 +89,35 @@ class Stability:
 
 @dataclass(frozen=True)
 class Topic:
-    """One topic in a table's row.
+    """One topic.
 
     Parameters
     ----------
     topic_id : int
     label : str
-        Name to show: unless the user set one, a few of the keywords or what finds the topic's texts
-        better, see `score_labels`.
+        Displayed name: that of the user, a few keywords, or a phrase that separates the topic's
+        texts better, see `score_labels`.
     size : int
-        Rows of the input in the topic.
+        Number of rows in the topic.
     share : float
-        `size` over the rows that hold text.
+        `size` over the number of rows with text.
     keywords : tuple of str
-        The terms that set the topic apart, best first.
+        Distinctive terms of the topic, best first.
     weights : tuple of float
         Class-TF-IDF weight of each keyword.
     representatives : tuple of int
-        Row numbers (positions, from 0) of typical documents, best first.
+        Row numbers (positions, from 0) of representative documents, best first.
     persistence : float
-        Stability of the topic in the density hierarchy; NaN where unknown.
+        Stability of the topic in the density hierarchy; NaN if unknown.
     is_named : bool
-        Whether the user gave the label; it then stays when terms are chosen anew.
+        Whether the user gave the label; such a label stays when keywords change.
     is_seeded : bool
-        Whether the topic was asked for before the fit, by a name or a description; no automatic
-        step merges it with another or names it anew.
+        Whether the topic was named before the fit; no automatic step merges or renames it.
     label_auc : tuple of float or None
-        How often a text of the topic is nearer to the label than a text of sibling topics (area
-        under the ROC curve), and its 95 % interval; None where it was not measured.
+        Area under the ROC curve: how often a text of the topic is nearer to the label than a text
+        of sibling topics, with its 95 % interval. None if not measured.
     keywords_auc : float or None
-        The same of the first three keywords.
+        The same for the first three keywords.
     """
 
     topic_id: int
@@ -137,23 +135,24 @@ class Topic:
 
     @property
     def is_label_worse(self) -> bool:
-        """Whether the label finds texts of the topic worse than the first three keywords do."""
-        known = self.label_auc is not None and self.keywords_auc is not None
-        return known and self.label_auc[2] < self.keywords_auc  # type: ignore[index, operator]
+        """Whether the label separates the topic's texts worse than the first three keywords."""
+        if self.label_auc is None or self.keywords_auc is None:
+            return False
+        return self.label_auc[2] < self.keywords_auc
 
 
 @dataclass(frozen=True)
 class TopicMark:
-    """By what a topic that an edit names can be known again in another fit.
+    """Identifies a topic of an edit in another fit, by its keywords and documents.
 
     Parameters
     ----------
     topic_id : int
-        In the result that was edited.
+        Id in the edited result.
     label : str
     keywords : tuple of str
     documents : tuple of str
-        Content hashes, in hexadecimal, of documents deep inside the topic.
+        Hexadecimal content hashes of central documents of the topic.
     """
 
     topic_id: int
@@ -169,17 +168,16 @@ class Edit:
     Parameters
     ----------
     name : str
-        Of the function in `embedtopics.topics`, such as "merge"; "note" for a remark that cannot
-        be done again.
+        Name of the function in `embedtopics.topics`, such as "merge"; "note" for a remark that
+        `replay` skips.
     parameters : mapping of str
-        Its arguments beside the result, as JSON holds them.
+        Its arguments except the result, as JSON holds them.
     message : str
-        What it did, in one sentence.
+        One sentence on the outcome.
     marks : tuple of TopicMark
-        The topics that the parameters name.
+        The topics named by the parameters.
     new_ids : tuple of int or None
-        For each topic of the result before, the topic that holds its documents now, or -1; None
-        where the topics are other ones altogether.
+        New id of each earlier topic, or -1; None if all topics are new.
     """
 
     name: str
@@ -194,21 +192,21 @@ class Edit:
 
 @dataclass(frozen=True, eq=False)
 class TopicConstraints:
-    """What is known of documents beforehand, and what the topics are to make of it.
+    """Groups of documents known before the fit, and their effect on the topics.
 
-    Every property holds by itself, at every resolution: the fit, another cut of the hierarchy
-    and the replicates that measure stability all obey the same constraints.
+    The fit, every other cut of the hierarchy and the replicates that measure stability obey the
+    same constraints.
 
     Parameters
     ----------
     groups : int32 ndarray of shape (n_documents,)
-        Group of each document; -1 where nothing is known of it.
+        Group of each document; -1 if unknown.
     names : tuple of str
-        Name of each group; "" for one that has none to show.
+        Name of each group; "" for an unnamed one.
     probabilities : float32 ndarray of shape (n_documents,)
-        How surely each document is of its group, up to 1; 0 where it has none.
+        Probability of each document's group, up to 1; 0 without a group.
     cannot_link : int64 ndarray of shape (n_pairs, 2)
-        Documents that may not be in one topic, the lower first.
+        Pairs of documents that cannot be in one topic, the lower first.
     attraction : float
         Weight, 0 to 1, of the edges that tie each document to the nearest others of its group in
         the fuzzy graph.
@@ -217,7 +215,7 @@ class TopicConstraints:
     is_fixed : bool
         Whether each group is a topic.
     is_complete : bool
-        Whether there are no other topics, and no other documents in these.
+        Whether there are no other topics, and no other documents in these topics.
     """
 
     groups: Int32Array
@@ -234,20 +232,29 @@ class TopicConstraints:
         """Whether the constraints change the coordinates."""
         return self.attraction > 0 or self.separation > 0
 
-    def of(self, held: Int64Array) -> TopicConstraints:
-        """Return the constraints of some of the documents, given ascending."""
+    @property
+    def partners(self) -> dict[int, list[int]]:
+        """The documents that each document of a pair cannot be linked with."""
+        partners: dict[int, list[int]] = {}
+        for one, other in self.cannot_link.tolist():
+            partners.setdefault(one, []).append(other)
+            partners.setdefault(other, []).append(one)
+        return partners
+
+    def of(self, documents: Int64Array) -> TopicConstraints:
+        """Return the constraints of some of the documents, in ascending order."""
         number = np.full(len(self.groups), -1, dtype=np.int64)
-        number[held] = np.arange(len(held))
+        number[documents] = np.arange(len(documents))
         pairs = number[self.cannot_link]
         return replace(
             self,
-            groups=self.groups[held],
-            probabilities=self.probabilities[held],
+            groups=self.groups[documents],
+            probabilities=self.probabilities[documents],
             cannot_link=pairs[(pairs >= 0).all(axis=1)],
         )
 
     def among(self, positions: Int64Array, n_documents: int) -> TopicConstraints:
-        """Return the constraints of more documents, among which these stand at `positions`."""
+        """Return the constraints of more documents, with the present ones at `positions`."""
         groups = np.full(n_documents, -1, dtype=np.int32)
         groups[positions] = self.groups
         probabilities = np.zeros(n_documents, dtype=np.float32)
@@ -262,55 +269,55 @@ class TopicConstraints:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TopicResult:
-    """Everything that a fit found, as arrays; every question afterwards is a function of it.
+    """Everything that a fit computed, as arrays; `embedtopics.topics` has functions of it.
 
     Parameters
     ----------
     corpus : Corpus
         The input, row by row.
     documents : DistinctDocuments
-        Which rows share a text.
+        Rows of each distinct text.
     embeddings : float32 ndarray of shape (n_documents, n_dimensions)
-        Unit vectors; zeros for a document of which the encoder made nothing.
+        Unit vectors; zeros for a document without a vector.
     graph : NeighborGraph
     coordinates : float32 ndarray of shape (n_documents, n_components)
-        Space in which the documents were clustered.
+        Coordinates that were clustered.
     map : float32 ndarray of shape (n_documents, 2)
         Positions on the map.
     clustering : Clustering
         Topic of each document.
     memberships : csr_matrix of float32, shape (n_documents, n_topics)
-        Share of each topic in each document; what a row lacks to 1 is the share of none, see
+        Share of each topic in each document; the rest to 1 is the share of no topic, see
         `none_shares`.
     tokens : TokenStream
     term_counts : TermCounts
     topic_terms : csr_matrix of float64, shape (n_topics, n_terms)
         Term weights.
     topics : tuple of Topic
-        In the order of their ids, 0 to n_topics - 1; largest first, until `extend` adds to them.
+        In the order of their ids, 0 to n_topics - 1; largest first, except after `extend`.
     decisions : tuple of Decision
-        What was decided without asking.
+        Defaults, fallbacks and losses of the fit, each in one sentence.
     settings : mapping
-        Parameters of the fit, with "auto" resolved.
+        Parameters of the fit, with resolved values for "auto".
     versions : mapping of str to str
-        Versions of the packages that made the result.
+        Versions of the packages used.
     timings : mapping of str to float
         Seconds that the fit waited for each stage, in order.
     history : tuple of Edit
-        What was done after the fit, in order; `embedtopics.topics.replay` does it again on another.
+        Edits after the fit, in order; `embedtopics.topics.replay` repeats them on another result.
     tree : SpanningTree or None
-        The density hierarchy; None where the labels came from another clusterer.
+        The density hierarchy; None with another clusterer.
     peak_memory : float
-        Largest resident set of the process by the end of the fit, in bytes; NaN where unknown.
+        Largest resident set of the process up to the end of the fit, in bytes; NaN if unknown.
     stability : Stability or None
-        How far the topics come back in replicates, where that was measured.
+        Recurrence of the topics, if measured.
     constraints : TopicConstraints or None
-        What was asked of the topics before the fit.
+        Constraints of the fit.
     added : bool ndarray of shape (n_documents,) or None
-        Documents that `embedtopics.topics.extend` added after the fit; further texts are assigned
-        by the others only. None where there are none.
+        Documents that `embedtopics.topics.extend` added; they do not count when further texts are
+        assigned. None if there are none.
     weighting : TermWeighting or None
-        What weighed the terms, where that is an object of the user's own, which no file keeps.
+        A custom weighting of the terms, which files do not hold.
     """
 
     corpus: Corpus
@@ -353,7 +360,7 @@ class TopicResult:
 
     @property
     def n_topics(self) -> int:
-        """Number of topics, noise left out."""
+        """Number of topics, without noise."""
         return len(self.topics)
 
     @property
@@ -363,13 +370,13 @@ class TopicResult:
 
     @property
     def none_shares(self) -> FloatArray:
-        """Share of no topic in each document, shape (n_documents,); with its memberships 1."""
+        """Share of no topic in each document, (n_documents,): 1 less its memberships."""
         inside = np.asarray(self.memberships.sum(axis=1), dtype=np.float64).ravel()
         return np.clip(1.0 - inside, 0.0, 1.0).astype(np.float32)
 
     @property
     def reasons(self) -> npt.NDArray[np.int8]:
-        """Why each row is in no topic, a `Reason`, shape (n_rows,); 0 for rows in one."""
+        """Why each row is in no topic, a `Reason`, shape (n_rows,); 0 for rows in a topic."""
         reasons = self.clustering.reasons
         if reasons is None:
             is_noise = self.clustering.labels == NOISE
@@ -378,12 +385,12 @@ class TopicResult:
 
     @property
     def coverage(self) -> float:
-        """Share of the rows with text that are in a topic."""
+        """Share of the rows with text in a topic."""
         has_text = self.documents.of_row >= 0
         return float(np.mean(self.labels[has_text] != NOISE)) if has_text.any() else 0.0
 
     def by_row(self, values: npt.NDArray[Any], missing: float) -> npt.NDArray[Any]:
-        """Spread values of documents over the rows; `missing` is that of rows without text."""
+        """Return values of rows from those of documents; `missing` for rows without text."""
         of_row = self.documents.of_row
         spread = np.full((len(of_row), *values.shape[1:]), missing, dtype=values.dtype)
         spread[of_row >= 0] = values[of_row[of_row >= 0]]
@@ -392,19 +399,19 @@ class TopicResult:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TokenMixture(Displayed):
-    """The topics of one text, and what each word contributes to them.
+    """The topics of one text, and the contribution of each word.
 
     Parameters
     ----------
     tokens : tuple of str
         The words, in their order.
     weights : csr_matrix of float32, shape (n_tokens, n_topics)
-        What each word contributes to each topic: what it adds to the similarities of the windows
-        that it is in, or all of these.
+        Contribution of each word to each topic: what it adds to the similarities of its windows,
+        or all of these.
     shares : float32 ndarray of shape (n_topics,)
-        Topic mixture of the text; sums to 1, or to 0 where no window is similar to any topic.
+        Topic mixture of the text; sums to 1, or to 0 if no window is similar to any topic.
     written : tuple of str
-        The words as they stand in the text, with their punctuation.
+        The words as in the text, with punctuation.
     """
 
     tokens: tuple[str, ...]
@@ -416,7 +423,7 @@ class TokenMixture(Displayed):
         return f"{len(self.tokens)} words, {self.weights.shape[1]} topics"
 
     def to_frame(self) -> pd.DataFrame:
-        """Tabulate the words: token, topic (of the most weight; -1 for none) and weight."""
+        """Tabulate the words: token, topic (the largest weight; -1 for none) and weight."""
         n_tokens = len(self.tokens)
         topics, weights = np.full(n_tokens, NOISE, dtype=np.int32), np.zeros(n_tokens, np.float32)
         if 0 not in self.weights.shape:
@@ -428,17 +435,17 @@ class TokenMixture(Displayed):
 
 @dataclass(frozen=True, eq=False)
 class ResolutionChoice:
-    """The levels of a result with what speaks for each, and the one that is suggested.
+    """The levels of a result with their scores, and the suggested one.
 
     Parameters
     ----------
     levels : tuple of Level
-        Finest first, of at most 60 topics.
+        Finest first, with at most 60 topics each.
     chosen : int
-        Place of the suggested level among them.
+        Position of the suggested level.
     n_replicates : int
     result : TopicResult
-        The result cut at the suggested level; its decisions say why.
+        The result cut at the suggested level, with the reason among its decisions.
     """
 
     levels: tuple[Level, ...]

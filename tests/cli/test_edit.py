@@ -136,7 +136,7 @@ def test_all_edits_in_order_by_the_ids_of_before(results, branched):
     second = remove(first, [ids[2], ids[9]])
     assert second.history[-1].message == result.history[1].message
     named = second.topics[second.history[-1].new_ids[ids[4]]]
-    assert f"called {named.topic_id} 'Merged'" in done.stdout
+    assert f"renamed {named.topic_id} 'Merged'" in done.stdout
     assert "Merged" in {topic.label for topic in result.topics}
     assert result.settings["extra_stop_words"] == ["balcor"]
     assert "the ids are other ones now" in done.stdout
@@ -159,7 +159,7 @@ def test_splitting(results, tmp_path):
     [
         ((), "nothing to do; give --merge"),
         (("--merge", "a,b"), "--merge takes ids parted by commas"),
-        (("--merge", "1,99"), "no topic 99"),
+        (("--merge", "1,99"), "got 99"),
         (("--remove", "x"), "--remove takes ids"),
         (("--remove", "2", "--rename", "2=x"), "topic 2 was removed by this same command"),
         (("--rename", "2"), "--rename takes an id and a name"),
@@ -181,7 +181,7 @@ def test_ids_are_those_of_before_also_where_there_are_more_by_now(results):
     before = contents(results)
     for option in (("--remove", "4"), ("--rename", "5=x"), ("--split", "4")):
         line = refused("edit", results, "--split", "0=3", *option)
-        assert f"no topic {option[1][0]}: there are 0 to 3" in line
+        assert f"from 0 to 3; got {option[1][0]}" in line
     line = refused("edit", results, "--split", 1, "--rename", "1=x")
     assert "topic 1 was split by this same command" in line
     assert contents(results) == before

@@ -79,7 +79,7 @@ def test_bad_input_is_one_line(folder, tmp_path):
     assert "--group: there is no column 'party' beside the texts; its columns are: 'date'" in (
         refused("by-group", folder, "--group", "party")
     )
-    assert "there are 0 to 3" in refused("by-group", folder, "--topic", "9")
+    assert "from 0 to 3" in refused("by-group", folder, "--topic", "9")
 
 
 def test_results_without_dates_say_what_to_do(tmp_path):

@@ -1,4 +1,4 @@
-"""Partitions into any number of clusters, beside SciPy's Ward and scikit-learn's k-means."""
+"""Partitions into any number of clusters, compared with SciPy's Ward and scikit-learn's k-means."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from embedtopics.clustering._partition import (
     MOST_MICRO_CLUSTERS,
-    Partitions,
+    Partitioner,
     PartitionTree,
     ward_merges,
 )
@@ -25,7 +25,7 @@ def points(n=400, n_groups=5, spread=0.3, seed=0):
 
 
 def unweighted(found):
-    return Partitions(found, np.ones(len(found), dtype=np.int64))
+    return Partitioner(found, np.ones(len(found), dtype=np.int64))
 
 
 def test_groups_are_found_by_their_number():
@@ -70,7 +70,7 @@ def test_partitions_of_all_numbers_are_one_tree(n_cells):
         assert set(labels.tolist()) == set(range(k))
         assert len({*zip(labels.tolist(), before.tolist(), strict=True)}) == k
         before = labels
-    np.testing.assert_array_equal(tree.into(n_cells), tree.cells)
+    np.testing.assert_array_equal(tree.into(n_cells), tree.partition)
     np.testing.assert_array_equal(tree.into(tree.n_most + 9), before)
     assert adjusted_rand_score(truth, tree.into(12)) > 0.8
 
@@ -86,7 +86,7 @@ def test_any_number_is_met_up_to_the_most(found, n_clusters, data):
     weights = data.draw(hnp.arrays(np.int64, len(found), elements=st.integers(0, 3)))
     if not weights.any():
         weights[0] = 1
-    made = Partitions(found, weights)
+    made = Partitioner(found, weights)
     labels = made.into(n_clusters)
     assert labels.shape == (len(found),)
     assert set(labels[weights > 0].tolist()) == set(range(min(n_clusters, made.n_most)))
@@ -97,10 +97,10 @@ def test_weights_count_as_copies_and_zero_has_no_say():
     found, _ = points(60, 3, spread=0.6)
     far = np.full((5, 6), 50.0, dtype=np.float32)
     alone = unweighted(found).into(3)
-    mixed = Partitions(np.concatenate([found, far]), np.repeat([1, 0], [60, 5]))
+    mixed = Partitioner(np.concatenate([found, far]), np.repeat([1, 0], [60, 5]))
     np.testing.assert_array_equal(mixed.into(3)[:60], alone)
     weights = np.random.default_rng(1).integers(1, 4, 60)
-    labels = Partitions(found, weights).into(3)
+    labels = Partitioner(found, weights).into(3)
     again = KMeans(3, init=np.stack([
         np.average(found[labels == one], axis=0, weights=weights[labels == one]) for one in range(3)
     ]), n_init=1).fit(np.repeat(found, weights, axis=0))  # fmt: skip

@@ -5,14 +5,13 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from embedtopics.clustering import DensityClusterer
+from embedtopics.clustering._hierarchy import labels_at
 from embedtopics.clustering._resolution import (
     automatic_min_cluster_size,
     named_min_cluster_size,
     topics_by_min_cluster_size,
 )
-from embedtopics.clustering._selection import labels_at
 from embedtopics.clustering._spanning_tree import spanning_tree
-from embedtopics.errors import InputError
 
 grids = hnp.arrays(
     np.int64, st.tuples(st.integers(2, 30), st.integers(1, 2)), elements=st.integers(0, 12)
@@ -93,8 +92,6 @@ def test_many_copies_of_one_text_change_the_size_little():
     weights = np.ones(1_000, dtype=int)
     weights[0] = 20_000
     assert named_min_cluster_size("auto", np.arange(2_000.0).reshape(-1, 2), weights) == 25
-    with pytest.raises(InputError):
-        named_min_cluster_size("medium", np.zeros((1, 2)), np.ones(1, dtype=int))
 
 
 def test_the_clusterer_keeps_the_tree_that_it_cut():

@@ -10,8 +10,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist
 from sklearn.metrics import adjusted_rand_score
 
-from embedtopics.clustering._hierarchy import condense
-from embedtopics.clustering._selection import label, labels_at, select
+from embedtopics.clustering._hierarchy import condense, label, labels_at, select
 from embedtopics.clustering._spanning_tree import spanning_tree
 from embedtopics.errors import InputError
 

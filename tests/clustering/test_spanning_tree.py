@@ -131,7 +131,7 @@ def test_repeated_runs_and_layouts_of_memory_are_bit_identical():
 def test_one_thread_and_many_give_the_same(monkeypatch):
     from scipy.spatial import cKDTree
 
-    from embedtopics.clustering import _boruvka as boruvka
+    from embedtopics.clustering import _spanning_tree as boruvka
 
     points = examples()["uniform noise"]
     threaded = []
@@ -156,7 +156,7 @@ def test_one_thread_and_many_give_the_same(monkeypatch):
 @pytest.mark.parametrize("points", examples().values(), ids=examples())
 def test_small_blocks_of_neighbors_give_the_same(points, monkeypatch):
     whole = spanning_tree(points, min_samples=4)
-    monkeypatch.setattr("embedtopics.clustering._boruvka.BLOCK", 50)
+    monkeypatch.setattr("embedtopics.clustering._spanning_tree.BLOCK", 50)
     assert np.array_equal(spanning_tree(points, min_samples=4).edges, whole.edges)
 
 

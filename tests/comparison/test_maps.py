@@ -15,9 +15,9 @@ from embedtopics.comparison._maps import (
 )
 from embedtopics.comparison._vectors import Log, Vectors, neighbor_graph
 from embedtopics.neighbors._graph import build_sparse_graph, unit_rows
+from embedtopics.reduction._components import principal_start
 from embedtopics.reduction._fuzzy import fuzzy_graph
 from embedtopics.reduction._layout import edge_schedule, layout
-from embedtopics.reduction._start import principal_start
 
 
 def blobs(n=300, d=20, seed=0):

@@ -10,9 +10,9 @@ from sklearn.manifold import trustworthiness
 from threadpoolctl import threadpool_limits
 
 from embedtopics.neighbors._graph import build_graph, unit_rows
+from embedtopics.reduction._components import first_components, principal_start
 from embedtopics.reduction._fuzzy import fuzzy_graph
 from embedtopics.reduction._layout import curve_parameters, edge_schedule, layout
-from embedtopics.reduction._start import first_components, principal_start
 
 
 @pytest.fixture(scope="module")

@@ -4,9 +4,8 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from embedtopics.neighbors._graph import build_graph
+from embedtopics.reduction._components import leading, principal_start, smooth
 from embedtopics.reduction._fuzzy import fuzzy_graph
-from embedtopics.reduction._smoothing import leading, smooth
-from embedtopics.reduction._start import principal_start
 
 
 def rows_of(n=120, seed=0):

@@ -6,6 +6,7 @@ from hypothesis.extra import numpy as hnp
 
 from embedtopics.clustering.results import NOISE, Clustering
 from embedtopics.neighbors.results import NeighborGraph
+from embedtopics.topics._clusters import ClusterCut
 from embedtopics.topics._propagation import (
     FAR,
     LARGEST_MARGIN,
@@ -21,6 +22,10 @@ from embedtopics.topics._propagation import (
 )
 from embedtopics.topics.results import Reason
 from tests.factories import refuses
+
+
+def assigned(graph, clusters, is_informative, weights, coverage="auto"):
+    return assign_outliers(graph, ClusterCut(clusters, is_informative, None), weights, coverage)
 
 
 def clustering(labels, n_topics):
@@ -69,7 +74,7 @@ coverages = st.one_of(st.just("auto"), st.sampled_from([0.0, 1.0]), st.floats(0,
 @given(problems(), coverages)
 def test_laws(problem, coverage):
     graph, cores, is_informative, weights = problem
-    joined = assign_outliers(graph, cores, is_informative, weights, coverage)
+    joined = assigned(graph, cores, is_informative, weights, coverage)
     cores, is_informative = without_lonely(graph, cores, is_informative)
     if graph.k:
         assert (joined.clustering.labels[(graph.similarities <= 0).all(axis=1)] == NOISE).all()
@@ -103,7 +108,7 @@ def test_laws(problem, coverage):
 @given(problems(), st.floats(0, 1))
 def test_the_wanted_coverage_is_met_within_a_document(problem, coverage):
     graph, cores, is_informative, weights = problem
-    joined = assign_outliers(graph, cores, is_informative, weights, coverage)
+    joined = assigned(graph, cores, is_informative, weights, coverage)
     cores, is_informative = without_lonely(graph, cores, is_informative)
     seeds = np.append(np.where(is_informative, np.cumsum(is_informative) - 1, NOWHERE), -1)
     seeds = seeds[cores.labels].astype(np.int32)
@@ -126,9 +131,9 @@ def test_the_ends_of_the_scale(problem):
     graph, cores, is_informative, weights = problem
     cores, is_informative = without_lonely(graph, cores, is_informative)
     in_core = np.append(is_informative, False)[cores.labels]
-    none = assign_outliers(graph, cores, is_informative, weights, 0.0)
+    none = assigned(graph, cores, is_informative, weights, 0.0)
     np.testing.assert_array_equal(none.clustering.labels >= 0, in_core)
-    everyone = assign_outliers(graph, cores, is_informative, weights, 1.0)
+    everyone = assigned(graph, cores, is_informative, weights, 1.0)
     left = (cores.labels < 0) & (everyone.clustering.labels < 0)
     assert everyone.memberships[left].sum() == 0  # they lead to no topic at all
     assert everyone.min_margin == 0.0
@@ -140,8 +145,10 @@ def test_more_coverage_takes_in_more(problem, coverage, random):
     graph, cores, is_informative, weights = problem
     if coverage == "auto":
         return
-    less = assign_outliers(graph, cores, is_informative, weights, coverage * random.random())
-    more = assign_outliers(graph, cores, is_informative, weights, coverage)
+    less = assign_outliers(
+        graph, ClusterCut(cores, is_informative, None), weights, coverage * random.random()
+    )
+    more = assigned(graph, cores, is_informative, weights, coverage)
     assert not ((less.clustering.labels >= 0) & (more.clustering.labels < 0)).any()
     assert less.min_margin >= more.min_margin
 
@@ -166,7 +173,7 @@ def join_twelve(coverage="auto", *, labels=LABELS, is_informative=(True, True), 
     weights = np.ones(12, np.int64) if weights is None else weights
     is_informative = np.array(is_informative, dtype=bool)
     cores = clustering(labels, len(is_informative))
-    return assign_outliers(graph, cores, is_informative, weights, coverage)
+    return assigned(graph, cores, is_informative, weights, coverage)
 
 
 def test_who_joins_by_hand():
@@ -200,7 +207,9 @@ def test_of_equally_clear_ones_the_closer_join_first():
     near = np.linspace(0.5, 0.9, 12, dtype=np.float32)
     graph = NeighborGraph(indices, np.column_stack([near, near]))
     cores = clustering([0, 0] + [-1] * 10, 1)
-    joined = assign_outliers(graph, cores, np.ones(1, bool), np.ones(12, np.int64), 0.5)
+    joined = assign_outliers(
+        graph, ClusterCut(cores, np.ones(1, bool), None), np.ones(12, np.int64), 0.5
+    )
     assert np.flatnonzero(joined.clustering.labels == 0).tolist() == [0, 1, 8, 9, 10, 11]
 
 
@@ -230,10 +239,15 @@ def test_a_far_document_joins_only_where_coverage_asks_for_it():
     similarities[-1] = 0.1
     graph, cores = NeighborGraph(indices, similarities), clustering([0, 0] + [-1] * (n - 2), 1)
     ones = np.ones(n, np.int64)
-    auto = assign_outliers(graph, cores, np.ones(1, bool), ones)
+    auto = assigned(graph, cores, np.ones(1, bool), ones)
     assert auto.clustering.labels[-1] == -1 and (auto.clustering.labels[:-1] == 0).all()
     assert auto.clustering.reasons[-1] == Reason.ISOLATED
-    assert (assign_outliers(graph, cores, np.ones(1, bool), ones, 1.0).clustering.labels == 0).all()
+    assert (
+        assign_outliers(
+            graph, ClusterCut(cores, np.ones(1, bool), None), ones, 1.0
+        ).clustering.labels
+        == 0
+    ).all()
 
 
 def test_no_topics():

@@ -8,12 +8,12 @@ from sklearn.metrics import adjusted_rand_score
 
 import embedtopics as et
 from embedtopics.clustering import DensityClusterer
-from embedtopics.clustering._partition import Partitions
-from embedtopics.clustering._selection import labels_at
+from embedtopics.clustering._hierarchy import labels_at
+from embedtopics.clustering._partition import Partitioner
 from embedtopics.clustering._spanning_tree import spanning_tree
 from embedtopics.errors import InputError
 from embedtopics.topics import at_resolution, levels, suggest_resolution
-from embedtopics.topics._clusters import Cuts, NotEnoughTopics, Resolution
+from embedtopics.topics._clusters import ClusterTree, NotEnoughTopics, Resolution
 from embedtopics.topics._stability import recipe_of, replicate
 from embedtopics.topics.results import Reason
 from tests.factories import each, refuses
@@ -80,7 +80,7 @@ def twigs():
     centers = (100.0 * np.arange(4)[:, None] + [0.0, 8.0, 22.0]).ravel()
     points = (np.repeat(centers, 25) + 0.3 * rng.normal(size=300))[:, None]
     weights = np.ones(300, np.int64)
-    return spanning_tree(points), Partitions(points.astype(np.float32), weights), weights
+    return spanning_tree(points), Partitioner(points.astype(np.float32), weights), weights
 
 
 def test_an_integer_divides_the_documents_into_so_many(twigs):
@@ -88,18 +88,18 @@ def test_an_integer_divides_the_documents_into_so_many(twigs):
     near, branch = group % 3 < 2, group // 3
     expected = {12: group, 8: np.where(near, branch, 100 + branch), 4: branch, 1: 0 * branch}
     for k, labels in expected.items():
-        cut = Cuts(*twigs, none_is_empty).at(Resolution(k))
+        cut = ClusterTree(*twigs, none_is_empty).cut(Resolution(k))
         assert cut.n_informative == k and cut.min_cluster_size == 10
-        for found in (cut.clustering.labels, cut.cells):
+        for found in (cut.clustering.labels, cut.partition):
             assert len({*zip(found.tolist(), labels.tolist(), strict=True)}) == k
 
 
 def test_a_cluster_has_the_mean_persistence_of_its_dense_groups(twigs):
     tree, _, weights = twigs
     dense = labels_at(tree, 10, weights, method="leaf")
-    cut = Cuts(*twigs, none_is_empty).at(Resolution(4))
+    cut = ClusterTree(*twigs, none_is_empty).cut(Resolution(4))
     for cluster in range(4):
-        inside = dense.labels[cut.cells == cluster]
+        inside = dense.labels[cut.partition == cluster]
         expected = dense.persistence[inside[inside >= 0]].mean()
         assert cut.clustering.persistence[cluster] == pytest.approx(expected)
     np.testing.assert_array_equal(cut.clustering.probabilities, dense.probabilities)
@@ -221,7 +221,7 @@ def test_a_dissolved_topic_is_made_up_for_by_a_finer_cut(twigs):
         return np.arange(n_topics) == labels[0]
 
     for wanted in (2, 3, 4, 8, 11):
-        cut = Cuts(*twigs, first_is_empty).at(Resolution(wanted))
+        cut = ClusterTree(*twigs, first_is_empty).cut(Resolution(wanted))
         assert cut.n_informative == wanted and len(cut.is_informative) == wanted + 1
         dissolved = cut.clustering.labels[0]
         assert not cut.is_informative[dissolved]

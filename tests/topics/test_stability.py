@@ -15,7 +15,7 @@ from embedtopics.neighbors._graph import build_graph, unit_rows
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.topics import at_resolution, with_stability
 from embedtopics.topics._stability import (
-    NOT_HELD,
+    NOT_DRAWN,
     _induced,
     _interval,
     _widened,
@@ -168,9 +168,9 @@ def test_replicates_hold_half_and_differ(branched):
     one, other = (replicate(recipe, np.random.default_rng(seed)) for seed in (0, 1))
     n_documents = len(branched.documents)
     for labels in (one, other):
-        assert (labels != NOT_HELD).sum() == round(n_documents / 2)
+        assert (labels != NOT_DRAWN).sum() == round(n_documents / 2)
         assert labels.max() >= 1
-    both = (one != NOT_HELD) & (other != NOT_HELD)
+    both = (one != NOT_DRAWN) & (other != NOT_DRAWN)
     assert abs(both.mean() - 1 / 4) < 0.06
 
 
@@ -212,7 +212,7 @@ def test_coverage_is_that_of_the_result(uneven):
     for coverage in (0.0, 0.8, 1.0):
         recipe = recipe_of(at_resolution(uneven[0], "fine", coverage=coverage))
         labels = replicate(recipe, np.random.default_rng(0))
-        shares.append(np.mean(labels[labels != NOT_HELD] >= 0))
+        shares.append(np.mean(labels[labels != NOT_DRAWN] >= 0))
     assert shares[0] < shares[1] == pytest.approx(0.8, abs=0.01)
     assert shares[2] == 1.0
 

@@ -53,7 +53,7 @@ def test_shuffled_texts_are_no_topic(model, collection):
 
 def test_it_is_told(model):
     noted = {d.name: d for d in model.result_.decisions}
-    assert noted["no_subject"].value == 1
+    assert noted["uninformative"].value == 1
     assert noted["outside"].value >= 0.9 * N_SHUFFLED
     table = et.topics.documents(model.result_)
     assert (table["reason"] == "uninformative").sum() > 0.9 * N_SHUFFLED

@@ -438,7 +438,7 @@ class SentenceEncoder(BaseEncoder):
         parts = (checkpoint.contents, steps, how)
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 
-    def _shared_folder(self, fresh: Path) -> Path:
+    def _hub_folder(self, fresh: Path) -> Path:
         name = os.path.abspath(self.name)
         if self._recipe.source != "path":
             found = f"{self.name!r}, which has a name on the hub"

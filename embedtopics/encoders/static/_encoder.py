@@ -309,7 +309,7 @@ class StaticEncoder(BaseEncoder):
         """
         write_static(Path(folder).expanduser(), self._files, dtype)
 
-    def _shared_folder(self, fresh: Path) -> Path:
+    def _hub_folder(self, fresh: Path) -> Path:
         self.save(fresh)
         return fresh
 

@@ -1,4 +1,4 @@
-"""Constraints applied: to the fuzzy graph, and to the clusters cut from it."""
+"""Constraints applied to the fuzzy graph and to the labels of topics, and how far they were met."""
 
 from __future__ import annotations
 
@@ -10,31 +10,22 @@ import numpy as np
 from scipy.sparse import csr_matrix, diags_array
 
 from embedtopics._utils.display import spell_count
-from embedtopics.clustering.results import NOISE
+from embedtopics.clustering.results import NOISE, Clustering
 from embedtopics.corpus.results import DistinctDocuments
 from embedtopics.decisions import Decision
 from embedtopics.neighbors._graph import build_graph
-from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array
-from embedtopics.topics._clusters import ClusterCut, owners
-from embedtopics.topics._propagation import (
-    MIN_MARGIN,
-    OutlierAssignment,
-    Propagation,
-    assign_outliers,
-    margin,
-)
-from embedtopics.topics.constraints._protocol import first_of, note, partners_of
+from embedtopics.topics._clusters import owners
+from embedtopics.topics.constraints._protocol import first_of, note
 from embedtopics.topics.results import Reason, Topic, TopicConstraints
 
 UNKNOWN_DISTANCE = 1.0
 FAR_DISTANCE = 2.5
-"""Distances between classes of umap-learn: that of an unknown class, and that of another at no
-weight."""
+"""umap-learn's distances between classes: to an unknown class, and to another class at weight 0."""
 
 SMALL_GROUP = 128
-"""Documents of a group up to which all pairs are compared here: there may be thousands of such
-groups, for each of which a search would wait for its threads."""
+"""Documents of a group up to which all pairs are compared here. There may be thousands of such
+groups, and a search in each would wait for its threads."""
 
 
 def constrained_graph(
@@ -44,7 +35,7 @@ def constrained_graph(
     groups: Int32Array,
     k: int,
 ) -> csr_matrix:
-    """Return the fuzzy graph with the constraints applied."""
+    """Return the fuzzy graph with the groups (n_documents,) attracted and separated."""
     if constraints.attraction:
         fuzzy = attract_groups(fuzzy, embeddings, groups, constraints.attraction, k)
     if constraints.separation:
@@ -55,7 +46,7 @@ def constrained_graph(
 def attract_groups(
     fuzzy: csr_matrix, embeddings: FloatArray, groups: Int32Array, weight: float, k: int
 ) -> csr_matrix:
-    """Unite a fuzzy graph with ties of one weight to the nearest others of each group."""
+    """Unite a fuzzy graph with edges of one weight to the nearest others of each group."""
     rows, columns = [], []
     by_group = np.argsort(groups, kind="stable")
     begins = np.searchsorted(groups[by_group], np.arange(int(groups.max(initial=-1)) + 2))
@@ -74,7 +65,7 @@ def attract_groups(
 
 
 def _nearest_others(members: Int64Array, embeddings: FloatArray, k: int) -> Int32Array:
-    """Return the nearest others of each document of a group, by their positions in it."""
+    """Return the nearest others of each document of a group, as positions in it."""
     if len(members) > SMALL_GROUP:
         return build_graph(embeddings[members], k).indices
     vectors = embeddings[members]
@@ -85,16 +76,16 @@ def _nearest_others(members: Int64Array, embeddings: FloatArray, k: int) -> Int3
 
 
 def separate_groups(fuzzy: csr_matrix, groups: Int32Array, weight: float) -> csr_matrix:
-    """Loosen the ties between groups, as umap-learn's categorical intersection does."""
+    """Weaken the edges between groups, like umap-learn's categorical intersection."""
     far = np.inf if weight >= 1 else FAR_DISTANCE / (1.0 - weight)
-    ties = fuzzy.tocoo()
-    one, other = groups[ties.row], groups[ties.col]
+    edges = fuzzy.tocoo()
+    one, other = groups[edges.row], groups[edges.col]
     factors = np.where(one == other, 1.0, np.exp(-far))
     factors[(one < 0) | (other < 0)] = np.exp(-UNKNOWN_DISTANCE)
-    loosened = csr_matrix((ties.data * factors, (ties.row, ties.col)), shape=fuzzy.shape)
-    strongest = loosened.max(axis=1).toarray().ravel()
+    weakened = csr_matrix((edges.data * factors, (edges.row, edges.col)), shape=fuzzy.shape)
+    strongest = weakened.max(axis=1).toarray().ravel()
     scales = np.divide(1.0, strongest, out=np.zeros_like(strongest), where=strongest > 0)
-    directed = csr_matrix(diags_array(scales) @ loosened)
+    directed = csr_matrix(diags_array(scales) @ weakened)
     transposed = directed.T.tocsr()
     return _tidy(directed + transposed - directed.multiply(transposed))
 
@@ -107,47 +98,13 @@ def _tidy(united: csr_matrix) -> csr_matrix:
 
 
 def groups_of_vectors(groups: Int32Array, of_document: Int64Array, n_vectors: int) -> Int32Array:
-    """Return the group of the documents of each distinct vector, -1 where they have several."""
-    known = groups >= 0
+    """Return the group of the documents of each distinct vector; -1 for none or several groups."""
+    inside = groups >= 0
     largest = np.full(n_vectors, -1, dtype=np.int32)
-    np.maximum.at(largest, of_document[known], groups[known])
+    np.maximum.at(largest, of_document[inside], groups[inside])
     smallest = np.full(n_vectors, np.iinfo(np.int32).max, dtype=np.int32)
-    np.minimum.at(smallest, of_document[known], groups[known])
+    np.minimum.at(smallest, of_document[inside], groups[inside])
     return np.where(largest == smallest, largest, -1).astype(np.int32)
-
-
-def assign_constrained(
-    graph: NeighborGraph,
-    cut: ClusterCut,
-    weights: Int64Array,
-    coverage: float | str,
-    constraints: TopicConstraints | None = None,
-) -> OutlierAssignment:
-    """Assign outliers to topics with the constraints applied."""
-    clusters = cut.clustering
-    if constraints is None:
-        return assign_outliers(
-            graph, clusters, cut.is_informative, weights, coverage, cells=cut.cells
-        )
-
-    def amend(labels: Int32Array, seeds: Int32Array, propagated: Propagation) -> Int32Array:
-        if constraints.is_complete:
-            labels = np.maximum(seeds, NOISE).astype(np.int32)
-        if len(constraints.cannot_link):
-            pairs = constraints.cannot_link
-            labels = _separated(labels, propagated, clusters.probabilities, pairs)
-        return labels
-
-    is_held = (constraints.groups >= 0) & constraints.is_fixed
-    assigned = assign_outliers(
-        graph, clusters, cut.is_informative, weights, coverage, is_held=is_held, amend=amend
-    )
-    if not constraints.is_complete:
-        return assigned
-    found = assigned.clustering
-    reasons = np.where(found.labels == NOISE, Reason.NOT_LABELED, Reason.IN_TOPIC).astype(np.int8)
-    clustering = dataclasses.replace(found, reasons=reasons)
-    return dataclasses.replace(assigned, clustering=clustering)
 
 
 def named_topics(
@@ -156,7 +113,7 @@ def named_topics(
     weights: Int64Array,
     constraints: TopicConstraints | None,
 ) -> tuple[Topic, ...]:
-    """Give fixed topics their names."""
+    """Return the topics with the names of fixed ones."""
     named = list(topics)
     if constraints is None or not constraints.is_fixed:
         return tuple(named)
@@ -171,87 +128,52 @@ def named_topics(
 
 
 def outcome(
-    constraints: TopicConstraints | None, assigned: OutlierAssignment, documents: DistinctDocuments
+    constraints: TopicConstraints, clustering: Clustering, documents: DistinctDocuments
 ) -> list[Decision]:
     """Return decisions on how far the constraints were met."""
-    if constraints is None or constraints.is_complete:
+    if constraints.is_complete:
         return []
-    found, weights, groups = assigned.clustering, documents.weights, constraints.groups
-    notes = []
-    if len(constraints.cannot_link):
-        n_out = int(weights[found.reasons == Reason.CANNOT_LINK].sum())
-        if n_out:
-            message = spell_count(n_out, "text is", "texts are")
-            message += " in no topic because of pairs that cannot be linked."
-            notes.append(note("cannot_link_outside", n_out, message))
-    known = groups >= 0
-    if not known.any():
-        return notes
-    n_topics = len(found.persistence)
+    labels, weights, groups = clustering.labels, documents.weights, constraints.groups
+    decisions = []
+    n_outside = int(weights[clustering.reasons == Reason.CANNOT_LINK].sum())
+    if n_outside:
+        message = spell_count(n_outside, "text is", "texts are")
+        message += " in no topic because of pairs that cannot be linked."
+        decisions.append(note("cannot_link_outside", n_outside, message))
+    in_group = groups >= 0
+    if not in_group.any():
+        return decisions
+    n_topics = len(clustering.persistence)
     if constraints.separation:
-        of_topic = owners(found.labels, groups, weights, n_topics, len(constraints.names))
-        inside = known & (found.labels != NOISE)
-        agrees = inside & (np.append(of_topic, NOISE)[found.labels] == groups)
-        share = float(weights[agrees].sum() / weights[known].sum())
-        outside = float(weights[known & ~inside].sum() / weights[known].sum())
-        where = f"in a topic of their class, {outside:.1%} in none"
-        message = f"{share:.1%} of the labelled texts are {where}."
-        return [*notes, note("labels_respected", share, message)]
-    homes, shares = _homes(found.labels, weights, constraints)
-    sizes = np.bincount(found.labels + 1, weights, minlength=n_topics + 1)
-    said = [
-        f"{name}: {share:.0%} in topic {topic}, of {int(sizes[topic + 1]):,} texts"
+        class_of = owners(labels, groups, weights, n_topics, len(constraints.names))
+        inside = in_group & (labels != NOISE)
+        agrees = inside & (np.append(class_of, NOISE)[labels] == groups)
+        share = float(weights[agrees].sum() / weights[in_group].sum())
+        outside = float(weights[in_group & ~inside].sum() / weights[in_group].sum())
+        message = f"{share:.1%} of the labelled texts are in a topic of their class, "
+        message += f"{outside:.1%} in none."
+        return [*decisions, note("labels_respected", share, message)]
+    homes, shares = _homes(labels, weights, constraints)
+    sizes = np.bincount(labels + 1, weights, minlength=n_topics + 1)
+    items = [
+        f"{name}: {share:.0%} in topic {topic} of {int(sizes[topic + 1]):,} texts"
         if topic != NOISE
-        else f"{name}: in none"
+        else f"{name}: in no topic"
         for name, topic, share in zip(constraints.names, homes.tolist(), shares, strict=True)
     ]
-    message = f"Topics of the texts of each group: {first_of(said, '; ')}."
-    return [*notes, note("guided_topics", said, message)]
+    message = f"Topics of each group's texts: {first_of(items, '; ')}."
+    return [*decisions, note("guided_topics", items, message)]
 
 
 def _homes(
     labels: Int32Array, weights: Int64Array, constraints: TopicConstraints
 ) -> tuple[Int32Array, list[float]]:
-    """Return the topic that holds most texts of each group, or -1, and the share that it holds."""
+    """Return the topic with most texts of each group, or -1, and its share of the group."""
     groups, n_groups = constraints.groups, len(constraints.names)
     n_topics = int(labels.max(initial=NOISE)) + 1
     homes = owners(groups, labels, weights, n_groups, n_topics)
-    known = groups >= 0
-    inside = known & (np.append(homes, NOISE)[groups] == labels)
-    n_rows = np.bincount(groups[known], weights[known], minlength=n_groups)
+    in_group = groups >= 0
+    inside = in_group & (np.append(homes, NOISE)[groups] == labels)
+    n_rows = np.bincount(groups[in_group], weights[in_group], minlength=n_groups)
     n_inside = np.bincount(groups[inside], weights[inside], minlength=n_groups)
     return homes, (n_inside / np.maximum(n_rows, 1)).tolist()
-
-
-def _separated(
-    labels: Int32Array, propagated: Propagation, probabilities: FloatArray, pairs: Int64Array
-) -> Int32Array:
-    """Part documents that cannot be linked; those with the fewest partners, the deepest, stay."""
-    partners = partners_of(pairs)
-    involved = np.array(sorted(partners), dtype=np.int64)
-    is_own = propagated.topics[involved] == labels[involved, None]
-    own = np.where(is_own, propagated.shares[involved], 0).sum(axis=1)
-    n_here = np.array(
-        [sum(labels[o] == labels[d] != NOISE for o in partners[d]) for d in involved.tolist()]
-    )
-    order = involved[np.lexsort((involved, -own, -probabilities[involved], n_here))]
-    amended = labels.copy()
-    placed: set[int] = set()
-    for document in order.tolist():
-        here, others = amended[document], partners[document]
-        if here != NOISE and any(other in placed and amended[other] == here for other in others):
-            barred = {int(amended[other]) for other in others}
-            amended[document] = _clearest_topic(propagated, document, barred)
-        placed.add(document)
-    return amended
-
-
-def _clearest_topic(propagated: Propagation, document: int, barred: set[int]) -> int:
-    """Return the clear topic of a document, of those that are not barred; -1 if there is none."""
-    topics, shares = propagated.topics[document], propagated.shares[document]
-    allowed = [slot for slot, topic in enumerate(topics.tolist()) if topic not in barred | {NOISE}]
-    if not allowed:
-        return NOISE
-    second = shares[allowed[1]] if len(allowed) > 1 else 0.0
-    found = margin(shares[allowed[:1]], np.array([second]), propagated.none[[document]])[0]
-    return int(topics[allowed[0]]) if found >= MIN_MARGIN else NOISE

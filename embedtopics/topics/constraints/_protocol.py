@@ -69,15 +69,6 @@ def note(name: str, value: Any, message: str) -> Decision:
     return Decision("clustering", name, value, message)
 
 
-def partners_of(pairs: Int64Array) -> dict[int, list[int]]:
-    """Return the other documents of the pairs of each document."""
-    partners: dict[int, list[int]] = {}
-    for one, other in pairs.tolist():
-        partners.setdefault(one, []).append(other)
-        partners.setdefault(other, []).append(one)
-    return partners
-
-
 def cannot_merge(result: TopicResult) -> BoolArray:
     """Return which topics no step may merge, (n_topics, n_topics): seeded ones, ends of pairs."""
     seeded = np.array([topic.is_seeded for topic in result.topics], dtype=bool)
@@ -101,7 +92,7 @@ def bars(
         return barred
     labels = result.clustering.labels.copy()
     involved = np.isin(documents, constraints.cannot_link)
-    partners = partners_of(constraints.cannot_link) if involved.any() else {}
+    partners = constraints.partners if involved.any() else {}
     for place in order[involved[order]].tolist():
         topic = topics[place]
         if any(labels[other] == topic for other in partners[int(documents[place])]):

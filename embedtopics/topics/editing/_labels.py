@@ -1,4 +1,4 @@
-"""The words of topics: labels, given, made of keywords or edited in a file; and their terms."""
+"""Edits of the words of topics: labels, label files, and terms."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from embedtopics.terms._counts import (
 from embedtopics.terms._keywords import unique_labels
 from embedtopics.terms._stop_words import function_words, stop_words_for
 from embedtopics.terms.results import TermCounts
-from embedtopics.topics._describe import describe_weighting, languages_of, term_settings_of
+from embedtopics.topics._describe import languages_of, term_settings_of
 from embedtopics.topics._pipeline import Log, note_terms
 from embedtopics.topics._relabel import checked_topic_id, edit_of, relabeled
 from embedtopics.topics.results import TopicResult
@@ -35,7 +35,7 @@ from embedtopics.topics.results import TopicResult
 def checked_labels(
     labels: Mapping[int, Any], others: Iterable[tuple[int, str]] = ()
 ) -> dict[int, str]:
-    """Return labels on one line by topic, or refuse empty ones and those of two topics."""
+    """Return one-line labels by topic; raise InputError for empty and repeated ones."""
     owner = {label: topic for topic, label in others}
     checked = {}
     for topic, label in labels.items():
@@ -43,56 +43,55 @@ def checked_labels(
         if not any(map(str.isprintable, name.replace(" ", ""))):
             raise InputError("label", f"a text that is not empty, for topic {topic}", label)
         if name in owner:
-            found = f"{name!r} for {owner[name]} and {topic}; merge them, or give one another label"
-            raise InputError("label", "of one topic only", found=found)
+            twice = f"{name!r} for {owner[name]} and {topic}"
+            remedy = "merge the topics, or choose another label"
+            raise InputError("label", "of one topic only", remedy=remedy, found=twice)
         owner[name] = topic
         checked[topic] = name
     return checked
 
 
 def spell_topic(result: TopicResult, topic: int) -> str:
-    """Return a topic as the messages of edits name it."""
+    """Return the id and label of a topic for messages."""
     return f"{topic} ({result.topics[topic].label})"
 
 
 def rename(
     result: TopicResult, labels: Mapping[int, str] | Sequence[str] | str | Path
 ) -> TopicResult:
-    """Give topics labels, which stay through all later edits for as long as the topic does.
+    """Label topics; a label stays in later edits as long as its topic exists.
 
     Parameters
     ----------
     result : TopicResult
     labels : mapping of int to str, sequence of str, str or Path
-        Labels by topic id; or one for every topic, in the order of the ids; or the path of an
-        edited ``labels.csv``, as saved with a result.
+        Labels by topic id, one label per topic in the order of the ids, or the path of an edited
+        ``labels.csv``, as saved with a result.
 
     Returns
     -------
     TopicResult
-        Shares everything but the labels with `result`, stability included; `score_labels` measures
-        how well they find the texts of their topics.
+        Shares everything except the labels with `result`. `score_labels` measures how well they
+        separate the texts of their topics.
 
     Raises
     ------
     InputError
-        If there is no such topic, a label is empty or no string, two topics would share one, or
-        the file cannot be read.
+        If there is no such topic, a label is empty, two topics would share a label, or the file
+        cannot be read.
     """
     if isinstance(labels, (str, Path)):
         labels = read_labels(labels, result)
-    if isinstance(labels, bytes) or not hasattr(labels, "__len__"):
-        raise InputError("labels", "a mapping such as {3: 'Elections'}, a list or a path", labels)
     if not isinstance(labels, Mapping):
         if len(labels) != result.n_topics:
             expected = f"a mapping, or one for each of the {result.n_topics} topics"
             raise InputError("labels", expected, found=f"{len(labels)}")
         labels = dict(enumerate(labels))
-    given = {checked_topic_id(result, topic): label for topic, label in labels.items()}
-    others = [(t.topic_id, t.label) for t in result.topics if t.topic_id not in given]
-    names = checked_labels(dict(sorted(given.items())), others)
-    called = ", ".join(f"{topic} {name!r}" for topic, name in names.items())
-    message = f"called {called}" if names else "gave no labels"
+    new = {checked_topic_id(result, topic): label for topic, label in labels.items()}
+    others = [(t.topic_id, t.label) for t in result.topics if t.topic_id not in new]
+    names = checked_labels(dict(sorted(new.items())), others)
+    listed = ", ".join(f"{topic} {name!r}" for topic, name in names.items())
+    message = f"renamed {listed}" if names else "renamed no topics"
     edit = edit_of(
         result, "rename", {"labels": names}, message, tuple(names), range(result.n_topics)
     )
@@ -104,31 +103,17 @@ def rename(
     return dataclasses.replace(result, topics=tuple(topics), history=(*result.history, edit))
 
 
-def make_labels(
-    result: TopicResult,
-    n_terms: int = 3,
-    *,
-    separator: str = ", ",
-    prefix: str = "",
-    word_length: int | None = None,
-) -> TopicResult:
-    """Label the topics by their keywords.
+def make_labels(result: TopicResult, n_terms: int = 3) -> TopicResult:
+    """Label the topics with their keywords.
 
-    Seeded topics and those named by hand keep their labels. The others do not count as named: an
-    edit that changes the topics labels them anew.
+    Seeded topics and topics named by users keep their labels. The others do not count as named:
+    later edits may change their labels.
 
     Parameters
     ----------
     result : TopicResult
     n_terms : int
-        Keywords in a label; more where two topics would have the same one, and a number where
-        that does not help.
-    separator : str
-        Between the keywords.
-    prefix : str
-        In front of them; "{topic}" in it stands for the topic's id, as in "{topic}: ".
-    word_length : int, optional
-        Characters at which each keyword is cut.
+        Keywords in a label; equal labels get more keywords, or else a number.
 
     Returns
     -------
@@ -137,26 +122,17 @@ def make_labels(
     Raises
     ------
     InputError
-        If an argument is bad.
+        If `n_terms` is below 1.
     """
     n_terms = checked_count(n_terms, "n_terms")
-    word_length = optional_count(word_length, "word_length")
-    for value, name in ((separator, "separator"), (prefix, "prefix")):
-        if not isinstance(value, str):
-            raise InputError(name, "a string", value)
     topics = list(result.topics)
-    made = [topic for topic in topics if not (topic.is_named or topic.is_seeded)]
-    labels = unique_labels(
-        [[word[:word_length] for word in topic.keywords] for topic in made],
-        n_terms,
-        separator=separator,
-        starts=[prefix.replace("{topic}", str(topic.topic_id)) for topic in made],
-        taken={topic.label for topic in topics} - {topic.label for topic in made},
-    )
-    for topic, label in zip(made, labels, strict=True):
+    unnamed = [topic for topic in topics if not (topic.is_named or topic.is_seeded)]
+    taken = {topic.label for topic in topics} - {topic.label for topic in unnamed}
+    labels = unique_labels([topic.keywords for topic in unnamed], n_terms, taken=taken)
+    for topic, label in zip(unnamed, labels, strict=True):
         topics[topic.topic_id] = dataclasses.replace(topic, label=label, label_auc=None)
-    parameters = dict(n_terms=n_terms, separator=separator, prefix=prefix, word_length=word_length)
-    message = f"labelled topics by {n_terms} of the keywords: {len(made):,} topics"
+    message = f"labelled {len(unnamed):,} topics with {n_terms} keywords"
+    parameters = {"n_terms": n_terms}
     edit = edit_of(result, "make_labels", parameters, message, (), range(result.n_topics))
     return dataclasses.replace(result, topics=tuple(topics), history=(*result.history, edit))
 
@@ -167,7 +143,7 @@ DELIMITERS = ",;\t"
 
 
 def write_labels(result: TopicResult, path: str | Path) -> Path:
-    """Write a CSV of the topics' labels, with what helps to choose better ones."""
+    """Write a CSV of the topics' labels, with keywords and examples."""
     path = Path(path)
     with path.open("w", encoding="utf-8-sig", newline="") as stream:
         writer = csv.writer(stream)
@@ -181,20 +157,20 @@ def write_labels(result: TopicResult, path: str | Path) -> Path:
 
 
 def read_labels(path: str | Path, result: TopicResult | None = None) -> dict[int, str]:
-    """Read labels by topic id, as a spreadsheet leaves them; of a result those that differ."""
+    """Read labels by topic id from a file that a spreadsheet saved; of a result the edited ones."""
     path = Path(path)
-    (_, head), *rows = _rows(path) or [(1, [])]
+    (_, head), *rows = _read_rows(path) or [(1, [])]
     names = [cell.strip().lower() for cell in head]
     if not names.count("topic") == names.count("label") == 1:
-        found = f"{', '.join(filter(None, names)) or 'no columns'} in {path}"
-        raise InputError("labels", "a table with one column topic and one label", found=found)
+        columns = f"{', '.join(filter(None, names)) or 'no columns'} in {path}"
+        raise InputError("labels", "a table with one column topic and one label", found=columns)
     labels: dict[int, str] = {}
     for number, cells in rows:
         row = dict(zip(names, cells, strict=False))
-        # Spreadsheets make an id 3.0 or 3,0.
-        cell = row.get("topic", "")
-        if (match := re.fullmatch(r"\s*(-?\d{1,9})(?:[.,]0{0,2})?\s*", cell)) is None:
-            raise InputError("topic", f"the id of a topic in {path}", cell, row=number)
+        # Spreadsheets write an id as 3.0 or 3,0.
+        match = re.fullmatch(r"\s*(-?\d{1,9})(?:[.,]0{0,2})?\s*", row.get("topic", ""))
+        if match is None:
+            raise InputError("topic", f"a topic id in {path}", row.get("topic", ""), row=number)
         topic, label = int(match[1]), " ".join(row.get("label", "").split())
         if topic == NOISE:  # the last row of topics.csv
             continue
@@ -205,32 +181,28 @@ def read_labels(path: str | Path, result: TopicResult | None = None) -> dict[int
         if result is not None:
             _check_topic(result, topic, row.get("size", ""), path, number)
         labels[topic] = label
-    own = {} if result is None else {topic: result.topics[topic].label for topic in labels}
-    edited = {
-        topic: label
-        for topic, label in labels.items()
-        if label not in (own.get(topic), spreadsheet_safe(own.get(topic)))
-    }
-    for topic, label in edited.items():
-        if label.startswith("'") and spreadsheet_safe(label[1:]) == label:
-            edited[topic] = label[1:]
+    edited = {}
+    for topic, label in labels.items():
+        before = None if result is None else result.topics[topic].label
+        if label not in (before, spreadsheet_safe(before)):
+            is_escaped = label.startswith("'") and spreadsheet_safe(label[1:]) == label
+            edited[topic] = label[1:] if is_escaped else label
     return edited
 
 
-def _rows(path: Path) -> list[tuple[int, list[str]]]:
+def _read_rows(path: Path) -> list[tuple[int, list[str]]]:
     """Return the rows that are not blank, each with its number in a spreadsheet."""
-    data = b""
     try:
         data = path.read_bytes()
         is_utf16 = data[:2] in (b"\xff\xfe", b"\xfe\xff")
         text = data.decode("utf-16" if is_utf16 else "utf-8-sig")
     except OSError as error:
-        reason = error.strerror or error
-        raise InputError("labels", "a readable file", found=f"{path} ({reason})") from error
+        reason = f"{path} ({error.strerror or error})"
+        raise InputError("labels", "a readable file", found=reason) from error
     except UnicodeError as error:
         row = data[: getattr(error, "start", 0)].count(b"\n") + 1
-        found = f"other bytes in {path}"
-        raise InputError("labels", "a table saved as CSV UTF-8", found=found, row=row) from error
+        expected, remedy = f"UTF-8 text in {path}", "save the table as CSV UTF-8"
+        raise InputError("labels", expected, remedy=remedy, found="other bytes", row=row) from error
     lines = io.StringIO(text, newline="")
     first = lines.readline()
     named = re.fullmatch(r"sep=(.)\s*", first, re.IGNORECASE)
@@ -245,7 +217,7 @@ def _rows(path: Path) -> list[tuple[int, list[str]]]:
 
 
 def _check_topic(result: TopicResult, topic: int, size: str, path: Path, number: int) -> None:
-    """Refuse a row that is about a topic of another result."""
+    """Raise InputError for a row about a topic of another result."""
     if not 0 <= topic < result.n_topics:
         expected = f"one of the {result.n_topics} topics in {path}"
         raise InputError("topic", expected, topic, "delete the row", row=number)
@@ -253,12 +225,12 @@ def _check_topic(result: TopicResult, topic: int, size: str, path: Path, number:
     digits = re.sub(r"\D", "", re.sub(r"[.,]0{0,2}$", "", size.strip()))
     if digits and int(digits) != result.topics[topic].size:
         expected = f"{result.topics[topic].size:,} for topic {topic} in {path}"
-        remedy = "the file is of other topics; take the labels.csv of these, or delete the column"
+        remedy = "use the labels.csv of this result, or delete the column"
         raise InputError("size", expected, int(digits), remedy, row=number)
 
 
 WORD_NOTES = ("stop_words", "function_words", "no_stop_words")
-"""Names of the decisions that other terms replace."""
+"""Decisions that an update of the terms replaces."""
 
 
 def update_terms(
@@ -272,23 +244,22 @@ def update_terms(
     weighting: TermWeighting | None = None,
     n_keywords: int | None = None,
 ) -> TopicResult:
-    """Choose the terms of the topics anew, without fitting or tokenizing again.
+    """Choose the terms of the topics again, without fitting or tokenizing.
 
-    What is not given stays as it is; labels made of keywords follow the keywords.
+    Parameters that are None keep their values. Labels made of keywords follow the keywords.
 
     Parameters
     ----------
     result : TopicResult
     stop_words : "auto" or sequence of str, optional
-        Replaces the list in use, extra words included. "auto", alone or among others, takes the
-        lists of the result's languages and the words that the corpus uses in all topics to a
-        similar extent.
+        Replaces the list in use and the extra words. "auto", alone or with other words, takes the
+        lists of the result's languages and the words that occur equally in all topics.
     extra_stop_words : str or sequence of str, optional
         Single words to leave out in addition.
     ngram_range : (int, int), optional
         Shortest and longest term in words.
     min_df, max_df : int or float, optional
-        Documents that must, and may at most, hold a term; a float is a share of the documents.
+        Smallest and largest number of documents with a term; a float is a share of documents.
     weighting : TermWeighting, optional
         Such as `embedtopics.ClassTfidf` with ``bm25=True``.
     n_keywords : int, optional
@@ -301,9 +272,9 @@ def update_terms(
     Raises
     ------
     InputError
-        If a parameter is bad, or no term would be left.
+        If a parameter is invalid, or no term would be left.
     """
-    given = {
+    changes = {
         "stop_words": None if stop_words is None else checked_stop_words(stop_words),
         "extra_stop_words": _checked_extra(extra_stop_words),
         "ngram_range": None if ngram_range is None else checked_ngram_range(ngram_range),
@@ -311,7 +282,7 @@ def update_terms(
         "max_df": _checked_df("max_df", max_df),
         "n_keywords": optional_count(n_keywords, "n_keywords"),
     }
-    parameters = {name: value for name, value in given.items() if value is not None}
+    parameters = {name: value for name, value in changes.items() if value is not None}
     settings = {**result.settings, **parameters}
     if stop_words is None:
         before = list(result.settings.get("extra_stop_words") or ())
@@ -321,24 +292,24 @@ def update_terms(
         settings["extra_stop_words"] = []
     counts = _recounted(result, settings)
     if not counts.terms and result.term_counts.terms:
-        raise InputError("no term is left by these rules; leave out fewer words, or lower min_df")
+        raise InputError("these parameters leave no term; leave out fewer words, or lower min_df")
     log = Log()
     note_terms(log, counts.stop_words, counts.function_words, languages_of(result))
-    kept = [note for note in result.decisions if note.name not in WORD_NOTES]
+    others = [note for note in result.decisions if note.name not in WORD_NOTES]
     return relabeled(
         result,
         result.clustering.labels,
         result.memberships,
-        # Labels were chosen among the terms before, and are made of the new ones.
+        # Labels chosen among the earlier terms are chosen again.
         [dataclasses.replace(t, label_auc=None, keywords_auc=None) for t in result.topics],
         name="update_terms",
         parameters=parameters,
-        message=_spell(result, parameters, weighting),
+        message=_terms_message(result, parameters, weighting),
         follows=range(result.n_topics),
         weighting=weighting,
         settings=settings,
         term_counts=counts,
-        decisions=(*kept, *log.decisions),
+        decisions=(*others, *log.decisions),
     )
 
 
@@ -360,40 +331,34 @@ def _recounted(result: TopicResult, settings: dict[str, Any]) -> TermCounts:
     return recount_terms(result.tokens, counts, *rules)
 
 
-def _spell(result: TopicResult, parameters: dict[str, Any], weighting: TermWeighting | None) -> str:
-    """Return what was asked for, and which words to leave out are in no text, to show slips."""
-    said = []
+def _terms_message(
+    result: TopicResult, parameters: dict[str, Any], weighting: TermWeighting | None
+) -> str:
+    """Return the changed parameters, and the words to leave out that no text holds."""
+    parts = []
     if (words := parameters.get("stop_words")) is not None:
-        said.append("stop words auto" if words == "auto" else f"{len(words):,} stop words given")
+        parts.append("stop words auto" if words == "auto" else f"{len(words):,} stop words given")
     extra = parameters.get("extra_stop_words", [])
     if extra:
-        said.append(f"left out {', '.join(extra[:12])}" + (", ..." if len(extra) > 12 else ""))
-    if span := parameters.get("ngram_range"):
-        said.append(f"terms of {span[0]} to {span[1]} words")
-    names = ("min_df", "max_df", "n_keywords")
-    said += [f"{name} {parameters[name]}" for name in names if name in parameters]
+        parts.append(f"left out {', '.join(extra[:12])}" + (", ..." if len(extra) > 12 else ""))
+    names = ("ngram_range", "min_df", "max_df", "n_keywords")
+    parts += [f"{name} {parameters[name]}" for name in names if name in parameters]
     if weighting is not None:
-        described = describe_weighting(weighting)
-        name = described if isinstance(described, str) else described["name"]
-        said.append(f"weighted by {name}")
-    known = {word.lower() for word in result.tokens.words}
-    if unknown := [word for word in extra if word not in known]:
-        said.append(f"no text holds {', '.join(unknown)}")
-    return f"chose terms anew: {'; '.join(said) or 'by the same rules'}"
+        parts.append(f"weighted by {type(weighting).__name__}")
+    vocabulary = {word.lower() for word in result.tokens.words}
+    if unknown := [word for word in extra if word not in vocabulary]:
+        parts.append(f"no text holds {', '.join(unknown)}")
+    return f"updated the terms: {'; '.join(parts) or 'same parameters'}"
 
 
 def _checked_extra(words: Any) -> list[str] | None:
     if words is None:
         return None
-    listed = [words] if isinstance(words, str) else words
-    if not hasattr(listed, "__iter__") or isinstance(listed, bytes):
-        raise InputError("extra_stop_words", "a list of words", words)
-    found: dict[str, None] = {}
+    listed = [words] if isinstance(words, str) else list(words)
     for word in listed:
-        if not isinstance(word, str) or len(word.split()) != 1:
+        if len(word.split()) != 1:
             raise InputError("extra_stop_words", "single words", word)
-        found[word.strip().lower()] = None
-    return list(found)
+    return list(dict.fromkeys(word.strip().lower() for word in listed))
 
 
 def _checked_df(name: str, limit: Any) -> int | float | None:
@@ -402,5 +367,5 @@ def _checked_df(name: str, limit: Any) -> int | float | None:
     if is_whole(limit) and limit >= 1:
         return int(limit)
     if is_whole(limit) or not is_number(limit) or not 0 <= limit <= 1:
-        raise InputError(name, "documents from 1 up, or a share from 0.0 to 1.0", limit)
+        raise InputError(name, "an integer from 1 up, or a share from 0.0 to 1.0", limit)
     return float(limit)

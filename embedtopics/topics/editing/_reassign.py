@@ -1,4 +1,4 @@
-"""Documents given other topics: outliers the nearest one, those of a topic its parts."""
+"""Documents in other topics: outliers in the nearest one, those of a topic in its parts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix, hstack
 
 from embedtopics._utils.checks import checked_choice, checked_share
-from embedtopics.clustering._partition import Partitions
+from embedtopics.clustering._partition import Partitioner
 from embedtopics.clustering._resolution import subtree
 from embedtopics.clustering._spanning_tree import spanning_tree
 from embedtopics.clustering.results import NOISE, Clustering, SpanningTree
@@ -21,7 +21,7 @@ from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import Float64Array, FloatArray, Int32Array, Int64Array
 from embedtopics.terms._counts import count_by_topic
 from embedtopics.terms._subject import uninformative_topics
-from embedtopics.topics._clusters import Cuts, Resolution
+from embedtopics.topics._clusters import ClusterTree, Resolution
 from embedtopics.topics._describe import fitted_weighting
 from embedtopics.topics._propagation import (
     FAR,
@@ -43,17 +43,17 @@ from embedtopics.topics.editing._labels import spell_topic
 from embedtopics.topics.results import Reason, Topic, TopicResult
 
 LEAST_SHARE = 0.5
-"""Propagated share from which a document is assigned: more than of all other topics together."""
+"""Smallest propagated share of an assigned document: more than all other topics together."""
 
 NEARER_THAN = 0.25
-"""Share of a topic's own documents that are farther from it than one that is assigned to it."""
+"""Share of a topic's documents that are farther from it than an assigned one."""
 
 DOCUMENTS_AT_ONCE = 8192
-"""Documents whose cosines with all topics are held at a time."""
+"""Documents per block of cosines with all topics."""
 
 
 class _Nearest(NamedTuple):
-    """Best topic of each outlier, how near it is, and how near it must be: each (n_outliers,)."""
+    """Best topic of each outlier, its score, and the smallest score required, (n_outliers,)."""
 
     topic: Int32Array
     score: Float64Array
@@ -66,22 +66,22 @@ def reassign(
     *,
     threshold: float | None = None,
 ) -> TopicResult:
-    """Assign outliers to the nearest topic, where it is near enough.
+    """Assign outliers to the nearest topic if it is near enough.
 
-    No text goes to a topic that holds one with which it has a `CannotLink`. Doubtful documents stay
-    outliers, for the reason that they had.
+    No text is assigned to a topic with a text that it cannot be linked with (`CannotLink`). Other
+    documents stay outliers and keep their reason.
 
     Parameters
     ----------
     result : TopicResult
     strategy : {"graph", "terms", "embeddings"}
-        "graph": label propagation over the document's neighbours. "terms": cosine of the weighted
-        counts of the document with the topic's. "embeddings": cosine with the topic's mean.
+        "graph": label propagation from the document's neighbors. "terms": cosine of the weighted
+        term counts of document and topic. "embeddings": cosine with the topic's mean.
     threshold : float, optional
-        "graph": least propagated share of the topic, by default 0.5; documents farther from their
-        neighbours than 99 in 100 are never assigned. "terms" and "embeddings": least cosine; by
-        default a document must be nearer to the topic than a quarter of the topic's own documents.
-        0 assigns every document that has anything in common with a topic.
+        "graph": smallest propagated share, by default 0.5; the 1 % of documents farthest from
+        their neighbors are never assigned. "terms" and "embeddings": smallest cosine; by default a
+        document must be nearer to the topic than a quarter of the topic's documents. 0 assigns
+        every document with any similarity to a topic.
 
     Returns
     -------
@@ -91,20 +91,20 @@ def reassign(
     Raises
     ------
     InputError
-        If there are no topics, or a parameter is bad.
+        If there are no topics, or a parameter is invalid.
     """
     find = _STRATEGIES[checked_choice(strategy, "strategy", tuple(_STRATEGIES))]
     if not result.topics:
         raise InputError("result", "one with topics", found="none", remedy="use at_resolution")
     least = None if threshold is None else checked_share(threshold, "threshold")
     outside = np.flatnonzero(result.clustering.labels == NOISE)
-    found = find(result, outside)
-    is_near = (found.score > 0) & (found.score >= (found.least if least is None else least))
+    best = find(result, outside)
+    is_near = (best.score > 0) & (best.score >= (best.least if least is None else least))
     near = np.flatnonzero(is_near)
-    nearest_first = np.argsort(-found.score[near], kind="stable")
-    is_near[near] = ~bars(result, outside[near], found.topic[near], nearest_first)
+    nearest_first = np.argsort(-best.score[near], kind="stable")
+    is_near[near] = ~bars(result, outside[near], best.topic[near], nearest_first)
     labels = result.clustering.labels.copy()
-    labels[outside[is_near]] = found.topic[is_near]
+    labels[outside[is_near]] = best.topic[is_near]
     weights = result.documents.weights
     n_assigned, n_outside = int(weights[outside[is_near]].sum()), int(weights[outside].sum())
     return relabeled(
@@ -124,11 +124,11 @@ def _by_graph(result: TopicResult, outside: Int64Array) -> _Nearest:
     if reasons is not None:
         passes_nothing = np.isin(reasons, (Reason.UNINFORMATIVE, Reason.REMOVED))
         labels = np.where(passes_nothing, np.int32(NOWHERE), labels)
-    found = propagate_labels(result.graph, labels.astype(np.int32), result.n_topics)
+    propagated = propagate_labels(result.graph, labels.astype(np.int32), result.n_topics)
     near = closeness(result.graph.similarities)
     is_far = rank(near, near)[outside] > FAR
-    score = np.where(is_far, 0.0, found.shares[outside, 0]).astype(np.float64)
-    return _Nearest(found.topics[outside, 0], score, np.full(len(outside), LEAST_SHARE))
+    score = np.where(is_far, 0.0, propagated.shares[outside, 0]).astype(np.float64)
+    return _Nearest(propagated.topics[outside, 0], score, np.full(len(outside), LEAST_SHARE))
 
 
 def _by_terms(result: TopicResult, outside: Int64Array) -> _Nearest:
@@ -145,35 +145,35 @@ def _by_terms(result: TopicResult, outside: Int64Array) -> _Nearest:
         cosines = (of_documents[outside[part]] @ of_topics.T).toarray()
         best[part] = cosines.argmax(axis=1)
         score[part] = cosines.max(axis=1)
-    own = np.zeros(len(labels))
+    to_own = np.zeros(len(labels))
     for topic in range(result.n_topics):
         members = np.flatnonzero(labels == topic)
-        own[members] = of_documents[members] @ of_topics[topic].toarray().ravel()
-    return _Nearest(best, score, _usual(own, result)[best])
+        to_own[members] = of_documents[members] @ of_topics[topic].toarray().ravel()
+    return _Nearest(best, score, _usual(to_own, result)[best])
 
 
 def _by_embeddings(result: TopicResult, outside: Int64Array) -> _Nearest:
     labels = result.clustering.labels
     centroids = row_centroids(result).astype(np.float32)
-    found, score = nearest(result.embeddings[outside], centroids, 1)
+    topics, score = nearest(result.embeddings[outside], centroids, 1)
     inside = np.flatnonzero(labels != NOISE)
-    own = np.zeros(len(labels))
-    own[inside] = np.einsum("id,id->i", result.embeddings[inside], centroids[labels[inside]])
-    best = found[:, 0]
-    return _Nearest(best, score[:, 0].astype(np.float64), _usual(own, result)[best])
+    to_own = np.zeros(len(labels))
+    to_own[inside] = np.einsum("id,id->i", result.embeddings[inside], centroids[labels[inside]])
+    best = topics[:, 0]
+    return _Nearest(best, score[:, 0].astype(np.float64), _usual(to_own, result)[best])
 
 
 _STRATEGIES = {"graph": _by_graph, "terms": _by_terms, "embeddings": _by_embeddings}
 
 
-def _usual(own: Float64Array, result: TopicResult) -> Float64Array:
-    """Return for each topic the cosine below which a quarter of its documents lie."""
-    members = [own[result.clustering.labels == topic] for topic in range(result.n_topics)]
+def _usual(to_own: Float64Array, result: TopicResult) -> Float64Array:
+    """Return the lower quartile of the cosines of each topic's documents."""
+    members = [to_own[result.clustering.labels == topic] for topic in range(result.n_topics)]
     return np.array([np.quantile(some, NEARER_THAN, method="inverted_cdf") for some in members])
 
 
 MOSTLY = 0.51
-"""Least share that a document has of its own part, where it has that much of the topic."""
+"""Smallest share of a document in its own part, if its share of the topic is as large."""
 
 
 def split(
@@ -183,9 +183,9 @@ def split(
 ) -> TopicResult:
     """Split a topic into parts.
 
-    The density hierarchy of the topic's documents is cut finer. Documents outside the new clusters
-    are assigned by label propagation or else by their embeddings, and the memberships in the topic
-    are divided among its parts.
+    The density hierarchy of the topic's documents is cut finer. Label propagation or else the
+    embeddings assign documents outside the new clusters, and memberships in the topic are divided
+    among its parts.
 
     Parameters
     ----------
@@ -244,28 +244,28 @@ def split(
 def _cut(
     result: TopicResult, members: Int64Array, topic: int, resolution: Resolution
 ) -> Clustering:
-    """Return the clusters that become parts, over the topic's documents."""
-    weights, wanted = result.documents.weights[members], resolution.n_topics
-    cells = Partitions(result.coordinates[members], weights)
-    if not isinstance(wanted, str):
-        # Of a number that the user insists on, no part is refused for its words or density.
-        labels = cells.into(wanted).astype(np.int32)
-        probabilities, n_found = result.clustering.probabilities[members], cells.n_most
+    """Return the clusters of the topic's documents that become its parts."""
+    weights, n_topics = result.documents.weights[members], resolution.n_topics
+    partitioner = Partitioner(result.coordinates[members], weights)
+    if not isinstance(n_topics, str):
+        # A requested number is met, whatever the words or density of the parts.
+        labels = partitioner.into(n_topics).astype(np.int32)
+        probabilities, n_found = result.clustering.probabilities[members], partitioner.n_most
     elif len(members) == 1:
         labels, probabilities, n_found = np.zeros(1, np.int32), np.ones(1, np.float32), 1
     else:
         counts = dataclasses.replace(result.term_counts, counts=result.term_counts.counts[members])
-        without = partial(uninformative_topics, counts)
-        cut = Cuts(_tree_of(result, members), cells, weights, without).at(resolution)
+        tree, test = _tree_of(result, members), partial(uninformative_topics, counts)
+        cut = ClusterTree(tree, partitioner, weights, test).cut(resolution)
         labels, n_found = keep_labels(cut.clustering.labels, cut.is_informative), cut.n_informative
         probabilities = cut.clustering.probabilities
-    if n_found < (2 if isinstance(wanted, str) else wanted):
+    if n_found < (2 if isinstance(n_topics, str) else n_topics):
         most = f"at most {n_found}" if n_found > 1 else "another"
         name, n_texts = spell_topic(result, topic), int(weights.sum())
         expected = f"{most} for topic {name}, whose {n_texts:,} texts form no more groups"
-        raise InputError("n_topics", expected, wanted)
+        raise InputError("n_topics", expected, n_topics)
     probabilities = np.where(labels == NOISE, 0.0, probabilities).astype(np.float32)
-    # Its density was compared within the topic, so that its persistence would mislead.
+    # Persistence within one topic does not compare with that of other topics.
     return Clustering(labels, probabilities, np.full(int(labels.max()) + 1, np.nan))
 
 
@@ -279,8 +279,8 @@ def _tree_of(result: TopicResult, members: Int64Array) -> SpanningTree:
 def _assign(result: TopicResult, members: Int64Array, cut: Clustering) -> Int32Array:
     """Return the part of each of the topic's documents."""
     n_parts = len(cut.persistence)
-    found = propagate_labels(_restricted(result.graph, members), cut.labels, n_parts)
-    parts = np.where(cut.labels == NOISE, found.topics[:, 0], cut.labels).astype(np.int32)
+    propagated = propagate_labels(_restricted(result.graph, members), cut.labels, n_parts)
+    parts = np.where(cut.labels == NOISE, propagated.topics[:, 0], cut.labels).astype(np.int32)
     lost = np.flatnonzero(parts == NOISE)
     if len(lost):
         vectors = result.embeddings[members]
@@ -291,10 +291,10 @@ def _assign(result: TopicResult, members: Int64Array, cut: Clustering) -> Int32A
 
 
 def _restricted(graph: NeighborGraph, members: Int64Array) -> NeighborGraph:
-    """Return the graph of some documents; a neighbour that is not among them has no weight."""
-    place = np.full(len(graph), -1, dtype=np.int32)
-    place[members] = np.arange(len(members), dtype=np.int32)
-    indices = place[graph.indices[members]]
+    """Return the graph of some documents; other neighbors have no weight."""
+    number = np.full(len(graph), -1, dtype=np.int32)
+    number[members] = np.arange(len(members), dtype=np.int32)
+    indices = number[graph.indices[members]]
     inside = indices >= 0
     return NeighborGraph(
         np.where(inside, indices, np.int32(0)),
@@ -307,42 +307,44 @@ def _restricted(graph: NeighborGraph, members: Int64Array) -> NeighborGraph:
 def _divide(
     result: TopicResult, topic: int, members: Int64Array, parts: Int32Array, n_parts: int
 ) -> tuple[Int32Array, csr_matrix]:
-    """Return all labels and memberships, the parts numbered after the topics that stay."""
+    """Return all labels and memberships, with the parts numbered after the other topics."""
     before = result.memberships.tocsc()
     labels = result.clustering.labels - (result.clustering.labels > topic)
-    own = np.full(len(labels), NOISE, dtype=np.int32)
-    own[members] = parts
+    part_of = np.full(len(labels), NOISE, dtype=np.int32)
+    part_of[members] = parts
     labels[members] = result.n_topics - 1 + parts
     column = before[:, [topic]].tocoo()
-    # Documents with no share of the topic have nothing to divide.
+    # Only documents with a share of the topic have something to divide.
     concerned = np.union1d(column.row, members)
     rows, shares = column.row, column.data
-    divided = _proportions(_restricted(result.graph, concerned), own[concerned], n_parts)
+    divided = _proportions(_restricted(result.graph, concerned), part_of[concerned], n_parts)
     divided = divided[np.searchsorted(concerned, rows)]
-    inside = np.flatnonzero(own[rows] != NOISE)
-    at = inside, own[rows[inside]]
+    inside = np.flatnonzero(part_of[rows] != NOISE)
+    own_part = inside, part_of[rows[inside]]
     least = np.maximum(
-        OWN_SHARE + (1 - OWN_SHARE) * divided[at], np.minimum(1.0, MOSTLY / shares[inside])
+        OWN_SHARE + (1 - OWN_SHARE) * divided[own_part], np.minimum(1.0, MOSTLY / shares[inside])
     )
-    rest = np.divide(1 - least, 1 - divided[at], out=np.zeros_like(least), where=divided[at] < 1)
+    rest = np.divide(
+        1 - least, 1 - divided[own_part], out=np.zeros_like(least), where=divided[own_part] < 1
+    )
     divided[inside] *= rest[:, None]
-    divided[at] = least
+    divided[own_part] = least
     places = np.repeat(rows, n_parts), np.tile(np.arange(n_parts), len(rows))
     entries = (shares[:, None] * divided).ravel()
     of_parts = csr_matrix((entries, places), shape=(len(labels), n_parts))
     of_parts.eliminate_zeros()
-    kept = np.delete(np.arange(result.n_topics), topic)
-    together = csr_matrix(hstack([before[:, kept], of_parts], format="csr"), dtype=np.float32)
-    return labels.astype(np.int32), with_own_share(together, labels)
+    others = np.delete(np.arange(result.n_topics), topic)
+    memberships = csr_matrix(hstack([before[:, others], of_parts], format="csr"), dtype=np.float32)
+    return labels.astype(np.int32), with_own_share(memberships, labels)
 
 
-def _proportions(graph: NeighborGraph, own: Int32Array, n_parts: int) -> FloatArray:
-    """Return each document's shares of the parts; by their size where nothing is propagated."""
-    found = propagate_labels(graph, own, n_parts)
-    shares = np.zeros((len(own), n_parts), dtype=np.float64)
-    rows, slots = np.nonzero(found.topics >= 0)
-    shares[rows, found.topics[rows, slots]] = found.shares[rows, slots]
+def _proportions(graph: NeighborGraph, parts: Int32Array, n_parts: int) -> FloatArray:
+    """Return each document's propagated shares of the parts, or else shares by their size."""
+    propagated = propagate_labels(graph, parts, n_parts)
+    shares = np.zeros((len(parts), n_parts), dtype=np.float64)
+    rows, slots = np.nonzero(propagated.topics >= 0)
+    shares[rows, propagated.topics[rows, slots]] = propagated.shares[rows, slots]
     total = shares.sum(axis=1, keepdims=True)
-    sizes = np.bincount(own[own != NOISE], minlength=n_parts)
+    sizes = np.bincount(parts[parts != NOISE], minlength=n_parts)
     by_size = np.broadcast_to(sizes / sizes.sum(), shares.shape)
     return np.where(total > 0, shares / np.where(total > 0, total, 1.0), by_size)

@@ -1,11 +1,10 @@
-"""The edits of a result: as a table, and done again on another result."""
+"""The edits of a result: as a table, and repeated on another result."""
 
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,35 +13,36 @@ import pandas as pd
 from embedtopics._utils.checks import checked_choice
 from embedtopics.clustering.results import NOISE
 from embedtopics.decisions import Decision
-from embedtopics.errors import InputError
+from embedtopics.errors import InputError, Remedy
 from embedtopics.protocols import TermWeighting
 from embedtopics.topics._assign import find_documents
 from embedtopics.topics._describe import recorded_weighting
+from embedtopics.topics._resolution import at_resolution
+from embedtopics.topics.editing._labels import make_labels, rename, update_terms
+from embedtopics.topics.editing._merge import at_level, merge, reduce, remove
+from embedtopics.topics.editing._reassign import reassign, split
+from embedtopics.topics.naming._keywords import with_keywords
 from embedtopics.topics.results import Edit, TopicMark, TopicResult
 
-MOST = 0.5
-"""Share of a mark's documents above which the topic that holds them is the one."""
+LEAST_SHARE = 0.5
+"""A topic matches a mark if it holds more than this share of the mark's documents."""
 
-ENOUGH_KEYWORDS = 0.25
-"""Least Jaccard similarity of two topics' keywords to be matched; two lists of ten share four."""
+LEAST_JACCARD = 0.25
+"""Smallest Jaccard similarity of matching keywords; two lists of ten share four."""
 
-EDITS = {
-    "at_level": "topics", "at_resolution": None, "make_labels": None, "merge": "topics",
-    "reassign": None, "reduce": None, "remove": "topics", "rename": "labels", "split": "topic",
-    "update_terms": None, "with_keywords": None,
+EDITS: Mapping[str, Callable[..., TopicResult]] = {
+    function.__name__: function
+    for function in (
+        at_level, at_resolution, make_labels, merge, reassign, reduce, remove, rename, split,
+        update_terms, with_keywords,
+    )
 }  # fmt: skip
-"""Functions of `embedtopics.topics` that may be replayed, and the parameter that holds topic ids.
+"""Functions that may be replayed. Anybody may have written a history: functions that send texts or
+write files are not among them."""
 
-A history may come from anybody's file: what sends texts away or writes files is not among them.
-"""
-
-OLD_PARAMETERS = {"n_words": "n_terms", "road": "method"}
-"""Names in histories that version 0.1.0 recorded."""
-
-WITHOUT_EFFECT = {
-    ("reassign", "topics"): None, ("split", "min_cluster_size"): "auto", ("split", "keep_all"): True
-}  # fmt: skip
-"""Parameters that it recorded and that are gone, with the value that most had."""
+IDS = {"at_level": "topics", "merge": "topics", "remove": "topics", "rename": "labels",
+       "split": "topic"}  # fmt: skip
+"""The parameter of an edit that holds topic ids."""
 
 
 def replay(
@@ -53,21 +53,21 @@ def replay(
 ) -> TopicResult:
     """Apply recorded edits, in order, to another result: a fit of more texts or another encoder.
 
-    A topic that an edit names is the one that now holds most of its most central documents, else
-    the one with the most similar keywords. On the fit that was edited the outcome is bit-identical.
+    A topic matches the topic of an edit if it holds most of its central documents, otherwise by the
+    most similar keywords. On the edited fit the outcome is bit-identical.
 
     Parameters
     ----------
     result : TopicResult
     history : TopicResult or iterable of Edit
-        A result that was edited, or edits, such as ``edited.history[:-1]`` to leave out the last.
+        An edited result, or edits, such as ``edited.history[:-1]`` without the last one.
     missing : {"raise", "skip"}
-        What to do with an edit that cannot be applied here: raise, or record that in the decisions.
+        Whether an edit that cannot be applied raises an error or is recorded in the decisions.
 
     Returns
     -------
     TopicResult
-        Its decisions name the edits that were skipped, under "replay".
+        Its decisions list skipped edits, under "replay".
 
     Raises
     ------
@@ -75,107 +75,112 @@ def replay(
         If an edit cannot be applied; the message names it.
     """
     checked_choice(missing, "missing", ("raise", "skip"))
-    edits: Any = history.history if isinstance(history, TopicResult) else history
-    edits = list(edits) if isinstance(edits, Iterable) else [edits]
-    if not all(isinstance(edit, Edit) for edit in edits):
-        raise InputError("history", "a result or a list of its edits", history)
+    weighting = history.weighting if isinstance(history, TopicResult) else None
+    edits = list(history.history if isinstance(history, TopicResult) else history)
     for step, edit in enumerate(edits, start=1):
-        spelled = f"{edit.name} ({edit.message})" if edit.message else edit.name
+        name = f"{edit.name} ({edit.message})" if edit.message else edit.name
         try:
-            result = _applied(result, edit, getattr(history, "weighting", None))
+            result = _applied(result, edit, weighting)
             continue
         except _NothingToDo as reason:
             skipped = str(reason)
         except InputError as error:
             if missing == "raise":
+                remedy = Remedy("missing", "skip", "leave the edit out of the history")
                 raise InputError(
-                    f"edit {step}, {spelled}, cannot be applied here: {error}; leave it out of the "
-                    'history, or give missing="skip"'
+                    f"cannot apply edit {step}, {name}, here: {error}; {remedy}"
                 ) from error
             skipped = str(error)
-        message = f"Edit {step}, {spelled}, was not applied: {skipped}."
+        message = f"Edit {step}, {name}, was not applied: {skipped}."
         decision = Decision("topics", "replay", step, message)
         result = dataclasses.replace(result, decisions=(*result.decisions, decision))
     return result
 
 
 class _NothingToDo(Exception):
-    """Raised where an edit would change nothing."""
+    """Raised for an edit that would change nothing."""
 
 
-def _applied(result: TopicResult, edit: Edit, own: TermWeighting | None) -> TopicResult:
+def _applied(result: TopicResult, edit: Edit, custom: TermWeighting | None) -> TopicResult:
     if edit.name == "note":
         raise _NothingToDo("it is a remark")
     if edit.name not in EDITS:
         raise InputError(f"there is no edit {edit.name!r}")
-    function = getattr(importlib.import_module("embedtopics.topics"), edit.name)
-    ids: dict[int, int] = {}
-    for mark in edit.marks:
-        if (found := find_topic(result, mark)) is None:
-            raise InputError(
-                f"no topic here matches {mark.topic_id} ({mark.label}) by documents or keywords"
-            )
-        ids[mark.topic_id] = found
-    signature = inspect.signature(function)
-    parameters = {}
-    for name, value in edit.parameters.items():
-        if WITHOUT_EFFECT.get((edit.name, name), ...) == value:
-            continue
-        known = name if name in signature.parameters else OLD_PARAMETERS.get(name, name)
-        parameters[known] = _with_ids(value, ids) if name == EDITS[edit.name] else value
+    function, ids = EDITS[edit.name], _matching_ids(result, edit)
+    parameters = {
+        name: _with_ids(value, ids) if name == IDS.get(edit.name) else value
+        for name, value in edit.parameters.items()
+    }
     if edit.name == "merge":
-        groups = [sorted(set(group)) for group in parameters["topics"]]
-        kept = [place for place, group in enumerate(groups) if len(group) > 1]
-        if not kept:
-            raise _NothingToDo("the topics are one here already")
-        parameters["topics"] = [groups[place] for place in kept]
-        if "label" in parameters:
-            labels = [parameters["label"][place] for place in kept]
-            parameters["label"] = labels if any(label is not None for label in labels) else None
-    if (recorded := parameters.get("weighting")) is not None:
-        is_own = isinstance(recorded, str) and own is not None
-        parameters["weighting"] = own if is_own else recorded_weighting(recorded)
+        parameters |= _distinct_groups(parameters.get("topics", []), parameters.get("label"))
+    if (weighting := parameters.get("weighting")) is not None:
+        is_custom = isinstance(weighting, str) and custom is not None
+        parameters["weighting"] = custom if is_custom else recorded_weighting(weighting)
     try:
-        signature.bind(result, **parameters)
+        inspect.signature(function).bind(result, **parameters)
     except TypeError as error:
         raise InputError(f"its parameters are not those of this version ({error})") from error
-    edited: TopicResult = function(result, **parameters)
-    return edited
+    return function(result, **parameters)
+
+
+def _matching_ids(result: TopicResult, edit: Edit) -> dict[int, int]:
+    """Return the id here of each topic that an edit names."""
+    ids: dict[int, int] = {}
+    for mark in edit.marks:
+        topic = find_topic(result, mark)
+        if topic is None:
+            mark_name = f"{mark.topic_id} ({mark.label})"
+            raise InputError(f"no topic here matches {mark_name} by documents or keywords")
+        ids[mark.topic_id] = topic
+    return ids
+
+
+def _distinct_groups(topics: list[list[int]], label: list[Any] | None) -> dict[str, Any]:
+    """Return the parameters of a merge without groups that are one topic here."""
+    groups = [sorted(set(group)) for group in topics]
+    places = [place for place, group in enumerate(groups) if len(group) > 1]
+    if not places:
+        raise _NothingToDo("the topics are one here already")
+    parameters: dict[str, Any] = {"topics": [groups[place] for place in places]}
+    if label is not None:
+        labels = [label[place] for place in places]
+        parameters["label"] = labels if any(name is not None for name in labels) else None
+    return parameters
 
 
 def find_topic(result: TopicResult, mark: TopicMark) -> int | None:
     """Find the topic that a mark of another result describes."""
     if mark.documents and len(result.documents):
         halves = [(int(text[:16], 16), int(text[16:], 16)) for text in mark.documents]
-        here = find_documents(result.documents.hashes, np.array(halves, dtype=np.uint64))
-        here = here[here >= 0]
-        labels = result.clustering.labels[here]
-        held = np.bincount(labels[labels != NOISE], minlength=max(result.n_topics, 1))
-        if held.max() > MOST * len(here):
-            return int(held.argmax())
-    wanted = set(mark.keywords)
-    best, most = None, 0.0
+        documents = find_documents(result.documents.hashes, np.array(halves, dtype=np.uint64))
+        documents = documents[documents >= 0]
+        labels = result.clustering.labels[documents]
+        counts = np.bincount(labels[labels != NOISE], minlength=max(result.n_topics, 1))
+        if counts.max() > LEAST_SHARE * len(documents):
+            return int(counts.argmax())
+    keywords = set(mark.keywords)
+    best, highest = None, 0.0
     for topic in result.topics:
-        own = set(topic.keywords)
-        shared = len(wanted & own) / max(1, len(wanted | own))
-        if shared >= ENOUGH_KEYWORDS and shared > most:
-            best, most = topic.topic_id, shared
+        others = set(topic.keywords)
+        jaccard = len(keywords & others) / max(1, len(keywords | others))
+        if jaccard >= LEAST_JACCARD and jaccard > highest:
+            best, highest = topic.topic_id, jaccard
     return best
 
 
 def _with_ids(value: Any, ids: Mapping[int, int]) -> Any:
-    """Return a parameter with the ids that its topics have here."""
+    """Return a parameter with the ids of its topics here."""
     if isinstance(value, Mapping):
-        moved = {_with_ids(key, ids): item for key, item in value.items()}
-        if len(moved) < len(value):
-            raise InputError("two of the topics that it names are one here")
-        return moved
+        renumbered = {_with_ids(key, ids): item for key, item in value.items()}
+        if len(renumbered) < len(value):
+            raise InputError("two of its topics are one here")
+        return renumbered
     if isinstance(value, (list, tuple)):
         return [_with_ids(item, ids) for item in value]
     if value is None:
         return None
     if int(value) not in ids:
-        raise InputError(f"it does not record by what topic {value} can be matched")
+        raise InputError(f"it has no record that identifies topic {value}")
     return ids[int(value)]
 
 

@@ -1,4 +1,4 @@
-"""Topics of several results: followed from one to the other, or put together."""
+"""Topics of several results: matched between results, or combined."""
 
 from __future__ import annotations
 
@@ -36,21 +36,31 @@ from embedtopics.topics._describe import (
     term_settings_of,
 )
 from embedtopics.topics._relabel import keep_labels, regrouped, relabeled
-from embedtopics.topics._vectors import centroids, cosines, find_places, spread_graph
+from embedtopics.topics._vectors import (
+    centroids,
+    cosines,
+    merge_near_duplicates,
+    spread_graph,
+)
 from embedtopics.topics.growing._extend import Merged, merge_documents
 from embedtopics.topics.growing._novelty import widened
 from embedtopics.topics.results import Reason, Topic, TopicResult
 
 HALF = 0.5
-"""Share of a topic's documents from which it is linked with another."""
+"""Smallest shared part of a topic for a link."""
 
 MIN_SIMILARITY = 0.7
-"""Cosine of their mean vectors from which topics without common documents are linked."""
+"""Smallest cosine of mean vectors for a link without common documents."""
 
 
 @dataclass(frozen=True)
 class Link:
-    """What became of one topic in another result, or where a topic there came from."""
+    """A pair of matching topics of two results, or a topic without a match.
+
+    `kind` is "continued", "split", "merged", "regrouped", "gone" or "new". `shared` counts common
+    documents, `share_of_old` and `share_of_new` their shares, and `similarity` is the Jaccard index
+    of the documents, or the cosine of the mean vectors.
+    """
 
     kind: str
     old: int
@@ -63,7 +73,7 @@ class Link:
 
 @dataclass(frozen=True, repr=False)
 class Lineage(Displayed):
-    """Which topics of one result became which of another."""
+    """Links between the topics of two results."""
 
     links: tuple[Link, ...]
     by: str
@@ -77,28 +87,27 @@ class Lineage(Displayed):
         return f"links by {self.by}: {counts or 'none'}"
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a frame of the links: kind, old, new, their labels, what they have in common."""
+        """Tabulate the links: kind, both topics and labels, and what they have in common."""
         names = [field.name for field in fields(Link)]
         frame = pd.DataFrame([asdict(link) for link in self.links], columns=names)
         for place, side, labels in ((3, "old", self.old_labels), (4, "new", self.new_labels)):
-            shown = [labels[topic] if topic >= 0 else "" for topic in frame[side].tolist()]
-            frame.insert(place, f"{side}_label", shown)
+            column = [labels[topic] if topic >= 0 else "" for topic in frame[side].tolist()]
+            frame.insert(place, f"{side}_label", column)
         return frame
 
 
 def lineage(old: TopicResult, new: TopicResult) -> Lineage:
-    """Return which topics of a result became which of another.
+    """Link the topics of a result to those of another.
 
-    Two topics are linked if at least half of the documents of one, of those that both results
-    hold, are in the other. Where they have no document in common, a topic is linked with the one
-    whose mean vector is most similar, from a cosine of 0.7. Of a topic that is linked with one
-    alone, the kind is "continued"; with several "split"; several in one "merged", or else
-    "regrouped"; with nothing "gone" or "new".
+    Two topics are linked if at least half of the common documents of one are in the other. Results
+    without common documents link a topic to the topic with the most similar mean vector, from a
+    cosine of 0.7. One topic linked to one is "continued", one to several "split", several to one
+    "merged", several to several "regrouped"; a topic without a link is "gone" or "new".
 
     Parameters
     ----------
     old, new : TopicResult
-        Their order matters for the names alone: what was split one way was merged the other way.
+        The order determines the kinds: a split in one direction is a merge in the other.
 
     Returns
     -------
@@ -107,20 +116,20 @@ def lineage(old: TopicResult, new: TopicResult) -> Lineage:
     Raises
     ------
     InputError
-        Where the results have neither a document in common nor one encoder.
+        If the results have neither common documents nor the same encoder.
 
     References
     ----------
     Spiliopoulou et al. (2006), "MONIC: modeling and monitoring cluster transitions".
     """
-    place = find_documents(new.documents.hashes, old.documents.hashes)
-    n_shared = int((place >= 0).sum())
+    position = find_documents(new.documents.hashes, old.documents.hashes)
+    n_shared = int((position >= 0).sum())
     labels = (tuple(topic.label for topic in result.topics) for result in (old, new))
     if n_shared:
-        return Lineage(_links_by_documents(old, new, place), "documents", n_shared, *labels)
+        return Lineage(_links_by_documents(old, new, position), "documents", n_shared, *labels)
     if reason := incomparable(old, new):
-        expected = "a result with some of the documents of the other, or of its encoder"
-        raise InputError("new", expected, found=f"none in common, and {reason}")
+        expected = "a result with common documents or with the same encoder"
+        raise InputError("new", expected, found=f"no common documents, and {reason}")
     similarity = _centroid_cosines(old, new)
     linked = np.zeros(similarity.shape, dtype=np.bool_)
     if similarity.size:
@@ -131,25 +140,27 @@ def lineage(old: TopicResult, new: TopicResult) -> Lineage:
 
 
 def incomparable(one: TopicResult, other: TopicResult) -> str:
-    """Return why the vectors of two results cannot be compared; "" where they can."""
+    """Return why the vectors of two results cannot be compared, or ""."""
     widths = one.embeddings.shape[1], other.embeddings.shape[1]
     if widths[0] != widths[1]:
         return f"their vectors have {widths[0]} and {widths[1]} dimensions"
-    prints = [space_of(result.settings) for result in (one, other)]
-    names = " and ".join(str(one.settings.get("encoder", "unknown")) for one in (one, other))
-    if None not in prints and prints[0] != prints[1]:
-        return f"their vectors come from different encoders ({names}, or their settings differ)"
-    if (prints[0] is None) != (prints[1] is None):
-        return f"of one the encoder is not known ({names})"
+    spaces = [space_of(result.settings) for result in (one, other)]
+    names = " and ".join(str(result.settings.get("encoder", "unknown")) for result in (one, other))
+    if None not in spaces and spaces[0] != spaces[1]:
+        return f"their vectors come from different encoders or settings ({names})"
+    if (spaces[0] is None) != (spaces[1] is None):
+        return f"the encoder of one is unknown ({names})"
     return ""
 
 
-def _links_by_documents(old: TopicResult, new: TopicResult, place: Int64Array) -> tuple[Link, ...]:
-    """Link topics by the documents that they share; `place` finds an old document in the new."""
-    both = np.flatnonzero(place >= 0)
+def _links_by_documents(
+    old: TopicResult, new: TopicResult, position: Int64Array
+) -> tuple[Link, ...]:
+    """Link topics by common documents; `position` (n_old,) is that of old documents in new."""
+    both = np.flatnonzero(position >= 0)
     # The label of noise, -1, is the last row and column.
     counts = np.zeros((old.n_topics + 1, new.n_topics + 1), dtype=np.int64)
-    np.add.at(counts, (old.clustering.labels[both], new.clustering.labels[place[both]]), 1)
+    np.add.at(counts, (old.clustering.labels[both], new.clustering.labels[position[both]]), 1)
     shared = counts[:-1, :-1]
     of_old, of_new = counts.sum(axis=1, keepdims=True), counts.sum(axis=0, keepdims=True)
     union = (of_old + of_new - counts)[:-1, :-1]
@@ -166,7 +177,7 @@ def _links_by_documents(old: TopicResult, new: TopicResult, place: Int64Array) -
 
 
 def _centroid_cosines(old: TopicResult, new: TopicResult) -> Float64Array:
-    """Return the cosines of the topics' mean vectors, also of drafts without described topics."""
+    """Return the cosines of the topics' mean vectors, (n_topics_old, n_topics_new)."""
     sums = []
     for one in (old, new):
         labels, n_topics = one.clustering.labels, len(one.clustering.persistence)
@@ -175,7 +186,7 @@ def _centroid_cosines(old: TopicResult, new: TopicResult) -> Float64Array:
 
 
 def _links(linked: BoolArray, **figures: npt.NDArray[Any]) -> tuple[Link, ...]:
-    """Return the links of pairs, with figures of each; kinds follow from connected components."""
+    """Return the links of pairs with their figures; connected components give the kinds."""
     from scipy.sparse.csgraph import connected_components
 
     n_old, n_new = linked.shape
@@ -192,17 +203,17 @@ def _links(linked: BoolArray, **figures: npt.NDArray[Any]) -> tuple[Link, ...]:
             kind = "continued" if is_one_new else "split"
         else:
             kind = "merged" if is_one_new else "regrouped"
-        heirs = np.flatnonzero(linked[i]).tolist()
+        successors = np.flatnonzero(linked[i]).tolist()
         links += [
             Link(kind, i, j, **{name: values[i, j].item() for name, values in figures.items()})
-            for j in heirs
+            for j in successors
         ] or [Link("gone", i, NOISE)]
     links += [Link("new", NOISE, j) for j in np.flatnonzero(~linked.any(axis=0)).tolist()]
     return tuple(links)
 
 
 GAP = 0.1
-"""Between two maps side by side, as a share of the width of the first."""
+"""Gap between two maps side by side, as a share of the width of the first."""
 
 
 def combine(
@@ -210,30 +221,30 @@ def combine(
     *,
     min_similarity: float = 0.7,
 ) -> TopicResult:
-    """Merge results that one encoder made of different corpora.
+    """Combine results of one encoder on different corpora.
 
-    Two topics become one if, by the cosine of their mean vectors, each is the most similar to the
-    other, and similar enough. Results are taken in one after the other. Topics are numbered anew
-    by size and described by the terms of all documents, with the settings of the first result;
-    given names are kept. On the map the later results lie to the right of the earlier ones.
+    Two topics become one if each has the most similar mean vector to the other, with a cosine of at
+    least `min_similarity`. Results are added one after the other. Topics are numbered by size and
+    described by the terms of all documents, with the settings of the first result; names given by
+    users stay. On the map later results are to the right of earlier ones.
 
     Parameters
     ----------
     results : sequence of TopicResult
-        Two or more. A text that several hold keeps the topic of the first that has it in one.
+        Two or more. A common text keeps its topic of the first result that has it in a topic.
     min_similarity : float
-        Cosine of mean vectors from which topics may become one.
+        Smallest cosine of the mean vectors of topics that become one.
 
     Returns
     -------
     TopicResult
-        With a neighbour graph of all documents, searched anew, and without a density hierarchy.
+        With a new neighbor graph of all documents, and without a density hierarchy.
 
     Raises
     ------
     InputError
-        Where there are less than two results, their vectors cannot be compared, one was shared
-        without its texts, or a parameter is bad.
+        If there are fewer than two results, their vectors cannot be compared, one was shared
+        without its texts, or a parameter is invalid.
     """
     if not is_number(min_similarity) or not -1.0 <= float(min_similarity) <= 1.0:
         raise InputError("min_similarity", "a number from -1 to 1", min_similarity)
@@ -244,11 +255,11 @@ def combine(
     for number, result in enumerate(results[1:], 2):
         matches = match_topics(whole, result, min_similarity)
         decisions.append(_decision(origins, result, matches, number))
-        whole, origins = _joined(whole, origins, result, matches)
+        whole, origins = _added(whole, origins, result, matches)
     whole, origins = _without_empty(whole, origins)
     seed = int(first.settings.get("seed", 0))
     n_neighbors = int(first.settings.get("n_neighbors", first.graph.k))
-    places, near = find_places(whole.embeddings, n_neighbors, seed)
+    unique, unique_graph = merge_near_duplicates(whole.embeddings, n_neighbors, seed)
     languages = tuple(dict.fromkeys(code for one in results for code in languages_of(one)))
     stop_words = [word for one in results for word in term_settings_of(one).extra_stop_words]
     settings = {
@@ -257,68 +268,65 @@ def combine(
         "languages": list(languages),
         "extra_stop_words": list(dict.fromkeys(stop_words)),
     }
-    # Without the topics of the first, which describe less than all.
+    # Without the topics of the first result, which do not describe all documents.
     whole = dataclasses.replace(whole, topics=(), settings=settings)
     counts = count_corpus_terms(
         whole.tokens, whole.clustering.labels, term_settings_of(whole), languages
     )
-    of_results = {repr(one): one for result in results for one in result.decisions}
+    earlier = {repr(one): one for result in results for one in result.decisions}
     sentences = " ".join(decision.message for decision in decisions)
     return relabeled(
         whole,
         whole.clustering.labels,
         whole.memberships,
         origins,
-        name="note",  # the other results would be needed to do it again
+        name="note",  # replay would need the other results
         parameters={"n_results": len(results), "min_similarity": float(min_similarity)},
         message=f"{len(results)} results were combined. {sentences}",
         follows=np.arange(first.n_topics),
-        graph=spread_graph(near, places),
+        graph=spread_graph(unique_graph, unique),
         term_counts=counts,
         map=whole.map,
-        decisions=(*of_results.values(), *decisions),
+        decisions=(*earlier.values(), *decisions),
     )
 
 
 def match_topics(one: TopicResult, other: TopicResult, min_similarity: float) -> Int32Array:
-    """Return the topic that each of the other result is to become one with, (n_topics,), or -1."""
+    """Return the matching topic of each topic of the other result, (n_topics,), or -1."""
     similarity = _centroid_cosines(one, other)
     matches = np.full(similarity.shape[1], NOISE, dtype=np.int32)
     if similarity.size:
         nearest, back = similarity.argmax(axis=0), similarity.argmax(axis=1)
-        theirs = np.arange(similarity.shape[1])
-        # The cosine of a topic with itself may be less than one by a rounding.
-        mutual = (back[nearest] == theirs) & (similarity[nearest, theirs] >= min_similarity - 1e-9)
+        others = np.arange(similarity.shape[1])
+        # Rounding may put the cosine of a topic with itself below one.
+        mutual = (back[nearest] == others) & (similarity[nearest, others] >= min_similarity - 1e-9)
         matches[mutual] = nearest[mutual]
     return matches
 
 
 def _checked(results: Sequence[TopicResult]) -> list[TopicResult]:
-    """Return results of which all vectors can be compared."""
-    expected = "a list of two results or more"
-    if isinstance(results, TopicResult) or not all(isinstance(r, TopicResult) for r in results):
-        raise InputError("results", expected, found=type(results).__name__)
+    """Return results with comparable vectors, or raise InputError."""
     results = list(results)
     if len(results) < 2:
-        raise InputError("results", expected, found=str(len(results)))
+        raise InputError("results", "a list of two results or more", found=str(len(results)))
     for result in results:
         refuse_without_texts(result)
     first = results[0]
     for number, other in enumerate(results[1:], 2):
         reason = incomparable(first, other)
         if not reason:
-            # Common texts with different vectors come from different encoders.
-            place = find_documents(first.documents.hashes, other.documents.hashes)
-            both = np.flatnonzero(place >= 0)
-            ours, theirs = first.embeddings[place[both]], other.embeddings[both]
+            # Different vectors of common texts come from different encoders.
+            position = find_documents(first.documents.hashes, other.documents.hashes)
+            both = np.flatnonzero(position >= 0)
+            ours, theirs = first.embeddings[position[both]], other.embeddings[both]
             cosine = np.einsum("ij,ij->i", ours, theirs, dtype=np.float64)
-            prints = {one.settings.get("encoder_fingerprint") for one in (first, other)}
-            least = SAME_VECTOR_COSINE if len(prints) == 1 else MIN_SPACE_COSINE
+            fingerprints = {one.settings.get("encoder_fingerprint") for one in (first, other)}
+            least = SAME_VECTOR_COSINE if len(fingerprints) == 1 else MIN_SPACE_COSINE
             differ = (cosine < least) & (ours.any(axis=1) | theirs.any(axis=1))
             if differ.any():
                 text = other.corpus.texts[other.documents.first_rows[both[differ.argmax()]]]
-                share = f"{int(differ.sum()):,} of their {len(both):,} common texts"
-                reason = f"{share} have different vectors, such as {text[:60]!r}"
+                counts = f"{int(differ.sum()):,} of {len(both):,} common texts"
+                reason = f"{counts} have different vectors, such as {text[:60]!r}"
         if reason:
             raise InputError(
                 f"results 1 and {number} cannot be combined: {reason}; fit both with one encoder"
@@ -326,33 +334,33 @@ def _checked(results: Sequence[TopicResult]) -> list[TopicResult]:
     return results
 
 
-def _joined(
+def _added(
     before: TopicResult, origins: list[Topic], other: TopicResult, matches: Int32Array
 ) -> tuple[TopicResult, list[Topic]]:
-    """Put a result's documents and topics beside those that are there, without terms and graph."""
+    """Add the documents and topics of a result to another, without terms and graph."""
     alone = matches == NOISE
     number = matches.copy()
     number[alone] = len(origins) + np.arange(int(alone.sum()))
     origins = [*origins, *(other.topics[topic] for topic in np.flatnonzero(alone))]
     for topic in np.flatnonzero(~alone).tolist():
         ours, theirs = origins[matches[topic]], other.topics[topic]
-        # Of two topics that become one, a name that was given is kept.
+        # The topic that the user named passes its label on.
         is_ours = ours.is_named or ours.is_seeded or not (theirs.is_named or theirs.is_seeded)
-        kept = dataclasses.replace(ours if is_ours else theirs, persistence=float("nan"))
-        origins[matches[topic]] = kept
+        origin = ours if is_ours else theirs
+        origins[matches[topic]] = dataclasses.replace(origin, persistence=float("nan"))
     merged = merge_documents(before, other.corpus)
     n_topics = len(origins)
     shares = widened(before.memberships, n_topics)
     their_shares = regrouped(other.memberships, number, n_topics)
     their_labels = np.append(number, NOISE)[other.clustering.labels].astype(np.int32)
-    # What was in no topic of the first may be in one of the second.
-    place = find_documents(other.documents.hashes, before.documents.hashes)
-    gains = (place >= 0) & (before.clustering.labels == NOISE)
-    gains[gains] = their_labels[place[gains]] != NOISE
+    # Outliers of the first result may be in a topic of the second.
+    position = find_documents(other.documents.hashes, before.documents.hashes)
+    gains = (position >= 0) & (before.clustering.labels == NOISE)
+    gains[gains] = their_labels[position[gains]] != NOISE
     order = merged.order
     order[merged.new] = len(merged.old) + merged.added
     rows = order.copy()
-    rows[merged.old[gains]] = len(merged.old) + place[gains]
+    rows[merged.old[gains]] = len(merged.old) + position[gains]
     added = [
         np.zeros(len(one.documents), dtype=np.bool_) if one.added is None else one.added
         for one in (before, other)
@@ -366,7 +374,7 @@ def _joined(
         embeddings=merged.put(before.embeddings, other.embeddings[merged.added]),
         coordinates=_beside(merged, before.coordinates, other.coordinates),
         map=_beside(merged, before.map, other.map),
-        clustering=_clustering(before, other, merged, their_labels, gains, place, n_topics),
+        clustering=_clustering(before, other, merged, their_labels, gains, position, n_topics),
         memberships=csr_matrix(vstack([shares, their_shares], format="csr")[rows]),
         tokens=join_tokens(before.tokens, other.tokens, order),
         tree=None,
@@ -377,16 +385,16 @@ def _joined(
 
 
 def _without_empty(result: TopicResult, origins: list[Topic]) -> tuple[TopicResult, list[Topic]]:
-    """Leave out topics all of whose documents are in other topics of an earlier result."""
+    """Drop topics whose documents are all in other topics of an earlier result."""
     labels = result.clustering.labels
-    is_held = np.bincount(labels[labels != NOISE], minlength=len(origins)) > 0
-    if is_held.all():
+    has_documents = np.bincount(labels[labels != NOISE], minlength=len(origins)) > 0
+    if has_documents.all():
         return result, origins
-    clustering = dataclasses.replace(result.clustering, labels=keep_labels(labels, is_held))
-    number = keep_labels(np.arange(len(origins)), is_held)
-    shares = regrouped(result.memberships, number, int(is_held.sum()))
+    clustering = dataclasses.replace(result.clustering, labels=keep_labels(labels, has_documents))
+    number = keep_labels(np.arange(len(origins)), has_documents)
+    shares = regrouped(result.memberships, number, int(has_documents.sum()))
     result = dataclasses.replace(result, clustering=clustering, memberships=shares)
-    return result, [one for one, held in zip(origins, is_held.tolist(), strict=True) if held]
+    return result, [origins[topic] for topic in np.flatnonzero(has_documents).tolist()]
 
 
 def _clustering(
@@ -395,18 +403,18 @@ def _clustering(
     merged: Merged,
     theirs: Int32Array,
     gains: npt.NDArray[np.bool_],
-    place: Int64Array,
+    position: Int64Array,
     n_topics: int,
 ) -> Clustering:
-    """Return the labels of all, with what else is known of the documents."""
+    """Return the clustering of all documents."""
     ours = before.clustering
     labels, probabilities = ours.labels.copy(), ours.probabilities.copy()
-    labels[gains] = theirs[place[gains]]
-    probabilities[gains] = other.clustering.probabilities[place[gains]]
+    labels[gains] = theirs[position[gains]]
+    probabilities[gains] = other.clustering.probabilities[position[gains]]
     reasons = None
     if ours.reasons is not None and other.clustering.reasons is not None:
-        kept = np.where(labels == NOISE, ours.reasons, Reason.IN_TOPIC).astype(np.int8)
-        reasons = merged.put(kept, other.clustering.reasons[merged.added])
+        our_reasons = np.where(labels == NOISE, ours.reasons, Reason.IN_TOPIC).astype(np.int8)
+        reasons = merged.put(our_reasons, other.clustering.reasons[merged.added])
     return Clustering(
         labels=merged.put(labels, theirs[merged.added]),
         probabilities=merged.put(probabilities, other.clustering.probabilities[merged.added]),
@@ -416,7 +424,7 @@ def _clustering(
 
 
 def _beside(merged: Merged, ours: FloatArray, theirs: FloatArray) -> FloatArray:
-    """Return positions of all, the second map to the right of the first, on its middle line."""
+    """Return the positions of all, the second map to the right of the first, centered."""
     width = max(ours.shape[1], theirs.shape[1])
     left, right = (
         np.pad(part, ((0, 0), (0, width - part.shape[1]))).astype(np.float64)
@@ -433,10 +441,10 @@ def _beside(merged: Merged, ours: FloatArray, theirs: FloatArray) -> FloatArray:
 def _decision(
     origins: Sequence[Topic], other: TopicResult, matches: Int32Array, number: int
 ) -> Decision:
-    """Return which topics of a result became one with another."""
+    """Return a decision on the topics of a result that match earlier ones."""
     matched = np.flatnonzero(matches != NOISE).tolist()
     pairs = [f"{origins[matches[topic]].label} = {other.topics[topic].label}" for topic in matched]
-    named = f" ({'; '.join(pairs)})" if pairs else ""
-    message = f"Of the topics of result {number}, {len(pairs)} became one with another{named}, and "
+    listed = f" ({'; '.join(pairs)})" if pairs else ""
+    message = f"{len(pairs)} topics of result {number} match an earlier topic{listed}; "
     message += f"{other.n_topics - len(pairs)} were added."
     return Decision("clustering", "combined", pairs, message)

@@ -1,4 +1,4 @@
-"""Documents added to a result, without moving what is there."""
+"""Documents added to a result, without changing the present ones."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from embedtopics.protocols import (
     Int32Array,
     Int64Array,
 )
-from embedtopics.reduction._smoothing import leading
+from embedtopics.reduction._components import leading
 from embedtopics.terms._counts import count_terms
 from embedtopics.terms._stop_words import stop_words_for
 from embedtopics.terms._tokens import join_tokens, tokenize
@@ -52,10 +52,10 @@ from embedtopics.topics.growing._novelty import (
 from embedtopics.topics.results import Edit, Reason, Topic, TopicResult
 
 DOCUMENTS_TO_MEASURE = 200
-"""Documents of which the recall of a graph is measured."""
+"""Documents of the sample that measures the recall of a graph."""
 
 SAME = 1 - 1e-6
-"""Cosine similarity from which two vectors count as the same, and share a position."""
+"""Smallest cosine of vectors that count as the same and share a position."""
 
 
 def extend(
@@ -67,43 +67,42 @@ def extend(
     update_terms: bool = True,
     min_candidate_size: int | str = "auto",
 ) -> Extension:
-    """Add documents to a result; nothing that is there moves.
+    """Add documents to a result without changing the present ones.
 
-    Documents that were there keep their topics, shares, positions and neighbours, bit for bit. A
-    new document gets the topic that `assign` gives it, and a position among its neighbours; a text
-    that was there already weighs more. `adopt` makes topics of what the topics do not hold.
+    Present documents keep their topics, shares, positions and neighbors, bit for bit. A new
+    document gets the topic of `assign` and a position among its neighbors; a repeated text weighs
+    more. `adopt` makes topics of new groups outside the topics.
 
     Parameters
     ----------
     result : TopicResult
     corpus : Corpus or anything that `Corpus.of` takes
-        The rows to add. Columns are aligned by name (see `embedtopics.corpus.join_corpora`).
+        Rows to add. Columns are aligned by name (see `embedtopics.corpus.join_corpora`).
     embeddings : array_like of shape (n_rows, n_dimensions), optional
         Vectors of these rows.
     encoder : Encoder or str, optional
-        Encodes these rows; by default the encoder of the fit, made again.
+        Encodes these rows; by default the encoder of the fit, loaded again.
     update_terms : bool
-        Whether terms are counted, and keywords and names chosen, anew. Otherwise they stay, which
-        takes less than half of the time.
+        Whether to count terms and choose keywords and labels again. False takes less than half of
+        the time.
     min_candidate_size : "auto" or int
-        Fewest rows outside the topics that may be a new one; "auto" takes the size of the finest
+        Smallest number of rows in a candidate for a new topic; "auto" is the size of the finest
         topics of as many rows.
 
     Returns
     -------
     Extension
-        With the new result, and what is new about the documents.
+        The new result, the share of new documents outside the topics, and candidates for topics.
 
     Raises
     ------
     InputError
-        Where no row has text, vectors are needed and neither given nor can be made, or of another
-        encoder, or columns cannot be joined.
+        If no row has text, vectors are missing or of another encoder, or columns cannot be joined.
 
     Notes
     -----
-    The recall of the graph, measured anew, falls with the share of new documents. When a quarter
-    of the documents is new, a new fit is due.
+    The recall of the graph falls with the share of new documents. Fit again when a quarter of the
+    documents is new.
     """
     added = Corpus.of(corpus)
     require_text(added)
@@ -114,11 +113,11 @@ def extend(
     n_new, weights = len(merged.new), merged.documents.weights
     if n_new:
         vectors = vectors_of(result, added, merged.added, embeddings, encoder)
-        found = judge(result, vectors)
-        grown = _with_terms(_grown(result, merged, vectors, found), added, merged, update_terms)
-        n_outside, novelty = int((found.labels == NOISE).sum()), found.novelty
+        judged = judge(result, vectors)
+        grown = _with_terms(_grown(result, merged, vectors, judged), added, merged, update_terms)
+        n_outside, novelty = int((judged.labels == NOISE).sum()), judged.novelty
         outside = n_outside / n_new
-    else:  # the texts are all there already, and weigh more
+    else:  # all texts are repeated, and weigh more
         grown = dataclasses.replace(result, corpus=merged.corpus, documents=merged.documents)
         n_outside, novelty, outside = 0, np.empty(0, dtype=np.float32), float("nan")
     if update_terms:
@@ -140,20 +139,20 @@ def extend(
 
 
 def _grown(
-    result: TopicResult, merged: Merged, vectors: FloatArray, found: Judgement
+    result: TopicResult, merged: Merged, vectors: FloatArray, judged: Judgement
 ) -> TopicResult:
-    """Return the result with all that new documents have, but for words and terms."""
+    """Return the result with the new documents, except their words and terms."""
     embeddings = merged.put(result.embeddings, vectors)
     before = np.zeros(len(merged.old), dtype=np.bool_) if result.added is None else result.added
     added = merged.put(before, True)
     hashes = merged.documents.hashes[merged.new]
     old, stability, constraints = result.clustering, result.stability, result.constraints
-    near = (found.indices, found.similarities, old.labels, found.labels)
+    near = (judged.indices, judged.similarities, old.labels, judged.labels)
     coordinates = merged.put(result.coordinates, place(result.coordinates, *near))
     dense = coordinates if result.settings.get("reducer") else leading(coordinates)
     reasons = old.reasons
     if reasons is not None:
-        reasons = merged.put(reasons, _reasons(found))
+        reasons = merged.put(reasons, _reasons(judged))
     if stability is not None:
         agreement = merged.put(stability.agreement, np.nan)
         stability = dataclasses.replace(stability, agreement=agreement)
@@ -162,35 +161,35 @@ def _grown(
         corpus=merged.corpus,
         documents=merged.documents,
         embeddings=embeddings,
-        graph=grown_graph(result, merged, embeddings, added, (found.indices, found.similarities)),
+        graph=grown_graph(result, merged, embeddings, added, (judged.indices, judged.similarities)),
         coordinates=coordinates,
         map=merged.put(result.map, place(result.map, *near, hashes)),
         clustering=Clustering(
-            labels=merged.put(old.labels, found.labels),
+            labels=merged.put(old.labels, judged.labels),
             probabilities=merged.put(old.probabilities, 0.0),
             persistence=old.persistence,
             reasons=reasons,
         ),
-        memberships=merged.put_rows(result.memberships, found.shares),
-        tree=grown_tree(result.tree, dense, merged, merged.old[found.indices]),
+        memberships=merged.put_rows(result.memberships, judged.shares),
+        tree=grown_tree(result.tree, dense, merged, merged.old[judged.indices]),
         stability=stability,
         added=added,
         constraints=constraints and constraints.among(merged.old, len(merged.documents)),
     )
 
 
-def _reasons(found: Judgement) -> npt.NDArray[np.int8]:
+def _reasons(judged: Judgement) -> npt.NDArray[np.int8]:
     """Return why each new document is in no topic, as a fit does."""
-    _, best, second, none = standing(found.shares)
-    is_far = found.novelty > FAR
+    _, best, second, none = standing(judged.shares)
+    is_far = judged.novelty > FAR
     reasons = np.where(is_far | (NONE_WEIGHT * none >= second), Reason.ISOLATED, Reason.BETWEEN)
     reasons[(margin(best, second, none) >= MIN_MARGIN) & ~is_far] = Reason.BEYOND_COVERAGE
-    reasons[found.labels != NOISE] = Reason.IN_TOPIC
+    reasons[judged.labels != NOISE] = Reason.IN_TOPIC
     return reasons.astype(np.int8)
 
 
 def _with_terms(grown: TopicResult, added: Corpus, merged: Merged, update: bool) -> TopicResult:
-    """Return the result with all words, and terms counted as before, in all or in new documents."""
+    """Return the result with the new words, and terms counted in all or in new documents."""
     texts = added.document_texts()
     new = [texts[number] for number in merged.added.tolist()]
     tokens = tokenize(new, rules=grown.tokens.rules)
@@ -199,27 +198,26 @@ def _with_terms(grown: TopicResult, added: Corpus, merged: Merged, update: bool)
         rules = term_settings_of(grown)
         counted = _counted(grown, joined, rules.min_df, rules.max_df)
         return dataclasses.replace(grown, tokens=joined, term_counts=counted)
-    known = grown.term_counts
-    counts = dataclasses.replace(
-        known, counts=merged.put_rows(known.counts, _among_known(grown, tokens))
-    )
-    return dataclasses.replace(grown, tokens=joined, term_counts=counts)
+    before = grown.term_counts
+    counts = merged.put_rows(before.counts, _count_terms_of(grown, tokens))
+    term_counts = dataclasses.replace(before, counts=counts)
+    return dataclasses.replace(grown, tokens=joined, term_counts=term_counts)
 
 
 def count_known_terms(result: TopicResult, texts: Sequence[str]) -> csr_matrix:
     """Count the terms of a result in other texts: (n_texts, n_terms)."""
-    return _among_known(result, tokenize(texts, rules=result.tokens.rules))
+    return _count_terms_of(result, tokenize(texts, rules=result.tokens.rules))
 
 
-def _among_known(result: TopicResult, tokens: TokenStream) -> csr_matrix:
-    known, counted = result.term_counts, _counted(result, tokens, 1, 1.0)
-    number = {term: place for place, term in enumerate(known.terms)}
+def _count_terms_of(result: TopicResult, tokens: TokenStream) -> csr_matrix:
+    terms, counted = result.term_counts.terms, _counted(result, tokens, 1, 1.0)
+    number = {term: column for column, term in enumerate(terms)}
     column = np.array([number.get(term, -1) for term in counted.terms], dtype=np.int64)
     entries = counted.counts.tocoo()
-    kept = column[entries.col] >= 0
+    is_term = column[entries.col] >= 0
     return csr_matrix(
-        (entries.data[kept], (entries.row[kept], column[entries.col[kept]])),
-        shape=(len(tokens), len(known.terms)),
+        (entries.data[is_term], (entries.row[is_term], column[entries.col[is_term]])),
+        shape=(len(tokens), len(terms)),
         dtype=np.int32,
     )
 
@@ -227,17 +225,17 @@ def _among_known(result: TopicResult, tokens: TokenStream) -> csr_matrix:
 def _counted(
     result: TopicResult, tokens: TokenStream, min_df: int | float | None, max_df: int | float
 ) -> TermCounts:
-    """Count terms by the rules of a result."""
+    """Count terms with the settings of a result."""
     rules = term_settings_of(result)
-    listed = rules.stop_words
-    if listed == "auto":
-        listed = stop_words_for(languages_of(result), rules=tokens.rules)
+    stop_words = rules.stop_words
+    if stop_words == "auto":
+        stop_words = stop_words_for(languages_of(result), rules=tokens.rules)
     return count_terms(
         tokens,
         ngram_range=rules.ngram_range,
         min_df=min_df,
         max_df=max_df,
-        stop_words=[*listed, *rules.extra_stop_words],
+        stop_words=[*stop_words, *rules.extra_stop_words],
         function_words=result.term_counts.function_words,
     )
 
@@ -255,24 +253,24 @@ def _resized(grown: TopicResult) -> tuple[Topic, ...]:
 
 
 def _recorded(grown: TopicResult, extension: Extension, n_rows: int) -> TopicResult:
-    """Return the result with the extension in its history and among its decisions."""
+    """Return the result with the extension in its history and decisions."""
     n_new = len(extension.documents)
     message = f"{spell_count(n_rows, 'row was', 'rows were')} added: {extension}"
     figures = {"n_rows": n_rows, "n_new": n_new, "n_known": extension.n_known}
-    # A remark: other documents would be needed to do it again.
+    # A remark, because replay would need the documents.
     edit = Edit("note", figures, message, (), tuple(range(grown.n_topics)))
     return dataclasses.replace(
         grown,
         decisions=(*grown.decisions, Decision("corpus", "extended", n_new, message)),
         history=(*grown.history, edit),
-        # An encoder that learnt from the texts of the fit is made again from these alone.
+        # An encoder that learned from the texts of the fit is fitted again on these alone.
         settings={FITTED_ROWS: len(grown.corpus) - n_rows, **grown.settings},
     )
 
 
 @dataclass(frozen=True, eq=False)
 class Merged:
-    """Documents of a result, `old` (n_old,), and of a corpus, `new, added` (n_new,), as one."""
+    """Documents of a result (`old`) and of a corpus (`new`, `added`) in one order."""
 
     corpus: Corpus
     documents: DistinctDocuments
@@ -282,20 +280,20 @@ class Merged:
 
     @property
     def order(self) -> Int64Array:
-        """For each document its number among the old ones with the new ones after them."""
+        """Number of each document among the old ones followed by the new ones."""
         order = np.empty(len(self.documents), dtype=np.int64)
         order[self.old] = np.arange(len(self.old))
         order[self.new] = len(self.old) + np.arange(len(self.new))
         return order
 
     def put(self, old: npt.NDArray[Any], new: npt.ArrayLike) -> npt.NDArray[Any]:
-        """Return values of old and new documents in the joint order, of the type of the old."""
+        """Return values of old and new documents in the common order, of the old type."""
         values = np.empty((len(self.documents), *old.shape[1:]), dtype=old.dtype)
         values[self.old], values[self.new] = old, new
         return values
 
     def put_rows(self, old: csr_matrix, new: csr_matrix) -> csr_matrix:
-        """Return the rows of two sparse matrices in the joint order."""
+        """Return the rows of two sparse matrices in the common order."""
         if not len(self.new):
             return old
         both = vstack([old, new], format="csr", dtype=old.dtype)
@@ -303,17 +301,17 @@ class Merged:
 
 
 def merge_documents(result: TopicResult, added: Corpus) -> Merged:
-    """Put the rows of a corpus below those of a result, and find the documents of all."""
-    # Known from the fit; hashing all texts again would be the slowest step of an extension.
+    """Append the rows of a corpus to those of a result, and find the documents of all."""
+    # Hashing all texts again would be the slowest step of an extension.
     corpus = join_corpora(recall_hashes(result.corpus, result.documents), added)
     documents = corpus.distinct()
-    theirs = added.distinct().hashes
-    is_new = find_documents(result.documents.hashes, theirs) < 0
+    hashes = added.distinct().hashes
+    is_new = find_documents(result.documents.hashes, hashes) < 0
     return Merged(
         corpus=corpus,
         documents=documents,
         old=find_documents(documents.hashes, result.documents.hashes),
-        new=find_documents(documents.hashes, theirs[is_new]),
+        new=find_documents(documents.hashes, hashes[is_new]),
         added=np.flatnonzero(is_new),
     )
 
@@ -323,12 +321,12 @@ def grown_graph(
     merged: Merged,
     embeddings: FloatArray,
     is_added: npt.NDArray[np.bool_],
-    found: tuple[Int32Array, FloatArray],
+    neighbors: tuple[Int32Array, FloatArray],
 ) -> NeighborGraph:
-    """Return the graph of all documents: new ones get neighbours, old ones keep theirs."""
+    """Return the graph of all documents; old documents keep their neighbors."""
     graph, k = result.graph, result.graph.k
     others = np.flatnonzero(is_added)
-    indices, similarities = merged.old[found[0][:, :k]], found[1][:, :k]
+    indices, similarities = merged.old[neighbors[0][:, :k]], neighbors[1][:, :k]
     if k and len(others) > 1:
         near, close = _nearest_others(embeddings, merged.new, others, k)
         indices = np.concatenate([indices, near], axis=1)
@@ -345,33 +343,33 @@ def grown_graph(
 def _nearest_others(
     embeddings: FloatArray, queries: Int64Array, others: Int64Array, k: int
 ) -> tuple[Int64Array, FloatArray]:
-    """Return the nearest of some documents to each query, which is one of them itself."""
+    """Return the nearest of some documents to each query, which is one of them."""
     vectors = embeddings[others]
-    n_wanted = min(k + 1, len(others))
+    n_nearest = min(k + 1, len(others))
     parts = [
-        nearest(embeddings[queries[begin : begin + QUERIES_AT_ONCE]], vectors, n_wanted)
+        nearest(embeddings[queries[begin : begin + QUERIES_AT_ONCE]], vectors, n_nearest)
         for begin in range(0, len(queries), QUERIES_AT_ONCE)
     ]
     near, close = (np.concatenate(part) for part in zip(*parts, strict=True))
     indices = others[near]
-    # Below all that a cosine can be, so that a query is never among its own neighbours.
+    # Below every cosine: a query is never among its own neighbors.
     return indices, np.where(indices == queries[:, None], np.float32(-2.0), close)
 
 
 def _recall(embeddings: FloatArray, indices: Int32Array) -> float:
-    """Return the share of true neighbours in the lists of some documents, a fair sample."""
+    """Return the share of true neighbors in the lists of a sample of documents."""
     sample = np.arange(min(DOCUMENTS_TO_MEASURE, len(embeddings)))
     k = indices.shape[1]
     true, _ = nearest(embeddings[sample], embeddings, k + 1)
-    n_found = sum(
-        len(set(kept.tolist()) & set(truth[truth != itself][:k].tolist()))
-        for itself, kept, truth in zip(sample, indices[sample], true, strict=True)
+    n_true = sum(
+        len(set(listed.tolist()) & set(truth[truth != row][:k].tolist()))
+        for row, listed, truth in zip(sample, indices[sample], true, strict=True)
     )
-    return float(n_found / (k * len(sample)))
+    return float(n_true / (k * len(sample)))
 
 
-# Positions of added documents, by those of the fit alone: so they depend neither on what is added
-# with them nor on what was added before.
+# The positions of added documents depend only on the fit: not on documents added before or at the
+# same time.
 
 
 def place(
@@ -382,34 +380,33 @@ def place(
     topics: Int32Array,
     hashes: npt.NDArray[np.uint64] | None = None,
 ) -> FloatArray:
-    """Place documents at the mean of their neighbours, of their own topic if they have one.
+    """Place documents at the mean of their neighbors, in their topic if they have one.
 
-    Means alone would pile up in the middle of a topic: on the map a document moves from there, as
-    its content decides, within the circle that holds half of its neighbours by weight.
+    Means alone would pile up in the middle of a topic. With `hashes`, for the map, a document moves
+    from there by its content hash within the circle of half of its neighbors by weight.
     """
-    there = positions[indices].astype(np.float64)
+    of_neighbors = positions[indices].astype(np.float64)
     behind = similarities[:, :1].astype(np.float64) - similarities
     scale = behind.mean(axis=1, keepdims=True)
-    # Weights fall with the distance behind the nearest, in units of its mean.
+    # Weights fall with the similarity behind the nearest neighbor, in units of its mean.
     weights = np.exp(-np.divide(behind, scale, out=np.zeros_like(behind), where=scale > 0))
-    own = (labels[indices] == topics[:, None]) | (topics == NOISE)[:, None]
-    weights = np.where(own, weights, 0.0)
+    in_topic = (labels[indices] == topics[:, None]) | (topics == NOISE)[:, None]
+    weights = np.where(in_topic, weights, 0.0)
     weights /= weights.sum(axis=1, keepdims=True)
-    middle = np.einsum("ik,ikd->id", weights, there)
+    middle = np.einsum("ik,ikd->id", weights, of_neighbors)
     if hashes is not None:
-        distances = np.sqrt(((there - middle[:, None]) ** 2).sum(axis=2))
+        distances = np.sqrt(((of_neighbors - middle[:, None]) ** 2).sum(axis=2))
         share, turn = (hashes / 2.0**64).T
         radius = _weighted_median(distances, weights) * np.sqrt(share)
         angle = 2 * np.pi * turn
         middle += radius[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
     is_same = similarities[:, 0] >= SAME
-    middle[is_same] = there[is_same, 0]
-    placed: FloatArray = middle.astype(np.float32)
-    return placed
+    middle[is_same] = of_neighbors[is_same, 0]
+    return np.asarray(middle, dtype=np.float32)
 
 
 def _weighted_median(values: Float64Array, weights: Float64Array) -> Float64Array:
-    """Return, of each row, the least value up to which half of the weight lies."""
+    """Return the weighted median of each row."""
     order = np.argsort(values, axis=1, kind="stable")
     reached = np.cumsum(np.take_along_axis(weights, order, axis=1), axis=1) >= 0.5 - 1e-12
     column = np.take_along_axis(order, reached.argmax(axis=1)[:, None], axis=1)
@@ -419,14 +416,14 @@ def _weighted_median(values: Float64Array, weights: Float64Array) -> Float64Arra
 def grown_tree(
     tree: SpanningTree | None, coordinates: FloatArray, merged: Merged, neighbors: npt.NDArray[Any]
 ) -> SpanningTree | None:
-    """Hang new documents on a hierarchy, each on the neighbour that it reaches first."""
+    """Add new documents to a hierarchy, each at the neighbor with the smallest reachability."""
     if tree is None:
         return None
     steps = coordinates[neighbors].astype(np.float64) - coordinates[merged.new][:, None]
     distances = np.sqrt((steps**2).sum(axis=2))
     cores = merged.put(tree.core_distances.astype(np.float64), np.median(distances, axis=1))
     reach = np.maximum(np.maximum(distances, cores[neighbors]), cores[merged.new][:, None])
-    # Of those equally far, the one with the lowest number.
+    # Among equals, the neighbor with the lowest number.
     first = np.lexsort((neighbors, reach), axis=1)[:, :1]
     leaves = np.stack([np.take_along_axis(neighbors, first, axis=1)[:, 0], merged.new], axis=1)
     edges = np.concatenate([merged.old[tree.edges], leaves.astype(np.int64)])

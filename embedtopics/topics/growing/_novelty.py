@@ -1,4 +1,4 @@
-"""What is new about added documents: more outside the topics than expected, and groups of them."""
+"""Novelty of added documents: more outside the topics than expected, and groups of them."""
 
 from __future__ import annotations
 
@@ -27,22 +27,27 @@ from embedtopics.topics._relabel import carry_names, keep_labels, with_own_share
 from embedtopics.topics._vectors import centroids, cosines, tightness
 from embedtopics.topics.results import Edit, Reason, Topic, TopicResult
 
-ALARMING = RARE = 0.01
-"""Chance from which more documents outside, or as large a group as before, are no accident."""
+SIGNIFICANT = 0.01
+"""Significance level for more documents outside the topics, and for larger groups than in the
+fit."""
 
 LOOSEST = 0.25
-"""Share of the topics that may be looser than a candidate."""
+"""Largest share of topics that may be looser than a candidate."""
 
 MOST = 4000
-"""Documents that are grouped pair by pair; of more, others join the groups of these."""
+"""Documents that are clustered pairwise; further documents are assigned to their groups."""
 
 DIGITS = 6
-"""Of a similarity; further ones depend on the machine, and must not decide who is grouped."""
+"""Digits of a similarity; further digits depend on the machine."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A group of added documents that belong to no topic, and might be one."""
+    """A group of added documents outside the topics that may be a new topic.
+
+    `before` counts documents of the fit in the group, `similarity` is the mean cosine of its
+    documents, `topic_similarity` the cosine with the nearest topic.
+    """
 
     label: str
     size: int
@@ -57,7 +62,11 @@ class Candidate:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Extension(Displayed):
-    """A result with documents added, and what is new: `documents` and `novelty` are (n_new,)."""
+    """A result with added documents, and their novelty.
+
+    `documents` and `novelty` are (n_new,); `outside` is the share of new documents outside the
+    topics, `expected` that of the fit, `p_value` the chance of a difference as large.
+    """
 
     result: TopicResult
     documents: Int64Array
@@ -70,21 +79,21 @@ class Extension(Displayed):
 
     @property
     def is_alarming(self) -> bool:
-        """Whether more documents are outside than chance explains (p below 0.01)."""
-        return self.p_value < ALARMING
+        """Whether more documents are outside the topics than chance explains (p below 0.01)."""
+        return self.p_value < SIGNIFICANT
 
     def __str__(self) -> str:
-        """Return what happened, in one or two sentences."""
+        """Return the outcome in one or two sentences."""
         n_new = len(self.documents)
-        said = spell_count(n_new, "new document; ", "new documents; ")
-        said += f"{spell_count(self.n_known, 'row repeats', 'rows repeat')} texts that were there."
+        text = spell_count(n_new, "new document; ", "new documents; ")
+        text += f"{spell_count(self.n_known, 'row repeats', 'rows repeat')} a present text."
         if n_new:
-            said += f" {self.outside:.1%} of the new ones belong to no topic, where "
-            said += f"{self.expected:.1%} were to be expected (p = {self.p_value:.2g})."
+            text += f" {self.outside:.1%} of the new documents are in no topic; "
+            text += f"{self.expected:.1%} were expected (p = {self.p_value:.2g})."
         if self.candidates:
-            named = "; ".join(f"{one.label} ({one.size:,})" for one in self.candidates)
-            said += f" They may hold new topics: {named}."
-        return said
+            listed = "; ".join(f"{one.label} ({one.size:,})" for one in self.candidates)
+            text += f" Candidates for new topics: {listed}."
+        return text
 
     def _summary(self) -> str:
         return (
@@ -93,7 +102,7 @@ class Extension(Displayed):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a frame of the candidates, with their terms, nearest topics and examples."""
+        """Tabulate the candidates with their terms, nearest topics and examples."""
         texts = self.result.corpus.texts
         names = (
             "candidate", "size", "label", "terms", "before", "similarity", "nearest_topic",
@@ -108,7 +117,7 @@ class Extension(Displayed):
 
 
 def expected_outside(result: TopicResult) -> tuple[float, int]:
-    """Return the share of the documents of the fit that would belong nowhere if they came anew."""
+    """Return the share of fitted documents that would be in no topic if they were new."""
     fit = np.arange(len(result.documents))
     if result.added is not None:
         fit = np.flatnonzero(~result.added)
@@ -122,7 +131,7 @@ def expected_outside(result: TopicResult) -> tuple[float, int]:
 
 
 def chance_of(n_outside: int, n_new: int, expected: float, n_fitted: int) -> float:
-    """Return the chance of so many documents outside the topics or more, by Jeffreys' prior."""
+    """Return the probability of at least `n_outside` documents, by Jeffreys' prior."""
     if n_new == 0:
         return 1.0
     n_before = round(expected * n_fitted)
@@ -134,10 +143,10 @@ def chance_of(n_outside: int, n_new: int, expected: float, n_fitted: int) -> flo
 
 
 def find_candidates(result: TopicResult, least_size: int | str = "auto") -> tuple[Candidate, ...]:
-    """Find groups among the added documents outside the topics that might be topics.
+    """Find candidates for new topics: groups of added documents outside the topics.
 
-    They are as tight as the loosest quarter of the topics at least (average linkage), have words of
-    their own, and take a larger share of what was added than of the fit.
+    Groups (average linkage) are at least as tight as the loosest quarter of the topics, are
+    informative, and have a larger share of the added documents than of the fit.
     """
     assert result.added is not None
     weights, added = result.documents.weights, result.added
@@ -153,14 +162,14 @@ def find_candidates(result: TopicResult, least_size: int | str = "auto") -> tupl
     n_new = np.bincount(groups[: len(new)], minlength=n_groups)
     n_old = np.bincount(groups[len(new) :], minlength=n_groups)
     sizes = np.bincount(groups[: len(new)], weights[new], minlength=n_groups)
-    is_kept = (sizes >= least_size) & (n_new >= 2)
+    is_candidate = (sizes >= least_size) & (n_new >= 2)
     n_added, n_fitted = int(added.sum()), int((~added).sum())
-    for group in np.flatnonzero(is_kept).tolist():
+    for group in np.flatnonzero(is_candidate).tolist():
         share = n_old[group] / n_fitted
-        is_kept[group] = chance_of(int(n_new[group]), n_added, share, n_fitted) < RARE
+        is_candidate[group] = chance_of(int(n_new[group]), n_added, share, n_fitted) < SIGNIFICANT
     labels = np.full(len(added), NOISE, dtype=np.int32)
-    labels[new] = keep_labels(groups[: len(new)], is_kept)
-    n_before = n_old[is_kept]
+    labels[new] = keep_labels(groups[: len(new)], is_candidate)
+    n_before = n_old[is_candidate]
     if len(n_before):
         is_informative = ~uninformative_topics(result.term_counts, labels, len(n_before))
         labels[new] = keep_labels(labels[new], is_informative)
@@ -169,24 +178,24 @@ def find_candidates(result: TopicResult, least_size: int | str = "auto") -> tupl
 
 
 def _least_tightness(result: TopicResult) -> float:
-    """Return how tight the loosest quarter of the topics is; without topics, near neighbours."""
+    """Return the lower quartile of the topics' tightness, or that of near neighbors."""
     labels = result.clustering.labels
     sizes = np.bincount(labels[labels != NOISE], minlength=result.n_topics)
-    found = tightness(centroids(result.embeddings, labels, result.n_topics), sizes)
-    found = found[np.isfinite(found)]
-    if len(found):
-        return float(np.quantile(found, LOOSEST))
+    tight = tightness(centroids(result.embeddings, labels, result.n_topics), sizes)
+    tight = tight[np.isfinite(tight)]
+    if len(tight):
+        return float(np.quantile(tight, LOOSEST))
     nearest = result.graph.similarities[:, :1]
     nearest = nearest if result.added is None else nearest[~result.added]
     return float(np.median(nearest)) if nearest.size else 1.0
 
 
 def _groups(vectors: FloatArray, least: float) -> Int64Array:
-    """Group documents by average linkage, down to a least mean similarity of two groups."""
+    """Group documents by average linkage, down to a smallest mean similarity."""
     from scipy.cluster.hierarchy import fcluster, linkage
     from scipy.spatial.distance import squareform
 
-    # Documents are ordered by a hash of their content: the first of a kind are a fair sample.
+    # Documents are in the order of their content hash: the first are a random sample.
     sample = vectors[:MOST].astype(np.float64)
     similarities = np.round(sample @ sample.T, DIGITS)
     np.fill_diagonal(similarities, 1.0)
@@ -208,7 +217,7 @@ def _groups(vectors: FloatArray, least: float) -> Int64Array:
 def _described(
     result: TopicResult, groups: Int32Array, n_before: Int64Array
 ) -> tuple[Candidate, ...]:
-    """Describe groups by what sets them apart from the topics, and from one another."""
+    """Describe groups by terms that distinguish them from the topics and each other."""
     n_groups = len(n_before)
     n_topics, labels = result.n_topics, result.clustering.labels
     drafts = np.where(groups == NOISE, labels, n_topics + groups).astype(np.int32)
@@ -220,48 +229,48 @@ def _described(
     tight = tightness(sums, np.bincount(groups[groups != NOISE], minlength=n_groups))
     of_topics = centroids(result.embeddings, labels, n_topics, result.documents.weights)
     similar = cosines(sums, of_topics)
-    found = []
-    for group, about in enumerate(described_groups[n_topics:]):
+    candidates = []
+    for group, topic in enumerate(described_groups[n_topics:]):
         members = np.flatnonzero(groups == group)
         central = np.einsum("id,d->i", result.embeddings[members].astype(np.float64), sums[group])
         order = np.argsort(-central, kind="stable")
         nearest = int(similar[group].argmax()) if n_topics else NOISE
-        found.append(
+        candidates.append(
             Candidate(
-                label=about.label,
-                size=about.size,
-                keywords=about.keywords,
+                label=topic.label,
+                size=topic.size,
+                keywords=topic.keywords,
                 documents=tuple(members[order].tolist()),
-                representatives=about.representatives,
+                representatives=topic.representatives,
                 before=int(n_before[group]),
                 similarity=float(tight[group]),
                 nearest_topic=nearest,
                 topic_similarity=float(similar[group, nearest]) if n_topics else float("nan"),
             )
         )
-    # Groups of one size are ordered by their documents, which content orders.
-    return tuple(sorted(found, key=lambda one: (-one.size, min(one.documents))))
+    # Ties are in the order of the documents, which their content determines.
+    return tuple(sorted(candidates, key=lambda one: (-one.size, min(one.documents))))
 
 
 def described(
     result: TopicResult, origins: Sequence[Topic | None]
 ) -> tuple[tuple[Topic, ...], csr_matrix]:
-    """Return the topics of a result described anew, named as their origins, and term weights."""
+    """Return the topics of a result, described again and named like their origins, and weights."""
     topics, topic_terms = describe_again(result, result.clustering)
     return carry_names(topics, origins), topic_terms
 
 
 def widened(memberships: csr_matrix, n_topics: int) -> csr_matrix:
-    """Return the shares with columns for more topics, in which nothing has a share yet."""
+    """Return the shares with empty columns for more topics."""
     parts = (memberships.data, memberships.indices, memberships.indptr)
     return csr_matrix(parts, shape=(memberships.shape[0], n_topics), copy=True)
 
 
 def adopt(extension: Extension, candidates: int | Sequence[int] | None = None) -> TopicResult:
-    """Make topics of groups that an extension found outside the topics.
+    """Make topics of the candidates of an extension.
 
-    The new topics get the next numbers; the others keep theirs, and given names. All are described
-    anew. From now on the documents of the new topics count when further ones are assigned.
+    New topics get the next ids; the others keep their ids and names given by users. All topics are
+    described again. The documents of the new topics count when further texts are assigned.
 
     Parameters
     ----------
@@ -276,7 +285,7 @@ def adopt(extension: Extension, candidates: int | Sequence[int] | None = None) -
     Raises
     ------
     InputError
-        Where there is no such candidate.
+        If there is no such candidate.
     """
     numbers = _checked(extension, candidates)
     result = extension.result
@@ -291,7 +300,7 @@ def adopt(extension: Extension, candidates: int | Sequence[int] | None = None) -
         vectors = result.embeddings[members].astype(np.float64)
         central = np.einsum("id,d->i", vectors, vectors.sum(axis=0))
         labels[members] = topic
-        # How central each document is, 1 for the most central: a group has no other depth.
+        # A group has no density: the depth is relative to the most central document.
         probabilities[members] = np.clip(central / central.max(), 0.01, 1.0).astype(np.float32)
         if reasons is not None:
             reasons[members] = Reason.IN_TOPIC
@@ -303,8 +312,8 @@ def adopt(extension: Extension, candidates: int | Sequence[int] | None = None) -
     topics, topic_terms = described(grown, [*result.topics, *[None] * len(numbers)])
     of_new = np.where(labels >= result.n_topics, labels, NOISE).astype(np.int32)
     memberships = widened(result.memberships, result.n_topics + len(numbers))
-    named = ", ".join(f"{topic.topic_id} ({topic.label})" for topic in topics[result.n_topics :])
-    message = f"groups of added documents became topics: {named}"
+    listed = ", ".join(f"{topic.topic_id} ({topic.label})" for topic in topics[result.n_topics :])
+    message = f"adopted groups of added documents as topics: {listed}"
     edit = Edit("note", {"candidates": numbers}, message, (), tuple(range(result.n_topics)))
     return dataclasses.replace(
         grown,
@@ -318,15 +327,12 @@ def adopt(extension: Extension, candidates: int | Sequence[int] | None = None) -
 
 
 def _checked(extension: Extension, candidates: Any) -> list[int]:
-    n_there = len(extension.candidates)
+    n_candidates = len(extension.candidates)
     if candidates is None:
-        return list(range(n_there))
-    wanted = [candidates] if is_whole(candidates) else candidates
-    if isinstance(wanted, (str, bytes, bool)) or not hasattr(wanted, "__iter__"):
-        raise InputError("candidates", "the number of a candidate, or several", candidates)
-    wanted = list(wanted)
-    for number in wanted:
-        if not is_whole(number) or not 0 <= number < n_there:
-            expected = f"numbers from 0 to {n_there - 1}" if n_there else "left out: there are none"
+        return list(range(n_candidates))
+    numbers = [candidates] if is_whole(candidates) else list(candidates)
+    for number in numbers:
+        if not is_whole(number) or not 0 <= number < n_candidates:
+            expected = f"numbers of the {n_candidates} candidates, from 0"
             raise InputError("candidates", expected, number)
-    return sorted({int(number) for number in wanted})
+    return sorted({int(number) for number in numbers})

@@ -1,4 +1,4 @@
-"""Topics of a stratified sample, which all other rows are then assigned to."""
+"""Topics of a systematic sample, and all other rows assigned to them."""
 
 from __future__ import annotations
 
@@ -40,40 +40,40 @@ from embedtopics.topics.growing._novelty import LOOSEST, Extension, adopt
 from embedtopics.topics.results import TopicResult
 
 SHARD = 20_000
-"""Documents that are encoded and assigned at a time."""
+"""Documents that are encoded and assigned together."""
 
 RAREST = 1e-4
-"""Share of all documents from which what is novel outside the sample may be a topic: half of what a
-topic of 0.02 % has, because some of its documents look like those of others."""
+"""Smallest share of all documents in a topic from outside the sample: half of a topic of 0.02 %,
+because some of its documents look like those of others."""
 
 MOST_CHECKED, FEWEST_CHECKED = 20_000, 200
-"""Documents of the second sample, on which the agreement is measured; of fewer it means little."""
+"""Largest and smallest size of the second sample, which measures the agreement."""
 
 _NOT_LETTERS = re.compile(r"[\W\d_]+")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SampleFit(Displayed):
-    """Topics of a sample, and the topic of every row of the collection.
+    """Topics of a sample, and the topic of every row.
 
     Parameters
     ----------
     corpus : Corpus
         All rows.
     result : TopicResult
-        Of the documents of the sample, and of those of topics that were found among the others.
+        Result of the sample, and of the documents of topics from outside the sample.
     labels : int32 ndarray of shape (n_rows,)
         Topic of each row, -1 for none.
     memberships : float32 ndarray of shape (n_rows,)
-        Share of that topic in the row; 0 without one.
+        Share of that topic in the row; 0 without a topic.
     novelty : float32 ndarray of shape (n_rows,)
         As in `Assignment`; NaN for rows without text.
     in_sample : bool ndarray of shape (n_rows,)
     n_adopted : int
-        Topics, the last ones, that were found among the rows outside the sample.
+        Number of topics from outside the sample; they are the last ones.
     agreement : float
-        Adjusted Rand index of this fit and one of a second sample, on the latter; NaN where too
-        few rows are left for one.
+        Adjusted Rand index with a fit of a second sample, on its documents; NaN if too few rows
+        are left for one.
     """
 
     corpus: Corpus
@@ -88,11 +88,11 @@ class SampleFit(Displayed):
     def _summary(self) -> str:
         return (
             f"{self.result.n_topics} topics, {self.n_adopted} of them from outside the sample; "
-            f"{np.mean(self.labels != NOISE):.0%} of {len(self.labels):,} rows in one"
+            f"{np.mean(self.labels != NOISE):.0%} of {len(self.labels):,} rows in a topic"
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a frame of all rows: id, topic, label, membership, novelty and in_sample."""
+        """Tabulate all rows: id, topic, label, membership, novelty and in_sample."""
         names = np.array([*(topic.label for topic in self.result.topics), NO_TOPIC], dtype=object)
         columns = {"id": list(self.corpus.ids), "topic": self.labels, "label": names[self.labels]}
         for name in ("memberships", "novelty", "in_sample"):
@@ -110,28 +110,28 @@ def fit_sample(
 ) -> SampleFit:
     """Find the topics of a sample, assign all other rows, and add topics that the sample lacks.
 
-    The sample is systematic (Cochran 1977, "Sampling techniques", section 8): documents in the
-    order of their groups and dates, one at equal steps, so that it has of each group and time what
-    the collection has. Texts that differ in case, digits and punctuation alone count once. The rest
-    is encoded and assigned in shards, and only its labels are kept. Of documents outside the topics
-    groups are made, as `extend` does, and added as topics, as `adopt` does.
+    The sample is systematic (Cochran 1977, "Sampling techniques", section 8): documents at equal
+    steps in the order of their groups and dates, so that every group and time has its share. Texts
+    that differ only in case, digits and punctuation count once. The other documents are encoded and
+    assigned in shards, which stores only their labels. Groups outside the topics become topics, as
+    with `extend` and `adopt`.
 
-    How far a fit depends on the sample is measured: a second sample is fitted as well, cut into as
-    many topics, and compared with the topics that its documents are assigned; see the decisions.
+    A second sample measures how far the fit depends on the sample: it is fitted, cut into as many
+    topics, and compared with the assigned topics of its documents; see the decisions.
 
     Parameters
     ----------
     source : Corpus or anything that `Corpus.of` takes
     n : int
-        Documents of the sample. Each other document is compared with all of them.
+        Documents in the sample. Every other document is compared with all of them.
     model : TopicModel, optional
-        Its parameters are those of the fit; by default ``TopicModel()``. Labels of rows cannot be
-        constraints.
+        Parameters of the fit; by default ``TopicModel()``. Its constraints cannot be labels of
+        rows.
     embeddings : array_like of shape (n_rows, n_dimensions), optional
-        Vectors of all rows; an array on disk (``np.load(file, mmap_mode="r")``) is read in parts.
+        Vectors of all rows; a memory map (``np.load(file, mmap_mode="r")``) is read in parts.
     min_topic_size : "auto" or int
-        Fewest documents outside the sample that become a topic; "auto" is a ten-thousandth of all,
-        and 5 at least.
+        Smallest number of documents in a topic from outside the sample; "auto" is a ten-thousandth
+        of all, at least 5.
 
     Returns
     -------
@@ -140,7 +140,7 @@ def fit_sample(
     Raises
     ------
     InputError
-        Where no row has text, or a parameter is bad.
+        If no row has text, or a parameter is invalid.
 
     Examples
     --------
@@ -152,13 +152,11 @@ def fit_sample(
     n = checked_count(n, "n", 2)
     if min_topic_size != "auto" and not is_count(min_topic_size, 2):
         raise InputError("min_topic_size", '"auto" or an integer from 2 up', min_topic_size)
-    if model is not None and not isinstance(model, TopicModel):
-        raise InputError("model", "a TopicModel", model)
     if isinstance(getattr(model, "constraints", None), PartialLabels | ManualLabels | CannotLink):
         raise InputError("constraints", "words or names, not labels of rows", model)
     if embeddings is not None:
         embeddings = np.asanyarray(embeddings)
-        given_vectors(embeddings, corpus, np.arange(1))  # refused before the work
+        given_vectors(embeddings, corpus, np.arange(1))  # checks the shape before the work
     model = TopicModel() if model is None else clone(model)
     documents = corpus.distinct()
     ordered = _ordered(corpus) if n < len(documents) else np.arange(len(documents))
@@ -167,35 +165,37 @@ def fit_sample(
     others = ordered[~np.isin(ordered, sample)]
     check = np.sort(_every_nth(others, min(MOST_CHECKED, n), rng))
     rows = np.sort(documents.first_rows[sample])
-    given = None if embeddings is None else embeddings[rows]
-    result = model.fit(corpus.take(rows), embeddings=given).result_
-    known = assign(result, result.corpus)
-    at = find_documents(documents.hashes, result.corpus.hashes)
-    found = _Found(*(np.zeros(len(documents), dtype=kind) for kind in ("i4", "f4", "f4")))
-    found.put(at, known.labels, known.memberships, known.novelty)
-    kept = _assign_rest(model, corpus, found, sample, check, embeddings)
-    agreement, notes = _agreement(model, corpus, found.labels, check, kept)
+    vectors = None if embeddings is None else embeddings[rows]
+    result = model.fit(corpus.take(rows), embeddings=vectors).result_
+    in_fit = assign(result, result.corpus)
+    positions = find_documents(documents.hashes, result.corpus.hashes)
+    topics = _DocumentTopics(*(np.zeros(len(documents), dtype=kind) for kind in ("i4", "f4", "f4")))
+    topics.put(positions, in_fit.labels, in_fit.memberships, in_fit.novelty)
+    stored = _assign_rest(model, corpus, topics, sample, check, embeddings)
+    agreement, notes = _agreement(model, corpus, topics.labels, check, stored)
     if len(sample) < len(documents):
-        message = f"The topics are of {len(sample):,} of {len(documents):,} distinct documents, "
-        message += "one at equal steps by group and date; the others were assigned to them."
+        message = (
+            f"The fit uses {len(sample):,} of {len(documents):,} distinct documents, at equal "
+        )
+        message += "steps by group and date; the others were assigned to its topics."
         notes = [Decision("corpus", "sample", len(sample), message), *notes]
     if min_topic_size == "auto":
         min_topic_size = max(FEWEST, round(RAREST * len(documents)))
-    grown = _with_novel(result, corpus, found, kept, int(min_topic_size))
+    grown = _with_novel(result, corpus, topics, stored, int(min_topic_size))
     n_adopted = grown.n_topics - result.n_topics
     if n_adopted:
-        named = "; ".join(topic.label for topic in grown.topics[result.n_topics :])
+        listed = "; ".join(topic.label for topic in grown.topics[result.n_topics :])
         message = spell_count(n_adopted, "topic was", "topics were")
-        message += f" found among documents outside the sample: {named}."
+        message += f" found among documents outside the sample: {listed}."
         notes.append(Decision("clustering", "adopted", n_adopted, message))
     of_row, is_text = documents.of_row, documents.of_row >= 0
     in_sample = np.isin(of_row, sample) & is_text
     return SampleFit(
         corpus=corpus,
         result=dataclasses.replace(grown, decisions=(*result.decisions, *notes)),
-        labels=np.where(is_text, found.labels[of_row], NOISE).astype(np.int32),
-        memberships=np.where(is_text, found.shares[of_row], 0).astype(np.float32),
-        novelty=np.where(is_text, found.novelty[of_row], np.nan).astype(np.float32),
+        labels=np.where(is_text, topics.labels[of_row], NOISE).astype(np.int32),
+        memberships=np.where(is_text, topics.shares[of_row], 0).astype(np.float32),
+        novelty=np.where(is_text, topics.novelty[of_row], np.nan).astype(np.float32),
         in_sample=in_sample,
         n_adopted=n_adopted,
         agreement=agreement,
@@ -203,8 +203,8 @@ def fit_sample(
 
 
 @dataclass(frozen=True, eq=False)
-class _Found:
-    """What is known of each document, (n_documents,) each: topic, its share, and novelty."""
+class _DocumentTopics:
+    """Topic of each document, its share, and the novelty, (n_documents,) each."""
 
     labels: Int32Array
     shares: FloatArray
@@ -213,13 +213,13 @@ class _Found:
     def put(
         self, documents: Int64Array, labels: Int32Array, shares: csr_matrix, novelty: FloatArray
     ) -> None:
-        """Set the topics of some documents; `shares` (n_documents, n_topics) are of all topics."""
+        """Set the topics of some documents; `shares` (n_documents, n_topics) of all topics."""
         self.labels[documents], self.novelty[documents] = labels, novelty
         self.shares[documents] = own_shares(shares, labels)
 
 
 def _ordered(corpus: Corpus) -> Int64Array:
-    """Return documents, of near-copies the first, by group, date and content."""
+    """Return documents by group, date and content, with the first of texts equal in letters."""
     documents, seen = corpus.distinct(), set()
     first = []
     for document, row in enumerate(documents.first_rows.tolist()):
@@ -227,18 +227,18 @@ def _ordered(corpus: Corpus) -> Int64Array:
         if key not in seen:
             seen.add(key)
             first.append(document)
-    kept = np.array(first, dtype=np.int64)
-    rows = documents.first_rows[kept]
-    keys = [kept]
+    distinct = np.array(first, dtype=np.int64)
+    rows = documents.first_rows[distinct]
+    keys = [distinct]
     if corpus.time is not None:
         keys.append(corpus.time.to_numpy()[rows].astype("datetime64[ns]").astype(np.int64))
     if corpus.group is not None:
         keys.append(np.unique(corpus.group.astype(str).to_numpy()[rows], return_inverse=True)[1])
-    return kept[np.lexsort(keys)]
+    return distinct[np.lexsort(keys)]
 
 
 def _every_nth(ordered: Int64Array, n: int, rng: np.random.Generator) -> Int64Array:
-    """Return n of some documents at equal steps from a random start, or all."""
+    """Return n documents at equal steps from a random start, or all."""
     if n >= len(ordered):
         return ordered
     return ordered[((np.arange(n) + rng.random()) * (len(ordered) / n)).astype(np.int64)]
@@ -247,15 +247,15 @@ def _every_nth(ordered: Int64Array, n: int, rng: np.random.Generator) -> Int64Ar
 def _assign_rest(
     model: TopicModel,
     corpus: Corpus,
-    found: _Found,
+    topics: _DocumentTopics,
     sample: Int64Array,
     check: Int64Array,
     embeddings: npt.NDArray[Any] | None,
 ) -> dict[int, FloatArray]:
-    """Assign documents outside the sample; return vectors of those in no topic or in `check`."""
-    rest = np.setdiff1d(np.arange(len(found.labels)), sample)
+    """Assign documents outside the sample; return the vectors of outliers and of `check`."""
+    rest = np.setdiff1d(np.arange(len(topics.labels)), sample)
     is_checked = np.isin(rest, check)
-    kept: dict[int, FloatArray] = {}
+    stored: dict[int, FloatArray] = {}
     encoder: Any = model._of_fit[1] if model._of_fit else None
     bar = progress_bar(total=len(rest), unit="text", description="assign", show=model.show_progress)
     with bar:
@@ -268,11 +268,11 @@ def _assign_rest(
             else:
                 vectors = unit_rows(embeddings, rows=rows)
             judged = judge(model.result_, vectors)
-            found.put(part, judged.labels, judged.shares, judged.novelty)
-            is_kept = (judged.labels == NOISE) | is_checked[begin : begin + SHARD]
-            kept |= zip(part[is_kept].tolist(), vectors[is_kept], strict=True)
+            topics.put(part, judged.labels, judged.shares, judged.novelty)
+            is_stored = (judged.labels == NOISE) | is_checked[begin : begin + SHARD]
+            stored |= zip(part[is_stored].tolist(), vectors[is_stored], strict=True)
             bar.update(len(part))
-    return kept
+    return stored
 
 
 def _agreement(
@@ -282,55 +282,56 @@ def _agreement(
     check: Int64Array,
     vectors: Mapping[int, FloatArray],
 ) -> tuple[float, list[Decision]]:
-    """Return the adjusted Rand index with a fit of a second sample, and what it means."""
+    """Return the adjusted Rand index with a fit of a second sample, and a decision on it."""
     if len(check) < FEWEST_CHECKED:
         return float("nan"), []
     rows = corpus.distinct().first_rows[check]  # ordered by content, as the documents of the fit
     second = clone(model).set_params(constraints=None, across_languages=False, show_progress=False)
-    given = np.array([vectors[document] for document in check.tolist()])
+    array = np.array([vectors[document] for document in check.tolist()])
     order = np.argsort(rows)
-    fit = second.fit(corpus.take(rows[order]), embeddings=given[order]).result_
-    with suppress(InputError):  # a clusterer of its own, or not so many topics
+    fit = second.fit(corpus.take(rows[order]), embeddings=array[order]).result_
+    with suppress(InputError):  # another clusterer, or not enough topics
         fit = at_resolution(fit, model.result_.n_topics)
-    found = adjusted_rand(labels[check], fit.clustering.labels)
+    agreement = adjusted_rand(labels[check], fit.clustering.labels)
     message = (
-        f"{len(check):,} documents outside the sample were fitted as well, to {fit.n_topics} "
-        f"topics: with those that they were assigned they agree with an adjusted Rand index of "
-        f"{found:.2f}, where 1 is the same and 0 chance."
+        f"A second fit of {len(check):,} documents outside the sample has {fit.n_topics} topics. "
+        f"Its adjusted Rand index with their assigned topics is {agreement:.2f} (1: equal, 0: "
+        "chance)."
     )
-    return found, [Decision("clustering", "sample_agreement", round(found, 4), message)]
+    return agreement, [Decision("clustering", "sample_agreement", round(agreement, 4), message)]
 
 
 def _with_novel(
     result: TopicResult,
     corpus: Corpus,
-    found: _Found,
+    topics: _DocumentTopics,
     vectors: Mapping[int, FloatArray],
     min_size: int,
 ) -> TopicResult:
-    """Return the result with topics of what it left out, and assign documents to these."""
+    """Return the result with topics of novel documents, and assign documents to them."""
     documents = corpus.distinct()
 
     def extended(members: Int64Array, **options: Any) -> Extension:
         rows = documents.first_rows[members]
         order = np.argsort(rows)
-        given = np.array([vectors[document] for document in members[order].tolist()])
-        return extend(result, corpus.take(rows[order]), embeddings=given, **options)
+        array = np.array([vectors[document] for document in members[order].tolist()])
+        return extend(result, corpus.take(rows[order]), embeddings=array, **options)
 
     outside = np.array(sorted(vectors), dtype=np.int64)
-    # What lies between topics, or is a little apart, is not novel: of it hundreds could be made.
-    outside = outside[(found.labels[outside] == NOISE) & (found.novelty[outside] > FAR)]
+    # Documents between topics, or slightly apart, are not novel: they would make hundreds of
+    # topics.
+    outside = outside[(topics.labels[outside] == NOISE) & (topics.novelty[outside] > FAR)]
     if len(outside) < min_size:
         return result
     drafted = extended(outside, update_terms=False, min_candidate_size=min_size)
-    # As near to one another as most documents of the fit are to their neighbours: a few texts of
-    # all kinds are as tight as the loosest of large topics, too.
+    # Candidates must be as tight as most neighborhoods of the fit: a few mixed texts are as tight
+    # as the loosest large topics.
     least = float(np.quantile(closeness(result.graph.similarities), LOOSEST))
     near = [one for one in drafted.candidates if one.similarity >= least]
     if not near:
         return result
-    # Of documents outside the topics the result gets those of new topics alone: with the others
-    # it would be no picture of the collection any more.
+    # The result gets only documents of new topics: with the other outliers it would not represent
+    # the collection.
     hashes = drafted.result.documents.hashes
     groups = [hashes[list(one.documents)] for one in near]
     members = find_documents(documents.hashes, np.concatenate(groups))
@@ -346,10 +347,11 @@ def _with_novel(
     judged = judge(adopted, np.array([vectors[document] for document in outside.tolist()]))
     is_new = judged.labels >= result.n_topics
     new = outside[is_new]
-    found.put(new, judged.labels[is_new], judged.shares[is_new], found.novelty[new])
-    at = find_documents(documents.hashes, adopted.documents.hashes)
-    own = adopted.clustering.labels
-    is_new = own >= result.n_topics
-    found.put(at[is_new], own[is_new], adopted.memberships[is_new], found.novelty[at[is_new]])
-    # That the rows were added says nothing: they were chosen.
+    topics.put(new, judged.labels[is_new], judged.shares[is_new], topics.novelty[new])
+    labels = adopted.clustering.labels
+    is_new = labels >= result.n_topics
+    rows_of_new = find_documents(documents.hashes, adopted.documents.hashes)[is_new]
+    shares = adopted.memberships[is_new]
+    topics.put(rows_of_new, labels[is_new], shares, topics.novelty[rows_of_new])
+    # The history leaves out the extension by these rows, which were selected.
     return dataclasses.replace(adopted, history=(*result.history, adopted.history[-1]))

@@ -16,7 +16,7 @@ from embedtopics.protocols import Float64Array, Int32Array
 from embedtopics.terms._counts import count_by_topic
 from embedtopics.terms._keywords import select_keywords, unique_labels
 from embedtopics.terms._representative import best_terms
-from embedtopics.topics._clusters import cuts_of
+from embedtopics.topics._clusters import cluster_tree
 from embedtopics.topics._describe import fitted_weighting, languages_of
 from embedtopics.topics._vectors import topic_cosines
 from embedtopics.topics.results import TopicResult
@@ -137,8 +137,10 @@ def _cells(result: TopicResult) -> Int32Array:
     if result.tree is None:
         return labels
     weights, graph, counts = result.documents.weights, result.graph, result.term_counts
-    cuts = cuts_of(result.tree, result.coordinates, weights, counts, graph, result.constraints)
-    cells = cuts.cells.into(result.n_topics)
+    clusters = cluster_tree(
+        result.tree, result.coordinates, weights, counts, graph, result.constraints
+    )
+    cells = clusters.partitions.into(result.n_topics)
     inside = labels >= 0
     pairs = np.unique(np.stack([cells[inside], labels[inside]]), axis=1)
     # Topics that were edited, seeded or cut otherwise are not the cells of the tree.

@@ -20,7 +20,7 @@ from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import RESAMPLES_AT_ONCE, interval
 from embedtopics.protocols import Float64Array, Int32Array, Int64Array, RandomState
-from embedtopics.topics._stability import NOT_HELD, best_matches, draw_replicates
+from embedtopics.topics._stability import NOT_DRAWN, best_matches, draw_replicates
 from embedtopics.topics._vectors import members
 from embedtopics.topics.results import TopicResult
 from embedtopics.topics.trends._by_group import repeated_rows, units_of
@@ -308,10 +308,10 @@ def _shifts(fit: _Fit, result: TopicResult, replicates: list[Int32Array]) -> Flo
     prior = np.einsum("p,pi,pj->ij", fit.weights, fit.points, fit.points).ravel()
     shifts = []
     for labels_again in replicates:
-        both = np.flatnonzero(labels_again != NOT_HELD)
+        both = np.flatnonzero(labels_again != NOT_DRAWN)
         weights = result.documents.weights[both]
         _, match = best_matches(labels[both], labels_again[both], weights, n_topics)
-        texts = np.flatnonzero(labels_again[fit.documents] != NOT_HELD)
+        texts = np.flatnonzero(labels_again[fit.documents] != NOT_DRAWN)
         clusters = labels_again[fit.documents[texts]]
         n_clusters = int(clusters.max(initial=NOISE)) + 1
         matched = np.flatnonzero((match >= 0) & (match < n_clusters))

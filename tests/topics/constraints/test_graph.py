@@ -6,7 +6,7 @@ import pytest
 from embedtopics.neighbors._graph import build_graph, unit_rows
 from embedtopics.reduction._fuzzy import fuzzy_graph
 from embedtopics.topics.constraints import _apply as drawing
-from embedtopics.topics.constraints._apply import groups_of_vectors, part_groups, tie_groups
+from embedtopics.topics.constraints._apply import attract_groups, groups_of_vectors, separate_groups
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def test_parting_equals_umap_learn(cloud, weight):
     _, fuzzy, groups = cloud
     far = 2.5 / (1.0 - weight) if weight < 1 else 1e12
     theirs = discrete_metric_simplicial_set_intersection(fuzzy.tocoo(True), groups, far_dist=far)
-    ours = part_groups(fuzzy, groups.astype(np.int32), weight)
+    ours = separate_groups(fuzzy, groups.astype(np.int32), weight)
     np.testing.assert_allclose(ours.toarray(), theirs.toarray(), atol=1e-6)
 
 
@@ -44,19 +44,19 @@ def test_tying_is_the_union_with_ties_inside_each_group(cloud, monkeypatch, smal
             near = members[np.argsort(-cosines[place])[:8]]
             inside[member, near] = inside[near, member] = 0.4
     before = fuzzy.toarray()
-    tied = tie_groups(fuzzy, embeddings, groups, 0.4, 8)
+    tied = attract_groups(fuzzy, embeddings, groups, 0.4, 8)
     np.testing.assert_allclose(tied.toarray(), before + inside - before * inside, atol=1e-6)
     np.testing.assert_array_equal(fuzzy.toarray(), before)
     alone = np.full(80, -1, dtype=np.int32)
     alone[7] = 0
-    assert tie_groups(fuzzy, embeddings, alone, 0.4, 8) is fuzzy
+    assert attract_groups(fuzzy, embeddings, alone, 0.4, 8) is fuzzy
 
 
 def test_small_groups_are_tied_wholly(cloud):
     embeddings, fuzzy, _ = cloud
     groups = np.repeat(np.arange(16, dtype=np.int32), 5)
     groups[[0, 79]] = -1, 17  # 16 has nobody, 17 one document
-    tied = tie_groups(fuzzy, embeddings, groups, 1.0, 8).toarray()
+    tied = attract_groups(fuzzy, embeddings, groups, 1.0, 8).toarray()
     same = (groups[:, None] == groups) & (groups >= 0)[:, None] & ~np.eye(80, dtype=bool)
     np.testing.assert_allclose(tied[same], 1.0, atol=1e-6)
     np.testing.assert_array_equal(tied[~same], fuzzy.toarray()[~same])

@@ -69,7 +69,7 @@ def test_seeded_documents_are_found_together(scattered, fit):
     home = int(guided.labels[120])
     assert (guided.labels[:120] == home).sum() < 7
     said = next(d for d in guided.decisions if d.name == "guided_topics").value
-    assert said == [f"flights: 100% in topic {home}, of {guided.topics[home].size} texts"]
+    assert said == [f"flights: 100% in topic {home} of {guided.topics[home].size} texts"]
     np.testing.assert_array_equal(plain.embeddings, guided.embeddings)
     np.testing.assert_array_equal(plain.graph.similarities, guided.graph.similarities)
 

@@ -1,3 +1,5 @@
+"""Edits repeated on other results."""
+
 import dataclasses
 
 import numpy as np
@@ -36,24 +38,24 @@ STEPS = st.lists(
 
 def do(result, step):
     """Do a random edit; return None where it cannot be done."""
-    name, *given_ = step
+    name, *arguments = step
     n = max(result.n_topics, 1)
     try:
         if name == "merge":
-            return topics.merge(result, [given_[0] % n, given_[1] % n], label=given_[2])
+            return topics.merge(result, [arguments[0] % n, arguments[1] % n], label=arguments[2])
         if name == "split":
-            return topics.split(result, given_[0] % n, given_[1])
+            return topics.split(result, arguments[0] % n, arguments[1])
         if name == "remove":
-            return topics.remove(result, given_[0] % n)
+            return topics.remove(result, arguments[0] % n)
         if name == "rename":
-            return topics.rename(result, {given_[0] % n: given_[1]})
+            return topics.rename(result, {arguments[0] % n: arguments[1]})
         if name == "reassign":
-            return topics.reassign(result, given_[0])
+            return topics.reassign(result, arguments[0])
         if name == "reduce":
-            return topics.reduce(result, 2 + given_[0] % n, by=given_[1])
+            return topics.reduce(result, 2 + arguments[0] % n, by=arguments[1])
         if name == "update_terms":
-            return topics.update_terms(result, ngram_range=given_[0], n_keywords=given_[1])
-        return topics.at_resolution(result, given_[0])
+            return topics.update_terms(result, ngram_range=arguments[0], n_keywords=arguments[1])
+        return topics.at_resolution(result, arguments[0])
     except InputError:
         return None
 
@@ -128,7 +130,7 @@ def test_a_topic_that_is_missing_is_named(branched):
     unknown = Edit("rename", {"labels": {"7": "Fire"}}, "called 7 'Fire'", (stranger,))
     remark = Edit("note", message="looked at it")
     edits = [unknown, remark, *topics.rename(branched, {0: "Kept"}).history]
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match="Volcanoes"):
         topics.replay(branched, edits)
     done = topics.replay(branched, edits, missing="skip")
     assert done.topics[0].label == "Kept" and len(done.history) == 1
@@ -143,7 +145,7 @@ def test_topics_that_are_one_already_are_left_so(branched):
     assert again.n_topics == edited.n_topics and again.history == edited.history
     assert "are one here already" in again.decisions[-1].message
     named = topics.rename(branched, {0: "a", 1: "b"})
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match="two of its topics"):
         topics.replay(edited, named)
 
 
@@ -171,29 +173,21 @@ def test_a_weighting_of_ones_own_is_kept_through_edits(branched):
     counts = count_by_topic(edited.term_counts.counts, labels, edited.n_topics, weights)
     assert (edited.topic_terms != counts).nnz == 0
     assert_same(topics.replay(branched, edited), edited)
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match="custom object"):
         topics.replay(branched, edited.history)  # which no longer holds it
     loaded = dataclasses.replace(edited, weighting=None)
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match="custom object"):
         topics.merge(loaded, [0, 1])
     assert_same_topics(topics.update_terms(loaded, weighting=own), edited)
 
 
-def test_parameters_that_are_gone_are_passed_over_where_they_changed_nothing(branched):
-    old = {"strategy": "graph", "threshold": None, "topics": None}
-    done = topics.replay(branched, [Edit("reassign", old)])
-    assert_same_topics(done, topics.reassign(branched))
-    with pytest.raises(InputError):
-        topics.replay(branched, [Edit("reassign", {**old, "topics": [0]})])
-
-
 def test_bad_histories(branched):
-    for damaged in (Edit("remove", {"topics": [2]}), Edit("reassign", {"way": "graph"})):
-        with pytest.raises(InputError):
+    for damaged, match in (
+        (Edit("remove", {"topics": [2]}), "no record"),
+        (Edit("reassign", {"way": "graph"}), "parameters"),
+    ):
+        with pytest.raises(InputError, match=match):
             topics.replay(branched, [damaged])
-    for history in ("merge", 3, ["merge"], [None]):
-        with refuses("history"):
-            topics.replay(branched, history)
     with refuses("missing"):
         topics.replay(branched, [], missing="ignore")
 
@@ -211,7 +205,7 @@ def test_every_edit_of_the_package_can_be_done_again(branched):
         ),
         "merge": lambda r: topics.merge(r, [[1, 2], [5, 7]]),
         "at_level": lambda r: topics.at_level(r, topics.hierarchy(r), r.n_topics - 2),
-        "make_labels": lambda r: topics.make_labels(r, 2, prefix="{topic}: "),
+        "make_labels": lambda r: topics.make_labels(r, 2),
         "split": lambda r: topics.split(r, 0, 2),
         "reassign": lambda r: topics.reassign(r, "embeddings"),
         "reduce": lambda r: topics.reduce(r, r.n_topics - 1, by="embeddings"),

@@ -6,8 +6,8 @@ import pytest
 from sklearn.cluster import KMeans
 
 import embedtopics as et
+from embedtopics.clustering._hierarchy import labels_at
 from embedtopics.clustering._resolution import subtree
-from embedtopics.clustering._selection import labels_at
 from embedtopics.clustering._spanning_tree import spanning_tree
 from embedtopics.errors import InputError
 from embedtopics.topics import at_resolution, rename, split
@@ -125,7 +125,7 @@ def test_bad_arguments(coarse):
     for name, value in each(n_topics=[1, 0, 2.5, "medium", 200]):
         with refuses(name):
             split(coarse, 0, **{name: value})
-    with refuses(""):
+    with refuses("topic"):
         split(coarse, 9)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import embedtopics as et
 from embedtopics.decisions import Decision
-from embedtopics.topics import documents, export, make_labels, table, terms
+from embedtopics.topics import documents, export, rename, table, terms
 from tests.factories import refuses
 
 ALL = ["topics", "documents", "terms", "decisions", "history", "settings"]
@@ -40,7 +40,7 @@ def result(build):
     )  # fmt: skip
     found = build(frame, [0, 0, 0, 1, 1, 1, -1, 1], text="text")
     return replace(
-        make_labels(found, prefix="=T{topic}: "),
+        rename(found, {topic.topic_id: f"=T{topic.topic_id}" for topic in found.topics}),
         decisions=(Decision("corpus", "list", ["a", 1], "=A message."),),
         settings={"encoder": "given", "range": [1, 2]}, versions={"numpy": "2"},
         timings={"terms": 0.5},
@@ -86,8 +86,8 @@ def test_a_workbook_holds_all_tables_with_equal_values(result, tmp_path):
     same(sheets["topics"]["terms"], topics["terms"].map(", ".join))
     same(sheets["terms"]["weight"], terms(result)["weight"])
     assert sheets["decisions"].iloc[0].tolist() == ["corpus", "list", '["a", 1]', "=A message."]
-    assert sheets["history"]["name"].tolist() == ["make_labels"]
-    assert json.loads(sheets["history"]["parameters"][0])["prefix"] == "=T{topic}: "
+    assert sheets["history"]["name"].tolist() == ["rename"]
+    assert json.loads(sheets["history"]["parameters"][0])["labels"]["0"] == "=T0"
     settings = sheets["settings"].set_index(["section", "name"])["value"]
     assert json.loads(settings["settings", "range"]) == [1, 2]
     assert float(settings["seconds", "terms"]) == 0.5

@@ -7,7 +7,7 @@ from sklearn.metrics import adjusted_rand_score
 from embedtopics.neighbors._graph import unit_rows
 from embedtopics.topics import TopicModel, with_stability
 from embedtopics.topics._stability import recipe_of
-from embedtopics.topics._vectors import find_places
+from embedtopics.topics._vectors import merge_near_duplicates
 
 N_TEXTS, N_DIMENSIONS, N_THEMES = 300, 48, 6
 
@@ -53,8 +53,8 @@ def test_copies_of_every_text_leave_the_topics_as_they_are(once, copied):
     assert copied.n_topics == once.n_topics == N_THEMES
     assert abs(copied.coverage - once.coverage) < 0.05
     assert adjusted_rand_score(np.repeat(once.labels, 6), copied.labels) > 0.9
-    assert "near_copies" in {one.name for one in copied.decisions}
-    assert "near_copies" not in {one.name for one in once.decisions}
+    assert "near_duplicates" in {one.name for one in copied.decisions}
+    assert "near_duplicates" not in {one.name for one in once.decisions}
 
 
 def test_copies_share_label_and_coordinates(copied):
@@ -72,21 +72,21 @@ def test_replicates_hold_all_copies_of_a_text_or_none(copied):
     assert (measured.recurrence > 0.7).all()
 
 
-def test_a_place_is_the_mean_of_its_copies():
+def test_near_duplicates_share_their_mean():
     _, vectors = distinct()
     repeated = copies(vectors, 4, 0.95)
-    places, near = find_places(repeated, 15, 0)
-    assert len(places.first) == len(near) == N_TEXTS
-    number = places.of_document.reshape(N_TEXTS, 4)
+    unique, graph = merge_near_duplicates(repeated, 15, 0)
+    assert len(unique.first) == len(graph) == N_TEXTS
+    number = unique.of_document.reshape(N_TEXTS, 4)
     assert (number == number[:, :1]).all()
     means = unit_rows(repeated.reshape(N_TEXTS, 4, -1).mean(axis=1))
-    np.testing.assert_allclose(places.of(repeated)[number[:, 0]], means, atol=1e-6)
-    assert places.first.tolist() == sorted(places.first.tolist())
+    np.testing.assert_allclose(unique.of(repeated)[number[:, 0]], means, atol=1e-6)
+    assert unique.first.tolist() == sorted(unique.first.tolist())
 
 
-def test_few_near_copies_and_whole_topics_stay_apart():
+def test_few_near_duplicates_and_whole_topics_stay_apart():
     _, vectors = distinct()
     some = np.vstack([vectors, copies(vectors[:20], 1, 0.99)])
-    assert find_places(some, 15, 0)[0].all_distinct
-    # Four themes of seventy-five near-copies are topics, not copies.
-    assert find_places(copies(vectors[:4], 75, 0.95), 15, 0)[0].all_distinct
+    assert merge_near_duplicates(some, 15, 0)[0].all_distinct
+    # Four themes of seventy-five near-duplicates are topics, not copies.
+    assert merge_near_duplicates(copies(vectors[:4], 75, 0.95), 15, 0)[0].all_distinct

@@ -1,9 +1,8 @@
-"""The k-nearest-neighbour graph, with an answer that does not depend on threads.
+"""The k-nearest-neighbor graph, independent of the number of threads.
 
-FAISS finds candidates; the similarities are then computed again in a fixed order, because the
-last bits of FAISS's inner products change with the number of threads. Ties are broken by the
-document's number, and documents are numbered by content, so the graph is a function of the
-embeddings alone.
+FAISS finds candidates. Their similarities are computed again in a fixed order, because the last
+bits of FAISS's inner products change with the number of threads. The document number breaks ties,
+and the content determines the numbers: the graph is a function of the embeddings alone.
 """
 
 from __future__ import annotations
@@ -41,9 +40,8 @@ def unit_rows(
 ) -> FloatArray:
     """Return vectors scaled to length one, as contiguous float32 (n_documents, n_dimensions).
 
-    `what` names them in an error, and `row_numbers` are the caller's numbers of the rows there.
-    `rows` are those that are wanted. Rows of zeros, which are an error unless `keep_zeros`, have a
-    similarity of 0 to everything.
+    `rows` selects rows. Errors name the vectors by `what`, and rows by `row_numbers`. Rows of zeros
+    raise an error unless `keep_zeros`; their similarity to everything is 0.
     """
     if np.ma.is_masked(embeddings):
         raise InputError(f"{what} must have a value everywhere; got a masked array")
@@ -57,7 +55,7 @@ def unit_rows(
     unit = np.empty((n_rows, array.shape[1]), dtype=np.float32)
     norms = np.empty(n_rows)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        # A mapped file is read from its beginning to its end, and what was read let go.
+        # A memory map is read from beginning to end, and its pages are released.
         order = np.arange(n_rows) if rows is None else np.argsort(rows, kind="stable")
         for begin in range(0, n_rows, ROWS_AT_ONCE):
             part = order[begin : begin + ROWS_AT_ONCE]
@@ -81,14 +79,14 @@ def unit_rows(
 
 
 def _release(array: npt.ArrayLike) -> None:
-    """Let go of the pages of an array that is mapped and shared with its file."""
+    """Release the pages of a memory map."""
     mapped: Any = getattr(array, "_mmap", None)
     if getattr(array, "mode", "") in ("r", "r+") and hasattr(mapped, "madvise"):
         mapped.madvise(mmap.MADV_DONTNEED)
 
 
 def _scale(block: FloatArray, norms: npt.NDArray[np.float64]) -> None:
-    """Scale rows to length one in place, and write what their lengths were."""
+    """Scale rows to length one in place, and write their lengths."""
     # float64 sums: the squares of a float32 vector may overflow or vanish in float32.
     norms[:] = np.sqrt(np.einsum("ij,ij->i", block, block, dtype=np.float64))
     tiny = norms < 1e-30
@@ -106,12 +104,12 @@ def _first(bad: npt.NDArray[np.bool_], row_numbers: npt.NDArray[np.int64] | None
 def build_graph(
     embeddings: FloatArray, k: int = 15, *, seed: int = 0, rows: npt.NDArray[np.int64] | None = None
 ) -> NeighborGraph:
-    """Find the k nearest neighbours of every unit vector (n_documents, n_dimensions) by cosine.
+    """Find the k nearest neighbors of every unit vector (n_documents, n_dimensions) by cosine.
 
-    All pairs are compared up to 20,000 documents. Above, a rough search is refined along its own
-    graph until a sample, searched exactly, tells that enough of the true neighbours were found.
-    FAISS rounds: where more than sixteen documents lie within its rounding of the k-th neighbour,
-    an exact search may keep one of them and not another equally near.
+    Up to 20,000 documents all pairs are compared. Above, a rough search is refined along its own
+    graph until its recall on an exactly searched sample is high enough. FAISS rounds: if more than
+    sixteen documents are within its rounding error of the k-th neighbor, an exact search may keep
+    one and drop another that is equally near.
     """
     n_documents = len(embeddings) if rows is None else len(rows)
     k = max(0, min(k, n_documents - 1))
@@ -121,7 +119,7 @@ def build_graph(
     if n_documents <= EXACT_LIMIT:
         embeddings = embeddings if rows is None else embeddings[rows]
         indices, similarities = exact_neighbors(
-            embeddings, embeddings, k, itself=np.arange(n_documents)
+            embeddings, embeddings, k, exclude=np.arange(n_documents)
         )
     else:
         method = "ivf"
@@ -130,20 +128,21 @@ def build_graph(
 
 
 def nearest(queries: FloatArray, embeddings: FloatArray, k: int) -> tuple[Int32Array, FloatArray]:
-    """Find the k documents nearest to each query, exactly: indices and similarities (n_queries, k).
+    """Find the k nearest documents of each query exactly: indices, similarities (n_queries, k).
 
-    Unit vectors (n, n_dimensions) both. A query's row does not depend on the other queries.
+    Queries and documents are unit vectors (n, n_dimensions). The row of a query does not depend on
+    the other queries.
     """
     indices, similarities = exact_neighbors(queries, embeddings, min(k, len(embeddings)))
     return indices, np.clip(similarities, -1.0, 1.0)
 
 
 def build_sparse_graph(rows: csr_matrix, k: int = 15) -> NeighborGraph:
-    """Find the k nearest neighbours of every sparse row of length one or zero by cosine, exactly.
+    """Find the k nearest neighbors of every sparse row of length one or zero by cosine, exactly.
 
-    A row is compared along the columns that it fills, by an inverted index; nothing is made dense.
-    Ties are in the order of the documents. Where fewer than k documents have anything in common
-    with one, those that have nothing, at a similarity of 0, fill its list in their order.
+    An inverted index compares rows along their columns, without dense rows. Ties are in the order
+    of the documents. If fewer than k documents share a column with a row, others at a similarity
+    of 0 fill its list in their order.
     """
     from scipy.sparse import csr_matrix
 

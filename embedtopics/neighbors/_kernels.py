@@ -1,4 +1,4 @@
-"""The loops of the neighbour search, compiled by Numba and kept in its cache."""
+"""The loops of the neighbor search, compiled and cached by Numba."""
 
 from typing import Any
 
@@ -11,10 +11,10 @@ from embedtopics.protocols import BoolArray, FloatArray, Int32Array, Int64Array
 
 Int8Array = npt.NDArray[np.int8]
 
-NOBODY = -1  # As in `comparing`; a constant of this file, for Numba notices no other's change.
+NOBODY = -1  # as in `_approximate`: the cache of Numba notices only changes of this file
 
 ROWS_AT_ONCE = 512
-"""Rows that share one array of marks."""
+"""Rows per array of marks."""
 
 
 def _given(dtype: Any, n_axes: int) -> Any:
@@ -26,7 +26,7 @@ def _given(dtype: Any, n_axes: int) -> Any:
 def _most(
     short_query: Int8Array, query_scale: FloatArray, short: Int8Array, scale: FloatArray
 ) -> np.float32:
-    """Return what the similarity of two vectors is at most, as their short forms tell."""
+    """Return an upper bound of the similarity of two vectors, from their codes."""
     product = np.int32(0)
     for c in range(len(short)):
         product = np.int32(product + np.int32(np.int16(short_query[c]) * np.int16(short[c])))
@@ -36,11 +36,11 @@ def _most(
 
 @numba.njit(inline="always")
 def _is_listed(listed: Int32Array, j: int) -> bool:
-    """Return whether a row is in a list; all places are compared, for that takes no branches."""
-    found = False
+    """Return whether a row is in a list, without branches."""
+    is_listed = False
     for place in range(len(listed)):
-        found |= listed[place] == j
-    return found
+        is_listed |= listed[place] == j
+    return is_listed
 
 
 @compiled(
@@ -56,9 +56,9 @@ def _is_listed(listed: Int32Array, j: int) -> bool:
 def keep_nearest(
     queries: FloatArray,
     embeddings: FloatArray,
-    at: Int64Array,
-    itself: Int64Array,
-    names: Int64Array,
+    rows: Int64Array,
+    exclude: Int64Array,
+    row_ids: Int64Array,
     candidates: Int32Array,
     short_queries: Int8Array,
     queries_scale: FloatArray,
@@ -67,18 +67,18 @@ def keep_nearest(
     indices: Int32Array,
     similarities: FloatArray,
 ) -> None:
-    """Put each query's candidates into its list of neighbours where they are near enough.
+    """Insert each query's candidates into its list of neighbors if they are near enough.
 
-    All similarities of the package come from this one loop, so that equal vectors have equal
-    similarities. Lists are descending, ties in the order of `names`. The vector of candidate j is
-    the row at[j]; one that is in the list already stays there once.
+    All similarities of the package come from this one loop: equal vectors have equal similarities.
+    Lists are descending, ties in the order of `row_ids`. The vector of candidate j is the row
+    rows[j]; a candidate in the list is not repeated.
     """
     n_dimensions = embeddings.shape[1]
     n_short = short.shape[1]
     k = indices.shape[1]
     for i in numba.prange(len(queries)):
         for j in candidates[i]:
-            if j == NOBODY or j == itself[i]:
+            if j == NOBODY or j == exclude[i]:
                 continue
             if (
                 n_short
@@ -87,7 +87,7 @@ def keep_nearest(
             ):
                 continue
             similarity = np.float32(0.0)
-            row = at[j]
+            row = rows[j]
             for c in range(n_dimensions):
                 similarity += queries[i, c] * embeddings[row, c]
             if similarity < similarities[i, k - 1] or _is_listed(indices[i], j):
@@ -97,7 +97,7 @@ def keep_nearest(
                 before = indices[i, place - 1]
                 if before != NOBODY and (
                     similarities[i, place - 1] > similarity
-                    or (similarities[i, place - 1] == similarity and names[before] < names[j])
+                    or (similarities[i, place - 1] == similarity and row_ids[before] < row_ids[j])
                 ):
                     break
                 if place < k:
@@ -116,7 +116,7 @@ def keep_nearest(
     ),
     parallel=True, nogil=True,
 )  # fmt: skip
-def friends_of_friends(
+def expand_neighbors(
     indices: Int32Array,
     fresh: BoolArray,
     offsets: Int64Array,
@@ -126,10 +126,10 @@ def friends_of_friends(
     first_row: int,
     candidates: Int32Array,
 ) -> None:
-    """Write, for each row, the neighbours of its neighbours that are not its own.
+    """Write the neighbors of each row's neighbors that are not its own.
 
-    Neighbours are the first `most` in a row's list, and the first `most` rows in whose lists it is
-    (its `followers`). A way over two edges that were both there before is not gone again.
+    Neighbors are the first `most` of a row's list and of its `followers`, the rows that list it.
+    Paths over two edges that are not fresh are skipped.
     """
     n_rows, n_wanted = len(indices), len(candidates)
     for chunk in numba.prange((n_wanted + ROWS_AT_ONCE - 1) // ROWS_AT_ONCE):

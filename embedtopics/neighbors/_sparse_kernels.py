@@ -1,4 +1,4 @@
-"""The loop of the neighbour search among sparse rows, compiled by Numba and kept in its cache."""
+"""The loop of the neighbor search among sparse rows, compiled and cached by Numba."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from embedtopics._utils.compiling import compiled
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array
 
 ROWS_AT_ONCE = 128
-"""Rows that share one array of sums."""
+"""Rows per array of sums."""
 
 
 def _given(dtype: Any) -> Any:
@@ -31,14 +31,14 @@ def nearest_of_sparse(
     values: FloatArray,
     starts: Int64Array,
     holders: Int32Array,
-    held: FloatArray,
+    holder_values: FloatArray,
     indices: Int32Array,
     similarities: FloatArray,
 ) -> None:
     """Write the nearest rows of every row, (n_rows, k), by the products along its columns.
 
-    The products of a pair are summed in the order of the columns, whichever of both asks, so that
-    the similarity is the same in both lists, to the last bit.
+    The products of a pair are summed in the order of the columns for both rows: the similarity is
+    the same in both lists, to the last bit.
     """
     n_rows, k = indices.shape
     for chunk in numba.prange((n_rows + ROWS_AT_ONCE - 1) // ROWS_AT_ONCE):
@@ -48,7 +48,7 @@ def nearest_of_sparse(
                 value = values[place]
                 column = columns[place]
                 for at in range(starts[column], starts[column + 1]):
-                    sums[holders[at]] += value * held[at]
+                    sums[holders[at]] += value * holder_values[at]
             n_found = 0
             for j in range(n_rows):
                 similarity = sums[j]

@@ -9,7 +9,7 @@ from embedtopics.protocols import FloatArray, Int32Array
 
 @dataclass(frozen=True, eq=False)
 class NeighborGraph:
-    """The k nearest neighbours of every document, nearest first, itself left out.
+    """The k nearest neighbors of every document, nearest first, without the document.
 
     Parameters
     ----------
@@ -17,10 +17,10 @@ class NeighborGraph:
     similarities : float32 ndarray of shape (n_documents, k)
         Cosine similarities, descending along each row.
     method : {"exact", "ivf", "extended"}
-        How the neighbours were searched: all pairs, or an inverted file; "extended" where documents
-        were added later, which those before do not have among their neighbours.
+        Search method: all pairs, or an inverted file. "extended": documents were added later, and
+        earlier documents do not have them as neighbors.
     recall : float
-        Share of the true neighbours found, measured on a sample (1.0 when exact).
+        Recall of the true neighbors on a sample (1.0 if exact).
     """
 
     indices: Int32Array
@@ -30,7 +30,7 @@ class NeighborGraph:
 
     @property
     def k(self) -> int:
-        """Number of neighbours of each document."""
+        """Number of neighbors of each document."""
         return int(self.indices.shape[1])
 
     def __len__(self) -> int:

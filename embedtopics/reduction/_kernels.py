@@ -179,17 +179,17 @@ def _add_pushes(
     for row in range(n):
         push[row] = np.float32(0.0)
     for c in range(len(by_axis)):
-        own, others = by_axis[c, first : first + n], by_axis[c, other : other + n]
+        positions, others = by_axis[c, first : first + n], by_axis[c, other : other + n]
         for row in range(n):
-            away = own[row] - others[row]
+            away = positions[row] - others[row]
             push[row] += away * away
     for row in range(n):
         push[row] = _look_up(pushes_at, push[row])
     for c in range(len(by_axis)):
-        own, others = by_axis[c, first : first + n], by_axis[c, other : other + n]
+        positions, others = by_axis[c, first : first + n], by_axis[c, other : other + n]
         total = move[c]
         for row in range(n):
-            total[row] += strengths[first + row] * _clip(push[row] * (own[row] - others[row]))
+            total[row] += strengths[first + row] * _clip(push[row] * (positions[row] - others[row]))
 
 
 @numba.njit(inline="always")

@@ -161,8 +161,8 @@ def curve_parameters(min_dist: float, spread: float = 1.0) -> tuple[float, float
     from scipy.optimize import curve_fit
 
     distance = np.linspace(0, 3 * spread, 300)
-    wanted = np.where(distance < min_dist, 1.0, np.exp(-(distance - min_dist) / spread))
-    (a, b), _ = curve_fit(lambda d, a, b: 1.0 / (1.0 + a * d ** (2 * b)), distance, wanted)
+    target = np.where(distance < min_dist, 1.0, np.exp(-(distance - min_dist) / spread))
+    (a, b), _ = curve_fit(lambda d, a, b: 1.0 / (1.0 + a * d ** (2 * b)), distance, target)
     return float(a), float(b)
 
 
@@ -197,8 +197,8 @@ def _edges_by_sub_step(
     n_documents = fuzzy.shape[0]
     rows = np.repeat(np.arange(n_documents, dtype=np.int64), np.diff(fuzzy.indptr))
     weights = fuzzy.data / fuzzy.data.max(initial=np.float32(np.finfo(np.float32).tiny))
-    kept = weights >= 1.0 / n_epochs
-    rows, columns, weights = rows[kept], fuzzy.indices[kept], weights[kept]
+    is_strong = weights >= 1.0 / n_epochs
+    rows, columns, weights = rows[is_strong], fuzzy.indices[is_strong], weights[is_strong]
     first, second = np.minimum(rows, columns), np.maximum(rows, columns)
     mixed = _mix(first.astype(np.uint64) * np.uint64(n_documents) + second.astype(np.uint64), seed)
     place = rows * SUB_STEPS + (mixed % np.uint64(SUB_STEPS)).astype(np.int64)

@@ -18,7 +18,7 @@ from embedtopics.clustering._density import DensityClusterer
 from embedtopics.clustering._spanning_tree import spanning_tree
 from embedtopics.clustering.results import NOISE
 from embedtopics.errors import InputError
-from embedtopics.neighbors._approximate import NOBODY, keep_nearest, no_neighbors, shorten
+from embedtopics.neighbors._approximate import NOBODY, keep_nearest, no_neighbors, quantize
 from embedtopics.neighbors._graph import nearest
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import Float64Array, FloatArray, Int32Array, Int64Array, RandomState
@@ -171,7 +171,7 @@ def _widened(graph: NeighborGraph, embeddings: FloatArray, k: int) -> NeighborGr
     n_documents = len(graph)
     links = _links(graph)
     neighbors = no_neighbors(n_documents, k)
-    short = shorten(embeddings)
+    codes = quantize(embeddings)
     rows = np.arange(n_documents)
     for begin in range(0, n_documents, ROWS_AT_ONCE):
         part = slice(begin, min(begin + ROWS_AT_ONCE, n_documents))
@@ -182,7 +182,7 @@ def _widened(graph: NeighborGraph, embeddings: FloatArray, k: int) -> NeighborGr
         candidates[np.arange(candidates.shape[1]) < n_reached[:, None]] = reached.indices
         keep_nearest(
             (neighbors[0][part], neighbors[1][part]), embeddings[part], embeddings, candidates,
-            itself=rows[part], short=(short.take(part), short),
+            exclude=rows[part], codes=(codes.take(part), codes),
         )  # fmt: skip
     return NeighborGraph(*neighbors, graph.method, graph.recall)
 

@@ -209,7 +209,7 @@ def test_friends_of_friends_equal_sets(n, k, most, seed):
     fresh = rng.random(indices.shape) < 0.5
     offsets, followers, fresh_followers = approximate._followers(indices, fresh)
     candidates = np.full((n, 2 * most * (2 * most + 1)), -1, dtype=np.int32)
-    _kernels.friends_of_friends(
+    _kernels.expand_neighbors(
         indices, fresh, offsets, followers, fresh_followers, most, 0, candidates
     )
     edges = [
@@ -239,12 +239,12 @@ def test_short_forms_change_nothing(n, n_dimensions, k, spread, seed):
     rng = np.random.default_rng(seed)
     vectors = unit_rows(rng.normal(size=n_dimensions) + spread * rng.normal(size=(n, n_dimensions)))
     candidates = np.array([rng.permutation(n) for _ in range(n)], dtype=np.int32)
-    short = approximate.shorten(vectors)
+    short = approximate.quantize(vectors)
     lists = []
     for forms in (None, (short, short)):
         found = approximate.no_neighbors(n, min(k, n - 1))
         approximate.keep_nearest(
-            found, vectors, vectors, candidates, itself=np.arange(n), short=forms
+            found, vectors, vectors, candidates, exclude=np.arange(n), codes=forms
         )
         lists.append(found)
     np.testing.assert_array_equal(lists[0][0], lists[1][0])
@@ -254,7 +254,7 @@ def test_short_forms_change_nothing(n, n_dimensions, k, spread, seed):
 def test_short_forms_spare_the_full_comparison():
     rng = np.random.default_rng(0)
     vectors = unit_rows(rng.normal(size=(200, 64)))
-    short = approximate.shorten(vectors)
+    short = approximate.quantize(vectors)
     products = short.values.astype(np.float64) @ short.values.T.astype(np.float64)
     products *= np.outer(short.scale[:, 0], short.scale[:, 0])
     allowed = short.scale[:, 1][:, None] + short.scale[:, 1]
@@ -266,7 +266,7 @@ def test_short_forms_spare_the_full_comparison():
     others = np.tile(np.arange(100, dtype=np.int32), (200, 1))
     unlike = np.ones_like(vectors)
     approximate.keep_nearest(
-        found, unlike, unlike, others, itself=np.arange(200), short=(short, short)
+        found, unlike, unlike, others, exclude=np.arange(200), codes=(short, short)
     )
     assert (found[0][100:] == 7).all()
 
@@ -283,7 +283,7 @@ def test_documents_far_from_others_are_looked_for_in_more_lists(monkeypatch):
     monkeypatch.setattr(
         approximate,
         "_search",
-        lambda stock, own, rows, n: asked.append((rows, n)) or plain(stock, own, rows, n),
+        lambda corpus, own, rows, n: asked.append((rows, n)) or plain(corpus, own, rows, n),
     )
     monkeypatch.setattr(approximate, "MOST_SEARCHES", 2)
     found = build_graph(vectors, 10)
@@ -308,10 +308,10 @@ def test_a_candidate_that_is_listed_stays_there_once():
     vectors = blobs(40)
     once = np.tile(np.arange(40, dtype=np.int32), (40, 1))
     found, again = approximate.no_neighbors(40, 5), approximate.no_neighbors(40, 5)
-    approximate.keep_nearest(found, vectors, vectors, once, itself=np.arange(40))
+    approximate.keep_nearest(found, vectors, vectors, once, exclude=np.arange(40))
     for _ in range(2):
         approximate.keep_nearest(
-            again, vectors, vectors, np.hstack([once, once]), itself=np.arange(40)
+            again, vectors, vectors, np.hstack([once, once]), exclude=np.arange(40)
         )
     np.testing.assert_array_equal(found[0], again[0])
     np.testing.assert_array_equal(found[1], again[1])

@@ -25,7 +25,7 @@ UNKNOWN = -1
 
 @dataclass(frozen=True, eq=False)
 class GivenLabels:
-    """A label for each row: `classes` ascending, and `codes` (n_rows,) into them, -1 for none."""
+    """Labels of rows: ascending `classes`, and `codes` (n_rows,) into them, -1 for none."""
 
     classes: tuple[Any, ...]
     codes: Int64Array
@@ -44,62 +44,58 @@ class GivenLabels:
         return {"kind": kind, "classes": list(self.classes), "n_labeled": n_labeled}
 
     def of_documents(self, documents: DistinctDocuments) -> tuple[Int32Array, list[Decision]]:
-        """Return the class of each document, the most frequent of its rows, and decisions."""
+        """Return the most frequent class of each document's rows, and decisions."""
         of_row, codes = documents.of_row, self.codes
         if len(codes) != len(of_row):
             expected = f"one for each of the {len(of_row):,} rows"
-            remedy = "give -1 or None for rows without one"
+            remedy = "use -1 or None for rows without a label"
             raise InputError("labels", expected, remedy=remedy, found=f"{len(codes):,}")
-        known = (of_row >= 0) & (codes >= 0)
-        if not known.any():
+        has_label = (of_row >= 0) & (codes >= 0)
+        if not has_label.any():
             raise InputError("labels", "known for at least one row with text", found="none")
         pairs, votes = np.unique(
-            np.column_stack([of_row[known], codes[known]]), axis=0, return_counts=True
+            np.column_stack([of_row[has_label], codes[has_label]]), axis=0, return_counts=True
         )
         order = np.lexsort((pairs[:, 1], -votes, pairs[:, 0]))
-        found, first, n_labels = np.unique(pairs[order, 0], return_index=True, return_counts=True)
+        labelled, first, n_labels = np.unique(
+            pairs[order, 0], return_index=True, return_counts=True
+        )
         classes = np.full(len(documents), UNKNOWN, dtype=np.int32)
-        classes[found] = pairs[order][first, 1]
+        classes[labelled] = pairs[order][first, 1]
         notes = []
         if n_conflicts := int((n_labels > 1).sum()):
-            message = (
-                spell_count(n_conflicts, "text that repeats has", "texts that repeat have")
-                + " different labels; the most frequent was taken for all rows of a text."
-            )
+            message = spell_count(n_conflicts, "repeated text has", "repeated texts have")
+            message += " different labels; the most frequent label applies to all its rows."
             notes.append(note("conflicting_labels", n_conflicts, message))
-        if n_filled := int(((codes < 0) & (of_row >= 0) & np.isin(of_row, found)).sum()):
-            message = (
-                spell_count(n_filled, "row without a label repeats", "rows without a label repeat")
-                + " the text of a labelled row, and its label was taken."
-            )
+        if n_filled := int(((codes < 0) & (of_row >= 0) & np.isin(of_row, labelled)).sum()):
+            message = spell_count(n_filled, "unlabelled row repeats", "unlabelled rows repeat")
+            message += " the text of a labelled row and got its label."
             notes.append(note("shared_labels", n_filled, message))
         return classes, notes
 
 
 def checked_labels(labels: Any) -> GivenLabels:
-    """Read labels, or refuse them."""
-    if isinstance(labels, (str, bytes, dict)) or not hasattr(labels, "__iter__"):
-        raise InputError("labels", "a sequence, one a row", found=type(labels).__name__)
+    """Return the labels of rows, or raise InputError."""
     if getattr(labels, "ndim", 1) != 1:
-        raise InputError("labels", "one a row", found=f"an array of shape {labels.shape}")
+        raise InputError("labels", "one per row", found=f"an array of shape {labels.shape}")
     values = [_read(value, row) for row, value in enumerate(labels, start=1)]
-    known = {value for value in values if value is not None}
-    if len({type(value) for value in known}) > 1:
+    distinct = {value for value in values if value is not None}
+    if len({type(value) for value in distinct}) > 1:
         some = (next(value for value in values if isinstance(value, kind)) for kind in (str, int))
         raise InputError("labels", "all strings or all integers", tuple(some), "make them strings")
-    classes = tuple(sorted(known))
+    classes = tuple(sorted(distinct))
     position: dict[str | int | None, int] = {value: code for code, value in enumerate(classes)}
     position[None] = UNKNOWN
     return GivenLabels(classes, np.array([position[value] for value in values], dtype=np.int64))
 
 
 def _read(value: Any, row: int) -> str | int | None:
-    """Return a label, or None where it is unknown."""
+    """Return a label, or None if it is unknown."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, str):
         return value.strip() or None
-    # pandas' NA and NaT, like NaN, are missing; a comparison of NA has no truth value.
+    # pandas' NA and NaT are missing values; NA cannot be compared.
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return None
     if isinstance(value, float):
@@ -109,37 +105,37 @@ def _read(value: Any, row: int) -> str | int | None:
             value = int(value)
     if is_whole(value) and value >= UNKNOWN:
         return None if value == UNKNOWN else int(value)
-    expected = "strings or integers from 0 up, with -1 or None where unknown"
+    expected = "strings or integers from 0 up, with -1 or None for unknown labels"
     raise InputError("labels", expected, value, row=row)
 
 
 class PartialLabels:
     """Topics that follow labels of some or all rows.
 
-    In the graph that coordinates are averaged over, labelled documents are tied to the nearest
-    others of their class, and ties between classes are loosened. Documents without a label go where
-    their neighbours are. A class may hold several topics.
+    The fuzzy graph behind the coordinates gets edges between labelled documents and the nearest
+    others of their class, and its edges between classes are weakened. Documents without a label
+    follow their neighbors. A class may hold several topics.
 
     Parameters
     ----------
-    labels : sequence of str, or of int, one a row
-        -1, None, NaN or an empty string where it is not known. Rows of one text get their most
-        frequent label. Never changed.
+    labels : sequence of str or int
+        One label per row; -1, None, NaN or an empty string if unknown. Rows with the same text get
+        their most frequent label.
     weight : float
         Weight of the labels against the embeddings, above 0 up to 1; see Notes.
 
     Raises
     ------
     InputError
-        Where the labels or the weight cannot be used.
+        If the labels or the weight are invalid.
 
     Notes
     -----
-    In the fuzzy graph each document is tied, with half of the weight w, to the nearest others of
-    its class. Then, as in umap-learn, ties of two classes are multiplied by exp(-2.5 / (1 - w)),
-    those of documents of which one is unknown by exp(-1), and each document's strongest tie is made
-    certain again. Of 4,000 posts of 20 Newsgroups in 20 topics, 57% of those in a topic are of its
-    newsgroup; where 30% are labelled it is 69% of the others (58% without ties, as in umap-learn).
+    Each document gets edges of half the weight w to the nearest others of its class. Then, as in
+    umap-learn, edges between two classes are multiplied by exp(-2.5 / (1 - w)), edges to unlabelled
+    documents by exp(-1), and each document's strongest edge is scaled to 1. Of 4,000 posts of 20
+    Newsgroups in 20 topics, 57% are in a topic of their newsgroup; with labels for 30% of them it
+    is 69% of the others (58% without the added edges, as in umap-learn).
 
     References
     ----------
@@ -160,7 +156,7 @@ class PartialLabels:
         return f"PartialLabels({self.given}, weight={self.weight})"
 
     def describe(self) -> dict[str, Any]:
-        """Return the description that the settings of the result hold."""
+        """Return the description for the settings of the result."""
         return {**self.given.describe("labels"), "weight": self.weight}
 
     def prepare(self, context: FitContext) -> tuple[TopicConstraints, Sequence[Decision]]:
@@ -169,7 +165,7 @@ class PartialLabels:
         n_rows = int(context.documents.weights[classes >= 0].sum())
         n_classes = len(self.given.classes)
         message = spell_count(n_rows, "text has", "texts have")
-        message += f" one of {n_classes:,} labels, which the coordinates follow."
+        message += f" one of {n_classes:,} labels, and the coordinates follow them."
         constraints = TopicConstraints(
             groups=classes,
             names=self.given.names,
@@ -181,21 +177,21 @@ class PartialLabels:
 
 
 class ManualLabels:
-    """Topics that are exactly the given labels; nothing is clustered.
+    """Topics that are exactly the given labels, without clustering.
 
-    Everything else is made as for topics that were found. Topics are numbered from the largest
-    down; the result's decisions list the topic of each label.
+    All later stages are the same. Topics are numbered from the largest down; the decisions of the
+    result list the topic of each label.
 
     Parameters
     ----------
-    labels : sequence of str, or of int, one a row
-        Strings become the names of the topics. -1, None, NaN or an empty string: in no topic.
-        Rows of one text get their most frequent label. Never changed.
+    labels : sequence of str or int
+        One label per row. Strings become the names of the topics; -1, None, NaN or an empty string
+        stand for no topic. Rows with the same text get their most frequent label.
 
     Raises
     ------
     InputError
-        Where the labels cannot be used.
+        If the labels are invalid.
 
     Examples
     --------
@@ -210,15 +206,15 @@ class ManualLabels:
         return f"ManualLabels({self.given})"
 
     def describe(self) -> dict[str, Any]:
-        """Return the description that the settings of the result hold."""
+        """Return the description for the settings of the result."""
         return self.given.describe("manual_labels")
 
     def prepare(self, context: FitContext) -> tuple[TopicConstraints, Sequence[Decision]]:
         """Return the labels as topics."""
         classes, notes = self.given.of_documents(context.documents)
-        known = classes >= 0
-        weights = context.documents.weights[known]
-        sizes = np.bincount(classes[known], weights, minlength=len(self.given.classes))
+        has_label = classes >= 0
+        weights = context.documents.weights[has_label]
+        sizes = np.bincount(classes[has_label], weights, minlength=len(self.given.classes))
         present = np.flatnonzero(sizes)
         order = present[np.argsort(-sizes[present], kind="stable")]
         number = np.full(len(sizes) + 1, -1, dtype=np.int32)
@@ -230,7 +226,7 @@ class ManualLabels:
         constraints = TopicConstraints(
             groups=number[classes],
             names=tuple(names) if has_names else ("",) * len(names),
-            probabilities=known.astype(np.float32),
+            probabilities=has_label.astype(np.float32),
             is_fixed=True,
             is_complete=True,
         )
@@ -238,7 +234,7 @@ class ManualLabels:
 
 
 def checked_weight(value: Any, name: str) -> float:
-    """Return a weight above 0 and at most 1, or refuse it."""
+    """Return a weight above 0 and at most 1, or raise InputError."""
     if not is_number(value) or not 0.0 < float(value) <= 1.0:
         raise InputError(name, "a number above 0, up to 1", value)
     return float(value)
@@ -247,20 +243,20 @@ def checked_weight(value: Any, name: str) -> float:
 class CannotLink:
     """Documents that cannot be in the same topic.
 
-    Where a topic holds both documents of a pair, the document with fewer such pairs there stays,
-    or the deeper; the other moves to the next topic to which its neighbours clearly lead and from
-    which no pair bars it, or to none. No pair is in one topic at any resolution. Edits after the
-    fit, such as a merge, may bring one together, which their decisions record.
+    If a topic holds both documents of a pair, the document with fewer such pairs there stays, then
+    the deeper one. The other moves to the next topic that its neighbors clearly lead to and that no
+    pair bars, or to none. No pair is in one topic at any resolution. Edits after the fit, such as a
+    merge, may put a pair in one topic; their decisions record that.
 
     Parameters
     ----------
     pairs : sequence of (int, int) or of (str, str)
-        Row numbers (positions, from 0), or ids of the corpus. Never changed.
+        Row numbers (positions, from 0), or ids of the corpus.
 
     Raises
     ------
     InputError
-        Where these are no pairs, or a document is paired with itself.
+        If there are no pairs, or a document is paired with itself.
 
     References
     ----------
@@ -273,8 +269,6 @@ class CannotLink:
     """
 
     def __init__(self, pairs: Any) -> None:
-        if isinstance(pairs, (str, bytes, dict)) or not hasattr(pairs, "__iter__"):
-            raise InputError("pairs", "a sequence of pairs", found=type(pairs).__name__)
         self.pairs = tuple(_checked_pair(pair) for pair in pairs)
         if not self.pairs:
             raise InputError("pairs", "pairs of rows or of ids", found="none")
@@ -283,7 +277,7 @@ class CannotLink:
         return f"CannotLink({len(self.pairs)} pairs)"
 
     def describe(self) -> dict[str, Any]:
-        """Return the description that the settings of the result hold."""
+        """Return the description for the settings of the result."""
         return {"kind": "cannot_link", "n_pairs": len(self.pairs)}
 
     def prepare(self, context: FitContext) -> tuple[TopicConstraints, Sequence[Decision]]:
@@ -292,22 +286,22 @@ class CannotLink:
         Raises
         ------
         InputError
-            Where a row or an id does not exist, or both rows of a pair have the same text.
+            If a row or an id does not exist, or both rows of a pair have the same text.
         """
         documents = context.documents.of_row[_rows_of(self.pairs, context.corpus)]
         has_text = (documents >= 0).all(axis=1)
         notes = []
         if n_without := int((~has_text).sum()):
             message = spell_count(n_without, "pair holds", "pairs hold")
-            message += " a row without text, which is in no topic."
+            message += " a row without text, and such rows are in no topic."
             notes.append(note("pairs_without_text", n_without, message))
         same = np.flatnonzero(has_text & (documents[:, 0] == documents[:, 1]))
         if len(same):
-            expected = "rows of different texts, because rows of one text share a topic"
+            expected = "rows of different texts, because rows with the same text share a topic"
             raise InputError("pairs", expected, self.pairs[int(same[0])], "leave the pair out")
         apart = np.unique(np.sort(documents[has_text], axis=1), axis=0).astype(np.int64)
         message = spell_count(len(apart), "pair of texts", "pairs of texts")
-        message += " cannot be linked: the texts stay in different topics."
+        message += " cannot be linked and stay in different topics."
         unknown = np.full(len(context), UNKNOWN, dtype=np.int32)
         probabilities = np.zeros(len(context), dtype=np.float32)
         pairs = apart.reshape(-1, 2)
@@ -316,11 +310,10 @@ class CannotLink:
 
 
 def _checked_pair(pair: Any) -> tuple[Any, Any]:
-    ends = () if isinstance(pair, (str, bytes)) or not hasattr(pair, "__iter__") else tuple(pair)
-    ends = tuple(end.item() if isinstance(end, np.generic) else end for end in ends)
+    ends = tuple(end.item() if isinstance(end, np.generic) else end for end in pair)
     is_pair = all(map(is_whole, ends)) or all(isinstance(end, str) for end in ends)
     if len(ends) != 2 or not is_pair or ends[0] == ends[1]:
-        raise InputError("pairs", "pairs of two row numbers or of two ids, not the same", pair)
+        raise InputError("pairs", "pairs of two different row numbers or ids", pair)
     return ends
 
 
@@ -337,7 +330,7 @@ def _rows_of(pairs: Sequence[tuple[Any, Any]], corpus: Corpus) -> Int64Array:
 
 
 def checked_name(name: Any) -> str:
-    """Return a name with single spaces, or refuse it."""
+    """Return a name with single spaces, or raise InputError."""
     if not isinstance(name, str) or not name.strip():
         raise InputError("names", "strings that are not empty", name)
     return " ".join(replace_surrogates(name).split())

@@ -1,4 +1,4 @@
-"""What a constraint is given and what it returns, and how edits keep to it."""
+"""The protocol of constraints, and how edits obey them."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from embedtopics.topics.results import TopicConstraints, TopicResult
 
 @dataclass(frozen=True, eq=False)
 class FitContext:
-    """What is known of the documents before they are laid out; `embeddings` are unit vectors.
+    """Documents, vectors and graph before the reduction, for constraints.
 
-    `tokens` returns their words, once these are ready. `encode` makes unit vectors of texts as of
-    the documents, and raises `InputError` where there is no encoder.
+    `embeddings` are unit vectors. `tokens` returns the words of the documents when they are ready.
+    `encode` returns unit vectors of texts, or raises `InputError` without an encoder.
     """
 
     corpus: Corpus
@@ -40,37 +40,37 @@ class FitContext:
 
 @runtime_checkable
 class Constraint(Protocol):
-    """Constrains the topics of a fit; `TopicModel` takes any object with these methods.
+    """A constraint on the topics of a fit: any object with these methods.
 
-    It is prepared once in a fit, after the neighbours are found and before anything is laid out.
-    Later stages, and later cuts of the hierarchy, obey the value that it returns.
+    A fit prepares it once, after the neighbor search and before the reduction. Later stages, and
+    later cuts of the hierarchy, obey the returned value.
     """
 
     def prepare(self, context: FitContext) -> tuple[TopicConstraints, Sequence[Decision]]:
-        """Return the constraints on the documents, and the decisions that led to them."""
+        """Return the constraints on the documents, and decisions."""
         ...
 
     def describe(self) -> dict[str, Any]:
-        """Return the description that the settings of the result hold, as JSON holds it."""
+        """Return the description for the settings of the result, in JSON types."""
         ...
 
 
 SHOWN = 20
-"""Groups that a message names."""
+"""Largest number of groups in a message."""
 
 
 def first_of(items: Sequence[str], separator: str = ", ") -> str:
-    """Return the first items of a list, joined."""
+    """Join the first items of a list."""
     return separator.join(items[:SHOWN]) + (f"{separator}..." if len(items) > SHOWN else "")
 
 
 def note(name: str, value: Any, message: str) -> Decision:
-    """Return a decision of the stage that applies constraints."""
+    """Return a decision of the clustering stage."""
     return Decision("clustering", name, value, message)
 
 
 def cannot_merge(result: TopicResult) -> BoolArray:
-    """Return which topics no step may merge, (n_topics, n_topics): seeded ones, ends of pairs."""
+    """Return the pairs of topics that must not merge: seeded, or with texts that cannot link."""
     seeded = np.array([topic.is_seeded for topic in result.topics], dtype=bool)
     apart: BoolArray = seeded[:, None] & seeded
     constraints, labels = result.constraints, result.clustering.labels
@@ -85,7 +85,7 @@ def cannot_merge(result: TopicResult) -> BoolArray:
 def bars(
     result: TopicResult, documents: Int64Array, topics: Int32Array, order: Int64Array
 ) -> BoolArray:
-    """Return which outliers the constraints bar from the topics that they would be assigned to."""
+    """Return which outliers the constraints bar from their new topics, (n_outliers,)."""
     barred = np.zeros(len(documents), dtype=bool)
     constraints = result.constraints
     if constraints is None:
@@ -109,14 +109,14 @@ def departures(
     weights: Int64Array,
     edit: str,
 ) -> list[Decision]:
-    """Return decisions on where an edit broke the constraints."""
+    """Return decisions on constraints that an edit broke."""
     if constraints is None:
         return []
-    said = []
+    decisions = []
 
     def add(name: str, count: int, message: str) -> None:
         if count:
-            said.append(note(name, count, f"Since {edit}, {count:,} {message}"))
+            decisions.append(note(name, count, f"Since {edit}, {count:,} {message}"))
 
     linked = _linked(constraints, after) & ~_linked(constraints, before)
     message = "pairs of texts that cannot be linked share a topic."
@@ -129,7 +129,7 @@ def departures(
         unknown = (constraints.groups < 0) & (after != NOISE) & (before == NOISE)
         message = "texts that were not labelled are in topics."
         add("not_labeled_joined", int(weights[unknown].sum()), message)
-    return said
+    return decisions
 
 
 def _linked(constraints: TopicConstraints, labels: Int32Array) -> BoolArray:

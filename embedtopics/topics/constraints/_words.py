@@ -1,4 +1,4 @@
-"""Constraints from words: those that topics use (seed words), and names of topics (zero-shot)."""
+"""Constraints from words: seed words of topics, and names of topics (zero-shot)."""
 
 from __future__ import annotations
 
@@ -19,55 +19,53 @@ from embedtopics.topics.constraints._protocol import FitContext, note
 from embedtopics.topics.results import TopicConstraints
 
 ROUNDS = 2
-"""Times that a similarity is averaged over neighbours: of the BBC News whose section is named,
-the best name is right for 78% without, 89% with one round, 91% with two."""
+"""Rounds of averaging a similarity over neighbors. Of BBC News the best name is right for 78%
+without, 89% with one round, 91% with two."""
 
 LEAST_MATCH = 1.5
-"""How far above its mean over all documents the similarity to a name must be, in units of what
-the similarities to an unrelated direction spread (see `_spread`)."""
+"""Smallest similarity of a match above its mean over all documents, in units of the spread of
+similarities to a random direction (see `_spread`)."""
 
 LEAST_PEAK = 2.25
-"""How far above its mean the similarity to a name must be somewhere, in the same units. In BBC News
-the five sections reach 2.5 to 5; gardening, knitting, chemistry and cooking, of which it has
-nothing, 1.5 to 1.9."""
+"""Smallest peak of the similarity to a name above its mean, in the same units. In BBC News the five
+sections reach 2.5 to 5; gardening, knitting, chemistry and cooking, which it lacks, 1.5 to 1.9."""
 
 LEAST_LEAD = 0.75
-"""How far the best name must be above the next, in the same units."""
+"""Smallest lead of the best name over the next, in the same units."""
 
 LEAST_OF_WORDS = (0.25, 0.2, 0.1)
-"""Peak, match and lead for vectors that count words. By TF-IDF, of the texts of BBC News that match
-four of its sections, each described in four to six words, 91% are of it."""
+"""Peak, match and lead for vectors that count words. With TF-IDF, 91% of the BBC News texts that
+match one of four sections, described in four to six words each, are of that section."""
 
 OF_PEAK = 0.5
-"""How near to its best documents the similarity to a name must come, as a share of what these are
-above the mean. In the demo corpus *chess* drew football as well: 32% of its texts were of chess
-without, 95% with it. Of BBC News, whose sections are broad, 49% of the texts match and not 55%."""
+"""Smallest similarity of a match, as a share of the name's peak. In the demo corpus *chess* also
+matched football: 32% of its texts were about chess without this limit, 95% with it. Of BBC News,
+whose sections are broad, 49% of the texts match instead of 55%."""
 
 FEWEST = 5
-"""Documents that a name must match; fewer are often an accident."""
+"""Smallest number of matching documents of a name; fewer are often chance."""
 
 
 class SeedWords:
-    """Ties documents together that use the same seed words.
+    """Attract documents that use the same seed words.
 
-    A document is of the seed of whose words it holds the most different ones, if its embedding
-    is nearer to the mean of the documents that hold them than to the mean of all. Documents of a
-    seed are tied to the nearest others of it in the graph that coordinates are averaged over;
-    embeddings and neighbours stay as they are. For keywords that prefer the seed words give
-    ``weighting=ClassTfidf(seed_terms=...)``.
+    A document belongs to the seed with most of its words in the text, if its embedding is nearer to
+    the mean of the documents with these words than to the mean of all. The fuzzy graph gets edges
+    between a document and the nearest others of its seed; embeddings and neighbors do not change.
+    ``weighting=ClassTfidf(seed_terms=...)`` prefers the seed words as keywords.
 
     Parameters
     ----------
     seeds : mapping of str to sequence of str, or sequence of sequences of str
         Words and phrases, by the name of the seed.
     boost : float
-        Weight, above 0 up to 1, of the ties between a document and the nearest others of its seed;
-        that to its nearest neighbour of all has 1, those to its other neighbours less.
+        Weight, above 0 up to 1, of the edges between a document and the nearest others of its seed.
+        The edge to its nearest neighbor has weight 1, other edges less.
 
     Raises
     ------
     InputError
-        Where there are no words, a name is repeated, or the boost is out of range.
+        If reached are no words, a name is repeated, or the boost is out of range.
 
     Examples
     --------
@@ -95,7 +93,7 @@ class SeedWords:
         Raises
         ------
         InputError
-            Where no document holds any word of a seed.
+            If no document holds any word of a seed.
         """
         stream = context.tokens()
         n_words = np.zeros((len(context), len(self.seeds)), dtype=np.int32)
@@ -110,32 +108,30 @@ class SeedWords:
                 remedy = "look at the terms of the texts, or leave the seed out"
                 raise InputError("seeds", f"words of the texts ({name!r})", words, remedy)
         groups = _nearest_seeds(n_words, context.embeddings)
-        known = groups >= 0
-        weights = context.documents.weights[known]
-        n_rows = np.bincount(groups[known], weights, minlength=len(self.seeds))
-        said = ", ".join(f"{name} {int(n):,}" for name, n in zip(self.seeds, n_rows, strict=True))
-        notes = [note("seed_words", int(n_rows.sum()), f"Texts tied by seed words: {said}.")]
+        has_seed = groups >= 0
+        weights = context.documents.weights[has_seed]
+        n_rows = np.bincount(groups[has_seed], weights, minlength=len(self.seeds))
+        counts = ", ".join(f"{name} {int(n):,}" for name, n in zip(self.seeds, n_rows, strict=True))
+        notes = [note("seed_words", int(n_rows.sum()), f"Texts with seed words: {counts}.")]
         if missing:
             message = f"No text holds these seed words: {', '.join(missing)}."
             notes.append(note("missing_seed_words", missing, message))
-        probabilities = known.astype(np.float32)
+        probabilities = has_seed.astype(np.float32)
         return TopicConstraints(
             groups, tuple(self.seeds), probabilities, attraction=self.boost
         ), notes
 
 
 def _checked_seeds(seeds: Any) -> dict[str, tuple[str, ...]]:
-    if isinstance(seeds, (str, bytes)) or not hasattr(seeds, "__iter__"):
-        raise InputError("seeds", "a mapping of names to lists of words", seeds)
     named = seeds.items() if isinstance(seeds, Mapping) else ((None, words) for words in seeds)
     checked: dict[str, tuple[str, ...]] = {}
-    for given, words in named:
+    for seed_name, words in named:
         listed = () if isinstance(words, (str, bytes)) else tuple(words)
         if not listed or not all(isinstance(word, str) and word.strip() for word in listed):
-            of_name = "" if given is None else f" for {given!r}"
+            of_name = "" if seed_name is None else f" for {seed_name!r}"
             raise InputError("seeds", f"lists of words{of_name}", words)
         unique = tuple(dict.fromkeys(" ".join(word.split()) for word in listed))
-        name = checked_name(", ".join(unique[:3]) if given is None else given)
+        name = checked_name(", ".join(unique[:3]) if seed_name is None else seed_name)
         if name in checked:
             raise InputError("seeds", "of different names", name)
         checked[name] = unique
@@ -145,7 +141,7 @@ def _checked_seeds(seeds: Any) -> dict[str, tuple[str, ...]]:
 
 
 def _nearest_seeds(n_words: Int32Array, embeddings: FloatArray) -> Int32Array:
-    """Return the seed of each document, -1 where it has none."""
+    """Return the seed of each document, -1 for none."""
     means = np.stack(
         [_mean(embeddings[column > 0]) for column in n_words.T] + [_mean(embeddings)], axis=1
     )
@@ -154,57 +150,55 @@ def _nearest_seeds(n_words: Int32Array, embeddings: FloatArray) -> Int32Array:
     most = n_words.max(axis=1)
     is_best = (n_words == most[:, None]) & (most > 0)[:, None]
     best = np.where(is_best, to_seeds, -np.inf)
-    chosen = best.argmax(axis=1).astype(np.int32)
+    nearest = best.argmax(axis=1).astype(np.int32)
     nearer = best.max(axis=1) >= to_all
-    return np.where(nearer, chosen, -1).astype(np.int32)
+    return np.where(nearer, nearest, -1).astype(np.int32)
 
 
 def _mean(vectors: FloatArray) -> Any:
-    """Return the direction of the mean of unit vectors; zeros where they cancel out."""
+    """Return the direction of the mean of unit vectors; zeros if they cancel out."""
     mean = vectors.mean(axis=0, dtype=np.float64)
     length = np.sqrt(np.einsum("i,i->", mean, mean))
     return mean / length if length > 0 else mean
 
 
 class ZeroShot:
-    """Topics named beforehand, and the other topics of the texts.
+    """Topics named before the fit, and the other topics of the texts.
 
-    Documents that match a name well become its seeded topic: its label is the name, and no
-    automatic step merges or renames it. Other topics are found among the rest; outliers are
-    assigned to both by their neighbours (see `TopicModel`'s `coverage`).
+    Documents that match a name become its seeded topic: its label is the name, and no automatic
+    step merges or renames it. The rest is clustered. Label propagation assigns outliers to both
+    (see `TopicModel`'s `coverage`).
 
     Parameters
     ----------
     names : sequence of str, or mapping of str to str
-        Names, or names with descriptions; the description, where there is one, is what documents
-        are compared with.
+        Names, or names with descriptions, which replace the names in comparisons.
     min_similarity : "auto" or float
-        Least cosine similarity of a document to its best name, -1 to 1. "auto" compares
-        similarities, averaged over neighbours, with one another; see Notes.
+        Smallest cosine of a document and its best name, -1 to 1. "auto" compares similarities
+        averaged over neighbors; see Notes.
     embeddings : array_like of shape (n_names, n_dimensions), optional
-        Vectors of the names, from the encoder of the documents; by default they are encoded.
-        Never changed.
+        Vectors of the names, from the encoder of the documents; by default the names are encoded.
 
     Raises
     ------
     InputError
-        Where there are no names, one is empty or repeated, or a parameter is bad.
+        If reached are no names, one is empty or repeated, or a parameter is invalid.
 
     Notes
     -----
-    Cosines between names and texts differ between encoders and names. "auto" takes similarities
-    less their mean over all documents, averaged over each document's neighbours and theirs. A
-    document matches its best name if that is at least 1.5 units, and leads the next by 0.75; a unit
-    is the spread of similarities to a random direction, `sqrt((1 - |m|²) / d)` with m the mean
-    vector and d its dimensions. A name that no document exceeds by 2.25, or that fewer than five
-    match, is left out, with a decision; for one that all texts match give a number.
+    Cosines of names and texts differ between encoders and names. "auto" subtracts the mean over all
+    documents and averages over neighbors, twice. A document matches its best name with at least 1.5
+    units and a lead of 0.75 units; a unit is the spread of similarities to a random direction,
+    `sqrt((1 - |m|²) / d)` with m the mean vector and d its dimensions. A name with a peak below
+    2.25 units or fewer than five matches is left out, with a decision. For a name that all texts
+    match, pass a number.
 
-    For vectors without negative numbers, as of TF-IDF, the unit is the mean similarity of the
-    documents that share a word with the name, and 2.25, 1.5 and 0.75 become 0.25, 0.2 and 0.1;
-    describe names there in several words.
+    For vectors without negative numbers, such as TF-IDF, the unit is the mean similarity of the
+    documents that share a word with the name, and 2.25, 1.5 and 0.75 become 0.25, 0.2 and 0.1.
+    Describe such names in several words.
 
-    Of BBC News, named by its five sections, all-MiniLM-L6-v2 matches 49% of the texts, 97% of them
-    to their section; with outliers assigned it is 58%, at 95%.
+    With the five sections of BBC News as names, all-MiniLM-L6-v2 matches 49% of the texts, 97% of
+    them to their section; with assigned outliers 58%, at 95%.
 
     Examples
     --------
@@ -228,11 +222,11 @@ class ZeroShot:
         self.min_similarity = min_similarity
         self.embeddings: FloatArray | None = None
         if embeddings is not None:
-            given = np.asarray(embeddings)
-            if given.ndim != 2 or len(given) != len(self.names):
+            array = np.asarray(embeddings)
+            if array.ndim != 2 or len(array) != len(self.names):
                 expected = f"one row for each of the {len(self.names)} names"
-                raise InputError("embeddings", expected, found=f"shape {given.shape}")
-            self.embeddings = unit_rows(given, what="the embeddings of names")
+                raise InputError("embeddings", expected, found=f"shape {array.shape}")
+            self.embeddings = unit_rows(array, what="the embeddings of names")
 
     def __repr__(self) -> str:
         return f"ZeroShot({list(self.names)}, min_similarity={self.min_similarity!r})"
@@ -252,31 +246,31 @@ class ZeroShot:
         Raises
         ------
         InputError
-            Where the names cannot be encoded, or their vectors have other dimensions than those
-            of the documents.
+            If the names cannot be encoded, or their vectors have other dimensions than those of
+            the documents.
         """
         vectors = self._vectors(context)
-        # Not by BLAS: what its threads add up, they add in an order of their own.
+        # Not by BLAS: its order of summation depends on its threads.
         similarities = np.einsum("ij,kj->ik", context.embeddings, vectors, dtype=float)
         has_vector = (vectors != 0).any(axis=1)
         if self.min_similarity == "auto":
             matched, probabilities = _clear_matches(similarities, context)
             fewest = FEWEST
         else:
-            # A name without a vector matches nothing; its similarity of 0 would match some.
+            # A name without a vector matches nothing, although its similarity is 0.
             similarities[:, ~has_vector] = -np.inf
             matched, probabilities = _matches_from(similarities, float(self.min_similarity))
             fewest = 1
         matched[~(context.embeddings != 0).any(axis=1)] = -1
         n_matching = np.bincount(matched[matched >= 0], minlength=len(self.names))
-        kept = np.flatnonzero(n_matching >= fewest)
+        matching = np.flatnonzero(n_matching >= fewest)
         number = np.full(len(self.names) + 1, -1, dtype=np.int32)
-        number[kept] = np.arange(len(kept), dtype=np.int32)
+        number[matching] = np.arange(len(matching), dtype=np.int32)
         groups = number[matched]
         names = list(self.names)
         constraints = TopicConstraints(
             groups,
-            tuple(names[i] for i in kept.tolist()),
+            tuple(names[i] for i in matching.tolist()),
             np.where(groups >= 0, probabilities, 0.0).astype(np.float32),
             is_fixed=True,
         )
@@ -290,19 +284,17 @@ class ZeroShot:
         if vectors is None:
             vectors = context.encode(list(self.names.values()))
         if vectors.shape[1] != context.embeddings.shape[1]:
-            expected = f"of {context.embeddings.shape[1]} dimensions, as those of the texts"
-            found = f"{vectors.shape[1]} dimensions"
-            raise InputError("embeddings", expected, remedy="use one encoder", found=found)
+            expected = f"of {context.embeddings.shape[1]} dimensions, like those of the texts"
+            shape = f"{vectors.shape[1]} dimensions"
+            raise InputError("embeddings", expected, remedy="use one encoder", found=shape)
         return vectors
 
 
 def _checked_names(names: Any) -> dict[str, str]:
-    if isinstance(names, (str, bytes)) or not hasattr(names, "__iter__"):
-        raise InputError("names", "a list of names, or names with descriptions", names)
     pairs = names.items() if isinstance(names, Mapping) else ((name, name) for name in names)
     checked: dict[str, str] = {}
-    for given, description in pairs:
-        name = checked_name(given)
+    for text, description in pairs:
+        name = checked_name(text)
         if name.casefold() in {other.casefold() for other in checked}:
             raise InputError("names", "different", found=f"{name!r} twice")
         if not isinstance(description, str) or not description.strip():
@@ -314,7 +306,7 @@ def _checked_names(names: Any) -> dict[str, str]:
 
 
 def _matches_from(similarities: Float64Array, least: float) -> tuple[Int32Array, Float64Array]:
-    """Return the name of each document, or -1, and its similarity over the largest."""
+    """Return the name of each document, or -1, and its similarity relative to the largest."""
     best = similarities.argmax(axis=1)
     top = similarities.max(axis=1)
     matches = top >= least
@@ -326,12 +318,12 @@ def _matches_from(similarities: Float64Array, least: float) -> tuple[Int32Array,
 def _clear_matches(
     similarities: Float64Array, context: FitContext
 ) -> tuple[Int32Array, Float64Array]:
-    """Return the name that a document and its neighbours clearly match, or -1, and how clearly."""
+    """Return the name that each document clearly matches, or -1, and its relative lead."""
     unit: float | Float64Array = _spread(context.embeddings)
     least_peak, least_match, least_lead = LEAST_PEAK, LEAST_MATCH, LEAST_LEAD
     if context.embeddings.min(initial=0.0) >= 0.0:  # words are counted
         least_peak, least_match, least_lead = LEAST_OF_WORDS
-        # The mean similarity to each name of the documents that share a word with it.
+        # The mean similarity to a name of the documents that share a word with it.
         n_sharing = (similarities > 0).sum(axis=0)
         sums = np.einsum("ij->j", similarities)
         unit = np.where(n_sharing > 0, sums / np.maximum(n_sharing, 1), 1.0)
@@ -341,23 +333,23 @@ def _clear_matches(
         for column in context.graph.indices.T:
             total += centered[column]
         centered = total / (context.graph.k + 1)
-    # A name that nothing reaches must not take the lead from another.
-    there = np.flatnonzero(centered.max(axis=0) >= least_peak)
-    if not len(there):
+    # A name that no document reaches must not reduce the lead of another.
+    reached = np.flatnonzero(centered.max(axis=0) >= least_peak)
+    if not len(reached):
         return np.full(len(centered), -1, dtype=np.int32), np.zeros(len(centered))
-    centered = centered[:, there]
+    centered = centered[:, reached]
     ordered = np.sort(centered, axis=1)
-    lead = ordered[:, -1] - ordered[:, -2] if len(there) > 1 else ordered[:, -1]
+    lead = ordered[:, -1] - ordered[:, -2] if len(reached) > 1 else ordered[:, -1]
     best = centered.argmax(axis=1)
     peaks = np.sort(centered, axis=0)[-FEWEST:].mean(axis=0)
     matches = (ordered[:, -1] >= least_match) & (lead >= least_lead)
     matches &= ordered[:, -1] >= OF_PEAK * peaks[best]
     probabilities = np.clip(lead / max(float(lead.max()), 1e-12), 1e-3, 1.0)
-    return np.where(matches, there[best], -1).astype(np.int32), probabilities
+    return np.where(matches, reached[best], -1).astype(np.int32), probabilities
 
 
 def _spread(embeddings: FloatArray) -> float:
-    """Return what the cosines with a random direction spread about their mean."""
+    """Return the standard deviation of the cosines with a random direction."""
     mean = embeddings.mean(axis=0, dtype=np.float64)
     squares = float(np.einsum("ij,ij->", embeddings, embeddings, dtype=np.float64))
     variance = squares / len(embeddings) - float(np.einsum("i,i->", mean, mean))
@@ -370,14 +362,13 @@ def _notes(
     weights, groups, names = context.documents.weights, constraints.groups, constraints.names
     inside = groups >= 0
     n_rows = np.bincount(groups[inside], weights[inside], minlength=len(names))
-    said = ", ".join(f"{name} {int(n):,}" for name, n in zip(names, n_rows, strict=True))
-    joining = "; others may join by their neighbours" if said else ""
-    message = f"Texts that match a name: {said or 'none'}{joining}."
+    counts = ", ".join(f"{name} {int(n):,}" for name, n in zip(names, n_rows, strict=True))
+    message = f"Texts that match a name: {counts or 'none'}."
     notes = [note("names", int(n_rows.sum()), message)]
     remedy = "describe them in several words that the texts use"
     if lost:
         why = f"Too few texts match these names, which were left out: {', '.join(lost)}"
-        message = f"{why}; {remedy}, or give a min_similarity."
+        message = f"{why}; {remedy}, or pass min_similarity."
         notes.append(note("names_without_texts", lost, message))
     if unknown:
         why = f"The encoder knows no word of these names, which were left out: {', '.join(unknown)}"

@@ -65,7 +65,7 @@ class SeedWords:
     Raises
     ------
     InputError
-        If reached are no words, a name is repeated, or the boost is out of range.
+        If there are no words, a name is repeated, or the boost is out of range.
 
     Examples
     --------
@@ -182,7 +182,7 @@ class ZeroShot:
     Raises
     ------
     InputError
-        If reached are no names, one is empty or repeated, or a parameter is invalid.
+        If there are no names, one is empty or repeated, or a parameter is invalid.
 
     Notes
     -----

@@ -227,7 +227,8 @@ def _mean_persistence(
     counted = is_core & ~np.isnan(persistence)
     n_counted = np.bincount(partition[counted], minlength=n_clusters)
     sums = np.bincount(partition[counted], persistence[counted], minlength=n_clusters)
-    return np.divide(sums, n_counted, out=np.full(n_clusters, np.nan), where=n_counted > 0)
+    means = np.full(n_clusters, np.nan)
+    return np.asarray(np.divide(sums, n_counted, out=means, where=n_counted > 0))
 
 
 def check_constraints(

@@ -165,8 +165,8 @@ def _disjoint(result: TopicResult, listed: list[list[Any]]) -> Groups:
             ids |= other
         disjoint.append(ids)
     groups = sorted(tuple(sorted(ids)) for ids in disjoint)
-    for group in groups:
-        _refuse_two_seeded(result, group)
+    for ids_of_group in groups:
+        _refuse_two_seeded(result, ids_of_group)
     if len(groups) == 1 and len(groups[0]) == result.n_topics:
         _refuse_one_topic("topics", result.n_topics)
     return groups

@@ -108,7 +108,7 @@ def _labels_of_documents(
     rows: Sequence[str | None], documents: DistinctDocuments
 ) -> tuple[list[str | None], int]:
     """Return the label of each document, and of how many the rows differ."""
-    found: list[str | None] = [rows[row] for row in documents.first_rows.tolist()]
+    labels: list[str | None] = [rows[row] for row in documents.first_rows.tolist()]
     votes: dict[int, Counter[str]] = {}
     repeated = documents.weights[documents.of_row] > 1
     for row in np.flatnonzero(repeated & (documents.of_row >= 0)).tolist():
@@ -117,8 +117,8 @@ def _labels_of_documents(
         if label is not None:
             counter[label] += 1
     for document, counter in votes.items():
-        found[document] = min(counter, key=lambda label: (-counter[label], label), default=None)
-    return found, sum(len(counter) > 1 for counter in votes.values())
+        labels[document] = min(counter, key=lambda label: (-counter[label], label), default=None)
+    return labels, sum(len(counter) > 1 for counter in votes.values())
 
 
 def scored_classes(log: Log, groups: Groups) -> Int32Array:
@@ -164,8 +164,8 @@ def find_topics(
     if by_topic.nnz:
         weighted = csr_matrix(ClassTfidf().fit_transform(by_topic), dtype=np.float64)
         dense = narrow(vectors.rows, seed)
-        chosen = keywords(weighted, counts, dense, n=5, languages=tuple(languages))
-        terms = [[term for term, _ in row] for row in chosen]
+        best_terms = keywords(weighted, counts, dense, n=5, languages=tuple(languages))
+        terms = [[term for term, _ in row] for row in best_terms]
     return Groups(labels, tuple(unique_labels(terms)), grouped_by)
 
 
@@ -264,13 +264,13 @@ def compare(
         tokens = _read_words(log, texts, codes)
     with log.stage("encoding"):
         # All are resolved before any encodes, so that a wrong name is refused at once.
-        found = {name: open_encoder(spec) for name, spec in named.items()}
+        opened = {name: open_encoder(spec) for name, spec in named.items()}
         vectors = [
-            make_vectors(log, name, found.pop(name), corpus, texts, shares, show_progress)
+            make_vectors(log, name, opened.pop(name), corpus, texts, shares, show_progress)
             for name in named
         ]
     with log.stage("neighbors"):
-        graphs = [neighbor_graph(log, made, k, seed) for made in vectors]
+        graphs = [neighbor_graph(log, encoder_vectors, k, seed) for encoder_vectors in vectors]
         overlaps = compare_neighbors(graphs)
     with log.stage("maps"):
         edges = [edges_of(graph) for graph in graphs]
@@ -313,8 +313,8 @@ def _check_settings(k: int, n_moves: int, n_resamples: int, languages: Any) -> N
     checked_count(k, "k", 2)
     checked_count(n_moves, "n_moves", 0)
     checked_count(n_resamples, "n_resamples")
-    given = [languages] if isinstance(languages, str) else languages
-    if not isinstance(given, Sequence) or not all(isinstance(code, str) for code in given):
+    codes = [languages] if isinstance(languages, str) else languages
+    if not isinstance(codes, Sequence) or not all(isinstance(code, str) for code in codes):
         raise InputError("languages", '"auto" or codes of two letters such as ["en"]', languages)
 
 
@@ -338,17 +338,17 @@ def _check_size(corpus: Corpus, documents: DistinctDocuments, k: int, log: Log) 
 
 
 def _languages(
-    log: Log, texts: Sequence[str], wanted: Sequence[str] | str
+    log: Log, texts: Sequence[str], languages: Sequence[str] | str
 ) -> tuple[LanguageShares, tuple[str, ...]]:
-    """Return the languages of the texts, and those whose stop words are left out of the terms."""
-    if wanted != "auto":
-        given = (wanted,) if isinstance(wanted, str) else tuple(wanted)
-        return LanguageShares({code: 1 / len(given) for code in given}, len(texts)), given
-    found = detect_languages(texts)
-    codes = main_languages(found)
-    shown = ", ".join(f"{code} {found.shares[code]:.0%}" for code in codes) or "none found"
-    log.note("corpus", "languages", list(codes), f"Languages found in the texts: {shown}.")
-    return found, codes
+    """Return the languages of the texts, and those whose stop words are removed."""
+    if languages != "auto":
+        codes = (languages,) if isinstance(languages, str) else tuple(languages)
+        return LanguageShares({code: 1 / len(codes) for code in codes}, len(texts)), codes
+    shares = detect_languages(texts)
+    codes = main_languages(shares)
+    listed = ", ".join(f"{code} {shares.shares[code]:.0%}" for code in codes) or "none detected"
+    log.note("corpus", "languages", list(codes), f"Detected languages: {listed}.")
+    return shares, codes
 
 
 def _read_words(log: Log, texts: Sequence[str], languages: Sequence[str]) -> TokenStream:

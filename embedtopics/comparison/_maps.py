@@ -31,12 +31,12 @@ def align_maps(maps: Sequence[npt.ArrayLike], target: npt.ArrayLike) -> tuple[Fl
     Generalised Procrustes analysis (Gower, 1975): each map is fitted to the mean of all (see
     `fit_similarity`), and the mean computed anew, until it stands still.
     """
-    given = [np.asarray(positions, dtype=np.float64) for positions in maps]
+    positions_by_map = [np.asarray(positions, dtype=np.float64) for positions in maps]
     mean = np.asarray(target, dtype=np.float64)
     extent = _extent(mean)
-    aligned = given
+    aligned = positions_by_map
     for _ in range(MOST_ROUNDS):
-        aligned = [fit_similarity(positions, mean) for positions in given]
+        aligned = [fit_similarity(positions, mean) for positions in positions_by_map]
         new = np.mean(aligned, axis=0)
         # Averages of maps that differ are smaller than they: without this all would shrink.
         scale = extent / _extent(new) if _extent(new) > 0 else 1.0
@@ -94,14 +94,14 @@ def _fit(source: Float64Array, goal: Float64Array, weights: Float64Array) -> Flo
     """Return `source` after the weighted fit of Procrustes."""
     share = (weights / weights.sum())[:, None]
     middle, aim = (share * source).sum(axis=0), (share * goal).sum(axis=0)
-    centred, wanted = source - middle, goal - aim
+    centred, centred_goal = source - middle, goal - aim
     # Sums in a fixed order: BLAS adds up in another with another number of threads.
     cross = np.array(
-        [[(share[:, 0] * left * right).sum() for right in wanted.T] for left in centred.T]
+        [[(share[:, 0] * left * right).sum() for right in centred_goal.T] for left in centred.T]
     )
     left_axes, _, right_axes = np.linalg.svd(cross)
     size = np.sqrt((share * centred**2).sum())
-    scale = np.sqrt((share * wanted**2).sum()) / size if size > 0 else 1.0
+    scale = np.sqrt((share * centred_goal**2).sum()) / size if size > 0 else 1.0
     turn = left_axes @ right_axes
     turned = sum(centred[:, [axis]] * turn[axis] for axis in range(len(turn)))
     moved: Float64Array = scale * turned + aim
@@ -136,10 +136,10 @@ def edges_of(graph: NeighborGraph) -> csr_matrix:
         (np.ones(len(rows), np.float32), (rows, graph.indices[is_real])), shape=fuzzy.shape
     )
     either = ((real + real.T) > 0).astype(np.float32)
-    kept = csr_matrix(fuzzy.multiply(either), dtype=np.float32)
-    kept.eliminate_zeros()
-    kept.sort_indices()
-    return kept
+    real_edges = csr_matrix(fuzzy.multiply(either), dtype=np.float32)
+    real_edges.eliminate_zeros()
+    real_edges.sort_indices()
+    return real_edges
 
 
 def draw_maps(
@@ -161,9 +161,9 @@ def draw_maps(
     first_epoch = int(LEFT_OUT * default_epochs(len(common)))
     drawn = [
         layout(
-            edge_schedule(own, seed=seed), common, min_dist=MAP_MIN_DIST, first_epoch=first_epoch
+            edge_schedule(graph, seed=seed), common, min_dist=MAP_MIN_DIST, first_epoch=first_epoch
         )
-        for own in edges
+        for graph in edges
     ]
     return align_maps(drawn, common)
 

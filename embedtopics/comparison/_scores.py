@@ -45,22 +45,22 @@ def measure_by_labels(
     """Measure how well every encoder predicts the classes, (n_documents,)."""
     shape = (len(encoders), len(classes))
     asked = classes >= 0
-    found: PerDocument = {
+    measures: PerDocument = {
         name: np.full(shape, np.nan, dtype=np.float32)
         for name in ("knn_accuracy", "probe_accuracy", "silhouette")
     }
-    found[PREDICTED] = np.full(shape, -1, dtype=np.int32)
+    measures[PREDICTED] = np.full(shape, -1, dtype=np.int32)
     for row, (vectors, graph) in enumerate(zip(encoders, graphs, strict=True)):
         voted = neighbor_votes(graph.indices[:, :VOTERS], graph.similarities[:, :VOTERS], classes)
-        found["knn_accuracy"][row, asked] = (voted == classes)[asked]
+        measures["knn_accuracy"][row, asked] = (voted == classes)[asked]
         predicted, converged = probe_classes(vectors.rows, classes, n_folds=FOLDS, seed=seed)
         if not converged:
             message = f"The linear probe on {vectors.name} did not converge."
             log.note("comparison", "probe_not_converged", vectors.name, message)
-        found[PREDICTED][row] = predicted
-        found["probe_accuracy"][row, asked] = (predicted == classes)[asked]
-        found["silhouette"][row] = silhouettes(vectors.rows, classes)
-    return found
+        measures[PREDICTED][row] = predicted
+        measures["probe_accuracy"][row, asked] = (predicted == classes)[asked]
+        measures["silhouette"][row] = silhouettes(vectors.rows, classes)
+    return measures
 
 
 def measure_maps(
@@ -74,14 +74,14 @@ def measure_maps(
     n_documents = len(maps[0])
     k = min(graphs[0].k, (n_documents - 1) // 2)
     able = np.flatnonzero(np.all([(g.similarities > 0).all(axis=1) for g in graphs], axis=0))
-    found: PerDocument = {
+    measures: PerDocument = {
         name: np.full((len(encoders), n_documents), np.nan, dtype=np.float32)
         for name in ("trustworthiness", "continuity")
     }
     if not len(able):
         message = "No text has all its neighbours with every encoder: no map was judged."
         log.note("comparison", "maps_not_judged", True, message)
-        return found
+        return measures
     drawn = np.random.default_rng(seed).permutation(len(able))[:MOST_RANKED]
     rows = np.sort(able[drawn])
     if len(rows) < n_documents:
@@ -89,24 +89,24 @@ def measure_maps(
                  f"The maps were judged by {len(rows):,} of {n_documents:,} texts, each against "
                  "all others.")  # fmt: skip
     for place, (vectors, positions) in enumerate(zip(encoders, maps, strict=True)):
-        kept = trustworthiness_and_continuity(vectors.rows, positions, k, rows=rows)
-        found["trustworthiness"][place, rows], found["continuity"][place, rows] = kept
-    return found
+        values = trustworthiness_and_continuity(vectors.rows, positions, k, rows=rows)
+        measures["trustworthiness"][place, rows], measures["continuity"][place, rows] = values
+    return measures
 
 
 def resample(
     per_document: Mapping[str, npt.NDArray[Any]], classes: Int32Array, n_resamples: int, seed: int
 ) -> dict[str, tuple[Float64Array, Float64Array]]:
     """Return each measure (n_encoders,), and of documents drawn anew (n_resamples, n_encoders)."""
-    taken = [name for name in MEASURES if name in per_document]
-    made: dict[str, tuple[Any, Any]] = {}
-    if taken:
-        stacked = np.concatenate([per_document[name] for name in taken]).T
+    measured = [name for name in MEASURES if name in per_document]
+    means_by_measure: dict[str, tuple[Any, Any]] = {}
+    if measured:
+        stacked = np.concatenate([per_document[name] for name in measured]).T
         means = resampled_means(stacked, n_resamples, seed)
-        n_encoders = len(per_document[taken[0]])
-        for place, name in enumerate(taken):
+        n_encoders = len(per_document[measured[0]])
+        for place, name in enumerate(measured):
             columns = slice(place * n_encoders, (place + 1) * n_encoders)
-            made[name] = _means(per_document[name]), means[:, columns]
+            means_by_measure[name] = _means(per_document[name]), means[:, columns]
     if PREDICTED in per_document:
         values, drawn = [], []
         for row in per_document[PREDICTED]:
@@ -114,8 +114,8 @@ def resample(
             whole = np.asarray(marks.sum(axis=0), dtype=np.float64).reshape(1, -1)
             values.append(float(_macro_f1(whole)[0]))
             drawn.append(_macro_f1(resampled_sums(marks, n_resamples, seed)))
-        made["probe_macro_f1"] = np.array(values), np.column_stack(drawn)
-    return {name: made[name] for name in MEASURES if name in made}
+        means_by_measure["probe_macro_f1"] = np.array(values), np.column_stack(drawn)
+    return {name: means_by_measure[name] for name in MEASURES if name in means_by_measure}
 
 
 def score_frame(
@@ -147,9 +147,9 @@ def score_frame(
 
 
 def _means(values: npt.NDArray[Any]) -> Float64Array:
-    known = ~np.isnan(values)
-    total = np.where(known, values, 0).sum(axis=1, dtype=np.float64)
-    return np.where(known.any(axis=1), total / np.maximum(known.sum(axis=1), 1), np.nan)
+    is_measured = ~np.isnan(values)
+    total = np.where(is_measured, values, 0).sum(axis=1, dtype=np.float64)
+    return np.where(is_measured.any(axis=1), total / np.maximum(is_measured.sum(axis=1), 1), np.nan)
 
 
 def _marks(predicted: Int32Array, classes: Int32Array) -> csr_matrix:

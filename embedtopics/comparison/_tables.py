@@ -250,14 +250,14 @@ def find_moves(
         one, other = lists[overlap.first], lists[overlap.second]
         sure = np.minimum(nearness[overlap.first], nearness[overlap.second])
         order = np.lexsort((-sure, overlap.rank_biased))
-        known = (one >= 0).any(axis=1) & (other >= 0).any(axis=1)
-        changes = known & (overlap.jaccard < 1)
+        has_both = (one >= 0).any(axis=1) & (other >= 0).any(axis=1)
+        changes = has_both & (overlap.jaccard < 1)
         for document in order[changes[order]][:n_moves].tolist():
             before, after = set(one[document].tolist()), set(other[document].tolist())
-            left, found = sorted(before - after - {-1}), sorted(after - before - {-1})
+            left, new = sorted(before - after - {-1}), sorted(after - before - {-1})
             # A prior of as many words as one side has on average: neither it nor they decide alone.
-            prior = share * ((len(left) + len(found)) / (2 * n_documents))
-            gained, lost = _terms(counts, found, left, prior)
+            prior = share * ((len(left) + len(new)) / (2 * n_documents))
+            gained, lost = _terms(counts, new, left, prior)
             moves.append(
                 Move(document, overlap.first, overlap.second, float(overlap.jaccard[document]),
                      gained, lost)
@@ -272,10 +272,10 @@ def _nearness(graph: NeighborGraph) -> npt.NDArray[np.float64]:
 
 
 def _terms(
-    counts: TermCounts, found: list[int], left: list[int], prior: npt.NDArray[np.float64]
+    counts: TermCounts, gained: list[int], lost: list[int], prior: npt.NDArray[np.float64]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the terms that the neighbours found share, and those that the neighbours left do."""
-    new, old = counts.counts[found], counts.counts[left]
+    new, old = counts.counts[gained], counts.counts[lost]
     sums = [np.asarray(rows.sum(axis=0), dtype=np.float64).ravel() for rows in (new, old)]
     z = log_odds(sums[0], sums[1], prior)
     return _best(counts.terms, z, new), _best(counts.terms, -z, old)

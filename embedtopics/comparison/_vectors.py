@@ -127,17 +127,17 @@ def make_vectors(
     """Encode the documents, or take the vectors that were given, (n_rows, n_dimensions)."""
     documents = corpus.distinct()
     if can_encode(spec):
-        made, seconds, settings = _encode(log, name, spec, texts, shares, show_progress)
+        matrix, seconds, settings = _encode(log, name, spec, texts, shares, show_progress)
         rows, numbers = np.arange(len(texts)), documents.first_rows
-        if made.shape[0] != len(texts):
+        if matrix.shape[0] != len(texts):
             expected = f"an encoder that returns {len(texts):,} rows, one a text"
-            raise InputError(name, expected, found=f"shape {made.shape}")
+            raise InputError(name, expected, found=f"shape {matrix.shape}")
     else:
-        made, seconds, settings = _as_matrix(spec, name), float("nan"), {"encoder": GIVEN}
-        if made.shape[0] != len(corpus):
+        matrix, seconds, settings = _as_matrix(spec, name), float("nan"), {"encoder": GIVEN}
+        if matrix.shape[0] != len(corpus):
             expected = f"vectors with {len(corpus):,} rows, one for each of the corpus"
-            raise InputError(name, expected, found=f"shape {made.shape}")
-        rows, n_conflicts = _chosen_rows(made, documents)
+            raise InputError(name, expected, found=f"shape {matrix.shape}")
+        rows, n_conflicts = _chosen_rows(matrix, documents)
         numbers = rows
         log.note("encoder", "given", name, f"The vectors of {name} were given, not made here.")
         if n_conflicts:
@@ -145,7 +145,7 @@ def make_vectors(
             log.note("encoder", "conflicting_embeddings", n_conflicts,
                      f"{repeated} given different vectors as {name}; one of them was taken for "
                      "all rows of the text.")  # fmt: skip
-    unit, has_vector = _unit(made, rows, numbers, name)
+    unit, has_vector = _unit(matrix, rows, numbers, name)
     n_without = int((~has_vector).sum())
     if n_without:
         log.note("encoder", "no_vector", n_without,
@@ -189,18 +189,18 @@ def _encode(
     return _as_matrix(report.embeddings, name), seconds, describe_encoder(encoder)
 
 
-def _as_matrix(made: Any, name: str) -> Any:
+def _as_matrix(vectors: Any, name: str) -> Any:
     from scipy.sparse import csr_matrix, issparse
 
-    is_sparse = issparse(made)
-    matrix: Any = csr_matrix(made) if is_sparse else np.asarray(made)
+    is_sparse = issparse(vectors)
+    matrix: Any = csr_matrix(vectors) if is_sparse else np.asarray(vectors)
     if matrix.ndim != 2 or matrix.dtype.kind not in "fiu" or matrix.shape[1] == 0:
-        found = f"shape {matrix.shape} of {matrix.dtype}"
-        raise InputError(name, "a 2-d array of numbers, one row a text", found=found)
+        shape = f"shape {matrix.shape} of {matrix.dtype}"
+        raise InputError(name, "a 2-d array of numbers, one row a text", found=shape)
     return matrix
 
 
-def _chosen_rows(given: Any, documents: DistinctDocuments) -> tuple[Int64Array, int]:
+def _chosen_rows(vectors: Any, documents: DistinctDocuments) -> tuple[Int64Array, int]:
     """Return the row whose vector stands for each document, and how many had a choice.
 
     Of different vectors the smallest in lexicographic order is taken, whatever the order of rows.
@@ -211,7 +211,7 @@ def _chosen_rows(given: Any, documents: DistinctDocuments) -> tuple[Int64Array, 
     n_conflicts = 0
     for document in np.flatnonzero(documents.weights > 1).tolist():
         same = order[ends[document] - documents.weights[document] : ends[document]]
-        candidates = given[same]
+        candidates = vectors[same]
         if not isinstance(candidates, np.ndarray):
             filled = np.unique(candidates.indices)
             candidates = candidates[:, filled].toarray()
@@ -222,14 +222,14 @@ def _chosen_rows(given: Any, documents: DistinctDocuments) -> tuple[Int64Array, 
 
 
 def _unit(
-    made: Any, rows: Int64Array, numbers: Int64Array, name: str
+    matrix: Any, rows: Int64Array, numbers: Int64Array, name: str
 ) -> tuple[Any, npt.NDArray[np.bool_]]:
     """Return chosen rows scaled to length one as float32, and which of them are not zero."""
     what = f"the vectors of {name!r}"
-    if isinstance(made, np.ndarray):
-        unit = unit_rows(made, what=what, rows=rows, row_numbers=numbers, keep_zeros=True)
+    if isinstance(matrix, np.ndarray):
+        unit = unit_rows(matrix, what=what, rows=rows, row_numbers=numbers, keep_zeros=True)
         return unit, np.asarray(unit.any(axis=1))
-    sparse = made[rows].astype(np.float64)
+    sparse = matrix[rows].astype(np.float64)
     sparse.sum_duplicates()
     sparse.eliminate_zeros()
     lengths = np.sqrt(np.asarray(sparse.multiply(sparse).sum(axis=1)).ravel())
@@ -242,28 +242,28 @@ def _unit(
 
 def neighbor_graph(log: Log, vectors: Vectors, k: int, seed: int) -> NeighborGraph:
     """Find the k neighbours of every document, at a similarity of 0 those that are none."""
-    known = np.flatnonzero(vectors.has_vector)
+    with_vector = np.flatnonzero(vectors.has_vector)
     n_documents = len(vectors.has_vector)
-    if len(known) < k + 2:
+    if len(with_vector) < k + 2:
         raise InputError(
-            f"encoder {vectors.name!r} has a vector for {len(known)} of {n_documents} documents; "
-            f"{k} neighbours need at least {k + 2}: give more texts, a smaller k, or leave it out"
+            f"encoder {vectors.name!r} has vectors for {len(with_vector)} of {n_documents} "
+            f"documents; {k} neighbours need at least {k + 2}: use more texts or a smaller k"
         )
     if not isinstance(vectors.rows, np.ndarray):
         return build_sparse_graph(vectors.rows, k)
-    if len(known) == n_documents:
-        found = build_graph(vectors.rows, k, seed=seed)
+    if len(with_vector) == n_documents:
+        graph = build_graph(vectors.rows, k, seed=seed)
     else:
-        some = build_graph(vectors.rows, k, seed=seed, rows=known)
+        some = build_graph(vectors.rows, k, seed=seed, rows=with_vector)
         indices = np.tile(np.arange(k, dtype=np.int32), (n_documents, 1))
-        own = np.arange(n_documents, dtype=np.int32)[:, None]
-        indices += indices >= own  # the first documents, itself left out
+        document_ids = np.arange(n_documents, dtype=np.int32)[:, None]
+        indices += indices >= document_ids  # the first documents, itself left out
         similarities = np.zeros((n_documents, k), dtype=np.float32)
-        indices[known] = known[some.indices]
-        similarities[known] = some.similarities
-        found = NeighborGraph(indices, similarities, some.method, some.recall)
-    if found.method != "exact":
-        log.note("neighbors", "recall", found.recall,
-                 f"Neighbours with {vectors.name} were searched approximately; {found.recall:.1%} "
+        indices[with_vector] = with_vector[some.indices]
+        similarities[with_vector] = some.similarities
+        graph = NeighborGraph(indices, similarities, some.method, some.recall)
+    if graph.method != "exact":
+        log.note("neighbors", "recall", graph.recall,
+                 f"Neighbours with {vectors.name} were searched approximately; {graph.recall:.1%} "
                  "of the true ones were found in a sample.")  # fmt: skip
-    return found
+    return graph

@@ -69,9 +69,9 @@ def build_index(
     parts = parts_of(job, manifest, folder, columns)
     missing = [shard for shard, part in parts if not part.exists()]
     if missing:
-        found = f"{len(missing):,} of {len(parts):,} shards not done, of {missing[0].path} first"
-        raise InputError("out", "a folder of a finished batch", found=found, remedy="run it first")
-    made: SearchIndex | None = None
+        undone = f"{len(missing):,} of {len(parts):,} shards not done, of {missing[0].path} first"
+        raise InputError("out", "a folder of a finished batch", found=undone, remedy="run it first")
+    search_index: SearchIndex | None = None
     with only_writer(folder), progress_bar(
         total=manifest.n_rows, unit="row", description="index", show=show_progress
     ) as bar:  # fmt: skip
@@ -79,19 +79,19 @@ def build_index(
         shutil.rmtree(beside, ignore_errors=True)
         try:
             for frame, vectors in _blocks(parts, columns):
-                if made is None:
-                    made = SearchIndex.build(
+                if search_index is None:
+                    search_index = SearchIndex.build(
                         frame, beside, text=columns.text, id=columns.id or "id",
                         time=columns.time, encoder=job.encoder, embeddings=vectors,
                         show_progress=False,
                     )  # fmt: skip
                 else:
-                    made.add(frame, embeddings=vectors, show_progress=False)
+                    search_index.add(frame, embeddings=vectors, show_progress=False)
                 bar.update(len(frame))
-            if made is None:
+            if search_index is None:
                 raise InputError("files", "rows with text", found="none")
-            made.compact()
-            return made.save(target, overwrite=overwrite)
+            search_index.compact()
+            return search_index.save(target, overwrite=overwrite)
         finally:
             shutil.rmtree(beside, ignore_errors=True)
 

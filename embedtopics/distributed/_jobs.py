@@ -59,12 +59,12 @@ class EmbedTexts:
         distinct = corpus.distinct()
         vectors: list[Any] = [None] * len(corpus)
         if len(distinct):
-            made, _ = encode_documents(
+            encoded, _ = encode_documents(
                 encoder, corpus.document_texts(), distinct.first_rows, show_progress=False
             )
             with_text = np.flatnonzero(distinct.of_row >= 0)
             for row, document in zip(with_text, distinct.of_row[with_text], strict=True):
-                vectors[row] = made[document]
+                vectors[row] = encoded[document]
         return pa.table({**_keys(rows), "vector": pa.array(vectors, pa.list_(pa.float32()))})
 
 
@@ -96,14 +96,14 @@ class AssignTopics:
         """Return topic, novelty, and the topics with a share and these shares, of each row."""
         import pyarrow as pa
 
-        found = model._assign(Corpus(rows.texts), rows.vectors)
-        shares = found.memberships
+        assignment = model._assign(Corpus(rows.texts), rows.vectors)
+        shares = assignment.memberships
         shares.sort_indices()
         offsets = pa.array(shares.indptr, pa.int32())
         return pa.table({
             **_keys(rows),
-            "topic": pa.array(found.labels, pa.int32()),
-            "novelty": pa.array(found.novelty, pa.float32()),
+            "topic": pa.array(assignment.labels, pa.int32()),
+            "novelty": pa.array(assignment.novelty, pa.float32()),
             "topics": pa.ListArray.from_arrays(offsets, pa.array(shares.indices, pa.int32())),
             "shares": pa.ListArray.from_arrays(offsets, pa.array(shares.data, pa.float32())),
         })  # fmt: skip
@@ -196,10 +196,10 @@ class ClassifyTexts:
         from embedtopics.classification._corpora import classified
 
         table = classified(classifier, Corpus(rows.texts), 0, -np.inf).drop(columns=["row", "id"])
-        found = pa.Table.from_pandas(table, preserve_index=False).replace_schema_metadata()
+        classes = pa.Table.from_pandas(table, preserve_index=False).replace_schema_metadata()
         for place, (name, column) in enumerate(_keys(rows).items()):
-            found = found.add_column(place, name, column)
-        return found
+            classes = classes.add_column(place, name, column)
+        return classes
 
 
 Job = EmbedTexts | AssignTopics | CountTopics | ClassifyTexts

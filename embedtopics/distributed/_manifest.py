@@ -51,7 +51,7 @@ def make_manifest(
     """
     checked_count(shard_bytes, "shard_bytes")
     listed = [files] if isinstance(files, (str, os.PathLike)) else list(files)
-    paths = list(dict.fromkeys(path for one in listed for path in _found(os.fspath(one))))
+    paths = list(dict.fromkeys(path for one in listed for path in _matching_files(os.fspath(one))))
     shards: list[Shard] = []
     for path in paths:
         try:
@@ -59,20 +59,20 @@ def make_manifest(
         except (OSError, ValueError) as error:  # of pyarrow too
             if isinstance(error, InputError):
                 raise
-            found = f"{path} ({one_line(error)})"
-            raise InputError("files", "files that can be read", found=found) from None
+            unreadable = f"{path} ({one_line(error)})"
+            raise InputError("files", "files that can be read", found=unreadable) from None
     return Manifest(tuple(shards))
 
 
-def _found(pattern: str) -> list[str]:
+def _matching_files(pattern: str) -> list[str]:
     """Return the files of a path or a pattern, in the order of their names."""
     if "://" in pattern:
         system, inside = _remote(pattern)
         paths = sorted(system.unstrip_protocol(p) for p in system.glob(inside))
     else:
         # A file may have a name that reads like a pattern.
-        found = [pattern] if Path(pattern).exists() else glob.glob(pattern, recursive=True)
-        paths = sorted(str(Path(path).resolve()) for path in found)
+        matches = [pattern] if Path(pattern).exists() else glob.glob(pattern, recursive=True)
+        paths = sorted(str(Path(path).resolve()) for path in matches)
     if not paths:
         raise InputError("files", "files that exist", pattern)
     for path in paths:
@@ -140,19 +140,19 @@ def _blocks(path: str, shard_bytes: int) -> Iterator[Shard]:
         offset = len(stream.readline()) if is_quoted else 0  # the header is no row
         stream.seek(offset)
         row = number = 0
-        held = b""
+        buffer = b""
         while True:
             more = stream.read(shard_bytes)
-            held += more
-            ends = _row_ends(np.frombuffer(held, np.uint8), is_quoted)
+            buffer += more
+            ends = _row_ends(np.frombuffer(buffer, np.uint8), is_quoted)
             if more and not len(ends):
                 continue
-            cut = int(ends[-1]) + 1 if more else len(held)
+            cut = int(ends[-1]) + 1 if more else len(buffer)
             if cut:
-                n_rows = len(ends) + (not more and not held.endswith(b"\n"))
-                digest = hashlib.sha256(held[:cut]).hexdigest()
+                n_rows = len(ends) + (not more and not buffer.endswith(b"\n"))
+                digest = hashlib.sha256(buffer[:cut]).hexdigest()
                 yield Shard(path, size, number, offset, cut, row, n_rows, digest)
-                offset, row, number, held = offset + cut, row + n_rows, number + 1, held[cut:]
+                offset, row, number, buffer = offset + cut, row + n_rows, number + 1, buffer[cut:]
             if not more:
                 return
 

@@ -49,10 +49,10 @@ class Rows:
 
     def first(self, n: int) -> Rows:
         """Return the first rows."""
-        held: dict[str, Any] = {
+        columns: dict[str, Any] = {
             name: None if value is None else value[:n] for name, value in vars(self).items()
         }
-        return Rows(**held)
+        return Rows(**columns)
 
 
 class _BadRow(Exception):
@@ -63,7 +63,7 @@ def rows_of(shard: Shard, columns: Columns) -> Rows:
     """Read the rows of a shard."""
     import pandas as pd
 
-    kept: list[dict[str, Any]] = []
+    records: list[dict[str, Any]] = []
     numbers: list[int] = []
     bad: list[tuple[int, str, str]] = []
     width = 0
@@ -79,19 +79,19 @@ def rows_of(shard: Shard, columns: Columns) -> Rows:
             continue
         if columns.vectors:
             width = len(checked["vectors"])
-        kept.append(checked)
+        records.append(checked)
         numbers.append(number)
     times = None
     if columns.time:
-        moments = [row["time"] for row in kept]
+        moments = [row["time"] for row in records]
         times = pd.Series(moments, dtype="datetime64[us]")
     return Rows(
         np.array(numbers, dtype=np.int64),
-        [row["text"] for row in kept],
-        [row["id"] for row in kept],
+        [row["text"] for row in records],
+        [row["id"] for row in records],
         times,
-        [row["group"] for row in kept] if columns.group else None,
-        np.array([row["vectors"] for row in kept], dtype=np.float32).reshape(len(kept), width)
+        [row["group"] for row in records] if columns.group else None,
+        np.array([row["vectors"] for row in records], dtype=np.float32).reshape(len(records), width)
         if columns.vectors
         else None,
         bad,
@@ -112,16 +112,16 @@ def _checked(row: Any, columns: Columns, width: int) -> dict[str, Any]:
         raise _BadRow(f"the text is no string, but a {type(text).__name__}")
     if text is not None and not text.isascii() and _STRAY.search(text):
         raise _BadRow("the text is not UTF-8")
-    made: dict[str, Any] = {"text": text, "id": None}
+    record: dict[str, Any] = {"text": text, "id": None}
     if columns.id:
-        made["id"] = _as_text(row.get(columns.id))
+        record["id"] = _as_text(row.get(columns.id))
     if columns.group:
-        made["group"] = _as_text(row.get(columns.group)) or ""
+        record["group"] = _as_text(row.get(columns.group)) or ""
     if columns.time:
-        made["time"] = _moment(row.get(columns.time))
+        record["time"] = _moment(row.get(columns.time))
     if columns.vectors:
-        made["vectors"] = _vector(row.get(columns.vectors), width)
-    return made
+        record["vectors"] = _vector(row.get(columns.vectors), width)
+    return record
 
 
 def _as_text(value: Any) -> str | None:
@@ -148,14 +148,14 @@ def _moment(value: Any) -> Any:
 
 def _vector(value: Any, width: int) -> FloatArray:
     try:
-        found = np.asarray(value, dtype=np.float32)
+        vector = np.asarray(value, dtype=np.float32)
     except (TypeError, ValueError):
-        found = np.empty(0, dtype=np.float32)
-    if found.ndim != 1 or not 0 < np.abs(found).max(initial=0) < np.inf:
+        vector = np.empty(0, dtype=np.float32)
+    if vector.ndim != 1 or not 0 < np.abs(vector).max(initial=0) < np.inf:
         raise _BadRow("the vector is no list of finite numbers, one of them at least not 0")
-    if width and len(found) != width:
-        raise _BadRow(f"the vector has {len(found)} dimensions, those before {width}")
-    return found
+    if width and len(vector) != width:
+        raise _BadRow(f"the vector has {len(vector)} dimensions, those before {width}")
+    return vector
 
 
 def _records(shard: Shard, columns: Columns) -> Iterator[Any]:
@@ -201,16 +201,16 @@ def _of_parquet(shard: Shard, columns: Columns) -> Iterator[Any]:
     import pyarrow.parquet as pq
 
     with open_input(shard.path) as stream, pq.ParquetFile(stream) as file:
-        wanted = columns.wanted()
+        names = columns.wanted()
         _need(columns, file.schema_arrow.names)
-        table = file.read_row_group(shard.number, columns=wanted, use_threads=False)
+        table = file.read_row_group(shard.number, columns=names, use_threads=False)
     for batch in table.to_batches(max_chunksize=1024):
-        held = [
+        values_by_name = [
             _arrays(batch.column(name)) if name == columns.vectors else batch[name].to_pylist()
-            for name in wanted
+            for name in names
         ]
-        for values in zip(*held, strict=True):
-            yield dict(zip(wanted, values, strict=True))
+        for values in zip(*values_by_name, strict=True):
+            yield dict(zip(names, values, strict=True))
 
 
 def _arrays(column: pa.Array) -> list[Any]:

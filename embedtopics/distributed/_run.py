@@ -200,21 +200,21 @@ def _claim(folder: Path, manifest: Manifest, about: dict[str, Any]) -> None:
             before = json.loads((folder / ABOUT).read_text("utf-8"))
             shards = [dict(shard) for shard in before.pop("shards")]
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            found = f"{folder}, which holds other files"
+            state = f"{folder}, which holds other files"
             raise InputError(
-                "out", "a new folder", found=found, remedy="name another one"
+                "out", "a new folder", found=state, remedy="name another one"
             ) from None
         different = [key for key, value in about.items() if before.get(key) != value]
         if different:
-            found = f"{folder}, whose {different[0]} was another"
-            raise InputError("out", "a new folder", found=found, remedy="name another one")
+            state = f"{folder}, whose {different[0]} was another"
+            raise InputError("out", "a new folder", found=state, remedy="name another one")
         here = {_key(shard) for shard in manifest.shards}
         changed = [s for s in shards if json.dumps(s, sort_keys=True) not in here]
         if changed:
             files = sorted({str(shard["path"]) for shard in changed})
-            found = f"{len(changed):,} changed or missing shards, of {', '.join(files[:5])}"
+            state = f"{len(changed):,} changed or missing shards, of {', '.join(files[:5])}"
             remedy = "name a new folder, or put the files back"
-            raise InputError("files", f"as when {folder} was begun", found=found, remedy=remedy)
+            raise InputError("files", f"as when {folder} was begun", found=state, remedy=remedy)
     try:
         (folder / ERRORS).mkdir(parents=True, exist_ok=True)
     except OSError as error:

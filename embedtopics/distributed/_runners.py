@@ -129,13 +129,13 @@ class _RayWorker:
 
         from embedtopics.distributed.results import Shard
 
-        found = [
+        outcomes = [
             self.worker.do(Shard(**json.loads(shard)), str(name))
             for shard, name in zip(batch["shard"], batch["name"], strict=True)
         ]
         return {
-            "name": batch["name"], "fault": [one.fault for one in found],
-            "stops": [one.stops for one in found],
+            "name": batch["name"], "fault": [one.fault for one in outcomes],
+            "stops": [one.stops for one in outcomes],
         }  # fmt: skip
 
 

@@ -23,8 +23,8 @@ class Columns:
 
     def wanted(self) -> list[str]:
         """Return the names of the columns to read, each once."""
-        found = (self.text, self.id, self.time, self.group, self.vectors)
-        return list(dict.fromkeys(name for name in found if name is not None))
+        names = (self.text, self.id, self.time, self.group, self.vectors)
+        return list(dict.fromkeys(name for name in names if name is not None))
 
 
 @dataclass(frozen=True)
@@ -101,9 +101,9 @@ class BatchReport:
     def __str__(self) -> str:
         """Return what happened, in a sentence or two."""
         n_done = self.n_shards - len(self.failures)
-        said = f"{n_done:,} of {self.n_shards:,} shards are done ({self.n_found:,} were there): "
-        said += f"{self.n_rows:,} rows, and {self.n_bad:,} bad ones in _errors."
-        return said
+        summary = f"{n_done:,} of {self.n_shards:,} shards are done ({self.n_found:,} were there): "
+        summary += f"{self.n_rows:,} rows, and {self.n_bad:,} bad ones in _errors."
+        return summary
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,8 +128,8 @@ class TopicCounts:
 
     def table(self, by: str) -> pd.DataFrame:
         """Return rows by topic and "period" or "group"; rows without one are left out."""
-        kept = self.rows[self.rows[by] != ""]
-        table = kept.pivot_table(
+        rows = self.rows[self.rows[by] != ""]
+        table = rows.pivot_table(
             index="topic", columns=by, values="n", aggfunc="sum", fill_value=0, observed=True
         )
         return table.reindex(range(-1, self.n_topics), fill_value=0)
@@ -143,7 +143,7 @@ class TopicCounts:
         """Return the counts of terms by topic, shape (n_topics, n_terms)."""
         from scipy.sparse import coo_matrix
 
-        held = self.terms[self.terms["topic"] >= 0]
+        in_topics = self.terms[self.terms["topic"] >= 0]
         shape = (self.n_topics, len(self.names))
-        places = (held["topic"].to_numpy(), held["term"].to_numpy())
-        return coo_matrix((held["n"].to_numpy(), places), shape=shape).tocsr()
+        places = (in_topics["topic"].to_numpy(), in_topics["term"].to_numpy())
+        return coo_matrix((in_topics["n"].to_numpy(), places), shape=shape).tocsr()

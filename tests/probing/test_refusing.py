@@ -31,7 +31,7 @@ CASES = {
     probing.senses: ({"word": "w"}, {
         "word": [{"word": "batt"}], "n_senses": each("n_senses", 0, 3), "layer": [{"layer": 4}],
         "max_senses": [{"max_senses": 1}], "min_size": [{"min_size": 1}],
-        "max_uses": [{"max_uses": 9}], "alpha": [{"alpha": 1.0}], "n_clouds": [{"n_clouds": 18}],
+        "n_clouds": [{"n_clouds": 18}],
     }),
     probing.sense_separation: ({"word": "w", "labels": SENSES}, {
         "labels": each("labels", ["a"], "ab", ["a"] * 7), "word": [{"word": "wv"}],

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.checks import checked_count, checked_level, optional_count, resolve_seed
+from embedtopics._utils.checks import checked_count, optional_count, resolve_seed
 from embedtopics.corpus._texts import is_missing
 from embedtopics.decisions import Decision, counted
 from embedtopics.errors import InputError
@@ -32,7 +32,6 @@ from embedtopics.probing.words._uses import (
     word_key,
 )
 from embedtopics.probing.words.results import (
-    SenseCount,
     SenseScore,
     SenseSeparation,
     WordSenses,
@@ -41,10 +40,12 @@ from embedtopics.probing.words.results import (
 from embedtopics.protocols import BoolArray, Float64Array, Int32Array, Int64Array, RandomState
 
 MOST_BRANCHES = 60
-"""Most branches that a tree is cut into, to find large ones beside single uses."""
+"""Most branches of a tree: large ones are found among branches of single uses."""
 MOST_STEPS = 50
-RESAMPLED_SHARE = 0.8
-"""Of the texts, in each resample."""
+ALPHA = 0.05
+"""Largest p for more than one sense."""
+MOST_USES = 500
+"""Uses that are clustered: Ward's tree needs their distances."""
 MEASURES = ("1-NN accuracy", "centroid accuracy", "silhouette")
 MAJORITY = "majority"
 QUERIES_AT_ONCE = 1024
@@ -68,7 +69,7 @@ def _cut(vectors: Float64Array, most: int, min_size: int) -> _Cuts:
     from scipy.cluster.hierarchy import fcluster, linkage
 
     n = len(vectors)
-    if n < 2 * min_size:
+    if n < 2 * min_size or most < 2:
         return _Cuts({}, {})
     squared = np.maximum(2 - 2 * (vectors @ vectors.T), 0.0)
     distances = np.sqrt(squared[np.triu_indices(n, k=1)])
@@ -125,42 +126,36 @@ def senses(
     n_senses: int | None = None,
     max_senses: int = 8,
     min_size: int = 5,
-    max_uses: int = 500,
-    alpha: float = 0.05,
     n_clouds: int = 99,
-    n_resamples: int = 50,
     random_state: RandomState = 0,
 ) -> WordSenses:
     """Cluster the uses of a word, and test whether there is more than one cluster.
 
     For every number of senses from 2 to `max_senses`, uses are clustered by cosine: Ward's tree is
-    cut where as many branches of at least `min_size` uses appear, then spherical k-means starts
-    from them. The number with the largest mean silhouette is chosen, if it exceeds that of single
-    clouds: normal clouds with the mean and the covariance of the uses, normalized, are clustered
-    in the same way, and p is the share of them whose best silhouette is as large (as the test of
-    Liu et al. 2008, "Statistical significance of clustering for high-dimension, low-sample size
-    data", on the silhouette). Otherwise all uses are one sense.
+    cut into as many branches of at least `min_size` uses, and spherical k-means starts from them.
+    The number with the largest mean silhouette is chosen if that silhouette exceeds those of
+    single clouds. A cloud is drawn from the normal distribution with the mean and the covariance
+    of the uses, normalized and clustered in the same way; p is the share of clouds whose best
+    silhouette is as large (after Liu et al. 2008, "Statistical significance of clustering for
+    high-dimension, low-sample size data"). If p exceeds 0.05, all uses are one sense.
 
-    A rare sense beside a frequent one is not found, and uses of a single sense separate too where
-    a word is also used in lists or set phrases. `counts` shows how often each number is chosen
-    when a fifth of the texts is left out, and `stability` how often each cluster is recovered
-    (Hennig 2007, "Cluster-wise assessment of cluster stability").
+    The test does not find a rare sense next to a frequent one. Uses of a single sense also
+    separate if the word occurs in lists or set phrases. Of more than 500 uses a random sample is
+    clustered, and the others are assigned to the nearest cluster.
 
     Parameters
     ----------
     states : HiddenStates
     word : str
+        Case is ignored.
     layer : int
+        Negative numbers count from the last.
     n_senses : int, optional
         None chooses it.
     max_senses, min_size : int
         Most clusters, and fewest uses in one.
-    max_uses : int
-        With more, a random sample is clustered, and the others are assigned to the nearest cluster.
-    alpha : float
-        Largest p for more than one sense.
-    n_clouds, n_resamples : int
-        `n_resamples` may be 0.
+    n_clouds : int
+        At least 19 for a p of 0.05.
     random_state : int, Generator or None
 
     Returns
@@ -170,36 +165,39 @@ def senses(
     Raises
     ------
     InputError
-        If the word does not occur, or its uses do not form as many clusters as requested.
+        If the word does not occur, or its uses do not form `n_senses` clusters.
     """
     optional_count(n_senses, "n_senses")
     checked_count(max_senses, "max_senses", 2)
     checked_count(min_size, "min_size", 2)
-    checked_count(max_uses, "max_uses", 2 * min_size)
-    checked_level(alpha, "alpha")
-    checked_count(n_clouds, "n_clouds")
-    checked_count(n_resamples, "n_resamples", 0)
-    if n_senses is None and 1 / (n_clouds + 1) > alpha:
-        least = int(np.ceil(1 / alpha))
-        raise InputError("n_clouds", f"{least} or more, for a p of {alpha} or less", n_clouds)
+    if n_senses is None:
+        checked_count(n_clouds, "n_clouds", int(np.ceil(1 / ALPHA)) - 1)
     seed = resolve_seed(random_state)
     rows_of_uses = rows_of_word(states, word)
     rows = rows_of_uses[by_text(states, rows_of_uses)]
     uses = tuple(use_at(states, row) for row in rows.tolist())
     space = open_space(states, layer)
     vectors = space.unit(rows)
-    drawn, decisions = _drawn(uses, max_uses, seed)
+    drawn, decisions = _drawn(uses, seed)
     most = max_senses if n_senses is None else n_senses
-    settings = _Settings(most, min_size, alpha, n_clouds, n_resamples, seed)
-    texts = numbered([states.texts[uses[i].text] for i in drawn.tolist()])
-    choice = _choose(vectors[drawn], texts, settings, n_senses)
-    if n_senses is not None and n_senses > 1 and choice.labels is None:
+    with one_blas_thread():
+        observed = _cut(vectors[drawn], most, min_size)
+        clouds = _clouds(vectors[drawn], most, min_size, n_clouds, seed)
+    numbers = range(2, most + 1) if n_senses is None else [n_senses]
+    best, p = observed.best(numbers), float("nan")
+    if observed.widths:
+        width = observed.widths.get(best, -np.inf)
+        widths_by_chance = [max(one.widths.get(k, -np.inf) for k in numbers) for one in clouds]
+        p = (1 + sum(one >= width for one in widths_by_chance)) / (1 + len(clouds))
+    if best == 1 and n_senses not in (None, 1):
         expected = f"fewer than that for {len(drawn)} distinct uses of {word!r}"
         raise InputError("n_senses", expected, n_senses, "or lower min_size")
-    if choice.labels is None and len(drawn) < 2 * min_size:
+    if best > 1 and n_senses is None and p > ALPHA:
+        best = 1
+    if best == 1 and len(drawn) < 2 * min_size:
         message = f"{len(drawn)} distinct uses are too few for two clusters of {min_size}."
         decisions.append(Decision("probing", "too_few_uses", len(drawn), message))
-    labels, centers, order = _labelled(vectors, drawn, choice.labels)
+    labels, centers = _labelled(vectors, drawn, observed.labels[best] if best > 1 else None)
     widths = np.full(len(rows), np.nan)
     if len(centers) > 1 and len(np.unique(labels)) > 1:
         widths = silhouettes(vectors, labels)  # type: ignore[arg-type]
@@ -212,92 +210,34 @@ def senses(
         similarities=np.einsum("ij,ij->i", vectors, centers[labels]),
         silhouettes=widths,
         centers=centers.astype(np.float32),
-        counts=choice.counts,
-        p=choice.p,
-        stability=choice.stability[order],
+        p=p,
         chosen=n_senses is None,
         decisions=(*states.decisions, *decisions),
     )
 
 
-class _Settings(NamedTuple):
-    most: int
-    min_size: int
-    alpha: float
-    n_clouds: int
-    n_resamples: int
-    seed: int
-
-
-class _Choice(NamedTuple):
-    """Labels of the sampled uses, or None for one sense, with their counts, p and stability."""
-
-    labels: Int32Array | None
-    counts: tuple[SenseCount, ...]
-    p: float
-    stability: Float64Array
-
-
-def _drawn(
-    uses: tuple[WordUse, ...], max_uses: int, seed: int
-) -> tuple[Int64Array, list[Decision]]:
-    """Return the uses that are clustered: one of each wording, at most `max_uses`."""
+def _drawn(uses: tuple[WordUse, ...], seed: int) -> tuple[Int64Array, list[Decision]]:
+    """Return the uses that are clustered: one of each wording, at most `MOST_USES`."""
     first: dict[tuple[str, int], int] = {}
     for place, use in enumerate(uses):
         first.setdefault((use.sentence, use.start), place)
     drawn = np.array(list(first.values()), dtype=np.int64)
     message = f"of {len(uses)} uses repeat a sentence and were not clustered again."
     decisions = counted("probing", "equal_sentences", len(uses) - len(drawn), message)
-    if len(drawn) > max_uses:
-        message = f"{max_uses} of {len(drawn)} uses were drawn and clustered, the others assigned."
-        decisions.append(Decision("probing", "uses_drawn", max_uses, message))
-        sample = np.random.default_rng(seed).choice(len(drawn), max_uses, replace=False)
+    if len(drawn) > MOST_USES:
+        message = f"{MOST_USES} of {len(drawn)} uses were drawn and clustered, the others assigned."
+        decisions.append(Decision("probing", "uses_drawn", MOST_USES, message))
+        sample = np.random.default_rng(seed).choice(len(drawn), MOST_USES, replace=False)
         drawn = drawn[np.sort(sample)]
     return drawn, decisions
 
 
-def _choose(
-    vectors: Float64Array, texts: Int64Array, settings: _Settings, required: int | None
-) -> _Choice:
-    if settings.most < 2:
-        return _Choice(None, (), float("nan"), np.full(1, np.nan))
-    with one_blas_thread():
-        observed = _cut(vectors, settings.most, settings.min_size)
-        clouds = _clouds(vectors, settings)
-        numbers = range(2, settings.most + 1)
-        if required is not None:
-            numbers = range(required, required + 1)
-        by_chance = [max(one.widths.get(k, -np.inf) for k in numbers) for one in clouds]
-
-        def p_of(cuts: _Cuts, number: int) -> float:
-            width = cuts.widths.get(number, -np.inf)
-            return (1 + sum(chance >= width for chance in by_chance)) / (1 + len(by_chance))
-
-        best = observed.best(numbers)
-        p = p_of(observed, best)
-        n_senses = 1 if required is None and p > settings.alpha else best
-        resamples = _resample(texts, settings)
-        resampled = [
-            _cut(vectors[places], settings.most, settings.min_size) for places in resamples
-        ]
-    numbers_there = [one.best(numbers) for one in resampled]
-    chosen_there = [
-        number if p_of(one, number) <= settings.alpha else 1
-        for one, number in zip(resampled, numbers_there, strict=True)
-    ]
-    counts = _counts(observed, clouds, chosen_there, settings.most)
-    if n_senses == 1:
-        return _Choice(
-            None, counts, p if len(observed.widths) else float("nan"), np.full(1, np.nan)
-        )
-    labels = observed.labels[n_senses]
-    return _Choice(labels, counts, p, _stability(labels, n_senses, resamples, resampled))
-
-
-def _clouds(vectors: Float64Array, settings: _Settings) -> list[_Cuts]:
+def _clouds(
+    vectors: Float64Array, most: int, min_size: int, n_clouds: int, seed: int
+) -> list[_Cuts]:
     """Cluster single normal clouds with the mean and covariance of the vectors."""
     n = len(vectors)
-    if n < 2 * settings.min_size:
+    if n < 2 * min_size or most < 2:
         return []
     mean = vectors.mean(axis=0)
     _, singular, axes = np.linalg.svd(vectors - mean, full_matrices=False)
@@ -306,62 +246,20 @@ def _clouds(vectors: Float64Array, settings: _Settings) -> list[_Cuts]:
     inside = axes @ mean
     outside = np.sqrt(max(0.0, float(mean @ mean) - float(inside @ inside)))
     cuts = []
-    for number in range(settings.n_clouds):
-        rng = np.random.default_rng([settings.seed, 1, number])
+    for number in range(n_clouds):
+        rng = np.random.default_rng([seed, 1, number])
         cloud = np.empty((n, len(spread) + 1))
         cloud[:, :-1] = inside + rng.standard_normal((n, len(spread))) * spread
         cloud[:, -1] = outside
         cloud /= lengths_of(cloud)[:, None]
-        cuts.append(_cut(cloud, settings.most, settings.min_size))
+        cuts.append(_cut(cloud, most, min_size))
     return cuts
-
-
-def _resample(texts: Int64Array, settings: _Settings) -> list[Int64Array]:
-    """Return the uses in some of the texts, several times."""
-    n_texts = int(texts.max()) + 1
-    size = max(1, round(RESAMPLED_SHARE * n_texts))
-    samples = []
-    for number in range(settings.n_resamples):
-        rng = np.random.default_rng([settings.seed, 2, number])
-        samples.append(np.flatnonzero(np.isin(texts, rng.choice(n_texts, size, replace=False))))
-    return samples
-
-
-def _counts(
-    observed: _Cuts, clouds: list[_Cuts], numbers: list[int], most: int
-) -> tuple[SenseCount, ...]:
-    counts, nan = [], float("nan")
-    for k in range(1, most + 1):
-        chance = [one.widths[k] for one in clouds if k in one.widths]
-        by_chance = float(np.mean(chance)) if chance else nan
-        share = numbers.count(k) / len(numbers) if numbers else nan
-        counts.append(SenseCount(k, observed.widths.get(k, nan), by_chance, share))
-    return tuple(counts)
-
-
-def _stability(
-    labels: Int32Array, n_senses: int, resamples: list[Int64Array], resampled: list[_Cuts]
-) -> Float64Array:
-    """Return for each cluster the mean of its largest Jaccard coefficient in resamples."""
-    overlaps = np.full((len(resamples), n_senses), np.nan)
-    for row, (places, cuts) in enumerate(zip(resamples, resampled, strict=True)):
-        # Without such clusters, all uses are one.
-        there = cuts.labels.get(n_senses, np.zeros(len(places), dtype=np.int32))
-        for sense in range(n_senses):
-            mine = labels[places] == sense
-            if mine.any():
-                overlaps[row, sense] = max(
-                    (mine & (there == other)).sum() / (mine | (there == other)).sum()
-                    for other in range(int(there.max()) + 1)
-                )
-    sums, n_defined = np.nansum(overlaps, axis=0), (~np.isnan(overlaps)).sum(axis=0)
-    return np.where(n_defined > 0, sums / np.maximum(n_defined, 1), np.nan)
 
 
 def _labelled(
     vectors: Float64Array, drawn: Int64Array, labels: Int32Array | None
-) -> tuple[Int32Array, Float64Array, Int64Array]:
-    """Return labels of all uses, the largest sense first, the centers, and their old numbers."""
+) -> tuple[Int32Array, Float64Array]:
+    """Return the labels of all uses, the largest sense first, and the centers."""
     if labels is None:
         labels = np.zeros(len(drawn), dtype=np.int32)
     n = int(labels.max()) + 1
@@ -374,7 +272,7 @@ def _labelled(
     order = np.argsort(-sizes, kind="stable")
     renumbered = np.empty(n, dtype=np.int32)
     renumbered[order] = np.arange(n)
-    return renumbered[every], centers[order], order
+    return renumbered[every], centers[order]
 
 
 def sense_separation(

@@ -94,27 +94,6 @@ class WordNeighbors(Displayed):
         return pd.DataFrame(columns)
 
 
-@dataclass(frozen=True)
-class SenseCount:
-    """How well a number of senses fits.
-
-    Parameters
-    ----------
-    n_senses : int
-    silhouette : float
-        Mean over the uses; NaN for one sense, and where no such clusters were found.
-    by_chance : float
-        Mean silhouette of single clouds with the same covariance.
-    share : float
-        Of the resamples, that would have chosen this number; NaN without any.
-    """
-
-    n_senses: int
-    silhouette: float
-    by_chance: float
-    share: float
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class WordSenses(Displayed):
     """The uses of a word in clusters, each a candidate for a sense.
@@ -131,15 +110,10 @@ class WordSenses(Displayed):
         Cosine of each use with the center of its sense; NaN silhouettes with one sense.
     centers : float32 ndarray of shape (n_senses, width)
         Of length one.
-    counts : tuple of SenseCount
-        How well other numbers of senses fit.
     p : float
         Share of single clouds whose clusters are at least as distinct; NaN if not tested.
-    stability : float64 ndarray of shape (n_senses,)
-        Mean of the largest Jaccard coefficient with a cluster of each resample of the texts; NaN
-        without resamples.
     chosen : bool
-        Whether the number of senses was chosen, not given.
+        Whether the number of senses was chosen by the test.
     decisions : tuple of Decision
     """
 
@@ -151,9 +125,7 @@ class WordSenses(Displayed):
     similarities: Float64Array
     silhouettes: Float64Array
     centers: FloatArray
-    counts: tuple[SenseCount, ...]
     p: float
-    stability: Float64Array
     chosen: bool
     decisions: tuple[Decision, ...] = ()
 

@@ -1,4 +1,4 @@
-"""How well labels agree with given classes, with and without the documents left in no topic."""
+"""Agreement of labels with known classes, with and without the documents outside all topics."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from embedtopics.protocols import Float64Array, Int64Array, RandomState
 
 @dataclass(frozen=True, eq=False)
 class Information:
-    """Entropies and mutual information in nats, each of shape (n_tables,); NaN for no documents."""
+    """Entropies and mutual information in nats, each of shape (n_tables,); NaN for no document."""
 
     mutual: Float64Array
     of_classes: Float64Array
@@ -187,15 +187,16 @@ def agreement(
     Parameters
     ----------
     labels_true : array_like of shape (n_documents,)
-        Classes, numbers or strings, none missing.
+        Classes as numbers or strings, without missing values.
     labels_pred : array_like of int, shape (n_documents,)
         Topics; noise is -1.
     n_resamples : int
         Resamples for bootstrap intervals; 0 for none.
     confidence : float
-        Share of the resamples inside the intervals.
+        Level of the intervals.
     units : array_like of int, shape (n_documents,), optional
-        Documents that are resampled together, such as rows of one text; by default each alone.
+        Numbers of the groups that are resampled together, such as rows of one text; by default
+        each document is a group.
     random_state : None, int or numpy.random.Generator
         Of the resamples.
 
@@ -206,18 +207,18 @@ def agreement(
     Raises
     ------
     InputError
-        If the lengths differ, there is no document, a class is missing, or the prediction is not
-        of integers.
+        If the lengths differ, there is no document, a class is missing, or a prediction is not an
+        integer.
 
     Notes
     -----
-    Percentile intervals, expanded for few units and shifted so that the mean of the resamples is
-    the figure: duplicates in a resample agree with each other, which biases its figures upwards
-    (Efron and Tibshirani 1993, chapter 10). In simulations, those of 0.95 cover the mean figure of
-    collections of the same size in 86 to 100 % of the cases with 100 documents, and in 91 to 100 %
-    with 500. NMI, homogeneity, completeness and purity are higher in small collections than in
-    large ones: compare collections of different sizes by `ari` and `ami`. The chance level
-    inside the adjusted mutual information is that of all documents, in all resamples.
+    The intervals are percentile intervals, expanded for few units, and shifted so that the mean of
+    the resamples equals the estimate: duplicates in a resample agree with each other and bias its
+    measures upwards (Efron and Tibshirani 1993, chapter 10). In simulations, intervals of 0.95
+    cover the mean of collections of the same size in 86 to 100 % of the cases with 100 documents,
+    and in 91 to 100 % with 500. NMI, homogeneity, completeness and purity are higher in small
+    collections than in large ones: compare collections of different sizes by `ari` and `ami`. All
+    resamples use the chance level of all documents in the adjusted mutual information.
 
     Examples
     --------

@@ -1,9 +1,9 @@
-"""How far a figure would change with other documents of the same kind: bootstrap intervals.
+"""Bootstrap intervals of estimates.
 
-Efron and Tibshirani (1993), "An Introduction to the Bootstrap", chapters 6 and 13. Percentiles
-alone are too narrow for few documents, and no interval where no resample differs: hence the two
-below, one for a bounded scale and one for any. One seed draws the same documents whatever is
-measured: figures from one seed are paired, and their differences have intervals of their own.
+Efron and Tibshirani (1993), "An Introduction to the Bootstrap", chapters 6 and 13. Percentile
+intervals are too narrow for few documents, and have no width if all resamples are equal. Hence two
+intervals, one for a bounded scale and one for any scale. One seed draws the same documents for
+every measure, so that estimates with one seed are paired and their differences have intervals.
 """
 
 from __future__ import annotations
@@ -79,12 +79,12 @@ def resampled_means(values: npt.ArrayLike, n_resamples: int = 1000, seed: int = 
 def interval(
     resampled: npt.ArrayLike, n_units: npt.ArrayLike, confidence: float = 0.95
 ) -> tuple[Any, Any]:
-    """Return the expanded percentile interval of figures (n_resamples, ...), NaN left out.
+    """Return the expanded percentile interval of estimates (n_resamples, ...), NaN left out.
 
-    So much wider than the percentiles that it is Student's t interval for means of a normal
-    distribution (Hesterberg 2015, "What teachers should know about the bootstrap", section 5.3).
-    `n_units` is what was drawn with replacement, for all figures or each; infinite for draws from a
-    distribution. Of fewer than two units there is no interval (NaN).
+    The expansion makes it Student's t interval for means of a normal distribution (Hesterberg
+    2015, "What teachers should know about the bootstrap", section 5.3). `n_units` is the number of
+    units drawn with replacement, for all estimates or each; infinite for draws from a
+    distribution. Fewer than two units have no interval (NaN).
     """
     from scipy.special import ndtr
 
@@ -116,14 +116,14 @@ def bounded_interval(
     confidence: float = 0.95,
     bounds: tuple[npt.ArrayLike, float] = (0.0, 1.0),
 ) -> tuple[Any, Any]:
-    """Return score intervals of figures on a bounded scale, `values` (...) and what was resampled.
+    """Return score intervals of estimates on a bounded scale, `values` (...), by their resamples.
 
-    Wilson's interval of a share, with as many trials as have the variance of the resamples, and
-    the reach of Student's t (Korn and Graubard 1998; Franco et al. 2019, "Comparative study of
-    confidence intervals for proportions in complex sample surveys"). Where no resample differs,
-    each unit counts as one trial: ten hits of ten are no proof of more than 72 %. In simulations
-    with 5 to 50 queries those of 0.95 cover the mean score in 92 to 99 % of the cases,
-    percentiles in 15 to 97 %; with 8 to 50 pairs a rank correlation in 94 to 99 %.
+    Wilson's interval of a share, with the number of trials that has the variance of the resamples,
+    and with quantiles of Student's t (Korn and Graubard 1998; Franco et al. 2019, "Comparative
+    study of confidence intervals for proportions in complex sample surveys"). If all resamples are
+    equal, each unit counts as one trial: ten hits of ten prove no more than 72 %. In simulations
+    with 5 to 50 queries, intervals of 0.95 cover the mean score in 92 to 99 % of the cases,
+    percentile intervals in 15 to 97 %; with 8 to 50 pairs a rank correlation in 94 to 99 %.
     """
     figures, drawn = np.asarray(values, dtype=np.float64), np.asarray(resampled, dtype=np.float64)
     n = np.broadcast_to(np.asarray(n_units, dtype=np.float64), figures.shape)
@@ -144,7 +144,7 @@ def bounded_interval(
 
 
 def _expansion(n_units: npt.ArrayLike) -> Float64Array:
-    """Return by how much figures of resamples vary too little; NaN of fewer than two units."""
+    """Return the factor by which resamples vary too little; NaN for fewer than two units."""
     n = np.asarray(n_units, dtype=np.float64)
     n = np.where(n > 1, n, np.nan)
     return np.sqrt(1 + 1 / (n - 1))
@@ -166,9 +166,9 @@ def estimate(
     bounds: tuple[float, float] | None = (0.0, 1.0),
     confidence: float = 0.95,
 ) -> Estimate:
-    """Return a figure of `n` examples with the interval of its resamples, if any.
+    """Return an estimate from `n` examples with the interval of its resamples, if any.
 
-    `n_units` is how many were drawn, by default the examples; `bounds` are the ends of the scale.
+    `n_units` is the number of units drawn, by default `n`; `bounds` are the ends of the scale.
     """
     resampled = np.asarray(drawn, dtype=np.float64)
     units = float(n if n_units is None else n_units)
@@ -188,7 +188,7 @@ def estimate_of_counts(
     seed: int,
     **described: Any,
 ) -> Estimate:
-    """Return a figure of how often each example counts, (n_tables, n) -> (n_tables,)."""
+    """Return an estimate; `measure` maps weights of the examples, (n_tables, n), to (n_tables,)."""
     drawn: Any = []
     if n_resamples:
         drawn = np.concatenate([measure(times) for times in resampled_counts(n, n_resamples, seed)])
@@ -214,7 +214,7 @@ def means_of_columns(
     confidence: float = 0.95,
     bounds: tuple[float, float] | None = (0.0, 1.0),
 ) -> dict[str, Estimate]:
-    """Return the mean of each column over the same resamples; of a single row, no interval."""
+    """Return the mean of each column over the same resamples; a single row has no interval."""
     columns = np.column_stack(list(by_name.values()))
     drawn = None
     if n_resamples and len(columns) > 1:
@@ -232,10 +232,10 @@ def means_of_columns(
 
 
 def mean_of_estimates(estimates: Sequence[Estimate]) -> Estimate:
-    """Return the mean of the figures of several sets, each set counting the same."""
+    """Return the mean of the estimates of several sets, with equal weights."""
     lengths = {len(one.drawn) for one in estimates}
     if len(lengths) != 1:
-        raise InputError("estimates", "figures with equally many resamples", sorted(lengths))
+        raise InputError("estimates", "estimates with equal numbers of resamples", sorted(lengths))
     drawn = np.mean([one.drawn for one in estimates], axis=0)
     value = float(np.mean([one.value for one in estimates]))
     n_units = _units_together(estimates) if len(drawn) else None
@@ -245,15 +245,15 @@ def mean_of_estimates(estimates: Sequence[Estimate]) -> Estimate:
 
 
 def _units_together(estimates: Sequence[Estimate]) -> float:
-    """Return how many units a mean of sets is worth (Satterthwaite 1946)."""
-    # Sets that do not vary vary as much as one answer more or less would make them.
+    """Return the effective number of units of a mean of sets (Satterthwaite 1946)."""
+    # The least variance of a set is that of one answer more or less.
     spread = [max(float(np.nanvar(one.drawn)), one.n_units**-2.0) for one in estimates]
     below = sum(v**2 / max(one.n_units - 1, 1e-9) for v, one in zip(spread, estimates, strict=True))
     return float(1 + sum(spread) ** 2 / below)
 
 
 def difference_of(after: Estimate, before: Estimate) -> Estimate:
-    """Return by how much one figure is above another of the same examples and seed, paired."""
+    """Return the difference of two estimates from the same examples and seed, paired."""
     if after.n != before.n or len(after.drawn) != len(before.drawn):
         found = f"{before.n} and {after.n} examples, {len(before.drawn)} and {len(after.drawn)}"
         raise InputError("after", "of the examples and resamples of before", found=found)

@@ -1,9 +1,9 @@
-"""How well the words of a topic go together in documents.
+"""Coherence of topics by the co-occurrence of their words in documents.
 
-All measures read the same counts of windows or documents, and have the values of gensim's
-``CoherenceModel`` on the same texts, so that they compare with published ones; the notes of `npmi`
-say what habits that includes. One habit is not kept: gensim reads the first twenty words of a
-topic only, unless ``topn`` is set.
+All measures use the same counts of windows or documents, and equal gensim's ``CoherenceModel`` on
+the same texts, so that they are comparable with published values; the notes of `npmi` list the
+conventions of gensim. One convention differs: gensim uses only the first twenty words of a topic,
+unless ``topn`` is set.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class TopicCounts(NamedTuple):
 
 
 class _TopicOccurrences(NamedTuple):
-    """Where the words of one topic occur: word by word, ascending."""
+    """Occurrences of the words of one topic: word by word, ascending."""
 
     word: Int64Array
     position: Int64Array
@@ -49,7 +49,7 @@ class _TopicOccurrences(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Occurrences:
-    """Where the words of all topics occur in the stream: word by word, ascending.
+    """Occurrences of the words of all topics in the stream: word by word, ascending.
 
     Shapes: (n_occurrences,), `bounds` (n_words + 1,), `offsets` (n_documents + 1,).
     """
@@ -73,7 +73,7 @@ class Occurrences:
         return cls(positions[order], documents[order], bounds, offsets)
 
     def count(self, words: Int64Array, window: int | None) -> Float64Array:
-        """Return how many windows, or documents, hold each pair of words, (n_words, n_words)."""
+        """Return the number of windows, or documents, with each pair of words, symmetric."""
         n_each = self.bounds[words + 1] - self.bounds[words]
         ends = np.cumsum(n_each)
         number = np.repeat(np.arange(len(words)), n_each)
@@ -118,7 +118,7 @@ def count_together(
 
 
 def n_windows_of(tokens: TokenStream, window: int | None) -> int:
-    """Return the number of windows, or of documents where there is no window."""
+    """Return the number of windows, or of documents without a window."""
     if window is None:
         return len(tokens)
     checked_count(window, "window")
@@ -126,7 +126,7 @@ def n_windows_of(tokens: TokenStream, window: int | None) -> int:
 
 
 def refuse_strings(topics: Sequence[Sequence[str]]) -> None:
-    """Refuse topics that would be read letter by letter."""
+    """Refuse strings as topics: they would be read letter by letter."""
     for i, topic in enumerate(topics):
         if isinstance(topic, str):
             raise InputError("topics", "sequences of words", topic, "use lists of words", row=i)
@@ -209,12 +209,12 @@ def npmi(
     Parameters
     ----------
     topics : sequence of sequence of str
-        The words of each topic, as the tokens write them; usually the best ten.
+        Words of each topic, spelled as in `tokens`; usually the best ten.
     tokens : TokenStream
-        The reference documents, most often those that the topics came from.
+        The reference documents, usually those of the topics.
     window : int or None
-        Words in the sliding window, one step a word; a shorter document is one window.
-        None takes whole documents.
+        Words in the sliding window, which moves by one word; a shorter document is one window.
+        None uses whole documents.
 
     Returns
     -------
@@ -228,10 +228,10 @@ def npmi(
 
     Notes
     -----
-    The values are those of gensim's ``CoherenceModel(coherence="c_npmi")`` on the same texts,
-    so that they compare with published ones. That includes three habits of gensim: words that
-    no document holds are left out; a pair that is in all windows counts as -1; and when one of
-    two copies of a word leaves the sliding window, both are forgotten, until a new copy enters.
+    The values equal gensim's ``CoherenceModel(coherence="c_npmi")`` on the same texts, with its
+    three conventions: words that occur in no document are left out; a pair in all windows counts
+    as -1; and if one of two copies of a word leaves the sliding window, the window loses the word
+    until a new copy enters.
 
     Examples
     --------
@@ -254,8 +254,8 @@ def c_uci(
     """Measure the coherence of each topic by pointwise mutual information.
 
     The mean over all pairs of log((p(a, b) + 1e-12) / (p(a) p(b))) (Newman et al. 2010, C_UCI of
-    Röder et al. 2015). It has no upper bound, and one pair that never meets outweighs all others;
-    `npmi` is the same on a scale from -1 to 1.
+    Röder et al. 2015). It has no upper bound, and one pair that never co-occurs outweighs all
+    others; `npmi` normalizes it to the range from -1 to 1.
 
     Parameters
     ----------
@@ -301,9 +301,9 @@ def c_v(
 
     Notes
     -----
-    The values are those of gensim's ``CoherenceModel(coherence="c_v")`` on the same texts. A topic
-    of one known word has a value of 1, as there. Words that never meet have similar vectors, too:
-    topics of rare unrelated words can score high. Read it beside `npmi`.
+    The values equal gensim's ``CoherenceModel(coherence="c_v")`` on the same texts; a topic with
+    one word in the documents has the value 1. Words that never co-occur also have similar vectors,
+    so that topics of rare unrelated words can score high: compare with `npmi`.
     """
     return np.array(
         [_mean_cosine(_npmi(counts), counts) for counts in count_together(topics, tokens, window)],
@@ -321,15 +321,15 @@ def u_mass(topics: Sequence[Sequence[str]], tokens: TokenStream) -> Float64Array
     Parameters
     ----------
     topics : sequence of sequence of str
-        Best first: the order matters.
+        Words of each topic, best first: the order matters.
     tokens : TokenStream
-        The paper means the documents that the topics came from.
+        In the paper, the documents of the topics.
 
     Returns
     -------
     float64 ndarray of shape (n_topics,)
-        0 at best. As gensim's ``CoherenceModel(coherence="u_mass")``; the paper adds one document
-        to the joint count in place of 1e-12. NaN as for `npmi`.
+        0 is best. Equal to gensim's ``CoherenceModel(coherence="u_mass")``; the paper adds one
+        document to the joint count instead of 1e-12. NaN as for `npmi`.
 
     Raises
     ------
@@ -382,7 +382,7 @@ def npmi_of_pairs(
 ) -> list[Float64Array]:
     """Return the NPMI of all pairs of a topic's terms, symmetric (n_terms, n_terms) for each topic.
 
-    A term of several words stands where its first word stands; NaN where no document holds it.
+    The position of a term is that of its first word; NaN for terms that occur in no document.
     """
     n_windows = n_windows_of(tokens, window)
     refuse_strings(topics)

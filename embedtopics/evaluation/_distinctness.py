@@ -1,4 +1,4 @@
-"""How little the topics repeat each other, and how far they are from insignificant ones."""
+"""Diversity of the words of topics, and their distance from insignificant topics."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 def diversity(topics: Sequence[Sequence[str]], n_terms: int = 10) -> float:
     """Return the share of distinct words among the first words of all topics.
 
-    Near 1, the topics have different words; near 1 / n_topics, they repeat each other (Dieng et
-    al. 2020).
+    Values near 1 mean different words; values near 1 / n_topics mean equal words (Dieng et al.
+    2020).
 
     Parameters
     ----------
     topics : sequence of sequence of str
         Words of each topic, best first.
     n_terms : int
-        Words of each topic that count.
+        Words of each topic that are compared.
 
     Returns
     -------
@@ -71,25 +71,24 @@ def topic_uniqueness(topics: Sequence[Sequence[str]], n_terms: int = 10) -> Floa
 def inverted_rbo(
     topics: Sequence[Sequence[str]], n_terms: int = 10, p: float = PERSISTENCE
 ) -> float:
-    """Return how different the word lists of the topics are, the first words counting most.
+    """Return 1 minus the mean rank-biased overlap of all pairs of topics.
 
-    1 less the mean rank-biased overlap of all pairs of topics (Webber, Moffat and Zobel 2010,
-    extrapolated, equation 32; Bianchi et al. 2021 for topics).
+    The first words have the largest weight (Webber, Moffat and Zobel 2010, extrapolated, equation
+    32; Bianchi et al. 2021 for topics).
 
     Parameters
     ----------
     topics : sequence of sequence of str
-        Words of each topic, best first; a repeated word counts at its first rank.
+        Words of each topic, best first; a repeated word has its first rank.
     n_terms : int
-        Words of each topic that count.
+        Words of each topic that are compared.
     p : float
-        Between 0 and 1; nearer to 1, deeper ranks count more.
+        Between 0 and 1; larger values give deeper ranks more weight.
 
     Returns
     -------
     float
-        From 0, all topics equal, to 1, no word in common; NaN with fewer than two topics that
-        have words.
+        From 0 (equal topics) to 1 (no common words); NaN for fewer than two topics with words.
 
     Raises
     ------
@@ -221,9 +220,9 @@ def word_embedding_coherence(
 ) -> tuple[Float64Array, Int64Array]:
     """Measure the coherence of each topic by the mean cosine of its words' vectors.
 
-    Word vectors of other texts hold relations that a small collection cannot show (Fang et al.
+    Word vectors from other texts know relations that a small collection cannot show (Fang et al.
     2016, "Using word embedding to evaluate the coherence of topics from Twitter data"; Ding et al.
-    2018); those of the result itself measure how compact its topics are.
+    2018); word vectors from the result itself measure how compact its topics are.
 
     Parameters
     ----------
@@ -237,9 +236,9 @@ def word_embedding_coherence(
     Returns
     -------
     coherence : float64 ndarray of shape (n_topics,)
-        Mean over all pairs, from -1 to 1; NaN where fewer than two words have a vector.
+        Mean over all pairs, from -1 to 1; NaN if fewer than two words have a vector.
     n_missing : int64 ndarray of shape (n_topics,)
-        Words of each topic that have no vector, or one of zeros; they are left out.
+        Number of words of each topic without a vector, or with a zero vector; they are left out.
 
     Raises
     ------

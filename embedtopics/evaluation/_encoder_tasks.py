@@ -1,8 +1,4 @@
-"""Encoders on examples with known answers: every text encoded once, every figure with an interval.
-
-A set of examples comes from files of the user: pairs of texts with scores or classes, or queries
-with documents and judgements.
-"""
+"""Evaluation of encoders on pairs of texts with scores or classes, and on judged queries."""
 
 from __future__ import annotations
 
@@ -41,7 +37,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 WARMUP_TEXTS = 4
-"""Texts that are encoded before the clock starts, which loads a checkpoint."""
+"""Texts that are encoded before timing starts: the first call may load a checkpoint."""
 
 CUTS = (10, 100)
 SHOWN = ("ndcg@10", "mrr@10", "map@100", "recall@10", "recall@100", "precision@10")
@@ -49,14 +45,14 @@ SHOWN = ("ndcg@10", "mrr@10", "map@100", "recall@10", "recall@100", "precision@1
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TaskSet:
-    """Texts with known answers, in columns that an encoder encodes."""
+    """Columns of texts for an encoder, with known answers."""
 
     task: str
     file: str
     columns: tuple[tuple[str, ...], ...]
     decisions: tuple[Decision, ...] = ()
     reads: ClassVar[tuple[str, ...]] = ()
-    """As what the texts of each column are encoded; without it, all as documents."""
+    """Role of each column, "query" or "document"; by default all are documents."""
 
     def examples(self) -> Iterator[Any]:
         """Yield the texts and the answer of one example at a time."""
@@ -67,7 +63,7 @@ class TaskSet:
         raise NotImplementedError
 
     def fingerprint(self) -> str:
-        """Return the SHA-256 of the examples, whatever their order."""
+        """Return the SHA-256 of the examples, independent of their order."""
         rows = sorted(
             hashlib.sha256(repr(example).encode("utf-8", "surrogatepass")).digest()
             for example in self.examples()
@@ -86,7 +82,7 @@ class GradedPairs(TaskSet):
         return zip(*self.columns, self.scores.tolist(), strict=True)
 
     def score(self, vectors: Sequence[Any], **resampling: Any) -> dict[str, Estimate]:
-        """Correlate the cosines with the scores; the rank correlation is what is published."""
+        """Correlate the cosines with the scores; publications report the rank correlation."""
         near = pair_similarities(*vectors)
         return {
             "spearman_cosine": spearman_correlation(near, self.scores, **resampling),
@@ -150,8 +146,8 @@ def read_pairs(
     path : path
         A file that `Corpus.from_file` reads.
     columns : sequence of str
-        Those of the first text, of the second, and of the score, which is higher for more similar
-        texts. Where all scores are 0 or 1, they are classes.
+        Columns of the first text, the second text, and the score, which is higher for more similar
+        texts. Scores that are all 0 or 1 are classes.
 
     Returns
     -------
@@ -160,8 +156,8 @@ def read_pairs(
     Raises
     ------
     InputError
-        Where the file or a column is missing, a cell is empty, no text or no number, there are
-        fewer than three pairs, or all scores are equal.
+        If the file or a column is missing, a cell is not a text or a number, there are fewer than
+        three pairs, or all scores are equal.
     """
     if len(columns) != 3 or len(set(columns)) < 3:
         raise InputError("columns", "three names, of both texts and of the score", list(columns))
@@ -186,8 +182,8 @@ def read_retrieval_set(folder: str | os.PathLike[str], *, split: str = "test") -
     ----------
     folder : path
         With corpus.jsonl (_id, text and perhaps title), queries.jsonl (_id, text) and
-        qrels/SPLIT.tsv (query-id, corpus-id, score), each also with .gz. Other formats of
-        `Corpus.from_file` and `retrieval` are read, too, such as corpus.csv and qrels/test.txt.
+        qrels/SPLIT.tsv (query-id, corpus-id, score), each possibly with .gz; or in another format
+        of `Corpus.from_file` and `retrieval`, such as corpus.csv and qrels/test.txt.
     split : str
 
     Returns
@@ -198,7 +194,7 @@ def read_retrieval_set(folder: str | os.PathLike[str], *, split: str = "test") -
     Raises
     ------
     InputError
-        Where a file is missing or cannot be read, or a judgement is of an unknown document.
+        If a file is missing or cannot be read, or a judged document is not in the corpus.
 
     References
     ----------
@@ -250,25 +246,25 @@ def evaluate_encoder(
     random_state: RandomState = 0,
     show_progress: bool | None = None,
 ) -> EncoderScores:
-    """Measure an encoder on examples with known answers.
+    """Evaluate an encoder on examples with known answers.
 
-    Each distinct text is encoded once. Scores of two encoders with one `random_state` are paired,
-    see `score_differences`.
+    Each distinct text is encoded once. Scores of two encoders with the same `random_state` are
+    paired; see `score_differences`.
 
     Parameters
     ----------
     encoder : Encoder
-        With ``encode(texts)``. One that has to be fitted and is not (`is_fitted` is False) is
-        fitted, in a copy, to the texts of the examples.
+        With ``encode(texts)``. An unfitted encoder (`is_fitted` is False) is copied, and the copy
+        is fitted to the texts of the examples.
     examples : TaskSet or sequence of TaskSet
         From `read_pairs` or `read_retrieval_set`.
     name : str, optional
-        Of the encoder in the result; by default its own.
+        Name of the encoder in the result; by default its own.
     n_resamples : int
-        For the intervals; 0 for none.
+        Resamples for the intervals; 0 for none.
     random_state : None, int or numpy.random.Generator
     show_progress : bool, optional
-        By default, where stderr is a terminal.
+        By default, if stderr is a terminal.
 
     Returns
     -------
@@ -277,7 +273,7 @@ def evaluate_encoder(
     Raises
     ------
     InputError
-        Where the vectors are not one finite row a text.
+        If the encoder does not return one finite vector per text.
 
     Examples
     --------
@@ -347,7 +343,7 @@ def score_differences(scores: Sequence[EncoderScores]) -> pd.DataFrame:
     Parameters
     ----------
     scores : sequence of EncoderScores
-        Of the same examples, with one `random_state`.
+        Of the same examples and the same `random_state`.
 
     Returns
     -------
@@ -358,7 +354,7 @@ def score_differences(scores: Sequence[EncoderScores]) -> pd.DataFrame:
     Raises
     ------
     InputError
-        Where the examples, the seed or the number of resamples differ.
+        If the examples, the seed or the number of resamples differ.
 
     References
     ----------
@@ -385,7 +381,7 @@ def score_differences(scores: Sequence[EncoderScores]) -> pd.DataFrame:
 
 
 def _encoded(encoder: Any, asked: Mapping[str, list[str]], show: bool | None) -> tuple[Any, float]:
-    """Return a vector for each text, first of the documents, and the seconds that took."""
+    """Return the vectors of all texts, documents first, and the seconds of encoding."""
     options, parts, seconds = {}, [], 0.0
     is_ours = hasattr(encoder, "reading")
     if is_ours or "show_progress" in inspect.signature(encoder.encode).parameters:
@@ -408,7 +404,7 @@ def _encoded(encoder: Any, asked: Mapping[str, list[str]], show: bool | None) ->
 
 
 def _seed_of(seed: int, name: str) -> int:
-    """Return a seed of its own for a set: sets of one size must not draw the same rows."""
+    """Return a seed for a set: sets of equal size must not draw the same rows."""
     return int.from_bytes(hashlib.sha256(f"{seed} {name}".encode()).digest()[:8], "big")
 
 

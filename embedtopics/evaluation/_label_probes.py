@@ -1,6 +1,6 @@
-"""How well vectors and their neighbours predict given classes: votes, a linear probe, silhouettes.
+"""Prediction of known classes from vectors: votes of neighbors, a linear probe, silhouettes.
 
-All functions answer document by document, so that the answers of two encoders can be paired.
+All functions return one value per document, so that the values of two encoders can be paired.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ ENTRIES_AT_ONCE = 20_000_000
 def neighbor_votes(
     indices: npt.ArrayLike, similarities: npt.ArrayLike, classes: npt.ArrayLike
 ) -> Int32Array:
-    """Predict the class of each document by its neighbours' votes, weighed by similarity (kNN).
+    """Predict the class of each document by its neighbors' votes, weighted by similarity (kNN).
 
-    Of equals the lowest class is elected, and -1 where no neighbour has a class and a similarity
-    above 0. Shapes: (n_documents, k) twice, (n_documents,).
+    The lowest class wins a tie; -1 if no neighbor has a class and a similarity above 0. Shapes:
+    (n_documents, k) twice, (n_documents,).
     """
     near, weights = np.asarray(indices), np.asarray(similarities, dtype=np.float64)
     class_of = np.asarray(classes, dtype=np.int64)
@@ -59,10 +59,10 @@ def neighbor_votes(
 def probe_classes(
     vectors: FloatArray | csr_matrix, classes: npt.ArrayLike, *, n_folds: int = 5, seed: int = 0
 ) -> tuple[Int32Array, bool]:
-    """Predict the class of each document by a cross-validated linear probe; say if all converged.
+    """Predict the class of each document by a cross-validated linear probe, and if it converged.
 
-    The vectors are divided by one number, so that their total variance is 1: the penalty means the
-    same for all encoders, whatever their scale and dimensions. Documents of class -1 are left out.
+    The vectors are divided by one number, so that their total variance is 1 and the penalty means
+    the same for encoders of any scale and dimension. Documents of class -1 are left out.
     Shapes: `vectors` (n_documents, n_dimensions), `classes` (n_documents,).
     """
     class_of = np.asarray(classes, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Whether neighbours on a map are those of the vectors, and the overlap of two neighbour lists."""
+"""Trustworthiness and continuity of a map, and the overlap of two lists of neighbors."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ def trustworthiness_and_continuity(
     *,
     rows: npt.ArrayLike | None = None,
 ) -> tuple[Float64Array, Float64Array]:
-    """Measure how well a map keeps the neighbours of some documents, (n_rows,) twice; 1 at best.
+    """Return trustworthiness and continuity of a map for some documents, (n_rows,) each; 1 is best.
 
     With r(i, j) the rank of document j by distance from i in the vectors, and q(i, j) on the map,
 
         T(i) = 1 - 2 / (k (2n - 3k - 1)) sum over the k nearest j on the map of max(0, r(i, j) - k)
 
-    is low where the map puts strangers next to a document, and C(i), the same with r and q
-    exchanged, where it separates neighbours (Venna and Kaski, 2001, "Neighborhood Preservation in
-    Nonlinear Projection Methods: An Experimental Study", equations 1 and 2). Documents equally far
-    share their mean rank.
+    is low if the map shows distant documents as neighbors. C(i), the same with r and q exchanged,
+    is low if the map separates neighbors (Venna and Kaski, 2001, "Neighborhood Preservation in
+    Nonlinear Projection Methods: An Experimental Study", equations 1 and 2). Documents at equal
+    distance share their mean rank.
     """
     from threadpoolctl import threadpool_limits
 

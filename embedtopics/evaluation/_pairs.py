@@ -1,4 +1,4 @@
-"""Similarities of pairs of vectors against the scores or classes that people gave the pairs.
+"""Similarities of pairs of vectors compared with scores or classes of the pairs.
 
 All measures take many resamples at once: 1,000 of 1,500 pairs take 0.15 s for the rank
 correlation and 0.11 s for the area under the curve, scipy's and scikit-learn's functions called
@@ -197,8 +197,8 @@ def pair_class_scores(
 ) -> dict[str, Estimate]:
     """Return average_precision, area_under_curve, best_accuracy and best_f1.
 
-    The last two are at the best threshold on the same pairs, half way between two neighbouring
-    similarities, which makes them a little too good; the intervals hold the threshold fixed.
+    The last two use the best threshold on the same pairs, halfway between two neighboring
+    similarities, which makes them slightly optimistic; the intervals keep the threshold fixed.
     """
     near, is_pair = _checked_classes(similarities, labels)
     for_accuracy, for_f1 = _best_thresholds(near, is_pair)
@@ -225,7 +225,7 @@ def _over_classes(
     n_resamples: int,
     seed: int,
 ) -> Estimate:
-    """Return a figure of two classes, which is as sure as the smaller one is large."""
+    """Return an estimate for two classes; the smaller one determines its effective size."""
     measure, n_units = over_thresholds(near, is_pair, figure), min(is_pair.sum(), (~is_pair).sum())
     return estimate_of_counts(measure, len(near), n_resamples, seed, n_units=n_units)
 

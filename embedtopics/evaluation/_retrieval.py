@@ -1,4 +1,4 @@
-"""How good a search is where relevant documents are known, as trec_eval measures it."""
+"""Evaluation of a search with judged documents, as in trec_eval."""
 
 from __future__ import annotations
 
@@ -52,22 +52,23 @@ def retrieval(
 ) -> RetrievalScores:
     """Measure the rankings of a run against judgements.
 
-    The figures are those of trec_eval: "ndcg@k" is its ndcg_cut, with the grades as gains and the
-    ideal ranking of all judged documents as the denominator; "map" and "mrr" are over the whole
-    ranking; "precision@k" divides by k, and "recall@k" by all relevant documents. As there,
-    documents are ordered by descending scores in single precision, and equal ones by descending
-    ids as texts. Documents without a judgement, and with a negative one, count as not relevant.
+    The measures equal those of trec_eval: "ndcg@k" is its ndcg_cut, with the grades as gains and
+    the ideal ranking of all judged documents as the denominator; "map" and "mrr" are over the
+    whole ranking; "precision@k" divides by k, and "recall@k" by all relevant documents. Documents
+    are ordered by descending scores in single precision, and documents with equal scores by
+    descending ids as texts. Documents without a judgement, or with a negative grade, count as not
+    relevant.
 
-    The means are over the judged queries of the run, those without a relevant document with 0.
-    Queries of the run without judgements are left out, and judged queries that are not in the run
-    with them, unless `complete` is set. The decisions say how many of each there are.
+    The means are over the judged queries of the run; queries without a relevant document count as
+    0. Queries without judgements are left out, and so are judged queries that the run lacks,
+    unless `complete` is set. The decisions report their numbers.
 
     Parameters
     ----------
     run : mapping, table, SearchHits, str or Path
-        A mapping of queries to documents with scores (a mapping, or pairs) or to ids in their
-        order; a table with the columns query, document and score; the hits of a search, whose
-        order is kept, with `query_ids`; or a file in TREC's six columns.
+        A mapping of queries to documents with scores (a mapping, or pairs) or to ordered ids; a
+        table with the columns query, document and score; the hits of a search, in their order,
+        with `query_ids`; or a file with TREC's six columns.
     qrels : mapping, table, str or Path
         A mapping of queries to documents with grades, or to lists of relevant documents (grade
         1); a table with the columns query, document and relevance; or a file in TREC's four
@@ -75,14 +76,14 @@ def retrieval(
     ks : sequence of int
         Ranks at which the rankings are cut.
     query_ids : sequence of hashable, optional
-        For SearchHits: the id in the qrels of each of their queries.
+        For SearchHits: the id of each query in the qrels.
     relevant_from : float
-        The lowest grade that counts as relevant in the binary measures (all but ndcg); above 0.
+        Lowest grade that counts as relevant in the binary measures (all but ndcg); above 0.
     complete : bool
-        Whether judged queries that are not in the run count as 0 (trec_eval with -c).
+        Whether judged queries that the run lacks count as 0 (trec_eval with -c).
     n_resamples, random_state, confidence
         Of the intervals, over queries drawn with replacement; 0 resamples for none. A single query
-        has none (NaN).
+        has no interval (NaN).
 
     Returns
     -------
@@ -91,8 +92,7 @@ def retrieval(
     Raises
     ------
     InputError
-        For forms that cannot be read, and where no query, or because of their types no document,
-        of the run is in the qrels: 1 and "1" are two ids.
+        If the run or the qrels cannot be read, or their ids do not match: 1 and "1" are two ids.
 
     References
     ----------
@@ -138,8 +138,8 @@ def compare_retrieval(
 ) -> RetrievalComparison:
     """Compare two runs query by query.
 
-    Hard queries are hard for both, so that the interval of the mean difference over the same
-    resampled queries is narrower than two intervals side by side suggest.
+    Hard queries are hard for both runs, so that the paired interval of the mean difference is
+    narrower than two separate intervals suggest.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def compare_retrieval(
     Raises
     ------
     InputError
-        Where the two were not measured in the same way.
+        If the queries, judgements, ks or relevant_from of both differ.
 
     References
     ----------

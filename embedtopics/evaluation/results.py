@@ -1,4 +1,4 @@
-"""What the measures return: figures with intervals, by task, run, label or question."""
+"""Results of evaluation: estimates with intervals, tables of scores, agreement, answers."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """A figure with its bootstrap interval.
+    """An estimate with its bootstrap interval.
 
     Parameters
     ----------
     value : float
     low, high : float
-        Interval that holds for few units too; NaN without resamples.
+        Interval, also valid for few units; NaN without resamples.
     n : int
-        Examples that were measured.
+        Number of examples.
     drawn : float64 ndarray of shape (n_resamples,)
-        The figure on examples drawn with replacement; NaN where it is not defined there. Figures
-        from one seed are paired.
+        The estimate on examples drawn with replacement; NaN if undefined. Estimates from one seed
+        are paired.
     n_units : float
-        What was drawn together counts once: sentences, of the smaller class where there are two.
+        Number of units that are drawn together, such as sentences, or of the smaller class.
     bounds : tuple of float, optional
         Ends of the scale.
     """
@@ -48,7 +48,7 @@ class Estimate:
     bounds: tuple[float, float] | None = None
 
     def __repr__(self) -> str:
-        """Return the figure and its interval."""
+        """Return the estimate and its interval."""
         return f"Estimate({self.value:.4g} [{self.low:.4g}, {self.high:.4g}], n={self.n:,})"
 
 
@@ -152,7 +152,7 @@ def _columns(row_type: type[Any]) -> Iterator[tuple[str, Any, attrgetter[Any]]]:
 
 @dataclass(frozen=True, eq=False)
 class TaskScore:
-    """One figure of one encoder on one set of examples, or the mean over the sets of a task.
+    """One score of an encoder on one set of examples, or the mean over the sets of a task.
 
     Parameters
     ----------
@@ -178,11 +178,11 @@ class EncoderScores(ScoreTable[TaskScore]):
     name : str
         Name of the encoder.
     n_texts : int
-        Distinct texts that were encoded, each once.
+        Number of distinct texts, each encoded once.
     seconds : float
         Time to encode them.
     fingerprints : mapping of (str, str) to str
-        SHA-256 of the examples of each task and file, whatever their order.
+        SHA-256 of the examples of each task and file, independent of their order.
     settings : mapping
         n_resamples and seed.
     """
@@ -329,23 +329,23 @@ class Agreement(Displayed):
     Parameters
     ----------
     nmi, ami, ari : float
-        Normalised and adjusted mutual information and adjusted Rand index on all documents,
-        noise taken as one more class. The normalised mutual information is also the V-measure.
+        Normalized and adjusted mutual information and adjusted Rand index on all documents, with
+        noise as one more topic. The normalized mutual information is also the V-measure.
     nmi_covered, ami_covered, ari_covered : float
-        The same on the documents that are in a topic; NaN where none is. High figures at low
-        coverage are easy to reach: read them together.
+        The same on the documents in topics; NaN without any. High values are easy to reach at low
+        coverage: report both.
     coverage : float
-        Share of the documents that are in a topic.
+        Share of the documents in topics.
     homogeneity, completeness : float
-        How far topics hold documents of one class, and classes documents of one topic.
+        1 if every topic holds documents of one class, and if every class lies in one topic.
     purity, inverse_purity : float
         Share of the documents in the largest class of their topic, and in the largest topic of
         their class.
     homogeneity_covered, completeness_covered, purity_covered, inverse_purity_covered : float
     n, n_covered : int
-        Documents, and those of them in a topic.
+        Numbers of documents, and of documents in topics.
     intervals : mapping of str to (float, float)
-        Bootstrap interval of each figure above, by its name, where they were asked for.
+        Bootstrap interval of each value above, by its name; empty without resamples.
     """
 
     nmi: float
@@ -369,7 +369,7 @@ class Agreement(Displayed):
 
     @property
     def v_measure(self) -> float:
-        """Harmonic mean of homogeneity and completeness, which is `nmi`."""
+        """Harmonic mean of homogeneity and completeness, equal to `nmi`."""
         return self.nmi
 
     def _summary(self) -> str:
@@ -412,28 +412,28 @@ class Significance:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class IntrusionScore(Displayed):
-    """How often people found the intruders.
+    """The share of the intruders that coders identify.
 
     Parameters
     ----------
     task : str
     precision, low, high : float
-        Share of the answers that name the intruder, the model precision of Chang et al. (2009),
-        with an interval: over answers for one coder; over resampled questions for several, whose
-        answers to one question are not independent.
+        Model precision (Chang et al. 2009): share of the answers that name the intruder. The
+        interval is over answers for one coder, and over resampled questions for several coders,
+        whose answers to one question are not independent.
     chance : float
         Expected precision of guessing.
     n_answers, n_questions, n_coders : int
     by_topic : pandas.DataFrame
-        Columns topic, n (answers), hits, precision, low, high, chance (the mean over its
-        questions), and p_value (of a one-sided binomial test against chance). Each answer is an
-        observation: low and high describe other coders on these questions, not other questions.
+        Columns topic, n (answers), hits, precision, low, high, chance (mean over the questions)
+        and p_value (one-sided binomial test against chance). The intervals describe other coders
+        on these questions, not other questions.
     log_odds : float
-        Mean topic log odds, log of the intruder's share in the text less that of the topic chosen
-        (Chang et al. 2009, equation 2): 0 at best, negative where people choose topics that the
-        model sees in the text. NaN for tasks other than "topic_intrusion".
+        Mean topic log odds: log share of the intruder in the text minus that of the answer (Chang
+        et al. 2009, equation 2). 0 is best; negative if coders name topics that the model assigns
+        to the text. NaN for tasks other than "topic_intrusion".
     alpha : float
-        Krippendorff's alpha of the coders' choices; NaN for one coder.
+        Krippendorff's alpha of the coders; NaN for one coder.
     """
 
     task: str
@@ -461,19 +461,19 @@ class IntrusionScore(Displayed):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CodingScore(Displayed):
-    """How often people see a text's topic in it.
+    """The share of texts that coders assign to their topic.
 
     Parameters
     ----------
     precision, low, high : float
-        Share of the texts in topics that belong there, each topic weighted by its size; Wilson's
-        interval at the effective size of the sample (Kish 1965). A text that several coders read
-        counts once, by the share of them that see the topic in it.
+        Share of the texts of topics with the answer "yes", each topic weighted by its size, with
+        Wilson's interval at the effective sample size (Kish 1965). A text of several coders counts
+        once, by their share of "yes".
     by_topic : pandas.DataFrame
         Columns topic, n (texts), precision, low, high (Wilson), n_decoys, and decoys, the share of
-        the texts from elsewhere that people put in the topic, too.
+        the decoys with the answer "yes".
     decoys : float
-        That share over all topics.
+        Share of all decoys with the answer "yes".
     n_answers, n_coders : int
     alpha : float
         Krippendorff's alpha; NaN for one coder.

@@ -39,36 +39,35 @@ def cka(
 ) -> LayerSimilarity:
     """Compare layers of one or two encoders by linear centered kernel alignment.
 
-    With centered vectors X and Y of the same units, it is the squared Frobenius norm of their
+    For centered vectors X and Y of the same units, CKA is the squared Frobenius norm of their
     cross-covariance over the product of the norms of their covariances (Kornblith et al. 2019,
-    equation 4 and the feature form of section 3): 1 for spaces that differ only by a rotation, a
-    translation and a scale. With few units in many dimensions, unrelated spaces come near to 1,
-    too.
+    equation 4 and the feature form of section 3). It is 1 for spaces that differ only by a
+    rotation, a translation and a scale. Few units in many dimensions bias it towards 1.
 
     Parameters
     ----------
     states_a : HiddenStates
     states_b : HiddenStates, optional
-        Of the same units, by another encoder or with other settings; by default the layers of
-        `states_a` are compared with one another, and `layers_b` is not used.
+        The same units by another encoder or with other settings. By default the layers of
+        `states_a` are compared with each other, and `layers_b` is ignored.
     layers_a, layers_b : int, sequence of int, "all" or "last N"
     max_units : int, optional
-        With more, whole texts are sampled until that many are reached; None for all. The cost
-        grows with the units, the square of the width, and the pairs of layers.
+        Units that are compared; more are sampled, whole texts at a time. None compares all. The
+        cost grows with the units, the square of the width, and the pairs of layers.
     n_folds : int
-        Groups of texts that are left out in turn for the standard errors.
+        Groups of texts of the jackknife, which estimates the standard errors.
     random_state : int, Generator or None
         Of the sample and the groups.
 
     Returns
     -------
     LayerSimilarity
-        NaN for a layer all of whose vectors are the same.
+        NaN for a layer of equal vectors.
 
     Raises
     ------
     InputError
-        If both have other units, or units are too few.
+        If the units of both differ, or there are fewer than four.
     """
     optional_count(max_units, "max_units", 4)
     checked_count(n_folds, "n_folds", 2)

@@ -150,10 +150,10 @@ def contextualization(
     Self-similarity is the mean cosine of two uses of a word in different sentences: 1 for static
     vectors. Intra-sentence similarity is the mean cosine of a word with the mean of its sentence.
     Maximum explainable variance is the share of the first squared singular value of the uses of a
-    word. All three are high as well where all vectors lie in one narrow cone; the baselines are
-    the mean cosine of different words in different sentences (anisotropy; each word counts the
-    same), and the maximum explainable variance of as many uses drawn from all words. "corrected"
-    scores are the differences.
+    word. All three are also high if all vectors lie in a narrow cone. Hence two baselines: the
+    mean cosine of different words in different sentences (anisotropy; every word has the same
+    weight), and the maximum explainable variance of as many uses drawn from all words. "corrected"
+    scores are the differences from the baselines.
 
     Parameters
     ----------
@@ -161,12 +161,13 @@ def contextualization(
         Of words or tokens, in sentences.
     layers : int, sequence of int, "all" or "last N"
     min_uses, max_uses : int
-        Different sentences that a word must occur in, and most uses of it that are compared.
-        Sentences of the same wording are one context. Words without a letter are left out.
+        Number of different sentences in which a word must occur, and maximum number of its uses
+        that are compared. Sentences with the same wording are one context. Words without a letter
+        are left out.
     n_words, n_sentences : int
-        Sampled, where there are more. Memory grows with the square of `n_words`.
+        Sizes of the samples. Memory grows with the square of `n_words`.
     n_resamples : int
-        Of the intervals, over words (over sentences, for the intra-sentence similarity).
+        Of the intervals, over words (over sentences for the intra-sentence similarity).
     random_state : int, Generator or None
 
     Returns
@@ -176,7 +177,7 @@ def contextualization(
     Raises
     ------
     InputError
-        If fewer than two words occur in that many sentences.
+        If fewer than two words occur in `min_uses` sentences.
 
     References
     ----------
@@ -229,7 +230,7 @@ def contextualization(
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """What is measured, the same at every layer."""
+    """The samples that are measured at every layer."""
 
     uses: DrawnUses
     of_word: Int64Array  # (n_uses,), the word of each

@@ -103,13 +103,13 @@ def pooled(states: HiddenStates) -> HiddenStates:
     Returns
     -------
     HiddenStates
-        Of the unit "text", a row for every text; one without words is missing. Vectors are float32
-        and in memory; `n_pieces` counts the words that each is the mean of.
+        With the unit "text" and one row per text; a text without words is missing. Vectors are
+        float32 and in memory; `n_pieces` counts the words behind each mean.
 
     Raises
     ------
     InputError
-        If the states are of texts already.
+        If the states already have one vector per text.
     """
     if states.unit == "text":
         raise InputError("states", "of words or tokens", found="those of texts")

@@ -51,33 +51,32 @@ def sentence_task(
     lengths: tuple[int, int] = (5, 28),
     random_state: RandomState = 0,
 ) -> ProbeTask:
-    """Make a task of a label of every sentence of a treebank.
+    """Make a task with one label for every sentence of a treebank.
 
-    Classes have one size in each part, and no sentence occurs twice, in one part or in two. What
-    is left out for that is chosen by the hash of the content. Sentences are read as they were
-    written where the treebank has their text.
+    All classes have the same size in each part, and no sentence occurs twice. A hash of the
+    content selects the sentences that are left out. Sentences have the text of the treebank.
 
     Parameters
     ----------
     treebanks : Treebank, sequence of Treebank, or mapping of str to Treebank
-        By part: "train", perhaps "dev", and "test". Without parts, sentences are split by the
-        hash of their content: 80 % to train, 10 % each to dev and test.
+        By part: "train", "test", and optionally "dev". Without parts, a hash of the content splits
+        the sentences: 80 % to train, 10 % each to dev and test.
     task : str
-        "sentence length" : number of words, in `n_classes` bins of one width.
+        "sentence length" : number of words, in `n_classes` bins of equal width.
 
-        "tree depth" : most steps from the root of the dependency tree to a word; the `n_classes`
-        consecutive depths that keep most sentences. In each part all classes have the same
-        lengths, which would predict the depth.
+        "tree depth" : maximum number of steps from the root of the dependency tree to a word, for
+        the `n_classes` consecutive depths that keep most sentences. In each part all classes have
+        the same distribution of lengths, which would otherwise predict the depth.
 
-        "bigram shift" : whether two neighbouring words were exchanged. Each sentence is there
-        once, intact or shifted, with spaces between words; the first word and punctuation keep
-        their places.
+        "bigram shift" : whether two neighboring words are exchanged. Each sentence occurs once,
+        intact or shifted, with spaces between words; the first word and punctuation keep their
+        places.
     n_classes : int, optional
         Of "sentence length" (default 6) and "tree depth" (default 3).
     lengths : (int, int)
-        Fewest and most words of a sentence; as in SentEval.
+        Minimum and maximum number of words; by default those of SentEval.
     random_state : int, Generator or None
-        Of all choices by hashes.
+        Of the hashes.
 
     Returns
     -------
@@ -87,8 +86,7 @@ def sentence_task(
     Raises
     ------
     InputError
-        If there is no such task, the treebank lacks what it needs, or a class has no sentence in a
-        part.
+        If the task does not exist, the treebank lacks heads, or a class has no sentence in a part.
 
     References
     ----------

@@ -1,9 +1,9 @@
-"""Hidden states on disk: a file of vectors a layer, and where in the texts the units are.
+"""Hidden states on disk: one file of vectors per layer, and the positions of the units.
 
 ::
 
     <folder>/
-        about.json              what was read by which encoder, and how
+        about.json              encoder, settings and decisions
         texts.json              the texts
         index.npz               of_text, sentences, spans, n_pieces
         layer-00.f16 ...        n_units x width little-endian numbers
@@ -149,7 +149,7 @@ def unfinished_about(folder: Path) -> dict[str, Any] | None:
 
 
 def open_states(folder: str | os.PathLike[str]) -> HiddenStates:
-    """Open hidden states that were written to a folder; every file is checked.
+    """Open the hidden states in a folder, and check all files.
 
     Parameters
     ----------
@@ -163,9 +163,9 @@ def open_states(folder: str | os.PathLike[str]) -> HiddenStates:
     Raises
     ------
     InputError
-        If there is no such folder, or its extraction was not finished.
+        If the folder does not exist, or its extraction is unfinished.
     CorruptFileError
-        If it holds something else, or a file is missing, truncated or changed.
+        If the folder holds other files, or a file is missing, truncated or changed.
     """
     return open_store(Path(folder))[0]
 

@@ -141,18 +141,17 @@ def token_task(
     missing: Collection[str] = ("_", ""),
     random_state: RandomState = 0,
 ) -> ProbeTask:
-    """Make a task of labels of every word of a treebank, or of a table of labelled words.
+    """Make a task with a label for every word of a treebank or a table of labelled words.
 
     Parameters
     ----------
     treebanks : Treebank, sequence of Treebank, or mapping of str to Treebank
-        By part: "train", perhaps "dev", and "test". Without parts, sentences are split by the
-        hash of their content: 80 % to train, 10 % each to dev and test.
+        By part: "train", "test", and optionally "dev". Without parts, a hash of the content splits
+        the sentences: 80 % to train, 10 % each to dev and test.
     task : str
-        A column, such as "upos", "xpos", "deprel" or the "tag" of named entities; one key of a
-        column, such as "feats:Number" or "misc:Gloss", of the words that have it; or "head
-        distance": on which side the head of a word is, and how many words away (1, 2, 3-4, 5-9, 10
-        or more).
+        A column, such as "upos", "xpos", "deprel" or the "tag" of named entities; a key of a
+        column, such as "feats:Number" or "misc:Gloss"; or "head distance": the side of the head of
+        a word, and its distance in words (1, 2, 3-4, 5-9, 10 or more).
     entity_types : bool
         Whether to strip the prefix of entity tags: "person" instead of "B-person", "I-person".
     missing : collection of str
@@ -169,8 +168,8 @@ def token_task(
     Raises
     ------
     InputError
-        If there is no such column, a part has no labels, all labels are the same, or a label is
-        no tag of an entity.
+        If the column does not exist, a part has no labels, all labels are equal, or a label is not
+        the tag of an entity.
     """
     sentences, parts, decisions = gathered(treebanks)
     labels_of = _labeller(sentences, task, set(missing), entity_types)
@@ -254,13 +253,13 @@ def text_task(
     name: str | None = None,
     random_state: RandomState = 0,
 ) -> ProbeTask:
-    """Make a task of the labels of whole texts, such as whether a sentence is acceptable (CoLA).
+    """Make a task with a label for every text, such as the acceptability of a sentence (CoLA).
 
     Parameters
     ----------
     files : path or mapping of str to path
-        A csv, tsv, jsonl, json or parquet file (or one of these and .gz), or one by part: "train",
-        perhaps "dev", and "test". A single file is split by the hash of the texts.
+        A csv, tsv, jsonl, json or parquet file (possibly with .gz), or one per part: "train",
+        "test", and optionally "dev". A hash of the texts splits a single file.
     text, label : str
         Columns.
     name : str, optional
@@ -276,8 +275,8 @@ def text_task(
     Raises
     ------
     InputError
-        If a file cannot be read, has no such columns, or a row has no text or no label; or if
-        there is only one label.
+        If a file cannot be read or lacks a column, a row has no text or no label, or all labels
+        are equal.
 
     References
     ----------
@@ -305,14 +304,14 @@ def pair_task(
     name: str = "word in context",
     random_state: RandomState = 0,
 ) -> ProbeTask:
-    """Make a task of pairs of words in sentences, such as whether both have the same sense.
+    """Make a task with a label for pairs of words in sentences, such as the same sense or not.
 
     Parameters
     ----------
     files : path or mapping of str to path
         As in `text_task`.
     sentences : (str, str)
-        Columns of the sentences, whose words have spaces between them.
+        Columns of the sentences; spaces separate their words.
     places : (str, str)
         Columns of the numbers of both words, from 0.
     label : str
@@ -329,7 +328,7 @@ def pair_task(
     Raises
     ------
     InputError
-        As `text_task`, and where a number is not that of a word.
+        As `text_task`, and if a number is not the place of a word.
 
     Notes
     -----

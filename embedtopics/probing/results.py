@@ -1,4 +1,4 @@
-"""What each layer of an encoder yields: hidden states, scores of probes, geometry."""
+"""Results of probing: hidden states, attention, tasks, scores by layer and treebanks."""
 
 import math
 from collections.abc import Mapping
@@ -18,20 +18,19 @@ from embedtopics.protocols import BoolArray, Float64Array, FloatArray, Int32Arra
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HiddenStates(Displayed):
-    """The vectors of all units at all layers, and where in the texts the units are.
+    """The vectors of all units at all layers, and the positions of the units in the texts.
 
-    Rows are units in reading order. A word of which the tokenizer leaves no token, such as a
-    zero-width space, keeps its row: its vectors are zero and it is `missing`, so that labels never
-    shift.
+    Rows are units in reading order. A word without a token, such as a zero-width space, keeps its
+    row, so that labels never shift: its vectors are zero, and it is `missing`.
 
     Parameters
     ----------
     texts, words : tuple of str
-        Texts as they were read, and the unit of each row as it is written there.
+        Texts as the encoder read them, and the unit of each row as written in its text.
     layers : tuple of int
         0 is the embedding layer, before any attention.
     vectors : tuple of float16 or float32 ndarray of shape (n_units, width)
-        Of each layer; memory-mapped where they come from a store.
+        One array per layer; memory-mapped if they come from a folder.
     of_text, position : int32 ndarray of shape (n_units,)
         The text of each unit, and its position there, from 0.
     sentences : int32 ndarray of shape (n_units,)
@@ -42,9 +41,9 @@ class HiddenStates(Displayed):
         Tokens that each unit was pooled from.
     unit : {"word", "token", "text"}
     pooling, encoder, fingerprint : str
-        How tokens became one vector, the checkpoint, and a hash of all that vectors depend on.
+        Method that pools tokens, name of the checkpoint, and a hash of the weights and options.
     folder : str
-        Of the store; empty where the vectors are only in memory.
+        Folder of the vectors; empty if they are only in memory.
     decisions : tuple of Decision
     """
 
@@ -90,7 +89,7 @@ class HiddenStates(Displayed):
         Raises
         ------
         InputError
-            If there is no such layer, or it was not kept.
+            If the layer does not exist, or is not stored.
         """
         number = self.layers[-1] + 1 + layer if layer < 0 else layer
         if number not in self.layers:
@@ -103,7 +102,7 @@ class HiddenStates(Displayed):
         Raises
         ------
         InputError
-            If there is no such text.
+            If the text does not exist.
         """
         if not 0 <= text < len(self.texts):
             raise InputError("text", f"the number of a text, 0 to {len(self.texts) - 1}", text)
@@ -111,7 +110,7 @@ class HiddenStates(Displayed):
         return slice(int(begin), int(end))
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a row a unit: text, word and position."""
+        """Return one row per unit: text, word and position."""
         columns = {"text": self.of_text, "word": list(self.words), "position": self.position}
         return pd.DataFrame(columns)
 
@@ -124,7 +123,7 @@ class Attention(Displayed):
     ----------
     text : str
     tokens : tuple of str
-        Special tokens included, in readable form.
+        As written in the text, special tokens by name.
     layers : tuple of int
         From 1: the embedding layer has no attention.
     weights : float32 ndarray of shape (n_layers, n_heads, n_tokens, n_tokens)
@@ -143,7 +142,10 @@ class Attention(Displayed):
         return f"{n_tokens} tokens, {n_layers} layers of {n_heads} heads, {self.encoder}"
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a row a layer, head and two tokens: layer, head, token, attended and weight."""
+        """Return one row per layer, head and pair of tokens.
+
+        Columns layer, head, token, attended and weight.
+        """
         n_layers, n_heads, n, _ = self.weights.shape
         columns = {
             "layer": np.repeat(self.layers, n_heads * n * n),
@@ -156,25 +158,25 @@ class Attention(Displayed):
 
 
 LOWER_IS_BETTER = ("bits per label",)
-"""Metrics of which the lowest value is the best."""
+"""Metrics whose lowest value is best."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ProbeTask(Displayed):
-    """Texts with a label for each word, each text, or each pair of words.
+    """A task for a probe: texts with a label for each word, each text, or each pair of words.
 
     Parameters
     ----------
     name : str
     unit : {"word", "text", "pair"}
-        What has a label.
+        Unit that is labelled.
     texts : tuple of str or tuple of tuple of str
-        Whole texts, or texts that are split into words.
+        Whole texts, or lists of words.
     labels : tuple of tuple of str
-        For each text the labels of its words, or its one label; for each pair its one label. An
-        empty string is no label: the unit is left out.
+        For each text the labels of its words, or its single label; for each pair its single label.
+        An empty string is no label: `probe` leaves the unit out.
     parts : tuple of str
-        "train", "dev" or "test" for each text or pair; empty where they are to be split at random.
+        "train", "dev" or "test" for each text or pair; if empty, `probe` splits at random.
     pairs : int32 ndarray of shape (n_pairs, 4), optional
         First text, word in it, second text, word in it.
     decisions : tuple of Decision
@@ -193,7 +195,7 @@ class ProbeTask(Displayed):
         return f"{self.name!r}: {n_labels:,} labels of {self.unit}s, {len(self.texts):,} texts"
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a row a text, or a pair: its part, text and labels, words joined by spaces."""
+        """Return one row per text or pair: its part, text and labels, words joined by spaces."""
         texts = [text if isinstance(text, str) else " ".join(text) for text in self.texts]
         if self.pairs is not None:
             texts = [f"{texts[a]} / {texts[b]}" for a, b in self.pairs[:, ::2].tolist()]
@@ -209,17 +211,17 @@ class ProbeScore:
     Parameters
     ----------
     what : str
-        "probe", "mlp", "scalar mix" (of all layers), "cumulative mix" (of those up to this one),
-        "combination" (of given vectors), "control", or a baseline: "majority", "word type",
-        "random model", "embedding layer", "linear chain".
+        "probe", "mlp", "scalar mix" (of all layers), "cumulative mix" (of the layers up to this
+        one), "combination" (of vectors that the caller passed), "control", or a baseline:
+        "majority", "word type", "random model", "embedding layer".
     layer : int or None
-        None for what is of no single layer.
+        None for scores of no single layer.
     metric : str
-        "accuracy", "macro F1", "selectivity", "bits per label", "compression", "spearman", "uuas".
+        "accuracy", "macro F1", "selectivity", "bits per label" or "compression".
     value, low, high : float
-        The score, and its 95 % interval over sentences; NaN bounds where it has none.
+        The score and its 95 % interval over sentences; NaN bounds without an interval.
     n : int
-        Units that it was measured on.
+        Units behind the score.
     """
 
     what: str
@@ -263,15 +265,15 @@ class LayerScores(ScoreTable[ProbeScore]):
     n_train, n_dev, n_test : int
         Units of each part.
     expected_layer : float
-        Where the task is solved on average, by what each further layer adds (Tenney et al. 2019,
-        equation 4); NaN where it was not requested, or no layer adds anything.
+        Layer at which the task is solved on average, weighted by the gain of each layer (Tenney
+        et al. 2019, equation 4); NaN without `mix`, or if no layer adds anything.
     differential : tuple of float
-        What each layer above the first adds to a mix of all below it; empty if not requested.
+        Gain of each layer above the first over a mix of all layers below; empty without `mix`.
     mix : ScalarMix or None
     expected_layer_interval : (float, float)
-        95 % interval over sentences; NaN where what the layers add is not surely above 0.
+        95 % interval over sentences; NaN if the gain of the layers may be 0.
     chosen_layer : int or None
-        The one with the least cross-entropy on the dev part; None where layers were not compared.
+        Layer with the least cross-entropy on the dev part; None if no layers were compared.
     """
 
     task: str
@@ -292,14 +294,15 @@ class LayerScores(ScoreTable[ProbeScore]):
         return f"{self.task!r}: {len(self)} scores on {self.n_test:,} units, {self.encoder}"
 
     def best(self, metric: str = "accuracy", what: str = "probe") -> ProbeScore:
-        """Return the best score of one kind; of equal ones that of the lowest layer.
+        """Return the best score of one kind; of equal scores that of the lowest layer.
 
-        Chosen on the part that it was measured on, it is too optimistic; `chosen` is not.
+        The score is too optimistic, because the test part itself selects it. Use `chosen` to
+        report a score.
 
         Raises
         ------
         InputError
-            If nothing of that kind was measured.
+            If there is no such score.
         """
         scores = [score for score in self._scores_of(metric, what) if not math.isnan(score.value)]
         if not scores:
@@ -308,14 +311,14 @@ class LayerScores(ScoreTable[ProbeScore]):
         return max(scores, key=lambda score: sign * score.value)
 
     def chosen(self, metric: str = "accuracy", what: str = "probe") -> ProbeScore:
-        """Return the score of the layer that was chosen on the dev part.
+        """Return the score of the layer that the dev part selects.
 
-        The test part had no influence on the choice, so the score and its interval hold.
+        The test part does not influence the selection, so the score and its interval are unbiased.
 
         Raises
         ------
         InputError
-            If the dev part chose no layer, or nothing of that kind was measured there.
+            If the dev part selected no layer, or there is no such score.
         """
         for score in self._scores_of(metric, what):
             if self.chosen_layer is not None and score.layer == self.chosen_layer:
@@ -330,7 +333,7 @@ class LayerScores(ScoreTable[ProbeScore]):
         return scores
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the scores as a table: task, what, layer, metric, value, low, high and n."""
+        """Return columns task, what, layer, metric, value, low, high and n."""
         frame = super().to_frame()
         frame.insert(0, "task", self.task)
         return frame
@@ -365,17 +368,17 @@ class Contextualization(ScoreTable[GeometryScore]):
     Parameters
     ----------
     rows : tuple of GeometryScore
-        Measures "self-similarity", "intra-sentence similarity", "maximum explainable variance";
-        the same "corrected" by their baselines; and these, "anisotropy" (mean cosine of different
-        words in different sentences) and "chance variance" (maximum explainable variance of as
-        many uses drawn from all words). Of each measure by ascending layer.
+        Measures "self-similarity", "intra-sentence similarity" and "maximum explainable variance";
+        the same with the prefix "corrected", minus their baselines; and the baselines "anisotropy"
+        (mean cosine of different words in different sentences) and "chance variance" (maximum
+        explainable variance of as many uses of any words). Layers ascend.
     decisions : tuple of Decision
     encoder : str
     layers : tuple of int
     words : tuple of str
     n_uses : int32 ndarray of shape (n_words,)
     self_similarity, explainable : float64 ndarray of shape (n_layers, n_words)
-        Of each word, uncorrected.
+        By word, without correction.
     """
 
     encoder: str
@@ -393,7 +396,7 @@ class Contextualization(ScoreTable[GeometryScore]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LayerSimilarity(Displayed):
-    """How similar the layers of one or two encoders are on the same units.
+    """The linear CKA of the layers of one or two encoders on the same units.
 
     Parameters
     ----------
@@ -422,7 +425,7 @@ class LayerSimilarity(Displayed):
         return f"linear CKA of {self.n_units:,} units, {encoders}"
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a row a pair of layers: layer_a, layer_b, value and error."""
+        """Return one row per pair of layers: layer_a, layer_b, value and error."""
         columns = {
             "layer_a": np.repeat(self.layers_a, len(self.layers_b)),
             "layer_b": np.tile(self.layers_b, len(self.layers_a)),
@@ -442,13 +445,13 @@ class Sentence:
     words : tuple of str
         Syntactic words: "du" of a French text is "de" and "le".
     columns : mapping of str to tuple of str
-        The annotation of each word, by column, as in the file: "_" where there is none.
+        The annotation of each word by column, as in the file: "_" for none.
     heads : tuple of int
-        The head of each word, counted from 1; 0 of the root. Empty where there is no tree.
+        The head of each word, counted from 1; 0 for the root. Empty without a tree.
     spans : tuple of (int, int)
-        First character of each word, or of its multi-word token, and the one after its last.
+        First character of each word, or of its multi-word token, and the position after its end.
     ranges : tuple of (int, int)
-        First word of each multi-word token, from 0, and the one after its last.
+        First word of each multi-word token, from 0, and the word after its last.
     """
 
     id: str
@@ -492,7 +495,7 @@ class Treebank(Displayed):
         return f"{self.source}: {len(self):,} sentences, {self.n_words:,} words"
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a row a word: sentence, word, and a column for each of `columns`."""
+        """Return one row per word: sentence, word, and each of `columns`."""
         columns = {
             "sentence": [one.id for one in self.sentences for _ in one.words],
             "word": [word for one in self.sentences for word in one.words],

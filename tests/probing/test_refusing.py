@@ -48,11 +48,10 @@ CASES = {
         "layers_a": [{"layers_a": [7]}], "states_b": [{"states_b": OTHERS}],
     }),
     probing.probe: ({"tags": TAGS}, {
-        "probe": [{"probe": "svm"}], "control": [{"control": 1}], "layers": [{"layers": 7}],
+        "probe": [{"probe": "svm"}], "layers": [{"layers": 7}],
         "baselines": each("baselines", "majority", ["random model"]),
         "n_seeds": [{"n_seeds": 0}], "test_share": [{"test_share": 1}],
-        "mix": [{"mix": "yes"}, {"mix": True, "layers": 2}],
-        "description_length": [{"description_length": 1}],
+        "mix": [{"mix": True, "layers": 2}],
         "vectors": [{"vectors": STATES.layer(0)[:-1]}],
         "random_states": [{"random_states": OTHERS}],
     }),

@@ -1,1 +1,1 @@
-"""Probes: what can be read from the vectors of each layer, beside baselines and controls."""
+"""Probes of the vectors of each layer, with baselines and controls."""

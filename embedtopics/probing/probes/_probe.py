@@ -1,4 +1,4 @@
-"""Probes of all layers, beside their baselines and controls."""
+"""Probes of all layers, with their baselines and controls."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ PLANS: dict[str, tuple[str, type[Architecture], Plan]] = {
     # A hidden layer costs more, and is regularized by early stopping as well.
     "mlp": ("mlp", Perceptron, Plan(n_evaluations=8, penalties=(100.0, 1.0))),
 }
-"""For each kind of probe the name of its scores, what is trained, and how."""
+"""For each kind of probe the name of its scores, its architecture, and its training plan."""
 
 
 def probe(
@@ -66,51 +66,52 @@ def probe(
     random_state: RandomState = 0,
     show_progress: bool | None = None,
 ) -> LayerScores:
-    """Measure what can be predicted from the vectors of each layer, with baselines and controls.
+    """Measure how well labels can be predicted from the vectors of each layer.
 
-    A probe is a small classifier that sees one layer's vectors alone (Belinkov 2022, "Probing
-    classifiers: promises, shortcomings, and advances"). It is trained on some sentences, and
-    measured once on others; a third part chooses the penalty of its weights for each layer. An
-    accuracy means little alone: it is reported beside those of the word itself, of the vectors
-    before any attention, of an encoder with random weights, and of memorization.
+    A probe is a small classifier of the vectors of a single layer (Belinkov 2022, "Probing
+    classifiers: promises, shortcomings, and advances"). It is trained on the train part, and
+    measured once on the test part; the dev part selects the penalty of its weights for each layer.
+    An accuracy needs baselines and controls to compare with: the word type, the vectors before any
+    attention, an encoder with random weights, and a control task that only memorization solves.
 
     Parameters
     ----------
     states : HiddenStates
-        Of words, of whole texts, or for a task on pairs of either.
-    tags : ProbeTask, or one sequence of labels a text, or one label a unit
+        Of words or whole texts; of either for a task on pairs.
+    tags : ProbeTask, one sequence of labels per text, or one label per unit
         An empty string or None is no label: the unit is left out.
     layers : int, sequence of int, "all" or "last N"
         Negative numbers count from the last.
     probe : {"linear", "mlp"}
         Multinomial logistic regression, or one hidden layer of 64 rectified units.
     control : bool
-        Whether to train the same probe on labels that each word type is assigned at random, and
-        to report the selectivity: by how much the accuracy exceeds that of the control (Hewitt and
+        Whether to train the same probe on a control task, which assigns each word type a random
+        label, and to report the selectivity: the accuracy minus that of the control (Hewitt and
         Liang 2019).
     baselines : sequence of str
-        Of "majority", the most frequent class of the train part; "word type", the most frequent
-        class of the word there, and the majority for a new word; "embedding layer", layer 0.
+        "majority", the most frequent class of the train part; "word type", the most frequent
+        class of the word in the train part, and the majority for a new word; "embedding layer",
+        layer 0.
     random_states : HiddenStates, optional
-        From `embedtopics.probing.random_states`, of the same texts: baseline "random model".
+        From `embedtopics.probing.random_states` of the same texts: baseline "random model".
     vectors : array_like of float, shape (n_units, n_dimensions), optional
-        To probe instead of the layers, such as several layers side by side.
+        Vectors to probe instead of the layers, such as several layers side by side.
     mix : bool
-        Whether to learn the weight of each layer (Peters et al. 2018, equation 1), and where the
-        task is solved on average (Tenney et al. 2019, equations 3 and 4): linear probes of a
-        "scalar mix" of all standardised layers, and of a "cumulative mix" of those up to each.
+        Whether to learn the weight of each layer (Peters et al. 2018, equation 1) and the expected
+        layer (Tenney et al. 2019, equations 3 and 4), by linear probes of a "scalar mix" of all
+        standardised layers and of a "cumulative mix" of the layers up to each.
     description_length : bool
-        Whether to report the bits that a label takes in an online code, and the compression over
-        a uniform code (Voita and Titov 2020).
+        Whether to report the bits per label in an online code, and the compression over a uniform
+        code (Voita and Titov 2020).
     parts : sequence of str, optional
-        "train", "dev" or "test" of each text or pair. By default those of the task; where there
-        are none, whole sentences are split by their text and `random_state`.
+        "train", "dev" or "test" of each text or pair; by default the parts of the task. Without
+        parts, whole sentences are split by their text and `random_state`.
     test_share, dev_share : float
-        Of the units, where they are split.
+        Shares of the units in a split.
     n_seeds : int
-        Fits with different first weights of hidden layers and mixes, whose scores are averaged.
+        Fits with different initial weights of hidden layers and mixes; their scores are averaged.
     random_state : int, Generator or None
-        Of parts, control labels, first weights, batches and resamples.
+        Of the parts, control labels, initial weights, batches and resamples.
     show_progress : bool, optional
 
     Returns
@@ -118,12 +119,12 @@ def probe(
     LayerScores
         Scores of "probe" or "mlp" (of `vectors`: "combination"), "control", mixes and baselines,
         with metrics "accuracy", "macro F1", "selectivity", "bits per label" and "compression".
-        95 % intervals are over resampled test sentences, for the fit as it is.
+        95 % intervals are over resampled test sentences, without refitting.
 
     Raises
     ------
     InputError
-        If labels and units do not match, all labels are equal, a part is empty, or a layer or
+        If labels and units do not match, all labels are equal, a part is empty, or a layer or a
         baseline does not exist.
 
     Examples
@@ -132,10 +133,6 @@ def probe(
     >>> scores.best().layer, scores.of(what="word type")[0].value  # doctest: +SKIP
     (3, 0.862)
     """
-    flags = {"control": control, "mix": mix, "description_length": description_length}
-    for name, flag in flags.items():
-        if not isinstance(flag, bool):
-            raise InputError(name, "True or False", flag)
     checked_choice(probe, "probe", PLANS)
     n_seeds, seed = checked_count(n_seeds, "n_seeds"), resolve_seed(random_state)
     numbers = sorted(set(layer_numbers(layers, states.layers)))
@@ -206,7 +203,7 @@ class _Trained(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    """What is predicted, and by which probe."""
+    """A task and the kind of probe that learns it."""
 
     units: Units
     kind: str
@@ -217,7 +214,7 @@ class _Task:
 
     @property
     def targets(self) -> Int64Array:
-        """The classes of each unit, and beside them those of the control, (n_units, n_tasks)."""
+        """The class of each unit in the task, and in the control if any, (n_units, n_tasks)."""
         units = self.units
         if not self.control:
             return units.target[:, None]
@@ -306,7 +303,8 @@ class _Task:
         test = units.of(TEST).tolist()
         share = sum(units.types[i] in seen for i in test) / len(test)
         message = (
-            f"A control can know {share:.1%} of test {units.unit}s, of types in the train part."
+            f"{share:.1%} of the test {units.unit}s are of types in the train part; a control can "
+            "solve no others."
         )
         return Decision("probing", "known_types", share, message)
 
@@ -334,7 +332,7 @@ def baseline_sources(
 def _checked_baselines(
     states: HiddenStates, units: Units, baselines: Sequence[str]
 ) -> tuple[tuple[str, ...], tuple[Decision, ...]]:
-    """Return the baselines that are possible here, and what was left out."""
+    """Return the baselines that apply to the units, and decisions on the others."""
     if isinstance(baselines, str) or not set(baselines) <= set(BASELINES):
         raise InputError("baselines", f"among {', '.join(BASELINES)}", baselines)
     why_not = {}

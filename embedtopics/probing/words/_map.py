@@ -1,4 +1,4 @@
-"""Every use of a word on a map: the plane on which its uses are spread most, layer by layer."""
+"""Maps of the uses of a word: the first two principal components of each layer."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ def word_map(
     """Project all uses of a word onto a plane at each layer.
 
     The normalized vectors of a layer are projected onto their first two principal components. Each
-    layer's map is then rotated or reflected, but not scaled, so that uses lie as near as possible
-    to where they lie at the next layer (orthogonal Procrustes). A second plane, the same for all
-    layers, holds the paths of the uses: the first two principal components of all layers' vectors
-    together, each layer centred. The axes have no meaning.
+    map is then rotated or reflected, without scaling, to fit the map of the next layer (orthogonal
+    Procrustes). A second, joint plane shows the paths of the uses through the layers: the first
+    two principal components of the vectors of all layers, each layer centred. The axes have no
+    meaning.
 
     Parameters
     ----------
     states : HiddenStates
         Of words or tokens.
     word : str or sequence of str
-        Case is ignored; the forms of a word are other words, and can be given too:
+        Case is ignored. Inflected forms are different words; pass them in a list:
         ``["play", "plays", "played"]``.
     layers : int, sequence of int, "all" or "last N"
         Negative numbers count from the last.
     max_uses : int
-        More are sampled, by a hash of their texts.
+        Maximum number of uses; a hash of the texts selects them.
 
     Returns
     -------
@@ -50,7 +50,7 @@ def word_map(
     Raises
     ------
     InputError
-        If the word does not occur or has no vector, or there is no such layer.
+        If the word does not occur or has no vector, or a layer does not exist.
     """
     words = checked_words(word)
     checked_count(max_uses, "max_uses")
@@ -60,11 +60,11 @@ def word_map(
     every = find_rows(states, words)
     rows = every[~states.missing[every]]
     if not len(rows):
-        raise InputError("word", "a word of which the tokenizer leaves a token", words[0])
-    message = "uses without a vector are left out: the tokenizer leaves no token of them"
+        raise InputError("word", "a word with a token", words[0])
+    message = "uses have no token, and so no vector, and are left out."
     decisions = counted("probing", "missing", len(every) - len(rows), message)
     if len(rows) > max_uses:
-        message = f"{max_uses:,} of {len(rows):,} uses are shown, chosen by a hash of their texts"
+        message = f"{max_uses:,} of {len(rows):,} uses are shown, selected by a hash of the texts."
         decisions.append(Decision("probing", "sampled", max_uses, message))
         digests = []
         for text, begin in zip(states.of_text[rows], states.spans[rows, 0], strict=True):

@@ -1,4 +1,4 @@
-"""Senses of a word: clusters of its uses, and how well each layer separates given senses."""
+"""Senses of a word: clusters of its uses, and the separation of labelled senses by layer."""
 
 from __future__ import annotations
 
@@ -284,12 +284,12 @@ def sense_separation(
     n_resamples: int = 1000,
     random_state: RandomState = 0,
 ) -> SenseSeparation:
-    """Measure, layer by layer, how well uses of a word with known senses are separated.
+    """Measure how well each layer separates labelled senses of a word.
 
-    Each use is assigned the sense of the nearest other use of the word ("1-NN accuracy"), and the
-    sense whose centroid is nearest ("centroid accuracy"); uses in its own text, or in a text of the
-    same wording, are left out of both. The silhouette is that of the senses, by cosine. "majority"
-    is the share of the most frequent sense, the least that a layer should reach.
+    "1-NN accuracy" assigns each use the sense of the nearest other use of the word, and "centroid
+    accuracy" the sense with the nearest centroid; both exclude uses in the same text and in texts
+    with the same wording. "silhouette" is the mean silhouette of the senses by cosine. "majority"
+    is the share of the most frequent sense, a baseline for the accuracies.
 
     Parameters
     ----------
@@ -297,10 +297,10 @@ def sense_separation(
         Of words or tokens.
     word : str
     labels : sequence of str
-        The sense of each use; those without, "", None or NaN, are left out.
+        The sense of each use in order; uses with "", None or NaN are left out.
     layers : int, sequence of int, "all" or "last N"
     n_resamples : int
-        Of the intervals, over texts; neighbors are those of all texts.
+        Of the intervals, over texts; the neighbors stay the same.
     random_state : int, Generator or None
 
     Returns
@@ -310,7 +310,7 @@ def sense_separation(
     Raises
     ------
     InputError
-        If labels and uses do not fit, or the word has no two senses in several texts.
+        If labels and uses do not match, or there are not two senses in at least two texts.
 
     References
     ----------

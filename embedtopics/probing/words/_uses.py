@@ -1,4 +1,4 @@
-"""Uses of a word: where they are, and which other uses and words are nearest to them."""
+"""Uses of a word: their positions, and the uses of words nearest to them."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def rows_of_word(states: HiddenStates, word: Any) -> Int64Array:
     rows = find_rows(states, checked_words(word))
     present = rows[~states.missing[rows]]
     if not len(present):
-        raise InputError("word", "a word of which the tokenizer leaves a token", word)
+        raise InputError("word", "a word with a token", word)
     return present
 
 
@@ -170,8 +170,8 @@ def neighbors(
 ) -> WordNeighbors:
     """Find the uses of words nearest to one use of a word.
 
-    Exact, by cosine, over all units of the layer but those of the same text and of texts equal to
-    it.
+    The search is exact, by cosine, over all units of the layer outside the same text and texts
+    equal to it.
 
     Parameters
     ----------
@@ -179,14 +179,14 @@ def neighbors(
         Of words or tokens.
     word : str
     in_text : int, optional
-        The text of the use; not needed where the word occurs once.
+        Number of the text of the use; optional if the word occurs once.
     occurrence : int, optional
-        Which of the uses in that text, or in all texts, from 0; not needed where there is one.
+        Number of the use in that text, or in all texts, from 0; optional if there is one use.
     layer : int
-        Negative from the last.
+        Negative numbers count from the last.
     k : int
     among : {"all", "same word", "other words"}
-        Which uses may be neighbours.
+        Uses that may be neighbors.
 
     Returns
     -------
@@ -195,8 +195,8 @@ def neighbors(
     Raises
     ------
     InputError
-        If the word does not occur (similar ones are named), if it has several uses (they are
-        listed), or if there is no such layer.
+        If the word does not occur (the error names similar words), if it has several uses (the
+        error lists them), or if the layer does not exist.
 
     References
     ----------

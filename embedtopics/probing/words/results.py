@@ -21,11 +21,11 @@ class WordUse:
     Parameters
     ----------
     row, text, position : int
-        Of the hidden states; its text, and its place among the units of that text.
+        Row of the hidden states, text, and place among the units of the text.
     word : str
-        As it is written there.
+        As written in the text.
     span : tuple of int
-        First character in the text, and the one after the last.
+        First character in the text, and the position after the last.
     sentence : str
     start : int
         First character of the word in `sentence`.
@@ -78,9 +78,10 @@ class WordNeighbors(Displayed):
         return f"{len(self.uses)} nearest to {self.query.word!r}, layer {self.layer}"
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a row a neighbor: rank, word, similarity, text, position, start, end, sentence.
+        """Return one row per neighbor.
 
-        `start` and `end` are those of the word in its text.
+        Columns rank, word, similarity, text, position, start and end of the word in its text, and
+        sentence.
         """
         columns = {
             "rank": np.arange(1, len(self.uses) + 1),
@@ -149,7 +150,7 @@ class WordSenses(Displayed):
         Raises
         ------
         InputError
-            If there is no such sense.
+            If the sense does not exist.
         """
         if not is_count(sense, 0) or sense >= self.n_senses:
             raise InputError("sense", f"from 0 to {self.n_senses - 1}", sense)
@@ -161,7 +162,10 @@ class WordSenses(Displayed):
         return tuple(by_sentence.values())[:n_uses]
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a row a use: sense, similarity, silhouette, text, position, word, sentence."""
+        """Return one row per use.
+
+        Columns sense, similarity, silhouette, text, position, word and sentence.
+        """
         columns = {
             "sense": self.labels,
             "similarity": self.similarities,
@@ -173,7 +177,7 @@ class WordSenses(Displayed):
 
 @dataclass(frozen=True)
 class SenseScore:
-    """How well one layer separates the given senses of a word.
+    """How well one layer separates labelled senses of a word.
 
     Parameters
     ----------
@@ -196,7 +200,7 @@ class SenseScore:
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class SenseSeparation(ScoreTable[SenseScore]):
-    """How well each layer separates given senses.
+    """How well each layer separates labelled senses.
 
     Parameters
     ----------
@@ -219,27 +223,27 @@ class SenseSeparation(ScoreTable[SenseScore]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WordMap(Displayed):
-    """Where each use of a word lies, by layer.
+    """Coordinates of the uses of a word at each layer.
 
     Parameters
     ----------
     word : str
-        Several are joined by commas.
+        Several words are joined by commas.
     uses : tuple of WordUse
         In the order of the texts.
     n_units, n_texts : int
-        Of the states.
+        Numbers of units and texts of the hidden states.
     layers : tuple of int
     coordinates : float64 ndarray of shape (n_layers, n_uses, 2)
-        On the plane of each layer on which its uses are spread most, rotated or reflected towards
-        the map of the next layer.
+        On the first two principal components of each layer, rotated or reflected towards the map
+        of the next layer.
     joint : float64 ndarray of shape (n_layers, n_uses, 2)
         On one plane for all layers.
     explained_variance, joint_explained_variance : float64 ndarray of shape (n_layers,)
-        Share of each layer's variance in its own plane, and in the joint one; NaN where all uses
+        Share of the variance of each layer on its plane, and on the joint plane; NaN if all uses
         have one vector.
     similarity : float64 ndarray of shape (n_layers,)
-        Mean cosine similarity of two uses; NaN for a single one.
+        Mean cosine similarity of two uses; NaN for a single use.
     encoder : str
     decisions : tuple of Decision
     """
@@ -265,7 +269,7 @@ class WordMap(Displayed):
         return f"{self.word!r}: {len(self)} uses on {len(self.layers)} layers, {self.encoder}"
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a row a layer and use: layer, use, x, y, text, word and sentence."""
+        """Return one row per layer and use: layer, use, x, y, text, word and sentence."""
         n_layers, n_uses = self.coordinates.shape[:2]
         columns = {
             "layer": np.repeat(self.layers, n_uses),

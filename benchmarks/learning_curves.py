@@ -42,7 +42,7 @@ def measure(options: Options) -> dict[str, Any]:
 
 
 def _confusion(name: str, n: int) -> dict[str, dict[str, int]]:
-    from embedtopics.training.curves._verdict import read_curves
+    from embedtopics.training._curves import read_curves
     from tests.training import curves_first, curves_second
 
     draw = {"first": curves_first.draw, "second": curves_second.draw}[name]

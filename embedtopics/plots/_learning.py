@@ -47,7 +47,7 @@ _EVIDENCE = {
     "just right": ("learned", "metric_gain", "late_slope"),
     "could learn more": ("learned", "late_slope"),
     "learns nothing": ("learned", "metric_gain"),
-    "chaotic": ("back_and_forth", "together", "not_finite"),
+    "chaotic": ("swings", "not_finite"),
     "overlearning": ("turn", "gap"),
     "uncertain": ("validations", "learned", "gap", "turn"),
 }

@@ -30,7 +30,7 @@ from embedtopics.training._compare import judge
 from embedtopics.training._figures import Figure, compare_scores, mean
 from embedtopics.training._report import write_report
 from embedtopics.training._settings import settings_from
-from embedtopics.training.curves._verdict import read_curves
+from embedtopics.training._curves import read_curves
 from embedtopics.training.results import Change, StudentReport
 from embedtopics.training.trainer._checkpoints import refuse_finished
 

@@ -8,7 +8,7 @@ import pytest
 
 from embedtopics import plots
 from embedtopics.plots import before_after
-from embedtopics.training.curves._verdict import read_curves
+from embedtopics.training._curves import read_curves
 from embedtopics.training.results import Change, Diagnosis, TrainingReport
 from tests.factories import refuses
 from tests.training import curves_first

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from embedtopics.training.curves._measures import fit_shapes, learning_done, step_at
-from embedtopics.training.curves._verdict import read_curves
+from embedtopics.training._curves import fit_shapes, learning_done, read_curves, step_at
 from embedtopics.training.results import VERDICTS
 from tests.training import curves_first, curves_second
 
@@ -24,7 +23,7 @@ KINDS = curves_first.KINDS
         pytest.param(curves_second, 60, 54, marks=pytest.mark.slow),
     ],
 )
-def test_the_kinds_are_told_apart(kind, generator, n_runs, least):
+def test_kinds_of_runs_are_recognized(kind, generator, n_runs, least):
     found = Counter()
     for seed in range(n_runs):
         with np.errstate(over="ignore", invalid="ignore"):  # networks that blow up on purpose
@@ -77,7 +76,7 @@ def test_a_diagnosis_is_whole():
     names = [item.name for item in found.evidence]
     assert len(set(names)) == len(names)
     assert {"learned", "late_slope", "late_step", "turn", "turn_step", "gap",
-            "back_and_forth"} <= set(names)  # fmt: skip
+            "swings"} <= set(names)  # fmt: skip
     for item in found.evidence:
         assert item.says and np.isfinite(item.value)
 

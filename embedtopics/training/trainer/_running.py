@@ -17,8 +17,8 @@ import torch
 from embedtopics._utils.progress import progress_bar
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError, name_rows
+from embedtopics.training._curves import diverged_at, read_curves
 from embedtopics.training._settings import TrainingSettings
-from embedtopics.training.curves._verdict import diverged_at, read_curves
 from embedtopics.training.results import Curves, Diagnosis
 from embedtopics.training.trainer._batching import (
     BatchPlan,

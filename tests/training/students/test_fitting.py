@@ -21,7 +21,7 @@ from embedtopics.encoders.static._vocabulary import plain_vocabulary
 from embedtopics.plots import learning_curves
 from embedtopics.training import fit_static_student, read_report
 from embedtopics.training._report import model_card
-from embedtopics.training.curves._verdict import read_curves
+from embedtopics.training._curves import read_curves
 from tests.factories import refuses
 from tests.training.reports import same
 

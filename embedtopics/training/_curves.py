@@ -1,0 +1,448 @@
+"""Read learning curves: whether the loss fell, whether it turned, where it was best, its noise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics.evaluation._bootstrap import interval
+from embedtopics.protocols import Float64Array
+from embedtopics.training.results import VERDICTS, Curves, Diagnosis, Evidence
+
+# The limits were set on 1,000 drawn and 300 simulated runs (benchmarks, learning_curves).
+SWINGS, SWINGS_OF_START = 0.05, 0.02
+"""Movement back and forth, of the range of the validation loss and of its first value, above which
+a run is chaotic. Noise without a trend has about 0.2 of the range."""
+FALL, RISE = 4.0, 3.0
+"""Noise that the validation loss must fall by to have fallen, and rise by to have turned."""
+LEAST = 0.02
+"""Share of the first validation loss below which a fall or a rise is of no account."""
+RISE_OF_FALL = 0.1
+"""Share of its fall that the validation loss must rise by; half of it where the losses part."""
+LATE = 0.3
+"""Speed over the last third of the learning, as a share of the mean speed, above which more can be
+learned: an exponential fall that has 6 % left to fall has 0.3."""
+GAP = 0.6
+"""Share of the fall on training examples, not seen on validation examples, that parts the losses."""
+SEEN = 2.5
+"""Noise that the loss on training examples must fall by before it counts as learned."""
+
+WARMUP = 0.1
+"""Share of the steps over which the learning rate is taken to rise: curves do not hold the true
+one. Half of it changed no verdict in 300 drawn runs, twice of it changed one."""
+FEWEST_VALIDATIONS, FEWEST_NOTES = 5, 6
+"""Validations, and notes of the training loss, that can be read."""
+LEAST_CONFIDENCE = 0.5
+N_DRAWS = 100
+
+_RATES = (0.05, 0.3, 0.8, 1.5, 2.5, 4.0, 6.0, 9.0, 14.0, 25.0, 60.0)
+_TURNS = (0.0, 0.06, 0.12, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
+_N_GRID = 61
+_NEGLIGIBLE = 1e-3
+"""Share of the range of a curve that a fit may miss it by without a penalty."""
+_MEAN_STEP = 2.0 / np.sqrt(np.pi)
+"""Mean distance between two draws of a normal distribution, in standard deviations."""
+
+
+def learning_done(steps: npt.ArrayLike, n_steps_planned: int) -> Float64Array:
+    """Return the sum of the learning rate up to each step, 1 at the end."""
+    share = np.asarray(steps, dtype=np.float64) / n_steps_planned
+    falling = WARMUP + ((1 - WARMUP) ** 2 - (1 - share) ** 2) / (1 - WARMUP)
+    return np.where(share < WARMUP, share**2 / WARMUP, falling)
+
+
+def step_at(done: npt.ArrayLike, n_steps_planned: int) -> npt.NDArray[np.float64]:
+    """Return the step after which a share of the learning is done."""
+    steps = np.arange(n_steps_planned + 1)
+    return np.round(np.interp(done, learning_done(steps, n_steps_planned), steps))
+
+
+@dataclass(frozen=True, eq=False)
+class Shapes:
+    """The smooth shape of each of several curves."""
+
+    values: Float64Array  # (n_curves, n_points)
+    grid: Float64Array  # (n_curves, 61), from the first point to the last
+    noise: Float64Array  # (n_curves,), standard deviation around the shape
+
+    @property
+    def change(self) -> Float64Array:
+        """From the start to the end, positive where the curve falls."""
+        return np.asarray(self.grid[:, 0] - self.grid[:, -1])
+
+    @property
+    def fall(self) -> Float64Array:
+        """From the start to the minimum."""
+        return np.asarray(self.grid[:, 0] - self.grid.min(axis=1))
+
+    @property
+    def rise(self) -> Float64Array:
+        """From the minimum to the end."""
+        return np.asarray(self.grid[:, -1] - self.grid.min(axis=1))
+
+
+def fit_shapes(done: Float64Array, curves: Float64Array) -> Shapes:
+    """Fit a constant, an exponential fall, a linear rise from a turn on, or both; by the BIC."""
+    n = curves.shape[1]
+    size = np.ptp(curves, axis=1)
+    size = np.where(size > 0, size, 1.0)
+    best = np.full(len(curves), np.inf)
+    shapes = Shapes(curves.copy(), np.zeros((len(curves), _N_GRID)), np.zeros(len(curves)))
+    points = np.concatenate([done, np.linspace(done[0], done[-1], _N_GRID)])
+    for rate, turn in product((None, *_RATES), (None, *_TURNS)):
+        columns = [np.ones_like(points)]
+        columns += [] if rate is None else [np.exp(-rate * points)]
+        columns += [] if turn is None else [np.maximum(points - turn, 0.0)]
+        design, n_parameters = np.column_stack(columns), 2 * len(columns) - 1
+        if n_parameters >= n:
+            continue
+        weights = np.linalg.lstsq(design[:n], curves.T, rcond=None)[0]
+        fitted = (design @ weights).T
+        squares = np.square(curves - fitted[:, :n]).sum(axis=1)
+        score = n * np.log(squares / n / size**2 + _NEGLIGIBLE**2) + n_parameters * np.log(n)
+        rows = (score < best) & (weights[1:] >= 0).all(axis=0)
+        best[rows] = score[rows]
+        shapes.values[rows], shapes.grid[rows] = fitted[rows, :n], fitted[rows, n:]
+        shapes.noise[rows] = np.sqrt(squares[rows] / (n - n_parameters))
+    return shapes
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """Several curves of one run; those of n_draws = 1 are the measured ones."""
+
+    done: Float64Array  # (n_validations,)
+    validation: Float64Array  # (n_draws, n_validations)
+    sample: Float64Array | None  # (n_draws, n_validations)
+    metric: Float64Array | None  # (n_draws, n_validations), its sign turned: it falls
+    training_change: Float64Array  # (n_draws,), fall of the training loss
+    training_error: float  # its standard error
+
+
+def series_of(curves: Curves) -> Series:
+    """Return the measured curves."""
+    change, error = np.zeros(1), 0.0
+    n_notes = len(curves.training_steps)
+    if n_notes >= FEWEST_NOTES:
+        clock = learning_done(curves.training_steps, curves.n_steps_planned)
+        shape = fit_shapes(clock, curves.training_loss[None])
+        change, error = shape.change, float(shape.noise[0]) / np.sqrt(n_notes)
+    return Series(
+        done=learning_done(curves.validation_steps, curves.n_steps_planned),
+        validation=curves.validation_loss[None],
+        sample=curves.sample_loss[None] if np.isfinite(curves.sample_loss).all() else None,
+        metric=-curves.metric[None] if np.isfinite(curves.metric).all() else None,
+        training_change=change,
+        training_error=error,
+    )
+
+
+def redraw(series: Series, rng: np.random.Generator) -> Series:
+    """Draw curves with the same shapes, and residuals of other validations."""
+    n = len(series.done)
+    # The same for all curves: where the weights swing, the curves swing together.
+    picks = rng.integers(0, n, (N_DRAWS, n))
+
+    def redrawn(curve: Float64Array | None) -> Float64Array | None:
+        if curve is None:
+            return None
+        shape = fit_shapes(series.done, curve)
+        residuals = (curve - shape.values)[0]
+        spread = np.sqrt(np.mean(residuals**2))
+        if spread > 0:
+            residuals = residuals * shape.noise[0] / spread
+        # Minus their neighbours: a misfit of the shape, which neighbours share, is no noise.
+        padded = np.pad(residuals, 1, mode="reflect")
+        residuals = np.sqrt(2.0 / 3.0) * (residuals - (padded[:-2] + padded[2:]) / 2.0)
+        return np.asarray(shape.values + residuals[picks])
+
+    validation = redrawn(series.validation)
+    assert validation is not None
+    return replace(
+        series,
+        validation=validation,
+        sample=redrawn(series.sample),
+        metric=redrawn(series.metric),
+        training_change=series.training_change + series.training_error * rng.normal(size=N_DRAWS),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """Figures of several curves, each of shape (n_draws,)."""
+
+    start: Float64Array  # the validation loss before training
+    fall: Float64Array
+    rise: Float64Array
+    turn: Float64Array  # learning done at the minimum
+    noise: Float64Array
+    swings: Float64Array  # movement back and forth, as a share of the range
+    spread: Float64Array  # the range
+    late: Float64Array  # speed over the last third, as a share of the mean speed
+    seen: Float64Array  # fall of the loss on training examples, in units of its noise
+    gap: Float64Array  # share of that fall that the validation loss did not follow
+    gain: Float64Array  # of the metric; NaN where there is none
+
+
+def measure(series: Series) -> Facts:
+    """Measure each of the curves."""
+    validation = series.validation
+    shape = fit_shapes(series.done, validation)
+    change, error = series.training_change, np.full(len(validation), series.training_error)
+    if series.sample is not None:
+        sample = fit_shapes(series.done, series.sample)
+        change, error = sample.change, sample.noise
+    seen = ratio(change, error)
+    third = _N_GRID // 3
+    late = 3.0 * (shape.grid[:, -1 - third] - shape.grid[:, -1])
+    spread, lowest = np.ptp(validation, axis=1), validation.min(axis=1)
+    straight = validation[:, 0] + validation[:, -1] - 2.0 * lowest
+    moved = np.abs(np.diff(validation, axis=1)).sum(axis=1) - straight
+    each = np.maximum(moved, 0.0) / (validation.shape[1] - 1) / _MEAN_STEP
+    clock = np.linspace(series.done[0], series.done[-1], _N_GRID)
+    gain = np.full(len(validation), np.nan)
+    if series.metric is not None:
+        gain = fit_shapes(series.done, series.metric).fall
+    return Facts(
+        start=np.maximum(shape.grid[:, 0], shape.fall),
+        fall=shape.fall,
+        rise=shape.rise,
+        turn=clock[shape.grid.argmin(axis=1)],
+        noise=shape.noise,
+        swings=ratio(each, spread),
+        spread=spread,
+        late=ratio(late, shape.fall),
+        seen=seen,
+        gap=np.where(seen > SEEN, 1.0 - ratio(shape.change, change), np.nan),
+        gain=gain,
+    )
+
+
+def ratio(part: Float64Array, whole: Float64Array) -> Float64Array:
+    """Divide, with 0 for 0 / 0 and infinity for x / 0."""
+    of_nothing = np.where(part == 0, 0.0, np.copysign(np.inf, part))
+    return np.divide(part, whole, out=of_nothing, where=whole != 0)
+
+
+def decide(facts: Facts) -> npt.NDArray[np.int64]:
+    """Return the place in `VERDICTS` for each curve; swings first, for they hide all else."""
+    swings = facts.swings > SWINGS
+    chaotic = swings & (facts.swings * facts.spread > SWINGS_OF_START * facts.start)
+    parted = facts.gap > GAP
+    rose = (facts.rise > RISE * facts.noise) & (facts.rise > LEAST * facts.start)
+    # Worse on the training examples as well: the steps are too large; nothing is memorized.
+    chaotic |= rose & (facts.seen < -SEEN)
+    turned = (
+        (facts.rise > RISE * facts.noise)
+        & (facts.rise > np.where(parted, 0.5, 1.0) * RISE_OF_FALL * facts.fall)
+        & (np.maximum(facts.fall, facts.rise) > LEAST * facts.start)
+        & (facts.seen > SEEN)
+    )
+    fell = (facts.fall > FALL * facts.noise) & (facts.fall > LEAST * facts.start) & ~swings
+    names = np.select(
+        [chaotic, turned, ~fell, parted, facts.late > LATE],
+        ["chaotic", "overlearning", "learns nothing", "uncertain", "could learn more"],
+        "just right",
+    )
+    return np.array([VERDICTS.index(name) for name in names], dtype=np.int64)
+
+
+def read_curves(curves: Curves) -> Diagnosis:
+    """Return the verdict on learning curves."""
+    infinite = [
+        int(steps[~np.isfinite(loss)].min())
+        for steps, loss in (
+            (curves.training_steps, curves.training_loss),
+            (curves.validation_steps, curves.validation_loss),
+        )
+        if not np.isfinite(loss).all()
+    ]
+    if infinite:
+        return diverged_at(min(infinite))
+    n = len(curves.validation_steps)
+    if n < FEWEST_VALIDATIONS:
+        text = f"The run has {n} validations; its curves can be read from {FEWEST_VALIDATIONS} on."
+        count = Evidence("validations", float(n), n, n, float(FEWEST_VALIDATIONS), text)
+        advice = "Validate more often (validations_per_epoch) or train for more epochs."
+        return Diagnosis("uncertain", 1.0, _certain("uncertain"), (count,), (advice,))
+    series = series_of(curves)
+    facts, redrawn = measure(series), measure(redraw(series, np.random.default_rng(0)))
+    counts = np.bincount(decide(redrawn), minlength=len(VERDICTS))
+    shares = dict(zip(VERDICTS, (counts / N_DRAWS).tolist(), strict=True))
+    likely = VERDICTS[int(decide(facts)[0])]
+    # A curve on an edge has the verdict of most of the curves that are drawn from it.
+    verdict = max(shares, key=lambda name: (shares[name], name == likely))
+    evidence = evidence_of(curves, series, facts, redrawn)
+    useless = _useless(curves) if verdict in ("just right", "could learn more") else ()
+    confidence = shares[verdict]
+    if useless or confidence < LEAST_CONFIDENCE:
+        verdict, confidence = "uncertain", max(shares.values())
+    advice = useless or advise(verdict, curves, shares, {item.name: item for item in evidence})
+    return Diagnosis(verdict, confidence, shares, evidence, advice)
+
+
+def diverged_at(step: int) -> Diagnosis:
+    """Return the verdict on a run that ended because the loss was not finite."""
+    text = f"The loss was not finite at step {step}, where the run ended."
+    evidence = Evidence("not_finite", step, step, step, np.nan, text)
+    advice = (
+        "Lower the learning rate to a tenth.",
+        "Use float32 in place of half precision, and lower max_gradient.",
+    )
+    return Diagnosis("chaotic", 1.0, _certain("chaotic"), (evidence,), advice)
+
+
+def _certain(verdict: str) -> dict[str, float]:
+    return {name: float(name == verdict) for name in VERDICTS}
+
+
+def _useless(curves: Curves) -> tuple[str, ...]:
+    """Return advice where the metric was best before training, although the loss fell."""
+    metric = curves.metric
+    if not np.isfinite(metric).all() or metric[0] < metric.max() or metric[-1] >= metric[0]:
+        return ()
+    return (
+        f"{curves.metric_name} was best before training ({metric[0]:.3f}, at the end "
+        f"{metric[-1]:.3f}) although the loss fell: the weights of step 0 were kept.",
+        "Choose an objective whose loss is nearer to the metric, or a smaller learning rate.",
+    )
+
+
+def advise(
+    verdict: str, curves: Curves, shares: Mapping[str, float], evidence: Mapping[str, Evidence]
+) -> tuple[str, ...]:
+    """Return what to do next, the most promising first."""
+    epochs = curves.n_steps_planned / curves.steps_per_epoch
+    if verdict == "chaotic":
+        return (
+            "Lower the learning rate to a third.",
+            "Or use batches four times as large (accumulation=4 needs no more memory).",
+            "Do not trust a single checkpoint: its score may be one side of a swing.",
+        )
+    if verdict == "could learn more":
+        done = int(curves.validation_steps[-1])
+        first = f"Train for about {2 * epochs:.2g} epochs instead of {epochs:.2g}."
+        if done < 0.95 * curves.n_steps_planned:
+            first = f"Let the run go on from step {done:,}; after early stopping, raise patience."
+        return first, "Or use a learning rate two to three times as large."
+    if verdict == "learns nothing":
+        advice = [
+            "Use a learning rate five to ten times as large.",
+            "Or use smaller batches, which make more steps of the same examples.",
+            "Check the labels against the texts by hand: wrong labels cannot be learned.",
+            f"Label more: {curves.n_validation:,} validation examples do not show small gains.",
+        ]
+        if np.isfinite(curves.metric).all() and curves.metric.mean() > 0.9:
+            text = f"{curves.metric_name} is {curves.metric.mean():.2f} from the start: the encoder"
+            advice.insert(0, f"{text} may already know what these examples teach.")
+        return tuple(advice)
+    if verdict == "overlearning":
+        return _against_overlearning(curves, evidence)
+    if verdict == "uncertain" and shares["uncertain"] >= LEAST_CONFIDENCE:
+        return (
+            "The loss on training examples fell much further than that on validation examples, "
+            "which has not turned: label more, or use ten times the weight decay.",
+            "More epochs will hardly help.",
+        )
+    if verdict == "uncertain":
+        first, second = sorted(shares, key=lambda name: -shares[name])[:2]
+        return (
+            f"The curves may be read as {first!r} ({shares[first]:.0%}) or {second!r} "
+            f"({shares[second]:.0%}).",
+            "Validate more often (validations_per_epoch), or on more examples.",
+        )
+    return ()
+
+
+def _against_overlearning(curves: Curves, evidence: Mapping[str, Evidence]) -> tuple[str, ...]:
+    has_metric, turn = bool(np.isfinite(curves.metric).all()), evidence["turn_step"]
+    best = np.argmax(curves.metric) if has_metric else np.argmin(curves.validation_loss)
+    step = int(curves.validation_steps[best])
+    first = "The best validation was before training: keep the encoder as it was."
+    if step:
+        epoch = step / curves.steps_per_epoch
+        first = f"The best validation was at step {step:,} (epoch {epoch:.2g}): keep that step."
+    if step and has_metric and step > turn.high:
+        first += " The validation loss had turned by then: errors grow more confident, not more."
+    epochs = max(turn.value, curves.validation_steps[1]) / curves.steps_per_epoch
+    return (
+        first,
+        "Label more: too few examples are memorized.",
+        f"Train for about {1.5 * epochs:.2g} epochs, or use half the learning rate.",
+        "Use ten times the weight decay.",
+    )
+
+
+def evidence_of(
+    curves: Curves, series: Series, facts: Facts, redrawn: Facts
+) -> tuple[Evidence, ...]:
+    """Return figures with intervals; those whose name ends in "_step" are steps of the run."""
+    noise, start = float(facts.noise[0]), float(facts.start[0])
+    losses, steps = curves.validation_loss, curves.validation_steps
+    best = int(np.argmin(losses))
+    text = f"The validation loss did not fall beyond its noise, {_number(noise)}."
+    if facts.fall[0] > noise:
+        times = facts.fall[0] / noise if noise else np.inf
+        much = f"{times:,.0f} times" if times < 1000 else "over 1,000 times"
+        text = (
+            f"The validation loss fell from {_number(losses[0])} to {_number(losses[best])} at "
+            f"step {steps[best]:,} of {curves.n_steps_planned:,}, by {much} its noise."
+        )
+    limit = max(FALL * noise, LEAST * start)
+    items = [_item("learned", facts.fall, redrawn.fall, limit, text)]
+    if series.metric is not None:
+        top, gain = int(np.argmax(curves.metric)), 100 * float(facts.gain[0])
+        text = (
+            f"{curves.metric_name or 'The metric'} gained {gain:.1f} points; its best, "
+            f"{100 * curves.metric[top]:.1f}, was at step {steps[top]:,}."
+        )
+        items.append(_item("metric_gain", facts.gain, redrawn.gain, np.nan, text))
+    limit = max(RISE * noise, RISE_OF_FALL * float(facts.fall[0]))
+    turn = step_at(facts.turn, curves.n_steps_planned)
+    text = "The validation loss did not turn: its rise at the end is small or noise."
+    if facts.rise[0] > limit:
+        epoch, rise = turn[0] / curves.steps_per_epoch, _number(facts.rise[0])
+        text = f"The validation loss turned at about epoch {epoch:.2g}, and rose by {rise}."
+    items.append(_item("turn", facts.rise, redrawn.rise, limit, text))
+    text = f"The shape of the validation loss is lowest at step {turn[0]:,.0f}."
+    turns = step_at(redrawn.turn, curves.n_steps_planned)
+    items.append(_item("turn_step", turn, turns, np.nan, text))
+    first, last = series.done[0], series.done[-1]
+    begin, end = float(step_at(last - (last - first) / 3.0, curves.n_steps_planned)), int(steps[-1])
+    share, when = float(facts.late[0]), "over the last third of the learning"
+    text = f"The validation loss fell at {share:.0%} of its mean speed {when}."
+    if not np.isfinite(share) or facts.fall[0] <= noise:
+        text = "The validation loss did not fall, and has no late speed."
+    elif share < 0.01:
+        rose = share < 0 and facts.rise[0] > limit
+        text = f"The validation loss {'rose' if rose else 'was level'} {when}."
+    items.append(_item("late_slope", facts.late, redrawn.late, LATE, text))
+    text = f"The last third of the learning begins at step {begin:,.0f}."
+    items.append(Evidence("late_step", begin, begin, float(end), np.nan, text))
+    if np.isfinite(facts.gap[0]):
+        which = "training loss" if series.sample is None else "loss on training examples"
+        missing = float(np.clip(facts.gap[0], 0, 2))
+        text = f"{missing:.0%} of the fall of the {which} is not seen on validation examples."
+        if missing < 0.05:
+            text = f"The {which} fell, and the validation loss followed it in full."
+        elif missing > 1:
+            text = f"The {which} fell while the validation loss ended above its start."
+        items.append(_item("gap", facts.gap, redrawn.gap, GAP, text))
+    text = f"The validation loss swings by {facts.swings[0]:.1%} of its range from one validation "
+    items.append(_item("swings", facts.swings, redrawn.swings, SWINGS, f"{text}to the next."))
+    return tuple(items)
+
+
+def _item(
+    name: str, value: Float64Array, drawn: Float64Array, threshold: float, text: str
+) -> Evidence:
+    low, high = interval(np.where(np.isfinite(drawn), drawn, np.nan), np.inf)
+    return Evidence(name, float(value[0]), float(low), float(high), threshold, text)
+
+
+def _number(value: float) -> str:
+    return f"{value:.2g}" if abs(value) < 10 else f"{value:,.0f}"

@@ -1,1 +1,0 @@
-"""Learning curves and curves over the number of labels, read for the user."""

@@ -169,7 +169,7 @@ def _fine_tune(
         marks = label_marks(part.codes, n_classes, kind == "ordinal")
         rows = np.arange(len(marks), dtype=np.int64)
         texts = (tuple(part.texts),)
-        examples.append(Examples("taught", texts, marks, rows, source="labelled texts"))
+        examples.append(Examples("distilled", texts, marks, rows, source="labelled texts"))
     changed = [f", {name} {v}" for name, v in vars(extra).items() if v not in (1.0, False)]
     objective = Objective(
         f"classification: {kind}{''.join(changed)}",

@@ -179,8 +179,8 @@ def _print_changes(console: Console, changes: Sequence[Change]) -> None:
         if row["task"] != task:
             task = str(row["task"])
             said = [size] if sizes[task] == 1 else []
-            if row["n_looks"] > 1:
-                said.append(f"scored {row['n_looks']} times so far")
+            if row["n_test_evaluations"] > 1:
+                said.append(f"scored {row['n_test_evaluations']} times so far")
             heading = f"{task} ({', '.join(said)})" if said else task
             rows.append([Text(printable(heading), style="bold")])
         mark = ""

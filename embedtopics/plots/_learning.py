@@ -412,12 +412,12 @@ def _finite(value: float) -> float | None:
 
 def _hover(change: Change) -> str:
     difference, low, high = (_spell(v, "+") for v in (change.difference, change.low, change.high))
-    looks = f", test set log: use {change.n_looks:,}" if change.n_looks else ""
+    uses = f", test set log: use {change.n_test_evaluations:,}" if change.n_test_evaluations else ""
     lines = [
         f"<b>{caption(change.task, 40)}</b>  {caption(change.metric, 60)}",
         f"{_spell(change.before)} before, {_spell(change.after)} after: {difference} "
         f"({low} to {high})",
-        f"<b>{caption(change.verdict, 40)}</b>, {change.n:,} examples{looks}",
+        f"<b>{caption(change.verdict, 40)}</b>, {change.n:,} examples{uses}",
         *(escape(line) for line in wrap(cut(change.note, 400), 72)),
     ]
     return "<br>".join(lines)

@@ -163,7 +163,9 @@ def compare_before_after(
         units, note = units_of(ordered)
         for each in figures_of(ordered, *embedded, units):
             found = compare_scores(each, n_resamples, seed)
-            judged.append(judge(task, each.metric, found, len(each.before), note, n_looks=1))
+            judged.append(
+                judge(task, each.metric, found, len(each.before), note, n_test_evaluations=1)
+            )
     described: list[Change] = []
     if texts is not None:
         rows = embedded[0].of(texts.texts), embedded[1].of(texts.texts)
@@ -203,7 +205,9 @@ def _named(given: Any, name: str) -> dict[str, Examples]:
     return {key: each for key, each in sets.items() if each.kind in SCORED and len(each)}
 
 
-def judge(task: str, metric: str, found: Difference, n: int, note: str, n_looks: int = 0) -> Judged:
+def judge(
+    task: str, metric: str, found: Difference, n: int, note: str, n_test_evaluations: int = 0
+) -> Judged:
     """Return a difference with its verdict, and what is to be noted of it."""
     notes = [note] if note else []
     verdict = "no difference shown"
@@ -228,7 +232,9 @@ def judge(task: str, metric: str, found: Difference, n: int, note: str, n_looks:
         notes.append(f"{found.n_units:,} groups of examples with common texts were drawn anew.")
     difference = found.after - found.before
     figures = (found.before, found.after, difference, found.low, found.high)
-    return Judged(Change(task, metric, *figures, n, verdict, n_looks, " ".join(notes)), found.p)
+    return Judged(
+        Change(task, metric, *figures, n, verdict, n_test_evaluations, " ".join(notes)), found.p
+    )
 
 
 def _with_multiplicity(judged: list[Judged]) -> list[Change]:

@@ -27,7 +27,7 @@ LATE = 0.3
 """Speed over the last third of the learning, as a share of the mean speed, above which more can be
 learned: an exponential fall that has 6 % left to fall has 0.3."""
 GAP = 0.6
-"""Share of the fall on training examples, not seen on validation examples, that parts the losses."""
+"""Share of the fall on training examples, not seen in validation, that parts the losses."""
 SEEN = 2.5
 """Noise that the loss on training examples must fall by before it counts as learned."""
 

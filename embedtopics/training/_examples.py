@@ -69,7 +69,7 @@ _KINDS = {
         more_columns=True,
     ),
     "texts": _Kind(("text",), (["text", "sentence", "texts", "body", "content"],)),
-    "taught": _Kind(("text",), (), more_columns=True),
+    "distilled": _Kind(("text",), (), more_columns=True),
 }
 KINDS = tuple(_KINDS)
 
@@ -99,13 +99,13 @@ class Examples:
     kind : str
         "nli": premise and hypothesis with a class; "graded": two texts with a score; "binary": two
         texts that belong together (1) or not (0); "pairs": two texts that belong together;
-        "triplets": anchor, positive and one or more negatives; "texts": texts alone; "taught": a
+        "triplets": anchor, positive and one or more negatives; "texts": texts alone; "distilled": a
         text (and perhaps its translations) with the vector that a teacher gives it.
     columns : tuple of tuple of str
         Texts, each column of length n.
     labels : ndarray or None
         int64 of shape (n,) for "nli" (index into `names`) and "binary"; float64 of shape (n,) from
-        0 to 1 for "graded"; float32 of shape (n, n_dimensions) for "taught"; else None.
+        0 to 1 for "graded"; float32 of shape (n, n_dimensions) for "distilled"; else None.
     names : tuple of str
         Of the classes; empty without.
     rows : int64 ndarray of shape (n,)
@@ -148,11 +148,11 @@ class Examples:
     def _check_labels(self) -> None:
         """Refuse labels that would be learned from without an error, and mean something else."""
         labels, kind = self.labels, self.kind
-        if kind != "taught" and (labels is None) == bool(_KINDS[kind].labels):
+        if kind != "distilled" and (labels is None) == bool(_KINDS[kind].labels):
             raise InputError("labels", f"{'given' if labels is None else 'None'} for {kind!r}")
         if labels is None:
             return
-        if kind == "taught":
+        if kind == "distilled":
             is_right = labels.ndim == 2 and labels.dtype.kind == "f" and np.isfinite(labels).all()
             wanted = "finite vectors, an array of shape (n, n_dimensions)"
         else:
@@ -278,7 +278,7 @@ def read_examples(
         if not len(source):
             raise InputError("examples", "one or more", found="none")
         return source
-    if kind not in _KINDS or kind == "taught":
+    if kind not in _KINDS or kind == "distilled":
         raise InputError("kind", f"one of {', '.join(KINDS[:-1])}", kind)
     table = _as_table(source, kind, encoding)
     if not len(table.frame):

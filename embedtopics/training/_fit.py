@@ -1,12 +1,11 @@
-"""One `fit` for every kind of examples and objective, and a short front for each usual task."""
+"""Train an encoder: one `fit` for every kind of examples, and a function for each usual task."""
 
 from __future__ import annotations
 
-import inspect
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,35 +37,18 @@ if TYPE_CHECKING:
     from embedtopics.training.objectives._trainable import Trainable
     from embedtopics.training.trainer._running import Run
 
-KIND_OF = {
+KIND_OF_OBJECTIVE = {
     "ranking": "pairs", "softmax": "nli", "cosine": "graded", "cosent": "graded",
     "triplet": "triplets", "margin": "triplets", "contrastive": "binary", "online": "binary",
-    "simcse": "texts", "tsdae": "texts", "mse": "taught",
+    "simcse": "texts", "tsdae": "texts", "mse": "distilled",
 }  # fmt: skip
-"""How examples are read where only an objective is named."""
+"""Kind of examples that an objective reads where no kind is given."""
 
 HELD_OUT = 0.1
 """Share of the examples that is held out for validation where none are given."""
 
 FEWEST_USED = 0.2
 """Share of the examples below which a warning says that most of them cannot be learned from."""
-
-
-@dataclass(frozen=True, eq=False)
-class _HeldOut:
-    """What a run is measured on, beside its training examples; see `fit`."""
-
-    validation: Any
-    test: Any
-    general: Any
-    corpus: Any
-    classes: Any
-    allow_overlap: bool
-
-    @property
-    def scored(self) -> dict[str, Examples]:
-        """Sets that the encoder is scored on before and after, by name."""
-        return {**(self.test or {}), **(self.general or {})}
 
 
 def fit(
@@ -92,12 +74,12 @@ def fit(
     Parameters
     ----------
     encoder : str, path, SentenceEncoder, StaticEncoder or CachedEncoder
-        To start from; it is not changed.
+        Encoder that training starts from; it is not changed.
     train : Examples, or what `read_examples` takes
         Training examples: a file, a frame, a `datasets.Dataset`, or a list of tuples, dicts or
         `InputExample`.
     objective : str, class or callable, optional
-        By the kind of examples, the first being the default:
+        By the kind of examples; the first is the default:
 
         - nli: "ranking" (a premise is nearest to what it entails; contradictions are hard
           negatives), "softmax" (Reimers and Gurevych 2019)
@@ -110,17 +92,17 @@ def fit(
         Or a loss of sentence-transformers: its class, or a function that takes the model and
         returns the loss.
     out : path
-        Folder for the encoder, its report and its model card. While training goes on,
+        Folder for the encoder, its report and its model card. During training,
         ``<out>.training`` holds checkpoints.
     kind : str, optional
-        How `train` is read if it is not `Examples`; by default that of the objective.
+        Kind that `train` is read as; by default that of `Examples`, or of the objective.
     validation : Examples, or what `read_examples` takes, optional
-        Chooses the weights that are kept. By default a tenth of the training examples, which share
+        Examples that choose the weights. By default a tenth of the training examples, which share
         no text with the rest.
     test, general : Examples, what `read_examples` takes, or mapping of name to such, optional
         Held-out examples of the task, and of another domain; see `compare_before_after`.
     corpus, classes : optional
-        Texts, and perhaps their classes, on which neighbors and topics are compared.
+        Texts, and their classes, on which neighbors and topics are compared.
     allow_overlap : bool
         Allow examples in two of the sets for training, validation and test.
     resume : bool
@@ -131,7 +113,7 @@ def fit(
     callbacks : sequence of transformers.TrainerCallback
     **options
         Fields of `TrainingSettings`, such as ``epochs=1`` or ``report_to="wandb"``, and of the
-        objective: `scale` (of cosines before the softmax), `both_ways`, `margin`, `deleted`.
+        objective: `scale` (factor of cosines before the softmax), `both_ways`, `margin`, `deleted`.
 
     Returns
     -------
@@ -145,7 +127,7 @@ def fit(
     ModelLoadError
         If the encoder cannot be loaded.
     MissingExtraError
-        Without what training needs: ``pip install "embedtopics[train]"``.
+        Without the libraries of training: ``pip install "embedtopics[train]"``.
 
     Examples
     --------
@@ -153,87 +135,137 @@ def fit(
     >>> report.diagnosis.verdict  # doctest: +SKIP
     'just right'
     """
-    if kind is None and isinstance(train, Examples):
-        kind = train.kind
-    elif kind is None:
-        kind = KIND_OF.get(objective, "pairs") if isinstance(objective, str) else "pairs"
-    make, own = _objective(objective, kind)
-    if kind == "pairs" and isinstance(train, Examples) and train.kind == "triplets":
-        kind = "triplets"  # pairs with hard negatives, which are ranked beside those of the batch
-    make = partial(make, **{name: options.pop(name) for name in own if name in options})
-    also = [name for name in inspect.signature(fit).parameters if name != "options"]
-    settings: TrainingSettings = settings_from(TrainingSettings, options, (*also, *own))
-    refuse_finished(out, overwrite, resume)
-    held = _HeldOut(validation, test, general, corpus, classes, allow_overlap)
-    return _run(encoder, train, kind, make, held, settings, Path(out), resume, callbacks)
+    kind_of_train = train.kind if isinstance(train, Examples) else None
+    if kind is None:
+        named = KIND_OF_OBJECTIVE.get(objective) if isinstance(objective, str) else None
+        kind = kind_of_train or named or "pairs"
+    # Triplets are pairs with hard negatives.
+    read_as = "triplets" if (kind, kind_of_train) == ("pairs", "triplets") else kind
+    sets = _Sets(validation, test, general, corpus, classes, allow_overlap)
+    job = _prepare(
+        encoder, objective, kind, sets, read_as=read_as, out=out, resume=resume,
+        overwrite=overwrite, callbacks=callbacks, **options,
+    )  # fmt: skip
+    return _train(job, read_examples(train, read_as))
 
 
-def _objective(objective: Any, kind: str) -> tuple[Callable[..., Any], list[str]]:
-    """Return what makes an objective of examples, and the names of its own parameters."""
-    from embedtopics.training.objectives._losses import OBJECTIVES, passed_through
+@dataclass(frozen=True, eq=False)
+class _Sets:
+    """Examples and texts that a run is measured on; see `fit`."""
 
-    checked_choice(kind, "kind", OBJECTIVES)
-    known = OBJECTIVES[kind]
-    if objective is None:
-        objective = next(iter(known))
-    if not isinstance(objective, str):
-        return partial(passed_through, objective), []
-    if objective not in known:
-        wanted = f"one of {', '.join(known)} for {kind}, or a loss class"
-        raise InputError("objective", wanted, objective)
-    make = known[objective]
-    fixed = make.keywords if isinstance(make, partial) else {}
-    named = inspect.signature(make).parameters.values()
-    return make, [p.name for p in named if p.kind is p.KEYWORD_ONLY and p.name not in fixed]
+    validation: Any = None
+    test: Any = None
+    general: Any = None
+    corpus: Any = None
+    classes: Any = None
+    allow_overlap: bool = False
+
+    @property
+    def scored(self) -> dict[str, Examples]:
+        """Sets that the encoder is scored on before and after, by name."""
+        return {**(self.test or {}), **(self.general or {})}
 
 
-def _run(
+@dataclass(frozen=True, eq=False)
+class _Job:
+    """A run that is checked: nothing slow begins before all bad input is refused."""
+
+    trainable: Trainable
+    make_objective: Callable[[Examples, Trainable], Objective]
+    sets: _Sets
+    settings: TrainingSettings
+    folder: Path
+    resume: bool
+    callbacks: Sequence[Any]
+
+
+def _prepare(
     encoder: Any,
-    train: Any,
+    objective: Any,
     kind: str,
-    make_objective: Callable[[Examples, Trainable], Objective],
-    held: _HeldOut,
-    settings: TrainingSettings,
-    out: Path,
-    resume: bool,
-    callbacks: Sequence[Any],
-) -> TrainingReport:
-    """Train, keep the best weights, compare with the encoder before, and write it all down."""
+    sets: _Sets,
+    *,
+    read_as: str | None = None,
+    out: str | os.PathLike[str],
+    resume: bool = True,
+    overwrite: bool = False,
+    callbacks: Sequence[Any] = (),
+    **options: Any,
+) -> _Job:
+    """Check settings, libraries, sets and folder, and load the encoder."""
     require_libraries()
-    from embedtopics.training._report import write_report
     from embedtopics.training.objectives import _trainable as models
-    from embedtopics.training.objectives._losses import lengths_of, with_matryoshka
+    from embedtopics.training.objectives._losses import find_objective
     from embedtopics.training.trainer._trainer import device_and_precision
 
+    make_objective, names = find_objective(objective, kind)
+    chosen = {name: options.pop(name) for name in names if name in options}
+    settings: TrainingSettings = settings_from(TrainingSettings, options, names)
     device_and_precision(settings)
-    held = _readable(held, kind)
-    if not callable(train):
-        train = read_examples(train, kind)
+    refuse_finished(out, overwrite, resume)
+    sets = _read_sets(sets, read_as or kind)
     trainable = models.trainable_of(encoder, settings)
     if settings.lora_rank is not None:
         state = settings.random_state
         trainable = models.with_lora(trainable, settings.lora_rank, random_state=state)
-    folder = check_output_folder(out.expanduser(), trainable.output_kind)
-    if callable(train):  # a teacher, which encodes for minutes
-        train = read_examples(train(), kind)
-    learned, validation, decisions, data = _sets(train, kind, held, settings)
-    objective, measured = (make_objective(part, trainable) for part in (learned, validation))
-    decisions += _few_used(objective.examples, measured.examples, learned)
+    folder = check_output_folder(Path(out).expanduser(), trainable.output_kind)
+    make_objective = partial(make_objective, **chosen)
+    return _Job(trainable, make_objective, sets, settings, folder, resume, callbacks)
+
+
+def _read_sets(sets: _Sets, kind: str) -> _Sets:
+    """Read everything that a run is measured on."""
+    from embedtopics.corpus._corpus import Corpus
+    from embedtopics.training._compare import MOST_DOCUMENTS, corpus_texts
+
+    def read(value: Any, name: str, read_as: str) -> dict[str, Examples] | None:
+        named = value if isinstance(value, Mapping) else {} if value is None else {name: value}
+        return {
+            key: read_examples(each, each.kind if isinstance(each, Examples) else read_as)
+            for key, each in named.items()
+        } or None
+
+    corpus = None if sets.corpus is None else Corpus.of(sets.corpus)
+    if corpus is not None:
+        corpus_texts(corpus, sets.classes, MOST_DOCUMENTS)
+    validation = sets.validation
+    if validation is not None:
+        validation = read_examples(validation, kind)
+        require_size(validation)
+    test, general = read(sets.test, "test", kind), read(sets.general, "general", "graded")
+    return replace(sets, validation=validation, test=test, general=general, corpus=corpus)
+
+
+def _train(job: _Job, examples: Examples) -> TrainingReport:
+    """Train, keep the best weights, compare with the encoder before, and write the report."""
+    from embedtopics.training._report import write_report
+    from embedtopics.training.objectives import _trainable as models
+    from embedtopics.training.objectives._losses import lengths_of, with_matryoshka
+
+    # Stage 1: training and validation examples, with their objectives.
+    trainable, settings, folder = job.trainable, job.settings, job.folder
+    learned, validation, decisions, data = _training_and_validation(job, examples)
+    objective, measured = (job.make_objective(part, trainable) for part in (learned, validation))
+    decisions += _too_few(objective.examples, measured.examples, learned)
     lengths: tuple[int, ...] = ()
     if settings.matryoshka:
         lengths = lengths_of(settings.matryoshka, trainable.n_dimensions)
         objective = with_matryoshka(objective, lengths)
     decisions += [*trainable.decisions, *objective.examples.decisions]
+    # Stage 2: training.
+    checkpoints = checkpoints_of(folder)
     run = train_measured(
-        trainable, objective, measured, settings, checkpoints_of(folder), resume, callbacks
+        trainable, objective, measured, settings, checkpoints, job.resume, job.callbacks
     )
-    earlier = _earlier_looks(folder)
+    # Stage 3: the encoder, and what became better or worse.
+    earlier = _earlier_evaluations(folder)
     models.save_trainable(trainable, folder, matryoshka=lengths)
-    changes = _compare(trainable, folder, held, decisions)
-    changes, data["scored_on"] = _counted_looks(changes, held, earlier)
+    changes = _compare(trainable, folder, job.sets, decisions)
+    changes, data["scored_on"] = _count_evaluations(changes, job.sets, earlier)
     data["n_learned_from"] = len(objective.examples)
-    # Examples carry their decisions along; a value may be a list, which no set can hold.
-    said = [*decisions, *run.decisions]
+    # Stage 4: the report.
+    every = [*decisions, *run.decisions]  # a value may be a list, which no set can hold
+    distinct = tuple(each for place, each in enumerate(every) if each not in every[:place])
     report = TrainingReport(
         objective=objective.name,
         base=trainable.name,
@@ -242,12 +274,55 @@ def _run(
         data=data,
         before_after=changes,
         versions=package_versions(),
-        **vars(replace(run, decisions=tuple(d for i, d in enumerate(said) if d not in said[:i]))),
+        **vars(replace(run, decisions=distinct)),
     )
     write_report(report, folder)
-    # Until everything is written, a run that is started again has nothing to learn twice.
-    delete_checkpoints(checkpoints_of(folder))
+    # Only now: a run that is started again before has nothing to learn twice.
+    delete_checkpoints(checkpoints)
     return report
+
+
+def _training_and_validation(
+    job: _Job, learned: Examples
+) -> tuple[Examples, Examples, list[Decision], dict[str, Any]]:
+    """Return training and validation examples, decisions, and what the report says of them."""
+    sets, decisions = job.sets, list(learned.decisions)
+    refuse = partial(refuse_overlap, allow=sets.allow_overlap)
+    # Before a part is held out: validation examples choose the weights, so they count too.
+    for name, examples in sets.scored.items():
+        decisions += refuse(learned, examples, what=name)
+    if sets.validation is None:
+        learned, validation = split(learned, HELD_OUT, job.settings.random_state)
+        text = f"{len(validation):,} of the examples were held out for validation."
+        decisions.append(Decision("training", "held_out", len(validation), text))
+    else:
+        validation = sets.validation
+        decisions += refuse(learned, validation, what="validation")
+        for name, examples in sets.scored.items():
+            decisions += refuse(validation, examples, what=name, used_for="validation")
+    data = {
+        "n_train": len(learned),
+        "n_validation": len(validation),
+        "train": learned.source,
+        "validation": validation.source,
+        "n_texts_shared_with_validation": overlap(learned, validation).n_shared_texts,
+    }
+    # The weights do not depend on the order of the rows.
+    return learned.take(in_order(learned)), validation.take(in_order(validation)), decisions, data
+
+
+def _too_few(learned: Examples, measured: Examples, examples: Examples) -> list[Decision]:
+    """Warn where an objective can use few of the examples."""
+    decisions = []
+    used = next((d.value for d in learned.decisions if d.name == "examples_used"), len(examples))
+    if used < FEWEST_USED * len(examples):
+        message = f"Only {used:,} of {len(examples):,} examples can be used: check their labels."
+        warnings.warn(message, stacklevel=4)
+        decisions.append(Decision("training", "few_examples_used", used, message))
+    if len(measured) < LEAST_HELD_OUT:
+        message = f"Only {len(measured):,} validation examples choose the weights: give more."
+        decisions.append(Decision("training", "few_validation_examples", len(measured), message))
+    return decisions
 
 
 def train_measured(
@@ -259,7 +334,7 @@ def train_measured(
     resume: bool | None,
     callbacks: Sequence[Any],
 ) -> Run:
-    """Train on the examples of one objective, and measure those of another on the way."""
+    """Train on the examples of one objective, and validate on those of another."""
     from embedtopics.training.trainer._batching import prepare, tokenized
     from embedtopics.training.trainer._running import train
 
@@ -275,73 +350,11 @@ def train_measured(
     return train(data, held_out, settings, checkpoints, identity, resume, callbacks)
 
 
-def _readable(held: _HeldOut, kind: str) -> _HeldOut:
-    """Read what a run is measured on before it begins: errors must not wait until it has ended."""
-    from embedtopics.corpus._corpus import Corpus
-    from embedtopics.training._compare import MOST_DOCUMENTS, corpus_texts
-
-    def read(sets: Any, name: str, read_as: str) -> dict[str, Examples] | None:
-        named = sets if isinstance(sets, Mapping) else {} if sets is None else {name: sets}
-        return {
-            name: read_examples(given, given.kind if isinstance(given, Examples) else read_as)
-            for name, given in named.items()
-        } or None
-
-    corpus = None if held.corpus is None else Corpus.of(held.corpus)
-    if corpus is not None:
-        corpus_texts(corpus, held.classes, MOST_DOCUMENTS)
-    test, general = read(held.test, "test", kind), read(held.general, "general", "graded")
-    return replace(held, test=test, general=general, corpus=corpus)
-
-
-def _sets(
-    learned: Examples, kind: str, held: _HeldOut, settings: TrainingSettings
-) -> tuple[Examples, Examples, list[Decision], dict[str, Any]]:
-    decisions = list(learned.decisions)
-    refuse = partial(refuse_overlap, allow=held.allow_overlap)
-    # All of them, before a part is held out: validation examples have a say in the weights, too.
-    for name, examples in held.scored.items():
-        decisions += refuse(learned, examples, what=name)
-    if held.validation is None:
-        learned, validation = split(learned, HELD_OUT, settings.random_state)
-        text = f"{len(validation):,} of the examples were held out for validation."
-        decisions.append(Decision("training", "held_out", len(validation), text))
-    else:
-        validation = read_examples(held.validation, kind)
-        require_size(validation)
-        decisions += refuse(learned, validation, what="validation")
-        for name, examples in held.scored.items():
-            decisions += refuse(validation, examples, what=name, used_for="validation")
-    data = {
-        "n_train": len(learned),
-        "n_validation": len(validation),
-        "train": learned.source,
-        "validation": validation.source,
-        "n_texts_shared_with_validation": overlap(learned, validation).n_shared_texts,
-    }
-    # What is learned does not depend on the order of the rows.
-    return learned.take(in_order(learned)), validation.take(in_order(validation)), decisions, data
-
-
-def _few_used(learned: Examples, measured: Examples, given: Examples) -> list[Decision]:
-    """Warn where an objective can use few of the examples that it was given."""
-    found = []
-    used = next((d.value for d in learned.decisions if d.name == "examples_used"), len(given))
-    if used < FEWEST_USED * len(given):
-        message = f"Only {used:,} of {len(given):,} examples can be used: check their labels."
-        warnings.warn(message, stacklevel=4)
-        found.append(Decision("training", "few_examples_used", used, message))
-    if len(measured) < LEAST_HELD_OUT:
-        message = f"Only {len(measured):,} validation examples choose the best weights: give more."
-        found.append(Decision("training", "few_validation_examples", len(measured), message))
-    return found
-
-
 def _compare(
-    trainable: Trainable, folder: Path, held: _HeldOut, decisions: list[Decision]
+    trainable: Trainable, folder: Path, sets: _Sets, decisions: list[Decision]
 ) -> tuple[Change, ...]:
     """Compare before and after; both are read in the same way: only training may differ."""
-    if held.test is None and held.general is None and held.corpus is None:
+    if sets.test is None and sets.general is None and sets.corpus is None:
         return ()
     from embedtopics.encoders.sentence._encoder import SentenceEncoder
     from embedtopics.training._compare import compare_before_after
@@ -360,37 +373,39 @@ def _compare(
             text = f"Before and after were read with {named}, which the folder does not keep."
             decisions.append(Decision("training", "equal_conditions", [*asked.values()], text))
         after = SentenceEncoder(folder, **asked)
-    sets = {"test": held.test, "general": held.general}
-    return compare_before_after(before, after, corpus=held.corpus, classes=held.classes, **sets)
+    return compare_before_after(
+        before, after, test=sets.test, general=sets.general, corpus=sets.corpus,
+        classes=sets.classes,
+    )  # fmt: skip
 
 
-def _earlier_looks(folder: Path) -> dict[str, int]:
-    """Return how often the report that is replaced says that each test set was scored."""
+def _earlier_evaluations(folder: Path) -> dict[str, int]:
+    """Return how often each test set was scored, by the report that is replaced."""
     from embedtopics.training._report import read_report
 
     try:
         report = read_report(folder)
     except (InputError, CorruptFileError):
         return {}
-    of_task = {change.task: change.n_looks for change in report.before_after}
+    of_task = {change.task: change.n_test_evaluations for change in report.before_after}
     scored = report.data.get("scored_on", {})
     return {mark: of_task[task] for task, mark in scored.items() if of_task.get(task)}
 
 
-def _counted_looks(
-    changes: tuple[Change, ...], held: _HeldOut, before: Mapping[str, int]
+def _count_evaluations(
+    changes: tuple[Change, ...], sets: _Sets, earlier: Mapping[str, int]
 ) -> tuple[tuple[Change, ...], dict[str, str]]:
-    """Count, in the report itself, how often runs into this folder were scored on a test set."""
-    marks = {task: examples.fingerprint[:32] for task, examples in held.scored.items()}
+    """Count how often runs into this folder were scored on a test set (the test set log)."""
+    marks = {task: examples.fingerprint[:32] for task, examples in sets.scored.items()}
     counted = []
     for change in changes:
-        n_looks = before.get(marks.get(change.task, ""), 0) + 1
-        if change.task in marks and n_looks > 1:
+        n = earlier.get(marks.get(change.task, ""), 0) + 1
+        if change.task in marks and n > 1:
             note = (
-                f"Runs into this folder were scored {n_looks} times on these examples: what was "
-                "changed because of it makes the figure too high and the interval too narrow."
+                f"Runs into this folder were scored {n} times on these examples. Choices made "
+                "after such a score make the figure too high and the interval too narrow."
             )
-            change = replace(change, n_looks=n_looks, note=f"{change.note} {note}".strip())
+            change = replace(change, n_test_evaluations=n, note=f"{change.note} {note}".strip())
         counted.append(change)
     return tuple(counted), marks
 
@@ -424,7 +439,7 @@ def fit_sts(encoder: Any, train: Any, objective: str = "cosine", **options: Any)
     encoder, train, **options
         As for `fit`.
     objective : {"cosine", "cosent"}
-        "cosent" is for scores of which only the order can be trusted.
+        "cosent" uses only the order of the scores.
 
     Returns
     -------
@@ -436,19 +451,19 @@ def fit_sts(encoder: Any, train: Any, objective: str = "cosine", **options: Any)
 def fit_pairs(
     encoder: Any, train: Any, *, both_ways: bool = True, scale: float = 20.0, **options: Any
 ) -> TrainingReport:
-    """Train on texts that belong together, such as title and abstract, with in-batch negatives.
+    """Train on pairs, such as title and abstract, with the rest of a batch as negatives.
 
     Parameters
     ----------
     encoder, train, **options
-        As for `fit`; examples of kind "triplets" are pairs with hard negatives. Larger batches are
-        harder, and teach more.
+        As for `fit`; examples of kind "triplets" are pairs with hard negatives. Larger batches
+        hold more negatives.
     both_ways : bool
         Whether each text of a pair is ranked from the other.
     scale : float
-        Inverse temperature: factor of the cosines before the softmax. A large one stresses the
-        nearest negatives and separates texts of one subject; a small one keeps them together (Wang
-        and Liu 2021, "Understanding the behaviour of contrastive loss").
+        Inverse temperature: factor of the cosines before the softmax. A large value stresses the
+        nearest negatives and separates texts of one subject; a small value keeps them together
+        (Wang and Liu 2021, "Understanding the behaviour of contrastive loss").
 
     Returns
     -------
@@ -468,7 +483,7 @@ def fit_triplets(
     encoder, train, **options
         As for `fit`.
     objective : {"ranking", "triplet"}
-        "ranking" compares with the texts of the rest of the batch, too.
+        "ranking" also compares with the other texts of the batch.
 
     Returns
     -------
@@ -482,8 +497,8 @@ def fit_unsupervised(
 ) -> TrainingReport:
     """Train on texts alone.
 
-    What is learned is no task that anybody has: give `test`, or `corpus` and `classes`, to see
-    whether it helped.
+    The objective is not a task of its own: give `test`, or `corpus` and `classes`, to see whether
+    training helped.
 
     Parameters
     ----------
@@ -492,8 +507,8 @@ def fit_unsupervised(
     texts : Examples of kind "texts", or what `read_examples` takes
     method : {"simcse", "tsdae"}
         "simcse": a text is nearest to itself under another dropout mask (Gao et al. 2021).
-        "tsdae": a text can be reconstructed from the vector of what is left when most of its words
-        are deleted (Wang et al. 2021).
+        "tsdae": a decoder reconstructs a text from its vector after most words are deleted (Wang
+        et al. 2021).
 
     Returns
     -------
@@ -512,7 +527,7 @@ def fit_distilled(
     keep_layers: int | Sequence[int] | None = None,
     **options: Any,
 ) -> TrainingReport:
-    """Train a student to give the vectors of a teacher: a smaller one, or one of more languages.
+    """Train a student to reproduce the vectors of a teacher: smaller, or for more languages.
 
     Parameters
     ----------
@@ -520,13 +535,13 @@ def fit_distilled(
         To start from; it is not changed.
     teacher : str, path or Encoder
     texts : sequence of str
-        That both encode; they should be of the kind that the student will see.
+        Texts that both encode, of the kind that the student will read.
     translations : sequence of str, or mapping of str to such, optional
-        Of each text, into one language, or several by their names: the student gives them the
-        vector that the teacher gives the text (Reimers and Gurevych 2020).
+        A translation of each text, into one language, or several by their names. The student
+        learns to give it the teacher's vector of the text (Reimers and Gurevych 2020).
     keep_layers : int or sequence of int, optional
-        Make the student smaller first: keep so many of its layers, evenly spaced, or those of
-        these numbers.
+        Make the student smaller first: the number of layers to keep, evenly spaced, or their
+        indices.
     **options
         As for `fit`. A tenth of the texts is held out for validation.
 
@@ -534,9 +549,10 @@ def fit_distilled(
     -------
     TrainingReport
     """
-    from embedtopics.training.objectives._losses import teach
+    from embedtopics.training.objectives._losses import distillation_examples
     from embedtopics.training.objectives._trainable import fewer_layers
 
     start = student if keep_layers is None else fewer_layers(student, keep_layers)
-    examples = partial(teach, teacher, texts, translations)
-    return fit(start, examples, "mse", kind="taught", **options)
+    sets = {each.name: options.pop(each.name) for each in fields(_Sets) if each.name in options}
+    job = _prepare(start, "mse", "distilled", _Sets(**sets), **options)
+    return _train(job, distillation_examples(teacher, texts, translations))

@@ -389,7 +389,7 @@ def _changes(changes: Sequence[Change]) -> list[str]:
     lines = ["## Before and after", ""]
     if not changes:
         return [*lines, "The encoder was not compared with the one that it came from.", ""]
-    head = "on,figure,before,after,difference (95 % interval),n,looks,verdict".split(",")
+    head = "on,figure,before,after,difference (95 % interval),n,test evaluations,verdict".split(",")
     rows, notes = [], []
     for change in changes:
         mark = ""
@@ -399,9 +399,9 @@ def _changes(changes: Sequence[Change]) -> list[str]:
             mark = f" ({notes.index(change.note) + 1})"
         names = [escaped(change.task, 60), escaped(change.metric, 80)]
         figures = ["n/a" if math.isnan(x) else f"{x:.3f}" for x in (change.before, change.after)]
-        looks = f"{change.n_looks:,}" if change.n_looks else "n/a"
+        uses = f"{change.n_test_evaluations:,}" if change.n_test_evaluations else "n/a"
         verdict = escaped(change.verdict) + mark
-        rows.append([*names, *figures, _interval(change), f"{change.n:,}", looks, verdict])
+        rows.append([*names, *figures, _interval(change), f"{change.n:,}", uses, verdict])
     lines += table(head, rows)
     if notes:
         lines += ["", *(f"{i}. {_sentence(note, 1000)}" for i, note in enumerate(notes, 1))]

@@ -24,20 +24,6 @@ CHOICES = {
     "report_to": ("none", "tensorboard", "wandb"),
 }
 
-SYNONYMS = {
-    "lr": "learning_rate", "n_epochs": "epochs", "num_epochs": "epochs", "epoch": "epochs",
-    "num_train_epochs": "epochs", "loss": "objective", "seed": "random_state",
-    "warmup_ratio": "warmup", "warmup_steps": "warmup", "max_grad_norm": "max_gradient",
-    "gradient_accumulation_steps": "accumulation", "per_device_train_batch_size": "batch_size",
-    "train_batch_size": "batch_size", "output_dir": "out", "output_path": "out", "output": "out",
-    "eval_dataset": "validation", "evaluator": "validation", "dev": "validation",
-    "valid": "validation", "train_dataset": "train", "max_seq_length": "max_length",
-    "bf16": "precision", "fp16": "precision", "early_stopping_patience": "patience",
-    "matryoshka_dims": "matryoshka", "lora_r": "lora_rank", "rank": "lora_rank",
-    "logger": "report_to", "callback": "callbacks", "show_progress_bar": "show_progress",
-    "margins": "margin", "temperature": "scale", "n_steps": "max_steps",
-}  # fmt: skip
-"""What sentence-transformers, transformers and others call a parameter of ours."""
 
 
 @dataclass(frozen=True)
@@ -157,15 +143,12 @@ def require_libraries() -> None:
         raise MissingExtraError(f'training needs {needed}: pip install "embedtopics[train]"')
 
 
-def settings_from(kind: type[Any], options: Mapping[str, Any], also: Iterable[str] = ()) -> Any:
-    """Make settings of keywords; unknown ones are refused by naming the nearest known one."""
-    known = [each.name for each in fields(kind) if each.default is not MISSING]
-    for name in sorted(set(options) - set(known)):
-        names = [*known, *also]
-        likely = SYNONYMS.get(name)
-        if likely not in names:
-            likely = next(iter(difflib.get_close_matches(name, names, 1, 0.7)), None)
-        if likely is not None:
-            raise InputError(name, f"given as {likely}=", found=f"{name}=")
-        raise InputError(name, f"a parameter of training: {', '.join(names)}", found=f"{name}=")
+def settings_from(kind: type[Any], options: Mapping[str, Any], more: Iterable[str] = ()) -> Any:
+    """Make settings of keywords; refuse unknown ones, also beside `more`, by the nearest name."""
+    names = [each.name for each in fields(kind) if each.default is not MISSING]
+    for name in sorted(set(options) - set(names)):
+        every = [*names, *more]
+        similar = difflib.get_close_matches(name, every, 1, 0.7)
+        expected = f"given as {similar[0]}=" if similar else f"one of {', '.join(every)}"
+        raise InputError(name, expected, found=f"{name}=")
     return kind(**options)

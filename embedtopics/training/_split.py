@@ -237,7 +237,7 @@ def _keys(examples: Examples) -> list[list[str]]:
 def _units(examples: Examples, is_directed: bool) -> list[set[Unit]]:
     """Return what each example is known by: its pairs, or its texts where it has no pairs."""
     sides = _keys(examples)
-    if examples.kind in ("texts", "taught"):
+    if examples.kind in ("texts", "distilled"):
         return [{(key,) for key in keys} for keys in zip(*sides, strict=True)]
 
     def unit(anchor: str, other: str) -> Unit:

@@ -27,10 +27,10 @@ from embedtopics.encoders.static._student import (
 from embedtopics.encoders.static._student_table import Learned, student_vectors
 from embedtopics.protocols import Float64Array, FloatArray
 from embedtopics.training._compare import judge
+from embedtopics.training._curves import read_curves
 from embedtopics.training._figures import Figure, compare_scores, mean
 from embedtopics.training._report import write_report
 from embedtopics.training._settings import settings_from
-from embedtopics.training._curves import read_curves
 from embedtopics.training.results import Change, StudentReport
 from embedtopics.training.trainer._checkpoints import refuse_finished
 

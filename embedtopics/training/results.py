@@ -122,7 +122,7 @@ class Change:
     verdict : {"better", "worse", "no difference shown"}
         A difference inside its interval is none. For figures that are neither good nor bad, such
         as the share of neighbours kept, "descriptive".
-    n_looks : int
+    n_test_evaluations : int
         How often runs into the folder of the report were scored on these examples, this time
         included; 0 for a corpus.
     note : str
@@ -137,7 +137,7 @@ class Change:
     high: float
     n: int
     verdict: str
-    n_looks: int = 0
+    n_test_evaluations: int = 0
     note: str = ""
 
 

@@ -132,7 +132,7 @@ def test_fewer_layers(train, tiny_bert):  # noqa: F811
         "distill", documents(), "--text", "body", "--teacher", tiny_bert, "--keep-layers", 1,
         encoder=False,
     )  # fmt: skip
-    assert report.objective.startswith("taught") and report.data["n_train"] == 234
+    assert report.objective.startswith("distilled") and report.data["n_train"] == 234
 
 
 def test_a_static_student(tiny_bert, tmp_path):  # noqa: F811

@@ -192,9 +192,9 @@ def test_a_single_example_has_no_interval_and_says_so(sets):
     assert change.note == "There is no interval from 1 independent example."
 
 
-@pytest.mark.parametrize("kind", ["texts", "taught"])
+@pytest.mark.parametrize("kind", ["texts", "distilled"])
 def test_kinds_of_which_nothing_can_be_told_give_nothing(kind):
-    labels = np.ones((2, 3), dtype=np.float32) if kind == "taught" else None
+    labels = np.ones((2, 3), dtype=np.float32) if kind == "distilled" else None
     test = examples_of(kind, (("a", "b"),), labels)
     encoder = encodes(lambda texts: np.ones((len(texts), 2)))
     assert compare_before_after(encoder, encoder, test=test) == ()
@@ -250,7 +250,7 @@ def test_figures_on_a_corpus_have_a_level_to_compare_with(toy):
     assert kept.low < kept.difference < kept.high < -0.8
     assert topics.before > 0.9 and abs(topics.after) < 0.1
     for name in ("10-NN accuracy", "NMI of topics and classes", "AMI of topics and classes"):
-        assert found[name].verdict == "worse" and found[name].n_looks == 0
+        assert found[name].verdict == "worse" and found[name].n_test_evaluations == 0
     assert found["10-NN accuracy"].before == 1
 
 

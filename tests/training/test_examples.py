@@ -57,8 +57,8 @@ NAMES = ("entailment", "neutral", "contradiction")
         ("graded", ["a", "b"], ()),
         ("graded", [[0.5], [0.5]], ()),
         ("pairs", [1, 1], ()),
-        ("taught", [1.0, 2.0], ()),
-        ("taught", [[1.0], [float("inf")]], ()),
+        ("distilled", [1.0, 2.0], ()),
+        ("distilled", [[1.0], [float("inf")]], ()),
     ],
 )
 def test_labels_that_would_mean_something_else_are_refused(kind, labels, names):
@@ -68,7 +68,7 @@ def test_labels_that_would_mean_something_else_are_refused(kind, labels, names):
 
 
 def test_a_teacher_may_give_its_vectors_later():
-    assert Examples("taught", (("a",), ("b",)), None, np.arange(1)).labels is None
+    assert Examples("distilled", (("a",), ("b",)), None, np.arange(1)).labels is None
 
 
 def test_what_is_taken_keeps_its_rows_labels_and_account():

@@ -59,7 +59,7 @@ def test_a_fit_leaves_an_encoder_its_report_and_a_card(tiny_bert, tmp_path, sets
     )  # fmt: skip
     first, second = (tuned.encode(list(column)).astype(float) for column in test.columns)
     cosines = (first * second).sum(axis=1)
-    assert spearman.n == 40 and spearman.n_looks == 1
+    assert spearman.n == 40 and spearman.n_test_evaluations == 1
     assert spearman.after == pytest.approx(spearmanr(cosines, test.labels).statistic, abs=1e-6)
 
 
@@ -100,8 +100,6 @@ def test_without_validation_examples_a_part_is_held_out(tiny_bert, tmp_path):
         ({"learning_rate": 0}, "learning_rate"),
         ({"warm_up": 0.1}, "warm_up"),
         ({"nothing": 0.1}, "nothing"),
-        ({"lr": 0.1}, "lr"),
-        ({"loss": "cosine"}, "loss"),
         ({"max_length": 64}, "max_length"),
         ({"precision": "float16"}, "precision"),
         ({"report_to": "paper"}, "report_to"),
@@ -113,8 +111,7 @@ def test_bad_input_is_refused_before_training(tiny_bert, tmp_path, sets, changes
     named = {"validation": validation, "out": tmp_path / "tuned", **FAST, **changes}
     with refuses(parameter) as caught:
         et.training.fit(tiny_bert, train, named.pop("objective", None), **named)
-    synonyms = {"lr": "learning_rate=", "loss": "objective=", "warm_up": "warmup="}
-    assert synonyms.get(parameter, "") in str(caught.value)
+    assert parameter != "warm_up" or "warmup=" in str(caught.value)
     assert not (tmp_path / "tuned").exists()
 
 
@@ -295,11 +292,11 @@ def test_test_sets_are_counted_in_the_report_of_the_folder(tiny_bert, tmp_path, 
     train, validation, test = sets
     quick = {**FAST, "max_steps": 1, "out": tmp_path / "tuned", "validation": validation}
     quick["overwrite"] = True
-    looks = []
+    counts = []
     for measured in (test, test, test.take(range(30))):
         report = et.training.fit_sts(tiny_bert, train, test=measured, **quick)
-        looks.append({change.n_looks for change in report.before_after})
-    assert looks == [{1}, {2}, {1}]
+        counts.append({change.n_test_evaluations for change in report.before_after})
+    assert counts == [{1}, {2}, {1}]
     assert not any("looks" in path.name for path in tmp_path.rglob("*"))
 
 

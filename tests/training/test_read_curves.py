@@ -212,7 +212,7 @@ def test_shapes_are_found_where_the_curve_is_one():
     valley = 2 + np.exp(-9 * fine) + 0.7 * np.maximum(fine - 0.4, 0)
     assert fits.rise[3] == pytest.approx(valley[-1] - valley.min(), abs=2e-3)
     assert fits.fall[0] == pytest.approx(2 * (1 - np.exp(-4)), abs=2e-3)
-    assert fits.fall[1] == fits.rise[1] == fits.noise[1] == 0
+    assert fits.fall[1] == fits.rise[1] == 0 and fits.noise[1] < 1e-12
 
 
 def fall(done, speed):

@@ -82,8 +82,8 @@ def test_examples_of_the_kind_are_returned_and_of_another_refused():
     assert read_examples(read, "nli") is read
     assert refused(read, "pairs") == "examples"
     assert refused(read.take([]), "nli") == "examples"
-    taught = Examples("taught", (("a",),), np.ones((1, 2)), np.arange(1))
-    assert read_examples(taught, "taught") is taught
+    distilled = Examples("distilled", (("a",),), np.ones((1, 2)), np.arange(1))
+    assert read_examples(distilled, "distilled") is distilled
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ INFINITE = [("a", "b", 1), ("c", "d", float("inf"))]
         (5, "pairs", {}, "examples"),
         ("nowhere.csv", "pairs", {}, ""),
         (NLI, "sts", {}, "kind"),
-        (["a"], "taught", {}, "kind"),
+        (["a"], "distilled", {}, "kind"),
         (["a", None], "texts", {}, "drop_invalid"),
         (LISTS, "nli", {}, "premises"),
         # Labels that are none, or all the same.

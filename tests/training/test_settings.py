@@ -45,9 +45,6 @@ def test_a_value_out_of_range_is_named(name, value):
 @pytest.mark.parametrize(
     ("name", "known"),
     [
-        ("lr", "learning_rate"),
-        ("seed", "random_state"),
-        ("num_train_epochs", "epochs"),
         ("batchsize", "batch_size"),
         ("nonsense", "epochs, max_steps, batch_size"),
     ],

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from embedtopics._utils.checks import checked_between, checked_count
+from embedtopics._utils.checks import checked_between, checked_choice, checked_count
 from embedtopics.decisions import Decision
 from embedtopics.encoders._base import check_texts
 from embedtopics.encoders._registry import resolve_exact
@@ -357,12 +357,12 @@ def _word_beginnings(tokenizer: Any) -> list[bool]:
     return begins
 
 
-def teach(
+def distillation_examples(
     teacher: Any,
     texts: Sequence[str],
     translations: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
 ) -> Examples:
-    """Return texts with a teacher's vectors; a translation gets its text's (see `taught`)."""
+    """Return texts with a teacher's vectors; a translation gets its text's (see `distilled`)."""
     by_language = {} if translations is None else translations
     if not isinstance(by_language, Mapping):
         by_language = {"translations": by_language}
@@ -382,14 +382,14 @@ def teach(
         found = f"an array of shape {vectors.shape}, or other numbers in it"
         raise InputError("teacher", "one that gives each text a finite vector", found=found)
     rows = np.arange(len(vectors), dtype=np.int64)
-    return Examples("taught", tuple(columns), vectors, rows, source=f"vectors of {name}")
+    return Examples("distilled", tuple(columns), vectors, rows, source=f"vectors of {name}")
 
 
-TAUGHT = "taught: mean squared error"
-PROJECTED = f"{TAUGHT}, projected"
+DISTILLED = "distilled: mean squared error"
+PROJECTED = f"{DISTILLED}, projected"
 
 
-def taught(examples: Examples, trainable: Trainable) -> Objective:
+def distilled(examples: Examples, trainable: Trainable) -> Objective:
     """Learn a teacher's vectors by mean squared error (Reimers and Gurevych 2020, section 3)."""
     vectors = np.asarray(examples.labels, dtype=np.float32)
     width, wanted = vectors.shape[1], trainable.n_dimensions
@@ -403,8 +403,8 @@ def taught(examples: Examples, trainable: Trainable) -> Objective:
         examples = examples.noting(Decision("training", "teacher_dimensions", wanted, message))
 
     projected = width if wanted > width else None
-    loss = partial(_taught_loss, directions=directions, projected=projected)
-    name = TAUGHT if wanted == width else PROJECTED
+    loss = partial(_distillation_loss, directions=directions, projected=projected)
+    name = DISTILLED if wanted == width else PROJECTED
     return Objective(name, examples, loss, "cosine with the teacher", cosine_with_teacher)
 
 
@@ -421,7 +421,7 @@ def _directions(vectors: FloatArray, wanted: int) -> tuple[FloatArray, float]:
     return directions, float(kept)
 
 
-def _taught_loss(
+def _distillation_loss(
     model: Any, given: Any, directions: FloatArray | None, projected: int | None
 ) -> Any:
     import torch
@@ -431,7 +431,7 @@ def _taught_loss(
     inner = MSELoss(model, projection_dim=projected)
     inner.model = given
 
-    class _Taught(nn.Module):
+    class _Distillation(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.loss = inner
@@ -459,7 +459,7 @@ def _taught_loss(
                 vectors = self.loss.projection(vectors)
             return vectors, self.targets(labels)
 
-    return _Taught()
+    return _Distillation()
 
 
 _OF_ONE_LENGTH = ("nli: softmax", "texts: TSDAE", PROJECTED)
@@ -544,6 +544,23 @@ OBJECTIVES: dict[str, dict[str, Callable[..., Objective]]] = {
     "triplets": {"ranking": triplet_ranking, "triplet": triplet, "margin": triplet},
     "binary": {"online": partial(contrastive, online=True), "contrastive": contrastive},
     "texts": {"simcse": simcse, "tsdae": tsdae},
-    "taught": {"mse": taught},
+    "distilled": {"mse": distilled},
 }
 """What can be learned from each kind of examples, the default first."""
+
+
+def find_objective(objective: Any, kind: str) -> tuple[Callable[..., Objective], list[str]]:
+    """Return the function that makes an objective of examples, and its own parameters."""
+    checked_choice(kind, "kind", OBJECTIVES)
+    names = OBJECTIVES[kind]
+    if objective is None:
+        objective = next(iter(names))
+    if not isinstance(objective, str):
+        return partial(passed_through, objective), []
+    if objective not in names:
+        expected = f"one of {', '.join(names)} for {kind}, or a loss class"
+        raise InputError("objective", expected, objective)
+    make = names[objective]
+    fixed = make.keywords if isinstance(make, partial) else {}
+    parameters = inspect.signature(make).parameters.values()
+    return make, [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.name not in fixed]

@@ -45,8 +45,8 @@ def as_few_validations_as_asked_for(monkeypatch):
 
 
 @pytest.fixture()
-def lesson_of(tiny_bert):  # noqa: F811
-    """Make a lesson for settings; without dropout where that is asked for."""
+def data_of(tiny_bert):  # noqa: F811
+    """Make a data for settings; without dropout where that is asked for."""
 
     def make(settings: TrainingSettings, *, dropout: float = 0.1, kind: str = "graded"):
         import torch
@@ -64,9 +64,9 @@ def lesson_of(tiny_bert):  # noqa: F811
             objective = replace(graded_cosine(graded_pairs()), metric=None, metric_name="")
         else:
             objective = pairs_ranking(partner_pairs(), both_ways=False)
-        lesson = prepare(trainee, objective, settings.random_state)
+        data = prepare(trainee, objective, settings.random_state)
         # Validated on what it learns from, so that later weights are better and are kept: kept
         # weights of step 0 would be the same in any two runs.
-        return lesson, tokenized(trainee, objective.examples)
+        return data, tokenized(trainee, objective.examples)
 
     return make

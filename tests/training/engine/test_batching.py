@@ -94,14 +94,14 @@ def test_each_example_is_in_the_first_batch_that_can_take_it(keys, size):
 
 def test_a_few_texts_that_all_examples_share_are_not_looked_for_in_each_batch():
     class Counted(tuple):
-        n_looks = 0
+        n_test_evaluations = 0
 
         def __iter__(self):
-            Counted.n_looks += 1
+            Counted.n_test_evaluations += 1
             return super().__iter__()
 
     # Texts with one of ten class names: of 320 batches, each can hold ten examples.
     keys = [Counted((number % 10, 100 + number)) for number in range(10_240)]
     plan = BatchPlan(np.ones(len(keys)), 32, 0, keys)
     assert sorted(map(len, plan.of_epoch(0))) == [10] * 320
-    assert Counted.n_looks < 20 * len(keys)
+    assert Counted.n_test_evaluations < 20 * len(keys)

@@ -44,33 +44,33 @@ def test_groups_cost_the_least_of_all_cuts(lengths):
     assert found == best
 
 
-def gradients(lesson, tokens_at_once, seed=11):
-    lesson.model.zero_grad()
-    batch = lesson.batch(lesson.examples, range(16), np.random.default_rng(0))
-    loss = BatchEncoder(lesson.forward, tokens_at_once).learn(
-        batch.encoded, lambda vectors: lesson.loss_of(batch, vectors), lambda x: x.backward(), seed
+def gradients(data, tokens_at_once, seed=11):
+    data.model.zero_grad()
+    batch = data.batch(data.examples, range(16), np.random.default_rng(0))
+    loss = BatchEncoder(data.forward, tokens_at_once).learn(
+        batch.encoded, lambda vectors: data.loss_of(batch, vectors), lambda x: x.backward(), seed
     )
-    found = {n: p.grad.clone() for n, p in lesson.model.named_parameters() if p.grad is not None}
+    found = {n: p.grad.clone() for n, p in data.model.named_parameters() if p.grad is not None}
     return float(loss), found
 
 
 @pytest.fixture()
-def of_one_padded_batch(lesson_of):
+def of_one_padded_batch(data_of):
     """Loss and gradients as one would compute them: both columns padded, one pass each."""
-    lesson, _ = lesson_of(TrainingSettings(), dropout=0.0)
-    lesson.model.train()
-    lesson.model.zero_grad()
-    batch = lesson.batch(lesson.examples, range(16), np.random.default_rng(0))
+    data, _ = data_of(TrainingSettings(), dropout=0.0)
+    data.model.train()
+    data.model.zero_grad()
+    batch = data.batch(data.examples, range(16), np.random.default_rng(0))
     vectors = [
-        lesson.model(lesson.trainable.features(column))["sentence_embedding"]
+        data.model(data.trainable.features(column))["sentence_embedding"]
         for column in batch.encoded
     ]
     loss = ((torch.cosine_similarity(*vectors) - batch.labels) ** 2).mean()
     loss.backward()
     return (
-        lesson,
+        data,
         float(loss.detach()),
-        {name: p.grad.clone() for name, p in lesson.model.named_parameters() if p.grad is not None},
+        {name: p.grad.clone() for name, p in data.model.named_parameters() if p.grad is not None},
     )
 
 
@@ -79,37 +79,37 @@ def test_groups_and_recomputation_leave_loss_and_gradients_as_they_are(
     of_one_padded_batch, tokens_at_once, monkeypatch
 ):
     monkeypatch.setattr(encoding, "TOKENS_WORTH_A_PASS", 1)
-    lesson, loss, expected = of_one_padded_batch
-    found_loss, found = gradients(lesson, tokens_at_once)
+    data, loss, expected = of_one_padded_batch
+    found_loss, found = gradients(data, tokens_at_once)
     assert found_loss == pytest.approx(loss, rel=1e-5)
     assert found.keys() == expected.keys()
     for name, gradient in expected.items():
         torch.testing.assert_close(found[name], gradient, rtol=1e-4, atol=1e-7)
 
 
-def test_recomputed_groups_have_the_same_dropout(lesson_of, monkeypatch):
+def test_recomputed_groups_have_the_same_dropout(data_of, monkeypatch):
     monkeypatch.setattr(encoding, "TOKENS_WORTH_A_PASS", 0)
-    lesson, _ = lesson_of(TrainingSettings(), dropout=0.3)
-    lesson.model.train()
-    batch = lesson.batch(lesson.examples, range(16), np.random.default_rng(0))
+    data, _ = data_of(TrainingSettings(), dropout=0.3)
+    data.model.train()
+    batch = data.batch(data.examples, range(16), np.random.default_rng(0))
     lengths = [len(ids) for column in batch.encoded for ids in column]
     groups = groups_of_like_length(lengths, 10**9)
     budget = max(len(g) * max(lengths[i] for i in g) for g in groups)
     assert len(groups) > 2
-    kept, kept_gradients = gradients(lesson, 10**9)
-    again, again_gradients = gradients(lesson, budget)
+    kept, kept_gradients = gradients(data, 10**9)
+    again, again_gradients = gradients(data, budget)
     assert again == kept
     for name, gradient in kept_gradients.items():
         torch.testing.assert_close(again_gradients[name], gradient, rtol=1e-5, atol=1e-8)
-    assert gradients(lesson, 10**9, seed=12)[0] != kept
+    assert gradients(data, 10**9, seed=12)[0] != kept
 
 
-def test_vectors_come_back_in_order(lesson_of):
-    lesson, _ = lesson_of(TrainingSettings())
-    lesson.model.eval()
-    texts = lesson.examples.columns[0]
-    found = BatchEncoder(lesson.forward, 50).encode(texts)
+def test_vectors_come_back_in_order(data_of):
+    data, _ = data_of(TrainingSettings())
+    data.model.eval()
+    texts = data.examples.columns[0]
+    found = BatchEncoder(data.forward, 50).encode(texts)
     for place in (0, 7, 31):
         with torch.no_grad():
-            alone = lesson.forward([texts[place]])[0]
+            alone = data.forward([texts[place]])[0]
         torch.testing.assert_close(found[place], alone, rtol=1e-5, atol=1e-6)

@@ -31,10 +31,10 @@ def without_gradient(loss, vectors):
     ],
 )
 def test_what_is_no_number_stops_the_run_and_keeps_the_best(
-    lesson_of, tmp_path, monkeypatch, broken, step, said
+    data_of, tmp_path, monkeypatch, broken, step, said
 ):
-    lesson, validation = lesson_of(settings())
-    original = type(lesson).loss_of
+    data, validation = data_of(settings())
+    original = type(data).loss_of
     calls = []
 
     def breaking(self, batch, vectors):
@@ -45,16 +45,16 @@ def test_what_is_no_number_stops_the_run_and_keeps_the_best(
                 return broken(loss, vectors)
         return loss
 
-    monkeypatch.setattr(type(lesson), "loss_of", breaking)
-    run = train(lesson, validation, settings(), tmp_path / "run", ABOUT)
+    monkeypatch.setattr(type(data), "loss_of", breaking)
+    run = train(data, validation, settings(), tmp_path / "run", ABOUT)
     assert run.stopped == "loss not finite" and run.n_steps == step - 1
     (decision,) = run.decisions
     assert decision.value == step and said in decision.message
     if step == 8:
-        batch = BatchPlan(lesson.examples.lengths, 8, 1).of_epoch(1)[1]
+        batch = BatchPlan(data.examples.lengths, 8, 1).of_epoch(1)[1]
         assert f"Its batch holds {name_rows(batch)}. " in decision.message
     assert run.best_step in (0, 3, 6) and np.isfinite(run.curves.validation_loss).all()
-    assert all(torch.isfinite(tensor).all() for tensor in weights_of(lesson).values())
+    assert all(torch.isfinite(tensor).all() for tensor in weights_of(data).values())
 
 
 def memory_for_six_groups(patch):
@@ -90,47 +90,47 @@ def memory_for_two_batches(patch):
         pytest.param(memory_for_two_batches, 3, marks=pytest.mark.slow),
     ],
 )
-def test_less_is_encoded_at_once_where_memory_runs_out(lesson_of, tmp_path, memory, accumulation):
+def test_less_is_encoded_at_once_where_memory_runs_out(data_of, tmp_path, memory, accumulation):
     options = settings(accumulation=accumulation, tokens_at_once=4096)
-    lesson, whole = trained(lesson_of, tmp_path / "whole", options, dropout=0.0)
+    data, whole = trained(data_of, tmp_path / "whole", options, dropout=0.0)
     with pytest.MonkeyPatch.context() as patch:
         memory(patch)
-        short, run = trained(lesson_of, tmp_path / "short", options, dropout=0.0)
+        short, run = trained(data_of, tmp_path / "short", options, dropout=0.0)
     assert [d.value for d in run.decisions if d.name == "out_of_memory"] == [2048, 1024]
     np.testing.assert_allclose(run.curves.training_loss, whole.curves.training_loss, rtol=1e-4)
-    for name, expected in lesson.weights().items():
+    for name, expected in data.weights().items():
         if not name.endswith("key.bias"):
             torch.testing.assert_close(short.weights()[name], expected, rtol=1e-3, atol=1e-4)
 
 
-def test_other_errors_are_not_taken_for_a_lack_of_memory(lesson_of, tmp_path, monkeypatch):
-    lesson, validation = lesson_of(settings())
+def test_other_errors_are_not_taken_for_a_lack_of_memory(data_of, tmp_path, monkeypatch):
+    data, validation = data_of(settings())
     monkeypatch.setattr(BatchEncoder, "learn", raising(RuntimeError("shapes")))
     with pytest.raises(RuntimeError, match="shapes"):
-        train(lesson, validation, settings(), tmp_path / "run", ABOUT)
+        train(data, validation, settings(), tmp_path / "run", ABOUT)
 
 
-def test_an_unwritable_folder_is_refused_before_training(lesson_of, tmp_path):
-    lesson, validation = lesson_of(settings())
+def test_an_unwritable_folder_is_refused_before_training(data_of, tmp_path):
+    data, validation = data_of(settings())
     (tmp_path / "file").write_text("in the way")
     with refuses("out"):
-        train(lesson, validation, settings(), tmp_path / "file" / "run", ABOUT)
+        train(data, validation, settings(), tmp_path / "file" / "run", ABOUT)
 
 
-def test_an_encoder_without_a_finite_loss_is_refused(lesson_of, tmp_path):
-    lesson, validation = lesson_of(settings())
+def test_an_encoder_without_a_finite_loss_is_refused(data_of, tmp_path):
+    data, validation = data_of(settings())
     with torch.no_grad():
-        next(lesson.model.parameters()).fill_(float("nan"))
+        next(data.model.parameters()).fill_(float("nan"))
     with refuses("encoder"):
-        train(lesson, validation, settings(), tmp_path / "run", ABOUT)
+        train(data, validation, settings(), tmp_path / "run", ABOUT)
 
 
-def test_weights_without_a_metric_are_never_better_than_those_with_one(lesson_of, tmp_path):
-    lesson, validation = lesson_of(settings())
+def test_weights_without_a_metric_are_never_better_than_those_with_one(data_of, tmp_path):
+    data, validation = data_of(settings())
     # The loss falls all along; the metric is below zero and then none at all.
     figures = iter([-0.9, float("nan"), -0.8, float("nan"), float("nan")])
-    objective = replace(lesson.objective, metric=lambda *_: next(figures), metric_name="made up")
-    lesson = replace(lesson, objective=objective)
-    run = train(lesson, validation, settings(), tmp_path / "run", ABOUT)
+    objective = replace(data.objective, metric=lambda *_: next(figures), metric_name="made up")
+    data = replace(data, objective=objective)
+    run = train(data, validation, settings(), tmp_path / "run", ABOUT)
     assert run.curves.validation_loss[-1] < run.curves.validation_loss[2] < 0.8
     assert run.best_step == run.curves.validation_steps[2]

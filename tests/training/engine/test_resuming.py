@@ -22,7 +22,7 @@ class Killed(BaseException):
     """Stands for a process that ends at once."""
 
 
-def kill(method, when, lesson, validation, options, folder):
+def kill(method, when, data, validation, options, folder):
     """Train until a method of the run was called at a step, and no further."""
     original = getattr(running._Training, method)
 
@@ -35,7 +35,7 @@ def kill(method, when, lesson, validation, options, folder):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(running._Training, method, dying)
         with pytest.raises(Killed):
-            train(lesson, validation, options, folder, ABOUT)
+            train(data, validation, options, folder, ABOUT)
 
 
 def assert_same_run(run, whole):
@@ -45,13 +45,13 @@ def assert_same_run(run, whole):
         np.testing.assert_array_equal(getattr(run.curves, name), getattr(whole.curves, name))
 
 
-def checked(lesson_of, tmp_path, options, method, when, kind="graded"):
+def checked(data_of, tmp_path, options, method, when, kind="graded"):
     """Compare a run that was interrupted with one that was not; return both."""
-    lesson, whole = trained(lesson_of, tmp_path / "whole", options, kind=kind)
-    dying, validation = lesson_of(options, kind=kind)
+    data, whole = trained(data_of, tmp_path / "whole", options, kind=kind)
+    dying, validation = data_of(options, kind=kind)
     kill(method, when, dying, validation, options, tmp_path / "killed")
-    again, run = trained(lesson_of, tmp_path / "killed", options, kind=kind)
-    assert same(weights_of(lesson), weights_of(again))
+    again, run = trained(data_of, tmp_path / "killed", options, kind=kind)
+    assert same(weights_of(data), weights_of(again))
     assert_same_run(run, whole)
     return run, whole
 
@@ -60,10 +60,10 @@ def checked(lesson_of, tmp_path, options, method, when, kind="graded"):
     "when",
     [4, *(pytest.param(step, marks=pytest.mark.slow) for step in (1, 5, 6, 9))],
 )
-def test_batches_that_do_not_fill_a_step_are_gone_on_with(lesson_of, tmp_path, when):
+def test_batches_that_do_not_fill_a_step_are_gone_on_with(data_of, tmp_path, when):
     # Six batches an epoch, in steps of four and two.
     options = settings(accumulation=4, epochs=5, validations_per_epoch=2)
-    run, _ = checked(lesson_of, tmp_path, options, "after_step", when)
+    run, _ = checked(data_of, tmp_path, options, "after_step", when)
     assert run.decisions[0].name == "resumed"
 
 
@@ -82,29 +82,29 @@ def test_batches_that_do_not_fill_a_step_are_gone_on_with(lesson_of, tmp_path, w
     ],
 )
 def test_a_run_that_died_after_its_last_step_learns_nothing_more(
-    lesson_of, tmp_path, changes, n_steps, stopped
+    data_of, tmp_path, changes, n_steps, stopped
 ):
-    run, _ = checked(lesson_of, tmp_path, settings(**changes), "after_step", n_steps)
+    run, _ = checked(data_of, tmp_path, settings(**changes), "after_step", n_steps)
     assert run.stopped == stopped and run.n_steps == n_steps
 
 
 def test_weights_that_are_newer_than_the_checkpoint_are_not_taken_for_its_best(
-    lesson_of, tmp_path, monkeypatch
+    data_of, tmp_path, monkeypatch
 ):
-    lesson, validation = lesson_of(settings())
+    data, validation = data_of(settings())
     written = {}
     original = running.write_checkpoint
 
     def dying(folder, step, *rest):
         if step == 6:
             raise Killed
-        written[step] = {n: t.clone() for n, t in lesson.weights().items()}
+        written[step] = {n: t.clone() for n, t in data.weights().items()}
         return original(folder, step, *rest)
 
     with monkeypatch.context() as patch:
         patch.setattr(running, "write_checkpoint", dying)
         with pytest.raises(Killed):
-            train(lesson, validation, settings(), tmp_path / "run", ABOUT)
+            train(data, validation, settings(), tmp_path / "run", ABOUT)
     taken = []
     go_on = running._Training.go_on_from
 
@@ -114,7 +114,7 @@ def test_weights_that_are_newer_than_the_checkpoint_are_not_taken_for_its_best(
         raise Killed
 
     monkeypatch.setattr(running._Training, "go_on_from", looking)
-    again, validation = lesson_of(settings())
+    again, validation = data_of(settings())
     with pytest.raises(Killed):
         train(again, validation, settings(), tmp_path / "run", ABOUT)
     assert taken[0][0] == 3 and same(taken[0][1], written[3])
@@ -123,24 +123,24 @@ def test_weights_that_are_newer_than_the_checkpoint_are_not_taken_for_its_best(
 @pytest.mark.parametrize(
     ("damaged", "left"), [("best", None), ("step-00000012/weights", "step-00000009")]
 )
-def test_damaged_weights_are_passed_over(lesson_of, tmp_path, damaged, left):
-    lesson, whole = trained(lesson_of, tmp_path / "run")
+def test_damaged_weights_are_passed_over(data_of, tmp_path, damaged, left):
+    data, whole = trained(data_of, tmp_path / "run")
     for path in (tmp_path / "run").rglob("*.safetensors"):
         if damaged in path.as_posix():
             path.write_bytes(path.read_bytes()[:-50])
     newest, passed_over = latest_checkpoint(tmp_path / "run")
     assert (newest and newest.name) == left
     assert passed_over == ["step-00000012", "step-00000009"][: 1 if left else 2]
-    again, run = trained(lesson_of, tmp_path / "run")
-    assert same(weights_of(lesson), weights_of(again))
+    again, run = trained(data_of, tmp_path / "run")
+    assert same(weights_of(data), weights_of(again))
     assert_same_run(run, whole)
     (told,) = (d for d in run.decisions if d.name == "damaged_checkpoint")
     assert "damaged" in told.message
 
 
-def test_what_was_decided_before_the_interruption_is_told_after_it(lesson_of, tmp_path):
+def test_what_was_decided_before_the_interruption_is_told_after_it(data_of, tmp_path):
     options = settings(tokens_at_once=4096)
-    lesson, validation = lesson_of(options)
+    data, validation = data_of(options)
     original = BatchEncoder._seeded
 
     def failing(self, texts, seed, group):
@@ -150,27 +150,27 @@ def test_what_was_decided_before_the_interruption_is_told_after_it(lesson_of, tm
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(BatchEncoder, "_seeded", failing)
-        kill("after_step", 7, lesson, validation, options, tmp_path / "run")
-    _, run = trained(lesson_of, tmp_path / "run", options)
+        kill("after_step", 7, data, validation, options, tmp_path / "run")
+    _, run = trained(data_of, tmp_path / "run", options)
     assert [d.name for d in run.decisions] == ["out_of_memory", "resumed"]
     assert run.decisions[0].value == 2048
 
 
-def test_examples_left_out_before_the_interruption_are_counted(lesson_of, tmp_path):
-    def shared(lesson):
+def test_examples_left_out_before_the_interruption_are_counted(data_of, tmp_path):
+    def shared(data):
         # One text in every second example: a batch holds one of them.
-        for place in range(0, len(lesson.examples.keys), 2):
-            keys = lesson.examples.keys[place]
-            lesson.examples.keys[place] = (10_000, *keys[1:])
-        return lesson
+        for place in range(0, len(data.examples.keys), 2):
+            keys = data.examples.keys[place]
+            data.examples.keys[place] = (10_000, *keys[1:])
+        return data
 
     found = []
     for name in ("whole", "killed"):
-        lesson, validation = lesson_of(settings(), kind="pairs")
+        data, validation = data_of(settings(), kind="pairs")
         if name == "killed":
-            kill("after_step", 7, shared(lesson), validation, settings(), tmp_path / name)
-            lesson, validation = lesson_of(settings(), kind="pairs")
-        run = train(shared(lesson), validation, settings(), tmp_path / name, ABOUT)
+            kill("after_step", 7, shared(data), validation, settings(), tmp_path / name)
+            data, validation = data_of(settings(), kind="pairs")
+        run = train(shared(data), validation, settings(), tmp_path / name, ABOUT)
         found.append([d.value for d in run.decisions if d.name == "left_out"])
     # Twenty of the forty examples, one in each of five batches: fifteen an epoch, and a few more
     # whose batches hold a text that is elsewhere paired with the shared one.
@@ -178,10 +178,10 @@ def test_examples_left_out_before_the_interruption_are_counted(lesson_of, tmp_pa
     assert whole == killed >= 30
 
 
-def test_a_disk_that_is_really_full_costs_the_checkpoint_and_not_the_run(lesson_of, tmp_path):
+def test_a_disk_that_is_really_full_costs_the_checkpoint_and_not_the_run(data_of, tmp_path):
     resource = pytest.importorskip("resource")
-    lesson, _ = trained(lesson_of, tmp_path / "whole")
-    again, validation = lesson_of(settings())
+    data, _ = trained(data_of, tmp_path / "whole")
+    again, validation = data_of(settings())
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
     try:
@@ -190,17 +190,17 @@ def test_a_disk_that_is_really_full_costs_the_checkpoint_and_not_the_run(lesson_
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert {d.name for d in run.decisions} == {"checkpoint"} and len(run.decisions) == 4
     assert "File too large" in run.decisions[0].message
-    assert same(weights_of(lesson), weights_of(again))
+    assert same(weights_of(data), weights_of(again))
     assert not list((tmp_path / "run").glob("[!r]*"))  # nothing but run.json
 
 
-def test_a_file_that_names_the_run_and_is_damaged_is_said_to_be(lesson_of, tmp_path):
-    lesson, validation = lesson_of(settings())
+def test_a_file_that_names_the_run_and_is_damaged_is_said_to_be(data_of, tmp_path):
+    data, validation = data_of(settings())
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "run.json").write_text('{"exam')
     with refuses("out"):
-        train(lesson, validation, settings(), tmp_path / "run", ABOUT)
-    train(lesson, validation, settings(), tmp_path / "run", ABOUT, resume=False)
+        train(data, validation, settings(), tmp_path / "run", ABOUT)
+    train(data, validation, settings(), tmp_path / "run", ABOUT, resume=False)
     assert json.loads((tmp_path / "run" / "run.json").read_text("utf-8")) == ABOUT
 
 
@@ -219,9 +219,9 @@ def after_step(self, teacher, loss):
     return on
 running._Training.after_step = after_step
 running.LEAST_VALIDATIONS = 1
-make = lesson_of.__wrapped__(Path({tiny!r}))
-lesson, validation = make(here.settings(), kind={kind!r})
-here.train(lesson, validation, here.settings(), Path({folder!r}), here.ABOUT)
+make = data_of.__wrapped__(Path({tiny!r}))
+data, validation = make(here.settings(), kind={kind!r})
+here.train(data, validation, here.settings(), Path({folder!r}), here.ABOUT)
 print("finished")
 """
 
@@ -236,38 +236,34 @@ def die(tiny, folder, step, number, kind="graded"):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [pytest.param("graded", marks=pytest.mark.smoke), "pairs"])
-def test_a_killed_run_ends_with_the_weights_of_one_that_was_not(
-    lesson_of, tiny_bert, tmp_path, kind
-):
-    lesson, whole = trained(lesson_of, tmp_path / "whole", kind=kind)
+def test_a_killed_run_ends_with_the_weights_of_one_that_was_not(data_of, tiny_bert, tmp_path, kind):
+    data, whole = trained(data_of, tmp_path / "whole", kind=kind)
     killed = die(tiny_bert, tmp_path / "killed", 8, signal.SIGKILL, kind)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
-    again, run = trained(lesson_of, tmp_path / "killed", kind=kind)
+    again, run = trained(data_of, tmp_path / "killed", kind=kind)
     assert run.decisions[0].name == "resumed"
-    assert same(weights_of(lesson), weights_of(again))
+    assert same(weights_of(data), weights_of(again))
     np.testing.assert_array_equal(run.curves.training_loss, whole.curves.training_loss)
     np.testing.assert_array_equal(run.curves.metric, whole.curves.metric)
     assert run.best_step == whole.best_step and run.n_steps == whole.n_steps
 
 
 @pytest.mark.slow
-def test_a_run_that_is_asked_to_end_writes_a_checkpoint_and_exits_143(
-    lesson_of, tiny_bert, tmp_path
-):
-    lesson, _ = trained(lesson_of, tmp_path / "whole")
+def test_a_run_that_is_asked_to_end_writes_a_checkpoint_and_exits_143(data_of, tiny_bert, tmp_path):
+    data, _ = trained(data_of, tmp_path / "whole")
     ended = die(tiny_bert, tmp_path / "ended", 4, signal.SIGTERM)
     assert ended.returncode == 143 and "finished" not in ended.stdout
     # Asked during step 4, which is none of validation: the step after it writes the checkpoint.
     assert latest_checkpoint(tmp_path / "ended")[0].name == "step-00000005"
-    again, _ = trained(lesson_of, tmp_path / "ended")
-    assert same(weights_of(lesson), weights_of(again))
+    again, _ = trained(data_of, tmp_path / "ended")
+    assert same(weights_of(data), weights_of(again))
 
 
-def test_checkpoints_of_another_run_are_not_gone_on_from(lesson_of, tmp_path):
-    lesson, _ = trained(lesson_of, tmp_path / "run")
-    _, validation = lesson_of(settings())
+def test_checkpoints_of_another_run_are_not_gone_on_from(data_of, tmp_path):
+    data, _ = trained(data_of, tmp_path / "run")
+    _, validation = data_of(settings())
     with refuses("out"):
-        train(lesson, validation, settings(), tmp_path / "run", {"examples": "others"})
-    fresh, validation = lesson_of(settings())
+        train(data, validation, settings(), tmp_path / "run", {"examples": "others"})
+    fresh, validation = data_of(settings())
     train(fresh, validation, settings(), tmp_path / "run", {"examples": "others"}, resume=False)
-    assert same(weights_of(lesson), weights_of(fresh))
+    assert same(weights_of(data), weights_of(fresh))

@@ -34,15 +34,15 @@ def settings(**changes):
     return TrainingSettings(**base | changes)
 
 
-def weights_of(lesson):
-    return {name: tensor.clone() for name, tensor in lesson.weights().items()}
+def weights_of(data):
+    return {name: tensor.clone() for name, tensor in data.weights().items()}
 
 
-def trained(lesson_of, folder, options=None, **how):
+def trained(data_of, folder, options=None, **how):
     """Return what was trained in a folder, and the run."""
     options = options or settings()
-    lesson, validation = lesson_of(options, **how)
-    return lesson, train(lesson, validation, options, folder, ABOUT)
+    data, validation = data_of(options, **how)
+    return data, train(data, validation, options, folder, ABOUT)
 
 
 def same(first, second):
@@ -51,16 +51,16 @@ def same(first, second):
     )
 
 
-def by_a_plain_loop(lesson, options):
+def by_a_plain_loop(data, options):
     """Learn as the textbook says: pad each column, AdamW, a triangle of learning rates."""
-    model = lesson.model.train()
+    model = data.model.train()
     decayed = [p for n, p in model.named_parameters() if "LayerNorm" not in n and "bias" not in n]
     others = [p for n, p in model.named_parameters() if "LayerNorm" in n or "bias" in n]
     optimizer = torch.optim.AdamW(
         [{"params": decayed, "weight_decay": options.weight_decay},
          {"params": others, "weight_decay": 0.0}], lr=options.learning_rate,
     )  # fmt: skip
-    plan = BatchPlan(lesson.examples.lengths, options.batch_size, options.random_state)
+    plan = BatchPlan(data.examples.lengths, options.batch_size, options.random_state)
     epochs = int(options.epochs)
     n_steps = epochs * len(plan) // options.accumulation
     n_warm = -(-options.warmup * n_steps // 1)
@@ -73,10 +73,8 @@ def by_a_plain_loop(lesson, options):
         optimizer.zero_grad()
         total = 0.0
         for places in batches[step * options.accumulation : (step + 1) * options.accumulation]:
-            batch = lesson.batch(lesson.examples, places, np.random.default_rng(0))
-            u, v = (
-                model(lesson.trainable.features(c))["sentence_embedding"] for c in batch.encoded
-            )
+            batch = data.batch(data.examples, places, np.random.default_rng(0))
+            u, v = (model(data.trainable.features(c))["sentence_embedding"] for c in batch.encoded)
             loss = ((torch.cosine_similarity(u, v) - batch.labels) ** 2).mean()
             (loss / options.accumulation).backward()
             total += float(loss.detach()) / options.accumulation
@@ -87,10 +85,10 @@ def by_a_plain_loop(lesson, options):
 
 
 @pytest.mark.parametrize("accumulation", [1, 2])
-def test_a_run_is_the_plain_loop(lesson_of, tmp_path, accumulation):
+def test_a_run_is_the_plain_loop(data_of, tmp_path, accumulation):
     options = settings(accumulation=accumulation)
-    lesson, validation = lesson_of(options, dropout=0.0)
-    oracle, _ = lesson_of(options, dropout=0.0)
+    data, validation = data_of(options, dropout=0.0)
+    oracle, _ = data_of(options, dropout=0.0)
     losses = by_a_plain_loop(oracle, options)
     ends = []
     original = running._Training.validate
@@ -101,7 +99,7 @@ def test_a_run_is_the_plain_loop(lesson_of, tmp_path, accumulation):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(running._Training, "validate", noting)
-        run = train(lesson, validation, options, tmp_path / "run", ABOUT)
+        run = train(data, validation, options, tmp_path / "run", ABOUT)
     np.testing.assert_allclose(run.curves.training_loss, losses, rtol=2e-4)
     for name, expected in oracle.weights().items():
         # The gradient of a key's bias is zero but for rounding, which Adam divides by itself.
@@ -109,108 +107,108 @@ def test_a_run_is_the_plain_loop(lesson_of, tmp_path, accumulation):
             torch.testing.assert_close(ends[-1][name], expected, rtol=1e-3, atol=1e-4)
 
 
-def test_training_learns_and_keeps_the_best(lesson_of, tmp_path):
+def test_training_learns_and_keeps_the_best(data_of, tmp_path):
     options = settings(epochs=6)
-    lesson, validation = lesson_of(options)
-    before = weights_of(lesson)
-    run = train(lesson, validation, options, tmp_path / "run", ABOUT)
+    data, validation = data_of(options)
+    before = weights_of(data)
+    run = train(data, validation, options, tmp_path / "run", ABOUT)
     curves = run.curves
     best = int(np.argmin(curves.validation_loss))
     assert curves.validation_steps[0] == 0 and curves.validation_steps[-1] == run.n_steps == 36
     assert run.best_step == curves.validation_steps[best]
     assert curves.sample_loss[-1] < 0.7 * curves.sample_loss[0]
     assert run.stopped == "finished" and run.examples_per_second > 0
-    assert run.best_step > 0 and not same(before, weights_of(lesson))
+    assert run.best_step > 0 and not same(before, weights_of(data))
     written = {path.suffix for path in (tmp_path / "run").rglob("*") if path.is_file()}
     assert written == {".safetensors", ".json"}  # no pickle
 
 
-def test_a_seed_gives_the_same_weights_and_leaves_random_states_alone(lesson_of, tmp_path):
+def test_a_seed_gives_the_same_weights_and_leaves_random_states_alone(data_of, tmp_path):
     found = []
     for place in ("one", "two"):
         torch.manual_seed(len(place))
-        lesson, validation = lesson_of(settings())
+        data, validation = data_of(settings())
         states = random.getstate(), np.random.get_state()[1].copy(), torch.get_rng_state()  # noqa: NPY002
-        train(lesson, validation, settings(), tmp_path / place, ABOUT)
+        train(data, validation, settings(), tmp_path / place, ABOUT)
         assert random.getstate() == states[0]
         np.testing.assert_array_equal(np.random.get_state()[1], states[1])  # noqa: NPY002
         assert torch.equal(torch.get_rng_state(), states[2])
-        found.append(weights_of(lesson))
+        found.append(weights_of(data))
     assert same(*found)
-    lesson, _ = trained(lesson_of, tmp_path / "three", settings(random_state=2))
-    assert not same(found[0], weights_of(lesson))
+    data, _ = trained(data_of, tmp_path / "three", settings(random_state=2))
+    assert not same(found[0], weights_of(data))
 
 
-def test_early_stopping_counts_validations_without_a_gain(lesson_of, tmp_path):
+def test_early_stopping_counts_validations_without_a_gain(data_of, tmp_path):
     # A step so small that nothing changes: no validation is better than that before training.
     options = settings(learning_rate=1e-12, patience=3, epochs=4)
-    lesson, validation = lesson_of(options)
-    before = weights_of(lesson)
-    run = train(lesson, validation, options, tmp_path / "run", ABOUT)
+    data, validation = data_of(options)
+    before = weights_of(data)
+    run = train(data, validation, options, tmp_path / "run", ABOUT)
     assert run.stopped == "no improvement"
     assert len(run.curves.validation_steps) == 4 and run.n_steps == 9 and run.best_step == 0
-    assert same(before, weights_of(lesson))
+    assert same(before, weights_of(data))
 
 
-def test_a_run_is_validated_often_enough_to_be_read(lesson_of, tmp_path, monkeypatch):
+def test_a_run_is_validated_often_enough_to_be_read(data_of, tmp_path, monkeypatch):
     monkeypatch.setattr(running, "LEAST_VALIDATIONS", 8)
     rare = settings(sample_size=0, max_steps=48, validations_per_epoch=0.5)
-    assert len(lesson_of(rare)[1]) * 8 == rare.max_steps * rare.batch_size
-    _, run = trained(lesson_of, tmp_path / "run", rare)
+    assert len(data_of(rare)[1]) * 8 == rare.max_steps * rare.batch_size
+    _, run = trained(data_of, tmp_path / "run", rare)
     assert run.curves.validation_steps.tolist() == list(range(0, 49, 6))
     # Nor does it read more texts to validate than to learn, but three times.
-    _, run = trained(lesson_of, tmp_path / "costly")
+    _, run = trained(data_of, tmp_path / "costly")
     assert run.curves.validation_steps.tolist() == [0, 3, 6, 9, 12]
-    _, run = trained(lesson_of, tmp_path / "short", settings(epochs=0.5))
+    _, run = trained(data_of, tmp_path / "short", settings(epochs=0.5))
     assert run.curves.validation_steps.tolist() == [0, 1, 2, 3]
 
 
-def test_without_a_sample_its_loss_is_not_known(lesson_of, tmp_path):
-    lesson, validation = lesson_of(settings())
+def test_without_a_sample_its_loss_is_not_known(data_of, tmp_path):
+    data, validation = data_of(settings())
     options = settings(sample_size=0)
-    run = train(lesson, validation, options, tmp_path / "run", ABOUT)
+    run = train(data, validation, options, tmp_path / "run", ABOUT)
     assert np.isnan(run.curves.sample_loss).all() and run.curves.n_sample == 0
     assert np.isfinite(run.curves.validation_loss).all()
 
 
-def test_the_first_validation_is_done_with_the_numbers_of_the_others(lesson_of, tmp_path):
+def test_the_first_validation_is_done_with_the_numbers_of_the_others(data_of, tmp_path):
     options = settings(precision="bfloat16", epochs=1)
-    lesson, validation = lesson_of(options)
+    data, validation = data_of(options)
     seen = []
     original = TrainingData.measure
 
-    def noting(lesson, *arguments, **named):
+    def noting(data, *arguments, **named):
         found = []
-        layer = lesson.model[0].auto_model.encoder.layer[0].attention.self.query
+        layer = data.model[0].auto_model.encoder.layer[0].attention.self.query
         hook = layer.register_forward_hook(lambda _, __, output: found.append(output.dtype))
-        measured = original(lesson, *arguments, **named)
+        measured = original(data, *arguments, **named)
         hook.remove()
         seen.append(set(found))
         return measured
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TrainingData, "measure", noting)
-        train(lesson, validation, options, tmp_path / "run", ABOUT)
+        train(data, validation, options, tmp_path / "run", ABOUT)
     assert len(seen) == 6 and all(dtypes == {torch.bfloat16} for dtypes in seen)
-    assert {tensor.dtype for tensor in lesson.weights().values()} <= {torch.float32, torch.int64}
+    assert {tensor.dtype for tensor in data.weights().values()} <= {torch.float32, torch.int64}
 
 
 @pytest.mark.slow
-def test_what_another_launcher_left_does_not_change_the_precision(lesson_of, tmp_path, monkeypatch):
+def test_what_another_launcher_left_does_not_change_the_precision(data_of, tmp_path, monkeypatch):
     monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "bf16")
     found = []
     for name in ("one", "two"):
-        lesson, _ = trained(lesson_of, tmp_path / name, settings(epochs=1))
-        found.append(weights_of(lesson))
+        data, _ = trained(data_of, tmp_path / name, settings(epochs=1))
+        found.append(weights_of(data))
         assert os.environ.pop("ACCELERATE_MIXED_PRECISION", None) in ("bf16", None)
     assert same(*found)
 
 
-def test_gradients_of_a_losss_own_weights_are_forgotten_after_a_step(lesson_of, tmp_path):
-    lesson, validation = lesson_of(settings(epochs=1))
+def test_gradients_of_a_losss_own_weights_are_forgotten_after_a_step(data_of, tmp_path):
+    data, validation = data_of(settings(epochs=1))
     own = torch.nn.Parameter(torch.ones(1))
-    lesson.loss.register_parameter("own", own)
-    original = type(lesson).loss_of
+    data.loss.register_parameter("own", own)
+    original = type(data).loss_of
     found = []
 
     def with_own(self, batch, vectors):
@@ -219,10 +217,10 @@ def test_gradients_of_a_losss_own_weights_are_forgotten_after_a_step(lesson_of, 
         return original(self, batch, vectors) + own.sum()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(type(lesson), "loss_of", with_own)
+        patch.setattr(type(data), "loss_of", with_own)
         # Older trainers leave it to the model, which does not know the loss.
         patch.setattr(torch.optim.AdamW, "zero_grad", lambda *_, **__: None)
-        train(lesson, validation, settings(epochs=1), tmp_path / "run", ABOUT)
+        train(data, validation, settings(epochs=1), tmp_path / "run", ABOUT)
     assert found == [None] * 6
 
 
@@ -232,18 +230,16 @@ def test_examples_without_room_in_a_batch_are_left_out_of_the_mean(tiny_bert):
     classes = [CONTENT[10 + place % 2] for place in range(24)]
     examples = Examples("pairs", (tuple(texts), tuple(classes)), None, np.arange(24))
     trainee = trainable_of(tiny_bert, TrainingSettings())
-    lesson = prepare(trainee, pairs_ranking(examples, both_ways=False), 0)
+    data = prepare(trainee, pairs_ranking(examples, both_ways=False), 0)
     held_out = tokenized(trainee, examples)
-    encoder = BatchEncoder(lesson.forward, 4096)
-    loss, _ = lesson.measure(encoder, held_out, 8, with_metric=False)
+    encoder = BatchEncoder(data.forward, 4096)
+    loss, _ = data.measure(encoder, held_out, 8, with_metric=False)
 
     trainee.model.eval()
     with torch.no_grad():
 
         def encoded(some):
-            return torch.nn.functional.normalize(
-                lesson.forward(trainee.tokenize_texts(some)), dim=1
-            )
+            return torch.nn.functional.normalize(data.forward(trainee.tokenize_texts(some)), dim=1)
 
         cosines = 20 * encoded(texts) @ encoded(CONTENT[10:12]).T
     own = [place % 2 for place in range(24)]

@@ -12,12 +12,12 @@ from sentence_transformers.sentence_transformer import losses as st
 from embedtopics.encoders import RandomProjectionEncoder, StaticEncoder
 from embedtopics.training import TrainingSettings
 from embedtopics.training.objectives._losses import (
+    distillation_examples,
+    distilled,
     graded_cosent,
     lengths_of,
     nli_softmax,
     pairs_ranking,
-    taught,
-    teach,
     triplet,
     tsdae,
     with_matryoshka,
@@ -60,14 +60,14 @@ class Teacher:
 
 @pytest.mark.parametrize("translations", [None, {"de": SECOND, "fr": THIRD}])
 def test_taught(translations, encoder):
-    examples = teach(Teacher(16), FIRST, translations)
-    assert (examples.kind, len(examples.columns)) == ("taught", 1 if translations is None else 3)
+    examples = distillation_examples(Teacher(16), FIRST, translations)
+    assert (examples.kind, len(examples.columns)) == ("distilled", 1 if translations is None else 3)
     np.testing.assert_array_equal(examples.labels, Teacher(16).encode(FIRST))
-    check_equal(taught(examples, width(16)), encoder, st.MSELoss)
+    check_equal(distilled(examples, width(16)), encoder, st.MSELoss)
 
 
 def test_the_metric_is_the_cosine_with_the_teacher(encoder):
-    objective = taught(teach(Teacher(16), FIRST, SECOND), width(16))
+    objective = distilled(distillation_examples(Teacher(16), FIRST, SECOND), width(16))
     loss = objective.make_loss(trainable_of(encoder).model, given(16))
     rng = np.random.default_rng(0)
     columns = [rng.normal(size=(4, 16)).astype(np.float32) for _ in range(2)]
@@ -84,9 +84,11 @@ def test_a_shorter_student_learns_principal_directions(encoder):
     rng = np.random.default_rng(4)
     basis = np.linalg.qr(rng.normal(size=(40, 16)))[0].T
     vectors = (rng.normal(size=(60, 16)) * np.linspace(4, 1, 16)) @ basis  # 16 directions of 40
-    examples = examples_of("taught", ([f"the stone {n}" for n in range(60)],))
-    examples = type(examples)("taught", examples.columns, vectors.astype(np.float32), examples.rows)
-    objective = taught(examples, width(16))
+    examples = examples_of("distilled", ([f"the stone {n}" for n in range(60)],))
+    examples = type(examples)(
+        "distilled", examples.columns, vectors.astype(np.float32), examples.rows
+    )
+    objective = distilled(examples, width(16))
     (note,) = objective.examples.decisions
     assert note.name == "teacher_dimensions" and "100.0%" in note.message
     loss = objective.make_loss(trainable_of(encoder).model, given(16))
@@ -94,13 +96,15 @@ def test_a_shorter_student_learns_principal_directions(encoder):
     # As many directions as there are: all inner products are kept.
     np.testing.assert_allclose(targets @ targets.T, vectors @ vectors.T, atol=2e-3)
     assert objective.metric([targets], examples.labels, loss, None) == pytest.approx(1, abs=1e-6)
-    few = taught(examples, width(3)).make_loss(trainable_of(encoder).model, given(3))
+    few = distilled(examples, width(3)).make_loss(trainable_of(encoder).model, given(3))
     singular = np.linalg.svd(vectors)[2][:3]
     kept = few.directions.numpy()
     np.testing.assert_allclose(np.abs(singular @ kept), np.eye(3), atol=1e-4)
     short = few.targets(torch.from_numpy(examples.labels)).norm(dim=1).numpy()
     np.testing.assert_allclose(short, np.linalg.norm(vectors, axis=1), rtol=1e-5)
-    check_equal(taught(teach(Teacher(24), FIRST * 5), width(16)), encoder, projected_loss)
+    check_equal(
+        distilled(distillation_examples(Teacher(24), FIRST * 5), width(16)), encoder, projected_loss
+    )
 
 
 def projected_loss(model):
@@ -124,7 +128,7 @@ def projected_loss(model):
 
 
 def test_a_longer_student_learns_through_a_layer(encoder):
-    objective = taught(teach(Teacher(6), FIRST), width(16))
+    objective = distilled(distillation_examples(Teacher(6), FIRST), width(16))
     trainee = trainable_of(encoder)
     _, of_model, of_loss, _ = ours_with(objective, trainee)
     assert set(of_loss) == {"loss.projection.weight", "loss.projection.bias"} and of_model
@@ -137,20 +141,20 @@ def test_a_longer_student_learns_through_a_layer(encoder):
     assert found == pytest.approx(expected, abs=1e-6)  # single precision, near 0
 
 
-def test_bad_lessons(encoder):
+def test_bad_training_data(encoder):
     with refuses("translations"):
-        teach(Teacher(16), FIRST, {"de": FIRST[:3]})
+        distillation_examples(Teacher(16), FIRST, {"de": FIRST[:3]})
     with refuses("texts"):
-        taught(teach(Teacher(16), FIRST), width(10))
+        distilled(distillation_examples(Teacher(16), FIRST), width(10))
     teacher = Teacher(16)
     teacher.encode = lambda texts: np.full((len(texts), 16), np.nan, np.float32)
     with refuses("teacher"):
-        teach(teacher, FIRST)
-    assert len(teach(RandomProjectionEncoder(), FIRST)) == 4
+        distillation_examples(teacher, FIRST)
+    assert len(distillation_examples(RandomProjectionEncoder(), FIRST)) == 4
     with refuses("teacher"):
-        teach("tfidf", [*FIRST, *FIRST])
+        distillation_examples("tfidf", [*FIRST, *FIRST])
     # It has learned from no texts yet, and learns from these.
-    assert len(teach("lsa", [*FIRST, *FIRST]).labels) == 8
+    assert len(distillation_examples("lsa", [*FIRST, *FIRST]).labels) == 8
 
 
 @pytest.mark.parametrize(
@@ -165,7 +169,7 @@ def test_bad_lessons(encoder):
             triplet(examples_of("triplets", (FIRST, SECOND, THIRD)), margin=0.9),
             lambda model: st.TripletLoss(model, st.TripletDistanceMetric.COSINE, 0.9),
         ),
-        (taught(teach(Teacher(16), FIRST, SECOND), width(16)), st.MSELoss),
+        (distilled(distillation_examples(Teacher(16), FIRST, SECOND), width(16)), st.MSELoss),
     ],
 )
 def test_matryoshka(objective, inner, encoder):
@@ -177,7 +181,7 @@ def test_matryoshka(objective, inner, encoder):
 
 
 def test_the_metric_under_matryoshka_is_that_of_whole_vectors(encoder):
-    objective = taught(teach(Teacher(16), FIRST), width(16))
+    objective = distilled(distillation_examples(Teacher(16), FIRST), width(16))
     wrapped = with_matryoshka(objective, (16, 4))
     model = trainable_of(encoder).model
     u = [np.random.default_rng(0).normal(size=(4, 16)).astype(np.float32)]
@@ -194,7 +198,7 @@ def test_lengths_that_cannot_be():
         lengths_of((32,), 16)
     names = ("entailment", "neutral")
     softmax = nli_softmax(examples_of("nli", (FIRST, SECOND), [0, 1, 0, 1], names))
-    for objective in (softmax, taught(teach(Teacher(20), FIRST * 4), width(16))):
+    for objective in (softmax, distilled(distillation_examples(Teacher(20), FIRST * 4), width(16))):
         with refuses("objective"):
             with_matryoshka(objective, (16, 4))
 

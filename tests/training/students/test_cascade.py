@@ -58,12 +58,12 @@ def test_texts_near_a_border_have_the_teachers_vectors_and_the_others_the_studen
     cascade.teacher.read.clear()
     report = cascade.encode_with_report(new_texts)
     assert cascade.teacher.read == [new_texts[row] for row in np.flatnonzero(unsure)]
-    taught = cascade.teacher.encode(new_texts)
-    np.testing.assert_allclose(report.embeddings[unsure], taught[unsure], atol=1e-6)
+    expected = cascade.teacher.encode(new_texts)
+    np.testing.assert_allclose(report.embeddings[unsure], expected[unsure], atol=1e-6)
     np.testing.assert_array_equal(report.embeddings[~unsure], by_student[~unsure])
     assert report.n_cached == unsure.sum() and (report.n_seen[unsure] == 7).all()
     # Whoever a vector is from, it lies in the teacher's space, and nearly where the teacher's lies.
-    assert np.einsum("ij,ij->i", by_student, taught).mean() > 0.85
+    assert np.einsum("ij,ij->i", by_student, expected).mean() > 0.85
     for row in (0, int(np.argmax(unsure))):
         alone = cascade.encode([new_texts[row]])[0]
         np.testing.assert_array_equal(alone, report.embeddings[row])

@@ -20,8 +20,8 @@ from embedtopics.encoders.static._student_table import RATE_OF_LOGS, Bagged, lea
 from embedtopics.encoders.static._vocabulary import plain_vocabulary
 from embedtopics.plots import learning_curves
 from embedtopics.training import fit_static_student, read_report
-from embedtopics.training._report import model_card
 from embedtopics.training._curves import read_curves
+from embedtopics.training._report import model_card
 from tests.factories import refuses
 from tests.training.reports import same
 
@@ -51,10 +51,10 @@ def test_the_student_is_nearer_to_the_teacher_than_a_distilled_table(
     assert report.agreement.before < 0.9 < 0.97 < report.agreement.after
     # A text of one phrase alone: its own meaning, not that of its words.
     whole, first, second = student.encode(["w0 w1", "w0", "w1"])
-    taught = teacher.encode(["w0 w1", "w0", "w1"])
+    expected = teacher.encode(["w0 w1", "w0", "w1"])
     assert report.phrases == ("w0 w1",) and report.n_words == 0
-    assert abs(whole @ first - taught[0] @ taught[1]) < 0.25
-    assert abs(whole @ second - taught[0] @ taught[2]) < 0.25
+    assert abs(whole @ first - expected[0] @ expected[1]) < 0.25
+    assert abs(whole @ second - expected[0] @ expected[2]) < 0.25
 
 
 def test_the_report_tells_of_the_curves_and_the_counts(student, corpus_texts):

@@ -22,7 +22,7 @@ MAY_IMPORT = {
     "evaluation": set(),
     "encoders": {"terms"},
     "retrieval": {"encoders", "neighbors", "terms", "evaluation"},
-    "training": {"encoders", "neighbors", "evaluation", "comparison"},
+    "training": {"encoders", "neighbors", "reduction", "clustering", "evaluation"},
     "pretraining": {"encoders", "training", "terms", "evaluation", "neighbors"},
     "classification": {"encoders", "neighbors", "terms", "training", "evaluation"},
     "annotation": {"classification", "encoders", "neighbors", "retrieval", "evaluation"},

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from embedtopics._utils.display import spell_count
 from embedtopics._utils.machine import package_versions
 from embedtopics.clustering._density import DensityClusterer, cluster
 from embedtopics.clustering.results import NOISE
-from embedtopics.comparison._maps import draw_maps, edges_of, narrow
+from embedtopics.comparison._maps import draw_maps, narrow
 from embedtopics.comparison._scores import measure_by_labels, measure_maps, score_frame
 from embedtopics.comparison._tables import compare_neighbors, difference_table, find_moves
 from embedtopics.comparison._vectors import (
@@ -31,8 +30,10 @@ from embedtopics.corpus._corpus import Corpus, require_text
 from embedtopics.corpus._languages import detect_languages, main_languages
 from embedtopics.corpus.results import DistinctDocuments, LanguageShares
 from embedtopics.errors import InputError
+from embedtopics.evaluation._groups import Groups, groups_of, scored_classes
 from embedtopics.protocols import Int32Array, RandomState
 from embedtopics.reduction._components import principal_start
+from embedtopics.reduction._fuzzy import positive_edges
 from embedtopics.reduction._layout import edge_schedule, layout
 from embedtopics.terms._counts import count_by_topic, count_terms
 from embedtopics.terms._keywords import keywords, unique_labels
@@ -48,94 +49,6 @@ if TYPE_CHECKING:
 
 N_COMPONENTS = 5
 """Dimensions in which documents are clustered, as by the topic model."""
-
-
-@dataclass(frozen=True, eq=False)
-class Groups:
-    """Labels or topics of the documents, (n_documents,), as places in `names`; -1 for none.
-
-    The largest group comes first, ties by name; `grouped_by` says where they come from.
-    """
-
-    of_document: Int32Array
-    names: tuple[str, ...]
-    grouped_by: str
-
-
-def given_groups(log: Log, labels: Any, corpus: Corpus) -> Groups:
-    """Read the labels of the rows, (n_rows,): a text gets the most frequent one, ties by name."""
-    if isinstance(labels, str):
-        columns = list(corpus.metadata.columns)
-        if labels not in columns:
-            shown = ", ".join(repr(column) for column in columns[:30]) or "none"
-            raise InputError("labels", f"a column of {corpus.source} ({shown})", labels)
-        values, grouped_by = corpus.metadata[labels].to_numpy(dtype=object), f'label "{labels}"'
-    else:
-        values, grouped_by = np.asarray(labels, dtype=object), "labels given"
-        if values.shape != (len(corpus),):
-            expected = f"a column's name, or one label for each of the {len(corpus):,} rows"
-            raise InputError("labels", expected, found=f"shape {values.shape}")
-    documents = corpus.distinct()
-    of_document, n_conflicts = _labels_of_documents([_spell(v) for v in values], documents)
-    if n_conflicts:
-        log.note("comparison", "conflicting_labels", n_conflicts,
-                 f"{spell_count(n_conflicts, 'text that repeats has', 'texts that repeat have')} "
-                 "rows of different labels; the most frequent was taken.")  # fmt: skip
-    sizes = Counter(label for label in of_document if label is not None)
-    if len(sizes) < 2:
-        raise InputError("labels", "of at least two kinds", found=f"{len(sizes)}")
-    n_missing = of_document.count(None)
-    if n_missing:
-        log.note("comparison", "unlabelled", n_missing,
-                 f"{n_missing:,} of {len(documents):,} texts have no label; they are on the maps, "
-                 "and in no score by label.")  # fmt: skip
-    names = tuple(sorted(sizes, key=lambda label: (-sizes[label], label)))
-    place: dict[str | None, int] = {name: i for i, name in enumerate(names)}
-    place[None] = NOISE
-    return Groups(np.array([place[v] for v in of_document], dtype=np.int32), names, grouped_by)
-
-
-def _spell(value: Any) -> str | None:
-    """Return a label as a string; None where it is missing."""
-    if value is None or type(value).__name__ in ("NAType", "NaTType") or value != value:
-        return None
-    if isinstance(value, (float, np.floating)) and value.is_integer():
-        value = int(value)  # a column of whole numbers with gaps comes as 1.0, 2.0
-    return " ".join(str(value).split()) or None
-
-
-def _labels_of_documents(
-    rows: Sequence[str | None], documents: DistinctDocuments
-) -> tuple[list[str | None], int]:
-    """Return the label of each document, and of how many the rows differ."""
-    labels: list[str | None] = [rows[row] for row in documents.first_rows.tolist()]
-    votes: dict[int, Counter[str]] = {}
-    repeated = documents.weights[documents.of_row] > 1
-    for row in np.flatnonzero(repeated & (documents.of_row >= 0)).tolist():
-        label = rows[row]
-        counter = votes.setdefault(int(documents.of_row[row]), Counter())
-        if label is not None:
-            counter[label] += 1
-    for document, counter in votes.items():
-        labels[document] = min(counter, key=lambda label: (-counter[label], label), default=None)
-    return labels, sum(len(counter) > 1 for counter in votes.values())
-
-
-def scored_classes(log: Log, groups: Groups) -> Int32Array:
-    """Return the class of each document for the scores: those of one document have none."""
-    sizes = np.bincount(groups.of_document[groups.of_document >= 0], minlength=len(groups.names))
-    single = np.flatnonzero(sizes == 1)
-    if np.count_nonzero(sizes >= 2) < 2:
-        raise InputError(
-            "labels", "at least two with two texts each", found=f"{np.count_nonzero(sizes >= 2)}"
-        )
-    if len(single):
-        names = [groups.names[i] for i in single.tolist()]
-        shown = ", ".join([*names[:5], *["..."] * (len(names) > 5)])
-        log.note("comparison", "single_labels", names,
-                 f"{spell_count(len(single), 'label has', 'labels have')} a single text ({shown}): "
-                 "coloured, and in no score.")  # fmt: skip
-    return np.where(np.isin(groups.of_document, single), NOISE, groups.of_document).astype(np.int32)
 
 
 def find_topics(
@@ -255,8 +168,8 @@ def compare(
     require_text(corpus)
     documents = corpus.distinct()
     _check_size(corpus, documents, k, log)
-    groups = None if labels is None else given_groups(log, labels, corpus)
-    classes = None if groups is None else scored_classes(log, groups)
+    groups = None if labels is None else groups_of(labels, corpus, log.decisions)
+    classes = None if groups is None else scored_classes(groups, log.decisions)
     texts = corpus.document_texts()
     # Before the encoders are timed: what has to be loaded to read words is not their time.
     with log.stage("words"):
@@ -273,7 +186,7 @@ def compare(
         graphs = [neighbor_graph(log, encoder_vectors, k, seed) for encoder_vectors in vectors]
         overlaps = compare_neighbors(graphs)
     with log.stage("maps"):
-        edges = [edges_of(graph) for graph in graphs]
+        edges = [positive_edges(graph) for graph in graphs]
         maps = draw_maps(vectors, edges, seed)
     with log.stage("groups"):
         if groups is None:

@@ -9,10 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics.comparison._vectors import Vectors
-from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import Float64Array, FloatArray
 from embedtopics.reduction._components import principal_start
-from embedtopics.reduction._fuzzy import fuzzy_graph
 from embedtopics.reduction._layout import default_epochs, edge_schedule, layout
 
 if TYPE_CHECKING:
@@ -121,25 +119,6 @@ NARROW = 16
 """Dimensions of what stands for sparse vectors where a start is made of them."""
 
 POWER_STEPS = 2
-
-
-def edges_of(graph: NeighborGraph) -> csr_matrix:
-    """Return the fuzzy graph, (n, n), without edges of documents that have nothing in common."""
-    from scipy.sparse import csr_matrix
-
-    fuzzy = fuzzy_graph(graph)
-    is_real = graph.similarities > 0
-    if is_real.all():
-        return fuzzy
-    rows = np.repeat(np.arange(len(graph)), is_real.sum(axis=1))
-    real: Any = csr_matrix(
-        (np.ones(len(rows), np.float32), (rows, graph.indices[is_real])), shape=fuzzy.shape
-    )
-    either = ((real + real.T) > 0).astype(np.float32)
-    real_edges = csr_matrix(fuzzy.multiply(either), dtype=np.float32)
-    real_edges.eliminate_zeros()
-    real_edges.sort_indices()
-    return real_edges
 
 
 def draw_maps(

@@ -21,7 +21,7 @@ from embedtopics.encoders._contract import BaseEncoder, as_encoder, can_encode
 from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.encoders._space import GIVEN, describe_encoder
 from embedtopics.errors import InputError
-from embedtopics.neighbors._graph import build_graph, build_sparse_graph, unit_rows
+from embedtopics.neighbors._graph import build_partial_graph, build_sparse_graph, unit_rows
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import FloatArray, Int64Array
 
@@ -251,17 +251,7 @@ def neighbor_graph(log: Log, vectors: Vectors, k: int, seed: int) -> NeighborGra
         )
     if not isinstance(vectors.rows, np.ndarray):
         return build_sparse_graph(vectors.rows, k)
-    if len(with_vector) == n_documents:
-        graph = build_graph(vectors.rows, k, seed=seed)
-    else:
-        some = build_graph(vectors.rows, k, seed=seed, rows=with_vector)
-        indices = np.tile(np.arange(k, dtype=np.int32), (n_documents, 1))
-        document_ids = np.arange(n_documents, dtype=np.int32)[:, None]
-        indices += indices >= document_ids  # the first documents, itself left out
-        similarities = np.zeros((n_documents, k), dtype=np.float32)
-        indices[with_vector] = with_vector[some.indices]
-        similarities[with_vector] = some.similarities
-        graph = NeighborGraph(indices, similarities, some.method, some.recall)
+    graph = build_partial_graph(vectors.rows, k, vectors.has_vector, seed)
     if graph.method != "exact":
         log.note("neighbors", "recall", graph.recall,
                  f"Neighbours with {vectors.name} were searched approximately; {graph.recall:.1%} "

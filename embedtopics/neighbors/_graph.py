@@ -127,6 +127,23 @@ def build_graph(
     return NeighborGraph(indices, np.clip(similarities, -1.0, 1.0), method, recall)
 
 
+def build_partial_graph(
+    embeddings: FloatArray, k: int, has_vector: npt.NDArray[np.bool_], seed: int
+) -> NeighborGraph:
+    """Build a graph in which documents without a vector have neighbours of a similarity of 0."""
+    rows, n_documents = np.flatnonzero(has_vector), len(has_vector)
+    if len(rows) == n_documents:
+        return build_graph(embeddings, k, seed=seed)
+    graph = build_graph(embeddings, k, seed=seed, rows=rows)
+    indices = np.tile(np.arange(k, dtype=np.int32), (n_documents, 1))
+    # The first documents, without the document itself.
+    indices += indices >= np.arange(n_documents, dtype=np.int32)[:, None]
+    similarities = np.zeros((n_documents, k), dtype=np.float32)
+    indices[rows] = rows[graph.indices]
+    similarities[rows] = graph.similarities
+    return NeighborGraph(indices, similarities, graph.method, graph.recall)
+
+
 def nearest(queries: FloatArray, embeddings: FloatArray, k: int) -> tuple[Int32Array, FloatArray]:
     """Find the k nearest documents of each query exactly: indices, similarities (n_queries, k).
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -60,6 +60,25 @@ def fuzzy_graph(graph: NeighborGraph) -> csr_matrix:
     fuzzy.eliminate_zeros()
     fuzzy.sort_indices()
     return fuzzy
+
+
+def positive_edges(graph: NeighborGraph) -> csr_matrix:
+    """Return the fuzzy graph, (n, n), without edges of a similarity of 0 or below."""
+    from scipy.sparse import csr_matrix
+
+    fuzzy = fuzzy_graph(graph)
+    is_positive = graph.similarities > 0
+    if is_positive.all():
+        return fuzzy
+    rows = np.repeat(np.arange(len(graph)), is_positive.sum(axis=1))
+    positive: Any = csr_matrix(
+        (np.ones(len(rows), np.float32), (rows, graph.indices[is_positive])), shape=fuzzy.shape
+    )
+    either = ((positive + positive.T) > 0).astype(np.float32)
+    edges = csr_matrix(fuzzy.multiply(either), dtype=np.float32)
+    edges.eliminate_zeros()
+    edges.sort_indices()
+    return edges
 
 
 def _distances(similarities: FloatArray) -> Float64Array:

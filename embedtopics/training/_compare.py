@@ -11,19 +11,23 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_count, resolve_seed
-from embedtopics.comparison._compare import Groups, dense_groups, given_groups, scored_classes
-from embedtopics.comparison._maps import edges_of
-from embedtopics.comparison._tables import real_neighbors
-from embedtopics.comparison._vectors import Log, Vectors, neighbor_graph
+from embedtopics.clustering._density import DensityClusterer, cluster
+from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._corpus import Corpus, require_text
+from embedtopics.decisions import Decision
 from embedtopics.encoders._contract import as_encoder
 from embedtopics.encoders._registry import resolve_exact
 from embedtopics.errors import InputError
 from embedtopics.evaluation._agreement import Contingency
 from embedtopics.evaluation._bootstrap import interval, resampled_means, resampled_sums
+from embedtopics.evaluation._groups import Groups, groups_of, scored_classes
 from embedtopics.evaluation._label_probes import neighbor_votes
+from embedtopics.neighbors._graph import build_partial_graph
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import Float64Array, FloatArray, Int32Array
+from embedtopics.reduction._components import principal_start
+from embedtopics.reduction._fuzzy import positive_edges
+from embedtopics.reduction._layout import edge_schedule, layout
 from embedtopics.training._examples import Examples
 from embedtopics.training._figures import (
     CONFIDENCE,
@@ -56,7 +60,7 @@ GRAPH = 15
 MOST_DOCUMENTS = 5000
 """Documents that are looked at where nothing else is asked for."""
 
-N_RUNS = 2
+N_RUNS, N_COMPONENTS = 2, 5
 """Groupings by each encoder, from different seeds: what they differ by is no encoder's doing."""
 
 
@@ -270,29 +274,40 @@ def corpus_texts(corpus: Any, classes: Any, most: int) -> CorpusTexts:
     documents = corpus.distinct()
     if len(documents) < GRAPH + 2:
         raise InputError("corpus", f"one of {GRAPH + 2} different texts or more", len(documents))
-    log, part = Log(), slice(0, most)
-    known = None
+    sample, decisions, class_ids = slice(0, most), list[Decision](), None
     if classes is not None:
-        found = given_groups(log, classes, corpus)
-        sampled = Groups(found.of_document[part], found.names, found.grouped_by)
-        known = scored_classes(log, sampled)
-    said = [decision.message for decision in log.decisions]
+        groups = groups_of(classes, corpus, decisions)
+        groups = Groups(groups.of_document[sample], groups.names, groups.grouped_by)
+        class_ids = scored_classes(groups, decisions)
+    notes = [decision.message for decision in decisions]
     if len(documents) > most:
-        said.insert(0, f"A random sample of {most:,} of {len(documents):,} texts.")
-    texts = tuple(corpus.document_texts()[part])
-    return CorpusTexts(texts, documents.weights[part], known, " ".join(said))
+        notes.insert(0, f"A random sample of {most:,} of {len(documents):,} texts.")
+    texts = tuple(corpus.document_texts()[sample])
+    return CorpusTexts(texts, documents.weights[sample], class_ids, " ".join(notes))
 
 
 def _view(rows: FloatArray, corpus: CorpusTexts, name: str, seed: int) -> _View:
-    vectors = Vectors(name, rows, np.asarray(rows.any(axis=1)), float("nan"), {})
-    graph = neighbor_graph(Log(), vectors, GRAPH, seed)
-    edges = edges_of(graph)
-    runs = [dense_groups(vectors, edges, corpus.weights, seed + run) for run in range(N_RUNS)]
+    """Find the neighbors and, twice, the topics of the documents by one encoder."""
+    has_vector = np.asarray(rows.any(axis=1))
+    n_vectors = int(has_vector.sum())
+    if n_vectors < GRAPH + 2:
+        expected = f"an encoder with a vector for {GRAPH + 2} texts of the corpus or more"
+        raise InputError(name, expected, found=f"{n_vectors} of {len(rows)}")
+    graph = build_partial_graph(rows, GRAPH, has_vector, seed)
+    edges, runs = positive_edges(graph), []
+    for run in range(N_RUNS):
+        start = principal_start(rows, N_COMPONENTS)
+        coordinates = layout(edge_schedule(edges, seed=seed + run), start)
+        topic_ids = cluster(DensityClusterer(), coordinates, corpus.weights).labels
+        runs.append(np.where(has_vector, topic_ids, NOISE).astype(np.int32))
     return _View(graph, tuple(runs))
 
 
 def _neighbors_kept(views: tuple[_View, ...], n_resamples: int, seed: int, note: str) -> Change:
-    lists = [real_neighbors(view.graph)[:, :NEIGHBORS] for view in views]
+    lists = [
+        np.where(view.graph.similarities > 0, view.graph.indices, -1)[:, :NEIGHBORS]
+        for view in views
+    ]
     n = len(lists[0])
     shared = np.zeros(n)
     for column in lists[0].T:

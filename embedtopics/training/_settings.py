@@ -25,7 +25,6 @@ CHOICES = {
 }
 
 
-
 @dataclass(frozen=True)
 class TrainingSettings:
     """How a training run is done; each field's ``metadata["help"]`` says what it does.

@@ -10,11 +10,11 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from embedtopics.comparison import _compare as module
 from embedtopics.comparison import compare, difference_table
-from embedtopics.comparison._compare import given_groups, scored_classes
 from embedtopics.comparison._vectors import Log
 from embedtopics.corpus import Corpus
 from embedtopics.errors import InputError, ModelLoadError
 from embedtopics.evaluation._bootstrap import bounded_interval
+from embedtopics.evaluation._groups import groups_of, scored_classes
 from embedtopics.neighbors._graph import unit_rows
 from tests.comparison.conftest import Hashed, WordCounts
 from tests.factories import refuses
@@ -253,7 +253,7 @@ def test_an_encoder_that_is_not_there_is_told_before_any_encodes(themed, tmp_pat
 def grouped(texts, labels):
     corpus = Corpus.of(list(texts))
     log = Log()
-    groups = given_groups(log, labels, corpus)
+    groups = groups_of(labels, corpus, log.decisions)
     documents = corpus.distinct()
     by_text = {
         corpus.texts[row]: (groups.names[g] if g >= 0 else None)
@@ -283,6 +283,6 @@ def test_how_labels_are_read():
     corpus = Corpus.of(list("abc"))
     for bad in (["x", "y"], ["x", "x", None]):
         with refuses("labels"):
-            given_groups(Log(), bad, corpus)
+            groups_of(bad, corpus, [])
     with refuses("labels"):
-        scored_classes(Log(), grouped("abc", ["x", "x", "y"])[1])
+        scored_classes(grouped("abc", ["x", "x", "y"])[1], [])

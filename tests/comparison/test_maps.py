@@ -9,14 +9,13 @@ from embedtopics.comparison._maps import (
     align_maps,
     displacement,
     draw_maps,
-    edges_of,
     fit_similarity,
     narrow,
 )
 from embedtopics.comparison._vectors import Log, Vectors, neighbor_graph
 from embedtopics.neighbors._graph import build_sparse_graph, unit_rows
 from embedtopics.reduction._components import principal_start
-from embedtopics.reduction._fuzzy import fuzzy_graph
+from embedtopics.reduction._fuzzy import fuzzy_graph, positive_edges
 from embedtopics.reduction._layout import edge_schedule, layout
 
 
@@ -34,7 +33,7 @@ def encoder(name, rows):
 
 def drawn(*all_rows):
     encoders = [encoder(str(i), rows) for i, rows in enumerate(all_rows)]
-    edges = [edges_of(neighbor_graph(Log(), made, 10, 0)) for made in encoders]
+    edges = [positive_edges(neighbor_graph(Log(), made, 10, 0)) for made in encoders]
     return draw_maps(encoders, edges, 0), edges
 
 
@@ -92,12 +91,12 @@ def test_a_document_without_neighbours_has_no_edges_and_a_place():
 def test_edges_with_nothing_in_common_are_none():
     # Three pairs of documents without a word in common: two of each three neighbours are filled in.
     pairs = csr_matrix(np.repeat(np.eye(3, dtype=np.float32), 2, axis=0))
-    edges = edges_of(build_sparse_graph(pairs, 3)).toarray()
+    edges = positive_edges(build_sparse_graph(pairs, 3)).toarray()
     np.testing.assert_array_equal(edges > 0, np.kron(np.eye(3), 1 - np.eye(2)) > 0)
     # Real neighbours keep their weights.
     rows, _ = blobs(100)
     graph = neighbor_graph(Log(), encoder("all", rows), 6, 0)
-    assert (edges_of(graph) != fuzzy_graph(graph)).nnz == 0
+    assert (positive_edges(graph) != fuzzy_graph(graph)).nnz == 0
 
 
 def test_sparse_vectors_are_narrowed_to_their_leading_directions():

@@ -57,9 +57,9 @@ class Blocks:
 
     def take(self, places: Any) -> Blocks:
         """Return some of the blocks."""
-        chosen = np.asarray(places, dtype=np.int64)
-        tokens = [self.tokens[place] for place in chosen.tolist()]
-        return Blocks(tokens, self.numbers[chosen], self.text_of[chosen], self.middles[chosen])
+        rows = np.asarray(places, dtype=np.int64)
+        tokens = [self.tokens[place] for place in rows.tolist()]
+        return Blocks(tokens, self.numbers[rows], self.text_of[rows], self.middles[rows])
 
 
 def cut_into_blocks(texts: Sequence[str], tokenizer: Tokenizer, max_length: int) -> Blocks:
@@ -80,13 +80,13 @@ def cut_into_blocks(texts: Sequence[str], tokenizer: Tokenizer, max_length: int)
                 first, last = spans.get(word, (begin, end))
                 spans[word] = min(first, begin), max(last, end)
             names = {word: surface_of(text[a:b]) for word, (a, b) in spans.items() if word >= 0}
-            found = (names.get(word, "") for word in words.tolist())
-            surfaces = tuple(interned.setdefault(name, name) for name in found)
+            values = (names.get(word, "") for word in words.tolist())
+            surfaces = tuple(interned.setdefault(name, name) for name in values)
             blocks.append(Tokens(np.array(part.ids, dtype=np.int64), words, surfaces))
             text_of.append(text_id)
             ends = [_SENTENCE_END.match(text, max(0, b - 1)) is not None for _, b in part.offsets]
             middles.append(middle_of(words, ends))
-    places = (np.array(found, dtype=np.int64) for found in (text_of, middles))
+    places = (np.array(values, dtype=np.int64) for values in (text_of, middles))
     return Blocks(blocks, np.arange(len(blocks)), *places)
 
 
@@ -118,8 +118,8 @@ def words_of_classes(corpus: Any, classes: Any, n_words: int) -> list[str]:
         classes = read.metadata[classes]
     names = np.asarray(classes, dtype=object).astype(str)
     if len(names) != len(read) or len(set(names.tolist())) < 2:
-        found = f"{len(set(names.tolist()))} classes for {len(names):,} rows"
-        raise InputError("classes", "at least two, one for each row of the corpus", found=found)
+        got = f"{len(set(names.tolist()))} classes for {len(names):,} rows"
+        raise InputError("classes", "at least two, one for each row of the corpus", found=got)
     _, labels = np.unique(names, return_inverse=True)
     tokens = tokenize(read.texts)
     plain = function_words(tokens, labels)
@@ -156,32 +156,32 @@ class Segments:
         if not kind:
             return None
         tokenizer.no_truncation()
-        found = tokenizer.encode("a", "a")
-        last = max(place for place, one in enumerate(found.sequence_ids) if one == 0)
-        inner = found.ids[last + 1 : found.sequence_ids.index(1)]
-        return cls(kind, tuple(inner or found.ids[-1:]), max_length)
+        encoding = tokenizer.encode("a", "a")
+        last = max(place for place, one in enumerate(encoding.sequence_ids) if one == 0)
+        inner = encoding.ids[last + 1 : encoding.sequence_ids.index(1)]
+        return cls(kind, tuple(inner or encoding.ids[-1:]), max_length)
 
     def usable(self, blocks: Blocks) -> Blocks:
         """Return the blocks that two segments can be made of."""
         sizes = np.array([int((one.words >= 0).sum()) for one in blocks.tokens])
         return blocks.take(np.flatnonzero((sizes >= FEWEST_OF_PAIR) & (blocks.middles > 0)))
 
-    def draw(self, chosen: Blocks, pool: Blocks, rngs: Sequence[np.random.Generator]) -> Paired:
+    def draw(self, blocks: Blocks, pool: Blocks, rngs: Sequence[np.random.Generator]) -> Paired:
         """Make pairs of blocks; other segments come from texts of the pool."""
-        made = Paired([], [], [])
+        pairs = Paired([], [], [])
         for place, rng in enumerate(rngs):
-            first, second = _halves(chosen, place)
-            others = np.flatnonzero(pool.text_of != chosen.text_of[place])
+            first, second = _halves(blocks, place)
+            others = np.flatnonzero(pool.text_of != blocks.text_of[place])
             is_negative = bool(rng.random() < NEGATIVES) and (self.kind == "sop" or len(others) > 0)
             if is_negative and self.kind == "sop":
                 first, second = second, first
             elif is_negative:
                 second = _halves(pool, int(rng.choice(others)))[1]
-            tokens, begin = self._joined(chosen.tokens[place], first, second)
-            made.tokens.append(tokens)
-            made.begins.append(begin)
-            made.labels.append(int(is_negative))
-        return made
+            tokens, begin = self._joined(blocks.tokens[place], first, second)
+            pairs.tokens.append(tokens)
+            pairs.begins.append(begin)
+            pairs.labels.append(int(is_negative))
+        return pairs
 
     def _joined(self, block: Tokens, first: Tokens, second: Tokens) -> tuple[Tokens, int]:
         """Put segments between the special tokens of a block; the second is cut if too long."""

@@ -101,9 +101,9 @@ def token_head(recipe: Recipe, body: Any, seed: int, has_pairs: bool = False) ->
                 output_loading_info=True,
             )
         except ValueError:
-            found = f"{checkpoint.folder} of the family {checkpoint.family!r}"
-            wanted = "a checkpoint of a family with masked language models"
-            raise load_error(wanted, found, "choose one such as BERT or RoBERTa") from None
+            got = f"{checkpoint.folder} of the family {checkpoint.family!r}"
+            expected = "a checkpoint of a family with masked language models"
+            raise load_error(expected, got, "choose one such as BERT or RoBERTa") from None
         pair = PairHead(int(body.config.hidden_size)) if has_pairs else None
     prefix = f"{model.base_model_prefix}."
     missing = [key for key in report["missing_keys"] if not key.startswith(prefix)]

@@ -127,19 +127,19 @@ class MaskedData(TrainingData):
         self, examples: Any, places: Sequence[int], rng: np.random.Generator
     ) -> MaskedBatch:
         """Mask some blocks anew, and choose the texts whose vectors are to stay."""
-        chosen = examples.take(places)
-        rows = self._masked(chosen, examples, [rng] * len(chosen), True)
+        blocks = examples.take(places)
+        rows = self._masked(blocks, examples, [rng] * len(blocks), True)
         geometry = self.geometry
         if geometry is None:
             return MaskedBatch(rows, [], None)
-        n_own = len(chosen) if geometry.general is None else -(-len(chosen) // 2)
-        kept = [one.ids.tolist() for one in chosen.tokens[:n_own]]
-        wanted = [geometry.own[np.asarray(places)[:n_own]]]
+        n_own = len(blocks) if geometry.general is None else -(-len(blocks) // 2)
+        unmasked = [one.ids.tolist() for one in blocks.tokens[:n_own]]
+        targets = [geometry.own[np.asarray(places)[:n_own]]]
         if geometry.general is not None and geometry.general_vectors is not None:
-            drawn = rng.integers(len(geometry.general), size=len(chosen) - n_own)
-            kept += [one.ids.tolist() for one in geometry.general.take(drawn).tokens]
-            wanted.append(geometry.general_vectors[drawn])
-        return MaskedBatch(rows, kept, torch.from_numpy(np.concatenate(wanted)))
+            drawn = rng.integers(len(geometry.general), size=len(blocks) - n_own)
+            unmasked += [one.ids.tolist() for one in geometry.general.take(drawn).tokens]
+            targets.append(geometry.general_vectors[drawn])
+        return MaskedBatch(rows, unmasked, torch.from_numpy(np.concatenate(targets)))
 
     def _masked(
         self,
@@ -148,19 +148,19 @@ class MaskedData(TrainingData):
         rngs: Sequence[np.random.Generator],
         is_learning: bool,
     ) -> Rows:
-        found = Paired(blocks.tokens, [], [])
+        pairs = Paired(blocks.tokens, [], [])
         if self.segments is not None:
-            found = self.segments.draw(blocks, pool, rngs)
+            pairs = self.segments.draw(blocks, pool, rngs)
         # What the generator would put in changes as it learns; the yardstick does not.
         replaces_all = not is_learning and isinstance(self.loss, Detector)
         shown, truth = [], []
-        for tokens, rng in zip(found.tokens, rngs, strict=True):
+        for tokens, rng in zip(pairs.tokens, rngs, strict=True):
             seen, is_predicted = shown_tokens(
                 tokens, self.masking, self.replacements, rng, replaces_all
             )
             shown.append(seen.tolist())
             truth.append(np.where(is_predicted, tokens.ids, IGNORED).tolist())
-        return Rows(shown, truth, found.begins, found.labels)
+        return Rows(shown, truth, pairs.begins, pairs.labels)
 
     def loss_of(self, batch: Any, vectors: Sequence[torch.Tensor]) -> torch.Tensor:
         """Return a part of the loss, which `MaskedEncoder.learn` has computed."""
@@ -175,12 +175,12 @@ class MaskedData(TrainingData):
         padded = padded.to(inputs["input_ids"].device)
         is_hidden = padded != IGNORED
         truth, texts = padded[is_hidden], is_hidden.nonzero()[:, 0]
-        found = {}
+        predicted = {}
         if isinstance(self.loss, Detector):
             now = inputs["input_ids"].clone()
             if is_learning:
                 scores = self.loss.generate(inputs, is_hidden)
-                found[TOKENS] = _chosen(scores, truth, texts)
+                predicted[TOKENS] = _chosen(scores, truth, texts)
                 now[is_hidden] = torch.multinomial(scores.detach().softmax(dim=1), 1)[:, 0]
             is_text = inputs["attention_mask"].bool()
             was_replaced = (is_hidden & (now != padded))[is_text].float()
@@ -189,18 +189,18 @@ class MaskedData(TrainingData):
                 score, was_replaced, reduction="none"
             )
             right = (score > 0) == was_replaced.bool()
-            return found | {REPLACED: Predicted(losses, right, is_text.nonzero()[:, 0])}
+            return predicted | {REPLACED: Predicted(losses, right, is_text.nonzero()[:, 0])}
         if rows.begins and getattr(self.body.config, "type_vocab_size", 0) > 1:
             begins = torch.tensor(rows.begins, device=padded.device)[:, None]
             is_second = torch.arange(width, device=padded.device) >= begins
             inputs["token_type_ids"] = is_second.long() * inputs["attention_mask"]
         states = self.body(**inputs).last_hidden_state
-        found[TOKENS] = _chosen(self.loss(states[is_hidden]), truth, texts)
+        predicted[TOKENS] = _chosen(self.loss(states[is_hidden]), truth, texts)
         if self.loss.pair is not None:
             labels = torch.tensor(rows.labels, device=padded.device)
             each = torch.arange(len(labels), device=padded.device)
-            found[PAIRS] = _chosen(self.loss.pair(states[:, 0]), labels, each)
-        return found
+            predicted[PAIRS] = _chosen(self.loss.pair(states[:, 0]), labels, each)
+        return predicted
 
     def batch_encoder(self, tokens_at_once: int) -> BatchEncoder:
         """Return what learns from batches."""
@@ -210,7 +210,7 @@ class MaskedData(TrainingData):
         """Predict under fixed masks, those of a block's number, without dropout."""
         rngs = [np.random.default_rng((self.seed, 11, n)) for n in blocks.numbers.tolist()]
         rows = self._masked(blocks, blocks, rngs, False)
-        found = {kind: np.zeros((3, len(blocks))) for kind in self.kinds}
+        sums = {kind: np.zeros((3, len(blocks))) for kind in self.kinds}
         at_once = min(encoder.tokens_at_once, MEASURED_AT_ONCE)
         learned = self.learned()
         was_training = self.model.training
@@ -218,26 +218,26 @@ class MaskedData(TrainingData):
         try:
             with torch.no_grad(), self.autocast():
                 for group in groups_of_like_length([len(row) for row in rows.shown], at_once):
-                    made = self.predictions(rows.of(group), is_learning=False)
-                    for kind in found:
-                        part = made[kind]
+                    predicted = self.predictions(rows.of(group), is_learning=False)
+                    for kind in sums:
+                        part = predicted[kind]
                         figures = part.losses, part.is_right, torch.ones_like(part.losses)
                         columns = group[part.texts.cpu().numpy()]
                         for place, values in enumerate(figures):
-                            np.add.at(found[kind][place], columns, values.double().cpu().numpy())
+                            np.add.at(sums[kind][place], columns, values.double().cpu().numpy())
         finally:
             learned.train(was_training)
-        return {kind: Scores(*parts) for kind, parts in found.items()}
+        return {kind: Scores(*parts) for kind, parts in sums.items()}
 
     def measure(
         self, encoder: BatchEncoder, examples: Any, batch_size: int, with_metric: bool = True
     ) -> tuple[float, float]:
         """Return the loss in nats, each kind's a mean, and the main share of right predictions."""
-        found = self.scores(encoder, examples)
-        ns = {kind: max(1.0, float(one.n_predicted.sum())) for kind, one in found.items()}
+        scores = self.scores(encoder, examples)
+        ns = {kind: max(1.0, float(one.n_predicted.sum())) for kind, one in scores.items()}
         main = self.kinds[0]
-        accuracy = float(found[main].n_right.sum()) / ns[main] if with_metric else math.nan
-        return sum(float(found[kind].loss.sum()) / n for kind, n in ns.items()), accuracy
+        accuracy = float(scores[main].n_right.sum()) / ns[main] if with_metric else math.nan
+        return sum(float(scores[kind].loss.sum()) / n for kind, n in ns.items()), accuracy
 
     def weights(self) -> dict[str, torch.Tensor]:
         """Return all weights by name; those that are tied, once."""
@@ -274,11 +274,11 @@ class MaskedEncoder(BatchEncoder):
         for group in groups_of_like_length([len(row) for row in rows.shown], self.tokens_at_once):
             torch.manual_seed(seed * GROUPS_OF_A_STEP + n_groups)
             n_groups += 1
-            made = self._data.predictions(rows.of(group), is_learning=True)
+            predicted = self._data.predictions(rows.of(group), is_learning=True)
             parts = [
                 part.losses.sum() * (DETECTION_WEIGHT if kind == REPLACED else 1.0)
                 / max(1, sizes[kind])
-                for kind, part in made.items()
+                for kind, part in predicted.items()
             ]  # fmt: skip
             loss = loss_of([torch.stack(parts).sum()])
             backward(loss)
@@ -288,8 +288,8 @@ class MaskedEncoder(BatchEncoder):
             n_groups += 1
             vectors = self._data.forward([batch.kept[i] for i in group])
             assert batch.wanted is not None
-            wanted = batch.wanted[torch.from_numpy(group)].to(vectors.device)
-            apart = (1.0 - functional.cosine_similarity(vectors, wanted, dim=1)).sum()
+            targets = batch.wanted[torch.from_numpy(group)].to(vectors.device)
+            apart = (1.0 - functional.cosine_similarity(vectors, targets, dim=1)).sum()
             loss = loss_of([GEOMETRY_WEIGHT * apart / len(batch.kept)])
             backward(loss)
             losses.append(loss.detach())

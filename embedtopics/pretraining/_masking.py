@@ -76,10 +76,10 @@ class RandomMasking:
     def choose(self, tokens: Tokens, rng: np.random.Generator) -> Int64Array:
         """Return a number for each token: -1 where it is not predicted."""
         places = np.flatnonzero(tokens.words >= 0)
-        chosen = np.full(len(tokens), -1, dtype=np.int64)
+        units = np.full(len(tokens), -1, dtype=np.int64)
         drawn = rng.choice(places, self._budget(len(places)), replace=False)
-        chosen[drawn] = drawn
-        return chosen
+        units[drawn] = drawn
+        return units
 
     def _budget(self, n_tokens: int) -> int:
         """Return how many tokens are predicted; as in BERT, at least one."""
@@ -97,8 +97,10 @@ class WholeWordMasking(RandomMasking):
     def choose(self, tokens: Tokens, rng: np.random.Generator) -> Int64Array:
         """Return a number for each token: -1 where it is not predicted."""
         words = tokens.words[tokens.words >= 0]
-        taken = _words_within(words, rng.permutation(np.unique(words)), self._budget(len(words)))
-        is_chosen = np.isin(tokens.words, taken)
+        masked_words = _words_within(
+            words, rng.permutation(np.unique(words)), self._budget(len(words))
+        )
+        is_chosen = np.isin(tokens.words, masked_words)
         return np.where(is_chosen, np.arange(len(tokens)), -1)
 
 
@@ -148,9 +150,9 @@ class SpanMasking(RandomMasking):
             n_taken += int(sizes[begin : begin + n_words].sum())
             if n_taken >= budget:
                 break
-        chosen = np.full(len(tokens), -1, dtype=np.int64)
-        chosen[tokens.words >= 0] = span_of[np.searchsorted(names, words)]
-        return chosen
+        units = np.full(len(tokens), -1, dtype=np.int64)
+        units[tokens.words >= 0] = span_of[np.searchsorted(names, words)]
+        return units
 
 
 @dataclass(frozen=True)
@@ -177,17 +179,17 @@ class SelectiveMasking(RandomMasking):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        wanted = "a list of words, none blank"
+        expected = "a list of words, none blank"
         if isinstance(self.words, str) or not isinstance(self.words, Iterable):
-            raise InputError("words", wanted, self.words)
+            raise InputError("words", expected, self.words)
         words = list(self.words)
         for row, word in enumerate(words):
             if not isinstance(word, str) or not word.strip():
-                raise InputError("words", wanted, word, row=row)
+                raise InputError("words", expected, word, row=row)
             if len(word.split()) > 1:
                 raise InputError("words", "single words", word, "give its words", row=row)
         if not words:
-            raise InputError("words", wanted, words)
+            raise InputError("words", expected, words)
         object.__setattr__(self, "words", tuple(sorted({word.strip().lower() for word in words})))
         checked_between(self.occurrences, "occurrences", 0, 1, closed=True)
 
@@ -218,30 +220,32 @@ class SelectiveMasking(RandomMasking):
 
     def choose(self, tokens: Tokens, rng: np.random.Generator) -> Int64Array:
         """Return a number for each token: -1 where it is not predicted."""
-        wanted = set(self.words)
-        is_wanted = np.array([surface in wanted for surface in tokens.surfaces], dtype=np.bool_)
+        listed_words = set(self.words)
+        is_listed = np.array(
+            [surface in listed_words for surface in tokens.surfaces], dtype=np.bool_
+        )
         words = tokens.words[tokens.words >= 0]
-        own = np.unique(tokens.words[is_wanted & (tokens.words >= 0)])
-        own = rng.permutation(own[rng.random(len(own)) < self.occurrences])
-        others = rng.permutation(np.setdiff1d(words, tokens.words[is_wanted]))
-        order = np.concatenate([own, others])
+        listed = np.unique(tokens.words[is_listed & (tokens.words >= 0)])
+        listed = rng.permutation(listed[rng.random(len(listed)) < self.occurrences])
+        others = rng.permutation(np.setdiff1d(words, tokens.words[is_listed]))
+        order = np.concatenate([listed, others])
         if not len(order):  # every word is wanted, and chance has spared all
             order = rng.permutation(np.unique(words))
-        taken = _words_within(words, order, self._budget(len(words)))
-        return np.where(np.isin(tokens.words, taken), np.arange(len(tokens)), -1)
+        masked_words = _words_within(words, order, self._budget(len(words)))
+        return np.where(np.isin(tokens.words, masked_words), np.arange(len(tokens)), -1)
 
 
 def _words_within(words: Int64Array, order: Int64Array, budget: int) -> Int64Array:
     """Return the words, in their order, whose tokens fit the budget; the first if none does."""
     names, sizes = np.unique(words, return_counts=True)
-    taken, left = [], budget
+    fitting, left = [], budget
     for word, size in zip(order.tolist(), sizes[np.searchsorted(names, order)], strict=True):
         if size <= left:
-            taken.append(word)
+            fitting.append(word)
             left -= size
             if not left:
                 break
-    return np.array(taken or order[:1].tolist(), dtype=np.int64)
+    return np.array(fitting or order[:1].tolist(), dtype=np.int64)
 
 
 MASKINGS = {"random": RandomMasking, "whole_word": WholeWordMasking, "span": SpanMasking}
@@ -279,9 +283,9 @@ class Replacements:
         counts = np.zeros(int(ordinary.max()) + 1, dtype=np.float64)
         counts[ordinary] = 1.0
         if blocks is not None:
-            found = np.bincount(np.concatenate([block.ids for block in blocks]))
-            counts[: len(found)] *= found[: len(counts)]
-            counts[len(found) :] = 0.0
+            frequencies = np.bincount(np.concatenate([block.ids for block in blocks]))
+            counts[: len(frequencies)] *= frequencies[: len(counts)]
+            counts[len(frequencies) :] = 0.0
         reaches = np.cumsum(counts[ordinary])
         return cls(mask_id, ordinary, reaches / reaches[-1])
 
@@ -296,8 +300,8 @@ def shown_tokens(
     """Return what the model sees of a text, and where it predicts the token."""
     units = np.asarray(masking.choose(tokens, rng))
     if units.shape != (len(tokens),) or units.dtype.kind not in "iu":
-        wanted = "one whose choose() returns a whole number for each token"
-        raise InputError("masking", wanted, found=f"{units.dtype} of shape {units.shape}")
+        expected = "one whose choose() returns a whole number for each token"
+        raise InputError("masking", expected, found=f"{units.dtype} of shape {units.shape}")
     is_predicted = (units >= 0) & (tokens.words >= 0)
     _, unit_of = np.unique(units[is_predicted], return_inverse=True)
     fates = rng.random(int(unit_of.max(initial=-1)) + 1)[unit_of]

@@ -301,7 +301,7 @@ def _prepare(
     max_length = trainable.max_length or recipe.max_length
     segments = Segments.of(objective, tokenizer, max_length)
     others = None if other is None else other[0]
-    learned, held = _cut(texts, others, tokenizer, max_length, segments, seed)
+    learned, validation_blocks = _cut(texts, others, tokenizer, max_length, segments, seed)
     examples = _examples(texts, learned)
     inner = recipe.checkpoint.folder
     is_sentence_encoder = any((f / "modules.json").is_file() for f in (inner, inner.parent))
@@ -333,12 +333,16 @@ def _prepare(
         "encoder": trainable.fingerprint,
         "objective": {**describe_masking(masking), "kind": objective},
         "training examples": examples.fingerprint,
-        "validation examples": None if other is None else _examples(other[0], held).fingerprint,
+        "validation examples": None
+        if other is None
+        else _examples(other[0], validation_blocks).fingerprint,
         "settings": settings.to_dict(),
     }
     sources = (source, "held out of these texts" if other is None else other[1])
     cut = partial(cut_into_blocks, tokenizer=tokenizer, max_length=max_length)
-    return _Prepared(trainable, data, held, sources, identity, is_sentence_encoder, cut)
+    return _Prepared(
+        trainable, data, validation_blocks, sources, identity, is_sentence_encoder, cut
+    )
 
 
 def _cut(
@@ -360,17 +364,17 @@ def _cut(
     if validation is None:
         numbers = np.unique(learned.text_of)
         n_held_out = min(MOST_HELD_OUT, math.ceil(HELD_OUT * len(numbers)))
-        chosen = np.random.default_rng((seed, 3)).permutation(numbers)[:n_held_out]
-        is_held = np.isin(learned.text_of, chosen)  # texts with all their blocks
-        learned, held = (learned.take(np.flatnonzero(part)) for part in (~is_held, is_held))
+        numbers_held_out = np.random.default_rng((seed, 3)).permutation(numbers)[:n_held_out]
+        is_held = np.isin(learned.text_of, numbers_held_out)  # texts with all their blocks
+        learned, held_out = (learned.take(np.flatnonzero(part)) for part in (~is_held, is_held))
     else:
-        held = blocks_of(validation)
-    for name, part, fewest in (("corpus", learned, FEWEST_TEXTS), ("validation", held, 1)):
+        held_out = blocks_of(validation)
+    for name, part, fewest in (("corpus", learned, FEWEST_TEXTS), ("validation", held_out, 1)):
         if len(part) < fewest:
             least = FEWEST_TOKENS if segments is None else FEWEST_OF_PAIR
-            wanted = f"at least {fewest} texts of {least} tokens and more to learn from"
-            raise InputError(name, wanted, found=f"{len(part)} of {len(texts):,}")
-    return learned, held
+            expected = f"at least {fewest} texts of {least} tokens and more to learn from"
+            raise InputError(name, expected, found=f"{len(part)} of {len(texts):,}")
+    return learned, held_out
 
 
 def _examples(texts: list[str], blocks: Blocks) -> Examples:
@@ -386,8 +390,8 @@ def _mask_and_ordinary(tokenizer: Any, folder: Path) -> tuple[int, Int64Array]:
     names = {added[number].content: number for number in special}
     mask = next((names[name] for name in ("[MASK]", "<mask>") if name in names), None)
     if mask is None:
-        found = f"none among {', '.join(sorted(names)) or 'no special tokens'} ({folder})"
-        raise InputError("encoder", "one whose tokenizer has a mask token", found=found)
+        got = f"none among {', '.join(sorted(names)) or 'no special tokens'} ({folder})"
+        raise InputError("encoder", "one whose tokenizer has a mask token", found=got)
     ordinary = sorted(set(tokenizer.get_vocab().values()) - special)
     return mask, np.array(ordinary, dtype=np.int64)
 
@@ -403,7 +407,7 @@ def _learn(
     """Learn a head where there is none, then all weights; predict held-out tokens at both ends."""
     from embedtopics.training.trainer._running import train
 
-    data, held = prepared.data, prepared.held
+    data, held_out = prepared.data, prepared.held
     identity = {**prepared.identity, "keep_geometry": keep_geometry}
     encoder = data.batch_encoder(4096)
     geometry = None
@@ -416,9 +420,9 @@ def _learn(
         n_steps = settings.max_steps or math.ceil(
             len(data.examples) / settings.batch_size / settings.accumulation
         )
-        own = replace(settings, **HEAD, max_steps=min(HEAD_STEPS, n_steps))
+        head_settings = replace(settings, **HEAD, max_steps=min(HEAD_STEPS, n_steps))
         run = train(
-            data, held, own, checkpoints_of(_head_folder(folder)), identity, resume  # type: ignore[arg-type]
+            data, held_out, head_settings, checkpoints_of(_head_folder(folder)), identity, resume  # type: ignore[arg-type]
         )  # fmt: skip
         for weight in frozen:
             weight.requires_grad_(True)
@@ -428,10 +432,10 @@ def _learn(
             f"steps on the frozen transformer (held-out loss {first:.2f} to {last:.2f})."
         )
         decisions = [Decision("training", "head_learned", run.n_steps, text)]
-    before = data.scores(encoder, held)
+    before = data.scores(encoder, held_out)
     data = replace(data, geometry=geometry)
-    run = train(data, held, settings, checkpoints_of(folder), identity, resume)  # type: ignore[arg-type]
-    after = data.scores(encoder, held)
+    run = train(data, held_out, settings, checkpoints_of(folder), identity, resume)  # type: ignore[arg-type]
+    after = data.scores(encoder, held_out)
     return replace(run, decisions=(*decisions, *run.decisions)), (before, after)
 
 
@@ -452,8 +456,8 @@ def _geometry(prepared: _Prepared, general_texts: Any) -> Geometry:
     vectors = []
     data.model.eval()
     for blocks in [data.examples] + ([] if general is None else [general]):
-        made = encoder.encode([one.ids.tolist() for one in blocks.tokens])
-        vectors.append(torch.nn.functional.normalize(made, dim=1).cpu().numpy())
+        encoded = encoder.encode([one.ids.tolist() for one in blocks.tokens])
+        vectors.append(torch.nn.functional.normalize(encoded, dim=1).cpu().numpy())
     return Geometry(vectors[0], general, vectors[1] if general is not None else None)
 
 
@@ -472,27 +476,27 @@ def _saved(
     read_as = {"precision": before.recipe.precision, "long_texts": before.recipe.long_texts}
     after = SentenceEncoder(folder, **read_as)
     changes = _changes(prepared.held, *scores)
-    named = {name: found for name, found in sets.items() if found is not None}
+    named = {name: value for name, value in sets.items() if value is not None}
     if named:
         changes += compare_before_after(before, after, **named)
     return after, changes
 
 
 def _changes(
-    held: Blocks, before: Mapping[str, Scores], after: Mapping[str, Scores]
+    held_out: Blocks, before: Mapping[str, Scores], after: Mapping[str, Scores]
 ) -> tuple[Change, ...]:
     """Compare predictions of the same hidden tokens, texts resampled."""
-    made = []
+    changes = []
     for kind, first in before.items():
         last, n = after[kind], int(first.n_predicted.sum())
         note = f"Of {n:,} predictions; these texts decided which step was kept, too."
         ends = (-first.loss, -last.loss), (first.n_right, last.n_right)
         for measure, (start, end) in zip(("log-likelihood", "accuracy"), ends, strict=True):
             metric = f"{kind} {measure}"
-            figure = Figure(metric, _per_token, start, end, first.n_predicted, held.text_of)
-            found = compare_scores(figure, N_RESAMPLES, 0)
-            made.append(judge(TASK, metric, found, n, note).change)
-    return tuple(made)
+            figure = Figure(metric, _per_token, start, end, first.n_predicted, held_out.text_of)
+            effect = compare_scores(figure, N_RESAMPLES, 0)
+            changes.append(judge(TASK, metric, effect, n, note).change)
+    return tuple(changes)
 
 
 def _per_token(scores: Any, truth: Any) -> Any:

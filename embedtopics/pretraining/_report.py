@@ -78,7 +78,7 @@ def tokenizer_report(
     per_text = counts.per_text
     order = np.argsort(per_text[:, 1] / np.maximum(per_text[:, 0], 1), kind="stable")
     order = order[per_text[order, 0] > 0]
-    chosen = order[np.unique(np.linspace(0, len(order) - 1, N_EXAMPLES).round().astype(int))]
+    rows = order[np.unique(np.linspace(0, len(order) - 1, N_EXAMPLES).round().astype(int))]
     totals = (per_text * weights[:, None]).sum(axis=0).tolist()
     return TokenizerReport(
         encoder=name,
@@ -88,7 +88,7 @@ def tokenizer_report(
         n_unknown=totals[3],
         words=counts.table(most_words),
         by_language=_by_language(texts, weights, per_text),
-        examples=tuple(_cut(texts[row][:LONGEST_EXAMPLE], tokenizer) for row in chosen.tolist()),
+        examples=tuple(_cut(texts[row][:LONGEST_EXAMPLE], tokenizer) for row in rows.tolist()),
     )
 
 
@@ -123,9 +123,9 @@ def cut_words(
         some = texts[begin : begin + TEXTS_AT_ONCE]
         encodings = tokenizer.encode_batch(list(some), add_special_tokens=False)
         for row, (text, encoding) in enumerate(zip(some, encodings, strict=True), begin):
-            found = list(_word().finditer(text))
-            starts = np.array([match.start() for match in found], dtype=np.int64)
-            ends = np.array([match.end() for match in found], dtype=np.int64)
+            matches = list(_word().finditer(text))
+            starts = np.array([match.start() for match in matches], dtype=np.int64)
+            ends = np.array([match.end() for match in matches], dtype=np.int64)
             # A piece may begin with the space before it, so that its last character counts, or be
             # that space alone.
             last = np.array(
@@ -135,7 +135,7 @@ def cut_words(
             word = np.searchsorted(starts, last, side="right") - 1
             if len(starts):
                 word[(word >= 0) & (last >= ends[word])] = -1
-            yield row, [match.group() for match in found], encoding, word
+            yield row, [match.group() for match in matches], encoding, word
 
 
 @cache
@@ -167,12 +167,12 @@ class _Counts:
                 n_unknown = sum(ids[place] == unknown_id for place in places)
                 self.per_text[row] += (1, len(places), len(places) >= 3, n_unknown)
                 key = word.lower() if folds else word
-                known = self.words.get(key)
-                if known is None:
-                    known = [0, 0, tuple(tokens[place] for place in places), n_unknown]
-                    self.words[key] = known
-                known[0] += weight
-                known[1] += 0 if key in seen else weight
+                entry = self.words.get(key)
+                if entry is None:
+                    entry = [0, 0, tuple(tokens[place] for place in places), n_unknown]
+                    self.words[key] = entry
+                entry[0] += weight
+                entry[1] += 0 if key in seen else weight
                 seen.add(key)
 
     def table(self, most: int) -> pd.DataFrame:
@@ -192,13 +192,13 @@ def _by_language(texts: Sequence[str], weights: Any, per_text: Any) -> pd.DataFr
     """Return the figures of a sample of texts by their language, the most frequent first."""
     import pandas as pd
 
-    found: dict[str, list[int]] = {}
+    rows_of: dict[str, list[int]] = {}
     for row, text in enumerate(texts[:N_LANGUAGES]):
         if per_text[row, 0]:
             code = next(iter(detect_languages([text]).shares), "unknown")
-            found.setdefault(code, []).append(row)
+            rows_of.setdefault(code, []).append(row)
     rows = []
-    for code, inside in found.items():
+    for code, inside in rows_of.items():
         w = weights[inside]
         words, pieces, cut, unknown = (per_text[inside] * w[:, None]).sum(axis=0).tolist()
         rows.append((code, int(w.sum()), pieces / words, cut / words, unknown / max(pieces, 1)))

@@ -114,8 +114,8 @@ def train_tokenizer(
     tokenizer.train_from_iterator(texts, trainer)
     tokenizer = _in_order(tokenizer, len(family) + len(more))
     _frame(tokenizer, family)
-    made: Any = PreTrainedTokenizerFast
-    return made(  # type: ignore[no-any-return]
+    make: Any = PreTrainedTokenizerFast
+    return make(  # type: ignore[no-any-return]
         tokenizer_object=tokenizer,
         pad_token=family.pad,
         unk_token=family.unknown,
@@ -130,13 +130,13 @@ def train_tokenizer(
 def _checked_specials(tokens: Any, family: _Specials) -> tuple[str, ...]:
     if isinstance(tokens, str):
         raise InputError("special_tokens", "a sequence of strings", tokens)
-    found = tuple(tokens)
-    for row, token in enumerate(found):
+    specials = tuple(tokens)
+    for row, token in enumerate(specials):
         if not isinstance(token, str) or not token.strip():
             raise InputError("special_tokens", "strings that are not blank", token, row=row)
-        if token in family or token in found[:row]:
+        if token in family or token in specials[:row]:
             raise InputError("special_tokens", "tokens that come once", token, row=row)
-    return found
+    return specials
 
 
 def _untrained(kind: str, lowercase: bool) -> Tokenizer:
@@ -179,9 +179,11 @@ def _trainer(
     # The library numbers the characters within words by a hash that is drawn anew in each process,
     # and decides ties between merges by number. Given as special tokens, they have an order.
     normal = tokenizer.normalizer.normalize_str
-    held = sorted({char for text in texts for char in normal(text) if not char.isspace()})
-    options["special_tokens"] = [*specials, *(f"{_INSIDE}{char}" for char in held)]
-    return trainers.WordPieceTrainer(vocab_size=max(size, len(specials) + 2 * len(held)), **options)
+    characters = sorted({char for text in texts for char in normal(text) if not char.isspace()})
+    options["special_tokens"] = [*specials, *(f"{_INSIDE}{char}" for char in characters)]
+    return trainers.WordPieceTrainer(
+        vocab_size=max(size, len(specials) + 2 * len(characters)), **options
+    )
 
 
 def _in_order(tokenizer: Tokenizer, n_specials: int) -> Tokenizer:

@@ -109,28 +109,28 @@ def extend_vocabulary(
     decisions: list[Decision] = []
     read = None if texts is None else tokenizer_report(texts, asked)
     if words is None:
-        chosen = _costly(read, n_words)
+        new_words = _costly(read, n_words)
     else:
-        chosen, decisions = _checked_words(words, tokenizer, vocabulary.unknown_id)
-    similar, states = _named(chosen, start, tokenizer), None
+        new_words, decisions = _checked_words(words, tokenizer, vocabulary.unknown_id)
+    similar, states = _named(new_words, start, tokenizer), None
     if texts is not None and start == "context":
-        similar = _most_similar(chosen, texts, asked, tokenizer)
+        similar = _most_similar(new_words, texts, asked, tokenizer)
     elif texts is not None and start == "states":
-        states = _directions(chosen, texts, asked, tokenizer, len(chosen))
+        states = _directions(new_words, texts, asked, tokenizer, len(new_words))
     # The ids whose means, one for each similar word, the new vector is the mean of.
-    rows = [[_cut(one, tokenizer).ids for one in similar.get(w) or [w]] for w in chosen]
-    _write(asked, folder, chosen, rows, states)
+    rows = [[_cut(one, tokenizer).ids for one in similar.get(w) or [w]] for w in new_words]
+    _write(asked, folder, new_words, rows, states)
     extended = SentenceEncoder(folder, precision=asked.recipe.precision)
     import pandas as pd
 
     table = pd.DataFrame({
-        "word": chosen,
-        "pieces": [" ".join(_cut(word, tokenizer).tokens) for word in chosen],
-        "similar": [", ".join(similar.get(word, ())) for word in chosen],
+        "word": new_words,
+        "pieces": [" ".join(_cut(word, tokenizer).tokens) for word in new_words],
+        "similar": [", ".join(similar.get(word, ())) for word in new_words],
     })  # fmt: skip
-    known = _known_words(tokenizer, texts, N_COMPARED)
-    table["neighbors_before"] = _neighbors(asked, chosen, known)
-    table["neighbors_after"] = _neighbors(extended, chosen, known)
+    known_words = _known_words(tokenizer, texts, N_COMPARED)
+    table["neighbors_before"] = _neighbors(asked, new_words, known_words)
+    table["neighbors_after"] = _neighbors(extended, new_words, known_words)
     fertility = None
     if texts is not None and read is not None:
         fertility = (read.fertility, tokenizer_report(texts, extended).fertility)
@@ -156,8 +156,8 @@ def _checked_words(
         if len(ids) != 1 or ids[0] == unknown_id:
             new.append(read)
     if not new:
-        found = f"none that is new of {len(seen)}" if seen else "none"
-        raise InputError("words", "words that the tokenizer does not know yet", found=found)
+        got = f"none that is new of {len(seen)}" if seen else "none"
+        raise InputError("words", "words that the tokenizer does not know yet", found=got)
     message = "of the words are known already, each as one piece."
     return new, list(_counted("known_words", len(seen) - len(new), message))
 
@@ -166,14 +166,14 @@ def _costly(report: TokenizerReport | None, n_words: int) -> list[str]:
     """Return the words of a corpus whose pieces cost most."""
     if report is None:
         raise InputError("words", "words, or a corpus to take them from", None)
-    found = report.words
-    is_word = found["word"].str.fullmatch(rf"[^\W\d_]{{{LEAST_LETTERS},}}")
-    enough = (found["n_documents"] >= FEWEST_DOCUMENTS) & (found["cost"] > 0) & is_word
-    chosen: list[str] = found.loc[enough, "word"].head(n_words).tolist()
-    if not chosen:
+    words = report.words
+    is_word = words["word"].str.fullmatch(rf"[^\W\d_]{{{LEAST_LETTERS},}}")
+    enough = (words["n_documents"] >= FEWEST_DOCUMENTS) & (words["cost"] > 0) & is_word
+    costly: list[str] = words.loc[enough, "word"].head(n_words).tolist()
+    if not costly:
         expected = f"words of several pieces in {FEWEST_DOCUMENTS} texts or more"
         raise InputError("corpus", expected, found="none")
-    return chosen
+    return costly
 
 
 def _is_spaced(tokenizer: Tokenizer) -> bool:
@@ -193,7 +193,7 @@ def _named(words: list[str], start: Any, tokenizer: Tokenizer) -> dict[str, tupl
         checked_choice(start, "start", ("pieces", "context", "states"))
         return {}
     folds = folds_case(tokenizer)
-    given: dict[str, tuple[str, ...]] = {}
+    similar: dict[str, tuple[str, ...]] = {}
     for word, others in start.items():
         named = (others,) if isinstance(others, str) else tuple(others)
         key = str(word).lower() if folds else str(word)
@@ -201,8 +201,8 @@ def _named(words: list[str], start: Any, tokenizer: Tokenizer) -> dict[str, tupl
             raise InputError("start", "a mapping of the words that are added", word)
         if not named or not all(isinstance(one, str) and one.strip() for one in named):
             raise InputError("start", f"words that are like {word!r}", others)
-        given[key] = named
-    return given
+        similar[key] = named
+    return similar
 
 
 def _known_words(
@@ -218,28 +218,29 @@ def _known_words(
     else:
         by_id = sorted(tokenizer.get_vocab(with_added_tokens=False).items(), key=lambda one: one[1])
         ranked = [piece.lstrip("\u0120\u2581") for piece, _ in by_id]
-    known: list[str] = []
+    words_of_one_piece: list[str] = []
     for word in dict.fromkeys(ranked):
-        if len(known) == most:
+        if len(words_of_one_piece) == most:
             break
         if word.isalpha() and len(word) >= LEAST_LETTERS:
             if len(_cut(word, tokenizer).ids) == 1:
-                known.append(word)
-    return known
+                words_of_one_piece.append(word)
+    return words_of_one_piece
 
 
 def _most_similar(
     words: list[str], corpus: Corpus, encoder: SentenceEncoder, tokenizer: Tokenizer
 ) -> dict[str, tuple[str, ...]]:
     """Return the known words whose contextual vectors are nearest to those of each new word."""
-    known = _known_words(tokenizer, corpus, N_CONTEXTS, FEWEST_USES)
-    known = [word for word in known if word not in set(words)]
-    states = _directions([*words, *known], corpus, encoder, tokenizer, len(words))
+    candidates = _known_words(tokenizer, corpus, N_CONTEXTS, FEWEST_USES)
+    candidates = [word for word in candidates if word not in set(words)]
+    states = _directions([*words, *candidates], corpus, encoder, tokenizer, len(words))
     # Of words without uses all cosines are NaN, which no comparison takes.
     cosines = states[: len(words)] @ states[len(words) :].T
     best = np.argsort(-cosines, axis=1, kind="stable")[:, :N_SIMILAR]
     near = [
-        tuple(known[i] for i in some if row[i] > 0) for some, row in zip(best, cosines, strict=True)
+        tuple(candidates[i] for i in some if row[i] > 0)
+        for some, row in zip(best, cosines, strict=True)
     ]
     return {word: some for word, some in zip(words, near, strict=True) if some}
 
@@ -259,9 +260,9 @@ def _directions(
     texts = corpus.document_texts()
     bar = progress_bar(total=len(texts), unit="text", description="reading uses", show=None)
     with bar, torch.no_grad():
-        for _, found, encoding, of_word in cut_words(texts, tokenizer):
+        for _, words_of_text, encoding, of_word in cut_words(texts, tokenizer):
             bar.update()
-            names = [number.get(word.lower() if folds else word, -1) for word in found]
+            names = [number.get(word.lower() if folds else word, -1) for word in words_of_text]
             of_piece = np.array([*names, -1])[of_word[:limit]]
             sought = of_piece[of_piece >= 0]
             if n_texts >= MOST_TEXTS:  # only until the new words, which come first, have their uses
@@ -284,13 +285,13 @@ def _directions(
         return apart / np.linalg.norm(apart, axis=1, keepdims=True)  # type: ignore[no-any-return]
 
 
-def _neighbors(encoder: SentenceEncoder, words: list[str], known: list[str]) -> list[str]:
+def _neighbors(encoder: SentenceEncoder, words: list[str], candidates: list[str]) -> list[str]:
     """Return the known words whose vectors are nearest to that of each word."""
-    vectors = encoder.encode([*words, *known], show_progress=False)
+    vectors = encoder.encode([*words, *candidates], show_progress=False)
     vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
     cosines = vectors[: len(words)] @ vectors[len(words) :].T
     best = np.argsort(-cosines, axis=1, kind="stable")[:, :N_NEIGHBORS]
-    return [", ".join(known[i] for i in row) for row in best]
+    return [", ".join(candidates[i] for i in row) for row in best]
 
 
 def _write(
@@ -314,8 +315,8 @@ def _write(
         n_before = len(transformer.tokenizer)
         transformer.tokenizer.add_tokens(tokens)
         if len(transformer.tokenizer) != n_before + len(words):
-            found = f"{len(transformer.tokenizer) - n_before} of {len(words)} could be added"
-            raise InputError("words", "words that the tokenizer can take", found=found)
+            got = f"{len(transformer.tokenizer) - n_before} of {len(words)} could be added"
+            raise InputError("words", "words that the tokenizer can take", found=got)
         _enlarge(transformer.model, n_before, rows, states)
         masked = _masked_model(checkpoint)
         if masked is not None:
@@ -364,13 +365,13 @@ def _enlarge(
             for place, ids in enumerate(rows, n_tokens):
                 table[place] = torch.stack([table[one].mean(dim=0) for one in ids]).mean(dim=0)
         if states is not None:
-            known = tables[0][:n_tokens]
-            if states.shape[1] != known.shape[1]:
-                wanted = "an encoder whose hidden states are as wide as its token vectors"
-                raise InputError("start", wanted, "states")
+            embeddings = tables[0][:n_tokens]
+            if states.shape[1] != embeddings.shape[1]:
+                expected = "an encoder whose hidden states are as wide as its token vectors"
+                raise InputError("start", expected, "states")
             # As far from the mean token as tokens are, in the direction of the contextual vectors.
-            middle = known.mean(dim=0)
-            spread = (known - middle).norm(dim=1).mean()
+            middle = embeddings.mean(dim=0)
+            spread = (embeddings - middle).norm(dim=1).mean()
             used = np.flatnonzero(~np.isnan(states[:, 0]))
-            moved = middle + spread * torch.from_numpy(states[used]).to(known)
+            moved = middle + spread * torch.from_numpy(states[used]).to(embeddings)
             tables[0][torch.from_numpy(n_tokens + used)] = moved

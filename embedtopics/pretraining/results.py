@@ -98,7 +98,7 @@ class ExtendedVocabulary(Displayed):
         return self.words
 
     def _summary(self) -> str:
-        found = f"{len(self.words)} words added to {self.encoder.name}"
+        summary = f"{len(self.words)} words added to {self.encoder.name}"
         if self.fertility is None:
-            return found
-        return "{}; pieces a word: {:.2f} before, {:.2f} after".format(found, *self.fertility)
+            return summary
+        return "{}; pieces a word: {:.2f} before, {:.2f} after".format(summary, *self.fertility)

@@ -166,9 +166,9 @@ def compare_before_after(
         ordered = examples.take(in_order(examples))
         units, note = units_of(ordered)
         for each in figures_of(ordered, *embedded, units):
-            found = compare_scores(each, n_resamples, seed)
+            difference = compare_scores(each, n_resamples, seed)
             judged.append(
-                judge(task, each.metric, found, len(each.before), note, n_test_evaluations=1)
+                judge(task, each.metric, difference, len(each.before), note, n_test_evaluations=1)
             )
     described: list[Change] = []
     if texts is not None:
@@ -198,9 +198,9 @@ def _with_note(change: Change, note: str) -> Change:
     return replace(change, note=f"{change.note} {note}".strip()) if note else change
 
 
-def _named(given: Any, name: str) -> dict[str, Examples]:
+def _named(value: Any, name: str) -> dict[str, Examples]:
     """Return the sets by name that can be scored."""
-    sets = dict(given) if isinstance(given, Mapping) else {} if given is None else {name: given}
+    sets = dict(value) if isinstance(value, Mapping) else {} if value is None else {name: value}
     for key, examples in sets.items():
         if not isinstance(examples, Examples):
             raise InputError(name, "Examples, or a dict of name -> Examples", examples)
@@ -210,34 +210,34 @@ def _named(given: Any, name: str) -> dict[str, Examples]:
 
 
 def judge(
-    task: str, metric: str, found: Difference, n: int, note: str, n_test_evaluations: int = 0
+    task: str, metric: str, effect: Difference, n: int, note: str, n_test_evaluations: int = 0
 ) -> Judged:
     """Return a difference with its verdict, and what is to be noted of it."""
     notes = [note] if note else []
     verdict = "no difference shown"
-    outside = found.low > 0 or found.high < 0
-    if outside and found.p <= 1 - CONFIDENCE:
-        verdict = "better" if found.low > 0 else "worse"
-    elif outside and found.exact > 1 - CONFIDENCE:
+    outside = effect.low > 0 or effect.high < 0
+    if outside and effect.p <= 1 - CONFIDENCE:
+        verdict = "better" if effect.low > 0 else "worse"
+    elif outside and effect.exact > 1 - CONFIDENCE:
         notes.append(
-            f"The interval excludes 0, but the exact test on the {found.n_changed:,} of "
-            f"{found.n_units:,} independent examples in which the encoders differ does not "
-            f"(p = {found.exact:.3f})."
+            f"The interval excludes 0, but the exact test on the {effect.n_changed:,} of "
+            f"{effect.n_units:,} independent examples in which the encoders differ does not "
+            f"(p = {effect.exact:.3f})."
         )
     elif outside:
         notes.append("The interval excludes 0 by less than so few examples can show.")
-    if math.isnan(found.before) or math.isnan(found.after):
+    if math.isnan(effect.before) or math.isnan(effect.after):
         notes.append("An encoder gives all examples the same similarity.")
-    if found.n_units == 1:
+    if effect.n_units == 1:
         notes.append("There is no interval from 1 independent example.")
-    elif found.n_units < FEW_UNITS:
-        notes.append(f"The interval is rough, from {found.n_units} independent examples.")
-    elif found.n_units < n:
-        notes.append(f"{found.n_units:,} groups of examples with common texts were drawn anew.")
-    difference = found.after - found.before
-    figures = (found.before, found.after, difference, found.low, found.high)
+    elif effect.n_units < FEW_UNITS:
+        notes.append(f"The interval is rough, from {effect.n_units} independent examples.")
+    elif effect.n_units < n:
+        notes.append(f"{effect.n_units:,} groups of examples with common texts were drawn anew.")
+    difference = effect.after - effect.before
+    figures = (effect.before, effect.after, difference, effect.low, effect.high)
     return Judged(
-        Change(task, metric, *figures, n, verdict, n_test_evaluations, " ".join(notes)), found.p
+        Change(task, metric, *figures, n, verdict, n_test_evaluations, " ".join(notes)), effect.p
     )
 
 
@@ -245,9 +245,9 @@ def _with_multiplicity(judged: list[Judged]) -> list[Change]:
     """Note which verdicts do not outlast the correction for so many figures."""
     changes, n = [], len(judged)
     for (change, _), p in zip(judged, holm([p for _, p in judged]), strict=True):
-        said = f"Among {n} figures this may be chance: p = {p:.2f} by Holm's correction."
+        text = f"Among {n} figures this may be chance: p = {p:.2f} by Holm's correction."
         is_shaken = change.verdict != "no difference shown" and p > 1 - CONFIDENCE
-        changes.append(_with_note(change, said if is_shaken else ""))
+        changes.append(_with_note(change, text if is_shaken else ""))
     return changes
 
 
@@ -313,9 +313,9 @@ def _neighbors_kept(views: tuple[_View, ...], n_resamples: int, seed: int, note:
     for column in lists[0].T:
         shared += (column[:, None] == lists[1]).any(axis=1) & (column >= 0)
     there = (lists[0] >= 0).sum(axis=1)
-    kept = np.divide(shared, there, out=np.full(n, np.nan), where=there > 0)
-    value = float(np.nanmean(kept)) if (there > 0).any() else float("nan")
-    drawn = resampled_means(kept[:, None], n_resamples, seed)[:, 0]
+    shares = np.divide(shared, there, out=np.full(n, np.nan), where=there > 0)
+    value = float(np.nanmean(shares)) if (there > 0).any() else float("nan")
+    drawn = resampled_means(shares[:, None], n_resamples, seed)[:, 0]
     low, high = interval(drawn - 1.0, n)
     chance = NEIGHBORS / (n - 1)
     note = f"Of neighbours drawn at random, {chance:.1%} would be kept. {note}"
@@ -325,31 +325,31 @@ def _neighbors_kept(views: tuple[_View, ...], n_resamples: int, seed: int, note:
 def _topics_kept(views: tuple[_View, ...], n_resamples: int, seed: int, note: str) -> Change:
     """Compare topics of both encoders, and beside that topics of the first with its own."""
     # Across seeds: runs of one share their luck, and would make encoders look more similar.
-    (own, again), (new, newer) = (view.runs for view in views)
+    (first_run, again), (new, newer) = (view.runs for view in views)
     name = "topics of two runs agree (ARI)"
-    without = sum(int(run.max() < 0) for run in (own, again, new, newer))
+    without = sum(int(run.max() < 0) for run in (first_run, again, new, newer))
     if without:
-        said = f"In {without} of {2 * N_RUNS} runs no topics were found: nothing can be compared."
-        return _described(name, (math.nan,) * 4, len(own), f"{said} {note}")
-    first = _resampled([(own, again)], "ARI", n_resamples, seed)
+        text = f"In {without} of {2 * N_RUNS} runs no topics were found: nothing can be compared."
+        return _described(name, (math.nan,) * 4, len(first_run), f"{text} {note}")
+    first = _resampled([(first_run, again)], "ARI", n_resamples, seed)
     table = Contingency.of(new, newer)
     itself = float(table.adjusted_rand(table.counts[None, :])[0])
-    second = _resampled([(own, newer), (new, again)], "ARI", n_resamples, seed)
+    second = _resampled([(first_run, newer), (new, again)], "ARI", n_resamples, seed)
     before, after = float(first[0].mean()), float(second[0].mean())
     # Texts that a resample holds twice agree with themselves: its figures are a little high.
     drawn = second[1].mean(axis=1) - first[1][:, 0]
-    low, high = interval(drawn - np.nanmean(drawn) + (after - before), len(own))
+    low, high = interval(drawn - np.nanmean(drawn) + (after - before), len(first_run))
     numbers = " and ".join(
         f"{view.runs[0].max() + 1} topics with {(view.runs[0] >= 0).mean():.0%} of the texts"
         for view in views
     )
-    said = (
+    text = (
         "Adjusted Rand index, 0 by chance, of two runs from different seeds; before: both of the "
         "encoder before training, which is what an encoder that stays the same reaches; "
         f"after: one of each encoder. Two runs of one encoder agree by {before:.2f} before and by "
         f"{itself:.2f} after training. {numbers}, before and after."
     )
-    return _described(name, (before, after, low, high), len(own), f"{said} {note}")
+    return _described(name, (before, after, low, high), len(first_run), f"{text} {note}")
 
 
 def _described(
@@ -357,8 +357,8 @@ def _described(
 ) -> Change:
     """Return a change that is neither good nor bad; figures are before, after, low and high."""
     before, after, low, high = map(float, figures)
-    found = (before, after, after - before, low, high)
-    return Change(TASK, metric, *found, n, "descriptive", 0, note.strip())
+    row = (before, after, after - before, low, high)
+    return Change(TASK, metric, *row, n, "descriptive", 0, note.strip())
 
 
 def score_classes(
@@ -387,8 +387,8 @@ def score_classes(
         low, high = map(float, interval(apart, len(asked)))
         p = p_of(apart, len(asked))
         n_changed = int((views[0].runs[0] != views[1].runs[0])[asked].sum())
-        found = Difference(values[0], values[1], low, high, p, len(asked), n_changed)
-        judged.append((f"{metric} of topics and classes", found))
+        effect = Difference(values[0], values[1], low, high, p, len(asked), n_changed)
+        judged.append((f"{metric} of topics and classes", effect))
     return judged
 
 

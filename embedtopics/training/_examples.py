@@ -26,7 +26,7 @@ from embedtopics.corpus._columns import (
     read_id,
 )
 from embedtopics.corpus._readers import read_file
-from embedtopics.corpus._texts import MISSING_MARKERS, TEXT, TextRows, read_texts
+from embedtopics.corpus._texts import MISSING_MARKERS, TEXT, TextRows, normalize_text, read_texts
 from embedtopics.decisions import Decision, counted
 from embedtopics.errors import InputError, Remedy, name_rows
 from embedtopics.protocols import Int64Array
@@ -131,18 +131,13 @@ class Examples:
         if self.labels is not None:
             lengths.add(len(self.labels))
         if not self.columns or len(lengths) != 1:
-            found = f"lengths {', '.join(map(str, sorted(lengths)))}"
-            raise InputError("columns", "as long as labels and rows", found=found)
-        known = _KINDS[self.kind]
-        fewest = len(known.roles)
-        if len(self.columns) < fewest or (len(self.columns) > fewest and not known.more_columns):
-            wanted = f"{'at least ' * known.more_columns}{fewest} columns for {self.kind!r}"
-            raise InputError("columns", wanted, found=f"{len(self.columns)} columns")
-        for column in self.columns:
-            for place, text in enumerate(column):
-                if not isinstance(text, str):
-                    remedy = "use read_examples, which checks rows"
-                    raise InputError("columns", "texts", text, remedy, row=place)
+            got = f"lengths {', '.join(map(str, sorted(lengths)))}"
+            raise InputError("columns", "as long as labels and rows", found=got)
+        kind = _KINDS[self.kind]
+        fewest = len(kind.roles)
+        if len(self.columns) < fewest or (len(self.columns) > fewest and not kind.more_columns):
+            expected = f"{'at least ' * kind.more_columns}{fewest} columns for {self.kind!r}"
+            raise InputError("columns", expected, found=f"{len(self.columns)} columns")
         self._check_labels()
 
     def _check_labels(self) -> None:
@@ -154,16 +149,16 @@ class Examples:
             return
         if kind == "distilled":
             is_right = labels.ndim == 2 and labels.dtype.kind == "f" and np.isfinite(labels).all()
-            wanted = "finite vectors, an array of shape (n, n_dimensions)"
+            expected = "finite vectors, an array of shape (n, n_dimensions)"
         else:
             # Without names, classes of inference are taken for the usual three.
             highest = {"graded": 1, "binary": 1}.get(kind, (len(self.names) or 3) - 1)
             kinds = "fiu" if kind == "graded" else "iu"
             is_right = labels.ndim == 1 and labels.dtype.kind in kinds
             is_right = is_right and bool(((labels >= 0) & (labels <= highest)).all())
-            wanted = f"{'numbers' if kind == 'graded' else 'integers'} from 0 to {highest}"
+            expected = f"{'numbers' if kind == 'graded' else 'integers'} from 0 to {highest}"
         if not is_right:
-            raise InputError("labels", f"{wanted} for {kind!r}", remedy="use read_examples")
+            raise InputError("labels", f"{expected} for {kind!r}", remedy="use read_examples")
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -200,9 +195,24 @@ class Examples:
         InputError
             If none is left.
         """
-        from embedtopics.training._split import without
-
-        return without(self, held_out, texts)
+        is_left = np.ones(len(self), dtype=bool)
+        for test in held_out:
+            is_directed = self.kind == test.kind == "nli"
+            ours, theirs = (
+                list(zip(*text_keys(each), strict=True))
+                if texts
+                else example_units(each, is_directed)
+                for each in (self, test)
+            )
+            forbidden = {unit for units in theirs for unit in units}
+            is_left &= [forbidden.isdisjoint(units) for units in ours]
+        if not is_left.any():
+            raise InputError("held_out", "other examples", found=f"all {len(self):,} in it")
+        n_left_out = int((~is_left).sum())
+        what = "have a text of" if texts else "are in"
+        text = f"{n_left_out:,} of {len(self):,} examples {what} a held-out set and were left out."
+        decision = Decision("training", "left_out_for_test", n_left_out, text)
+        return self.take(np.flatnonzero(is_left)).noting(decision)
 
     @property
     def fingerprint(self) -> str:
@@ -213,6 +223,28 @@ class Examples:
             for row in zip(*self.columns, labels, strict=True)
         )
         return hashlib.sha256(repr((self.kind, self.names)).encode() + b"".join(rows)).hexdigest()
+
+
+def text_key(text: str) -> str:
+    """Return the form in which texts are the same sentence: white space and case do not count."""
+    return normalize_text(text).casefold()
+
+
+def text_keys(examples: Examples) -> list[list[str]]:
+    """Return the keys of all texts, a list for each column."""
+    return [[text_key(text) for text in column] for column in examples.columns]
+
+
+def example_units(examples: Examples, is_directed: bool) -> list[set[tuple[str, ...]]]:
+    """Return the pairs of each example, in either order; its texts where it has no pairs."""
+    sides = text_keys(examples)
+    if examples.kind in ("texts", "distilled"):
+        return [{(key,) for key in keys} for keys in zip(*sides, strict=True)]
+
+    def unit(anchor: str, other: str) -> tuple[str, ...]:
+        return (anchor, other) if is_directed or anchor <= other else (other, anchor)
+
+    return [{unit(first, key) for key in rest} for first, *rest in zip(*sides, strict=True)]
 
 
 def read_examples(
@@ -283,36 +315,36 @@ def read_examples(
     table = _as_table(source, kind, encoding)
     if not len(table.frame):
         raise InputError("examples", "one or more", found=f"no rows in {table.source}")
-    chosen, label_column = _choose_columns(table, kind, columns, label)
-    sides = {name: _read_side(table, name) for name in chosen}
+    text_columns, label_column = _choose_columns(table, kind, columns, label)
+    sides = {name: _read_side(table, name) for name in text_columns}
     if label_order is None and kind == "nli":
         # A datasets.Dataset names its numbers.
         features = getattr(source, "features", None)
-        known = features.get(label_column) if isinstance(features, Mapping) else None
-        label_order = getattr(known, "names", None)
+        feature = features.get(label_column) if isinstance(features, Mapping) else None
+        label_order = getattr(feature, "names", None)
     labels = _read_labels(table, kind, label_column, label_order, scale)
-    kept, left_out = _usable_rows(table, sides, label_column, labels, drop_invalid)
-    named = [*chosen, *([] if label_column is None else [label_column])]
+    rows, left_out = _usable_rows(table, sides, label_column, labels, drop_invalid)
+    named = [*text_columns, *([] if label_column is None else [label_column])]
     message = f"Examples are read from the columns {', '.join(map(repr, named))}."
     decisions = [*table.notes, Decision("training", "columns", named, message)]
     values = None
     if labels is not None:
-        values = labels.values[kept]
+        values = labels.values[rows]
         if (values == values[0]).all():
             one = labels.names[int(values[0])] if labels.names else f"{float(values[0]):g}"
-            found, wanted = f"{one} in all {len(values):,} usable rows", "of two different values"
-            raise InputError("label", f"{wanted} at least in {table.source}", found=found)
+            got, expected = f"{one} in all {len(values):,} usable rows", "of two different values"
+            raise InputError("label", f"{expected} at least in {table.source}", found=got)
         decisions += labels.decisions
     decisions += left_out
     n_repaired = sum(side.n_repaired for side in sides.values())
     repaired = "texts held half characters (lone surrogates), which were replaced by U+FFFD."
     decisions += counted("training", "replaced_characters", n_repaired, repaired)
-    decisions += _describe_repeats([side.hashes[kept] for side in sides.values()], values, kind)
+    decisions += _describe_repeats([side.hashes[rows] for side in sides.values()], values, kind)
     return Examples(
         kind=kind,
-        columns=tuple(tuple(side.texts[row] for row in kept.tolist()) for side in sides.values()),
+        columns=tuple(tuple(side.texts[row] for row in rows.tolist()) for side in sides.values()),
         labels=values,
-        rows=kept,
+        rows=rows,
         names=() if labels is None else labels.names,
         source=table.source,
         decisions=tuple(decisions),
@@ -344,16 +376,16 @@ def _unnamed_columns(rows: list[Any], kind: str) -> dict[str, list[Any]]:
     """Give the values of tuples the names that are looked for."""
     if kind == "texts":
         return {"text": [row[0] if _is_row(row) and len(row) == 1 else row for row in rows]}
-    known = _KINDS[kind]
-    names = [*(usual[0] for usual in known.columns), *known.labels[:1]]
+    layout = _KINDS[kind]
+    names = [*(usual[0] for usual in layout.columns), *layout.labels[:1]]
     width = len(rows[0]) if rows and _is_row(rows[0]) else len(names)
     if kind == "triplets":
         names += [f"negative_{number}" for number in range(2, width - 1)]
     for number, row in enumerate(rows):
         if not _is_row(row) or len(row) != len(names):
-            found = f"{len(row)} values" if _is_row(row) else f"a {type(row).__name__}"
-            wanted = f"tuples ({', '.join(names)}) or dicts"
-            raise InputError("examples", wanted, found=found, row=number)
+            got = f"{len(row)} values" if _is_row(row) else f"a {type(row).__name__}"
+            expected = f"tuples ({', '.join(names)}) or dicts"
+            raise InputError("examples", expected, found=got, row=number)
     return {name: [row[place] for row in rows] for place, name in enumerate(names)}
 
 
@@ -365,43 +397,45 @@ def _choose_columns(
     table: Table, kind: str, columns: Sequence[str] | None, label: str | None
 ) -> tuple[list[str], str | None]:
     """Return the columns of texts and of labels: those asked for, else those of usual names."""
-    known = _KINDS[kind]
+    usual = _KINDS[kind]
     if columns is None:
-        chosen = [_guess(table, *each) for each in zip(known.columns, known.roles, strict=True)]
-        for name in map(str, table.frame.columns if known.more_columns else ()):
+        text_columns = [
+            _guess(table, *each) for each in zip(usual.columns, usual.roles, strict=True)
+        ]
+        for name in map(str, table.frame.columns if usual.more_columns else ()):
             stem, _, number = name.casefold().rpartition("_")
-            if stem in ("negative", "neg") and number.isdecimal() and name not in chosen:
-                chosen.append(name)
+            if stem in ("negative", "neg") and number.isdecimal() and name not in text_columns:
+                text_columns.append(name)
     else:
         names = [columns] if isinstance(columns, str) else list(columns)
-        n_roles = len(known.roles)
-        if len(names) != n_roles and not (known.more_columns and len(names) > n_roles):
+        n_roles = len(usual.roles)
+        if len(names) != n_roles and not (usual.more_columns and len(names) > n_roles):
             hint = 'negatives make "triplets" of pairs' if kind == "pairs" else ""
-            wanted = f"{n_roles} columns ({', '.join(known.roles)})"
-            raise InputError("columns", wanted, names, hint)
-        roles = [*known.roles, *["negative"] * (len(names) - n_roles)]
-        chosen = [find_column(table, n, role) for n, role in zip(names, roles, strict=True)]
-    if not known.labels:
+            expected = f"{n_roles} columns ({', '.join(usual.roles)})"
+            raise InputError("columns", expected, names, hint)
+        roles = [*usual.roles, *["negative"] * (len(names) - n_roles)]
+        text_columns = [find_column(table, n, role) for n, role in zip(names, roles, strict=True)]
+    if not usual.labels:
         if label is not None:
             raise InputError("label", f"left out for {kind!r}, which has none", label)
         label_column = None
     elif label is None:
-        label_column = _guess(table, known.labels, "label", chosen)
+        label_column = _guess(table, usual.labels, "label", text_columns)
     else:
         label_column = find_column(table, label, "label")
-    used = [*chosen, *([] if label_column is None else [label_column])]
+    used = [*text_columns, *([] if label_column is None else [label_column])]
     if len(set(used)) < len(used):
         raise InputError("columns", "different columns", used)
-    return chosen, label_column
+    return text_columns, label_column
 
 
-def _guess(table: Table, known: Sequence[str], role: str, taken: Sequence[str] = ()) -> str:
+def _guess(table: Table, usual: Sequence[str], role: str, exclude: Sequence[str] = ()) -> str:
     columns = list(table.frame.columns)
-    name = first_named(columns, known, lambda found: found not in taken)
+    name = first_named(columns, usual, lambda got: got not in exclude)
     if name is None:
-        expected = f"given where no {role} column has a usual name, such as {known[0]!r}"
-        found = f"the columns {list_names(columns)} in {table.source}"
-        raise InputError("label" if role == "label" else "columns", expected, found=found)
+        expected = f"given where no {role} column has a usual name, such as {usual[0]!r}"
+        got = f"the columns {list_names(columns)} in {table.source}"
+        raise InputError("label" if role == "label" else "columns", expected, found=got)
     return str(name)
 
 
@@ -417,8 +451,8 @@ def _read_side(table: Table, name: str) -> TextRows:
     for row, value in enumerate(values):
         if _is_row(value):
             row_name = name_rows([row], table.lines)
-            found = f"a list of {len(value)} texts in {table.source}, {row_name}"
-            raise InputError(name, "one text a row", found=found)
+            got = f"a list of {len(value)} texts in {table.source}, {row_name}"
+            raise InputError(name, "one text a row", found=got)
     return read_texts(values, f"{table.source}: column {name!r}", table.lines)
 
 
@@ -495,23 +529,23 @@ def _read_scores(
 ) -> _Labels:
     """Read scores, and bring them from their scale to the one from 0 to 1."""
     low, high = 0.0, 1.0
-    wanted = "the lowest and highest score that could be given, such as (0, 5)"
+    expected = "the lowest and highest score that could be given, such as (0, 5)"
     if scale is not None:
         is_pair = isinstance(scale, (tuple, list)) and len(scale) == 2
         if not (is_pair and all(map(is_number, scale)) and -np.inf < scale[0] < scale[1] < np.inf):
-            raise InputError("scale", wanted, scale)
+            raise InputError("scale", expected, scale)
         low, high = float(scale[0]), float(scale[1])
     scores = np.array([_number(value, row, source, lines) for row, value in enumerate(values)])
-    known = ~np.isnan(scores)
-    outside = np.flatnonzero(known & ~((scores >= low) & (scores <= high)))
+    rows = ~np.isnan(scores)
+    outside = np.flatnonzero(rows & ~((scores >= low) & (scores <= high)))
     if len(outside):
-        lowest, highest = scores[known].min(), scores[known].max()
+        lowest, highest = scores[rows].min(), scores[rows].max()
         row_name = name_rows([int(outside[0])], lines)
-        found = (
+        got = (
             f"{scores[outside[0]]:g} in {source}, {row_name}, where scores go from "
             f"{lowest:g} to {highest:g}, and the scale from {low:g} to {high:g}"
         )
-        raise InputError("scale", wanted, found=found)
+        raise InputError("scale", expected, found=got)
     message = f"Scores are on a scale from {low:g} to {high:g}."
     decision = Decision("training", "scale", [str(low), str(high)], message)
     return _Labels((scores - low) / (high - low), decisions=(decision,))
@@ -560,9 +594,9 @@ def _usable_rows(
     for what, where in bad.items():
         rows = np.flatnonzero(where & keep).tolist()
         if rows and not drop_invalid:
-            found = f"none in {name_rows(rows, table.lines)} of {table.source}"
+            got = f"none in {name_rows(rows, table.lines)} of {table.source}"
             remedy = Remedy("drop_invalid", True)
-            raise InputError("examples", f"rows with a {what}", found=found, remedy=remedy)
+            raise InputError("examples", f"rows with a {what}", found=got, remedy=remedy)
         message = f"rows without a {what} were left out."
         decisions += counted("training", "dropped_invalid", len(rows), message)
         keep &= ~where
@@ -579,18 +613,18 @@ def _describe_repeats(
     texts = pd.DataFrame(halves)
     with_label = texts if labels is None else texts.assign(label=labels)
     n_conflicting = len(with_label.drop_duplicates()) - len(texts.drop_duplicates())
-    found = [
+    counts = [
         ("repeated_examples", with_label.duplicated().sum(), "repeat an earlier one"),
         ("conflicting_labels", n_conflicting, "have the texts of another and a different label"),
     ]
     if kind in ("pairs", "triplets"):
         same = (hashes[0] == hashes[1]).all(axis=1).sum()
-        found.append(("identical_sides", same, "have an anchor equal to its positive"))
+        counts.append(("identical_sides", same, "have an anchor equal to its positive"))
     if kind == "triplets":
         wrong = np.logical_or.reduce([(h == hashes[1]).all(axis=1) for h in hashes[2:]]).sum()
-        found.append(("negative_is_positive", wrong, "have their positive as a negative too"))
+        counts.append(("negative_is_positive", wrong, "have their positive as a negative too"))
     return [
         decision
-        for name, n, what in found
+        for name, n, what in counts
         for decision in counted("training", name, int(n), f"examples {what}; they are kept.")
     ]

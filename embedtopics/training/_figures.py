@@ -70,9 +70,9 @@ def average_precision(scores: Float64Array, truth: npt.NDArray[Any]) -> Measure:
 
 def ratio(above: Float64Array, below: Float64Array) -> Float64Array:
     """Divide, with NaN for what is divided by 0."""
-    found = np.full(np.shape(above), np.nan)
-    np.divide(above, below, out=found, where=below != 0)
-    return found
+    quotient = np.full(np.shape(above), np.nan)
+    np.divide(above, below, out=quotient, where=below != 0)
+    return quotient
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,10 +141,10 @@ def p_of(drawn: Float64Array, n_units: int) -> float:
     """Return the two-sided p-value of no difference, as far as the number of resamples can tell."""
     from scipy.stats import norm, t
 
-    known = np.sort(drawn[~np.isnan(drawn)])
-    if n_units < 2 or not len(known):
+    ordered = np.sort(drawn[~np.isnan(drawn)])
+    if n_units < 2 or not len(ordered):
         return 1.0
-    tail = max(min(_reaching(known), _reaching(-known[::-1])), 1 / (len(known) + 1))
+    tail = max(min(_reaching(ordered), _reaching(-ordered[::-1])), 1 / (len(ordered) + 1))
     if tail >= 0.5:
         return 1.0
     reach = float(norm.isf(tail)) * math.sqrt((n_units - 1) / n_units)
@@ -171,12 +171,12 @@ def _sign_test(differences: Float64Array, n_draws: int, seed: int) -> float:
     if np.ptp(sizes) <= 1e-12 * sizes.max():
         return float(binomtest(int((real > 0).sum()), len(real)).pvalue)
     rng = np.random.default_rng([seed, 1])
-    reached, found = 0, abs(float(real.sum())) * (1 - 1e-12)
+    reached, observed = 0, abs(float(real.sum())) * (1 - 1e-12)
     at_once = max(1, ENTRIES_AT_ONCE // len(real))
     for begin in range(0, n_draws, at_once):
         size = min(at_once, n_draws - begin)
         heads = rng.integers(0, 2, size=(size, len(real)), dtype=np.bool_)
-        reached += int((np.abs(np.where(heads, real, -real).sum(axis=1)) >= found).sum())
+        reached += int((np.abs(np.where(heads, real, -real).sum(axis=1)) >= observed).sum())
     return (reached + 1) / (n_draws + 1)
 
 
@@ -220,13 +220,13 @@ def embed(encoder: Any, columns: Iterable[Sequence[str]], what: str) -> Embedded
     """Encode each distinct text of some columns once."""
     # In one order, so that nothing depends on the order of the examples.
     texts = sorted({text for column in columns for text in column})
-    made = encoder.encode(texts)
-    if hasattr(made, "toarray"):
+    vectors = encoder.encode(texts)
+    if hasattr(vectors, "toarray"):
         raise InputError(what, "an encoder of dense vectors", encoder, "give it n_components")
-    rows = unit_rows(made, what=f"the vectors of the encoder {what} training", keep_zeros=True)
+    rows = unit_rows(vectors, what=f"the vectors of the encoder {what} training", keep_zeros=True)
     if len(rows) != len(texts):
-        wanted = f"an encoder that returns a vector for each of {len(texts):,} texts"
-        raise InputError(what, wanted, found=f"{len(rows):,}")
+        expected = f"an encoder that returns a vector for each of {len(texts):,} texts"
+        raise InputError(what, expected, found=f"{len(rows):,}")
     return Embedded(rows, {text: place for place, text in enumerate(texts)})
 
 
@@ -252,10 +252,10 @@ def figures_of(
 ) -> list[Figure]:
     """Return the figures of a set of examples; units (n,)."""
     measures = {"nli": _inference, "triplets": _triplets, "pairs": _pairs}
-    made = measures.get(examples.kind, _labelled)(examples, (before, after))
+    parts = measures.get(examples.kind, _labelled)(examples, (before, after))
     return [
         Figure(metric, statistic, scores[0], scores[1], truth, units[rows])
-        for metric, statistic, scores, truth, rows in made
+        for metric, statistic, scores, truth, rows in parts
     ]
 
 
@@ -279,18 +279,20 @@ def _inference(examples: Examples, encoders: tuple[Embedded, Embedded]) -> _Made
         for stem in ("entail", "contrad")
     )
     if not entailed.any() or not contradicted.any():
-        found = f"{int(entailed.sum()):,} and {int(contradicted.sum()):,} of {examples.names}"
-        raise InputError("test", "of pairs of entailment and of contradiction", found=found)
+        got = f"{int(entailed.sum()):,} and {int(contradicted.sum()):,} of {examples.names}"
+        raise InputError("test", "of pairs of entailment and of contradiction", found=got)
     scores = _similarities(examples, encoders)
     asked = np.flatnonzero(entailed | contradicted)
     of_both = [part[asked] for part in scores]
-    made: _Made = [("AUC, entailment against contradiction", auc, of_both, entailed[asked], asked)]
+    figures: _Made = [
+        ("AUC, entailment against contradiction", auc, of_both, entailed[asked], asked)
+    ]
     pairs = _same_premise(examples.columns[0], entailed, contradicted)
     if len(pairs):
         right = [(one[pairs[:, 0]] > one[pairs[:, 1]] + TIE).astype(float) for one in scores]
         name = "entailed nearer than contradicted"
-        made.append((name, mean, right, np.ones(len(pairs)), pairs[:, 0]))
-    return made
+        figures.append((name, mean, right, np.ones(len(pairs)), pairs[:, 0]))
+    return figures
 
 
 def _same_premise(
@@ -298,8 +300,8 @@ def _same_premise(
 ) -> Int64Array:
     """Return every two pairs of one premise, the entailed and the contradicted, shape (n, 2)."""
     of_premise: dict[str, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
-    for side, chosen in enumerate((entailed, contradicted)):
-        for row in np.flatnonzero(chosen).tolist():
+    for side, is_of_class in enumerate((entailed, contradicted)):
+        for row in np.flatnonzero(is_of_class).tolist():
             of_premise[premises[row]][side].append(row)
     both = [(a, b) for one, other in of_premise.values() for a in one for b in other]
     return np.array(both, dtype=np.int64).reshape(-1, 2)
@@ -343,10 +345,10 @@ def _partner_ranks(examples: Examples, encoder: Embedded) -> Float64Array:
             asked = queries[begin : begin + QUERIES_AT_ONCE]
             similarity = encoder.of(asked).astype(np.float64) @ vectors.T
             for row, query in enumerate(asked):
-                own = similarity[row, place[answers[begin + row]]]
+                target = similarity[row, place[answers[begin + row]]]
                 others = np.array(sorted(right[query] | {place.get(query, -1)} - {-1}))
-                rivals = np.count_nonzero(similarity[row] > own - TIE)
-                rivals -= np.count_nonzero(similarity[row, others] > own - TIE)
+                rivals = np.count_nonzero(similarity[row] > target - TIE)
+                rivals -= np.count_nonzero(similarity[row, others] > target - TIE)
                 ranks[begin + row] = 1 + rivals
     return ranks
 

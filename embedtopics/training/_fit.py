@@ -199,7 +199,7 @@ def _prepare(
     from embedtopics.training.trainer._trainer import device_and_precision
 
     make_objective, names = find_objective(objective, kind)
-    chosen = {name: options.pop(name) for name in names if name in options}
+    own_options = {name: options.pop(name) for name in names if name in options}
     settings: TrainingSettings = settings_from(TrainingSettings, options, names)
     device_and_precision(settings)
     refuse_finished(out, overwrite, resume)
@@ -209,7 +209,7 @@ def _prepare(
         state = settings.random_state
         trainable = models.with_lora(trainable, settings.lora_rank, random_state=state)
     folder = check_output_folder(Path(out).expanduser(), trainable.output_kind)
-    make_objective = partial(make_objective, **chosen)
+    make_objective = partial(make_objective, **own_options)
     return _Job(trainable, make_objective, sets, settings, folder, resume, callbacks)
 
 

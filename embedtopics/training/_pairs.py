@@ -104,7 +104,7 @@ def _distinct(
     corpus: Corpus, pairs: Iterable[Pair], decisions: Sequence[Decision], what: str
 ) -> Examples:
     """Return pairs as examples, each once, in an order that comes from their texts."""
-    chosen: dict[tuple[str, str], Pair] = {}
+    pair_of: dict[tuple[str, str], Pair] = {}
     n_same = n_repeated = 0
     # The least of equal pairs stands for them: the first would depend on the order of the rows.
     for anchor, positive, row in sorted(
@@ -114,28 +114,28 @@ def _distinct(
         both = (min(one, other), max(one, other))
         if one == other:
             n_same += 1
-        elif both in chosen:
+        elif both in pair_of:
             n_repeated += 1
         else:
-            chosen[both] = (anchor, positive, row)
+            pair_of[both] = (anchor, positive, row)
     notes = [
         *decisions,
         *_counted("identical_sides", n_same, "pairs of equal texts were left out."),
         *_counted("repeated_pairs", n_repeated, "pairs occur again and were left out."),
     ]
-    if not chosen:
+    if not pair_of:
         reasons = " ".join(decision.message for decision in notes)
-        found = f"no {what} in {len(corpus):,} rows of {corpus.source}"
-        raise InputError("corpus", "one that gives pairs", found=found, remedy=reasons)
-    anchors, positives, rows = zip(*chosen.values(), strict=True)
-    message = f"{len(chosen):,} pairs of {what} were made of {len(corpus):,} rows."
+        got = f"no {what} in {len(corpus):,} rows of {corpus.source}"
+        raise InputError("corpus", "one that gives pairs", found=got, remedy=reasons)
+    anchors, positives, rows = zip(*pair_of.values(), strict=True)
+    message = f"{len(pair_of):,} pairs of {what} were made of {len(corpus):,} rows."
     return Examples(
         kind="pairs",
         columns=(anchors, positives),
         labels=None,
         rows=np.array(rows, dtype=np.int64),
         source=f"{corpus.source}: {what}",
-        decisions=(*notes, Decision("training", "pairs_made", len(chosen), message)),
+        decisions=(*notes, Decision("training", "pairs_made", len(pair_of), message)),
     )
 
 
@@ -148,7 +148,7 @@ def _titles(
     if body is not None:
         bodies = _texts_of(corpus, body)
         has_body = [bool(text) for text in bodies]
-    found: list[Pair] = []
+    candidates: list[Pair] = []
     n_missing = n_whole = n_cut = n_inside = 0
     bodies_of: dict[str, set[str]] = defaultdict(set)
     for row, (heading, text) in enumerate(zip(titles, bodies, strict=True)):
@@ -163,17 +163,17 @@ def _titles(
         inside = rf"(?<!\w){re.escape(text_key(heading))}(?!\w)"
         n_inside += re.search(inside, text_key(rest)) is not None
         bodies_of[text_key(heading)].add(text_key(rest))
-        found.append((heading, rest, row))
-    kept = [pair for pair in found if len(bodies_of[text_key(pair[0])]) <= most_bodies]
+        candidates.append((heading, rest, row))
+    with_title = [pair for pair in candidates if len(bodies_of[text_key(pair[0])]) <= most_bodies]
     common = f"rows have a title of more than {most_bodies} texts and give no pair."
     decisions = [
         *_counted("rows_without_pair", n_missing, "rows have no title or no text."),
         *_counted("titles_cut", n_cut, "texts begin with their title, which was cut off there."),
         *_counted("title_is_text", n_whole, "rows hold no text besides the title."),
         *_counted("titles_in_text", n_inside, "texts hold their title further on; they are kept."),
-        *_counted("common_titles", len(found) - len(kept), common),
+        *_counted("common_titles", len(candidates) - len(with_title), common),
     ]
-    return kept, decisions, "titles with texts"
+    return with_title, decisions, "titles with texts"
 
 
 def _sentences(
@@ -200,21 +200,21 @@ def _sentences(
         # Rows of one document may differ in their white space, which can end a sentence.
         if document >= 0:
             texts[document] = min(corpus.texts[row], texts.get(document, corpus.texts[row]))
-    found: list[Pair] = []
+    candidates: list[Pair] = []
     n_without = n_more = 0
     for document, row in enumerate(documents.first_rows.tolist()):
         pairs = _neighbors(texts[document], least_words)
         n_without += not pairs
         n_more += max(0, len(pairs) - most_per_document)
         drawn = sorted(pairs, key=digest)[:most_per_document]
-        found += [(first, second, row) for first, second in drawn]
+        candidates += [(first, second, row) for first, second in drawn]
     without = f"documents have no two consecutive sentences of {least_words} words."
     more = f"pairs are beyond the {most_per_document} that a document gives at most."
     decisions = [
         *_counted("documents_without_pair", n_without, without),
         *_counted("pairs_beyond_limit", n_more, more),
     ]
-    return found, decisions, "neighbouring sentences"
+    return candidates, decisions, "neighbouring sentences"
 
 
 def _duplicates(
@@ -230,9 +230,9 @@ def _duplicates(
         raise InputError("least", "a number from -1 to 1", least)
     documents = corpus.distinct()
     if len(graph) != len(documents):
-        wanted = f"of the {len(documents):,} distinct documents of {corpus.source}"
+        expected = f"of the {len(documents):,} distinct documents of {corpus.source}"
         remedy = "build it from corpus.document_texts()"
-        raise InputError("graph", wanted, found=f"one of {len(graph):,}", remedy=remedy)
+        raise InputError("graph", expected, found=f"one of {len(graph):,}", remedy=remedy)
     near = (graph.similarities >= least) & (graph.indices >= 0)
     allowed = near & (np.cumsum(near, axis=1) <= most_per_document)
     texts, rows = corpus.document_texts(), documents.first_rows.tolist()
@@ -246,8 +246,8 @@ def _duplicates(
         *_counted("documents_without_pair", n_without, "documents have none so near."),
         *_counted("pairs_beyond_limit", n_more, more),
     ]
-    found = [(texts[i], texts[j], rows[i]) for i, j in edges]
-    return found, decisions, "near-duplicates"
+    candidates = [(texts[i], texts[j], rows[i]) for i, j in edges]
+    return candidates, decisions, "near-duplicates"
 
 
 def _groups(
@@ -267,7 +267,7 @@ def _groups(
         else:
             members[name].add(document)
     texts, rows = corpus.document_texts(), documents.first_rows.tolist()
-    found: list[Pair] = []
+    candidates: list[Pair] = []
     sizes: list[int] = []
     n_more = 0
     for name, of_group in sorted(members.items()):
@@ -277,7 +277,7 @@ def _groups(
         n_more += max(0, n_all - most_per_group)
         firsts, seconds = _drawn(len(ordered), min(n_all, most_per_group), seed, name)
         for i, j in zip(ordered[firsts].tolist(), ordered[seconds].tolist(), strict=True):
-            found.append((texts[i], texts[j], rows[i]))
+            candidates.append((texts[i], texts[j], rows[i]))
         sizes.append(len(firsts))
     n_alone = sum(len(of_group) < 2 for of_group in members.values())
     more = f"pairs are beyond the {most_per_group} that a group gives at most."
@@ -291,14 +291,14 @@ def _groups(
         share = sum(size * (size - 1) for size in sizes) / (n_pairs * (n_pairs - 1))
         message = f"{share:.1%} of other pairs, negatives in a batch, are of a pair's own group."
         decisions.append(Decision("training", "other_pairs_of_own_group", share, message))
-    return found, decisions, f"documents of one {column}"
+    return candidates, decisions, f"documents of one {column}"
 
 
 def _citations(corpus: Corpus, column: str | None) -> Found:
     row_of = {name: row for row, name in enumerate(corpus.ids)}
     documents = corpus.distinct().of_row.tolist()
     texts = corpus.document_texts()
-    found: list[Pair] = []
+    candidates: list[Pair] = []
     unknown: Counter[str] = Counter()
     n_without = n_empty = n_itself = 0
     for row, value in enumerate(_metadata_column(corpus, column)):
@@ -313,19 +313,19 @@ def _citations(corpus: Corpus, column: str | None) -> Found:
             elif documents[row] < 0 or documents[cited] < 0:
                 n_empty += 1
             else:
-                found.append((texts[documents[row]], texts[documents[cited]], row))
+                candidates.append((texts[documents[row]], texts[documents[cited]], row))
     shown = ", ".join(repr(name[:40]) for name in sorted(unknown)[:3])
-    if unknown and not found:
-        wanted = f"one of ids of other rows, such as {corpus.ids[0]!r}"
+    if unknown and not candidates:
+        expected = f"one of ids of other rows, such as {corpus.ids[0]!r}"
         remedy = Remedy("id", alternative="read the corpus with its column of ids")
-        raise InputError("column", wanted, found=f"{shown} in {column!r}", remedy=remedy)
+        raise InputError("column", expected, found=f"{shown} in {column!r}", remedy=remedy)
     decisions = [
         *_counted("rows_without_pair", n_without, "rows cite no other."),
         *_counted("unknown_ids", unknown.total(), f"ids are of no row, such as {shown}."),
         *_counted("self_citations", n_itself, "rows cite themselves, which gives no pair."),
         *_counted("pairs_without_text", n_empty, "pairs were left out for want of a text."),
     ]
-    return found, decisions, "documents with those that they cite"
+    return candidates, decisions, "documents with those that they cite"
 
 
 def _metadata_column(corpus: Corpus, name: str | None) -> list[object]:
@@ -371,20 +371,20 @@ def _drawn(n: int, n_wanted: int, seed: int, name: str) -> tuple[Int64Array, Int
     n_all = n * (n - 1) // 2
     # Drawn without making a list of all: a group of 100,000 has five thousand million pairs.
     numbers: Iterable[int] = rng.choice(n_all, n_wanted, replace=False) if n_all else []
-    chosen = np.sort(np.asarray(numbers, dtype=np.int64))
+    numbers_drawn = np.sort(np.asarray(numbers, dtype=np.int64))
     # The pair of number t has the larger place j with j (j - 1) / 2 <= t.
-    second = np.floor((1.0 + np.sqrt(1.0 + 8.0 * chosen)) / 2.0).astype(np.int64)
-    second -= second * (second - 1) // 2 > chosen
-    second += (second + 1) * second // 2 <= chosen
-    return chosen - second * (second - 1) // 2, second
+    second = np.floor((1.0 + np.sqrt(1.0 + 8.0 * numbers_drawn)) / 2.0).astype(np.int64)
+    second -= second * (second - 1) // 2 > numbers_drawn
+    second += (second + 1) * second // 2 <= numbers_drawn
+    return numbers_drawn - second * (second - 1) // 2, second
 
 
-def _ids_in(value: object, known: dict[str, int]) -> list[str]:
+def _ids_in(value: object, row_of: dict[str, int]) -> list[str]:
     if isinstance(value, (list, tuple, set, np.ndarray)):
         parts = [read_id(part) for part in value]
     else:
         cell = read_id(value)
-        if cell in known:
+        if cell in row_of:
             return [cell]
         # Lists in a csv file: ['a', 'b'].
         inner = cell[1:-1] if cell.startswith("[") and cell.endswith("]") else cell
@@ -458,8 +458,8 @@ def mine_hard_negatives(
     read_examples(examples, "pairs")
     checked_count(num_negatives, "num_negatives")
     checked_count(range_min, "range_min", 0)
-    wanted = range_min + num_negatives
-    checked_count(range_max, "range_max", wanted)
+    n_needed = range_min + num_negatives
+    checked_count(range_max, "range_max", n_needed)
     checked = (
         ("relative_margin", relative_margin, 1.0),
         ("absolute_margin", absolute_margin, 2.0),
@@ -471,10 +471,10 @@ def mine_hard_negatives(
     links = _links(examples, corpus)
     maker = resolve_exact(encoder).fitted_to(links.texts)
     encoder_name = maker.name
-    made = maker.encode(links.texts)
-    if not isinstance(made, np.ndarray):
+    encoded = maker.encode(links.texts)
+    if not isinstance(encoded, np.ndarray):
         raise InputError("encoder", 'one of dense vectors, such as "lsa"', encoder_name)
-    vectors = unit_rows(made, keep_zeros=True)
+    vectors = unit_rows(encoded, keep_zeros=True)
     pair_similarity = row_dots(vectors[links.anchors], vectors[links.positives])
     farthest = np.full(len(links.texts), 2.0)  # above all cosines
     np.minimum.at(farthest, links.anchors, pair_similarity)
@@ -483,9 +483,13 @@ def mine_hard_negatives(
         limits = farthest - np.abs(farthest) * relative_margin
     if absolute_margin is not None:
         limits = np.minimum(limits, farthest - absolute_margin)
-    found, left_out = _search(links, vectors, limits, duplicate_similarity, wanted, range_max)
-    kept = np.flatnonzero([len(found[anchor]) == wanted for anchor in links.anchors.tolist()])
-    if not len(kept):
+    nearest_of, left_out = _search(
+        links, vectors, limits, duplicate_similarity, n_needed, range_max
+    )
+    rows = np.flatnonzero(
+        [len(nearest_of[anchor]) == n_needed for anchor in links.anchors.tolist()]
+    )
+    if not len(rows):
         counts = ", ".join(f"{n:,} {_GUARDS[guard]}" for guard, n in sorted(left_out.items()))
         raise InputError(
             "num_negatives",
@@ -493,24 +497,24 @@ def mine_hard_negatives(
             found=f"fewer for all {len(examples):,} pairs ({counts or 'no candidates'})",
             remedy="give more pairs, ask for fewer negatives, or search a wider range of ranks",
         )
-    chosen = [found[anchor][range_min:] for anchor in links.anchors[kept].tolist()]
+    mined_texts = [nearest_of[anchor][range_min:] for anchor in links.anchors[rows].tolist()]
     negatives = (
-        tuple(links.texts[text] for text, _ in column) for column in zip(*chosen, strict=True)
+        tuple(links.texts[text] for text, _ in column) for column in zip(*mined_texts, strict=True)
     )
-    taken = examples.take(kept)
-    near = float(np.mean([similarity for row in chosen for _, similarity in row]))
+    pairs = examples.take(rows)
+    near = float(np.mean([similarity for row in mined_texts for _, similarity in row]))
     mined = f"{num_negatives} hard negatives a pair were mined with {encoder_name}."
     notes = [Decision("training", "hard_negatives", encoder_name, mined)]
     for guard, n in sorted(left_out.items()):
         message = f"candidates were left out: {_GUARDS[guard]}."
         notes += _counted(f"negatives_left_out_{guard}", n, message)
     too_few = "pairs had too few negatives that pass and were left out."
-    notes += _counted("pairs_without_negatives", len(examples) - len(kept), too_few)
+    notes += _counted("pairs_without_negatives", len(examples) - len(rows), too_few)
     apart = f"Mean similarity to the anchor: {near:.3f} of negatives, "
-    apart += f"{float(pair_similarity[kept].mean()):.3f} of positives."
+    apart += f"{float(pair_similarity[rows].mean()):.3f} of positives."
     notes.append(Decision("training", "negative_similarity", near, apart))
-    columns = (*taken.columns, *negatives)
-    return replace(taken, kind="triplets", columns=columns).noting(*notes)
+    columns = (*pairs.columns, *negatives)
+    return replace(pairs, kind="triplets", columns=columns).noting(*notes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -549,7 +553,7 @@ def _search(
     vectors: FloatArray,
     limits: npt.NDArray[np.float64],
     duplicate_similarity: float | None,
-    wanted: int,
+    n_needed: int,
     range_max: int,
 ) -> tuple[dict[int, list[tuple[int, float]]], Counter[str]]:
     """Return the nearest texts of each anchor that pass, and how many did not, by the guard."""
@@ -561,7 +565,7 @@ def _search(
     for anchor, positive in zip(links.anchors.tolist(), links.positives.tolist(), strict=True):
         positives_of[anchor].append(positive)
     left_out: Counter[str] = Counter()
-    found: dict[int, list[tuple[int, float]]] = {}
+    nearest_of: dict[int, list[tuple[int, float]]] = {}
     for row, anchor in enumerate(anchors.tolist()):
         paired = links.partners[anchor] | {anchor}
         copied = vectors[[anchor, *positives_of[anchor]]]
@@ -569,7 +573,7 @@ def _search(
         ranked = zip(links.pool[indices[row]].tolist(), similarities[row].tolist(), strict=True)
         candidates = [(text, near) for text, near in ranked if text not in paired]
         for text, similarity in candidates[:range_max]:
-            if len(passed) == wanted:
+            if len(passed) == n_needed:
                 break
             if similarity > limits[anchor]:
                 left_out["too_near"] += 1
@@ -580,5 +584,5 @@ def _search(
                 left_out["duplicate"] += 1
             else:
                 passed.append((text, similarity))
-        found[anchor] = passed
-    return found, left_out
+        nearest_of[anchor] = passed
+    return nearest_of, left_out

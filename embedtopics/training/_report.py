@@ -160,8 +160,8 @@ def _restored(value: Any) -> Any:
             raise ValueError(f"it holds an array of {dtype}, not of numbers")
         return np.array(_restored(value[tag]), dtype=dtype).reshape(value["shape"])
     if tag == "$record":
-        made = {name: _restored(one) for name, one in value["fields"].items()}
-        return _RECORDS[value[tag]](**made)
+        fields = {name: _restored(one) for name, one in value["fields"].items()}
+        return _RECORDS[value[tag]](**fields)
     raise ValueError(f"it holds {tag!r}, which means nothing here")
 
 
@@ -250,8 +250,10 @@ def model_card(report: Report) -> str:
         *(f"- {limit}" for limit in limits),
     ]
     if report.versions:
-        found = ", ".join(f"{one_line(name)} {one_line(v)}" for name, v in report.versions.items())
-        parts += ["", "## Versions", "", escaped(found, 2000)]
+        versions = ", ".join(
+            f"{one_line(name)} {one_line(v)}" for name, v in report.versions.items()
+        )
+        parts += ["", "## Versions", "", escaped(versions, 2000)]
     return "\n".join(parts) + "\n"
 
 
@@ -262,11 +264,11 @@ def _beginning(report: Report) -> list[str]:
     if isinstance(report, StudentReport):
         library, load, kind = "model2vec", "StaticModel.from_pretrained", "StaticEncoder"
         tags = [library, "static-embeddings", *tags]
-        given = report.teacher
+        source = report.teacher
     else:
-        given = report.base
-    repository = _repository(given)
-    base = escaped(repository or _last_name(given))
+        source = report.base
+    repository = _repository(source)
+    base = escaped(repository or _last_name(source))
     if isinstance(report, StudentReport):
         title = f"Static student of {base}"
         about = (
@@ -306,7 +308,7 @@ def _last_name(path: str) -> str:
 
 def _sentence(sentence: str, longest: int = 500) -> str:
     """Return a sentence in which paths have become names."""
-    return escaped(_PATH.sub(lambda found: _last_name(found[0]), sentence), longest)
+    return escaped(_PATH.sub(lambda match: _last_name(match[0]), sentence), longest)
 
 
 def _nested(values: Mapping[Any, Any], depth: int = 0) -> Iterator[str]:
@@ -357,20 +359,20 @@ def _code(name: object) -> str:
 
 
 def _curve(report: Report) -> list[str]:
-    found, curves = report.diagnosis, report.curves
+    diagnosis, curves = report.diagnosis, report.curves
     lines = ["## Learning curve", ""]
-    sure = "n/a" if math.isnan(found.confidence) else f"{found.confidence:.0%}"
-    lines.append(f"**{escaped(found.verdict)}** (confidence {sure}).")
-    if found.evidence:
-        lines += ["", *(f"- {_sentence(each.says)}" for each in found.evidence)]
-    if found.advice:
-        lines += ["", "What may help:", "", *(f"- {_sentence(each)}" for each in found.advice)]
+    sure = "n/a" if math.isnan(diagnosis.confidence) else f"{diagnosis.confidence:.0%}"
+    lines.append(f"**{escaped(diagnosis.verdict)}** (confidence {sure}).")
+    if diagnosis.evidence:
+        lines += ["", *(f"- {_sentence(each.says)}" for each in diagnosis.evidence)]
+    if diagnosis.advice:
+        lines += ["", "What may help:", "", *(f"- {_sentence(each)}" for each in diagnosis.advice)]
     n = len(curves.validation_steps)
     if not n:
         return [*lines, "", "There was no validation.", ""]
-    kept = np.flatnonzero(curves.validation_steps == report.best_step)
+    best = np.flatnonzero(curves.validation_steps == report.best_step)
     places = np.unique(np.linspace(0, n - 1, min(n, MOST_VALIDATIONS)).round().astype(int))
-    places = np.union1d(places, kept)
+    places = np.union1d(places, best)
     if len(places) < n:
         lines += ["", f"{len(places)} of {n} validations:"]
     head = ["step", "validation loss", "training sample loss"]
@@ -426,8 +428,8 @@ def one_line(text: object, longest: int = 300) -> str:
 def escaped(text: object, longest: int = 300) -> str:
     """Return text on one line that Markdown shows as it is."""
     line = one_line(text, longest).translate(_STRUCTURE)
-    line = _AT_THE_BEGIN.sub(lambda found: f"{found[1]}&#{ord(found[2])};", line)
-    return _ADDRESS.sub(lambda found: "".join(f"&#{ord(c)};" for c in found[0]), line)
+    line = _AT_THE_BEGIN.sub(lambda match: f"{match[1]}&#{ord(match[2])};", line)
+    return _ADDRESS.sub(lambda match: "".join(f"&#{ord(c)};" for c in match[0]), line)
 
 
 def yaml_text(text: object) -> str:

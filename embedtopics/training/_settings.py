@@ -119,8 +119,8 @@ class TrainingSettings:
         checked["matryoshka"] = tuple(checked_count(length, "matryoshka") for length in lengths)
         for name, value in checked.items():
             object.__setattr__(self, name, value)
-        for name, known in CHOICES.items():
-            checked_choice(getattr(self, name), name, (None, *known))
+        for name, choices in CHOICES.items():
+            checked_choice(getattr(self, name), name, (None, *choices))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings that change the weights, in what JSON can hold."""

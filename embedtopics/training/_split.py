@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from embedtopics._utils.checks import checked_count, checked_level, resolve_seed
-from embedtopics.corpus._texts import normalize_text
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError, Remedy, name_rows
 from embedtopics.protocols import Int64Array
-from embedtopics.training._examples import Examples
+from embedtopics.training._examples import Examples, example_units, text_key, text_keys
 from embedtopics.training.results import ExampleOverlap
 
 LEAST_HELD_OUT = 20
 """Examples below which a figure means next to nothing: a share of one half is then uncertain by a
 fifth in either direction."""
-
-Unit = tuple[str, ...]
-
-
-def text_key(text: str) -> str:
-    """Return the form in which texts are the same sentence: white space and case do not count."""
-    return normalize_text(text).casefold()
 
 
 def in_order(examples: Examples) -> Int64Array:
@@ -68,41 +59,41 @@ def split(
     checked_count(least, "least", 1)
     groups, order = _connected(examples, seed)
     sizes = np.bincount(groups, minlength=len(order))
-    wanted = round(share * len(examples))
-    left = min(wanted, len(examples) - 1)
+    n_wanted = round(share * len(examples))
+    left = min(n_wanted, len(examples) - 1)
     is_held = np.zeros(len(order), dtype=bool)
     for group in order.tolist():
         if sizes[group] <= left:
             is_held[group] = True
             left -= int(sizes[group])
-    held = is_held[groups]
-    n_held, largest = int(held.sum()), int(sizes.max(initial=0))
+    is_held_out = is_held[groups]
+    n_held, largest = int(is_held_out.sum()), int(sizes.max(initial=0))
     if n_held < least:
         together = ""
-        if largest > max(wanted, 1):
+        if largest > max(n_wanted, 1):
             mined = "; split pairs before negatives are mined" * (examples.kind == "triplets")
             together = f", {largest:,} of them connected by shared texts{mined}"
         source = examples.source or "examples"
-        found = f"{n_held} of {len(examples):,} from {source}{together}"
+        got = f"{n_held} of {len(examples):,} from {source}{together}"
         remedy = f"{_uncertainty(n_held, least)}; give more examples, or a file to validate on"
         enough = f"large enough to hold out {least} examples or more"
-        raise InputError("share", enough, found=found, remedy=remedy)
+        raise InputError("share", enough, found=got, remedy=remedy)
     message = (
         f"{n_held:,} of {len(examples):,} examples ({n_held / len(examples):.1%}) were held out; "
         f"no text is on both sides. Examples fall into {len(order):,} groups that share texts, the "
         f"largest of {largest:,}."
     )
     decision = Decision("training", "held_out_share", n_held / len(examples), message)
-    train, rest = (examples.take(np.flatnonzero(side)) for side in (~held, held))
+    train, rest = (examples.take(np.flatnonzero(side)) for side in (~is_held_out, is_held_out))
     return train.noting(decision), rest.noting(decision)
 
 
 def require_size(examples: Examples, least: int = LEAST_HELD_OUT) -> None:
     """Refuse to measure on a handful of examples."""
     if len(examples) < least:
-        found = f"{len(examples)} from {examples.source or 'examples'}"
+        got = f"{len(examples)} from {examples.source or 'examples'}"
         remedy = _uncertainty(len(examples), least)
-        raise InputError("validation", f"of {least} examples or more", found=found, remedy=remedy)
+        raise InputError("validation", f"of {least} examples or more", found=got, remedy=remedy)
 
 
 def _uncertainty(n: int, least: int) -> str:
@@ -168,10 +159,10 @@ def overlap(train: Examples, test: Examples) -> ExampleOverlap:
         See its `summary`.
     """
     is_directed = train.kind == test.kind == "nli"
-    of_train = {unit for units in _units(train, is_directed) for unit in units}
-    of_test = _units(test, is_directed)
-    texts_of_train = {key for side in _keys(train) for key in side}
-    sides = _keys(test)
+    of_train = {unit for units in example_units(train, is_directed) for unit in units}
+    of_test = example_units(test, is_directed)
+    texts_of_train = {key for side in text_keys(train) for key in side}
+    sides = text_keys(test)
     texts_of_test = {key for side in sides for key in side}
     seen = np.array([[key in texts_of_train for key in side] for side in sides], dtype=bool)
     repeated = [place for place, units in enumerate(of_test) if not of_train.isdisjoint(units)]
@@ -194,53 +185,17 @@ def refuse_overlap(
     used_for: str = "training",
 ) -> tuple[Decision, ...]:
     """Refuse examples that were learned from, or chose the weights; report texts in common."""
-    found = overlap(train, held_out)
-    n_repeated = len(found.repeated)
+    shared = overlap(train, held_out)
+    n_repeated = len(shared.repeated)
     if n_repeated and not allow:
-        rows = name_rows(held_out.rows[found.repeated].tolist())
-        wanted = f"of other examples than the {used_for} set"
+        rows = name_rows(held_out.rows[shared.repeated].tolist())
+        expected = f"of other examples than the {used_for} set"
         inside = f"{n_repeated:,} of {len(held_out):,} that are in it ({rows})"
         remedy = Remedy("allow_overlap", True, "take them out of the training examples")
-        raise InputError(what, wanted, found=inside, remedy=remedy)
-    if not len(found.touched):
+        raise InputError(what, expected, found=inside, remedy=remedy)
+    if not len(shared.touched):
         return ()
     name = "overlap_allowed" if n_repeated else "shared_texts"
-    value = n_repeated or len(found.touched)
-    text = found.summary.replace("training set", f"{used_for} set").replace("test", what, 1)
+    value = n_repeated or len(shared.touched)
+    text = shared.summary.replace("training set", f"{used_for} set").replace("test", what, 1)
     return (Decision("training", name, value, text),)
-
-
-def without(train: Examples, held_out: Sequence[Examples], texts: bool) -> Examples:
-    """Leave out the examples that are in held-out sets, or (`texts`) share a text with them."""
-    is_left = np.ones(len(train), dtype=bool)
-    for test in held_out:
-        is_directed = train.kind == test.kind == "nli"
-        of_both: list[Any] = [
-            list(zip(*_keys(each), strict=True)) if texts else _units(each, is_directed)
-            for each in (train, test)
-        ]
-        forbidden = {unit for units in of_both[1] for unit in units}
-        is_left &= [forbidden.isdisjoint(units) for units in of_both[0]]
-    if not is_left.any():
-        raise InputError("held_out", "other examples", found=f"all {len(train):,} examples in it")
-    n_left_out = int((~is_left).sum())
-    what = "have a text of" if texts else "are in"
-    message = f"{n_left_out:,} of {len(train):,} examples {what} a held-out set and were left out."
-    decision = Decision("training", "left_out_for_test", n_left_out, message)
-    return train.take(np.flatnonzero(is_left)).noting(decision)
-
-
-def _keys(examples: Examples) -> list[list[str]]:
-    return [[text_key(text) for text in column] for column in examples.columns]
-
-
-def _units(examples: Examples, is_directed: bool) -> list[set[Unit]]:
-    """Return what each example is known by: its pairs, or its texts where it has no pairs."""
-    sides = _keys(examples)
-    if examples.kind in ("texts", "distilled"):
-        return [{(key,) for key in keys} for keys in zip(*sides, strict=True)]
-
-    def unit(anchor: str, other: str) -> Unit:
-        return (anchor, other) if is_directed or anchor <= other else (other, anchor)
-
-    return [{unit(first, key) for key in rest} for first, *rest in zip(*sides, strict=True)]

@@ -147,8 +147,8 @@ class _Report:
     @property
     def advice(self: Any) -> tuple[str, ...]:
         """What to do next, the most promising first."""
-        found: tuple[str, ...] = self.diagnosis.advice
-        return found
+        advice: tuple[str, ...] = self.diagnosis.advice
+        return advice
 
     def _repr_html_(self: Any) -> str:
         import pandas as pd

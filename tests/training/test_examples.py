@@ -32,7 +32,6 @@ ROWS = st.lists(
         ("pairs", (("a",),) * 3, None, 1, "columns"),
         ("triplets", (("a",),) * 2, None, 1, "columns"),
         ("texts", (("a",),) * 2, None, 1, "columns"),
-        ("pairs", (("a", "b"), ("c", None)), None, 2, "columns"),
     ],
 )
 def test_columns_that_do_not_fit_are_refused(kind, columns, labels, n_rows, parameter):

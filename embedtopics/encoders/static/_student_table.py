@@ -178,8 +178,8 @@ def _loss(
     vectors: FloatArray, targets: FloatArray, settings: StudentSettings
 ) -> tuple[float, FloatArray]:
     n = len(vectors)
-    own = np.einsum("ij,ij->i", vectors, targets)
-    loss = float(1 - own.mean(dtype=np.float64))
+    cosines = np.einsum("ij,ij->i", vectors, targets)
+    loss = float(1 - cosines.mean(dtype=np.float64))
     gradient = targets * np.float32(-1 / n)
     if settings.contrast:
         logits = (vectors @ targets.T) * np.float32(1 / settings.temperature)
@@ -242,7 +242,7 @@ def _validate(
 ) -> float:
     """Note the losses after a step, and return the mean cosine of the validation texts."""
     weights = np.exp(state.logs)
-    found = []
+    mean_losses = []
     for texts in (validation, sample):
         vectors = student_vectors(texts.bags, state.table, weights)
         # In batches like those of the training, or the loss would be of another size.
@@ -250,10 +250,10 @@ def _validate(
             (_loss(vectors[part], texts.targets[part], settings)[0], len(part))
             for part in np.array_split(np.arange(len(vectors)), math.ceil(len(vectors) / size))
         ]
-        found.append(sum(loss * n for loss, n in losses) / len(vectors))
+        mean_losses.append(sum(loss * n for loss, n in losses) / len(vectors))
         if texts is validation:
             cosine = float(np.einsum("ij,ij->i", vectors, texts.targets).mean(dtype=np.float64))
-    notes.validation.append((step, found[0], found[1], cosine))
+    notes.validation.append((step, mean_losses[0], mean_losses[1], cosine))
     if notes.since:
         notes.training.append((step, float(np.mean(notes.since))))
         notes.since.clear()

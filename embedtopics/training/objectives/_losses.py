@@ -41,10 +41,10 @@ SCALE = 20.0
 def library_loss(name: str, **options: Any) -> Callable[[Any, Any], Any]:
     """Return what makes a loss of sentence-transformers, for which the stand-in is enough."""
 
-    def make_loss(model: Any, given: Any) -> Any:
+    def make_loss(model: Any, stand_in: Any) -> Any:
         from sentence_transformers.sentence_transformer import losses
 
-        return getattr(losses, name)(given, **options)
+        return getattr(losses, name)(stand_in, **options)
 
     return make_loss
 
@@ -62,10 +62,10 @@ def nli_ranking(
     examples: Examples, _: Any = None, *, scale: float = SCALE, both_ways: bool = True
 ) -> Objective:
     """Learn that a premise is nearest to what it entails (Gao et al. 2021, equation 5)."""
-    made = triplets_of_inferences(examples)
+    triplets = triplets_of_inferences(examples)
     loss = ranking_loss(scale, both_ways)
     return Objective(
-        "nli: ranking", made, loss, "share nearer", share_nearer, in_batch_negatives=True
+        "nli: ranking", triplets, loss, "share nearer", share_nearer, in_batch_negatives=True
     )
 
 
@@ -77,36 +77,37 @@ def triplets_of_inferences(examples: Examples) -> Examples:
         raise InputError("names", "of classes of which one is entailment", names)
     entails, contradicts = (each.index(True) if any(each) else -1 for each in classes)
     premises, hypotheses = examples.columns
-    found: dict[str, tuple[dict[str, int], dict[str, int]]] = {}
+    sides_of: dict[str, tuple[dict[str, int], dict[str, int]]] = {}
     spare: list[tuple[int, str, str]] = []  # how well it serves as a negative, and of what
     for place, label in enumerate(np.asarray(examples.labels).tolist()):
         premise, hypothesis = premises[place], hypotheses[place]
         order = {contradicts: 0, entails: 2}.get(label, 1)
         spare.append((order, hypothesis, premise))
         if label in (entails, contradicts):
-            of_premise = found.setdefault(premise, ({}, {}))
+            of_premise = sides_of.setdefault(premise, ({}, {}))
             of_premise[int(label == contradicts)].setdefault(hypothesis, place)
-    found = {premise: sides for premise, sides in found.items() if sides[0]}
+    sides_of = {premise: sides for premise, sides in sides_of.items() if sides[0]}
     place_of = {(premises[place], hypotheses[place]): place for place in range(len(examples))}
     # Contradictions of premises that entail something are negatives already.
-    taken = {(premise, text) for premise, sides in found.items() for text in sides[1]}
-    fillers = _fillers([each for each in sorted(set(spare)) if each[:0:-1] not in taken])
-    made: list[tuple[str, str, str, int]] = []
+    contradictions = {(premise, text) for premise, sides in sides_of.items() for text in sides[1]}
+    fillers = _fillers([each for each in sorted(set(spare)) if each[:0:-1] not in contradictions])
+    triplets: list[tuple[str, str, str, int]] = []
     used: set[int] = set()
-    for premise, (entailed, contradicted) in found.items():
+    for premise, (entailed, contradicted) in sides_of.items():
         # By their text, so that who meets whom does not depend on the order of the rows.
         near, far = sorted(entailed), [(premise, text) for text in sorted(contradicted)]
         far = far or [fillers(premise, entailed) for _ in near]
         for turn in range(max(len(near), len(far))):
             positive, negative = near[turn % len(near)], far[turn % len(far)]
-            made.append((premise, positive, negative[1], int(examples.rows[entailed[positive]])))
+            triplets.append(
+                (premise, positive, negative[1], int(examples.rows[entailed[positive]]))
+            )
             used |= {entailed[positive], place_of[negative]}
-    if not made:
+    if not triplets:
         raise InputError("train", "inference pairs with entailments", found="none")
-    anchors, positives, negatives, rows = zip(*made, strict=True)
-    message = (
-        f"{len(made):,} triplets were made of {len(used):,} of {len(examples):,} inference pairs."
-    )
+    anchors, positives, negatives, rows = zip(*triplets, strict=True)
+    n_used = f"{len(used):,} of {len(examples):,}"
+    message = f"{len(triplets):,} triplets were made of {n_used} inference pairs."
     return Examples(
         kind="triplets",
         columns=(anchors, positives, negatives),
@@ -115,7 +116,7 @@ def triplets_of_inferences(examples: Examples) -> Examples:
         source=examples.source,
         decisions=(
             *examples.decisions,
-            Decision("training", "triplets", len(made), message),
+            Decision("training", "triplets", len(triplets), message),
             Decision("training", "examples_used", len(used), f"{len(used):,} examples are used."),
         ),
     )
@@ -144,12 +145,12 @@ def nli_softmax(examples: Examples, _: Any = None) -> Objective:
     if n_classes < 2:
         raise InputError("names", "of at least 2 classes", examples.names)
 
-    def make_loss(model: Any, given: Any) -> Any:
+    def make_loss(model: Any, stand_in: Any) -> Any:
         from sentence_transformers.sentence_transformer.losses import SoftmaxLoss
 
         # The head is made where the model is; the stand-in has no device.
-        loss = SoftmaxLoss(model, int(given.get_embedding_dimension()), n_classes)
-        loss.model = given
+        loss = SoftmaxLoss(model, int(stand_in.get_embedding_dimension()), n_classes)
+        loss.model = stand_in
         return loss
 
     return Objective("nli: softmax", examples, make_loss, "accuracy", head_accuracy)
@@ -169,8 +170,8 @@ def graded_cosent(examples: Examples, _: Any = None, *, scale: float = SCALE) ->
 def _graded(name: str, examples: Examples, loss: Callable[[Any, Any], Any]) -> Objective:
     labels = np.unique(np.asarray(examples.labels))
     if len(labels) < 2 < len(examples):
-        found = f"{labels[0]:g} for all {len(examples)} pairs"
-        raise InputError("labels", "different", found=found)
+        got = f"{labels[0]:g} for all {len(examples)} pairs"
+        raise InputError("labels", "different", found=got)
     return Objective(f"graded: {name}", examples, loss, "Spearman", rank_correlation)
 
 
@@ -199,8 +200,8 @@ def triplet(examples: Examples, _: Any = None, *, margin: float = 0.2) -> Object
     checked_between(margin, "margin", 0, np.inf)
     # By cosine, for which their margin of 1 is too large.
     options = {"distance_metric": TripletDistanceMetric.COSINE, "triplet_margin": margin}
-    loss, made = library_loss("TripletLoss", **options), one_negative_each(examples)
-    return Objective("triplets: margin", made, loss, "share nearer", share_nearer)
+    loss, triplets = library_loss("TripletLoss", **options), one_negative_each(examples)
+    return Objective("triplets: margin", triplets, loss, "share nearer", share_nearer)
 
 
 def one_negative_each(examples: Examples) -> Examples:
@@ -210,23 +211,23 @@ def one_negative_each(examples: Examples) -> Examples:
     if times == 1:
         return examples
     message = f"{len(examples):,} examples became {len(examples) * times:,}, one for each negative."
-    made = replace(
+    triplets = replace(
         examples,
         columns=(anchors * times, positives * times, tuple(t for c in negatives for t in c)),
         rows=np.tile(examples.rows, times),
     )
-    return made.noting(Decision("training", "negatives", times, message))
+    return triplets.noting(Decision("training", "negatives", times, message))
 
 
 def contrastive(
     examples: Examples, _: Any = None, *, margin: float = 0.5, online: bool = False
 ) -> Objective:
     """Learn that pairs are near, and others farther than a margin (Hadsell et al. 2006)."""
-    found = set(np.asarray(examples.labels).tolist())
-    if found != {0, 1}:
-        raise InputError("labels", "of both kinds, 1 and 0", found=", ".join(map(str, found)))
-    chosen = "OnlineContrastiveLoss" if online else "ContrastiveLoss"
-    loss = library_loss(chosen, margin=checked_between(margin, "margin", 0, np.inf))
+    labels = set(np.asarray(examples.labels).tolist())
+    if labels != {0, 1}:
+        raise InputError("labels", "of both kinds, 1 and 0", found=", ".join(map(str, labels)))
+    loss_name = "OnlineContrastiveLoss" if online else "ContrastiveLoss"
+    loss = library_loss(loss_name, margin=checked_between(margin, "margin", 0, np.inf))
     name = "binary: online contrastive" if online else "binary: contrastive"
     return Objective(name, examples, loss, "average precision", average_precision)
 
@@ -235,13 +236,13 @@ def simcse(examples: Examples, _: Any = None, *, scale: float = SCALE) -> Object
     """Learn that a text is nearest to itself with other units dropped out (Gao et al. 2021)."""
     ranking = ranking_loss(scale, False)
 
-    def make_loss(model: Any, given: Any) -> Any:
+    def make_loss(model: Any, stand_in: Any) -> Any:
         from torch import nn
 
         if not any(isinstance(part, nn.Dropout) and part.p > 0 for part in model.modules()):
-            wanted = "a checkpoint with dropout, without which both views of a text are equal"
-            raise InputError("encoder", wanted, remedy="learn from texts with tsdae")
-        return ranking(model, given)
+            expected = "a checkpoint with dropout, without which both views of a text are equal"
+            raise InputError("encoder", expected, remedy="learn from texts with tsdae")
+        return ranking(model, stand_in)
 
     def twice(columns: TokenColumns, rng: np.random.Generator) -> TokenColumns:
         return columns[0], columns[0]
@@ -271,20 +272,20 @@ def _check_decoder(trainable: Trainable) -> None:
         raise InputError("encoder", families, found=f"the static encoder {trainable.name!r}")
     recipe = trainable.encoder.recipe  # type: ignore[union-attr]
     if recipe.checkpoint.family not in DECODERS:
-        found = f"{recipe.checkpoint.family!r} ({trainable.name})"
-        raise InputError("encoder", families, found=found, remedy="learn from texts with simcse")
+        got = f"{recipe.checkpoint.family!r} ({trainable.name})"
+        raise InputError("encoder", families, found=got, remedy="learn from texts with simcse")
     config: Any = trainable.model[0].model.config  # type: ignore[union-attr]
     layers = config.num_hidden_layers + 1
     changes_width = recipe.dimensions is not None or len(recipe.pooling) > 1
     changes_width = changes_width or any(isinstance(step, Dense) for step in recipe.steps)
     if changes_width or layers != recipe.checkpoint.n_layers or trainable.has_adapters:
-        wanted = (
+        expected = (
             "one with all its layers and vectors as they are pooled, as tsdae's decoder has them"
         )
-        raise InputError("encoder", wanted, found=trainable.name)
+        raise InputError("encoder", expected, found=trainable.name)
 
 
-def _reconstruction(model: Any, given: Any) -> Any:
+def _reconstruction(model: Any, stand_in: Any) -> Any:
     """Return the loss of sentence-transformers, for an encoder that has run already."""
     import torch
     from sentence_transformers.sentence_transformer.losses import DenoisingAutoEncoderLoss
@@ -297,7 +298,7 @@ def _reconstruction(model: Any, given: Any) -> Any:
     # The decoder was read from the checkpoint, and its weights became those of the encoder, which
     # may have been trained since.
     model.load_state_dict(weights)
-    loss.encoder = given
+    loss.encoder = stand_in
     loss.to(device)
 
     class _Reconstruction(nn.Module):
@@ -369,18 +370,18 @@ def distillation_examples(
     columns = [tuple(check_texts(column)) for column in (texts, *by_language.values())]
     for name, column in zip(by_language, columns[1:], strict=True):
         if len(column) != len(columns[0]):
-            wanted = f"one for each of {len(columns[0])} texts"
-            raise InputError("translations", wanted, found=f"{len(column)} of {name!r}")
+            expected = f"one for each of {len(columns[0])} texts"
+            raise InputError("translations", expected, found=f"{len(column)} of {name!r}")
     encoder = resolve_exact(teacher).fitted_to(columns[0])
-    made = encoder.encode(list(columns[0]))
+    encoded = encoder.encode(list(columns[0]))
     name = encoder.name
-    if hasattr(made, "toarray"):
+    if hasattr(encoded, "toarray"):
         raise InputError("teacher", 'one of dense vectors, such as "lsa"', name)
-    vectors = np.asarray(made, dtype=np.float32)
+    vectors = np.asarray(encoded, dtype=np.float32)
     finite = np.isfinite(vectors).all(axis=1) if vectors.size else np.ones(len(vectors), bool)
     if vectors.ndim != 2 or len(vectors) != len(columns[0]) or not finite.all():
-        found = f"an array of shape {vectors.shape}, or other numbers in it"
-        raise InputError("teacher", "one that gives each text a finite vector", found=found)
+        got = f"an array of shape {vectors.shape}, or other numbers in it"
+        raise InputError("teacher", "one that gives each text a finite vector", found=got)
     rows = np.arange(len(vectors), dtype=np.int64)
     return Examples("distilled", tuple(columns), vectors, rows, source=f"vectors of {name}")
 
@@ -392,51 +393,57 @@ PROJECTED = f"{DISTILLED}, projected"
 def distilled(examples: Examples, trainable: Trainable) -> Objective:
     """Learn a teacher's vectors by mean squared error (Reimers and Gurevych 2020, section 3)."""
     vectors = np.asarray(examples.labels, dtype=np.float32)
-    width, wanted = vectors.shape[1], trainable.n_dimensions
+    width, n_dimensions = vectors.shape[1], trainable.n_dimensions
     directions = None
-    if wanted != width:
+    if n_dimensions != width:
         how = "a linear layer that is thrown away"
-        if wanted < width:
-            directions, kept = _directions(vectors, wanted)
-            how = f"principal components, which keep {kept:.1%} of their squared length"
-        message = f"The teacher's vectors have {width} dimensions, the student's {wanted}: {how}."
-        examples = examples.noting(Decision("training", "teacher_dimensions", wanted, message))
+        if n_dimensions < width:
+            directions, share = _directions(vectors, n_dimensions)
+            how = f"principal components, which keep {share:.1%} of their squared length"
+        message = (
+            f"The teacher's vectors have {width} dimensions, the student's {n_dimensions}: {how}."
+        )
+        examples = examples.noting(
+            Decision("training", "teacher_dimensions", n_dimensions, message)
+        )
 
-    projected = width if wanted > width else None
+    projected = width if n_dimensions > width else None
     loss = partial(_distillation_loss, directions=directions, projected=projected)
-    name = DISTILLED if wanted == width else PROJECTED
+    name = DISTILLED if n_dimensions == width else PROJECTED
     return Objective(name, examples, loss, "cosine with the teacher", cosine_with_teacher)
 
 
-def _directions(vectors: FloatArray, wanted: int) -> tuple[FloatArray, float]:
+def _directions(vectors: FloatArray, n_dimensions: int) -> tuple[FloatArray, float]:
     """Return the directions (n_dimensions, n_kept) with most of the length, and their share."""
     wide = vectors.astype(np.float64)
-    if len(wide) < wanted:
-        raise InputError("texts", f"{wanted} or more, one for each dimension", found=f"{len(wide)}")
-    sizes, found = np.linalg.eigh(wide.T @ wide)
-    found = found[:, ::-1][:, :wanted]
-    signs = np.sign(found[np.abs(found).argmax(axis=0), np.arange(wanted)])
-    kept = sizes[::-1][:wanted].sum() / max(sizes.sum(), 1e-300)
-    directions: FloatArray = (found * signs).astype(np.float32)
-    return directions, float(kept)
+    if len(wide) < n_dimensions:
+        raise InputError(
+            "texts", f"{n_dimensions} or more, one for each dimension", found=f"{len(wide)}"
+        )
+    sizes, axes = np.linalg.eigh(wide.T @ wide)
+    axes = axes[:, ::-1][:, :n_dimensions]
+    signs = np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(n_dimensions)])
+    share = sizes[::-1][:n_dimensions].sum() / max(sizes.sum(), 1e-300)
+    directions: FloatArray = (axes * signs).astype(np.float32)
+    return directions, float(share)
 
 
 def _distillation_loss(
-    model: Any, given: Any, directions: FloatArray | None, projected: int | None
+    model: Any, stand_in: Any, directions: FloatArray | None, projected: int | None
 ) -> Any:
     import torch
     from sentence_transformers.sentence_transformer.losses import MSELoss
     from torch import nn
 
     inner = MSELoss(model, projection_dim=projected)
-    inner.model = given
+    inner.model = stand_in
 
     class _Distillation(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.loss = inner
-            kept = None if directions is None else torch.from_numpy(directions)
-            self.register_buffer("directions", kept)
+            buffer = None if directions is None else torch.from_numpy(directions)
+            self.register_buffer("directions", buffer)
 
         def forward(self, features: Any, labels: Any) -> Any:
             return self.loss(features, self.targets(labels))
@@ -445,9 +452,9 @@ def _distillation_loss(
             """Return the vectors to learn, of shape (n_texts, n_dimensions)."""
             if self.directions is None:
                 return labels
-            made = labels @ self.directions
+            projected_labels = labels @ self.directions
             lengths = labels.norm(dim=1, keepdim=True)
-            return nn.functional.normalize(made, dim=1) * lengths
+            return nn.functional.normalize(projected_labels, dim=1) * lengths
 
         def compared(self, vectors: Any, labels: Any) -> tuple[Any, Any]:
             """Return vectors of the student and of the teacher that can be compared."""
@@ -469,13 +476,13 @@ _OF_ONE_LENGTH = ("nli: softmax", "texts: TSDAE", PROJECTED)
 def with_matryoshka(objective: Objective, lengths: Sequence[int]) -> Objective:
     """Train the vectors cut to each length as well (Kusupati et al. 2022, equation 1)."""
     if objective.name in _OF_ONE_LENGTH:
-        wanted = 'one that compares vectors, such as "ranking", with matryoshka'
-        raise InputError("objective", wanted, objective.name)
+        expected = 'one that compares vectors, such as "ranking", with matryoshka'
+        raise InputError("objective", expected, objective.name)
 
-    def make_loss(model: Any, given: Any) -> Any:
+    def make_loss(model: Any, stand_in: Any) -> Any:
         from sentence_transformers.sentence_transformer.losses import MatryoshkaLoss
 
-        return MatryoshkaLoss(given, objective.make_loss(model, given), list(lengths))
+        return MatryoshkaLoss(stand_in, objective.make_loss(model, stand_in), list(lengths))
 
     def inner_metric(embeddings: Any, labels: Any, loss: Any, keys: Any) -> float:
         """Measure whole vectors; the metric looks at the loss that was wrapped."""
@@ -513,13 +520,15 @@ def passed_through(loss_of: Any, examples: Examples, _: Any = None) -> Objective
     """Return an objective of a loss class, or of a function that takes the model."""
     name = getattr(loss_of, "__name__", type(loss_of).__name__)
     if not callable(loss_of) or (hasattr(loss_of, "forward") and not inspect.isclass(loss_of)):
-        wanted = "a name, a loss class, or a function that takes the model, such as lambda model: "
-        raise InputError("objective", f"{wanted}CoSENTLoss(model)", loss_of)
+        expected = (
+            "a name, a loss class, or a function that takes the model, such as lambda model: "
+        )
+        raise InputError("objective", f"{expected}CoSENTLoss(model)", loss_of)
     if name.startswith("Cached"):
         remedy = "take the loss without cache: tokens_at_once bounds the memory of all"
         raise InputError("objective", "a loss without cache", name, remedy)
 
-    def make_loss(model: Any, given: Any) -> Any:
+    def make_loss(model: Any, stand_in: Any) -> Any:
         from torch import nn
 
         loss: Any = loss_of(model)
@@ -528,7 +537,7 @@ def passed_through(loss_of: Any, examples: Examples, _: Any = None) -> Objective
         # What was encoded takes the model's place, in losses within losses too.
         for part in list(loss.modules()):
             if part is not model and getattr(part, "model", None) is model:
-                part.model = given
+                part.model = stand_in
         return loss
 
     metric_name, metric = _METRICS.get(examples.kind, ("", None))

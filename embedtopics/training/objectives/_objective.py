@@ -47,7 +47,7 @@ class Objective:
     optimizers: Callable[[Any, Any, int], Any] | None = None
 
 
-def given(n_dimensions: int) -> nn.Module:
+def stand_in(n_dimensions: int) -> nn.Module:
     """Return a module that stands for the model in a loss: it hands back what was encoded."""
     from torch import nn
 
@@ -118,23 +118,23 @@ def mean_reciprocal_rank(
     numbers = np.arange(n_columns * n).reshape(n_columns, n)
     if keys is not None:
         numbers = np.asarray(keys, dtype=np.int64).T
-    asked, first_rows = np.unique(numbers[0], return_index=True)
-    known, first_places = np.unique(numbers[1:], return_index=True)
+    queries, first_rows = np.unique(numbers[0], return_index=True)
+    texts, first_places = np.unique(numbers[1:], return_index=True)
     anchors = _scaled(embeddings[0][first_rows])
     candidates = _scaled(np.concatenate(embeddings[1:])[first_places])
     # Which candidates stand in a pair with an anchor, on either side of it.
     one = np.concatenate([numbers[0], numbers[1]])
     other = np.concatenate([numbers[1], numbers[0]])
-    kept = np.isin(one, asked) & np.isin(other, known)
-    places = np.searchsorted(asked, one[kept]), np.searchsorted(known, other[kept])
+    in_both = np.isin(one, queries) & np.isin(other, texts)
+    places = np.searchsorted(queries, one[in_both]), np.searchsorted(texts, other[in_both])
     are_pairs = np.ones(len(places[0]), dtype=np.bool_)
-    partners = csr_matrix((are_pairs, places), shape=(len(asked), len(known)))
+    partners = csr_matrix((are_pairs, places), shape=(len(queries), len(texts)))
     total = 0.0
-    for begin in range(0, len(asked), _ROWS_AT_ONCE):
+    for begin in range(0, len(queries), _ROWS_AT_ONCE):
         rows = slice(begin, begin + _ROWS_AT_ONCE)
         cosines = anchors[rows] @ candidates.T
         is_partner = partners[rows].toarray()
-        is_other = ~is_partner & (asked[rows, None] != known)
+        is_other = ~is_partner & (queries[rows, None] != texts)
         nearest = np.where(is_partner, cosines, -np.inf).max(axis=1, keepdims=True)
         is_tied = np.abs(cosines - nearest) <= _TIED
         above = (is_other & (cosines > nearest + _TIED)).sum(axis=1)
@@ -143,7 +143,7 @@ def mean_reciprocal_rank(
             1 + above + (is_other & is_tied).sum(axis=1) / (1 + (is_partner & is_tied).sum(axis=1))
         )
         total += float(np.where(rank <= depth, 1 / rank, 0.0).sum())
-    return total / len(asked)
+    return total / len(queries)
 
 
 def average_precision(
@@ -162,12 +162,12 @@ def cosine_with_teacher(
     import torch
 
     with torch.no_grad():
-        made, wanted = [], []
+        students, teachers = [], []
         for column in embeddings:
             student, teacher = loss.compared(torch.from_numpy(column), torch.as_tensor(labels))
-            made.append(student.cpu().numpy())
-            wanted.append(teacher.cpu().numpy())
-    return float(np.mean([_cosines(*both).mean() for both in zip(made, wanted, strict=True)]))
+            students.append(student.cpu().numpy())
+            teachers.append(teacher.cpu().numpy())
+    return float(np.mean([_cosines(*both).mean() for both in zip(students, teachers, strict=True)]))
 
 
 def _scaled(vectors: FloatArray) -> Float64Array:

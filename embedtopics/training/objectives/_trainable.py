@@ -49,8 +49,8 @@ def model_of(recipe: Recipe) -> SentenceTransformer:
 
     checkpoint = recipe.checkpoint
     if checkpoint.width is None or (recipe.layers != 1 and checkpoint.n_layers is None):
-        wanted = "a checkpoint whose configuration has width and number of its layers"
-        raise InputError("encoder", wanted, str(checkpoint.folder))
+        expected = "a checkpoint whose configuration has width and number of its layers"
+        raise InputError("encoder", expected, str(checkpoint.folder))
     modules: list[Any] = [_transformer(recipe)]
     if recipe.layers != 1:
         modules.append(_weighted_layers(recipe))
@@ -137,9 +137,9 @@ def _dense(weight: Any, bias: Any, activation: str) -> nn.Module:
     from sentence_transformers.sentence_transformer.modules import Dense as DenseModule
 
     n_out, n_in = weight.shape
-    made = {"init_weight": weight, "init_bias": bias, "bias": bias is not None}
+    options = {"init_weight": weight, "init_bias": bias, "bias": bias is not None}
     how = getattr(torch.nn, activation)()
-    module: nn.Module = DenseModule(n_in, n_out, activation_function=how, **made)
+    module: nn.Module = DenseModule(n_in, n_out, activation_function=how, **options)
     return module
 
 
@@ -303,8 +303,8 @@ def _sentence_trainable(encoder: SentenceEncoder, settings: TrainingSettings) ->
     tokenizer = vocabulary.tokenizer
     tokenizer.enable_truncation(max_length)
     if len(tokenizer.encode(recipe.prompt).ids) >= max_length:
-        wanted = f"large enough for tokens of the text beside the prompt {recipe.prompt[:60]!r}"
-        raise InputError("max_length", wanted, max_length)
+        expected = f"large enough for tokens of the text beside the prompt {recipe.prompt[:60]!r}"
+        raise InputError("max_length", expected, max_length)
 
     def tokenize_texts(texts: Sequence[str]) -> list[list[int]]:
         options: dict[str, Any] = {"unknown_id": vocabulary.unknown_id, "prompt": recipe.prompt}
@@ -409,9 +409,9 @@ def fewer_layers(encoder: Any, keep: int | Sequence[int]) -> Trainable:
     recipe = None if trainable.is_static else trainable.encoder.recipe  # type: ignore[union-attr]
     family = "static" if recipe is None else recipe.checkpoint.family
     if recipe is None or family not in THINNED or recipe.layers != 1:
-        wanted = f"one that reads the last layer of a family among {', '.join(THINNED)}"
-        found = f"{trainable.name!r} of the family {family!r}"
-        raise InputError("student", wanted, found=found)
+        expected = f"one that reads the last layer of a family among {', '.join(THINNED)}"
+        got = f"{trainable.name!r} of the family {family!r}"
+        raise InputError("student", expected, found=got)
     model: Any = trainable.model
     transformer = model[0].model
     layers = layers_of(transformer)
@@ -451,8 +451,8 @@ def layers_of(transformer: nn.Module) -> nn.ModuleList:
     for part in transformer.modules():
         if isinstance(part, nn.ModuleList) and len(part) == (shared or depth):
             return part
-    found = type(transformer).__name__
-    raise InputError("encoder", f"a transformer with a list of its {depth} layers", found=found)
+    got = type(transformer).__name__
+    raise InputError("encoder", f"a transformer with a list of its {depth} layers", found=got)
 
 
 def with_lora(trainable: Trainable, rank: int, *, random_state: int = 0) -> Trainable:
@@ -462,8 +462,8 @@ def with_lora(trainable: Trainable, rank: int, *, random_state: int = 0) -> Trai
 
     checked_count(rank, "lora_rank")
     if trainable.is_static:
-        wanted = "None for a static encoder, which has no layers"
-        raise InputError("lora_rank", wanted, rank)
+        expected = "None for a static encoder, which has no layers"
+        raise InputError("lora_rank", expected, rank)
     if trainable.has_adapters:
         raise InputError("encoder", "one without low-rank adapters", found=trainable.name)
     try:
@@ -479,8 +479,8 @@ def with_lora(trainable: Trainable, rank: int, *, random_state: int = 0) -> Trai
         if isinstance(part, nn.Linear) and id(part) in inside
     ]
     if not names:
-        found = f"a {type(transformer).__name__} with none"
-        raise InputError("encoder", "a transformer with linear layers for lora_rank", found=found)
+        got = f"a {type(transformer).__name__} with none"
+        raise InputError("encoder", "a transformer with linear layers for lora_rank", found=got)
     model.requires_grad_(False)
     config = LoraConfig(r=rank, lora_alpha=_ALPHA * rank, target_modules=names)
     with torch.random.fork_rng(devices=[]):

@@ -14,7 +14,7 @@ from torch import nn
 
 from embedtopics.protocols import FloatArray, Int64Array
 from embedtopics.training._examples import Examples
-from embedtopics.training.objectives._objective import Objective, TokenColumns, given
+from embedtopics.training.objectives._objective import Objective, TokenColumns, stand_in
 from embedtopics.training.objectives._trainable import Trainable
 
 BATCHES_IN_A_WINDOW = 16
@@ -71,7 +71,7 @@ class BatchPlan:
         """Put each example into the first batch that is not full and has none of its texts."""
         assert self._keys is not None
         batches: list[list[int]] = [[] for _ in range(len(self))]
-        held: list[set[int]] = [set() for _ in range(len(self))]
+        texts_in: list[set[int]] = [set() for _ in range(len(self))]
         # All batches before a text's place are full or hold it: what is true once stays true.
         first_without: dict[int, int] = {}
         first_open, n_left_out = 0, 0
@@ -81,15 +81,15 @@ class BatchPlan:
             for text in texts:
                 place = max(first_open, first_without.get(text, 0))
                 while place < len(batches) and (
-                    text in held[place] or len(batches[place]) == self._size
+                    text in texts_in[place] or len(batches[place]) == self._size
                 ):
                     place += 1
                 first_without[text] = place
                 begin = max(begin, place)
             for place in range(begin, len(batches)):
-                if len(batches[place]) < self._size and self._agree(texts, held[place]):
+                if len(batches[place]) < self._size and self._agree(texts, texts_in[place]):
                     batches[place].append(example)
-                    held[place].update(texts)
+                    texts_in[place].update(texts)
                     break
             else:
                 n_left_out += 1
@@ -99,19 +99,19 @@ class BatchPlan:
         # was, the last batch is needed.
         return batches, n_left_out
 
-    def _agree(self, texts: Sequence[int], held: set[int]) -> bool:
-        if not held.isdisjoint(texts):
+    def _agree(self, texts: Sequence[int], texts_in_batch: set[int]) -> bool:
+        if not texts_in_batch.isdisjoint(texts):
             return False
-        return all(held.isdisjoint(self._partners.get(text, ())) for text in texts)
+        return all(texts_in_batch.isdisjoint(self._partners.get(text, ())) for text in texts)
 
 
 def _partners(keys: Sequence[Sequence[int]]) -> dict[int, set[int]]:
-    found: dict[int, set[int]] = {}
+    partners: dict[int, set[int]] = {}
     for first, *rest in keys:
         for other in rest[:1]:
-            found.setdefault(first, set()).add(other)
-            found.setdefault(other, set()).add(first)
-    return found
+            partners.setdefault(first, set()).add(other)
+            partners.setdefault(other, set()).add(first)
+    return partners
 
 
 TOKENS_WORTH_A_PASS = 96
@@ -184,8 +184,8 @@ class BatchEncoder:
         texts = [ids for column in columns for ids in column]
         lengths = [len(ids) for ids in texts]
         groups = groups_of_like_length(lengths, self.tokens_at_once)
-        held = sum(len(group) * max(lengths[i] for i in group) for group in groups)
-        keeps_all = held <= self.tokens_at_once
+        n_tokens = sum(len(group) * max(lengths[i] for i in group) for group in groups)
+        keeps_all = n_tokens <= self.tokens_at_once
         with torch.set_grad_enabled(keeps_all):
             parts = [self._seeded([texts[i] for i in g], seed, n) for n, g in enumerate(groups)]
         vectors = _in_order(parts, groups)
@@ -282,12 +282,12 @@ class TrainingData:
         self, examples: TokenizedExamples, places: Sequence[int], rng: np.random.Generator
     ) -> Batch:
         """Return some examples, of those to learn from or of those for validation."""
-        chosen, labels = examples.take(list(places)), None
+        part, labels = examples.take(list(places)), None
         views, n_encoded = self.objective.views, self.objective.n_encoded
-        columns = chosen.columns if views is None else views(chosen.columns, rng)
+        columns = part.columns if views is None else views(part.columns, rng)
         n = len(columns) if n_encoded is None else n_encoded
-        if chosen.labels is not None:
-            labels = torch.as_tensor(chosen.labels, device=self.model.device)
+        if part.labels is not None:
+            labels = torch.as_tensor(part.labels, device=self.model.device)
             labels = labels.float() if labels.is_floating_point() else labels
         return Batch(columns[:n], columns[n:], labels)
 
@@ -323,9 +323,9 @@ class TrainingData:
                 total, n_measured = 0.0, 0
                 keys = examples.keys if objective.in_batch_negatives else None
                 for places in BatchPlan(np.zeros(len(examples)), batch_size, 0, keys).of_epoch(0):
-                    chosen = torch.as_tensor(places)
+                    rows = torch.as_tensor(places)
                     batch = self.batch(examples, places, np.random.default_rng(0))
-                    vectors = [column[chosen.to(column.device)] for column in columns]
+                    vectors = [column[rows.to(column.device)] for column in columns]
                     total += float(self.loss_of(batch, vectors)) * len(places)
                     n_measured += len(places)
                 metric = math.nan
@@ -363,7 +363,7 @@ def prepare(trainable: Trainable, objective: Objective, seed: int) -> TrainingDa
     """Tokenize the examples of an objective, and make its loss; new weights come from the seed."""
     with torch.random.fork_rng([]):
         torch.manual_seed(seed)
-        loss = objective.make_loss(trainable.model, given(trainable.n_dimensions))
+        loss = objective.make_loss(trainable.model, stand_in(trainable.n_dimensions))
         loss = loss.to(next(trainable.model.parameters()).device)
     return TrainingData(trainable, objective, loss, tokenized(trainable, objective.examples))
 

@@ -73,9 +73,9 @@ def refuse_finished(out: str | os.PathLike[str], overwrite: bool, resume: bool =
     folder = Path(out).expanduser()
     goes_on = resume and (checkpoints_of(folder) / RUN).exists()
     if not overwrite and not goes_on and (is_kind(folder, STATIC) or is_kind(folder, TRAINED)):
-        found = f"{folder}, which holds a finished encoder"
+        got = f"{folder}, which holds a finished encoder"
         remedy = Remedy("overwrite", True, "name another folder")
-        raise InputError("out", "a new folder", found=found, remedy=remedy)
+        raise InputError("out", "a new folder", found=got, remedy=remedy)
 
 
 def claim_folder(folder: Path, run: Mapping[str, Any], resume: bool) -> None:
@@ -93,21 +93,21 @@ def claim_folder(folder: Path, run: Mapping[str, Any], resume: bool) -> None:
                 if other.get(key) != json.loads(json.dumps(run.get(key)))
             )
             if different:
-                found = f"checkpoints of a run with another {different[0]} in {folder}"
+                got = f"checkpoints of a run with another {different[0]} in {folder}"
                 remedy = Remedy("resume", False)
-                raise InputError("out", "another folder", found=found, remedy=remedy)
+                raise InputError("out", "another folder", found=got, remedy=remedy)
         else:
             with replacing_file(named) as fresh:
                 fresh.write_text(json.dumps(run, indent=1), "utf-8")
     except ValueError as error:
         if isinstance(error, InputError):
             raise
-        found = f"a damaged {RUN} in {folder} ({error})"
+        got = f"a damaged {RUN} in {folder} ({error})"
         remedy = Remedy("resume", False)
-        raise InputError("out", "another folder", found=found, remedy=remedy) from None
+        raise InputError("out", "another folder", found=got, remedy=remedy) from None
     except OSError as error:
-        found = f"{folder}, which cannot be used ({error})"
-        raise InputError("out", "another folder", found=found) from None
+        got = f"{folder}, which cannot be used ({error})"
+        raise InputError("out", "another folder", found=got) from None
 
 
 def write_checkpoint(

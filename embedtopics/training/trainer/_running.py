@@ -227,8 +227,8 @@ class _Training:
         notes.sample_loss.append(sample)
         notes.metric.append(metric)
         if step == 0 and not math.isfinite(loss):
-            wanted = "one with a finite validation loss before training"
-            raise InputError("encoder", wanted, found=str(loss))
+            expected = "one with a finite validation loss before training"
+            raise InputError("encoder", expected, found=str(loss))
         # One of them for the whole run: where the metric is NaN later on, vectors collapsed.
         by_loss = self.data.objective.keeps_lowest_loss or math.isnan(notes.metric[0])
         figure = -loss if by_loss else metric
@@ -256,9 +256,9 @@ class _Training:
                 write_best(self.folder, self.notes.best_step, self.best_weights)
                 self.best_written = self.notes.best_step
             # What the trainer needs to know of itself; its logs are in the notes.
-            own = asdict(trainer.state) | {"stateful_callbacks": {}, "log_history": []}
+            trainer_state = asdict(trainer.state) | {"stateful_callbacks": {}, "log_history": []}
             weights, moments = self.data.weights(), trainer.moments()
-            own_state = json.dumps(own, default=str)
+            own_state = json.dumps(trainer_state, default=str)
             write_checkpoint(self.folder, step, weights, moments, state, own_state)
         except OSError as error:
             text = f"The checkpoint of step {step} could not be written ({error}); training went on"
@@ -305,10 +305,10 @@ class _Training:
     def show(self, trainer: EncoderTrainer, loss: float) -> None:
         """Move the bar on, and log the losses where somebody asked for them."""
         notes, step = self.notes, trainer.state.global_step
-        found = {"loss": f"{loss:.4f}"}
+        shown = {"loss": f"{loss:.4f}"}
         if not math.isnan(notes.metric[-1]):
-            found["metric"] = f"{notes.metric[-1]:.4f}"
-        self.bar.set_postfix(found, refresh=False)
+            shown["metric"] = f"{notes.metric[-1]:.4f}"
+        self.bar.set_postfix(shown, refresh=False)
         self.bar.update(1)
         if self.is_logged and notes.training_steps[-1:] == [step]:
             trainer.log({"loss": notes.training_loss[-1]})

@@ -56,9 +56,11 @@ def device_and_precision(settings: TrainingSettings) -> tuple[str, str]:
     check_device(device)
     kind, number = torch.device(device).type, torch.device(device).index
     has_cuda, has_mps = torch.cuda.is_available(), torch.backends.mps.is_available()
-    found = ["cpu", *["cuda"] * has_cuda, *["mps"] * has_mps]
-    if kind not in found:
-        raise InputError("device", f"one that torch can train on here: {', '.join(found)}", device)
+    devices = ["cpu", *["cuda"] * has_cuda, *["mps"] * has_mps]
+    if kind not in devices:
+        raise InputError(
+            "device", f"one that torch can train on here: {', '.join(devices)}", device
+        )
     if number:
         # The trainer always takes the first.
         remedy = f"choose another with the environment variable CUDA_VISIBLE_DEVICES={number}"
@@ -69,8 +71,8 @@ def device_and_precision(settings: TrainingSettings) -> tuple[str, str]:
         return device, "bfloat16" if has_bfloat else "float32"
     missing = {("float16", "cpu"), *([] if has_bfloat else [("bfloat16", "cuda")])}
     if (settings.precision, kind) in missing:
-        wanted = '"float32" or "bfloat16" on a CPU, "float32" or "float16" on this GPU'
-        raise InputError("precision", wanted, settings.precision)
+        expected = '"float32" or "bfloat16" on a CPU, "float32" or "float16" on this GPU'
+        raise InputError("precision", expected, settings.precision)
     return device, settings.precision
 
 
@@ -127,9 +129,9 @@ class EncoderTrainer(SentenceTransformerTrainer):
             processing_class=None,
         )
         if run.data.objective.optimizers is not None:
-            made = run.data.objective.optimizers(run.data, args, run.steps_per_epoch)
-            self.optimizer: Any = made[0] if made else None
-            self.lr_scheduler: Any = made[1] if made else None
+            optimizers = run.data.objective.optimizers(run.data, args, run.steps_per_epoch)
+            self.optimizer: Any = optimizers[0] if optimizers else None
+            self.lr_scheduler: Any = optimizers[1] if optimizers else None
         for printing in (PrinterCallback, ProgressCallback):
             self.remove_callback(printing)
         for callback in (_Steps(self), *callbacks):
@@ -213,15 +215,17 @@ class EncoderTrainer(SentenceTransformerTrainer):
         """Return what the optimiser remembers, a tensor a name."""
         assert self.optimizer is not None
         states = self.optimizer.state_dict()["state"]
-        found = {
+        tensors = {
             f"{place}/{name}": torch.as_tensor(value)
             for place, state in states.items()
             for name, value in state.items()
         }
         scaler = getattr(self.accelerator, "scaler", None)
         if scaler is not None:
-            found |= {f"scaler/{k}": torch.tensor(float(v)) for k, v in scaler.state_dict().items()}
-        return found
+            tensors |= {
+                f"scaler/{k}": torch.tensor(float(v)) for k, v in scaler.state_dict().items()
+            }
+        return tensors
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
         self._data.load_weights(read_tensors(Path(resume_from_checkpoint), "weights"))
@@ -241,11 +245,11 @@ class EncoderTrainer(SentenceTransformerTrainer):
         optimizer, schedule_of_rates = self.optimizer, self.lr_scheduler
         assert optimizer is not None and schedule_of_rates is not None
         groups = optimizer.state_dict()["param_groups"]
-        kept = read_state(place)
-        for group, rate in zip(groups, kept["learning_rates"], strict=True):
+        position = read_state(place)
+        for group, rate in zip(groups, position["learning_rates"], strict=True):
             group["lr"] = rate
         optimizer.load_state_dict({"state": states, "param_groups": groups})
-        schedule = {**schedule_of_rates.state_dict(), **kept["schedule"]}
+        schedule = {**schedule_of_rates.state_dict(), **position["schedule"]}
         schedule_of_rates.load_state_dict(schedule)
         if scaler and getattr(self.accelerator, "scaler", None) is not None:
             current = self.accelerator.scaler.state_dict()
@@ -293,8 +297,8 @@ class _Steps(TrainerCallback):
 
 
 def _is_out_of_memory(error: BaseException) -> bool:
-    known = ("out of memory", "can't allocate memory", "not enough memory")
-    is_known = any(words in str(error).lower() for words in known)
+    phrases = ("out of memory", "can't allocate memory", "not enough memory")
+    is_known = any(words in str(error).lower() for words in phrases)
     return is_known or isinstance(error, (torch.OutOfMemoryError, MemoryError))
 
 

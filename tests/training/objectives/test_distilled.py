@@ -22,7 +22,7 @@ from embedtopics.training.objectives._losses import (
     tsdae,
     with_matryoshka,
 )
-from embedtopics.training.objectives._objective import given
+from embedtopics.training.objectives._objective import stand_in
 from embedtopics.training.objectives._trainable import (
     fewer_layers,
     merge_adapters,
@@ -68,7 +68,7 @@ def test_taught(translations, encoder):
 
 def test_the_metric_is_the_cosine_with_the_teacher(encoder):
     objective = distilled(distillation_examples(Teacher(16), FIRST, SECOND), width(16))
-    loss = objective.make_loss(trainable_of(encoder).model, given(16))
+    loss = objective.make_loss(trainable_of(encoder).model, stand_in(16))
     rng = np.random.default_rng(0)
     columns = [rng.normal(size=(4, 16)).astype(np.float32) for _ in range(2)]
     labels = objective.examples.labels
@@ -91,12 +91,12 @@ def test_a_shorter_student_learns_principal_directions(encoder):
     objective = distilled(examples, width(16))
     (note,) = objective.examples.decisions
     assert note.name == "teacher_dimensions" and "100.0%" in note.message
-    loss = objective.make_loss(trainable_of(encoder).model, given(16))
+    loss = objective.make_loss(trainable_of(encoder).model, stand_in(16))
     targets = loss.targets(torch.from_numpy(examples.labels)).numpy()
     # As many directions as there are: all inner products are kept.
     np.testing.assert_allclose(targets @ targets.T, vectors @ vectors.T, atol=2e-3)
     assert objective.metric([targets], examples.labels, loss, None) == pytest.approx(1, abs=1e-6)
-    few = distilled(examples, width(3)).make_loss(trainable_of(encoder).model, given(3))
+    few = distilled(examples, width(3)).make_loss(trainable_of(encoder).model, stand_in(3))
     singular = np.linalg.svd(vectors)[2][:3]
     kept = few.directions.numpy()
     np.testing.assert_allclose(np.abs(singular @ kept), np.eye(3), atol=1e-4)
@@ -132,7 +132,7 @@ def test_a_longer_student_learns_through_a_layer(encoder):
     trainee = trainable_of(encoder)
     _, of_model, of_loss, _ = ours_with(objective, trainee)
     assert set(of_loss) == {"loss.projection.weight", "loss.projection.bias"} and of_model
-    loss = objective.make_loss(trainee.model, given(16))
+    loss = objective.make_loss(trainee.model, stand_in(16))
     u = np.random.default_rng(0).normal(size=(4, 16)).astype(np.float32)
     seen = loss.loss.projection(torch.from_numpy(u)).detach().numpy()
     lengths = np.linalg.norm(seen, axis=1) * np.linalg.norm(objective.examples.labels, axis=1)
@@ -186,7 +186,7 @@ def test_the_metric_under_matryoshka_is_that_of_whole_vectors(encoder):
     model = trainable_of(encoder).model
     u = [np.random.default_rng(0).normal(size=(4, 16)).astype(np.float32)]
     both = [
-        o.metric(u, o.examples.labels, o.make_loss(model, given(16)), None)
+        o.metric(u, o.examples.labels, o.make_loss(model, stand_in(16)), None)
         for o in (objective, wrapped)
     ]
     assert both[0] == both[1] != 0

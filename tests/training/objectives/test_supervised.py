@@ -20,10 +20,10 @@ from embedtopics.training.objectives._losses import (
 )
 from embedtopics.training.objectives._objective import (
     average_precision,
-    given,
     mean_reciprocal_rank,
     rank_correlation,
     share_nearer,
+    stand_in,
 )
 from embedtopics.training.objectives._trainable import trainable_of
 from tests.factories import exact_encoder, refuses
@@ -44,7 +44,7 @@ def test_accuracy_of_the_head_by_hand():
     class Anywhere:
         device = "cpu"
 
-    loss = objective.make_loss(Anywhere(), given(2))
+    loss = objective.make_loss(Anywhere(), stand_in(2))
     u, v = np.float32([[1, 0], [0, 1], [1, 1], [2, 0]]), np.float32([[0, 1]] * 4)
     with torch.no_grad():
         weight = torch.zeros(3, 6)

@@ -7,7 +7,7 @@ from sentence_transformers.sentence_transformer import losses as st
 
 from embedtopics.encoders import StaticEncoder
 from embedtopics.training.objectives._losses import simcse, tsdae
-from embedtopics.training.objectives._objective import given
+from embedtopics.training.objectives._objective import stand_in
 from embedtopics.training.objectives._trainable import trainable_of
 from tests.factories import exact_encoder, refuses
 from tests.training.objectives.losses import FIRST, SECOND, check_equal, ours_with
@@ -33,7 +33,7 @@ def test_the_two_views_differ_by_dropout(encoder):
     objective = simcse(examples_of("texts", (FIRST,)))
     trainee = trainable_of(encoder)
     ids = trainee.tokenize_texts(FIRST)
-    loss = objective.make_loss(trainee.model, given(16))
+    loss = objective.make_loss(trainee.model, stand_in(16))
 
     def value():
         views = objective.views((ids,), np.random.default_rng(0))
@@ -52,7 +52,7 @@ def test_simcse_without_dropout_is_refused(encoder):
         if isinstance(part, torch.nn.Dropout):
             part.p = 0.0
     with refuses("encoder"):
-        simcse(examples_of("texts", (FIRST,))).make_loss(trainee.model, given(16))
+        simcse(examples_of("texts", (FIRST,))).make_loss(trainee.model, stand_in(16))
 
 
 @pytest.mark.parametrize("family", ["tiny_bert", "tiny_roberta"])
@@ -83,7 +83,7 @@ def test_tsdae_starts_from_the_weights_that_the_encoder_has_now(encoder):
             weight.add_(0.25)
     before = {name: weight.clone() for name, weight in trainee.model.state_dict().items()}
     objective = tsdae(examples_of("texts", (TEXTS,)), trainee)
-    loss = objective.make_loss(trainee.model, given(16))
+    loss = objective.make_loss(trainee.model, stand_in(16))
     for name, weight in trainee.model.state_dict().items():
         assert torch.equal(weight, before[name]), name
     shared = {id(weight) for weight in loss.parameters()}

@@ -12,15 +12,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice, zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from embedtopics.corpus._corpus import Corpus, require_text
 from embedtopics.encoders._base import readable, slabs
-from embedtopics.errors import InputError
-from embedtopics.pretraining._masking import Tokens, surface_of
+from embedtopics.pretraining._tokens import Tokens, surface_of
 from embedtopics.protocols import Int64Array
 
 if TYPE_CHECKING:
@@ -101,36 +99,6 @@ def texts_of(corpus: Any, name: str = "corpus") -> tuple[list[str], str]:
     read = Corpus.of(corpus)
     require_text(read)
     return list(dict.fromkeys(read.document_texts())), read.source
-
-
-def words_of_classes(corpus: Any, classes: Any, n_words: int) -> list[str]:
-    """Return words by class-TF-IDF, each class giving its next best one in turn."""
-    from embedtopics.terms._counts import count_by_topic, count_terms
-    from embedtopics.terms._stop_words import function_words
-    from embedtopics.terms._tokens import tokenize
-    from embedtopics.terms._weighting import ClassTfidf
-
-    read = Corpus.of(corpus)
-    require_text(read)
-    if isinstance(classes, str):
-        if classes not in read.metadata:
-            raise InputError("classes", "a column of the corpus", classes)
-        classes = read.metadata[classes]
-    names = np.asarray(classes, dtype=object).astype(str)
-    if len(names) != len(read) or len(set(names.tolist())) < 2:
-        got = f"{len(set(names.tolist()))} classes for {len(names):,} rows"
-        raise InputError("classes", "at least two, one for each row of the corpus", found=got)
-    _, labels = np.unique(names, return_inverse=True)
-    tokens = tokenize(read.texts)
-    plain = function_words(tokens, labels)
-    counted = count_terms(tokens, ngram_range=(1, 1), function_words=plain)
-    weights = ClassTfidf(bm25=True).fit_transform(count_by_topic(counted.counts, labels)).toarray()
-    ranked = [np.argsort(-row, kind="stable")[: (row > 0).sum()].tolist() for row in weights]
-    turns = chain.from_iterable(zip_longest(*ranked))
-    found_words = dict.fromkeys(counted.terms[place] for place in turns if place is not None)
-    if not found_words:
-        raise InputError("corpus", "one with words for the classes")
-    return list(islice(found_words, n_words))
 
 
 class Paired(NamedTuple):

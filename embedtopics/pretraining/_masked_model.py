@@ -81,15 +81,6 @@ class Predicted(NamedTuple):
     texts: torch.Tensor  # the text of each
 
 
-@dataclass(frozen=True, eq=False)
-class Geometry:
-    """Texts with the vectors that the untouched encoder gives them, of length one."""
-
-    own: FloatArray  # (n_blocks, n_dimensions), of the blocks that are learned from
-    general: Blocks | None
-    general_vectors: FloatArray | None
-
-
 class Scores(NamedTuple):
     """How well something is predicted of each block; all (n_blocks,)."""
 
@@ -107,7 +98,7 @@ class MaskedData(TrainingData):
     masking: Any
     replacements: Replacements
     seed: int
-    geometry: Geometry | None = None
+    geometry: FloatArray | None = None  # (n_blocks, n_dimensions), vectors before training
     segments: Segments | None = None
     autocast: Callable[[], AbstractContextManager[Any]] = field(kw_only=True)
 
@@ -129,17 +120,10 @@ class MaskedData(TrainingData):
         """Mask some blocks anew, and choose the texts whose vectors are to stay."""
         blocks = examples.take(places)
         rows = self._masked(blocks, examples, [rng] * len(blocks), True)
-        geometry = self.geometry
-        if geometry is None:
+        if self.geometry is None:
             return MaskedBatch(rows, [], None)
-        n_own = len(blocks) if geometry.general is None else -(-len(blocks) // 2)
-        unmasked = [one.ids.tolist() for one in blocks.tokens[:n_own]]
-        targets = [geometry.own[np.asarray(places)[:n_own]]]
-        if geometry.general is not None and geometry.general_vectors is not None:
-            drawn = rng.integers(len(geometry.general), size=len(blocks) - n_own)
-            unmasked += [one.ids.tolist() for one in geometry.general.take(drawn).tokens]
-            targets.append(geometry.general_vectors[drawn])
-        return MaskedBatch(rows, unmasked, torch.from_numpy(np.concatenate(targets)))
+        unmasked = [tokens.ids.tolist() for tokens in blocks.tokens]
+        return MaskedBatch(rows, unmasked, torch.from_numpy(self.geometry[np.asarray(places)]))
 
     def _masked(
         self,

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, is_dataclass
+from itertools import chain, islice, zip_longest
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_between, checked_count
+from embedtopics.corpus._corpus import Corpus, require_text
 from embedtopics.errors import InputError
+from embedtopics.pretraining._tokens import Tokens
 from embedtopics.protocols import Float64Array, Int64Array
 
 LONGEST_SPAN, P_SPAN = 10, 0.2
@@ -19,32 +21,6 @@ LONGEST_SPAN, P_SPAN = 10, 0.2
 
 TRIES = 20
 """Spans that are drawn for each one that is needed: some fall on words that are taken."""
-
-
-@dataclass(frozen=True, eq=False)
-class Tokens:
-    """A text as the model reads it; what a masking chooses from.
-
-    Parameters
-    ----------
-    ids : int64 ndarray of shape (n_tokens,)
-        Special tokens at both ends included.
-    words : int64 ndarray of shape (n_tokens,)
-        Number of the word that each token is of, ascending; -1 for special tokens.
-    surfaces : tuple of str, length n_tokens
-        That word, in lower case and without punctuation at its ends; "" for special tokens.
-    """
-
-    ids: Int64Array
-    words: Int64Array
-    surfaces: tuple[str, ...]
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def part(self, begin: int, end: int) -> Tokens:
-        """Return the tokens from one place to before another."""
-        return Tokens(self.ids[begin:end], self.words[begin:end], self.surfaces[begin:end])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,8 +190,6 @@ class SelectiveMasking(RandomMasking):
         InputError
             Where there are fewer than two classes, or no words.
         """
-        from embedtopics.pretraining._blocks import words_of_classes
-
         return cls(words_of_classes(corpus, classes, checked_count(n_words, "n_words")), **options)
 
     def choose(self, tokens: Tokens, rng: np.random.Generator) -> Int64Array:
@@ -317,9 +291,31 @@ def shown_tokens(
     return shown, is_predicted
 
 
-_EDGES = re.compile(r"^\W+|\W+$")
+def words_of_classes(corpus: Any, classes: Any, n_words: int) -> list[str]:
+    """Return words by class-TF-IDF, each class giving its next best one in turn."""
+    from embedtopics.terms._counts import count_by_topic, count_terms
+    from embedtopics.terms._stop_words import function_words
+    from embedtopics.terms._tokens import tokenize
+    from embedtopics.terms._weighting import ClassTfidf
 
-
-def surface_of(piece: str) -> str:
-    """Return a word in lower case, without punctuation and spaces at its ends."""
-    return _EDGES.sub("", piece).lower() or piece.strip()
+    read = Corpus.of(corpus)
+    require_text(read)
+    if isinstance(classes, str):
+        if classes not in read.metadata:
+            raise InputError("classes", "a column of the corpus", classes)
+        classes = read.metadata[classes]
+    names = np.asarray(classes, dtype=object).astype(str)
+    if len(names) != len(read) or len(set(names.tolist())) < 2:
+        got = f"{len(set(names.tolist()))} classes for {len(names):,} rows"
+        raise InputError("classes", "at least two, one for each row of the corpus", found=got)
+    _, labels = np.unique(names, return_inverse=True)
+    tokens = tokenize(read.texts)
+    plain = function_words(tokens, labels)
+    counted = count_terms(tokens, ngram_range=(1, 1), function_words=plain)
+    weights = ClassTfidf(bm25=True).fit_transform(count_by_topic(counted.counts, labels)).toarray()
+    ranked = [np.argsort(-row, kind="stable")[: (row > 0).sum()].tolist() for row in weights]
+    turns = chain.from_iterable(zip_longest(*ranked))
+    found_words = dict.fromkeys(counted.terms[place] for place in turns if place is not None)
+    if not found_words:
+        raise InputError("corpus", "one with words for the classes")
+    return list(islice(found_words, n_words))

@@ -6,7 +6,7 @@ import math
 import os
 import shutil
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -29,7 +29,7 @@ from embedtopics.pretraining._blocks import (
     texts_of,
 )
 from embedtopics.pretraining._masking import Replacements, describe_masking, resolve_masking
-from embedtopics.protocols import Int64Array
+from embedtopics.protocols import FloatArray, Int64Array
 from embedtopics.training._compare import compare_before_after, judge
 from embedtopics.training._examples import Examples
 from embedtopics.training._figures import Figure, compare_scores, ratio
@@ -46,7 +46,7 @@ from embedtopics.training.trainer._checkpoints import (
 if TYPE_CHECKING:
     import pandas as pd
 
-    from embedtopics.pretraining._masked_model import Geometry, MaskedData, Scores
+    from embedtopics.pretraining._masked_model import MaskedData, Scores
     from embedtopics.training.objectives._trainable import Trainable
     from embedtopics.training.trainer._running import Run
 
@@ -130,8 +130,6 @@ def pretrain(
     out: str | os.PathLike[str] | None = None,
     validation: Any = None,
     keep_geometry: bool | None = None,
-    general_texts: Any = None,
-    gradient_checkpointing: bool = False,
     test: Any = None,
     general: Any = None,
     compare_on: Any = None,
@@ -180,10 +178,6 @@ def pretrain(
         Keep the vectors of texts near those of the untouched encoder, by a second loss: 1 - cosine,
         on as many unmasked texts as a batch has. It costs about as much again. By default for
         sentence encoders, whose vectors masked language modelling alone would spoil.
-    general_texts : like `corpus`, optional
-        With `keep_geometry`: half of those texts are drawn from here.
-    gradient_checkpointing : bool
-        Compute hidden states twice and hold fewer of them: less memory, a third more time.
     test, general : Examples, or mapping of name to Examples, optional
         On which the encoders before and after are compared, as by `compare_before_after`. Their
         texts should not be in the corpus.
@@ -223,13 +217,7 @@ def pretrain(
     prepared = _prepare(encoder, corpus, validation, resolve_masking(masking), settings, objective)
     if keep_geometry is None:
         keep_geometry = prepared.is_sentence_encoder
-    if general_texts is not None and not keep_geometry:
-        raise InputError("general_texts", "left out without keep_geometry")
-    if gradient_checkpointing:
-        body, names = prepared.data.body, ("activation", "gradient")  # as versions call it
-        named = (f"{name}_checkpointing_enable" for name in names)
-        getattr(body, next(name for name in named if hasattr(body, name)))()
-    run, scores = _learn(prepared, settings, folder, resume, keep_geometry, general_texts)
+    run, scores = _learn(prepared, settings, folder, resume, keep_geometry)
     sets = {"test": test, "general": general, "corpus": compare_on, "classes": classes}
     adapted, changes = _saved(prepared, folder, scores, sets)
     learned = prepared.data.examples
@@ -265,7 +253,6 @@ class _Prepared:
     sources: tuple[str, str]
     identity: Mapping[str, Any]
     is_sentence_encoder: bool
-    cut: Callable[[list[str]], Blocks]
 
 
 def _head_folder(folder: Path) -> Path:
@@ -339,10 +326,7 @@ def _prepare(
         "settings": settings.to_dict(),
     }
     sources = (source, "held out of these texts" if other is None else other[1])
-    cut = partial(cut_into_blocks, tokenizer=tokenizer, max_length=max_length)
-    return _Prepared(
-        trainable, data, validation_blocks, sources, identity, is_sentence_encoder, cut
-    )
+    return _Prepared(trainable, data, validation_blocks, sources, identity, is_sentence_encoder)
 
 
 def _cut(
@@ -402,7 +386,6 @@ def _learn(
     folder: Path,
     resume: bool,
     keep_geometry: bool,
-    general_texts: Any,
 ) -> tuple[Run, tuple[dict[str, Scores], dict[str, Scores]]]:
     """Learn a head where there is none, then all weights; predict held-out tokens at both ends."""
     from embedtopics.training.trainer._running import train
@@ -412,7 +395,7 @@ def _learn(
     encoder = data.batch_encoder(4096)
     geometry = None
     if keep_geometry:
-        geometry = _geometry(prepared, general_texts)
+        geometry = _geometry(prepared.data)
     decisions = []
     if data.loss.is_new:
         frozen = [weight for weight in data.model.parameters() if weight.requires_grad]
@@ -439,26 +422,18 @@ def _learn(
     return replace(run, decisions=(*decisions, *run.decisions)), (before, after)
 
 
-def _geometry(prepared: _Prepared, general_texts: Any) -> Geometry:
-    """Encode blocks with the encoder while it is untouched."""
+def _geometry(data: MaskedData) -> FloatArray:
+    """Encode the blocks with the encoder before training; vectors (n_blocks, n_dimensions)."""
     import torch
 
-    from embedtopics.pretraining._masked_model import MEASURED_AT_ONCE, Geometry
+    from embedtopics.pretraining._masked_model import MEASURED_AT_ONCE
     from embedtopics.training.trainer._batching import BatchEncoder
 
-    data = prepared.data
     encoder = BatchEncoder(data.forward, MEASURED_AT_ONCE)
-    general = None
-    if general_texts is not None:
-        general = prepared.cut(texts_of(general_texts, "general_texts")[0])
-        if not len(general):
-            raise InputError("general_texts", "texts of four tokens and more")
-    vectors = []
     data.model.eval()
-    for blocks in [data.examples] + ([] if general is None else [general]):
-        encoded = encoder.encode([one.ids.tolist() for one in blocks.tokens])
-        vectors.append(torch.nn.functional.normalize(encoded, dim=1).cpu().numpy())
-    return Geometry(vectors[0], general, vectors[1] if general is not None else None)
+    encoded = encoder.encode([tokens.ids.tolist() for tokens in data.examples.tokens])
+    vectors: FloatArray = torch.nn.functional.normalize(encoded, dim=1).cpu().numpy()
+    return vectors
 
 
 def _saved(

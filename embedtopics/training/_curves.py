@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -55,10 +56,10 @@ def learning_done(steps: npt.ArrayLike, n_steps_planned: int) -> Float64Array:
     return np.where(share < WARMUP, share**2 / WARMUP, falling)
 
 
-def step_at(done: npt.ArrayLike, n_steps_planned: int) -> npt.NDArray[np.float64]:
+def step_at(done: Any, n_steps_planned: int) -> Float64Array:
     """Return the step after which a share of the learning is done."""
     steps = np.arange(n_steps_planned + 1)
-    return np.round(np.interp(done, learning_done(steps, n_steps_planned), steps))
+    return np.asarray(np.round(np.interp(done, learning_done(steps, n_steps_planned), steps)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,8 +268,8 @@ def read_curves(curves: Curves) -> Diagnosis:
     if n < FEWEST_VALIDATIONS:
         text = f"The run has {n} validations; its curves can be read from {FEWEST_VALIDATIONS} on."
         count = Evidence("validations", float(n), n, n, float(FEWEST_VALIDATIONS), text)
-        advice = "Validate more often (validations_per_epoch) or train for more epochs."
-        return Diagnosis("uncertain", 1.0, _certain("uncertain"), (count,), (advice,))
+        often = "Validate more often (validations_per_epoch) or train for more epochs."
+        return Diagnosis("uncertain", 1.0, _certain("uncertain"), (count,), (often,))
     series = series_of(curves)
     facts, redrawn = measure(series), measure(redraw(series, np.random.default_rng(0)))
     counts = np.bincount(decide(redrawn), minlength=len(VERDICTS))

@@ -180,40 +180,6 @@ class Examples:
         """Return the examples with further decisions."""
         return replace(self, decisions=(*self.decisions, *decisions))
 
-    def without(self, *held_out: Examples, texts: bool = False) -> Examples:
-        """Return the examples that are not in held-out sets, whatever their labels.
-
-        Parameters
-        ----------
-        *held_out : Examples
-            Of any kinds.
-        texts : bool
-            Leave out every example that has a text in common with them, too.
-
-        Raises
-        ------
-        InputError
-            If none is left.
-        """
-        is_left = np.ones(len(self), dtype=bool)
-        for test in held_out:
-            is_directed = self.kind == test.kind == "nli"
-            ours, theirs = (
-                list(zip(*text_keys(each), strict=True))
-                if texts
-                else example_units(each, is_directed)
-                for each in (self, test)
-            )
-            forbidden = {unit for units in theirs for unit in units}
-            is_left &= [forbidden.isdisjoint(units) for units in ours]
-        if not is_left.any():
-            raise InputError("held_out", "other examples", found=f"all {len(self):,} in it")
-        n_left_out = int((~is_left).sum())
-        what = "have a text of" if texts else "are in"
-        text = f"{n_left_out:,} of {len(self):,} examples {what} a held-out set and were left out."
-        decision = Decision("training", "left_out_for_test", n_left_out, text)
-        return self.take(np.flatnonzero(is_left)).noting(decision)
-
     @property
     def fingerprint(self) -> str:
         """SHA-256 over kind, texts and labels, whatever the order of the examples."""
@@ -228,23 +194,6 @@ class Examples:
 def text_key(text: str) -> str:
     """Return the form in which texts are the same sentence: white space and case do not count."""
     return normalize_text(text).casefold()
-
-
-def text_keys(examples: Examples) -> list[list[str]]:
-    """Return the keys of all texts, a list for each column."""
-    return [[text_key(text) for text in column] for column in examples.columns]
-
-
-def example_units(examples: Examples, is_directed: bool) -> list[set[tuple[str, ...]]]:
-    """Return the pairs of each example, in either order; its texts where it has no pairs."""
-    sides = text_keys(examples)
-    if examples.kind in ("texts", "distilled"):
-        return [{(key,) for key in keys} for keys in zip(*sides, strict=True)]
-
-    def unit(anchor: str, other: str) -> tuple[str, ...]:
-        return (anchor, other) if is_directed or anchor <= other else (other, anchor)
-
-    return [{unit(first, key) for key in rest} for first, *rest in zip(*sides, strict=True)]
 
 
 def read_examples(

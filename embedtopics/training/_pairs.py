@@ -26,8 +26,7 @@ from embedtopics.evaluation._pairs import row_dots
 from embedtopics.neighbors._graph import nearest, unit_rows
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import FloatArray, Int64Array
-from embedtopics.training._examples import Examples, read_examples
-from embedtopics.training._split import text_key
+from embedtopics.training._examples import Examples, read_examples, text_key
 
 Pair = tuple[str, str, int]
 """Anchor, positive, and the row of the corpus that the anchor comes from."""

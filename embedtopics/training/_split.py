@@ -11,7 +11,7 @@ from embedtopics._utils.checks import checked_count, checked_level, resolve_seed
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError, Remedy, name_rows
 from embedtopics.protocols import Int64Array
-from embedtopics.training._examples import Examples, example_units, text_key, text_keys
+from embedtopics.training._examples import Examples, text_key
 from embedtopics.training.results import ExampleOverlap
 
 LEAST_HELD_OUT = 20
@@ -199,3 +199,20 @@ def refuse_overlap(
     value = n_repeated or len(shared.touched)
     text = shared.summary.replace("training set", f"{used_for} set").replace("test", what, 1)
     return (Decision("training", name, value, text),)
+
+
+def text_keys(examples: Examples) -> list[list[str]]:
+    """Return the keys of all texts, a list for each column."""
+    return [[text_key(text) for text in column] for column in examples.columns]
+
+
+def example_units(examples: Examples, is_directed: bool) -> list[set[tuple[str, ...]]]:
+    """Return the pairs of each example, in either order; its texts where it has no pairs."""
+    sides = text_keys(examples)
+    if examples.kind in ("texts", "distilled"):
+        return [{(key,) for key in keys} for keys in zip(*sides, strict=True)]
+
+    def unit(anchor: str, other: str) -> tuple[str, ...]:
+        return (anchor, other) if is_directed or anchor <= other else (other, anchor)
+
+    return [{unit(first, key) for key in rest} for first, *rest in zip(*sides, strict=True)]

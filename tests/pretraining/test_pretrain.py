@@ -173,16 +173,13 @@ def test_a_head_is_learned_first_and_the_body_stays(checkpoint, tmp_path, monkey
 
 
 def test_geometry_keeps_the_vectors(checkpoint, tmp_path):
-    texts, general = sentences(80), [f"{text} ." for text in sentences(30, seed=4)]
+    texts = sentences(80)
     before = exact_encoder(checkpoint("bert"))
     vectors, moved = before.encode(texts), {}
-    for name, options in {
-        "kept": {"keep_geometry": True}, "half": {"keep_geometry": True, "general_texts": general},
-        "free": {"keep_geometry": False},
-    }.items():  # fmt: skip
-        result = pretrain(before, texts, out=tmp_path / name, **QUICK, **options)
+    for name, keep in {"kept": True, "free": False}.items():
+        result = pretrain(before, texts, out=tmp_path / name, keep_geometry=keep, **QUICK)
         moved[name] = 1 - np.mean(np.sum(vectors * result.encoder.encode(texts), axis=1))
-    assert moved["kept"] < 0.3 * moved["free"] and moved["half"] < 0.6 * moved["free"]
+    assert moved["kept"] < 0.3 * moved["free"]
 
 
 def test_sentence_encoders_keep_their_geometry_and_pooling(make_sentence_folder, tmp_path):
@@ -196,17 +193,6 @@ def test_sentence_encoders_keep_their_geometry_and_pooling(make_sentence_folder,
     assert contents(tmp_path / "copy") == contents(again.encoder.recipe.checkpoint.folder)
     texts = sentences(3)
     assert (exact_encoder(tmp_path / "copy").encode(texts) == again.encoder.encode(texts)).all()
-
-
-def test_checkpointing_of_gradients_changes_no_weight(checkpoint, tmp_path):
-    texts = sentences(40)
-    for name, is_on in (("on", True), ("off", False)):
-        pretrain(
-            checkpoint("bert"), texts, out=tmp_path / name, gradient_checkpointing=is_on,
-            **{**QUICK, "max_steps": 3},
-        )  # fmt: skip
-    on, off = weights_of(tmp_path / "on"), weights_of(tmp_path / "off")
-    assert all(torch.allclose(on[name], off[name], atol=1e-6) for name in on)
 
 
 def test_nothing_of_a_long_text_is_lost_and_no_block_is_of_two(checkpoint):
@@ -240,7 +226,7 @@ def test_the_encoders_are_compared_on_what_the_user_cares_for(checkpoint, tmp_pa
     ("name", "value"),
     each(
         masking=["every"], lora_rank=[2], matryoshka=[(8,)], lr=[1e-3], epochs=[0],
-        general_texts=[["a text of words"]], corpus=[["the cat", "a dog sat"]],
+        corpus=[["the cat", "a dog sat"]],
         validation=[["the"]], device=["nowhere"],
     ),
 )  # fmt: skip

@@ -166,23 +166,6 @@ def test_what_is_shared_is_the_same_from_both_ends(first, kind, second, other_ki
     assert there.n_shared_texts == back.n_shared_texts
 
 
-@settings(deadline=None)
-@given(FEW_PAIRS, KINDS, FEW_PAIRS, KINDS)
-def test_nothing_is_shared_with_what_is_left(first, kind, second, other_kind):
-    train, test = make(first, kind), make(second, other_kind)
-    found = overlap(test, train)
-    for texts, gone in ((True, found.touched), (False, found.repeated)):
-        if len(gone) == len(train):
-            with refuses("held_out"):
-                train.without(test, texts=texts)
-            continue
-        left = train.without(test, texts=texts)
-        assert left.rows.tolist() == sorted(set(range(len(train))) - set(gone.tolist()))
-        assert left.decisions[-1].value == len(gone)
-        again = overlap(left, test)
-        assert not len(again.repeated) and not (texts and again.n_shared_texts)
-
-
 def test_a_triplet_is_its_pairs():
     train = make([("a", "b", "n"), ("c", "d", "m")], "triplets")
     test = make([("n", "a"), ("b", "n"), ("c", "d")])
@@ -198,12 +181,6 @@ def test_texts_are_compared_one_by_one():
     # A text that is read without a label gives no pair away.
     found = overlap(train, make([("a", "b")]))
     assert not len(found.repeated) and found.known.tolist() == [0]
-
-
-def test_several_test_sets_are_left_out_at_once():
-    train = make([("a", "b"), ("c", "d"), ("e", "f")])
-    assert train.without(make([("a", "x")]), make([("y", "D")]), texts=True).rows.tolist() == [2]
-    assert train.without(texts=True).rows.tolist() == [0, 1, 2]
 
 
 def test_examples_in_both_are_refused_with_their_rows():
@@ -232,7 +209,6 @@ def test_published_splits_of_stsb_share_pairs_and_of_lingnli_none(data_folder):
              for part in ("train", "test")]  # fmt: skip
     with refuses("held-out"):
         refuse_overlap(*parts)
-    refuse_overlap(parts[0].without(parts[1]), parts[1])
     parts = [read_examples(data_folder / "lingnli" / f"{part}.jsonl.gz", "nli")
              for part in ("train", "val")]  # fmt: skip
     refuse_overlap(*parts)

@@ -52,16 +52,17 @@ FEW_UNITS = 30
 
 TASK = "corpus"
 NEIGHBORS = 10
-"""Neighbours that are kept or lost, and that vote on a class."""
+"""Neighbours that are compared, and that vote on a class."""
 
 GRAPH = 15
 """Neighbours by which texts are grouped, as by the topic model."""
 
 MOST_DOCUMENTS = 5000
-"""Documents that are looked at where nothing else is asked for."""
+"""Documents that are compared by default."""
 
 N_RUNS, N_COMPONENTS = 2, 5
-"""Groupings by each encoder, from different seeds: what they differ by is no encoder's doing."""
+"""Groupings by each encoder from different seeds, which show how much the seed changes, and
+principal components that the layout starts from."""
 
 
 class Judged(NamedTuple):
@@ -92,46 +93,47 @@ def compare_before_after(
     Parameters
     ----------
     before, after : Encoder, or its name or folder
-        Read with the same precision and `long_texts`; where they are not, notes say so.
+        Both should be read with the same precision and `long_texts`; otherwise a note reports it.
     test : Examples, or mapping of name to Examples, optional
-        Held out from training. Graded examples: Spearman's and Pearson's correlation of cosine and
-        score. Inference: how often an entailed hypothesis is nearer to its premise than a
-        contradicted one of the same premise, and of all premises (AUC). Triplets: how often the
+        Examples held out from training. Graded examples: Spearman's and Pearson's correlation of
+        cosine and score. Inference: how often an entailed hypothesis is nearer to its premise than
+        a contradicted one of the same premise, and of all premises (AUC). Triplets: how often the
         positive is nearer than all negatives. Binary: average precision of the cosine. Pairs: mean
-        reciprocal rank of the second text among all second texts (0 behind rank 10), and how
-        often it is the first. Other kinds are left out.
+        reciprocal rank of the second text among all second texts (0 behind rank 10), and how often
+        it is the first. Other kinds are left out.
     general : Examples, or mapping of name to Examples, optional
-        Of another domain, to see what was forgotten.
+        Examples of another domain, which show what was forgotten.
     corpus : Corpus, or what `Corpus.of` takes, optional
-        How many of the ten nearest neighbors of a text stay (by chance: see the note), and how far
-        topics of two runs agree: before, two runs of the encoder before training, which is what an
-        encoder that does not change reaches; after, one run of each encoder.
+        Texts for two more figures: the share of the ten nearest neighbors that stay (the note gives
+        the share by chance), and the agreement of topics between two runs. Before: two runs of the
+        encoder before training, the value of an encoder that does not change. After: one run of
+        each encoder.
     classes : str or array_like, optional
-        Column of the corpus, or a class for each row: accuracy of the vote of the neighbors, and
-        information of the topics on the classes.
+        Column of the corpus, or a class for each row. Adds the accuracy of the neighbors' vote, and
+        the mutual information of topics and classes.
     max_documents : int
-        Texts of the corpus that are compared; of more, a sample.
+        Texts of the corpus that are compared; a larger corpus is sampled.
     n_resamples : int
     random_state : int, Generator or None
 
     Returns
     -------
     tuple of Change
-        Of test, general and corpus, in this order. "better" and "worse" only where the interval
-        excludes 0, and where differences that are all due to a few examples pass an exact test,
-        too. Each verdict stands for itself: among many, one in twenty differs by chance. The notes
-        of those that would not survive the correction of Holm (1979) say so.
+        Changes on test, general and corpus, in this order. The verdict is "better" or "worse" only
+        if the interval excludes 0 and, for differences on a few examples, an exact test agrees.
+        Verdicts are not corrected for multiple tests: one in twenty differs by chance. A note marks
+        each verdict that does not survive the correction of Holm (1979).
 
     Raises
     ------
     InputError
-        Where there is nothing to compare on, all labels are equal, or an encoder does not return
-        one finite vector a text.
+        If there is nothing to compare on, all labels are equal, or an encoder does not return one
+        finite vector per text.
 
     Notes
     -----
-    Intervals are of other examples of the same kind; they do not hold that another random state of
-    the training would have made another encoder.
+    Intervals describe other examples of the same kind. They do not include the variation between
+    random states of the training.
 
     References
     ----------
@@ -184,7 +186,7 @@ def compare_before_after(
 
 
 def _unlike(before: Any, after: Any) -> str:
-    """Return a note where two encoders are read in different ways: no effect of training."""
+    """Return a note if the encoders are read with different settings, which is no training."""
     ways = [as_encoder(encoder).settings or {} for encoder in (before, after)]
     return " ".join(
         f"Part of the difference may come from {name.replace('_', ' ')} {ways[0][name]} before and "
@@ -212,7 +214,7 @@ def _named(value: Any, name: str) -> dict[str, Examples]:
 def judge(
     task: str, metric: str, effect: Difference, n: int, note: str, n_test_evaluations: int = 0
 ) -> Judged:
-    """Return a difference with its verdict, and what is to be noted of it."""
+    """Return a difference with its verdict and its note."""
     notes = [note] if note else []
     verdict = "no difference shown"
     outside = effect.low > 0 or effect.high < 0
@@ -225,7 +227,7 @@ def judge(
             f"(p = {effect.exact:.3f})."
         )
     elif outside:
-        notes.append("The interval excludes 0 by less than so few examples can show.")
+        notes.append("The interval excludes 0 by less than these few examples can show.")
     if math.isnan(effect.before) or math.isnan(effect.after):
         notes.append("An encoder gives all examples the same similarity.")
     if effect.n_units == 1:
@@ -242,7 +244,7 @@ def judge(
 
 
 def _with_multiplicity(judged: list[Judged]) -> list[Change]:
-    """Note which verdicts do not outlast the correction for so many figures."""
+    """Note the verdicts that do not survive Holm's correction."""
     changes, n = [], len(judged)
     for (change, _), p in zip(judged, holm([p for _, p in judged]), strict=True):
         text = f"Among {n} figures this may be chance: p = {p:.2f} by Holm's correction."
@@ -253,7 +255,7 @@ def _with_multiplicity(judged: list[Judged]) -> list[Change]:
 
 @dataclass(frozen=True, eq=False)
 class CorpusTexts:
-    """The documents that are looked at."""
+    """The documents that are compared."""
 
     texts: tuple[str, ...]
     weights: npt.NDArray[np.int64]  # (n_documents,), rows that hold each
@@ -323,8 +325,8 @@ def _neighbors_kept(views: tuple[_View, ...], n_resamples: int, seed: int, note:
 
 
 def _topics_kept(views: tuple[_View, ...], n_resamples: int, seed: int, note: str) -> Change:
-    """Compare topics of both encoders, and beside that topics of the first with its own."""
-    # Across seeds: runs of one share their luck, and would make encoders look more similar.
+    """Compare topics between the encoders, and between two runs of the first."""
+    # Between seeds: runs of one seed share their chance, and would agree too well.
     (first_run, again), (new, newer) = (view.runs for view in views)
     name = "topics of two runs agree (ARI)"
     without = sum(int(run.max() < 0) for run in (first_run, again, new, newer))
@@ -355,7 +357,7 @@ def _topics_kept(views: tuple[_View, ...], n_resamples: int, seed: int, note: st
 def _described(
     metric: str, figures: tuple[float, float, float, float], n: int, note: str
 ) -> Change:
-    """Return a change that is neither good nor bad; figures are before, after, low and high."""
+    """Return a change that is neither good nor bad, by before, after, low and high."""
     before, after, low, high = map(float, figures)
     row = (before, after, after - before, low, high)
     return Change(TASK, metric, *row, n, "descriptive", 0, note.strip())
@@ -381,8 +383,7 @@ def score_classes(
             value, resampled = _resampled(runs, metric, n_resamples, seed)
             values.append(float(value.mean()))
             drawn.append(resampled - resampled.mean(axis=0) + value)
-        # Each resample with every run of both encoders: topics change from run to run, too, and of
-        # two runs one drawn at random varies on average as much as the mean of two.
+        # Each resample with every run of both encoders, because topics change between runs.
         apart = (drawn[1][:, :, None] - drawn[0][:, None, :]).ravel()
         low, high = map(float, interval(apart, len(asked)))
         p = p_of(apart, len(asked))

@@ -1,4 +1,4 @@
-"""Examples to learn from: columns of texts with, perhaps, a label each; checked, never changed."""
+"""Training and test examples: columns of texts with labels, read from files, frames and lists."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _POSITIVES = ["positive", "pos", "answer", "paraphrase", *_OTHERS]
 
 
 class _Kind(NamedTuple):
-    """What examples of a kind hold, and the usual names of the columns."""
+    """Columns of a kind of examples, and their usual names."""
 
     roles: tuple[str, ...]
     columns: tuple[list[str], ...]
@@ -92,7 +92,7 @@ _MOST_LISTED = 12
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """What a training run learns from, or is measured on.
+    """Examples for training or for measuring.
 
     Parameters
     ----------
@@ -107,13 +107,13 @@ class Examples:
         int64 of shape (n,) for "nli" (index into `names`) and "binary"; float64 of shape (n,) from
         0 to 1 for "graded"; float32 of shape (n, n_dimensions) for "distilled"; else None.
     names : tuple of str
-        Of the classes; empty without.
+        Names of the classes; empty if there are none.
     rows : int64 ndarray of shape (n,)
         Row of the source that each example comes from, from 0.
     source : str
-        Where they come from, for people.
+        Where the examples come from, such as a file name.
     decisions : tuple of Decision
-        What was left out or changed.
+        Rows that were left out, and other findings.
     """
 
     kind: str
@@ -141,7 +141,7 @@ class Examples:
         self._check_labels()
 
     def _check_labels(self) -> None:
-        """Refuse labels that would be learned from without an error, and mean something else."""
+        """Refuse labels that training would accept and misunderstand."""
         labels, kind = self.labels, self.kind
         if kind != "distilled" and (labels is None) == bool(_KINDS[kind].labels):
             raise InputError("labels", f"{'given' if labels is None else 'None'} for {kind!r}")
@@ -182,7 +182,7 @@ class Examples:
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 over kind, texts and labels, whatever the order of the examples."""
+        """SHA-256 over kind, texts and labels; the order of the examples does not matter."""
         labels = [None] * len(self) if self.labels is None else self.labels.tolist()
         rows = sorted(
             hashlib.sha256(repr(row).encode("utf-8", "surrogatepass")).digest()
@@ -192,7 +192,7 @@ class Examples:
 
 
 def text_key(text: str) -> str:
-    """Return the form in which texts are the same sentence: white space and case do not count."""
+    """Return a text without regard to white space and case."""
     return normalize_text(text).casefold()
 
 
@@ -209,8 +209,8 @@ def read_examples(
 ) -> Examples:
     """Read training or test examples.
 
-    Nothing is repaired by guesswork: a row that cannot be used is named in the error, and what is
-    left out is counted in the examples' `decisions`.
+    A row that cannot be used is named in the error. Rows that are left out are counted in the
+    `decisions` of the examples.
 
     Parameters
     ----------
@@ -227,13 +227,13 @@ def read_examples(
     label : str, optional
         Column of the labels of "nli" and "binary", or of the scores of "graded".
     label_order : sequence of str, optional
-        What 0, 1 and 2 stand for in "nli", such as ("entailment", "neutral", "contradiction").
-        Without it numbers are refused, because data sets number the classes differently; a
+        Meaning of 0, 1 and 2 in "nli", such as ("entailment", "neutral", "contradiction").
+        Required for numbers, because data sets number the classes differently; a
         `datasets.Dataset` that names its classes needs none.
     scale : (float, float), optional
-        Lowest and highest score that could be given, of "graded"; by default (0, 1).
+        Lowest and highest possible score of "graded"; by default (0, 1).
     drop_invalid : bool
-        Leave out rows with an empty or missing text, label or score, instead of refusing them.
+        Leave out rows with an empty or missing text, label or score; by default they are refused.
     encoding : str
 
     Returns
@@ -322,7 +322,7 @@ def _plain_row(row: Any, kind: str) -> Any:
 
 
 def _unnamed_columns(rows: list[Any], kind: str) -> dict[str, list[Any]]:
-    """Give the values of tuples the names that are looked for."""
+    """Name the values of tuples."""
     if kind == "texts":
         return {"text": [row[0] if _is_row(row) and len(row) == 1 else row for row in rows]}
     layout = _KINDS[kind]
@@ -345,7 +345,7 @@ def _is_row(row: object) -> bool:
 def _choose_columns(
     table: Table, kind: str, columns: Sequence[str] | None, label: str | None
 ) -> tuple[list[str], str | None]:
-    """Return the columns of texts and of labels: those asked for, else those of usual names."""
+    """Return the columns of texts and of labels, by default those with a usual name."""
     usual = _KINDS[kind]
     if columns is None:
         text_columns = [
@@ -423,7 +423,7 @@ def _read_labels(
 
 @dataclass(frozen=True, eq=False)
 class _Labels:
-    """A column of labels after its reading."""
+    """A column of labels that was read."""
 
     values: npt.NDArray[Any]  # (n_rows,), int64 or float64; NaN or below 0 where there is none
     names: tuple[str, ...] = ()
@@ -501,7 +501,7 @@ def _read_scores(
 
 
 def _spelled(value: object) -> str:
-    """Return a label in small letters, whole numbers without a fraction; "" where missing."""
+    """Return a label in lower case, whole numbers without a fraction; "" if missing."""
     return read_id(value).casefold()
 
 
@@ -530,7 +530,7 @@ def _usable_rows(
     labels: _Labels | None,
     drop_invalid: bool,
 ) -> tuple[npt.NDArray[np.int64], list[Decision]]:
-    """Return the rows that can be used, and what was said of the others."""
+    """Return the usable rows, and decisions about the others."""
     keep = np.ones(len(table.frame), dtype=bool)
     decisions: list[Decision] = []
     bad = {f"text in column {name!r}": side.status != TEXT for name, side in sides.items()}
@@ -557,7 +557,7 @@ def _usable_rows(
 def _describe_repeats(
     hashes: Sequence[npt.NDArray[np.uint64]], labels: npt.NDArray[Any] | None, kind: str
 ) -> list[Decision]:
-    """Count what is kept as it is and yet should be known; `hashes` (n_examples, 2) a column."""
+    """Count repeats and contradictions; `hashes` has shape (n_examples, 2) for each column."""
     halves = {f"{side}.{half}": h[:, half] for side, h in enumerate(hashes) for half in (0, 1)}
     texts = pd.DataFrame(halves)
     with_label = texts if labels is None else texts.assign(label=labels)

@@ -36,7 +36,7 @@ _SMALL = 1e-24
 
 
 def mean(scores: Float64Array, truth: npt.NDArray[Any]) -> Measure:
-    """Return the measure of the mean score; the truth is in the scores already."""
+    """Return the measure of the mean score; the scores already hold the truth."""
     return lambda counts: ratio((counts * scores).sum(axis=1), counts.sum(axis=1))
 
 
@@ -69,7 +69,7 @@ def average_precision(scores: Float64Array, truth: npt.NDArray[Any]) -> Measure:
 
 
 def ratio(above: Float64Array, below: Float64Array) -> Float64Array:
-    """Divide, with NaN for what is divided by 0."""
+    """Divide, with NaN for a division by 0."""
     quotient = np.full(np.shape(above), np.nan)
     np.divide(above, below, out=quotient, where=below != 0)
     return quotient
@@ -89,7 +89,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Difference:
-    """What the examples say of a figure."""
+    """A figure before and after training."""
 
     before: float
     after: float
@@ -138,7 +138,7 @@ def _resamples(unit_of: Int64Array, n_resamples: int, seed: int) -> Iterator[Flo
 
 
 def p_of(drawn: Float64Array, n_units: int) -> float:
-    """Return the two-sided p-value of no difference, as far as the number of resamples can tell."""
+    """Return the two-sided p-value of no difference, at the resolution of the resamples."""
     from scipy.stats import norm, t
 
     ordered = np.sort(drawn[~np.isnan(drawn)])
@@ -152,7 +152,7 @@ def p_of(drawn: Float64Array, n_units: int) -> float:
 
 
 def _reaching(ordered: Float64Array) -> float:
-    """Return the largest share whose quantile is not above 0, between two values by a line."""
+    """Return the largest share whose quantile is not above 0, interpolated."""
     n, below = len(ordered), int(np.count_nonzero(ordered <= 0))
     if below in (0, n):
         return float(below > 0)
@@ -161,7 +161,7 @@ def _reaching(ordered: Float64Array) -> float:
 
 
 def _sign_test(differences: Float64Array, n_draws: int, seed: int) -> float:
-    """Return the two-sided p-value of differences whose signs are the toss of a coin."""
+    """Return the two-sided p-value of the sign test."""
     from scipy.stats import binomtest
 
     real = differences[differences != 0]
@@ -181,7 +181,7 @@ def _sign_test(differences: Float64Array, n_draws: int, seed: int) -> float:
 
 
 def holm(p_values: list[float]) -> list[float]:
-    """Return p-values after the correction of Holm (1979) for so many tests."""
+    """Return p-values after the correction of Holm (1979)."""
     order = np.argsort(p_values, kind="stable")
     raised = np.sort(p_values) * np.arange(len(p_values), 0, -1)
     adjusted = np.empty(len(p_values))
@@ -195,8 +195,7 @@ CUTOFF = 10
 
 DIGITS = 6
 TIE = 10.0**-DIGITS
-"""Cosines nearer than this are equal: vectors of single precision say no more, and an encoder that
-runs on another machine shall be neither better nor worse for it."""
+"""Cosines nearer than this are equal, so that rounding on another machine changes no figure."""
 
 LUMP, LARGEST_SHARE = 50, 0.2
 """Examples, and the share of them that share texts, from which on too little is left to draw."""
@@ -231,7 +230,7 @@ def embed(encoder: Any, columns: Iterable[Sequence[str]], what: str) -> Embedded
 
 
 def units_of(examples: Examples) -> tuple[Int64Array, str]:
-    """Return which examples share a text, by way of others too: they are not independent."""
+    """Return the group of each example; examples that share a text are not independent."""
     texts = sorted({text for column in examples.columns for text in column})
     place = {text: number for number, text in enumerate(texts)}
     columns = np.array([[place[text] for text in column] for column in examples.columns])
@@ -298,7 +297,7 @@ def _inference(examples: Examples, encoders: tuple[Embedded, Embedded]) -> _Made
 def _same_premise(
     premises: Sequence[str], entailed: npt.NDArray[np.bool_], contradicted: npt.NDArray[np.bool_]
 ) -> Int64Array:
-    """Return every two pairs of one premise, the entailed and the contradicted, shape (n, 2)."""
+    """Return each entailed and contradicted pair of one premise, shape (n, 2)."""
     of_premise: dict[str, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
     for side, is_of_class in enumerate((entailed, contradicted)):
         for row in np.flatnonzero(is_of_class).tolist():
@@ -329,7 +328,7 @@ def _pairs(examples: Examples, encoders: tuple[Embedded, Embedded]) -> _Made:
 
 
 def _partner_ranks(examples: Examples, encoder: Embedded) -> Float64Array:
-    """Return the rank of each second text for its first; of equals, the right one comes last."""
+    """Return the rank of each second text for its first; ties count against it."""
     from threadpoolctl import threadpool_limits
 
     queries, answers = examples.columns[:2]

@@ -285,7 +285,7 @@ def _train(job: _Job, examples: Examples) -> TrainingReport:
 def _training_and_validation(
     job: _Job, learned: Examples
 ) -> tuple[Examples, Examples, list[Decision], dict[str, Any]]:
-    """Return training and validation examples, decisions, and what the report says of them."""
+    """Return training and validation examples, decisions, and their part of the report."""
     sets, decisions = job.sets, list(learned.decisions)
     refuse = partial(refuse_overlap, allow=sets.allow_overlap)
     # Before a part is held out: validation examples choose the weights, so they count too.
@@ -353,7 +353,7 @@ def train_measured(
 def _compare(
     trainable: Trainable, folder: Path, sets: _Sets, decisions: list[Decision]
 ) -> tuple[Change, ...]:
-    """Compare before and after; both are read in the same way: only training may differ."""
+    """Compare before and after; both are read with the same settings."""
     if sets.test is None and sets.general is None and sets.corpus is None:
         return ()
     from embedtopics.encoders.sentence._encoder import SentenceEncoder
@@ -497,8 +497,8 @@ def fit_unsupervised(
 ) -> TrainingReport:
     """Train on texts alone.
 
-    The objective is not a task of its own: give `test`, or `corpus` and `classes`, to see whether
-    training helped.
+    Its objective is not a task: give `test`, or `corpus` and `classes`, to see whether training
+    helped.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Pairs of texts that belong together, made of a corpus without labels, and negatives for them."""
+"""Training pairs from a corpus without labels, and hard negatives for pairs."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from embedtopics.protocols import FloatArray, Int64Array
 from embedtopics.training._examples import Examples, read_examples, text_key
 
 Pair = tuple[str, str, int]
-"""Anchor, positive, and the row of the corpus that the anchor comes from."""
+"""Anchor, positive, and the row of the anchor."""
 
 Found = tuple[list[Pair], list[Decision], str]
-"""Candidates, what was left out, and what the pairs are of."""
+"""Candidate pairs, decisions, and a name for the kind of pairs."""
 
 _SEPARATORS = " \t\n:.,;|-\u2013\u2014!?"
 _WORD = re.compile(r"\w+")
@@ -47,7 +47,7 @@ _GUARDS = {
 def make_pairs(
     corpus: Any, by: str = "sentences", column: str | None = None, **options: Any
 ) -> Examples:
-    """Make training pairs of a corpus: titles with texts, neighboring sentences, and others.
+    """Make training pairs from a corpus: titles with texts, neighboring sentences, and others.
 
     Parameters
     ----------
@@ -56,24 +56,24 @@ def make_pairs(
         - "sentences": sentences that follow one another in a document (Logeswaran and Lee 2018).
           Options: `most_per_document` (5), `least_words` (5) of each sentence, `random_state` (42).
         - "title": each title, of `column`, with its text. A title that begins the text is cut off
-          there. Options: `body`, the column of what is paired with titles (by default the texts);
-          `most_bodies` (3): titles of more texts, such as "Letters", give no pair.
+          there. Options: `body`, the column paired with titles (by default the texts);
+          `most_bodies` (3): a title of more texts, such as "Letters", gives no pair.
         - "group": documents that share a value of `column` (by default the group column). The
           other pairs of a batch count as negatives, so give many small groups. Options:
           `most_per_group` (100), `random_state` (42).
-        - "citations": documents with those whose ids stand in `column`, several of them separated
-          by semicolons, commas or bars.
+        - "citations": documents with the documents whose ids are in `column`, separated by
+          semicolons, commas or bars.
         - "duplicates": near-duplicates. Options: `graph`, a `NeighborGraph` of the distinct
           documents; `least` (0.9), the cosine similarity of a pair; `most_per_document` (5).
     column : str, optional
     **options
-        As said under `by`.
+        See `by`.
 
     Returns
     -------
     made : Examples
-        Of kind "pairs", each pair once, whatever the order of the rows; what was left out is
-        counted in `decisions`.
+        Examples of kind "pairs", each pair once; the order of the rows does not matter. Pairs that
+        were left out are counted in `decisions`.
 
     Raises
     ------
@@ -102,10 +102,10 @@ def make_pairs(
 def _distinct(
     corpus: Corpus, pairs: Iterable[Pair], decisions: Sequence[Decision], what: str
 ) -> Examples:
-    """Return pairs as examples, each once, in an order that comes from their texts."""
+    """Return pairs as examples, each once, ordered by their texts."""
     pair_of: dict[tuple[str, str], Pair] = {}
     n_same = n_repeated = 0
-    # The least of equal pairs stands for them: the first would depend on the order of the rows.
+    # The least of equal pairs is kept: the first would depend on the order of the rows.
     for anchor, positive, row in sorted(
         ((normalize_text(a), normalize_text(p), r) for a, p, r in pairs)
     ):
@@ -349,7 +349,7 @@ def _texts_of(corpus: Corpus, column: str | None) -> list[str]:
 
 
 def _without_start(text: str, heading: str) -> str:
-    """Return a text without the title that it begins with, as whole words."""
+    """Return a text without a title at its beginning, as whole words."""
     start, rest = text[: len(heading)], text[len(heading) :]
     if start.casefold() != heading.casefold() or (rest and rest[0].isalnum()):
         return text
@@ -364,7 +364,7 @@ def _neighbors(text: str, least_words: int) -> list[tuple[str, str]]:
 
 
 def _drawn(n: int, n_wanted: int, seed: int, name: str) -> tuple[Int64Array, Int64Array]:
-    """Draw different pairs out of n things; return the places of both sides."""
+    """Draw distinct pairs of n things; return the positions of both sides."""
     digest = hashlib.blake2b(f"{seed}\n{name}".encode("utf-8", "replace"), digest_size=8).digest()
     rng = np.random.default_rng(int.from_bytes(digest, "little"))
     n_all = n * (n - 1) // 2
@@ -405,39 +405,39 @@ def mine_hard_negatives(
 ) -> Examples:
     """Give each pair the nearest texts that are not its positive.
 
-    A candidate is never a text that stands in any pair with the anchor, on either side, nor the
-    anchor itself; white space and case do not count. Where an anchor has several positives, the
-    farthest of them sets the limit. Parameters have the names and the meaning that they have in
-    sentence-transformers' function of this name.
+    A candidate is never the anchor, nor a text that is paired with it anywhere; white space and
+    case do not count. If an anchor has several positives, the farthest sets the limit. Parameters
+    have the names and meaning of the function of sentence-transformers of this name.
 
     Parameters
     ----------
     examples : Examples
         Of kind "pairs".
     encoder : Encoder, str or path
-        For the cosine similarities; one that is better than that to be trained makes fewer
+        Encoder for the cosine similarities; a better encoder than the trained one makes fewer
         mistakes. An encoder that learns from texts is fitted to these.
     num_negatives : int
-        Of each pair.
+        Negatives of each pair.
     relative_margin : float or None
-        How much less similar than the positive a negative must be, as a share of the positive's
-        similarity s: it is left out above ``s - abs(s) * relative_margin``.
+        Share of the positive's similarity s that a negative must be less similar by: candidates
+        above ``s - abs(s) * relative_margin`` are left out.
     absolute_margin : float or None
-        The same as a difference of similarities; a negative passes both.
+        The same as a difference of similarities; both apply.
     duplicate_similarity : float or None
-        Similarity to the anchor, or to a positive of it, from which on a candidate is a copy.
+        Similarity to the anchor, or to one of its positives, above which a candidate is a
+        near-duplicate.
     range_min : int
-        Leave out so many of the nearest texts that pass, and take the next ones.
+        Number of nearest valid texts to skip.
     range_max : int
-        Nearest texts that are examined for each anchor, those paired with it not counted.
+        Nearest texts that are examined for each anchor, not counting its own pairs.
     corpus : sequence of str, optional
-        More texts that may be negatives, besides the positives of other pairs.
+        Further texts that may be negatives, in addition to the positives of other pairs.
 
     Returns
     -------
     mined : Examples
-        Of kind "triplets", with `num_negatives` columns of negatives, the nearest first. Pairs with
-        fewer are left out. What was left out, and how near the negatives are, is in `decisions`.
+        Examples of kind "triplets", with `num_negatives` columns of negatives, the nearest first.
+        Pairs with fewer negatives are left out and counted in `decisions`.
 
     Raises
     ------
@@ -446,13 +446,12 @@ def mine_hard_negatives(
 
     Notes
     -----
-    Candidates that are too near in proportion to the positive are left out: TopK-PercPos of Moreira
-    et al. (2024), "NV-Retriever: Improving text embedding models with effective hard-negative
-    mining". No guard finds all unmarked positives. Of 700 images with five captions each
-    (Multi30k), two captions were paired and the other three left among the candidates;
-    all-MiniLM-L6-v2 took one of the three for the hardest negative of 67 % of the pairs without a
-    guard, of 29 % with ``relative_margin=0.05``, of 11 % with 0.2, and of 9 % and 4 % with
-    ``range_min=5`` and 10 alone. Skip some where many positives may be unmarked.
+    The relative margin is TopK-PercPos of Moreira et al. (2024), "NV-Retriever: Improving text
+    embedding models with effective hard-negative mining". No guard finds all unmarked positives. Of
+    700 images with five captions each (Multi30k), two captions were paired and the other three left
+    among the candidates; all-MiniLM-L6-v2 took one of the three for the hardest negative of 67 % of
+    the pairs without a guard, of 29 % with ``relative_margin=0.05``, of 11 % with 0.2, and of 9 %
+    and 4 % with ``range_min=5`` and 10 alone. Skip some where many positives may be unmarked.
     """
     read_examples(examples, "pairs")
     checked_count(num_negatives, "num_negatives")
@@ -518,7 +517,7 @@ def mine_hard_negatives(
 
 @dataclass(frozen=True, eq=False)
 class _Links:
-    """Distinct texts, in an order of their own, and which of them belong together."""
+    """Distinct texts in a sorted order, and their pairs."""
 
     texts: list[str]  # sorted, so that nothing depends on the order of the examples
     anchors: Int64Array  # (n_examples,), places in `texts`
@@ -555,9 +554,9 @@ def _search(
     n_needed: int,
     range_max: int,
 ) -> tuple[dict[int, list[tuple[int, float]]], Counter[str]]:
-    """Return the nearest texts of each anchor that pass, and how many did not, by the guard."""
+    """Return the nearest valid texts of each anchor, and counts of the others by guard."""
     anchors = np.unique(links.anchors)
-    # More by those that are passed over, so that `range_max` means the same for every anchor.
+    # More by the paired texts, so that `range_max` means the same for every anchor.
     k = range_max + 1 + max(len(links.partners[anchor]) for anchor in anchors.tolist())
     indices, similarities = nearest(vectors[anchors], vectors[links.pool], k)
     positives_of: dict[int, list[int]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""The report of a training run as files, in the folder of the encoder that came out of it.
+"""Read and write the report of a training run, in the folder of the trained encoder.
 
 ::
 
@@ -61,7 +61,7 @@ _NUMBERS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
 def write_report(report: Report, folder: str | Path) -> Path:
-    """Write a report and its model card into the folder of an encoder, in place of earlier ones."""
+    """Write a report and its model card into the folder of an encoder."""
     folder = Path(folder).expanduser()
     if not folder.is_dir():
         raise InputError("folder", "that of a saved encoder", str(folder))
@@ -76,24 +76,24 @@ def write_report(report: Report, folder: str | Path) -> Path:
 
 
 def read_report(folder: str | Path) -> Report:
-    """Read the report of the training run that an encoder came from.
+    """Read the report of the training run of an encoder.
 
     Parameters
     ----------
     folder : str or Path
-        Of the encoder.
+        Folder of the encoder.
 
     Returns
     -------
     TrainingReport or StudentReport
-        With all values as they were written.
+        Report with the values that were written.
 
     Raises
     ------
     InputError
-        Where there is no report.
+        If there is no report.
     CorruptFileError
-        Where it is damaged, or of a newer version.
+        If it is damaged, or written by a newer version.
     """
     place = Path(folder).expanduser() / FOLDER
     if not place.is_dir():
@@ -112,7 +112,7 @@ def read_report(folder: str | Path) -> Report:
 
 
 def _plain(value: Any, where: str) -> Any:
-    """Return what JSON can hold, and `_restored` turns back."""
+    """Return a value as JSON; see `_restored`."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, (bool, int, str)):
@@ -168,7 +168,7 @@ def _restored(value: Any) -> Any:
 MOST_VALIDATIONS = 20
 MOST_LISTED = 40
 
-# Controls, and overrides of the direction, which would turn round the words beside the text.
+# Control characters, and overrides of the text direction.
 _HIDDEN = {code: " " for code in (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029)} | {
     code: "" for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0xFEFF, 0xFFFE, 0xFFFF)
 }
@@ -184,17 +184,17 @@ _PATH = re.compile(r"(?<![\w:/\\.])(?:[A-Za-z]:|~|\.\.?)?(?:[/\\][^\s/\\:;,\"'()
 
 LIMITS = (
     "An interval in the table shows how a difference varies with other examples of the same kind, "
-    "not how it varies with the random state of the training, nor on texts of another kind.",
-    "Examples that were scored repeatedly, to choose between encoders, flatter the one chosen.",
-    "Biases of the base model and of the training examples are in this encoder, too. Nothing here "
-    "was checked for them.",
-    "Texts longer than the encoder reads are cut.",
+    "not with the random state of the training, nor on texts of another kind.",
+    "Examples that were scored repeatedly to choose between encoders overrate the chosen one.",
+    "This encoder inherits the biases of the base model and of the training examples. They were "
+    "not checked.",
+    "Texts longer than the maximum length are truncated.",
     "This card states no license: those of the base model and of the training examples apply.",
 )
 OF_STUDENTS = (
-    "It has read all texts that it was made of, those that its agreement was measured on included: "
-    "figures on a test are valid only where the texts of the test were left out.",
-    "Words that none of these texts hold have the vectors that its teacher gives them alone.",
+    "It has read all texts that it was made from, including the validation texts: figures on a "
+    "test are valid only if the texts of the test were left out.",
+    "Words that occur in none of these texts have the vectors that the teacher gives them alone.",
 )
 
 _BEGINNING = """---
@@ -227,7 +227,7 @@ embeddings = model.encode(["a sentence", "another one"])
 
 
 def model_card(report: Report) -> str:
-    """Return the model card, Markdown in which text from data is never markup, nor a path shown."""
+    """Return the model card; text from data is never markup, and paths are not shown."""
     is_student = isinstance(report, StudentReport)
     limits = (*OF_STUDENTS, *LIMITS) if is_student else LIMITS
     data = {name: value for name, value in report.data.items() if name != "scored_on"}
@@ -235,10 +235,10 @@ def model_card(report: Report) -> str:
         *_beginning(report),
         "## Data",
         "",
-        *(list(_nested(data)) or ["Nothing was noted of the data."]),
+        *(list(_nested(data)) or ["The data were not recorded."]),
     ]
     if report.decisions:
-        parts += ["", "Decided or noticed on the way:", ""]
+        parts += ["", "Decisions and findings:", ""]
         parts += [f"- {_sentence(decision.message, 1000)}" for decision in report.decisions]
     parts += [
         "",
@@ -258,7 +258,7 @@ def model_card(report: Report) -> str:
 
 
 def _beginning(report: Report) -> list[str]:
-    """Return what hubs read, the title, and how the encoder is loaded."""
+    """Return the metadata for hubs, the title and the code that loads the encoder."""
     library, load, kind = "sentence-transformers", "SentenceTransformer", "SentenceEncoder"
     tags = [library, "sentence-similarity", "feature-extraction", "embedtopics"]
     if isinstance(report, StudentReport):
@@ -293,7 +293,7 @@ def _beginning(report: Report) -> list[str]:
 
 
 def _repository(base: str) -> str | None:
-    """Return the name of a base model on the hub; None for a folder and for what is elsewhere."""
+    """Return the name of a base model on the hub; None for a folder."""
     if base == DEFAULT_MODEL:
         return DEFAULT_REPOSITORY
     is_name = _REPOSITORY.fullmatch(base) is not None and ".." not in base and "--" not in base
@@ -301,7 +301,7 @@ def _repository(base: str) -> str | None:
 
 
 def _last_name(path: str) -> str:
-    """Return the last part of a path: the rest is nobody's business but the author's."""
+    """Return the last part of a path, because the rest may be private."""
     parts = [part for part in re.split(r"[/\\]", path) if part not in ("", ".", "..")]
     return parts[-1] if parts else "encoder"
 
@@ -312,7 +312,7 @@ def _sentence(sentence: str, longest: int = 500) -> str:
 
 
 def _nested(values: Mapping[Any, Any], depth: int = 0) -> Iterator[str]:
-    """Yield the lines of a list in which mappings are lists of their own."""
+    """Yield the lines of a list; mappings become nested lists."""
     for key, value in values.items():
         name = f"{'  ' * depth}- {escaped(str(key).replace('_', ' '), 80)}"
         if isinstance(value, Mapping) and depth < 4:
@@ -354,7 +354,7 @@ def _training(report: Report) -> list[str]:
 
 
 def _code(name: object) -> str:
-    """Return a name as code where it is a plain word, which needs no care."""
+    """Return a plain word as code, and other text escaped."""
     return f"`{name}`" if _WORD.fullmatch(str(name)) else escaped(name, 80)
 
 
@@ -390,7 +390,7 @@ def _curve(report: Report) -> list[str]:
 def _changes(changes: Sequence[Change]) -> list[str]:
     lines = ["## Before and after", ""]
     if not changes:
-        return [*lines, "The encoder was not compared with the one that it came from.", ""]
+        return [*lines, "The encoder was not compared with its base model.", ""]
     head = "on,figure,before,after,difference (95 % interval),n,test evaluations,verdict".split(",")
     rows, notes = [], []
     for change in changes:
@@ -419,7 +419,7 @@ def _interval(change: Change) -> str:
 
 
 def one_line(text: object, longest: int = 300) -> str:
-    """Return text on one line without controls, cut where it is longer."""
+    """Return text on one line without control characters, truncated."""
     clean = str(text).encode("utf-8", "replace").decode("utf-8").translate(_HIDDEN)
     line = " ".join(clean.split())
     return line if len(line) <= longest else line[: longest - 1].rstrip() + "…"
@@ -433,12 +433,12 @@ def escaped(text: object, longest: int = 300) -> str:
 
 
 def yaml_text(text: object) -> str:
-    """Return text as a scalar between quotes, which YAML reads as JSON does."""
+    """Return text as a quoted YAML scalar."""
     return json.dumps(one_line(text), ensure_ascii=False)
 
 
 def number(value: Any, digits: int = 4) -> str:
-    """Return a number for people: separators in large ones, "n/a" for one that is unknown."""
+    """Return a formatted number, "n/a" for NaN."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return escaped(value)
     if isinstance(value, int):
@@ -449,6 +449,6 @@ def number(value: Any, digits: int = 4) -> str:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return the lines of a table; cells are Markdown already."""
+    """Return the lines of a Markdown table."""
     lines = [head, ["---"] * len(head), *rows]
     return [f"| {' | '.join(cells)} |" for cells in lines]

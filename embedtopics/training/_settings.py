@@ -1,4 +1,4 @@
-"""How an encoder is trained: the settings, with the defaults of the field."""
+"""Settings of a training run, with common defaults."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CHOICES = {
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """How a training run is done; each field's ``metadata["help"]`` says what it does.
+    """Settings of a training run; ``metadata["help"]`` of each field describes it.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class TrainingSettings:
         The default suits all weights of a transformer; low-rank adapters need about 4e-4, and the
         table of a static encoder about 1e-2.
     weight_decay : float
-        Of AdamW; not of biases and layer norms.
+        Weight decay of AdamW; biases and layer norms have none.
     warmup : float
         Share of the steps over which the learning rate rises.
     max_gradient : float
@@ -57,13 +57,13 @@ class TrainingSettings:
         Validations without improvement after which training ends; None never ends early.
     tokens_at_once : int, optional
         Tokens, padding included, that are encoded together. It bounds memory and does not change
-        the loss: larger batches are encoded in parts. By default what about 3 GiB hold on a CPU and
-        16 GiB on a GPU; halved when memory runs out.
+        the loss: larger batches are encoded in parts. By default about 3 GiB on a CPU and 16 GiB on
+        a GPU; halved when memory runs out.
     max_length : int, optional
-        Tokens of a text that are read; by default as many as the encoder reads.
+        Maximum number of tokens of a text; by default that of the encoder.
     precision : {"float32", "bfloat16", "float16"}, optional
-        Of mixed-precision products, in validation too; weights stay float32. By default "float32"
-        on a CPU and "bfloat16" on a GPU that has it.
+        Precision of products, in validation too; weights stay float32. By default "float32" on a
+        CPU and "bfloat16" on a GPU that supports it.
     device : {"cpu", "cuda", "mps"}, optional
         By default the first CUDA device, else the CPU.
     matryoshka : tuple of int
@@ -72,16 +72,16 @@ class TrainingSettings:
         Train low-rank adapters only (Hu et al. 2021), which are merged into the weights at the
         end; needs peft.
     sample_size : int
-        Training examples whose loss is measured beside the validation loss.
+        Training examples whose loss is measured at each validation.
     random_state : int, Generator or None
     report_to : {"tensorboard", "wandb"}, optional
-        Where transformers logs the losses while training goes on.
+        Where transformers logs the losses during training.
     show_progress : bool, optional
-        None shows bars where someone watches.
+        None shows progress bars in a terminal or notebook.
     """
 
     epochs: float = setting(3.0, "Passes over the training examples.")
-    max_steps: int | None = setting(None, "Optimizer steps at most, in place of epochs.")
+    max_steps: int | None = setting(None, "Maximum number of optimizer steps, in place of epochs.")
     batch_size: int = setting(32, "Examples of a batch.")
     accumulation: int = setting(1, "Batches whose gradients are summed before a step.")
     learning_rate: float = setting(2e-5, "Peak learning rate.")
@@ -91,15 +91,19 @@ class TrainingSettings:
     validations_per_epoch: float = setting(4.0, "Validations per epoch; a checkpoint each.")
     patience: int | None = setting(6, "Validations without improvement that end training.")
     tokens_at_once: int | None = setting(None, "Tokens encoded together, to bound memory.")
-    max_length: int | None = setting(None, "Tokens of a text that are read; as the encoder does.")
-    precision: str | None = setting(None, "float32, bfloat16 or float16; by the device.")
-    device: str | None = setting(None, "cpu, cuda or mps; the first GPU, else the CPU.")
+    max_length: int | None = setting(
+        None, "Maximum number of tokens of a text; by default the encoder's."
+    )
+    precision: str | None = setting(None, "float32, bfloat16 or float16; by default by device.")
+    device: str | None = setting(None, "cpu, cuda or mps; by default the first GPU, else the CPU.")
     matryoshka: tuple[int, ...] = setting((), "Shorter dimensions to train as well: 128,64.")
     lora_rank: int | None = setting(None, "Train low-rank adapters only, of this rank; needs peft.")
     sample_size: int = setting(256, "Training examples whose loss is measured at validations.")
-    random_state: Any = setting(42, "Seed of all that is random.")  # noqa: RUF009
+    random_state: Any = setting(42, "Random seed.")  # noqa: RUF009
     report_to: str | None = setting(None, "Log to tensorboard or wandb while training.")
-    show_progress: bool | None = setting(None, "Show progress bars; where someone watches.")
+    show_progress: bool | None = setting(
+        None, "Show progress bars; by default in a terminal or notebook."
+    )
 
     def __post_init__(self) -> None:
         # NumPy's numbers become Python's, which JSON can hold.
@@ -123,7 +127,7 @@ class TrainingSettings:
             checked_choice(getattr(self, name), name, (None, *choices))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the settings that change the weights, in what JSON can hold."""
+        """Return the settings that change the weights, as JSON values."""
         values = asdict(self)
         for name in ("show_progress", "report_to"):
             values.pop(name)
@@ -135,7 +139,7 @@ class TrainingSettings:
 
 
 def require_libraries() -> None:
-    """Refuse to begin without what the trainer needs."""
+    """Refuse to begin without the libraries of the trainer."""
     missing = [name for name in ("accelerate", "datasets") if find_spec(name) is None]
     if missing:
         needed = " and ".join(missing)

@@ -1,4 +1,4 @@
-"""Examples to learn from and examples to measure on, without a text in common."""
+"""Split examples without a text in common, and find overlaps between sets."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ from embedtopics.training._examples import Examples, text_key
 from embedtopics.training.results import ExampleOverlap
 
 LEAST_HELD_OUT = 20
-"""Examples below which a figure means next to nothing: a share of one half is then uncertain by a
-fifth in either direction."""
+"""Fewest examples of a validation set: with fewer, a share of one half is uncertain by a fifth."""
 
 
 def in_order(examples: Examples) -> Int64Array:
-    """Return the places of the examples in an order that depends on their content alone."""
+    """Return the positions of the examples, ordered by content."""
     labels = [] if examples.labels is None else [examples.labels.tolist()]
     keys = list(zip(*examples.columns, *labels, strict=True))
     return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
@@ -31,28 +30,28 @@ def split(
 ) -> tuple[Examples, Examples]:
     """Hold out part of the examples, so that no text is on both sides.
 
-    Examples that have a text in common, directly or by way of others, stay together. Otherwise
-    part of what is measured would be memorized.
+    Examples that share a text, directly or through others, stay together, because memorized texts
+    would raise the figures.
 
     Parameters
     ----------
     examples : Examples
     share : float
-        Of the examples that are held out, between 0 and 1.
+        Share of the examples to hold out, between 0 and 1.
     random_state : int, Generator or None
-        The same integer holds out the same examples, in whatever order they are given.
+        The same integer holds out the same examples, in any order of the rows.
     least : int
         Fewest examples that may be held out.
 
     Returns
     -------
     train, held_out : Examples
-        In their order; the share that was reached is among the `decisions` of both.
+        Both in their order; their `decisions` report the share that was reached.
 
     Raises
     ------
     InputError
-        If fewer than `least` can be held out: too few examples, or too many that share texts.
+        If fewer than `least` can be held out, because examples are few or share texts.
     """
     checked_level(share, "share")
     seed = resolve_seed(random_state)
@@ -89,7 +88,7 @@ def split(
 
 
 def require_size(examples: Examples, least: int = LEAST_HELD_OUT) -> None:
-    """Refuse to measure on a handful of examples."""
+    """Refuse a validation set of fewer than `least` examples."""
     if len(examples) < least:
         got = f"{len(examples)} from {examples.source or 'examples'}"
         remedy = _uncertainty(len(examples), least)
@@ -97,7 +96,7 @@ def require_size(examples: Examples, least: int = LEAST_HELD_OUT) -> None:
 
 
 def _uncertainty(n: int, least: int) -> str:
-    """Say how uncertain a share is that is measured on so many examples."""
+    """Return how uncertain a share is that is measured on n examples."""
     from embedtopics.evaluation._shares import wilson
 
     parts = []
@@ -116,7 +115,7 @@ def _connected(examples: Examples, seed: int) -> tuple[Int64Array, Int64Array]:
     of_example = codes.reshape(len(examples.columns), len(examples))
     group_of_text = connected_texts(of_example)
     n_groups = int(group_of_text.max(initial=-1)) + 1
-    # The least digest names a group, so that the order comes from the texts and the seed; it is
+    # The least digest identifies a group, so that the order depends on texts and seed alone. It is
     # hashed once more, because the least of many is small.
     least: list[bytes] = [b"\xff" * 16] * n_groups
     for key, group in zip(distinct.tolist(), group_of_text.tolist(), strict=True):
@@ -143,7 +142,7 @@ def _digest(content: bytes, seed: int) -> bytes:
 
 
 def overlap(train: Examples, test: Examples) -> ExampleOverlap:
-    """Count what of a test set occurs in a training set.
+    """Count the examples of a test set that occur in a training set.
 
     A pair counts in either order of its sides, unless both sets are of premises and hypotheses.
     A triplet counts as the pairs of its anchor with each of the others. Labels do not matter.
@@ -151,7 +150,7 @@ def overlap(train: Examples, test: Examples) -> ExampleOverlap:
     Parameters
     ----------
     train, test : Examples
-        Of any kinds.
+        Examples of any kinds.
 
     Returns
     -------
@@ -184,7 +183,7 @@ def refuse_overlap(
     what: str = "held-out",
     used_for: str = "training",
 ) -> tuple[Decision, ...]:
-    """Refuse examples that were learned from, or chose the weights; report texts in common."""
+    """Refuse held-out examples that are in another set, and report shared texts."""
     shared = overlap(train, held_out)
     n_repeated = len(shared.repeated)
     if n_repeated and not allow:

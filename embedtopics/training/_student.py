@@ -35,18 +35,18 @@ from embedtopics.training.results import Change, StudentReport
 from embedtopics.training.trainer._checkpoints import refuse_finished
 
 N_RESAMPLES = 1000
-CHOSEN = "These texts decided which step was kept, too: the figure after is a little high."
+OPTIMISTIC = "These texts also chose the step that was kept: the figure after is a little high."
 
 
 @dataclass(frozen=True, eq=False)
 class StudentResult:
-    """A static student, and how it was made. It can be used wherever an encoder is expected."""
+    """A static student with its report; it can be used as an encoder."""
 
     encoder: StaticEncoder
     report: StudentReport
 
     def encode(self, texts: Sequence[str], *, show_progress: bool | None = None) -> FloatArray:
-        """Return one vector a text; see `StaticEncoder.encode`."""
+        """Return one vector per text; see `StaticEncoder.encode`."""
         vectors: FloatArray = self.encoder.encode(texts, show_progress=show_progress)
         return vectors
 
@@ -75,15 +75,15 @@ def fit_static_student(
     nearer to it. Frequent words that the teacher's tokenizer splits, and frequent phrases such as
     "neural network", get vectors of their own. The teacher reads each text once.
 
-    A student has read its texts, those held out for validation as well. Where it is to be scored on
-    a test, leave the texts of the test out of `texts` and `general`, or its figures are too high.
+    A student has read all its texts, including the validation texts. Leave the texts of a test out
+    of `texts` and `general`, or its figures are too high.
 
     Parameters
     ----------
     teacher : SentenceEncoder, CachedEncoder, or the name or folder of a checkpoint
-        Its checkpoint has to have a tokenizer.json. ``SentenceEncoder(precision="int8")`` is
+        Its checkpoint needs a tokenizer.json. ``SentenceEncoder(precision="int8")`` is
         twice as fast on a CPU.
-    texts : Corpus, sequence of str or whatever `Corpus.of` takes
+    texts : Corpus, or what `Corpus.of` takes
         A few thousand texts help; a hundred thousand are better.
     general : the same, optional
         Other texts to learn from, such as sentences of an encyclopedia: without them the student
@@ -93,9 +93,9 @@ def fit_static_student(
     overwrite : bool
         Replace a finished encoder in `out`.
     cached : bool
-        Whether the vectors of a teacher given by name are kept on disk, see `CachedEncoder`.
+        Whether to cache the vectors of a teacher given by name; see `CachedEncoder`.
     show_progress : bool, optional
-        None shows bars where someone watches.
+        None shows progress bars in a terminal or notebook.
     **options
         dimensions, max_words, max_phrases, min_count, min_phrase_count, min_npmi, epochs,
         min_steps, batch_size, learning_rate, contrast, temperature, validation_share,
@@ -200,33 +200,34 @@ def _decisions(
     material: StudentData, learned: Learned, settings: StudentSettings
 ) -> tuple[Decision, ...]:
     message = "texts hold no token that the student reads; left out"
-    found = counted("training", "unread", material.n_unread, message)
+    decisions = counted("training", "unread", material.n_unread, message)
     width = learned.table.shape[1]
     if width < settings.dimensions:
         message = f"the teacher's vectors have {width} dimensions, and so have the student's"
-        found.append(Decision("training", "dimensions", width, message))
+        decisions.append(Decision("training", "dimensions", width, message))
     if learned.best_step == 0:
         message = "no step came nearer to the teacher: the student is the distilled table"
-        found.append(Decision("training", "nothing learned", True, message))
-    return tuple(found)
+        decisions.append(Decision("training", "nothing learned", True, message))
+    return tuple(decisions)
 
 
 def _changes(material: StudentData, learned: Learned, seed: int) -> tuple[Change, Change]:
     from threadpoolctl import threadpool_limits
 
     cosines, hits = [], []
-    held = material.validation
-    n = len(held.targets)
+    validation = material.validation
+    n = len(validation.targets)
     with threadpool_limits(limits=1, user_api="blas"):
-        for made in (material, learned):
-            similarities = student_vectors(held.bags, made.table, made.weights) @ held.targets.T
-            own = np.diagonal(similarities)
-            cosines.append(own.astype(np.float64))
-            hits.append(((similarities >= own[:, None]).sum(axis=1) == 1).astype(np.float64))
+        for state in (material, learned):
+            vectors = student_vectors(validation.bags, state.table, state.weights)
+            similarities = vectors @ validation.targets.T
+            diagonal = np.diagonal(similarities)
+            cosines.append(diagonal.astype(np.float64))
+            hits.append(((similarities >= diagonal[:, None]).sum(axis=1) == 1).astype(np.float64))
 
     def change(metric: str, values: list[Float64Array]) -> Change:
         figure = Figure(metric, mean, values[0], values[1], np.ones(n), np.arange(n))
-        found = compare_scores(figure, N_RESAMPLES, seed)
-        return judge("held-out texts", metric, found, n, CHOSEN).change
+        effect = compare_scores(figure, N_RESAMPLES, seed)
+        return judge("held-out texts", metric, effect, n, OPTIMISTIC).change
 
     return change("mean cosine with the teacher", cosines), change("own vector nearest", hits)

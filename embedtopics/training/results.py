@@ -1,4 +1,4 @@
-"""What a training run measured, what its curves say, and what it did to the encoder."""
+"""Results of training: learning curves, their diagnosis, and changes of the encoder."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What learning curves show of the run.
+    """The verdict on learning curves.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class Diagnosis:
         One of `VERDICTS`.
     confidence : float
         Share of the curves with resampled noise that have the verdict; the largest share of any
-        where none has half of them and the verdict is "uncertain".
+        verdict if the verdict is "uncertain".
     shares : mapping of str to float
         That share for every verdict.
     evidence : tuple of Evidence
@@ -108,23 +108,23 @@ class Diagnosis:
 
 @dataclass(frozen=True)
 class Change:
-    """One figure of the trained encoder beside that of the encoder it came from.
+    """A figure of an encoder before and after training.
 
     Parameters
     ----------
     task, metric : str
-        What was measured on, such as "test", and what was measured.
+        Name of the examples, such as "test", and of the figure.
     before, after, difference : float
     low, high : float
         95 % interval of the difference, the same examples resampled for both encoders.
     n : int
         Examples.
     verdict : {"better", "worse", "no difference shown"}
-        A difference inside its interval is none. For figures that are neither good nor bad, such
-        as the share of neighbours kept, "descriptive".
+        "descriptive" for figures that are neither good nor bad, such as the share of neighbors
+        kept.
     n_test_evaluations : int
-        How often runs into the folder of the report were scored on these examples, this time
-        included; 0 for a corpus.
+        How often runs into the folder were scored on these examples, including this run; 0 for a
+        corpus.
     note : str
     """
 
@@ -142,7 +142,7 @@ class Change:
 
 
 class _Report:
-    """What reports of both kinds show of themselves."""
+    """Displays of both kinds of report."""
 
     @property
     def advice(self: Any) -> tuple[str, ...]:
@@ -166,20 +166,20 @@ class TrainingReport(_Report):
     Parameters
     ----------
     objective, base : str
-        What was learned, such as "nli: ranking", and the encoder that training started from.
+        Objective, such as "nli: ranking", and the encoder that training started from.
     folder : str
-        Where the trained encoder lies; see `encoder`.
+        Folder of the trained encoder; see `encoder`.
     settings, versions : mapping
     data : mapping
         Sizes, sources and overlaps of the training and validation examples.
     curves, diagnosis : Curves, Diagnosis
     before_after : tuple of Change
-        Empty where nothing was compared.
+        Empty if nothing was compared.
     best_step, n_steps : int
         Step whose weights were kept, and steps taken.
     stopped : {"finished", "no improvement", "loss not finite"}
     seconds, examples_per_second : float
-        Of training, without validation; of an interrupted run, since it was resumed.
+        Time of training, without validation; of an interrupted run, since it was resumed.
     decisions : tuple of Decision
     """
 
@@ -215,27 +215,27 @@ class TrainingReport(_Report):
 
 @dataclass(frozen=True, eq=False)
 class StudentReport(_Report):
-    """How a static student was made, and how near it came to its teacher.
+    """Report of a static student: its data, curves and agreement with the teacher.
 
     Parameters
     ----------
     teacher : str
-        Name of the encoder that was learned from.
+        Name of the teacher.
     dimensions : int
         Length of the student's vectors.
     explained_variance : float
         Share of the teacher's vectors, as sums of squares, that lies in these dimensions.
     n_texts, n_general, n_validation : int
-        Distinct texts of the corpus and of `general` that were learned from, and held-out texts.
+        Distinct training texts of the corpus and of `general`, and validation texts.
     n_tokens, n_words, n_phrases : int
         Tokens of the vocabulary; among them words and phrases that were added.
     words, phrases : tuple of str
-        Those, the most frequent first.
+        The added words and phrases, the most frequent first.
     curves, diagnosis : Curves, Diagnosis
         The metric is the mean cosine with the teacher's vectors of held-out texts.
     agreement, finding : Change
-        That metric, and the share of held-out texts whose own teacher vector is the nearest of all
-        held-out ones; before is the table that training starts from.
+        That metric, and the share of validation texts whose nearest teacher vector is their own;
+        before is the table that training starts from.
     best_step, n_steps : int
         Step whose table was kept, and steps taken.
     stopped : {"finished", "no improvement"}
@@ -271,7 +271,7 @@ class StudentReport(_Report):
 
     @property
     def before_after(self) -> tuple[Change, ...]:
-        """The table that training starts from beside the student, on the held-out texts."""
+        """Changes from the table that training starts from, on the validation texts."""
         return (self.agreement, self.finding)
 
     def __repr__(self) -> str:
@@ -283,7 +283,7 @@ class StudentReport(_Report):
 
 @dataclass(frozen=True, eq=False)
 class ExampleOverlap:
-    """What of a test set occurs in training, without regard to case and white space.
+    """Overlap of a test set with a training set, without regard to case and white space.
 
     Parameters
     ----------
@@ -292,8 +292,8 @@ class ExampleOverlap:
     n_shared_texts : int
         Distinct texts that occur in both sets.
     repeated, known, touched : int64 ndarray of shape (n,)
-        Places of the test examples that occur in the training set, whose texts all do, together or
-        not, and of which at least one text does.
+        Positions of the test examples that occur in the training set, that have all their texts
+        there, and that have at least one text there.
     """
 
     n_train: int

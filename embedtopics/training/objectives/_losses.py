@@ -39,7 +39,7 @@ SCALE = 20.0
 
 
 def library_loss(name: str, **options: Any) -> Callable[[Any, Any], Any]:
-    """Return what makes a loss of sentence-transformers, for which the stand-in is enough."""
+    """Return a function that makes a loss of sentence-transformers."""
 
     def make_loss(model: Any, stand_in: Any) -> Any:
         from sentence_transformers.sentence_transformer import losses
@@ -50,7 +50,7 @@ def library_loss(name: str, **options: Any) -> Callable[[Any, Any], Any]:
 
 
 def ranking_loss(scale: float, both_ways: bool) -> Callable[[Any, Any], Any]:
-    """Return what makes the loss that ranks the texts of a batch by their cosine."""
+    """Return a function that makes the ranking loss over the texts of a batch."""
     options: dict[str, Any] = {"scale": checked_between(scale, "scale", 0, np.inf)}
     if both_ways:
         directions = ("query_to_doc", "doc_to_query")
@@ -70,11 +70,11 @@ def nli_ranking(
 
 
 def triplets_of_inferences(examples: Examples) -> Examples:
-    """Make triplets of a premise, what it entails, and what contradicts it, several in turn."""
+    """Make triplets of a premise, an entailed and a contradicted hypothesis."""
     names = examples.names or ("entailment", "neutral", "contradiction")
     classes = [[n.strip().lower().startswith(s) for n in names] for s in ("entail", "contradict")]
     if sum(classes[0]) != 1:
-        raise InputError("names", "of classes of which one is entailment", names)
+        raise InputError("names", "classes with one entailment", names)
     entails, contradicts = (each.index(True) if any(each) else -1 for each in classes)
     premises, hypotheses = examples.columns
     sides_of: dict[str, tuple[dict[str, int], dict[str, int]]] = {}
@@ -88,13 +88,13 @@ def triplets_of_inferences(examples: Examples) -> Examples:
             of_premise[int(label == contradicts)].setdefault(hypothesis, place)
     sides_of = {premise: sides for premise, sides in sides_of.items() if sides[0]}
     place_of = {(premises[place], hypotheses[place]): place for place in range(len(examples))}
-    # Contradictions of premises that entail something are negatives already.
+    # Contradictions of these premises are negatives already.
     contradictions = {(premise, text) for premise, sides in sides_of.items() for text in sides[1]}
     fillers = _fillers([each for each in sorted(set(spare)) if each[:0:-1] not in contradictions])
     triplets: list[tuple[str, str, str, int]] = []
     used: set[int] = set()
     for premise, (entailed, contradicted) in sides_of.items():
-        # By their text, so that who meets whom does not depend on the order of the rows.
+        # Sorted by text, so that triplets do not depend on the order of the rows.
         near, far = sorted(entailed), [(premise, text) for text in sorted(contradicted)]
         far = far or [fillers(premise, entailed) for _ in near]
         for turn in range(max(len(near), len(far))):
@@ -125,7 +125,7 @@ def triplets_of_inferences(examples: Examples) -> Examples:
 def _fillers(
     spare: list[tuple[int, str, str]],
 ) -> Callable[[str, Mapping[str, int]], tuple[str, str]]:
-    """Return what gives a premise a sentence of another, and that premise; each in turn."""
+    """Return a function that returns the next pair of another premise as a negative."""
     waiting = deque((premise, text) for _, text, premise in spare)
 
     def choose(premise: str, entailed: Mapping[str, int]) -> tuple[str, str]:
@@ -157,12 +157,12 @@ def nli_softmax(examples: Examples, _: Any = None) -> Objective:
 
 
 def graded_cosine(examples: Examples, _: Any = None) -> Objective:
-    """Learn that two texts' cosine is their score (Reimers and Gurevych 2019, section 3)."""
+    """Learn cosines that equal the scores (Reimers and Gurevych 2019, section 3)."""
     return _graded("cosine", examples, library_loss("CosineSimilarityLoss"))
 
 
 def graded_cosent(examples: Examples, _: Any = None, *, scale: float = SCALE) -> Objective:
-    """Learn that of two pairs the one with the higher score has the higher cosine (Su 2022)."""
+    """Learn that the pair with the higher score has the higher cosine (Su 2022)."""
     loss = library_loss("CoSENTLoss", scale=checked_between(scale, "scale", 0, np.inf))
     return _graded("CoSENT", examples, loss)
 
@@ -178,7 +178,7 @@ def _graded(name: str, examples: Examples, loss: Callable[[Any, Any], Any]) -> O
 def pairs_ranking(
     examples: Examples, _: Any = None, *, scale: float = SCALE, both_ways: bool = True
 ) -> Objective:
-    """Learn that a text is nearer to its partner than to others' (Henderson et al. 2017, 4.4)."""
+    """Learn that a text is nearest to its partner (Henderson et al. 2017, section 4.4)."""
     name = "pairs: ranking, both ways" if both_ways else "pairs: ranking"
     name = name if scale == SCALE else f"{name}, scale {scale:g}"
     loss = ranking_loss(scale, both_ways)
@@ -205,7 +205,7 @@ def triplet(examples: Examples, _: Any = None, *, margin: float = 0.2) -> Object
 
 
 def one_negative_each(examples: Examples) -> Examples:
-    """Make triplets of examples with several negatives: one for each."""
+    """Make one triplet for each negative of an example."""
     anchors, positives, *negatives = examples.columns
     times = len(negatives)
     if times == 1:
@@ -251,11 +251,11 @@ def simcse(examples: Examples, _: Any = None, *, scale: float = SCALE) -> Object
 
 
 DECODERS = ("bert", "camembert", "electra", "roberta", "xlm-roberta")
-"""Families that transformers can run as a decoder which attends to an encoder's vector."""
+"""Families that transformers can run as a decoder with cross-attention."""
 
 
 def tsdae(examples: Examples, trainable: Trainable, *, deleted: float = 0.6) -> Objective:
-    """Learn vectors of damaged texts from which a decoder reconstructs them (Wang et al. 2021)."""
+    """Learn vectors of texts with deleted words that reconstruct them (Wang et al. 2021)."""
     checked_between(deleted, "deleted", 0, 1)
     _check_decoder(trainable)
     damage = _deletion(trainable, deleted)
@@ -286,7 +286,7 @@ def _check_decoder(trainable: Trainable) -> None:
 
 
 def _reconstruction(model: Any, stand_in: Any) -> Any:
-    """Return the loss of sentence-transformers, for an encoder that has run already."""
+    """Return the denoising loss for vectors that are already encoded."""
     import torch
     from sentence_transformers.sentence_transformer.losses import DenoisingAutoEncoderLoss
     from torch import nn
@@ -295,8 +295,7 @@ def _reconstruction(model: Any, stand_in: Any) -> Any:
     weights = {name: weight.clone() for name, weight in model.state_dict().items()}
     with silent_transformers():
         loss = DenoisingAutoEncoderLoss(model, tie_encoder_decoder=True)
-    # The decoder was read from the checkpoint, and its weights became those of the encoder, which
-    # may have been trained since.
+    # Tying gave the encoder the weights of the checkpoint; it may have been trained since.
     model.load_state_dict(weights)
     loss.encoder = stand_in
     loss.to(device)
@@ -363,7 +362,7 @@ def distillation_examples(
     texts: Sequence[str],
     translations: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
 ) -> Examples:
-    """Return texts with a teacher's vectors; a translation gets its text's (see `distilled`)."""
+    """Return texts and their translations with a teacher's vectors of the texts."""
     by_language = {} if translations is None else translations
     if not isinstance(by_language, Mapping):
         by_language = {"translations": by_language}
@@ -381,7 +380,9 @@ def distillation_examples(
     finite = np.isfinite(vectors).all(axis=1) if vectors.size else np.ones(len(vectors), bool)
     if vectors.ndim != 2 or len(vectors) != len(columns[0]) or not finite.all():
         got = f"an array of shape {vectors.shape}, or other numbers in it"
-        raise InputError("teacher", "one that gives each text a finite vector", found=got)
+        raise InputError(
+            "teacher", "an encoder that returns a finite vector for each text", found=got
+        )
     rows = np.arange(len(vectors), dtype=np.int64)
     return Examples("distilled", tuple(columns), vectors, rows, source=f"vectors of {name}")
 
@@ -396,7 +397,7 @@ def distilled(examples: Examples, trainable: Trainable) -> Objective:
     width, n_dimensions = vectors.shape[1], trainable.n_dimensions
     directions = None
     if n_dimensions != width:
-        how = "a linear layer that is thrown away"
+        how = "a linear layer that is discarded"
         if n_dimensions < width:
             directions, share = _directions(vectors, n_dimensions)
             how = f"principal components, which keep {share:.1%} of their squared length"
@@ -414,7 +415,7 @@ def distilled(examples: Examples, trainable: Trainable) -> Objective:
 
 
 def _directions(vectors: FloatArray, n_dimensions: int) -> tuple[FloatArray, float]:
-    """Return the directions (n_dimensions, n_kept) with most of the length, and their share."""
+    """Return principal directions (n_teacher, n_dimensions), and their share of the length."""
     wide = vectors.astype(np.float64)
     if len(wide) < n_dimensions:
         raise InputError(
@@ -470,7 +471,7 @@ def _distillation_loss(
 
 
 _OF_ONE_LENGTH = ("nli: softmax", "texts: TSDAE", PROJECTED)
-"""Objectives with a layer for vectors of one length alone."""
+"""Objectives with a layer for vectors of a single length."""
 
 
 def with_matryoshka(objective: Objective, lengths: Sequence[int]) -> Objective:
@@ -485,7 +486,7 @@ def with_matryoshka(objective: Objective, lengths: Sequence[int]) -> Objective:
         return MatryoshkaLoss(stand_in, objective.make_loss(model, stand_in), list(lengths))
 
     def inner_metric(embeddings: Any, labels: Any, loss: Any, keys: Any) -> float:
-        """Measure whole vectors; the metric looks at the loss that was wrapped."""
+        """Measure whole vectors with the wrapped loss."""
         assert objective.metric is not None
         return objective.metric(embeddings, labels, loss.loss, keys)
 
@@ -501,7 +502,7 @@ def with_matryoshka(objective: Objective, lengths: Sequence[int]) -> Objective:
 
 
 def lengths_of(dims: Sequence[int], width: int) -> tuple[int, ...]:
-    """Return the lengths at which vectors are trained, the whole first."""
+    """Return the trained lengths of vectors, the full length first."""
     lengths = sorted({width, *(checked_count(length, "matryoshka") for length in dims)})
     if lengths[-1] > width:
         raise InputError("matryoshka", f"dimensions of at most {width}", lengths[-1])
@@ -517,7 +518,7 @@ _METRICS: dict[str, tuple[str, Metric | None]] = {
 
 
 def passed_through(loss_of: Any, examples: Examples, _: Any = None) -> Objective:
-    """Return an objective of a loss class, or of a function that takes the model."""
+    """Return an objective from a loss class, or from a function of the model."""
     name = getattr(loss_of, "__name__", type(loss_of).__name__)
     if not callable(loss_of) or (hasattr(loss_of, "forward") and not inspect.isclass(loss_of)):
         expected = (
@@ -534,7 +535,7 @@ def passed_through(loss_of: Any, examples: Examples, _: Any = None) -> Objective
         loss: Any = loss_of(model)
         if not isinstance(loss, nn.Module):
             raise InputError("objective", "a loss module", loss)
-        # What was encoded takes the model's place, in losses within losses too.
+        # The stand-in replaces the model, also in nested losses.
         for part in list(loss.modules()):
             if part is not model and getattr(part, "model", None) is model:
                 part.model = stand_in
@@ -555,7 +556,7 @@ OBJECTIVES: dict[str, dict[str, Callable[..., Objective]]] = {
     "texts": {"simcse": simcse, "tsdae": tsdae},
     "distilled": {"mse": distilled},
 }
-"""What can be learned from each kind of examples, the default first."""
+"""Objectives by kind of examples; the first is the default."""
 
 
 def find_objective(objective: Any, kind: str) -> tuple[Callable[..., Objective], list[str]]:

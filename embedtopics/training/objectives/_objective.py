@@ -1,4 +1,4 @@
-"""What an objective is to the trainer: how batches are made, what is minimized and measured."""
+"""Training objectives: how batches are made, the loss and the metric."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ class Objective:
     metric: Metric | None = None
     _: KW_ONLY
     in_batch_negatives: bool = False
-    keeps_lowest_loss: bool = False  # which weights are kept, whatever the metric
-    # Makes the columns of a batch; the loss gets vectors of the first few, and ids of the others.
+    keeps_lowest_loss: bool = False  # keep the weights of the lowest loss, not of the best metric
+    # Makes the columns of a batch; the loss gets vectors of the first, and ids of the others.
     views: Callable[[TokenColumns, np.random.Generator], TokenColumns] | None = None
     n_encoded: int | None = None  # how many these are; None for all
-    # Of the data, the trainer's arguments and the steps of an epoch: an optimizer and the schedule
-    # of its rates, or None for those of the trainer.
+    # Called with the data, the trainer's arguments and the steps of an epoch; returns an optimizer
+    # and its schedule, or None for those of the trainer.
     optimizers: Callable[[Any, Any, int], Any] | None = None
 
 
 def stand_in(n_dimensions: int) -> nn.Module:
-    """Return a module that stands for the model in a loss: it hands back what was encoded."""
+    """Return a module that replaces the model in a loss, and returns the encoded vectors."""
     from torch import nn
 
     class _Given(nn.Module):
@@ -64,7 +64,7 @@ def stand_in(n_dimensions: int) -> nn.Module:
 
 
 _TIED = 1e-6
-"""Cosines that differ by less are equal: sums in float32 are no more exact."""
+"""Cosines that differ by less are equal, because of rounding in float32."""
 
 _ROWS_AT_ONCE = 1024
 
@@ -149,7 +149,7 @@ def mean_reciprocal_rank(
 def average_precision(
     embeddings: Sequence[FloatArray], labels: Any, loss: Any = None, keys: Any = None
 ) -> float:
-    """Return the average precision with which cosines tell pairs that belong together."""
+    """Return the average precision of cosines for pairs that belong together."""
     from sklearn.metrics import average_precision_score
 
     return float(average_precision_score(np.asarray(labels), _cosines(*embeddings)))
@@ -158,7 +158,7 @@ def average_precision(
 def cosine_with_teacher(
     embeddings: Sequence[FloatArray], labels: Any, loss: Any, keys: Any = None
 ) -> float:
-    """Return the mean cosine of vectors and those that a loss wants, over all columns."""
+    """Return the mean cosine of vectors with their targets, over all columns."""
     import torch
 
     with torch.no_grad():

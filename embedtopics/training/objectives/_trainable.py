@@ -1,4 +1,4 @@
-"""From an encoder to a model that can be trained, and from a trained model to a folder."""
+"""Make a trainable model from an encoder, and save it as an encoder."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ _PROMPT = "training"
 
 
 def model_of(recipe: Recipe) -> SentenceTransformer:
-    """Return a model of sentence-transformers with an encoder's weights and its vectors."""
+    """Return a model of sentence-transformers with the weights and vectors of an encoder."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Pooling
 
     checkpoint = recipe.checkpoint
     if checkpoint.width is None or (recipe.layers != 1 and checkpoint.n_layers is None):
-        expected = "a checkpoint whose configuration has width and number of its layers"
+        expected = "a checkpoint with width and number of layers in its configuration"
         raise InputError("encoder", expected, str(checkpoint.folder))
     modules: list[Any] = [_transformer(recipe)]
     if recipe.layers != 1:
@@ -85,7 +85,7 @@ def _transformer(recipe: Recipe) -> nn.Module:
 
     checkpoint, trusted = recipe.checkpoint, recipe.trusts_code
     local = {"local_files_only": not trusted, "trust_remote_code": trusted}
-    # A pooler that is not in the file starts at random. It gives no vector, but is saved.
+    # A pooler that the file lacks is drawn at random: it gives no vector, but is saved.
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         model = load_model(checkpoint, trust_remote_code=trusted)
@@ -144,7 +144,7 @@ def _dense(weight: Any, bias: Any, activation: str) -> nn.Module:
 
 
 def _cut(width: int, dimensions: int) -> nn.Module:
-    """Return a module that cuts a vector before it is scaled; the library would cut it after."""
+    """Return a module that truncates a vector before it is scaled."""
     import torch
 
     module = _dense(torch.eye(width)[:dimensions].clone(), None, "Identity")
@@ -160,7 +160,7 @@ _FORMAT = 1
 
 @dataclass(frozen=True, eq=False)
 class Trainable:
-    """A model that can be trained, with what else is needed to train it."""
+    """A model that can be trained, with its tokenizer."""
 
     model: SentenceTransformer  # in float32 on the CPU
     encoder: SentenceEncoder | StaticEncoder  # that it was made from
@@ -185,11 +185,11 @@ class Trainable:
 
     @property
     def has_adapters(self) -> bool:
-        """Whether low-rank additions to the weights are learned."""
+        """Whether the model has low-rank adapters."""
         return any(hasattr(part, "lora_A") for part in self.model.modules())
 
     def features(self, ids: Sequence[Sequence[int]]) -> dict[str, Any]:
-        """Return what the model takes, on the device of the model."""
+        """Return the input of the model, on its device."""
         import torch
 
         device = self.model.device
@@ -212,7 +212,7 @@ class Trainable:
 
 
 def transformer_of(encoder: Any, parameter: str = "encoder") -> SentenceEncoder:
-    """Return the encoder of a name or folder, or refuse one that is no transformer."""
+    """Return the transformer of an encoder, name or folder."""
     transformer = resolve_exact(encoder).transformer
     if transformer is None:
         raise InputError(parameter, "a transformer: its name, folder or SentenceEncoder", encoder)
@@ -220,7 +220,7 @@ def transformer_of(encoder: Any, parameter: str = "encoder") -> SentenceEncoder:
 
 
 def trainable_of(encoder: Any, settings: TrainingSettings | None = None) -> Trainable:
-    """Return a model that can be trained, whose vectors are those of an encoder."""
+    """Return a trainable model with the vectors of an encoder."""
     settings = settings or TrainingSettings()
     if isinstance(encoder, Trainable):
         return encoder
@@ -239,9 +239,9 @@ def save_trainable(
     matryoshka: Sequence[int] = (),
     also: Callable[[Path], None] | None = None,
 ) -> None:
-    """Write a model, adapters merged, as a folder that we and sentence-transformers read.
+    """Write a model with merged adapters in the format of sentence-transformers.
 
-    What else belongs in it is written by `also`, before the folder takes its place.
+    `also` writes further files before the folder takes its place.
     """
     path, model, encoder = Path(folder).expanduser(), trainable.model, trainable.encoder
     if encoder.static is not None:
@@ -264,7 +264,7 @@ def save_trainable(
 
 
 def merge_adapters(model: SentenceTransformer) -> None:
-    """Add low-rank additions to the weights of a model, and take them out of it."""
+    """Merge low-rank adapters into the weights of a model."""
     for name, part in list(model.named_modules()):
         if not hasattr(part, "lora_A"):
             continue
@@ -303,7 +303,7 @@ def _sentence_trainable(encoder: SentenceEncoder, settings: TrainingSettings) ->
     tokenizer = vocabulary.tokenizer
     tokenizer.enable_truncation(max_length)
     if len(tokenizer.encode(recipe.prompt).ids) >= max_length:
-        expected = f"large enough for tokens of the text beside the prompt {recipe.prompt[:60]!r}"
+        expected = f"longer than the prompt {recipe.prompt[:60]!r}"
         raise InputError("max_length", expected, max_length)
 
     def tokenize_texts(texts: Sequence[str]) -> list[list[int]]:
@@ -335,7 +335,7 @@ def _shorter(read: int | None, encoder_reads: int | None) -> tuple[Decision, ...
 
 
 def _differences(recipe: Recipe) -> Iterator[Decision]:
-    """Report what the encoder does and training does not."""
+    """Report settings of the encoder that training does not use."""
     if recipe.precision != "float32":
         text = f"The encoder computes with {recipe.precision}; its float32 weights were trained."
         yield Decision("training", "precision", recipe.precision, text)
@@ -397,14 +397,14 @@ def _static_trainable(encoder: StaticEncoder, settings: TrainingSettings) -> Tra
 THINNED = (
     "bert", "camembert", "deberta-v2", "distilbert", "electra", "mpnet", "roberta", "xlm-roberta",
 )  # fmt: skip
-"""Families whose layers do not depend on their place, and have weights of their own."""
+"""Families with independent layers that can be removed."""
 
 _ALPHA = 2
-"""Scaling of low-rank adapters, whatever the rank."""
+"""Scaling of low-rank adapters, for any rank."""
 
 
 def fewer_layers(encoder: Any, keep: int | Sequence[int]) -> Trainable:
-    """Return an encoder with so many or these layers (Sun et al. 2019: every second is skipped)."""
+    """Return an encoder with some of its layers (Sun et al. 2019)."""
     trainable = trainable_of(encoder)
     recipe = None if trainable.is_static else trainable.encoder.recipe  # type: ignore[union-attr]
     family = "static" if recipe is None else recipe.checkpoint.family
@@ -456,7 +456,7 @@ def layers_of(transformer: nn.Module) -> nn.ModuleList:
 
 
 def with_lora(trainable: Trainable, rank: int, *, random_state: int = 0) -> Trainable:
-    """Let only low-rank adapters of all linear layers be learned (Hu et al. 2021, equation 3)."""
+    """Add low-rank adapters to all linear layers, and freeze the rest (Hu et al. 2021)."""
     import torch
     from torch import nn
 

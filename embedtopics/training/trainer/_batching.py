@@ -1,4 +1,4 @@
-"""What is trained, on which batches: texts of like length together, no text twice in one."""
+"""Batches of texts of similar length, without a text twice, and their encoding."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ from embedtopics.training.objectives._objective import Objective, TokenColumns, 
 from embedtopics.training.objectives._trainable import Trainable
 
 BATCHES_IN_A_WINDOW = 16
-"""Batches' worth of shuffled examples that are sorted by length together. More would save little
-padding, and show the texts of a batch, which are one another's negatives, always beside texts of
-their own length."""
+"""Batches of shuffled examples that are sorted by length together. More would save little padding,
+and all negatives of a text would have its length."""
 
 
 class BatchPlan:
@@ -43,7 +42,7 @@ class BatchPlan:
 
     @property
     def n_left_out(self) -> int:
-        """How many examples were left out of the epochs that were drawn, epoch by epoch."""
+        """Number of examples left out, summed over the epochs."""
         return sum(self._left_out.values())
 
     def __len__(self) -> int:
@@ -53,7 +52,7 @@ class BatchPlan:
         return iter(self.of_epoch(self.epoch))
 
     def of_epoch(self, epoch: int) -> list[list[int]]:
-        """Return the batches of an epoch, each a list of places of examples."""
+        """Return the batches of an epoch, each a list of positions of examples."""
         rng = np.random.default_rng((self._seed, epoch))
         order = rng.permutation(len(self._lengths))
         window = self._size * BATCHES_IN_A_WINDOW
@@ -68,11 +67,11 @@ class BatchPlan:
         return [batches[place] for place in rng.permutation(len(batches))]
 
     def _without_doubles(self, order: list[int]) -> tuple[list[list[int]], int]:
-        """Put each example into the first batch that is not full and has none of its texts."""
+        """Add each example to the first batch that is not full and has none of its texts."""
         assert self._keys is not None
         batches: list[list[int]] = [[] for _ in range(len(self))]
         texts_in: list[set[int]] = [set() for _ in range(len(self))]
-        # All batches before a text's place are full or hold it: what is true once stays true.
+        # All batches before this one are full or hold the text, and stay so.
         first_without: dict[int, int] = {}
         first_open, n_left_out = 0, 0
         for example in order:
@@ -95,8 +94,7 @@ class BatchPlan:
                 n_left_out += 1
             while first_open < len(batches) and len(batches[first_open]) == self._size:
                 first_open += 1
-        # None is empty: it would have taken an example that was left out, and where none
-        # was, the last batch is needed.
+        # No batch is empty: it would have taken an example that was left out.
         return batches, n_left_out
 
     def _agree(self, texts: Sequence[int], texts_in_batch: set[int]) -> bool:
@@ -115,15 +113,14 @@ def _partners(keys: Sequence[Sequence[int]]) -> dict[int, set[int]]:
 
 
 TOKENS_WORTH_A_PASS = 96
-"""Tokens below which a group is not cut further: a pass through the layers has a price of its
-own, which the padding saved must outweigh."""
+"""Tokens below which a group is not cut further: saved padding must outweigh the cost of a pass."""
 
 GROUPS_OF_A_STEP = 1024
-"""Seeds that lie between two steps: each group of a step has its own."""
+"""Seeds reserved for each step, one for each group."""
 
 
 def groups_of_like_length(lengths: Sequence[int], tokens_at_once: int) -> list[Int64Array]:
-    """Cut texts, sorted by length, where tokens, padding and a price a group add up to least."""
+    """Group texts by length at the least cost of tokens, padding and passes."""
     order = np.argsort(np.asarray(lengths), kind="stable")
     sizes = np.asarray(lengths, dtype=np.int64)[order]
     # Only where the length changes is it worth cutting.
@@ -151,14 +148,14 @@ def groups_of_like_length(lengths: Sequence[int], tokens_at_once: int) -> list[I
 
 
 BYTES_AT_ONCE = {"cpu": 3 * 2**30, "cuda": 16 * 2**30}
-"""Memory for what is encoded at once, by device."""
+"""Memory for texts that are encoded together, by device."""
 
 BYTES_A_UNIT = 4 * 40
-"""Memory that learning from a token holds for each layer and unit: about 40 numbers."""
+"""Memory per token, layer and unit during training: about 40 numbers."""
 
 
 def tokens_held(model: Any, device: str) -> int:
-    """Return how many tokens are encoded together, as memory should hold."""
+    """Return the number of tokens that memory should hold."""
     config = getattr(getattr(model[0], "auto_model", None), "config", None)
     n_layers = getattr(config, "num_hidden_layers", 1)
     width = getattr(config, "hidden_size", model.get_embedding_dimension())
@@ -193,7 +190,7 @@ class BatchEncoder:
             vectors = vectors.detach().requires_grad_()
         loss = loss_of(list(torch.split(vectors, len(columns[0]))))
         backward(loss)
-        if not keeps_all:  # memory does not hold all groups: they are encoded once more
+        if not keeps_all:  # memory does not hold all groups: encode them again
             assert vectors.grad is not None
             for n, group in enumerate(groups):
                 again = self._seeded([texts[i] for i in group], seed, n)
@@ -252,7 +249,7 @@ class TokenizedExamples:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Columns to encode, columns that the loss reads as they are, and labels."""
+    """Columns to encode, columns that the loss takes as token ids, and labels."""
 
     encoded: TokenColumns
     plain: TokenColumns
@@ -261,7 +258,7 @@ class Batch:
 
 @dataclass(frozen=True, eq=False)
 class TrainingData:
-    """What is trained, on what, by which loss."""
+    """A model, its examples and its loss."""
 
     trainable: Trainable
     objective: Objective
@@ -281,7 +278,7 @@ class TrainingData:
     def batch(
         self, examples: TokenizedExamples, places: Sequence[int], rng: np.random.Generator
     ) -> Batch:
-        """Return some examples, of those to learn from or of those for validation."""
+        """Return a batch of training or validation examples."""
         part, labels = examples.take(list(places)), None
         views, n_encoded = self.objective.views, self.objective.n_encoded
         columns = part.columns if views is None else views(part.columns, rng)
@@ -292,7 +289,7 @@ class TrainingData:
         return Batch(columns[:n], columns[n:], labels)
 
     def loss_of(self, batch: Batch, vectors: Sequence[torch.Tensor]) -> torch.Tensor:
-        """Return the loss of a batch whose columns were encoded."""
+        """Return the loss of an encoded batch."""
         features: list[dict[str, torch.Tensor]] = [{"sentence_embedding": v} for v in vectors]
         features += [self.trainable.features(column) for column in batch.plain]
         loss: Any = self.loss(features, batch.labels)
@@ -301,7 +298,7 @@ class TrainingData:
         return torch.as_tensor(loss)
 
     def batch_encoder(self, tokens_at_once: int) -> BatchEncoder:
-        """Return what encodes the columns of batches."""
+        """Return an encoder of batches."""
         return BatchEncoder(self.forward, tokens_at_once)
 
     def measure(
@@ -311,7 +308,7 @@ class TrainingData:
         batch_size: int,
         with_metric: bool = True,
     ) -> tuple[float, float]:
-        """Return loss and metric (or NaN) on examples, without dropout, in the same batches."""
+        """Return loss and metric (or NaN) on examples, without dropout, in fixed batches."""
         objective, learned = self.objective, self.learned()
         was_training = self.model.training
         learned.eval()
@@ -344,11 +341,11 @@ class TrainingData:
         return weights
 
     def load_weights(self, weights: Mapping[str, torch.Tensor]) -> None:
-        """Set all weights to those that `weights` returned."""
+        """Load weights that `weights` returned."""
         self.learned().load_state_dict(weights)
 
     def learned(self) -> nn.Module:
-        """Return model and loss as one module, whose weights are those that are learned."""
+        """Return a module of model and loss, with all learned weights."""
         return nn.ModuleDict({"model": self.model, "loss": self.loss})
 
 
@@ -360,7 +357,7 @@ def _encode_distinct(encoder: BatchEncoder, column: list[list[int]]) -> torch.Te
 
 
 def prepare(trainable: Trainable, objective: Objective, seed: int) -> TrainingData:
-    """Tokenize the examples of an objective, and make its loss; new weights come from the seed."""
+    """Tokenize the examples of an objective, and make its loss; the seed draws new weights."""
     with torch.random.fork_rng([]):
         torch.manual_seed(seed)
         loss = objective.make_loss(trainable.model, stand_in(trainable.n_dimensions))

@@ -1,9 +1,9 @@
-"""Checkpoints of a training run: all that is needed to go on as if nothing had happened.
+"""Checkpoints of a training run, from which it resumes to the same weights.
 
 A checkpoint is a folder of safetensors and JSON, written whole or not at all::
 
-    <out>.training/run.json            which run it is of
-    <out>.training/best-00000090/      weights that validation found best so far
+    <out>.training/run.json            identity of the run
+    <out>.training/best-00000090/      best weights so far
         weights.safetensors
         manifest.json
     <out>.training/step-00000120/
@@ -13,8 +13,8 @@ A checkpoint is a folder of safetensors and JSON, written whole or not at all::
         state.json                     curves so far, learning rate schedule, best step
         manifest.json                  sizes and checksums
 
-Dropout is drawn from the seed and the step, batches from the seed and the epoch: no state of a
-random generator has to be kept.
+Dropout is drawn from the seed and the step, batches from the seed and the epoch, so checkpoints
+hold no states of random generators.
 """
 
 from __future__ import annotations
@@ -47,18 +47,18 @@ KIND = "training checkpoint"
 FORMAT = 1
 RUN, STATE = "run.json", "state.json"
 KEPT = 2
-"""Newest checkpoints that are kept: one could be damaged by a machine that loses power."""
+"""Newest checkpoints that are kept: a power failure could damage the last."""
 
 
 def checkpoints_of(folder: Path) -> Path:
-    """Return the folder of the checkpoints of a run into a folder."""
+    """Return the folder of the checkpoints of a run."""
     return folder.with_name(f"{folder.name}.training")
 
 
 def output_folder(
     out: str | os.PathLike[str] | None, what: str, overwrite: bool = False, resume: bool = False
 ) -> Path:
-    """Return the folder for an encoder; by default one in a temporary folder."""
+    """Return the folder for an encoder; by default a temporary one."""
     if out is None:
         return Path(tempfile.mkdtemp(prefix=f"embedtopics-{what}-")) / "encoder"
     refuse_finished(out, overwrite, resume)
@@ -66,7 +66,7 @@ def output_folder(
 
 
 def refuse_finished(out: str | os.PathLike[str], overwrite: bool, resume: bool = False) -> None:
-    """Refuse a folder with a finished encoder; a run that was interrupted may go on into it."""
+    """Refuse a folder with a finished encoder, unless an interrupted run resumes into it."""
     from embedtopics.encoders.static._files import KIND as STATIC
     from embedtopics.training.objectives._trainable import KIND as TRAINED
 
@@ -79,7 +79,7 @@ def refuse_finished(out: str | os.PathLike[str], overwrite: bool, resume: bool =
 
 
 def claim_folder(folder: Path, run: Mapping[str, Any], resume: bool) -> None:
-    """Make the folder of a run's checkpoints, and make sure that those in it are of this run."""
+    """Create the folder of the checkpoints, and refuse checkpoints of another run."""
     try:
         if folder.is_dir() and not resume:
             delete_checkpoints(folder)
@@ -118,7 +118,7 @@ def write_checkpoint(
     state: Mapping[str, Any],
     trainer_state: str,
 ) -> Path:
-    """Write one checkpoint, and delete those that are too many with best weights of theirs."""
+    """Write a checkpoint, and delete old ones with their best weights."""
     tensors = {"weights": weights, "optimizer": moments}
     contents = {"trainer_state.json": trainer_state, STATE: json.dumps(state)}
     place = _write(folder / f"step-{step:08d}", tensors, contents)
@@ -131,7 +131,7 @@ def write_checkpoint(
 
 
 def write_best(folder: Path, step: int, weights: Mapping[str, torch.Tensor]) -> None:
-    """Write the best weights so far beside those before, which earlier checkpoints need."""
+    """Write the best weights so far; earlier checkpoints still need the earlier ones."""
     _write(folder / f"best-{step:08d}", {"weights": weights}, {})
 
 
@@ -155,7 +155,7 @@ def _write(
 
 
 def read_best(folder: Path, step: int) -> dict[str, torch.Tensor]:
-    """Return the weights that were best at a step."""
+    """Return the best weights, those of a step."""
     return read_tensors(folder / f"best-{step:08d}", "weights")
 
 
@@ -185,7 +185,7 @@ def latest_checkpoint(folder: Path) -> tuple[Path | None, list[str]]:
 
 
 def read_state(place: Path) -> Any:
-    """Return what `write_checkpoint` was given as `state`."""
+    """Return the `state` of `write_checkpoint`."""
     return json.loads((place / STATE).read_text("utf-8"))
 
 
@@ -198,9 +198,9 @@ def read_tensors(place: Path, name: str) -> dict[str, torch.Tensor]:
 
 
 def delete_checkpoints(folder: Path) -> None:
-    """Delete the checkpoints of a run, and their folder where nothing else is in it."""
+    """Delete the checkpoints of a run, and their folder if it is empty."""
     for kind in ("step", "best"):
-        # A process that was killed while it wrote leaves a hidden folder.
+        # A process that was killed while writing leaves a hidden folder.
         for place in [*_of_steps(folder, kind), *folder.glob(f".{kind}-*")]:
             shutil.rmtree(place, ignore_errors=True)
     for place in folder.glob(".writing-*"):
@@ -213,12 +213,12 @@ def delete_checkpoints(folder: Path) -> None:
 
 
 EXIT_CODE = 128 + signal.SIGTERM
-"""Of a run that was asked to end, as schedulers do before they kill."""
+"""Exit code of a run that received SIGTERM, which schedulers send before they kill."""
 
 
 @contextmanager
 def noticed_termination() -> Iterator[threading.Event]:
-    """Note a SIGTERM (in the main thread; others cannot), so that a run can write a checkpoint."""
+    """Note a SIGTERM (in the main thread only), so that a run can write a checkpoint."""
     request = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield request

@@ -1,4 +1,4 @@
-"""A training run from its first validation to the weights that are kept."""
+"""A training run from its first validation to its best weights."""
 
 from __future__ import annotations
 
@@ -51,30 +51,30 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 NOTES_OF_THE_LOSS = 200
-"""Notes of the training loss over a run; each is the mean over the steps since the last."""
+"""Points of the training loss curve; each is the mean over the steps since the last."""
 
 LEAST_VALIDATIONS, FEWEST_VALIDATIONS = 8, 3
-"""Validations of a run, where it has as many steps: from fewer, curves cannot be read. Where these
-would read more texts than training does, only as many as read no more, but three."""
+"""Fewest validations of a run, so that its curves can be read; at least three if more would read
+more texts than training does."""
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """What a run measured; the data's model has the weights that are kept."""
+    """Measurements of a run; the model of its data has the best weights."""
 
     curves: Curves
     diagnosis: Diagnosis
     best_step: int
     n_steps: int
     stopped: str
-    seconds: float  # spent learning, without validation and checkpoints
+    seconds: float  # without validation and checkpoints
     examples_per_second: float
     decisions: tuple[Decision, ...]
 
 
 @dataclass
 class _Notes:
-    """What is written down on the way, and into checkpoints."""
+    """Curves and state of a run, also written into checkpoints."""
 
     training_steps: list[int] = field(default_factory=list)
     training_loss: list[float] = field(default_factory=list)
@@ -98,8 +98,8 @@ def train(
     resume: bool | None = True,
     callbacks: Sequence[Any] = (),
 ) -> Run:
-    """Train a model, and leave it with the weights of the best validation."""
-    # With `resume` of None, no checkpoints: nobody could find those of a temporary folder.
+    """Train a model, and load the weights of the best validation."""
+    # If `resume` is None, no checkpoints are written: a temporary folder cannot be resumed.
     claim_folder(folder, identity, bool(resume))
     with quiet_and_private(), noticed_termination() as request:
         run = _Training(data, validation, settings, folder, request, callbacks)
@@ -108,7 +108,7 @@ def train(
 
 
 class _Training:
-    """The state of a run: what a step, a validation and a checkpoint share."""
+    """The state of a run."""
 
     def __init__(
         self,
@@ -172,7 +172,7 @@ class _Training:
         return self.report()
 
     def learn(self, begun: Path | None) -> None:
-        """Take the steps that are left."""
+        """Take the remaining steps."""
         arguments = arguments_for(
             self.settings, self.n_steps, self.precision, self.device, self.folder
         )
@@ -188,13 +188,13 @@ class _Training:
                 self.note_not_finite(error)
 
     def before_steps(self) -> None:
-        """Validate what training starts from, with the numbers that it is done with."""
+        """Validate the model that training starts from, in the precision of the run."""
         if not self.begun_at:
             self.validate(0)
         self.clock = time.perf_counter()
 
     def after_step(self, trainer: EncoderTrainer, loss: float) -> bool:
-        """Note a step; validate and write a checkpoint where it is due; return whether to go on."""
+        """Record a step, validate and write a checkpoint when due; return whether to continue."""
         self.learned_for += time.perf_counter() - self.clock
         self.steps_here += 1
         step, notes = trainer.state.global_step, self.notes
@@ -229,7 +229,7 @@ class _Training:
         if step == 0 and not math.isfinite(loss):
             expected = "one with a finite validation loss before training"
             raise InputError("encoder", expected, found=str(loss))
-        # One of them for the whole run: where the metric is NaN later on, vectors collapsed.
+        # The same figure for the whole run: a metric that becomes NaN is a collapse.
         by_loss = self.data.objective.keeps_lowest_loss or math.isnan(notes.metric[0])
         figure = -loss if by_loss else metric
         figure = figure if math.isfinite(figure) else -math.inf
@@ -242,7 +242,7 @@ class _Training:
             notes.n_without_gain += 1
 
     def write_checkpoint(self, trainer: EncoderTrainer, step: int) -> None:
-        """Write a checkpoint; a disk that is full costs the checkpoint, not the run."""
+        """Write a checkpoint; a full disk costs the checkpoint, not the run."""
         state = {
             "notes": asdict(self.notes),
             "step": step,
@@ -255,7 +255,7 @@ class _Training:
             if self.best_written != self.notes.best_step:
                 write_best(self.folder, self.notes.best_step, self.best_weights)
                 self.best_written = self.notes.best_step
-            # What the trainer needs to know of itself; its logs are in the notes.
+            # The state of the trainer, without its logs.
             trainer_state = asdict(trainer.state) | {"stateful_callbacks": {}, "log_history": []}
             weights, moments = self.data.weights(), trainer.moments()
             own_state = json.dumps(trainer_state, default=str)
@@ -265,7 +265,7 @@ class _Training:
             self.decide("checkpoint", step, f"{text}, and earlier checkpoints are whole.")
 
     def go_on_from(self, place: Path) -> None:
-        """Take up the notes of a checkpoint, and the weights that were best until then."""
+        """Load the notes of a checkpoint, and the best weights so far."""
         state = read_state(place)
         self.notes = _Notes(**state["notes"])
         self.encoder.tokens_at_once = self.notes.tokens_at_once
@@ -274,20 +274,20 @@ class _Training:
         self.begun_at = int(state["step"])
         self.stopped = state["stopped"]
         self.decisions = [Decision(**decision) for decision in state["decisions"]]
-        # Drawn again for what they leave out.
+        # Draw past epochs again to count the examples they left out.
         for epoch in range(-(-self.begun_at // self.steps_per_epoch)):
             self.plan.of_epoch(epoch)
         text = f"Training resumed from the checkpoint of step {self.begun_at} of {self.n_steps}."
         self.decide("resumed", self.begun_at, text)
 
     def with_less_memory(self, tokens: int) -> None:
-        """Note that memory ran out."""
+        """Record that memory ran out."""
         self.notes.tokens_at_once = tokens
         text = f"Memory ran out: from now on at most {tokens:,} tokens are encoded at once; "
         self.decide("out_of_memory", tokens, f"{text}batches and their loss stay the same.")
 
     def note_not_finite(self, error: LossNotFiniteError) -> None:
-        """Note where the loss was not finite."""
+        """Record the step at which the loss was not finite."""
         rows = self.data.objective.examples.rows[error.places].tolist()
         self.stopped = "loss not finite"
         text = (
@@ -298,12 +298,12 @@ class _Training:
         self.decide("loss_not_finite", error.step, text)
 
     def decide(self, name: str, value: Any, message: str) -> None:
-        """Note something that the user did not ask for, and log it."""
+        """Record a decision, and log it."""
         self.decisions.append(Decision("training", name, value, message))
         _log.warning(message)
 
     def show(self, trainer: EncoderTrainer, loss: float) -> None:
-        """Move the bar on, and log the losses where somebody asked for them."""
+        """Advance the progress bar, and log the losses if requested."""
         notes, step = self.notes, trainer.state.global_step
         shown = {"loss": f"{loss:.4f}"}
         if not math.isnan(notes.metric[-1]):
@@ -317,7 +317,7 @@ class _Training:
             trainer.log({name: value for name, value in logged.items() if value == value})
 
     def report(self) -> Run:
-        """Return what was measured."""
+        """Return the measurements."""
         notes = self.notes
         if self.plan.n_left_out:
             text = f"{self.plan.n_left_out:,} times an example was left out of an epoch, because "

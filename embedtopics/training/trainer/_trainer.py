@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 LEAST_TOKENS = 64
-"""Tokens at once below which running out of memory cannot be helped."""
+"""Fewest tokens that are encoded together when memory runs out."""
 
 _SCHEDULE = ("base_lrs", "last_epoch", "_step_count", "_last_lr")
 _ENVIRONMENT = ("ACCELERATE_MIXED_PRECISION", "ACCELERATE_USE_CPU")
@@ -51,7 +51,7 @@ class LossNotFiniteError(RuntimeError):
 
 
 def device_and_precision(settings: TrainingSettings) -> tuple[str, str]:
-    """Return where to train and with which numbers, as asked for or as is best."""
+    """Return the device and precision of a run."""
     device = settings.device or ("cuda" if torch.cuda.is_available() else "cpu")
     check_device(device)
     kind, number = torch.device(device).type, torch.device(device).index
@@ -65,7 +65,7 @@ def device_and_precision(settings: TrainingSettings) -> tuple[str, str]:
         # The trainer always takes the first.
         remedy = f"choose another with the environment variable CUDA_VISIBLE_DEVICES={number}"
         raise InputError("device", f"{kind!r}, the first that torch sees", device, remedy)
-    # Older GPUs imitate bfloat16, which is slower than float32.
+    # Older GPUs emulate bfloat16, which is slower than float32.
     has_bfloat = kind == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
     if settings.precision is None:
         return device, "bfloat16" if has_bfloat else "float32"
@@ -79,7 +79,7 @@ def device_and_precision(settings: TrainingSettings) -> tuple[str, str]:
 def arguments_for(
     settings: TrainingSettings, n_steps: int, precision: str, device: str, folder: Path
 ) -> SentenceTransformerTrainingArguments:
-    """Return the trainer's arguments for settings of ours."""
+    """Return the arguments of the trainer."""
     arguments = SentenceTransformerTrainingArguments(
         output_dir=str(folder),
         max_steps=n_steps,
@@ -103,13 +103,13 @@ def arguments_for(
         dataloader_pin_memory=False,
         push_to_hub=False,
     )
-    # More would be wrapped into a model that our batches go around, mixed precision with it.
+    # With more GPUs the trainer would wrap the model, and our batches would bypass mixed precision.
     arguments._n_gpu = min(1, arguments.n_gpu)
     return arguments
 
 
 class EncoderTrainer(SentenceTransformerTrainer):
-    """A trainer whose batches are places of examples in the training data of a run."""
+    """A trainer whose batches are positions of examples in the training data."""
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ class EncoderTrainer(SentenceTransformerTrainer):
         super().__init__(
             model=run.data.model,
             args=args,
-            loss=run.data.learned(),  # the optimiser learns what is in here; it is never called
+            loss=run.data.learned(),  # holds the weights for the optimizer; it is never called
             data_collator=_collate,  # type: ignore[arg-type]
             processing_class=None,
         )
@@ -138,10 +138,10 @@ class EncoderTrainer(SentenceTransformerTrainer):
             self.add_callback(callback)
 
     def add_model_card_callback(self, default_args_dict: dict[str, Any]) -> None:
-        """Leave it out: the card is written by `model_card`, and this one would ask the network."""
+        """Do nothing: `model_card` writes the card, and this callback would use the network."""
 
     def get_train_dataloader(self) -> DataLoader[Any]:
-        """Return batches of places."""
+        """Return batches of positions."""
         return DataLoader(
             range(len(self._data.examples)),  # type: ignore[arg-type]
             batch_sampler=self._plan,
@@ -149,9 +149,9 @@ class EncoderTrainer(SentenceTransformerTrainer):
         )
 
     def check_gradients(self) -> None:
-        """Refuse gradients that would leave no weight a number, though the loss is one."""
+        """Refuse gradients that are not finite."""
         if getattr(self.accelerator, "scaler", None) is not None:
-            return  # it leaves such a step out, and scales the next ones less
+            return  # the scaler skips such a step
         gradients = (part.grad for part in self._data.learned().parameters())
         norms = [torch.linalg.vector_norm(one) for one in gradients if one is not None]
         if norms and not bool(torch.isfinite(torch.stack(norms)).all()):
@@ -161,7 +161,7 @@ class EncoderTrainer(SentenceTransformerTrainer):
     def training_step(
         self, model: Any, inputs: dict[str, Any], num_items_in_batch: Any = None
     ) -> torch.Tensor:
-        """Learn from one batch; with less at a time where memory does not hold it."""
+        """Learn from one batch, in smaller parts if memory runs out."""
         model.train()
         self._window.append(inputs["places"].tolist())
         to_learn = [len(self._window) - 1]
@@ -173,7 +173,7 @@ class EncoderTrainer(SentenceTransformerTrainer):
                     raise
             self._encoder.tokens_at_once = max(LEAST_TOKENS, self._encoder.tokens_at_once // 2)
             self._run.with_less_memory(self._encoder.tokens_at_once)
-            # Some of the gradients of the batch that failed may have been added up already.
+            # Gradients of the failed batch may already have been added.
             self._data.learned().zero_grad()
             if torch.cuda.is_available():
                 torch.cuda.empty_cache()
@@ -194,7 +194,7 @@ class EncoderTrainer(SentenceTransformerTrainer):
                 raise LossNotFiniteError(step + 1, places)
             return loss / scale
 
-        # Dropout is drawn from the seed and the step, whatever was drawn before.
+        # Dropout depends on the seed and the step alone.
         seed = (self._seed * 1_000_003 + step * 64 + part) % 2**50
         devices = [self.args.device] if self.args.device.type == "cuda" else []
         with torch.random.fork_rng(devices), self.compute_loss_context_manager():
@@ -203,7 +203,7 @@ class EncoderTrainer(SentenceTransformerTrainer):
         return loss
 
     def position(self) -> dict[str, Any]:
-        """Return where the learning rates are in their schedule, in what JSON can hold."""
+        """Return the position in the learning rate schedule, as JSON values."""
         assert self.optimizer is not None and self.lr_scheduler is not None
         schedule = self.lr_scheduler.state_dict()
         return {
@@ -212,7 +212,7 @@ class EncoderTrainer(SentenceTransformerTrainer):
         }
 
     def moments(self) -> dict[str, torch.Tensor]:
-        """Return what the optimiser remembers, a tensor a name."""
+        """Return the state of the optimizer as named tensors."""
         assert self.optimizer is not None
         states = self.optimizer.state_dict()["state"]
         tensors = {
@@ -258,10 +258,10 @@ class EncoderTrainer(SentenceTransformerTrainer):
             )
 
     def _load_rng_state(self, checkpoint: str | None) -> None:
-        """Leave it: nothing of a run depends on what was drawn before."""
+        """Do nothing: a run does not depend on random states."""
 
     def _load_scaler(self, checkpoint: str | None) -> None:
-        """Leave it to `_load_optimizer_and_scheduler`."""
+        """Do nothing: see `_load_optimizer_and_scheduler`."""
 
 
 def _collate(places: list[int]) -> dict[str, torch.Tensor]:
@@ -269,7 +269,7 @@ def _collate(places: list[int]) -> dict[str, torch.Tensor]:
 
 
 class _Steps(TrainerCallback):
-    """Reports to the trainer where an epoch or a step begins and ends."""
+    """Calls the trainer at the beginning and end of epochs and steps."""
 
     def __init__(self, trainer: EncoderTrainer) -> None:
         self._trainer = trainer
@@ -285,13 +285,13 @@ class _Steps(TrainerCallback):
 
     def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self._trainer._window, self._trainer._losses = [], []
-        self._trainer._data.loss.zero_grad()  # the trainer knows the weights of the model alone
+        self._trainer._data.loss.zero_grad()  # the trainer resets the model only
 
     def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self._trainer.check_gradients()
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        # The mean loss of its batches: each was divided by their number.
+        # The mean loss of the batches of a step.
         if not self._trainer._run.after_step(self._trainer, sum(self._trainer._losses)):
             control.should_training_stop = True
 
@@ -304,13 +304,13 @@ def _is_out_of_memory(error: BaseException) -> bool:
 
 @contextmanager
 def quiet_and_private() -> Iterator[None]:
-    """Keep the global random states, the trainer's warnings and its environment to the run."""
+    """Restore global random states, warnings and environment after the run."""
     hub_logging: Any = import_module("transformers.utils.logging")  # it carries no types
 
     python, numpy_state = random.getstate(), np.random.get_state()  # noqa: NPY002
     devices = list(range(torch.cuda.device_count()))
     verbosity = hub_logging.get_verbosity()
-    # Left by another run or a launcher, it would be obeyed in place of our precision.
+    # Variables of another launcher would override the precision.
     environment = {name: os.environ.get(name) for name in _ENVIRONMENT}
     for name in _ENVIRONMENT:
         os.environ.pop(name, None)

@@ -1,10 +1,7 @@
-"""A corpus as blocks of tokens, or as pairs of segments of them.
+"""A corpus as blocks of tokens, or as pairs of segments.
 
-A block is of one text, and no longer than the model reads.
-
-No text sees another. Instead of several texts in one block with a mask of attention for each, which
-not every family of models takes, blocks of like length go through the model together: that
-leaves as little padding, and is exact for all of them.
+A block belongs to one text, and fits into the model. Blocks of similar length are encoded together,
+which leaves little padding and works for all families of models.
 """
 
 from __future__ import annotations
@@ -25,20 +22,20 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 FEWEST_TOKENS = 4
-"""Tokens of a block, special ones not counted, below which there is no context to predict from."""
+"""Fewest ordinary tokens of a block, so that there is context to predict from."""
 
 FEWEST_OF_PAIR = 8
-"""Tokens of a block, special ones not counted, below which it is not made into two segments."""
+"""Fewest ordinary tokens of a block that is split into two segments."""
 
 NEGATIVES = 0.5
-"""Share of the pairs whose second segment is not the next (Devlin et al. 2019, section 3.1)."""
+"""Share of pairs with another second segment (Devlin et al. 2019, section 3.1)."""
 
 _SENTENCE_END = re.compile(r"[.!?\u2026]\s|[\u3002\uff01\uff1f]")
 
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """Blocks in the form that the trainer takes examples in."""
+    """Blocks of tokens, as the trainer takes examples."""
 
     tokens: list[Tokens]
     numbers: Int64Array  # (n_blocks,), their own, by which fixed masks are drawn
@@ -61,7 +58,7 @@ class Blocks:
 
 
 def cut_into_blocks(texts: Sequence[str], tokenizer: Tokenizer, max_length: int) -> Blocks:
-    """Tokenize texts, and cut those that are longer than the model reads: nothing is lost."""
+    """Tokenize texts, and cut long texts into blocks."""
     tokenizer.no_padding()
     tokenizer.enable_truncation(max_length)
     interned: dict[str, str] = {}
@@ -95,14 +92,14 @@ def _encoded(texts: Sequence[str], tokenizer: Tokenizer) -> Any:
 
 
 def texts_of(corpus: Any, name: str = "corpus") -> tuple[list[str], str]:
-    """Return the distinct texts of a corpus, whose order is not that of its rows, and its name."""
+    """Return the distinct texts of a corpus, ordered by content, and its name."""
     read = Corpus.of(corpus)
     require_text(read)
     return list(dict.fromkeys(read.document_texts())), read.source
 
 
 class Paired(NamedTuple):
-    """Pairs as the model reads them."""
+    """Pairs of segments."""
 
     tokens: list[Tokens]
     begins: list[int]  # where the second segment begins
@@ -111,7 +108,7 @@ class Paired(NamedTuple):
 
 @dataclass(frozen=True)
 class Segments:
-    """Makes two segments of each block, drawn anew each time."""
+    """Splits blocks into pairs of segments."""
 
     kind: str  # "nsp": the next segment or one of another text; "sop": the two in either order
     separator: tuple[int, ...]  # ids that stand between segments
@@ -119,7 +116,7 @@ class Segments:
 
     @classmethod
     def of(cls, objective: str, tokenizer: Tokenizer, max_length: int) -> Segments | None:
-        """Return those of an objective, with the tokens that stand between two texts."""
+        """Return the segments of an objective, with the separator of the tokenizer."""
         _, _, kind = objective.partition("+")
         if not kind:
             return None
@@ -130,12 +127,12 @@ class Segments:
         return cls(kind, tuple(inner or encoding.ids[-1:]), max_length)
 
     def usable(self, blocks: Blocks) -> Blocks:
-        """Return the blocks that two segments can be made of."""
+        """Return the blocks that can be split."""
         sizes = np.array([int((one.words >= 0).sum()) for one in blocks.tokens])
         return blocks.take(np.flatnonzero((sizes >= FEWEST_OF_PAIR) & (blocks.middles > 0)))
 
     def draw(self, blocks: Blocks, pool: Blocks, rngs: Sequence[np.random.Generator]) -> Paired:
-        """Make pairs of blocks; other segments come from texts of the pool."""
+        """Make a pair of each block; negatives come from other texts of the pool."""
         pairs = Paired([], [], [])
         for place, rng in enumerate(rngs):
             first, second = _halves(blocks, place)
@@ -152,14 +149,14 @@ class Segments:
         return pairs
 
     def _joined(self, block: Tokens, first: Tokens, second: Tokens) -> tuple[Tokens, int]:
-        """Put segments between the special tokens of a block; the second is cut if too long."""
+        """Join segments with the special tokens of a block; truncate the second if necessary."""
         inside = np.flatnonzero(block.words >= 0)
         lead, trail = block.part(0, int(inside[0])), block.part(int(inside[-1]) + 1, len(block))
         between = np.array(self.separator, dtype=np.int64)
         separator = Tokens(between, np.full(len(between), -1), ("",) * len(between))
         begin = len(lead) + len(first) + len(separator)
         second = second.part(0, max(1, self.max_length - begin - len(trail)))
-        # Words keep ascending numbers, of which the second segment's follow those of the first.
+        # Word numbers ascend: those of the second segment follow those of the first.
         shift = first.words[-1] + 1 - second.words[0]
         second = replace(second, words=second.words + shift)
         parts = (lead, first, separator, second, trail)
@@ -175,7 +172,7 @@ def _halves(blocks: Blocks, place: int) -> tuple[Tokens, Tokens]:
 
 
 def middle_of(words: Int64Array, ends_sentence: Sequence[bool]) -> int:
-    """Return where the second segment begins: at a sentence within the middle half, or a word."""
+    """Return the start of the second segment: a sentence in the middle half, or a word."""
     is_new = (words[1:] != words[:-1]) & (words[1:] >= 0) & (words[:-1] >= 0)
     begins, n = np.flatnonzero(is_new) + 1, len(words)
     at_sentence = begins[np.asarray(ends_sentence, dtype=np.bool_)[begins - 1]]

@@ -1,4 +1,4 @@
-"""Heads: of any masked language model, of pairs, and of replaced-token detection."""
+"""Heads of masked language models, pairs and replaced-token detection."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from embedtopics.encoders.sentence._loading import silent_transformers
 from embedtopics.pretraining._tokenizers import HEAD_WIDTH
 
 GENERATOR_WIDTH = 4
-"""The generator is narrower than the encoder by so much (Clark et al. 2020, section 3.2)."""
+"""Ratio of the widths of encoder and generator (Clark et al. 2020, section 3.2)."""
 
 
 class PairHead(nn.Module):
-    """Scores (n, 2) of pairs, of the first token's state, as in BERT."""
+    """Scores (n, 2) of pairs from the state of the first token, as in BERT."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -30,7 +30,7 @@ class PairHead(nn.Module):
 
 
 class _GivenStates(nn.Module):
-    """Stands for the transformer in its masked language model: returns the states it is given."""
+    """Replaces the transformer in its masked language model, and returns given states."""
 
     body: Any
 
@@ -40,7 +40,7 @@ class _GivenStates(nn.Module):
 
     @property
     def embeddings(self) -> Any:
-        """Those of the transformer, which some heads multiply with."""
+        """Embeddings of the transformer, which some heads use."""
         return self.body.embeddings
 
     def forward(self, *_: Any, inputs_embeds: Any = None, **__: Any) -> BaseModelOutput:
@@ -50,7 +50,7 @@ class _GivenStates(nn.Module):
 class TokenHead(nn.Module):
     """The head of a masked language model, tied to the embeddings of a transformer."""
 
-    # Whatever its layers are called: the model's own code runs, on the states of predicted tokens.
+    # Runs the code of the model on the states of predicted tokens, for any family.
     body: Any
 
     def __init__(self, model: Any, body: Any, is_new: bool, pair: PairHead | None) -> None:
@@ -85,7 +85,7 @@ class TokenHead(nn.Module):
 
 
 def token_head(recipe: Recipe, body: Any, seed: int, has_pairs: bool = False) -> TokenHead:
-    """Return the head of a checkpoint; a new one, drawn from the seed, where it has none."""
+    """Return the head of a checkpoint; a new one, drawn from the seed, if it has none."""
     from transformers import AutoModelForMaskedLM
 
     checkpoint, trusted = recipe.checkpoint, recipe.trusts_code
@@ -113,7 +113,7 @@ def token_head(recipe: Recipe, body: Any, seed: int, has_pairs: bool = False) ->
 class Detector(nn.Module):
     """Generator and head of replaced-token detection (Clark et al. 2020, section 2)."""
 
-    # The generator is a narrow ELECTRA with the encoder's table of token vectors, which both learn.
+    # The generator is a narrow ELECTRA that shares the token embeddings of the encoder.
 
     def __init__(self, body: Any, max_length: int, seed: int, is_new: bool) -> None:
         from transformers import ElectraConfig, ElectraForMaskedLM
@@ -138,12 +138,12 @@ class Detector(nn.Module):
         self.generator.generator_lm_head.weight = table
 
     def generate(self, features: Any, is_hidden: torch.Tensor) -> torch.Tensor:
-        """Return scores (n_hidden, n_vocabulary) of the tokens that are hidden."""
+        """Return scores (n_hidden, n_vocabulary) of hidden tokens."""
         states = self.generator.electra(**features).last_hidden_state[is_hidden]
         head = self.generator.generator_lm_head(self.generator.generator_predictions(states))
         return torch.as_tensor(head).float()
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
-        """Return a score of each hidden state (n, width): positive where it was replaced."""
+        """Return a score of each hidden state (n, width), positive if the token was replaced."""
         hidden = nn.functional.gelu(self.dense(states))
         return torch.as_tensor(self.scores(hidden)).float()[:, 0]

@@ -1,4 +1,4 @@
-"""Masked language modelling in the form that the trainer takes: batches, loss, measures."""
+"""Masked language modelling for the trainer: batches, loss and measures."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ from embedtopics.training.trainer._batching import (
 )
 
 GEOMETRY_WEIGHT = 10.0
-"""Of 1 - cosine with the untouched encoder's vectors, beside a cross-entropy of 2 to 4 nats."""
+"""Weight of 1 - cosine with the vectors before training; the cross-entropy is 2 to 4 nats."""
 
 MEASURED_AT_ONCE = 4096
-"""Tokens that are measured together: without gradients, more are no faster."""
+"""Tokens that are measured together; more are no faster without gradients."""
 
 IGNORED = -100
 
 
 DETECTION_WEIGHT = 50.0
-"""Of finding replaced tokens, beside the generator's loss (Clark et al. 2020, section 2)."""
+"""Weight of the detection loss, relative to the generator's (Clark et al. 2020, section 2)."""
 
 TOKENS, PAIRS, REPLACED = "masked", "pair", "replaced-token"
-"""What is predicted: hidden tokens, whether segments belong together, which tokens were replaced;
-as in the names of the measures."""
+"""Kinds of prediction, as in the names of the measures: hidden tokens, whether segments belong
+together, and which tokens were replaced."""
 
 
 class Rows(NamedTuple):
-    """Texts as they are shown, and what is predicted of them."""
+    """Masked texts with their targets."""
 
     shown: list[list[int]]
     truth: list[list[int]]  # the token where it is predicted, else IGNORED
@@ -54,14 +54,14 @@ class Rows(NamedTuple):
         return Rows(*parts)
 
     def sizes(self) -> dict[str, int]:
-        """Return how many predictions of each kind there are."""
+        """Return the number of predictions of each kind."""
         n_hidden = sum(token != IGNORED for row in self.truth for token in row)
         n_tokens = sum(map(len, self.shown))
         return {TOKENS: n_hidden, PAIRS: len(self.labels), REPLACED: n_tokens}
 
 
 class MaskedBatch(NamedTuple):
-    """Texts with what is predicted of them, and texts whose vectors are to stay."""
+    """Masked texts, and unmasked texts with target vectors."""
 
     rows: Rows
     kept: list[list[int]]  # as they are, without masks
@@ -69,12 +69,12 @@ class MaskedBatch(NamedTuple):
 
     @property
     def encoded(self) -> MaskedBatch:
-        """All of it: what `MaskedEncoder.learn` takes."""
+        """The batch, as `MaskedEncoder.learn` takes it."""
         return self
 
 
 class Predicted(NamedTuple):
-    """What is predicted of a group: all (n,), a row a prediction."""
+    """Predictions of a group, each array of shape (n_predictions,)."""
 
     losses: torch.Tensor
     is_right: torch.Tensor
@@ -82,7 +82,7 @@ class Predicted(NamedTuple):
 
 
 class Scores(NamedTuple):
-    """How well something is predicted of each block; all (n_blocks,)."""
+    """Scores of the predictions of each block, each of shape (n_blocks,)."""
 
     loss: Float64Array  # summed over its predictions
     n_right: Float64Array
@@ -91,7 +91,7 @@ class Scores(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class MaskedData(TrainingData):
-    """What is trained, on which blocks, with which masks."""
+    """A model with its blocks and masks."""
 
     loss: TokenHead | Detector
     examples: Blocks  # type: ignore[assignment]
@@ -109,7 +109,7 @@ class MaskedData(TrainingData):
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """What is predicted where it is measured, the main thing first."""
+        """Kinds of prediction that are measured, the main one first."""
         if isinstance(self.loss, Detector):
             return (REPLACED,)
         return (TOKENS,) if self.segments is None else (TOKENS, PAIRS)
@@ -117,7 +117,7 @@ class MaskedData(TrainingData):
     def batch(  # type: ignore[override]
         self, examples: Any, places: Sequence[int], rng: np.random.Generator
     ) -> MaskedBatch:
-        """Mask some blocks anew, and choose the texts whose vectors are to stay."""
+        """Mask some blocks, and look up their target vectors."""
         blocks = examples.take(places)
         rows = self._masked(blocks, examples, [rng] * len(blocks), True)
         if self.geometry is None:
@@ -135,7 +135,7 @@ class MaskedData(TrainingData):
         pairs = Paired(blocks.tokens, [], [])
         if self.segments is not None:
             pairs = self.segments.draw(blocks, pool, rngs)
-        # What the generator would put in changes as it learns; the yardstick does not.
+        # The generator changes as it learns; measurements replace by frequency.
         replaces_all = not is_learning and isinstance(self.loss, Detector)
         shown, truth = [], []
         for tokens, rng in zip(pairs.tokens, rngs, strict=True):
@@ -147,11 +147,11 @@ class MaskedData(TrainingData):
         return Rows(shown, truth, pairs.begins, pairs.labels)
 
     def loss_of(self, batch: Any, vectors: Sequence[torch.Tensor]) -> torch.Tensor:
-        """Return a part of the loss, which `MaskedEncoder.learn` has computed."""
+        """Return the loss that `MaskedEncoder.learn` has computed."""
         return vectors[0]
 
     def predictions(self, rows: Rows, is_learning: bool) -> dict[str, Predicted]:
-        """Predict what is hidden in some texts; where it is measured, nothing is generated."""
+        """Predict hidden tokens; the generator runs only in training."""
         features = self.trainable.features(rows.shown)
         inputs = {name: features[name] for name in ("input_ids", "attention_mask")}
         width = inputs["input_ids"].shape[1]
@@ -187,11 +187,11 @@ class MaskedData(TrainingData):
         return predicted
 
     def batch_encoder(self, tokens_at_once: int) -> BatchEncoder:
-        """Return what learns from batches."""
+        """Return an encoder of batches."""
         return MaskedEncoder(self, tokens_at_once)
 
     def scores(self, encoder: BatchEncoder, blocks: Blocks) -> dict[str, Scores]:
-        """Predict under fixed masks, those of a block's number, without dropout."""
+        """Predict under fixed masks without dropout."""
         rngs = [np.random.default_rng((self.seed, 11, n)) for n in blocks.numbers.tolist()]
         rows = self._masked(blocks, blocks, rngs, False)
         sums = {kind: np.zeros((3, len(blocks))) for kind in self.kinds}
@@ -216,7 +216,7 @@ class MaskedData(TrainingData):
     def measure(
         self, encoder: BatchEncoder, examples: Any, batch_size: int, with_metric: bool = True
     ) -> tuple[float, float]:
-        """Return the loss in nats, each kind's a mean, and the main share of right predictions."""
+        """Return the sum of the mean losses in nats, and the accuracy of the main kind."""
         scores = self.scores(encoder, examples)
         ns = {kind: max(1.0, float(one.n_predicted.sum())) for kind, one in scores.items()}
         main = self.kinds[0]
@@ -224,19 +224,19 @@ class MaskedData(TrainingData):
         return sum(float(scores[kind].loss.sum()) / n for kind, n in ns.items()), accuracy
 
     def weights(self) -> dict[str, torch.Tensor]:
-        """Return all weights by name; those that are tied, once."""
+        """Return all weights by name, tied weights once."""
         learned = self.learned()
         every = dict(learned.named_parameters(remove_duplicate=False))
         tied = every.keys() - dict(learned.named_parameters()).keys()
         return {name: one for name, one in learned.state_dict().items() if name not in tied}
 
     def load_weights(self, weights: Mapping[str, torch.Tensor]) -> None:
-        """Set all weights to those that `weights` returned."""
+        """Load weights that `weights` returned."""
         self.learned().load_state_dict(weights, strict=False)
 
 
 class MaskedEncoder(BatchEncoder):
-    """Learns from a batch group by group: no text of it has a say in the loss of another."""
+    """Learns from a batch in groups, because its texts do not depend on each other."""
 
     def __init__(self, data: MaskedData, tokens_at_once: int) -> None:
         super().__init__(data.forward, tokens_at_once)
@@ -249,10 +249,10 @@ class MaskedEncoder(BatchEncoder):
         backward: Callable[[torch.Tensor], None],
         seed: int,
     ) -> torch.Tensor:
-        """Compute the loss of a `MaskedBatch`, and add its gradients to the weights."""
+        """Compute the loss of a `MaskedBatch`, and add its gradients."""
         batch: MaskedBatch = columns
         rows, sizes = batch.rows, batch.rows.sizes()
-        self._data.loss.train()  # the trainer does so with the encoder alone
+        self._data.loss.train()  # the trainer does so for the encoder only
         losses = []
         n_groups = 0
         for group in groups_of_like_length([len(row) for row in rows.shown], self.tokens_at_once):

@@ -1,4 +1,4 @@
-"""Which tokens of a text are to be predicted, and what stands in their place."""
+"""Choose the tokens to predict, and the tokens that replace them."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from embedtopics.pretraining._tokens import Tokens
 from embedtopics.protocols import Float64Array, Int64Array
 
 LONGEST_SPAN, P_SPAN = 10, 0.2
-"""Words of a span at most, and the parameter of their geometric law (Joshi et al. 2020)."""
+"""Longest span in words, and the parameter of the geometric law (Joshi et al. 2020)."""
 
 TRIES = 20
-"""Spans that are drawn for each one that is needed: some fall on words that are taken."""
+"""Draws per token: some spans fall on words that are already chosen."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,11 +30,11 @@ class RandomMasking:
     Parameters
     ----------
     share : float
-        Of the tokens that are predicted; at least one a text.
+        Share of the tokens to predict; at least one per text.
     masked, replaced : float
-        Shares of these that the mask token and another token stand in for; the rest is shown.
+        Shares of these that the mask token and another token replace; the rest stays.
     replacement : {"uniform", "unigram"}
-        How other tokens are drawn: all with one chance, or by their frequency in the corpus.
+        Draw other tokens uniformly, or by their frequency in the corpus.
     """
 
     share: float = 0.15
@@ -50,7 +50,7 @@ class RandomMasking:
             raise InputError("replacement", '"uniform" or "unigram"', self.replacement)
 
     def choose(self, tokens: Tokens, rng: np.random.Generator) -> Int64Array:
-        """Return a number for each token: -1 where it is not predicted."""
+        """Return a number for each token: -1 if it is not predicted."""
         places = np.flatnonzero(tokens.words >= 0)
         units = np.full(len(tokens), -1, dtype=np.int64)
         drawn = rng.choice(places, self._budget(len(places)), replace=False)
@@ -58,7 +58,7 @@ class RandomMasking:
         return units
 
     def _budget(self, n_tokens: int) -> int:
-        """Return how many tokens are predicted; as in BERT, at least one."""
+        """Return the number of tokens to predict, at least one."""
         return min(n_tokens, max(1, round(self.share * n_tokens)))
 
 
@@ -66,12 +66,12 @@ class RandomMasking:
 class WholeWordMasking(RandomMasking):
     """Predict all pieces of words, drawn one by one (Cui et al. 2021).
 
-    A word with more pieces than are left of the share is passed over. Parameters are those of
+    Words with more pieces than the rest of the share are skipped. For parameters see
     `RandomMasking`.
     """
 
     def choose(self, tokens: Tokens, rng: np.random.Generator) -> Int64Array:
-        """Return a number for each token: -1 where it is not predicted."""
+        """Return a number for each token: -1 if it is not predicted."""
         words = tokens.words[tokens.words >= 0]
         masked_words = _words_within(
             words, rng.permutation(np.unique(words)), self._budget(len(words))
@@ -84,15 +84,15 @@ class WholeWordMasking(RandomMasking):
 class SpanMasking(RandomMasking):
     """Predict spans of words, hidden or replaced together (Joshi et al. 2020, section 3.1).
 
-    The length of a span, in words, is drawn from a geometric law without its tail; with the
-    defaults it is 3.8 on average.
+    The length of a span in words is drawn from a truncated geometric law, 3.8 on average by
+    default.
 
     Parameters
     ----------
     p : float
-        Of the geometric law.
+        Parameter of the geometric law.
     longest : int
-        Words of a span at most.
+        Longest span in words.
     share, masked, replaced, replacement
         As in `RandomMasking`.
     """
@@ -106,7 +106,7 @@ class SpanMasking(RandomMasking):
         checked_count(self.longest, "longest")
 
     def choose(self, tokens: Tokens, rng: np.random.Generator) -> Int64Array:
-        """Return a number for each token: -1 where it is not predicted."""
+        """Return a number for each token: -1 if it is not predicted."""
         words = tokens.words[tokens.words >= 0]
         names, sizes = np.unique(words, return_counts=True)
         budget, n_taken, n_spans = self._budget(len(words)), 0, 0
@@ -117,7 +117,7 @@ class SpanMasking(RandomMasking):
             begin = int(rng.integers(len(names)))
             end = begin + 1 + int(rng.choice(self.longest, p=law))
             fits = np.cumsum(sizes[begin:end]) <= budget - n_taken
-            # A first word that has too many pieces is taken where nothing else would be.
+            # The first word may exceed the budget, so that something is predicted.
             n_words = int(fits.sum()) or int(not n_spans)
             if not n_words or (span_of[begin : begin + n_words] >= 0).any():
                 continue
@@ -133,19 +133,19 @@ class SpanMasking(RandomMasking):
 
 @dataclass(frozen=True)
 class SelectiveMasking(RandomMasking):
-    """Predict the words that matter, and others only to fill the share up.
+    """Predict listed words first, and fill up the share with others.
 
     After Timoneda and Vallejo Vera (2025), "Behind the mask: Random and selective masking in
-    transformer models applied to specialized social science texts": a model that has to predict
-    the terms of a field learns where they stand. In each text, occurrences of the words are drawn
-    with the chance `occurrences`, up to the share; the rest are words drawn at random.
+    transformer models applied to specialized social science texts". In each text, occurrences of
+    the words are drawn with probability `occurrences`, up to the share; the rest are random
+    words.
 
     Parameters
     ----------
     words : iterable of str
-        Without regard to case. One word each, as the tokenizer parts them.
+        Single words, without regard to case.
     occurrences : float
-        Chance of an occurrence to be predicted. Below 1, so that the words are also read.
+        Probability that an occurrence is predicted; below 1, so that the words are also read.
     share, masked, replaced, replacement
         As in `RandomMasking`.
     """
@@ -173,7 +173,7 @@ class SelectiveMasking(RandomMasking):
     def of_corpus(
         cls, corpus: Any, classes: Any, n_words: int = 200, **options: Any
     ) -> SelectiveMasking:
-        """Choose the words by class-TF-IDF: those that a class says often, and others seldom.
+        """Choose the words by class-TF-IDF.
 
         Parameters
         ----------
@@ -181,19 +181,19 @@ class SelectiveMasking(RandomMasking):
         classes : str or array_like
             Column of the corpus, or a class for each row.
         n_words : int
-            Each class in turn gives its next best word until there are so many.
+            Number of words; each class in turn gives its next best.
         **options
             Of `SelectiveMasking`.
 
         Raises
         ------
         InputError
-            Where there are fewer than two classes, or no words.
+            If there are fewer than two classes, or no words.
         """
         return cls(words_of_classes(corpus, classes, checked_count(n_words, "n_words")), **options)
 
     def choose(self, tokens: Tokens, rng: np.random.Generator) -> Int64Array:
-        """Return a number for each token: -1 where it is not predicted."""
+        """Return a number for each token: -1 if it is not predicted."""
         listed_words = set(self.words)
         is_listed = np.array(
             [surface in listed_words for surface in tokens.surfaces], dtype=np.bool_
@@ -203,14 +203,14 @@ class SelectiveMasking(RandomMasking):
         listed = rng.permutation(listed[rng.random(len(listed)) < self.occurrences])
         others = rng.permutation(np.setdiff1d(words, tokens.words[is_listed]))
         order = np.concatenate([listed, others])
-        if not len(order):  # every word is wanted, and chance has spared all
+        if not len(order):  # every word is listed, and none was drawn
             order = rng.permutation(np.unique(words))
         masked_words = _words_within(words, order, self._budget(len(words)))
         return np.where(np.isin(tokens.words, masked_words), np.arange(len(tokens)), -1)
 
 
 def _words_within(words: Int64Array, order: Int64Array, budget: int) -> Int64Array:
-    """Return the words, in their order, whose tokens fit the budget; the first if none does."""
+    """Return the words, in order, whose tokens fit the budget; the first if none does."""
     names, sizes = np.unique(words, return_counts=True)
     fitting, left = [], budget
     for word, size in zip(order.tolist(), sizes[np.searchsorted(names, order)], strict=True):
@@ -236,14 +236,14 @@ def resolve_masking(masking: Any) -> Any:
 
 
 def describe_masking(masking: Any) -> dict[str, Any]:
-    """Return what tells a masking from others, in what JSON can hold."""
+    """Return the class and parameters of a masking as JSON values."""
     values = vars(masking) if is_dataclass(masking) else {}
     return {"masking": type(masking).__name__, **values}
 
 
 @dataclass(frozen=True, eq=False)
 class Replacements:
-    """What stands in for tokens that are predicted."""
+    """Replacements of predicted tokens."""
 
     mask_id: int
     ids: Int64Array  # (n_ordinary,), tokens that are not special
@@ -253,7 +253,7 @@ class Replacements:
     def of(
         cls, mask_id: int, ordinary: Int64Array, blocks: Iterable[Tokens] | None
     ) -> Replacements:
-        """Return tokens to be drawn by their frequency in blocks, if given; else uniformly."""
+        """Return replacements by frequency in the blocks, or uniform."""
         counts = np.zeros(int(ordinary.max()) + 1, dtype=np.float64)
         counts[ordinary] = 1.0
         if blocks is not None:
@@ -271,7 +271,7 @@ def shown_tokens(
     rng: np.random.Generator,
     replaces_all: bool = False,
 ) -> tuple[Int64Array, npt.NDArray[np.bool_]]:
-    """Return what the model sees of a text, and where it predicts the token."""
+    """Return the masked ids of a text, and which tokens are predicted."""
     units = np.asarray(masking.choose(tokens, rng))
     if units.shape != (len(tokens),) or units.dtype.kind not in "iu":
         expected = "one whose choose() returns a whole number for each token"
@@ -292,7 +292,7 @@ def shown_tokens(
 
 
 def words_of_classes(corpus: Any, classes: Any, n_words: int) -> list[str]:
-    """Return words by class-TF-IDF, each class giving its next best one in turn."""
+    """Return words by class-TF-IDF, one of each class in turn."""
     from embedtopics.terms._counts import count_by_topic, count_terms
     from embedtopics.terms._stop_words import function_words
     from embedtopics.terms._tokens import tokenize

@@ -1,4 +1,4 @@
-"""Go on pre-training an encoder on texts without labels, and report what it learned."""
+"""Pre-train an encoder further on texts without labels, and report the result."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ if TYPE_CHECKING:
     from embedtopics.training.trainer._running import Run
 
 USUAL = {"learning_rate": 5e-5, "validations_per_epoch": 2.0}
-"""Beside the usual settings."""
+"""Defaults that differ from those of `TrainingSettings`."""
 
 HEAD: dict[str, Any] = {"learning_rate": 1e-3, "epochs": 1.0, "patience": None}
 HEAD_STEPS = 500
-"""Steps at most in which a new head is learned on the frozen transformer."""
+"""Maximum number of steps of a new head on the frozen transformer."""
 
 HELD_OUT, MOST_HELD_OUT, FEWEST_TEXTS = 0.1, 1000, 10
 N_RESAMPLES = 2000
@@ -70,15 +70,15 @@ _NAMES = {
 
 @dataclass(frozen=True, eq=False)
 class PretrainingResult:
-    """An encoder that was pre-trained further, and how that went.
+    """An encoder that was pre-trained further, with its report.
 
     Parameters
     ----------
     encoder : SentenceEncoder
-        With the pooling and the steps that it had before.
+        The encoder, with its former pooling and steps.
     report : TrainingReport
-        Curves (the metric is the share of hidden tokens predicted rightly), their verdict, and what
-        changed.
+        Curves (the metric is the share of hidden tokens that are predicted correctly), their
+        verdict, and changes.
     """
 
     encoder: SentenceEncoder
@@ -86,14 +86,14 @@ class PretrainingResult:
 
     @property
     def diagnosis(self) -> Diagnosis:
-        """The curve reader's verdict."""
+        """The verdict on the learning curves."""
         return self.report.diagnosis
 
     @property
     def held_out(self) -> pd.DataFrame:
         """Loss in nats, perplexity and accuracy on held-out texts, before and after.
 
-        Those of pairs have rows of their own; "rtd" is measured on tokens replaced by frequency.
+        Pairs have separate rows; "rtd" is measured on tokens replaced by frequency.
         """
         import pandas as pd
 
@@ -113,7 +113,7 @@ class PretrainingResult:
         return pd.DataFrame(rows, ["before", "after"]).T
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write the encoder with its head, report and card; transformers reads both."""
+        """Write the encoder with its head, report and card."""
         with replacing_folder(Path(folder).expanduser(), KIND) as fresh:
             shutil.copytree(self.report.folder, fresh, dirs_exist_ok=True)
 
@@ -141,55 +141,48 @@ def pretrain(
     """Pre-train an encoder further on a corpus without labels.
 
     A model that predicts hidden tokens of a field's texts learns its language (Gururangan et al.
-    2020, "Don't stop pretraining"). Whether that makes better vectors is another question: see the
-    report, and `embedtopics.training.compare_before_after`.
-
-    Texts that are longer than the model reads are cut into blocks. No text sees another: blocks of
-    like length go through the model together, which leaves little padding. Scores of the vocabulary
-    are computed only where a token is predicted.
+    2020, "Don't stop pretraining"). That need not improve the vectors: see the report, and
+    `embedtopics.training.compare_before_after`. Texts longer than the model reads are cut into
+    blocks.
 
     Parameters
     ----------
     encoder : str, path, SentenceEncoder or CachedEncoder
-        A checkpoint of any family with masked language models; it is not changed. Where it has no
-        head that predicts tokens, as sentence encoders, one that is tied to the embeddings is
-        learned first, on the frozen transformer, in at most 500 steps.
-    corpus : Corpus, sequence of str or whatever `Corpus.of` takes
+        A checkpoint of any family with masked language models; it is not changed. If it has no head
+        that predicts tokens, as sentence encoders, a head tied to the embeddings is learned first,
+        on the frozen transformer, in at most 500 steps.
+    corpus : Corpus, or what `Corpus.of` takes
     masking : {"random", "whole_word", "span"} or object
-        Which tokens are predicted: by name with the defaults, an object such as
-        ``SelectiveMasking(words)``, or one of your own with a method ``choose(tokens, rng)`` which
-        returns a number for each token: -1 where it is not predicted; those of equal numbers are
-        hidden, replaced or kept together. Masks are drawn anew at each step, from `random_state`.
+        Which tokens are predicted: a name, an object such as ``SelectiveMasking(words)``, or any
+        object with a method ``choose(tokens, rng)`` that returns a number for each token: -1 if it
+        is not predicted; tokens of equal numbers are hidden, replaced or kept together. Masks are
+        drawn at each step, from `random_state`.
     objective : {"mlm", "mlm+nsp", "mlm+sop", "rtd"}
-        Masked language modelling; with next sentence prediction on ``[CLS] a [SEP] b [SEP]``, where
-        half of the second segments are of other texts (Devlin et al. 2019); with sentence order
-        prediction, where half of the pairs are swapped (Lan et al. 2020); or replaced-token
-        detection: a small generator fills hidden tokens in, the encoder finds what it replaced
-        (Clark et al. 2020). Segments are parted at the end of a sentence near the middle of a
-        block. Heads for pairs and for replaced tokens start anew, and are not kept; "rtd" keeps
-        none at all.
+        Masked language modelling; with next sentence prediction, where half of the second segments
+        come from other texts (Devlin et al. 2019); with sentence order prediction, where half of
+        the pairs are swapped (Lan et al. 2020); or replaced-token detection: a small generator
+        fills in hidden tokens, and the encoder finds the replaced ones (Clark et al. 2020).
+        Segments are split at the end of a sentence near the middle of a block. Heads for pairs and
+        replaced tokens are not saved; "rtd" saves no head.
     out : path, optional
-        Folder for the encoder, its head, report and model card; while training goes on,
-        ``<out>.training`` holds checkpoints. By default a temporary one: see `save`.
+        Folder for the encoder, its head, report and model card; during training,
+        ``<out>.training`` holds checkpoints. By default a temporary folder: see `save`.
     validation : like `corpus`, optional
-        Held-out texts, whose hidden tokens choose the weights that are kept; by default a tenth of
-        the texts, at most 1,000.
+        Held-out texts that choose the weights; by default a tenth of the texts, at most 1,000.
     keep_geometry : bool, optional
-        Keep the vectors of texts near those of the untouched encoder, by a second loss: 1 - cosine,
-        on as many unmasked texts as a batch has. It costs about as much again. By default for
-        sentence encoders, whose vectors masked language modelling alone would spoil.
+        Keep the vectors of texts near those of the encoder before training by a second loss, 1 -
+        cosine on the unmasked texts of a batch, at twice the cost. By default for sentence
+        encoders, whose vectors masked language modelling alone would spoil.
     test, general : Examples, or mapping of name to Examples, optional
-        On which the encoders before and after are compared, as by `compare_before_after`. Their
-        texts should not be in the corpus.
+        Examples for `compare_before_after`. Their texts should not be in the corpus.
     compare_on, classes : optional
-        Texts, and perhaps their classes, on which neighbors and topics are compared: `corpus` and
-        `classes` of `compare_before_after`.
+        `corpus` and `classes` of `compare_before_after`.
     resume : bool
         Continue from a checkpoint of the same run in ``<out>.training``, to the same weights.
     overwrite : bool
         Replace a finished encoder in `out`.
     **options
-        Fields of `TrainingSettings`, such as ``epochs=1``; a batch is of blocks.
+        Fields of `TrainingSettings`, such as ``epochs=1``; a batch holds blocks.
 
     Returns
     -------
@@ -238,14 +231,14 @@ def pretrain(
     write_report(report, folder)
     for place in (folder, _head_folder(folder)):
         delete_checkpoints(checkpoints_of(place))
-    if out is None:  # the folder goes with the encoder that reads it
+    if out is None:  # the folder is deleted with the encoder that reads it
         weakref.finalize(adapted, shutil.rmtree, folder.parent, ignore_errors=True)
     return PretrainingResult(adapted, report)
 
 
 @dataclass(frozen=True, eq=False)
 class _Prepared:
-    """All that a run needs."""
+    """A prepared run."""
 
     trainable: Trainable
     data: MaskedData
@@ -256,7 +249,7 @@ class _Prepared:
 
 
 def _head_folder(folder: Path) -> Path:
-    """Return the folder beside which the checkpoints of the head's own run lie."""
+    """Return the folder whose checkpoints are those of the head."""
     return folder.with_name(f"{folder.name}.head")
 
 
@@ -293,7 +286,7 @@ def _prepare(
     inner = recipe.checkpoint.folder
     is_sentence_encoder = any((f / "modules.json").is_file() for f in (inner, inner.parent))
     body = trainable.model[0].model
-    # A new head would spoil what a sentence encoder knows; from nothing, all is learned at once.
+    # Sentence encoders learn a new head first; from random weights all is learned at once.
     head: Any = (
         Detector(body, max_length, seed, is_sentence_encoder) if objective == "rtd"
         else token_head(recipe, body, seed, segments is not None)
@@ -337,7 +330,7 @@ def _cut(
     segments: Segments | None,
     seed: int,
 ) -> tuple[Blocks, Blocks]:
-    """Return blocks to learn from, and held-out ones."""
+    """Return training and held-out blocks."""
     limit = max_length if segments is None else max(3, max_length - len(segments.separator))
 
     def blocks_of(some: list[str]) -> Blocks:
@@ -368,7 +361,7 @@ def _examples(texts: list[str], blocks: Blocks) -> Examples:
 
 
 def _mask_and_ordinary(tokenizer: Any, folder: Path) -> tuple[int, Int64Array]:
-    """Return the mask token, and all that are not special."""
+    """Return the mask token, and all ordinary tokens."""
     added = tokenizer.get_added_tokens_decoder()
     special = {number for number, token in added.items() if token.special}
     names = {added[number].content: number for number in special}
@@ -387,7 +380,7 @@ def _learn(
     resume: bool,
     keep_geometry: bool,
 ) -> tuple[Run, tuple[dict[str, Scores], dict[str, Scores]]]:
-    """Learn a head where there is none, then all weights; predict held-out tokens at both ends."""
+    """Train a missing head, then all weights; score held-out tokens before and after."""
     from embedtopics.training.trainer._running import train
 
     data, held_out = prepared.data, prepared.held
@@ -460,11 +453,11 @@ def _saved(
 def _changes(
     held_out: Blocks, before: Mapping[str, Scores], after: Mapping[str, Scores]
 ) -> tuple[Change, ...]:
-    """Compare predictions of the same hidden tokens, texts resampled."""
+    """Compare predictions of the same hidden tokens, resampling texts."""
     changes = []
     for kind, first in before.items():
         last, n = after[kind], int(first.n_predicted.sum())
-        note = f"Of {n:,} predictions; these texts decided which step was kept, too."
+        note = f"Of {n:,} predictions; these texts also chose the step that was kept."
         ends = (-first.loss, -last.loss), (first.n_right, last.n_right)
         for measure, (start, end) in zip(("log-likelihood", "accuracy"), ends, strict=True):
             metric = f"{kind} {measure}"

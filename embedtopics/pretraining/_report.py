@@ -1,4 +1,4 @@
-"""How an encoder's tokenizer reads a corpus."""
+"""Report how a tokenizer splits the words of a corpus."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
 
 N_LANGUAGES = 1000
-"""Texts whose language is detected, the first by their hashes."""
+"""Texts whose language is detected, the first by hash."""
 
 N_EXAMPLES, LONGEST_EXAMPLE = 6, 300
 TEXTS_AT_ONCE = 1000
@@ -32,25 +32,24 @@ TEXTS_AT_ONCE = 1000
 def tokenizer_report(
     corpus: Any, encoder: Any = "all-MiniLM-L6-v2", *, most_words: int = 100_000
 ) -> TokenizerReport:
-    """Report into how many pieces an encoder's tokenizer cuts the words of a corpus.
+    """Report how many pieces an encoder's tokenizer makes of the words of a corpus.
 
-    Many pieces a word mean that the checkpoint has hardly seen the words, and that less of a text
-    is read.
+    Many pieces per word mean that the checkpoint has hardly seen the words, and that less of each
+    text is read.
 
     Parameters
     ----------
     corpus : Corpus, or what `Corpus.of` takes
     encoder : SentenceEncoder, StaticEncoder or str
-        Or the name or folder of a checkpoint; only its tokenizer is loaded.
+        Encoder, or name or folder of a checkpoint; only the tokenizer is loaded.
     most_words : int
-        Rows of `words` that are kept, the costliest.
+        Maximum number of rows of `words`, the costliest first.
 
     Returns
     -------
     TokenizerReport
-        Words are letters and digits with apostrophes between them; those that differ in their
-        case alone are one where the tokenizer does not tell them apart. Pieces that are
-        no part of a word are not counted.
+        Words are letters and digits with apostrophes between them; case counts if the tokenizer
+        is cased. Pieces outside words are not counted.
 
     Raises
     ------
@@ -93,7 +92,7 @@ def tokenizer_report(
 
 
 def tokenizer_of(encoder: Any) -> tuple[str, Tokenizer, int]:
-    """Return an encoder's name, its tokenizer (it neither cuts nor pads), and the unknown id."""
+    """Return the name, the tokenizer without truncation or padding, and the unknown id."""
     from tokenizers import Tokenizer
 
     resolved = resolve_exact(encoder)
@@ -118,7 +117,7 @@ def folds_case(tokenizer: Tokenizer) -> bool:
 def cut_words(
     texts: Sequence[str], tokenizer: Tokenizer
 ) -> Iterator[tuple[int, list[str], Encoding, np.ndarray]]:
-    """Yield of each text its number, words, encoding, and the word of each piece; -1 for none."""
+    """Yield the row, words and encoding of each text, and the word of each piece (-1: none)."""
     for begin in range(0, len(texts), TEXTS_AT_ONCE):
         some = texts[begin : begin + TEXTS_AT_ONCE]
         encodings = tokenizer.encode_batch(list(some), add_special_tokens=False)
@@ -126,8 +125,7 @@ def cut_words(
             matches = list(_word().finditer(text))
             starts = np.array([match.start() for match in matches], dtype=np.int64)
             ends = np.array([match.end() for match in matches], dtype=np.int64)
-            # A piece may begin with the space before it, so that its last character counts, or be
-            # that space alone.
+            # The last character counts, because a piece may begin with a space, or be one.
             last = np.array(
                 [end - (not text[end - 1 : end].isspace()) for _, end in encoding.offsets],
                 dtype=np.int64,
@@ -140,15 +138,15 @@ def cut_words(
 
 @cache
 def _word() -> re.Pattern[str]:
-    """Return what a word is: letters with their marks and digits, and apostrophes between them."""
-    # Python counts the vowel signs of Hindi or Thai, and accents apart from letters, as no letters.
+    """Return the pattern of a word: letters with marks, digits, and apostrophes between them."""
+    # In Python, vowel signs of Hindi or Thai and combining accents are not word characters.
     marks = "".join(chr(i) for i in range(0x300, 0x1F000) if category(chr(i)) in ("Mn", "Mc"))
     letter = rf"(?:[^\W_][{marks}]*)"
     return re.compile(rf"{letter}+(?:['\u2019]{letter}+)*")
 
 
 class _Counts:
-    """Words of texts, how often they come, and their pieces."""
+    """Counts of the words of texts, and their pieces."""
 
     def __init__(
         self, texts: Sequence[str], weights: Any, tokenizer: Tokenizer, unknown_id: int
@@ -176,7 +174,7 @@ class _Counts:
                 seen.add(key)
 
     def table(self, most: int) -> pd.DataFrame:
-        """Return the costliest words; ties by their letters."""
+        """Return the costliest words; ties in alphabetical order."""
         import pandas as pd
 
         rows = [
@@ -189,7 +187,7 @@ class _Counts:
 
 
 def _by_language(texts: Sequence[str], weights: Any, per_text: Any) -> pd.DataFrame:
-    """Return the figures of a sample of texts by their language, the most frequent first."""
+    """Return figures by language of a sample of texts, the most frequent first."""
     import pandas as pd
 
     rows_of: dict[str, list[int]] = {}
@@ -208,7 +206,7 @@ def _by_language(texts: Sequence[str], weights: Any, per_text: Any) -> pd.DataFr
 
 
 def _cut(text: str, tokenizer: Tokenizer) -> tuple[str, ...]:
-    """Return the parts of a text that become pieces, and as parts of their own what does not."""
+    """Return the parts of a text that become pieces, and the parts between them."""
     parts, end = [], 0
     for begin, stop in tokenizer.encode(text, add_special_tokens=False).offsets:
         # Several pieces may share one character, as the bytes of an emoji do.

@@ -1,4 +1,4 @@
-"""Tokenizers that are learned from a corpus, and encoders from nothing."""
+"""Train tokenizers on a corpus, and make encoders with random weights."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 KINDS = ("wordpiece", "bpe", "unigram")
 _INSIDE = "##"
-"""Before a piece that begins within a word."""
+"""Prefix of a piece within a word."""
 
 MOST_TOKENS = 2**31 - 1
-"""Ids are 32-bit integers."""
+"""Largest 32-bit id."""
 
 
 HEAD_WIDTH = 64
@@ -62,27 +62,26 @@ def train_tokenizer(
     Parameters
     ----------
     corpus : Corpus, or what `Corpus.of` takes
-        Each distinct text is read once, in an order of its own, so that that of the rows does not
-        matter.
+        Each distinct text is read once; the order of the rows does not matter.
     kind : {"wordpiece", "bpe", "unigram"}
-        As of BERT (Wu et al. 2016), of RoBERTa (byte-level; Sennrich et al. 2016) and of XLM-R
-        (Kudo 2018).
+        As in BERT (Wu et al. 2016), RoBERTa (byte-level; Sennrich et al. 2016) and XLM-R (Kudo
+        2018).
     vocab_size : int
-        Most tokens, the special ones included; fewer where the texts hold no more, and more where
-        the characters of "wordpiece", each at the beginning and within words, do not fit.
+        Maximum number of tokens, including special ones; exceeded if the characters of
+        "wordpiece", at the beginning and within words, do not fit.
     lowercase : bool
-        Read capital letters as small ones; "wordpiece" takes the accents away as well, as BERT.
+        Convert to lower case; "wordpiece" also removes accents, as in BERT.
     min_frequency : int
-        How often a pair must come to be merged; not of "unigram".
+        Fewest occurrences of a pair that is merged; not for "unigram".
     special_tokens : sequence of str
-        Further tokens that are never cut, beside those of the family.
+        Further tokens that are never split.
     max_length : int
-        Most tokens of a text, which the tokenizer says to those who load it.
+        Maximum number of tokens of a text, stored in the tokenizer.
 
     Returns
     -------
     transformers.PreTrainedTokenizerFast
-        ``save_pretrained(folder)`` makes it the tokenizer of a checkpoint.
+        Tokenizer for ``save_pretrained(folder)``.
 
     Raises
     ------
@@ -140,7 +139,7 @@ def _checked_specials(tokens: Any, family: _Specials) -> tuple[str, ...]:
 
 
 def _untrained(kind: str, lowercase: bool) -> Tokenizer:
-    """Return a tokenizer that knows nothing."""
+    """Return an untrained tokenizer."""
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
     from tokenizers import decoders as into_text
 
@@ -173,11 +172,11 @@ def _trainer(
         return trainers.UnigramTrainer(vocab_size=size, unk_token=_ROBERTA.unknown, **options)
     options["min_frequency"] = int(least)
     if kind == "bpe":
-        # All bytes, so that nothing is unknown.
+        # All bytes, so that no text is unknown.
         alphabet = pre_tokenizers.ByteLevel.alphabet()
         return trainers.BpeTrainer(vocab_size=size, initial_alphabet=alphabet, **options)
-    # The library numbers the characters within words by a hash that is drawn anew in each process,
-    # and decides ties between merges by number. Given as special tokens, they have an order.
+    # The library numbers characters within words by a hash that differs between processes, and
+    # breaks ties between merges by number. As special tokens they have a fixed order.
     normal = tokenizer.normalizer.normalize_str
     characters = sorted({char for text in texts for char in normal(text) if not char.isspace()})
     options["special_tokens"] = [*specials, *(f"{_INSIDE}{char}" for char in characters)]
@@ -187,21 +186,21 @@ def _trainer(
 
 
 def _in_order(tokenizer: Tokenizer, n_specials: int) -> Tokenizer:
-    """Return a tokenizer whose pieces have their ids by their letters, not by chance."""
+    """Return a tokenizer whose ids do not depend on chance."""
     from tokenizers import Tokenizer
 
     state = json.loads(tokenizer.to_str())
     state["added_tokens"] = [one for one in state["added_tokens"] if one["id"] < n_specials]
     if state["model"]["type"] == "Unigram":
         pieces = state["model"]["vocab"]
-        # Sums that are made in parallel differ in the last digits.
+        # Parallel sums differ in the last digits.
         rest = sorted([piece, round(score, 4)] for piece, score in pieces[n_specials:])
         state["model"]["vocab"] = pieces[:n_specials] + rest
     return Tokenizer.from_str(json.dumps(state))
 
 
 def _frame(tokenizer: Tokenizer, family: _Specials) -> None:
-    """Let a text, or a pair of texts, stand between the special tokens of its family."""
+    """Add the special tokens of the family to texts and pairs."""
     from tokenizers.processors import TemplateProcessing
 
     first, last = family.first, family.last
@@ -223,22 +222,22 @@ def new_encoder(
     max_length: int = 128,
     random_state: Any = 0,
 ) -> SentenceEncoder:
-    """Make a BERT with random weights for a tokenizer: for teaching, and for languages without one.
+    """Make a BERT with random weights for a tokenizer.
 
-    It knows nothing before `pretrain`. A model of 4 layers and 256 dimensions learns from some
-    millions of words what a checkpoint of the hub learned from billions; measure it beside one.
+    It has to be trained by `pretrain`. Compare it with a checkpoint of the hub, which learned from
+    billions of words.
 
     Parameters
     ----------
     tokenizer : transformers.PreTrainedTokenizerFast
-        Such as `train_tokenizer` returns; with tokens for masking and padding.
+        Tokenizer, such as `train_tokenizer` returns, with tokens for masking and padding.
     out : path
         Folder for the encoder, its head for masked words and the tokenizer.
     layers, width : int
-        Layers, and length of a vector, a multiple of 64 or less than it; the inner layers are four
-        times as wide, and each 64 dimensions have an attention head (Devlin et al. 2019).
+        Number of layers, and dimensions, a multiple of 64 or less. Inner layers are four times as
+        wide; each 64 dimensions have an attention head (Devlin et al. 2019).
     max_length : int
-        Most tokens of a text.
+        Maximum number of tokens of a text.
     random_state : int, Generator or None
 
     Returns

@@ -1,4 +1,4 @@
-"""New words in the vocabulary of an encoder, and the vectors that they start with."""
+"""Add words to the vocabulary of an encoder, with initial vectors."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
 
 FEWEST_DOCUMENTS = 5
-"""Texts that a word must be in before it gets a vector of its own."""
+"""Fewest texts of a word that gets a vector of its own."""
 
 LEAST_LETTERS = 3
 N_SIMILAR, N_CONTEXTS, FEWEST_USES = 5, 5000, 10
-"""Similar words whose mean a word starts with; known words among which these are looked for, the
-most frequent of the corpus; and uses that these have at least."""
+"""Similar words whose mean is the initial vector; known words of the corpus to search, the most
+frequent first; and the fewest uses of a known word."""
 
 N_USES, MOST_TEXTS, DEPTH = 20, 2000, 3
-"""Uses that a contextual vector is the mean of; texts that are read for known words; and the part
-of the layers after which it is taken. Of 500 words added for abstracts, texts keep a cosine of .982
-with their former vectors where it is taken after a third of the layers, and .978 after all."""
+"""Uses in the mean of a contextual vector; texts that are read for known words; and the fraction of
+the layers. With 500 words added for abstracts, texts keep a cosine of .982 with their former
+vectors after a third of the layers, and .978 after all."""
 
 N_NEIGHBORS, N_COMPARED = 5, 2000
-"""Neighbours that are shown, of so many of the most frequent known words."""
+"""Neighbours to show, and known words that are searched for them."""
 
 _FORMAT = 1
 _counted = partial(counted, "pretraining")
@@ -59,28 +59,28 @@ def extend_vocabulary(
 ) -> ExtendedVocabulary:
     """Add words to an encoder's vocabulary, each as one piece with a vector of its own.
 
-    A new word is read as one piece where it stands alone, not within a longer word; where two are
-    possible the longer is taken; texts without new words keep their pieces and vectors. Before
-    further pre-training, a new vector says no more than what it starts with.
+    A new word becomes one piece if it stands alone, not within a longer word; the longer of two new
+    words wins. Texts without new words keep their vectors. A new vector keeps its initial value
+    until further pre-training.
 
     Parameters
     ----------
     encoder : SentenceEncoder or str
-        Or the name or folder of a checkpoint. A head for masked words is kept, and extended.
+        Encoder, or name or folder of a checkpoint. A head for masked words is extended too.
     words : sequence of str, optional
-        Those that the tokenizer knows already are left out; by default the words of the corpus
-        whose pieces cost most.
+        Words to add; known words are left out. By default the words of the corpus that cost the
+        most pieces.
     corpus : Corpus, or what `Corpus.of` takes, optional
-        Needed without `words`, and for a `start` by contexts.
+        Required without `words`, and for a `start` from contexts.
     out : path
-        Folder for the encoder, which transformers and sentence-transformers read too.
+        Folder for the encoder, in the format of sentence-transformers.
     n_words : int
-        Most words that are taken from the corpus.
+        Maximum number of words from the corpus.
     start : {"pieces", "context", "states"} or mapping of word to sequence of words
-        What a vector starts as: the mean of those of its pieces; of those of the known words
-        that the encoder reads most similarly in the corpus; the mean of the word's own contextual
-        vectors there, moved to where token vectors are; or the mean of those of the similar words
-        that you name (Timoneda and Vallejo Vera 2025). Where there are none, its pieces'.
+        Initial vector: the mean of the word's pieces; of the known words with the most similar
+        contextual vectors in the corpus; the word's own contextual vectors, moved to the token
+        vectors; or the mean of given similar words (Timoneda and Vallejo Vera 2025). The pieces
+        are the fallback.
 
     Returns
     -------
@@ -89,8 +89,7 @@ def extend_vocabulary(
     Raises
     ------
     InputError
-        If a word is blank, repeated or no string (with its row), if none is new, or a parameter is
-        bad. Nothing is written.
+        If a word is blank or repeated, if none is new, or a parameter is bad. Nothing is written.
 
     Examples
     --------
@@ -117,7 +116,7 @@ def extend_vocabulary(
         similar = _most_similar(new_words, texts, asked, tokenizer)
     elif texts is not None and start == "states":
         states = _directions(new_words, texts, asked, tokenizer, len(new_words))
-    # The ids whose means, one for each similar word, the new vector is the mean of.
+    # Ids of the pieces of the words whose mean is the initial vector.
     rows = [[_cut(one, tokenizer).ids for one in similar.get(w) or [w]] for w in new_words]
     _write(asked, folder, new_words, rows, states)
     extended = SentenceEncoder(folder, precision=asked.recipe.precision)
@@ -140,7 +139,7 @@ def extend_vocabulary(
 def _checked_words(
     words: Any, tokenizer: Tokenizer, unknown_id: int
 ) -> tuple[list[str], list[Decision]]:
-    """Return the words that are new, as the tokenizer reads them."""
+    """Return the new words as the tokenizer reads them."""
     if isinstance(words, str):
         raise InputError("words", "a sequence of strings", words)
     folds, seen, new = folds_case(tokenizer), set(), []
@@ -163,7 +162,7 @@ def _checked_words(
 
 
 def _costly(report: TokenizerReport | None, n_words: int) -> list[str]:
-    """Return the words of a corpus whose pieces cost most."""
+    """Return the words of a corpus that cost the most pieces."""
     if report is None:
         raise InputError("words", "words, or a corpus to take them from", None)
     words = report.words
@@ -177,18 +176,18 @@ def _costly(report: TokenizerReport | None, n_words: int) -> list[str]:
 
 
 def _is_spaced(tokenizer: Tokenizer) -> bool:
-    """Return whether the space before a word is part of its first piece."""
+    """Return whether the first piece of a word includes the space before it."""
     one, two = (tokenizer.encode(text, add_special_tokens=False) for text in ("a", "a a"))
     return one.tokens != two.tokens[1:] or not one.tokens[0].isalnum()
 
 
 def _cut(word: str, tokenizer: Tokenizer) -> Encoding:
-    """Return the pieces of a word as within a text, where most words follow a space."""
+    """Return the pieces of a word after a space, as within a text."""
     return tokenizer.encode(f" {word}", add_special_tokens=False)
 
 
 def _named(words: list[str], start: Any, tokenizer: Tokenizer) -> dict[str, tuple[str, ...]]:
-    """Return the words that the user says new words are like."""
+    """Return the given similar words of new words."""
     if not isinstance(start, Mapping):
         checked_choice(start, "start", ("pieces", "context", "states"))
         return {}
@@ -208,7 +207,7 @@ def _named(words: list[str], start: Any, tokenizer: Tokenizer) -> dict[str, tupl
 def _known_words(
     tokenizer: Tokenizer, corpus: Corpus | None, most: int, fewest: int = 1
 ) -> list[str]:
-    """Return words of one piece: the most frequent of a corpus, else the first by their ids."""
+    """Return words of one piece, the most frequent of the corpus or the first by id."""
     folds, counts = folds_case(tokenizer), Counter[str]()
     if corpus is not None:
         for _, words, _, _ in cut_words(corpus.document_texts(), tokenizer):
@@ -231,11 +230,11 @@ def _known_words(
 def _most_similar(
     words: list[str], corpus: Corpus, encoder: SentenceEncoder, tokenizer: Tokenizer
 ) -> dict[str, tuple[str, ...]]:
-    """Return the known words whose contextual vectors are nearest to those of each new word."""
+    """Return the known words with contextual vectors nearest to each new word."""
     candidates = _known_words(tokenizer, corpus, N_CONTEXTS, FEWEST_USES)
     candidates = [word for word in candidates if word not in set(words)]
     states = _directions([*words, *candidates], corpus, encoder, tokenizer, len(words))
-    # Of words without uses all cosines are NaN, which no comparison takes.
+    # Words without uses have NaN cosines, which no comparison accepts.
     cosines = states[: len(words)] @ states[len(words) :].T
     best = np.argsort(-cosines, axis=1, kind="stable")[:, :N_SIMILAR]
     near = [
@@ -248,7 +247,7 @@ def _most_similar(
 def _directions(
     words: list[str], corpus: Corpus, encoder: SentenceEncoder, tokenizer: Tokenizer, n_new: int
 ) -> Float64Array:
-    """Return where mean contextual vectors lie from the mean of all, (n_words, width), or NaN."""
+    """Return directions of contextual vectors from their mean, (n_words, width), or NaN."""
     import torch
 
     model: Any = model_of(encoder.recipe)
@@ -265,7 +264,7 @@ def _directions(
             names = [number.get(word.lower() if folds else word, -1) for word in words_of_text]
             of_piece = np.array([*names, -1])[of_word[:limit]]
             sought = of_piece[of_piece >= 0]
-            if n_texts >= MOST_TEXTS:  # only until the new words, which come first, have their uses
+            if n_texts >= MOST_TEXTS:  # then only for new words, which come first
                 sought = sought[sought < n_new]
             if not (n_uses[sought] < N_USES).any():
                 continue
@@ -286,7 +285,7 @@ def _directions(
 
 
 def _neighbors(encoder: SentenceEncoder, words: list[str], candidates: list[str]) -> list[str]:
-    """Return the known words whose vectors are nearest to that of each word."""
+    """Return the known words nearest to each word."""
     vectors = encoder.encode([*words, *candidates], show_progress=False)
     vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
     cosines = vectors[: len(words)] @ vectors[len(words) :].T
@@ -301,7 +300,7 @@ def _write(
     rows: list[list[list[int]]],
     states: Float64Array | None,
 ) -> None:
-    """Write the encoder with more rows, its head for masked words too where it has one."""
+    """Write the encoder, and its head for masked words, with more rows."""
     from tokenizers import AddedToken
 
     checkpoint = encoder.recipe.checkpoint
@@ -331,7 +330,7 @@ def _write(
 
 
 def _masked_model(checkpoint: Checkpoint) -> Any:
-    """Return a checkpoint with its head for masked words; None where it has none."""
+    """Return a checkpoint with its head for masked words; None if it has none."""
     import torch
     from transformers import AutoModelForMaskedLM
 
@@ -346,16 +345,16 @@ def _masked_model(checkpoint: Checkpoint) -> Any:
 def _enlarge(
     model: Any, n_tokens: int, rows: list[list[list[int]]], states: Float64Array | None
 ) -> None:
-    """Give a model a row for each new word: the mean over similar words of their mean pieces."""
+    """Add a row for each new word: the mean over similar words of their mean pieces."""
     import torch
 
-    size = n_tokens + len(rows)  # rows that a table has beyond its tokens are used first
+    size = n_tokens + len(rows)  # spare rows of the table are used first
     if size > model.get_input_embeddings().weight.shape[0]:
         model.resize_token_embeddings(size, mean_resizing=False)
     outputs = model.get_output_embeddings()
     tables = [model.get_input_embeddings().weight]
     if outputs is not None:
-        # Tied weights are one table; a bias is a table of its own.
+        # Tied weights are one table; a bias is another.
         if outputs.weight is not tables[0]:
             tables.append(outputs.weight)
         if getattr(outputs, "bias", None) is not None:
@@ -369,7 +368,7 @@ def _enlarge(
             if states.shape[1] != embeddings.shape[1]:
                 expected = "an encoder whose hidden states are as wide as its token vectors"
                 raise InputError("start", expected, "states")
-            # As far from the mean token as tokens are, in the direction of the contextual vectors.
+            # At the mean distance of tokens from their mean, in the direction of the contexts.
             middle = embeddings.mean(dim=0)
             spread = (embeddings - middle).norm(dim=1).mean()
             used = np.flatnonzero(~np.isnan(states[:, 0]))

@@ -1,4 +1,4 @@
-"""What pre-training returns."""
+"""Results of pre-training."""
 
 from __future__ import annotations
 
@@ -16,23 +16,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TokenizerReport(Displayed):
-    """Into how many pieces an encoder's tokenizer cuts the words of a corpus.
+    """How a tokenizer splits the words of a corpus into pieces.
 
     Parameters
     ----------
     encoder : str
     n_texts, n_words, n_pieces, n_unknown : int
-        Texts, their words, the pieces of these, and how many pieces are unknown; a text that is
-        repeated counts as often.
+        Numbers of texts, words, pieces and unknown pieces; repeated texts count each time.
     words : DataFrame
-        A distinct word a row: word, n (occurrences), n_documents, pieces (how many), cut (the
-        pieces), n_unknown, and cost, the pieces beyond one for each occurrence; the costliest
-        first.
+        One row per distinct word: word, n (occurrences), n_documents, pieces (number), cut (the
+        pieces), n_unknown, and cost (pieces beyond one, times occurrences); the costliest first.
     by_language : DataFrame
         language, n_texts, fertility, share_cut (words in three or more pieces), share_unknown.
     examples : tuple of tuple of str
-        Beginnings of some texts, from those cut least to those cut most, as the parts that become
-        one piece each, with what lies between them.
+        Beginnings of some texts as pieces and the parts between them, from few to many pieces.
     """
 
     encoder: str
@@ -46,12 +43,12 @@ class TokenizerReport(Displayed):
 
     @property
     def fertility(self) -> float:
-        """Pieces a word (Rust et al. 2021, "How good is your tokenizer?", section 3.1)."""
+        """Pieces per word (Rust et al. 2021, "How good is your tokenizer?", section 3.1)."""
         return self.n_pieces / max(self.n_words, 1)
 
     @property
     def share_cut(self) -> float:
-        """Share of the words that become three or more pieces."""
+        """Share of the words with three or more pieces."""
         cut = self.words.loc[self.words["pieces"] >= 3, "n"].sum()
         return float(cut) / max(self.n_words, 1)
 
@@ -73,18 +70,17 @@ class TokenizerReport(Displayed):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ExtendedVocabulary(Displayed):
-    """An encoder that knows more words.
+    """An encoder with added words.
 
     Parameters
     ----------
     encoder : SentenceEncoder
-        Reads the folder that was written.
+        Encoder of the folder that was written.
     words : DataFrame
-        An added word a row: word, pieces (those it was cut into), similar (the words whose mean
-        its vector starts with, where it is not that of its pieces), and the words nearest to it
-        before and after.
+        One row per added word: word, pieces (before), similar (the words of its initial vector, if
+        not its pieces), neighbors_before and neighbors_after.
     fertility : tuple of two float, optional
-        Pieces a word of the corpus before and after, where there is one.
+        Pieces per word of the corpus before and after, if there is a corpus.
     decisions : tuple of Decision
     """
 

@@ -359,20 +359,18 @@ def _compare(
     from embedtopics.encoders.sentence._encoder import SentenceEncoder
     from embedtopics.training._compare import compare_before_after
 
-    before = trainable.encoder
+    before: Any = trainable.encoder
     after: Any = folder
-    if before.transformer is not None:
-        # What a folder does not keep.
-        asked: dict[str, Any] = {
-            "precision": before.transformer.recipe.precision,
-            "long_texts": before.transformer.recipe.long_texts,
-        }
-        usual = {"precision": "float32", "long_texts": "truncate"}
-        if asked != usual:
-            named = " and ".join(f'{k}="{asked[k]}"' for k in asked if asked[k] != usual[k])
-            text = f"Before and after were read with {named}, which the folder does not keep."
-            decisions.append(Decision("training", "equal_conditions", [*asked.values()], text))
-        after = SentenceEncoder(folder, **asked)
+    transformer = before.transformer
+    if transformer is not None:
+        # Settings that a folder does not store.
+        recipe, usual = transformer.recipe, {"precision": "float32", "long_texts": "truncate"}
+        read_as = {"precision": recipe.precision, "long_texts": recipe.long_texts}
+        if read_as != usual:
+            options = " and ".join(f'{k}="{v}"' for k, v in read_as.items() if v != usual[k])
+            text = f"Before and after were read with {options}, which the folder does not store."
+            decisions.append(Decision("training", "equal_conditions", [*read_as.values()], text))
+        after = SentenceEncoder(folder, **read_as)
     return compare_before_after(
         before, after, test=sets.test, general=sets.general, corpus=sets.corpus,
         classes=sets.classes,

@@ -14,7 +14,7 @@
   let unsure = false;
   let busy = false;
   let spans = []; // of the text on the page: {label, begin, end}, in UTF-16 units as the page counts
-  let hints = []; // words that speak for the label that the model suggests
+  let hints = []; // words characteristic of the suggested label
   let cursor = null; // words from and to, where parts are marked by keys
 
   async function ask(path, content) {
@@ -28,7 +28,7 @@
     try {
       response = await fetch(path, options);
     } catch {
-      throw new Error("The server does not answer. What you chose is still here: start it again, then press the key again.");
+      throw new Error("The server does not answer. Your input is kept: restart the server, then press the key again.");
     }
     const answer = await response.json();
     if (!response.ok) throw new Error(answer.error || "The server refused the request.");
@@ -87,16 +87,16 @@
     }
     const [value, low, high] = found.accuracy;
     $("quality").textContent =
-      `The model is right on ${percent(value)} of ${found.n} count texts that it had not seen (95 %: ${percent(low)} to ${percent(high)}).`;
+      `Accuracy of the model on ${found.n} left-out count texts: ${percent(value)} (95 %: ${percent(low)} to ${percent(high)}).`;
     drawShares(found.classes);
     const widest = [...found.classes].sort((a, b) => (b.high - b.low) - (a.high - a.low))[0];
     const lines = [];
     if (widest.width_after !== null) {
       const width = (w) => (100 * w).toFixed(1);
-      lines.push(`${widest.further} more count texts would narrow the share of ${widest.name} from ${width(widest.high - widest.low)} to about ${width(widest.width_after)} points.`);
+      lines.push(`${widest.further} more count texts would narrow the interval of ${widest.name} from ${width(widest.high - widest.low)} to about ${width(widest.width_after)} points.`);
     }
     const least = [...found.classes].sort((a, b) => a.recall_bound - b.recall_bound)[0];
-    lines.push(`Of all ${least.name} texts at least ${percent(least.recall_bound)} are labelled.`);
+    lines.push(`At least ${percent(least.recall_bound)} of all ${least.name} texts are labelled.`);
     $("advice").textContent = lines.join(" ");
   }
 
@@ -151,14 +151,15 @@
     $("hint").setAttribute("aria-pressed", "false");
     const isDone = text === null;
     $("text").classList.toggle("done", isDone);
-    if (isDone) $("text").textContent = "There is no text left. All labels are on disk.";
+    if (isDone) $("text").textContent = "No texts are left. All labels are on disk.";
     else paint();
     $("text").scrollTop = 0;
     $("stream").hidden = isDone;
-    $("stream").textContent = isDone ? "" : text.stream === "count" ? "count: drawn at random" : text.stream === "teach" ? "teach: picked for the model" : text.stream;
+    const streams = { count: "count: drawn at random", teach: "teach: picked for the model" };
+    $("stream").textContent = isDone ? "" : streams[text.stream] ?? text.stream;
     $("row-id").textContent = isDone ? "" : text.id;
     for (const button of document.querySelectorAll("#labels button, #skip, #confirm, #hint")) button.disabled = isDone;
-    say(isDone ? "There is no text left." : `Next text: ${text.text.slice(0, 2000)}`);
+    say(isDone ? "No texts are left." : `Next text: ${text.text.slice(0, 2000)}`);
   }
 
   async function advance() {
@@ -187,7 +188,7 @@
     await once(work);
   }
 
-  // What people do
+  // Answers
 
   function choose(label) {
     if (current === null) return;
@@ -218,7 +219,7 @@
   const undo = () => once(async () => {
     const status = await ask("api/undo", { tab });
     drawStatus(status);
-    if (status.next === null) { say("There is nothing to undo."); return; }
+    if (status.next === null) { say("Nothing to undo."); return; }
     if (current !== null) upcoming.unshift(current); // it comes after the one that is back
     show(status.next);
   });
@@ -234,7 +235,7 @@
     if (on) $("note").focus();
   }
 
-  // Parts of a text, and words that speak for a label
+  // Parts of a text, and characteristic words
 
   function paint() {
     // Marked parts, hints and the cursor, cut at each edge; everything is text.
@@ -258,7 +259,7 @@
       const span = over.find((one) => one.kind === "span");
       if (!span) return;
       if (span.end === end) mark.dataset.label = span.label;
-      mark.title = `${span.label}: click to take it away`;
+      mark.title = `${span.label}: click to remove it`;
       mark.addEventListener("click", () => removeSpan(span));
     });
   }
@@ -285,7 +286,7 @@
 
   function markSpan(label) {
     const part = selected() ?? (cursor && wordsAt(cursor));
-    if (!part || part.begin >= part.end) { say("First mark a part of the text."); complain(new Error("First mark a part of the text.")); return; }
+    if (!part || part.begin >= part.end) { say("Mark a part of the text first."); complain(new Error("Mark a part of the text first.")); return; }
     spans = spans.filter((one) => one.end <= part.begin || part.end <= one.begin);
     spans.push({ ...part, label: label.name });
     spans.sort((a, b) => a.begin - b.begin);
@@ -297,7 +298,7 @@
 
   function removeSpan(span) {
     spans = spans.filter((one) => one.begin !== span.begin);
-    say(`Taken away: ${current.text.slice(span.begin, span.end)}`);
+    say(`Removed: ${current.text.slice(span.begin, span.end)}`);
     paint();
   }
 
@@ -321,12 +322,12 @@
     if (current === null || current.key !== key) return;
     hints = found.words;
     $("hint").setAttribute("aria-pressed", String(on));
-    $("hinted").textContent = !on ? "" : found.label === null ? "The model has not learned yet."
-      : `${found.label}, with probability ${percent(found.probability)}. Words that speak for it are underlined by dots.`;
+    $("hinted").textContent = !on ? "" : found.label === null ? "The model is not fitted yet."
+      : `${found.label}, with probability ${percent(found.probability)}. Words characteristic of this label have a dotted underline.`;
     paint();
   });
 
-  // Texts that people look for
+  // Search
 
   function list(found, summary) {
     $("found").replaceChildren();
@@ -363,12 +364,12 @@
     event.preventDefault();
     inTurn(async () => {
       const { found, n } = await ask("api/search", { query: $("query").value });
-      list(found, n ? `${n.toLocaleString()} ${n === 1 ? "text" : "texts"}${n > found.length ? `, the first ${found.length} below` : ""}` : "No text holds these words.");
+      list(found, n ? `${n.toLocaleString()} ${n === 1 ? "text" : "texts"}${n > found.length ? `, the first ${found.length} below` : ""}` : "No text contains these words.");
     });
   });
   $("noted").addEventListener("click", () => inTurn(async () => {
     const { found } = await ask("api/noted");
-    list(found, found.length ? "" : "There are none.");
+    list(found, found.length ? "" : "None.");
   }));
   $("hint").addEventListener("click", showHint);
 

@@ -9,7 +9,7 @@
   const MODES = { hybrid: "words and meaning", dense: "meaning", lexical: "words" };
   let about = null;
   let state = empty();
-  let latest = 0; // of the questions that were sent; older answers are dropped
+  let latest = 0; // number of the latest query; older answers are dropped
   let opened = null; // the document in the reader
 
   function empty() {
@@ -24,10 +24,10 @@
     try {
       response = await fetch(`${path}?${search}`, { headers: { "X-Token": token } });
     } catch {
-      throw new Error("The server does not answer; start it again and open the address that it shows.");
+      throw new Error("The server does not answer; restart it and open the address that it prints.");
     }
     const answer = await response.json();
-    if (!response.ok) throw new Error(answer.error || "The server refused the question.");
+    if (!response.ok) throw new Error(answer.error || "The server refused the query.");
     return answer;
   }
 
@@ -182,7 +182,7 @@
       if (!hasQuestion) {
         $("hits").replaceChildren();
         $("more").hidden = true;
-        $("status").textContent = "Type what you look for. Filters act on the next search.";
+        $("status").textContent = "Enter a query. Filters apply to the next search.";
         return;
       }
       $("status").textContent = "Searching …";
@@ -210,7 +210,8 @@
     const n = found.hits.length;
     const far = n && found.hits.every((hit) => hit.relevance !== null && hit.relevance < NEAR);
     const notes = found.notes.map((note) => note.replace(/ Did you mean .*$/, "")); // it is a button below
-    const lead = n === 0 ? "Nothing was found." : far ? "Nothing is close to this query; these are the nearest." : `The best ${n}.`;
+    let lead = n === 0 ? "No documents found." : `The top ${n}.`;
+    if (far) lead = "No document is close to this query; these are the nearest.";
     $("status").textContent = [lead, ...notes].join(" ");
     const words = Object.entries(found.suggestions);
     if (words.length) {
@@ -248,7 +249,7 @@
     }
   }
 
-  // The server counts characters, a string of the page units of UTF-16.
+  // Convert a span in characters to UTF-16 code units.
   function codeUnits(text, span) {
     let units = 0, characters = 0;
     const found = [text.length, text.length];

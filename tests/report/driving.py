@@ -1,4 +1,4 @@
-"""Chromium driven as a person would, through its debugging pipe: no package, no port."""
+"""Local servers and Chromium, which is driven through its debugging pipe, without a port."""
 
 import json
 import os
@@ -6,7 +6,11 @@ import select
 import shutil
 import subprocess
 import sys
+import threading
 import time
+import urllib.error
+import urllib.request
+from contextlib import contextmanager
 
 import pytest
 
@@ -178,3 +182,30 @@ def check_console(browser):
     """Nothing was thrown and nothing logged since the page was opened."""
     for trouble in ("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded"):
         assert not [event for event in browser.events if event["method"] == trouble]
+
+
+@contextmanager
+def served(server):
+    """Run a local server in a thread."""
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.close()
+        thread.join()
+
+
+def fetch(server, path, content=None, **headers):
+    """Return status, headers and body of the response to a request of the page."""
+    base = {"X-Token": server.token, "Origin": f"http://127.0.0.1:{server.port}"}
+    if content is not None:
+        base["Content-Type"] = "application/json"
+        content = content if isinstance(content, bytes) else json.dumps(content).encode()
+    sent = {name: value for name, value in {**base, **headers}.items() if value is not None}
+    request = urllib.request.Request(f"http://127.0.0.1:{server.port}{path}", content, sent)
+    try:
+        with urllib.request.urlopen(request, timeout=60) as response:
+            return response.status, response.headers, response.read()
+    except urllib.error.HTTPError as error:
+        return error.code, error.headers, error.read()

@@ -8,31 +8,13 @@ import pandas as pd
 import pytest
 
 from embedtopics import plots, report
-from embedtopics.topics.results import Edit
 from tests.factories import make_comparison, make_result
-from tests.report.driving import IN_A_BROWSER, check_console
+from tests.report.driving import IN_A_BROWSER
 
-ATTACK = (
-    "</script><script>document.title='pwned'</script><img src=x onerror=\"document.title='p'\">"
-)
 MEASURES = tuple(f"measure {i}" for i in range(8))
 BOX = "(selector => document.querySelector(selector).getBoundingClientRect())"
 
 pytestmark = IN_A_BROWSER
-
-
-def test_markup_in_a_text_shows_as_text_and_does_nothing(browser, tmp_path):
-    result = make_result(texts=[ATTACK], topic_labels=[ATTACK])
-    shown = replace(result.topics[0], representatives=(0,), keywords=(ATTACK,), weights=(1.0,))
-    history = (Edit("rename", message=ATTACK),)
-    result = replace(result, topics=(shown, *result.topics[1:]), history=history)
-    browser.open(report.write_report(result, tmp_path / "report.html"))
-    browser.wait("document.getElementById('map')?.dataset.ready === '1'")
-    assert browser.ask("document.title") == "Topics of 313 rows"
-    page = browser.ask("document.body.innerText")
-    assert ATTACK in page and "Campello" in page
-    assert browser.ask("document.querySelectorAll('img').length") == 0
-    check_console(browser)
 
 
 @pytest.mark.parametrize(("n_encoders", "width"), [(3, 1000), (5, 800)])

@@ -140,7 +140,7 @@ def _share(vectors: np.ndarray, labels: np.ndarray, seed: int) -> tuple[list[boo
     with tempfile.TemporaryDirectory() as folder:
         study = _study(folder, vectors[rows], ["yes", "no"], "uncertainty", 0.5, seed)
         _code(study, truth[rows], N_LABELS)
-        one = study.prevalence().shares[0]
+        one = study.prevalence().rows[0]
         study.close()
     holds = [bool(one.low <= true <= one.high) for true in (is_one.mean(), is_one[rows].mean())]
     return holds, (one.high - one.low) / (one.labels_high - one.labels_low)

@@ -188,8 +188,9 @@ def _widths(state: StudyState, further: int) -> dict[str, tuple[float, float]]:
     except InputError:  # too few count texts
         return {}
     widths = {}
-    for one in now.shares:
+    for one in now:
         n, width, estimate = one.n_labelled, one.high - one.low, one.estimate
+        assert estimate is not None  # there are labels
         before = estimate.variance
         after = estimate.residual / (n + further) + estimate.predictions
         # Without any variance yet, the interval is that of n trials.

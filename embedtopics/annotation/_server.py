@@ -81,7 +81,7 @@ class AnnotationServer(LocalServer):
         """Estimate quality and shares, in one thread at a time; labels do not wait for it."""
         with self._estimating:
             try:
-                shares = {one.name: one for one in self.study.prevalence().shares}
+                shares = {one.name: one for one in self.study.prevalence()}
                 quality = self.study.quality()
                 stopping = self.study.stopping()
             except EmbedTopicsError as error:

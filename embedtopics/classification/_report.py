@@ -83,11 +83,10 @@ def evaluate(
     vectors = classifier._vectors(texts)
     groups = near_duplicates(texts, vectors)
     chances = classifier.calibration_.apply(classifier.head_.scores(vectors))
-    scores = tuple(_scores("classifier", classifier, chances, codes, groups, random_state))
-    baselines: list[Score] = []
+    rows = list(_scores("classifier", classifier, chances, codes, groups, random_state))
     for name, guess in _baselines(head, learned, texts):
         every = _scores(name, classifier, guess, codes, groups, random_state)
-        baselines += [score for score in every if score.name is None]
+        rows += [score for score in every if score.name is None]
     is_multilabel = codes.ndim == 2
     confidence, right = (
         (chances.ravel(), codes.ravel()) if is_multilabel else confidences(chances, codes)
@@ -95,10 +94,10 @@ def evaluate(
     error, bins = calibration_error(confidence, right)
     n_looks = _count_evaluation(classifier, texts)
     return ClassificationReport(
+        tuple(rows),
+        tuple(_warnings(texts, learned.texts, n_looks)),
         classes=tuple(classes.tolist()),
         head=head,
-        scores=scores,
-        baselines=tuple(baselines),
         confusion=None
         if is_multilabel
         else confusion_of(codes, chances.argmax(axis=1), chances.shape[1]),
@@ -108,7 +107,6 @@ def evaluate(
         n=len(texts),
         n_groups=len(np.unique(groups)),
         n_looks=n_looks,
-        decisions=tuple(_warnings(texts, learned.texts, n_looks)),
     )
 
 

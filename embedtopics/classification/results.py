@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from embedtopics._utils.checks import checked_level
-from embedtopics._utils.display import Displayed
-from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
+from embedtopics.evaluation.results import ScoreTable
 from embedtopics.protocols import Float64Array
 
 if TYPE_CHECKING:
@@ -43,13 +42,22 @@ class RiskCoverage:
 
 @dataclass(frozen=True)
 class Score:
-    """One figure of a classifier or a baseline (`of`), with its 95 % interval.
+    """One figure of a classifier or a baseline, with its 95 % interval.
 
-    `name` is the class, None for all classes together; `n` is the number of its texts.
+    Parameters
+    ----------
+    of : str
+        "classifier" or the name of a baseline.
+    name : str or int or None
+        The class; None for all classes together.
+    metric : str
+    value, low, high : float
+    n : int
+        Number of texts.
     """
 
     of: str
-    name: Any
+    name: Any = field(metadata={"column": "class"})
     metric: str
     value: float
     low: float
@@ -57,19 +65,19 @@ class Score:
     n: int
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class ClassificationReport(Displayed):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class ClassificationReport(ScoreTable[Score]):
     """The scores of a classifier on labelled texts that it was not fitted on.
 
     Parameters
     ----------
+    rows : tuple of Score
+        Scores of the classifier for all classes together and for each class, then scores of the
+        baselines: the most frequent class, and logistic regression on TF-IDF. The 95 % intervals
+        are bootstrap intervals over texts; near-duplicates are resampled together.
+    decisions : tuple of Decision
     classes : tuple
     head : str
-    scores : tuple of Score
-        For all classes together and for each class, with 95 % bootstrap intervals over texts;
-        near-duplicates are resampled together.
-    baselines : tuple of Score
-        Scores of the most frequent class, and of logistic regression on TF-IDF.
     confusion : float64 ndarray of shape (n_classes, n_classes) or None
         True classes in rows, predicted classes in columns; None for "multilabel".
     calibration_error : float
@@ -82,13 +90,10 @@ class ClassificationReport(Displayed):
     n_looks : int
         Number of evaluations of this classifier on these texts, including this one and those of
         classifiers saved to the same folder.
-    decisions : tuple of Decision
     """
 
     classes: tuple[Any, ...]
     head: str
-    scores: tuple[Score, ...]
-    baselines: tuple[Score, ...]
     confusion: Float64Array | None
     calibration_error: float
     calibration: Float64Array
@@ -96,28 +101,22 @@ class ClassificationReport(Displayed):
     n: int
     n_groups: int
     n_looks: int
-    decisions: tuple[Decision, ...] = ()
+
+    row_type = Score
 
     def score(self, metric: str, name: Any = None) -> Score:
-        """Return one figure of a class, or of all classes together."""
-        for score in self.scores:
-            if (score.metric, score.name) == (metric, name):
-                return score
-        metrics = sorted({score.metric for score in self.scores})
-        raise InputError("metric", f"one of {', '.join(metrics)}, and a class or None", metric)
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return one row for each figure: of, class, metric, value, low, high, n."""
-        import pandas as pd
-
-        rows = [vars(score) for score in (*self.scores, *self.baselines)]
-        frame = pd.DataFrame(rows).rename(columns={"name": "class"})
-        return frame[["of", "class", "metric", "value", "low", "high", "n"]]
+        """Return one figure of the classifier for a class, or for all classes together."""
+        scores = self.of(of="classifier", metric=metric, name=name)
+        if not scores:
+            metrics = sorted({score.metric for score in self})
+            raise InputError("metric", f"one of {', '.join(metrics)}, and a class or None", metric)
+        return scores[0]
 
     def _summary(self) -> str:
         metric = "quadratic kappa" if self.head == "ordinal" else "macro F1"
-        score, times = self.score(metric), "once" if self.n_looks == 1 else f"{self.n_looks} times"
-        best = max((b.value for b in self.baselines if b.metric == metric), default=math.nan)
+        score, *baselines = self.of(metric=metric, name=None)
+        best = max((one.value for one in baselines), default=math.nan)
+        times = "once" if self.n_looks == 1 else f"{self.n_looks} times"
         return (
             f"{metric} {score.value:.3f} [{score.low:.3f}, {score.high:.3f}] on {self.n:,} texts, "
             f"best baseline {best:.3f}, evaluated {times}"
@@ -151,12 +150,9 @@ class Share(NamedTuple):
         return max(0.0, float(np.ceil(self.residual / allowed)) - self.n)
 
 
-_UNKNOWN = Share(math.nan, math.nan, math.nan, 0)
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ShareOfClass:
-    """The share of one class (`name`) in a corpus or in a group of it.
+    """The share of one class in a corpus or in a group of it.
 
     Parameters
     ----------
@@ -167,54 +163,45 @@ class ShareOfClass:
         Number of texts, and of labelled texts.
     share, low, high : float
         The corrected estimate and its 95 % interval.
-    predicted : float
-        Share of the predicted class, which is biased.
     labels_share, labels_low, labels_high : float
         The estimate from the labels alone; NaN without labels.
-    estimate : Share
-        The corrected estimate with the parts of its variance; NaN without labels.
+    predicted : float
+        Share of the predicted class, which is biased.
+    estimate : Share or None
+        The corrected estimate with the parts of its variance; None without labels.
     """
 
     group: str | None
-    name: Any
+    name: Any = field(metadata={"column": "class"})
     n: int
     n_labelled: int
     share: float
     low: float
     high: float
-    predicted: float
     labels_share: float = math.nan
     labels_low: float = math.nan
     labels_high: float = math.nan
-    estimate: Share = _UNKNOWN
+    predicted: float
+    estimate: Share | None = field(default=None, metadata={"column": None})
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Prevalence(Displayed):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Prevalence(ScoreTable[ShareOfClass]):
     """The share of each class in a corpus.
 
     Parameters
     ----------
-    shares : tuple of ShareOfClass
+    rows : tuple of ShareOfClass
+    decisions : tuple of Decision
     method : {"ppi", "design", "adjusted", "em"}
     by : str or None
         Column of the groups.
-    decisions : tuple of Decision
     """
 
-    shares: tuple[ShareOfClass, ...]
     method: str
-    by: str | None
-    decisions: tuple[Decision, ...] = ()
+    by: str | None = None
 
-    def to_frame(self) -> pd.DataFrame:
-        """Return one row for each group and class."""
-        import pandas as pd
-
-        frame = pd.DataFrame([vars(share) for share in self.shares])
-        columns = ["group", "class", "n", "n_labelled", "share", "low", "high"]
-        columns += ["labels_share", "labels_low", "labels_high", "predicted"]
-        return frame.rename(columns={"name": "class"})[columns]
+    row_type = ShareOfClass
 
     def further_labels(self, width: float) -> pd.DataFrame:
         """Return the number of further labels that would narrow each interval to `width`.
@@ -230,12 +217,14 @@ class Prevalence(Displayed):
         """
         checked_level(width, "width")
         frame = self.to_frame()[["group", "class", "n_labelled", "low", "high"]].copy()
-        frame["further_labels"] = [one.estimate.labels_needed(width) for one in self.shares]
+        frame["further_labels"] = [
+            math.nan if one.estimate is None else one.estimate.labels_needed(width) for one in self
+        ]
         return frame
 
     def _summary(self) -> str:
         first = [
-            f"{one.name} {one.share:.1%} [{one.low:.1%}, {one.high:.1%}]" for one in self.shares[:3]
+            f"{one.name} {one.share:.1%} [{one.low:.1%}, {one.high:.1%}]" for one in self.rows[:3]
         ]
-        more = ", ..." if len(self.shares) > 3 else ""
+        more = ", ..." if len(self) > 3 else ""
         return f"{self.method}: {', '.join(first)}{more}"

@@ -133,7 +133,7 @@ def report(
     rows = [
         [one.of, "all" if one.name is None else str(one.name), one.metric, f"{one.value:.3f}",
          f"{one.low:.3f} to {one.high:.3f}", f"{one.n:,}"]
-        for one in (*found.scores, *found.baselines)
+        for one in found
     ]  # fmt: skip
     columns = [("of", "words"), ("class", "words"), ("metric", "words"), ("value", "figure"),
                ("95 %", "figure"), ("texts", "number")]  # fmt: skip
@@ -197,7 +197,7 @@ def _print_shares(console: Console, found: Any, width: float | None) -> None:
     columns = [("group", "words"), ("class", "words"), ("share", "figure"), ("95 %", "figure"),
                ("labels alone", "figure"), ("predicted", "figure")]  # fmt: skip
     rows = []
-    for one in found.shares:
+    for one in found:
         has_labels = one.labels_share == one.labels_share
         alone = f"{one.labels_low:.1%} to {one.labels_high:.1%}" if has_labels else ""
         share, predicted = f"{one.share:.1%}", f"{one.predicted:.1%}"

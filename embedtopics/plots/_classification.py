@@ -185,14 +185,14 @@ def prevalence(found: Prevalence, classes: Sequence[Any] | None = None) -> Figur
     InputError
         If there is no such class.
     """
-    known = list(dict.fromkeys(one.name for one in found.shares))
+    known = list(dict.fromkeys(one.name for one in found))
     chosen = list(classes) if classes is not None else known[-1:]
     if classes is None and len(known) > 2:
-        sizes = {name: [one.share for one in found.shares if one.name == name] for name in known}
+        sizes = {name: [one.share for one in found if one.name == name] for name in known}
         chosen = sorted(known, key=lambda name: -float(np.mean(sizes[name])))[:_PANELS]
     if not chosen or any(name not in known for name in chosen):
         raise InputError("classes", f"some of the classes {known}", classes)
-    groups = list(dict.fromkeys(one.group for one in found.shares))
+    groups = list(dict.fromkeys(one.group for one in found))
     names = ["all texts" if group is None else group for group in groups]
     is_time = found.by is not None and len(names) > 1 and all(map(_is_date, names))
     height = 190 if is_time else max(70, 26 * len(names) + 30)
@@ -200,7 +200,7 @@ def prevalence(found: Prevalence, classes: Sequence[Any] | None = None) -> Figur
     figure = panel_figure([height] * len(chosen), between=64, margin=margin)
     notes = []
     for panel, name in enumerate(chosen):
-        shares = [one for one in found.shares if one.name == name]
+        shares = [one for one in found if one.name == name]
         axes = axes_of(panel)
         places = names if is_time else [groups.index(one.group) for one in shares]
         for trace in _share_traces(shares, places, is_time):

@@ -80,7 +80,7 @@ def _figure(score: Score) -> str:
 
 def _overall(report: ClassificationReport) -> str:
     """Return the scores of the classifier and of the baselines over all classes."""
-    every = [one for one in (*report.scores, *report.baselines) if one.name is None]
+    every = report.of(name=None)
     metrics = list(dict.fromkeys(one.metric for one in every))
     rows = [
         [text(of, 60), *(_figure(one) for one in every if one.of == of)]

@@ -139,7 +139,7 @@ def test_one_label_alone_can_be_counted(begin, truth):
     study = begin(["yes", "no"], design=StudyDesign(teach=0.0))
     for _ in range(30):
         study.label(study.next().key, "no")
-    share = {one.name: one for one in study.prevalence().shares}["yes"]
+    share = {one.name: one for one in study.prevalence()}["yes"]
     assert share.share == 0 and 0.05 < share.high < 0.2
 
 

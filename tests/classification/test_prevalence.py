@@ -8,7 +8,7 @@ from scipy.stats import norm
 
 from embedtopics import Corpus, plots
 from embedtopics.classification import TextClassifier, effects, prevalence
-from embedtopics.classification._prevalence import (
+from embedtopics.classification._estimators import (
     adjusted_count,
     design_share,
     em_shares,

@@ -106,13 +106,12 @@ def fit_topics(
         languages = choose_languages(log, texts, stages.languages)
         rules, notes = choose_rules(stages.words, languages)
         log.decisions += notes
-
-    def split_words(_: Callable[[], bool]) -> TokenStream:
-        return tokenize(texts, rules=rules, rows=documents.first_rows.tolist())
-
     with log.stage("encoder"):
         vectors, used, encode = _encode(log, corpus, embeddings, stages, languages)
-    with in_background(split_words, runs_loops=False) as wait_for_tokens:
+    rows = documents.first_rows.tolist()
+    with in_background(
+        lambda _: tokenize(texts, rules=rules, rows=rows), runs_loops=False
+    ) as wait_for_tokens:
         with log.stage("neighbors"):
             unique, unique_graph = merge_near_duplicates(vectors, stages.n_neighbors, stages.seed)
             graph = spread_graph(unique_graph, unique)
@@ -121,11 +120,9 @@ def fit_topics(
         with log.stage("reduction"):
             constraints = _prepare_constraints(log, context, stages)
             space = _reduce(context, stages, unique, unique_graph, constraints)
-
-        def draw_map(stop: Callable[[], bool]) -> FloatArray:
-            return _draw_map(space.schedule, space.start, stop)
-
-        with in_background(draw_map, runs_loops=True) as wait_for_map:
+        with in_background(
+            lambda stop: _draw_map(space.schedule, space.start, stop), runs_loops=True
+        ) as wait_for_map:
             with log.stage("clustering"):
                 clusters = _cluster(context, stages, space.coordinates, constraints)
             with log.stage("terms"):

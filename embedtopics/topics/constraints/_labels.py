@@ -78,7 +78,7 @@ def checked_labels(labels: Any) -> GivenLabels:
     """Return the labels of rows, or raise InputError."""
     if getattr(labels, "ndim", 1) != 1:
         raise InputError("labels", "one per row", found=f"an array of shape {labels.shape}")
-    values = [_read(value, row) for row, value in enumerate(labels, start=1)]
+    values = [_read(value, row) for row, value in enumerate(labels)]
     distinct = {value for value in values if value is not None}
     if len({type(value) for value in distinct}) > 1:
         some = (next(value for value in values if isinstance(value, kind)) for kind in (str, int))

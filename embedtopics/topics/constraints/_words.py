@@ -291,6 +291,8 @@ class ZeroShot:
 
 
 def _checked_names(names: Any) -> dict[str, str]:
+    if isinstance(names, str):
+        raise InputError("names", "a list of names, or names with descriptions", names)
     pairs = names.items() if isinstance(names, Mapping) else ((name, name) for name in names)
     checked: dict[str, str] = {}
     for text, description in pairs:

@@ -94,12 +94,12 @@ def test_a_stronger_boost_draws_closer(scattered, fit):
         {"fruit": ["apple", ""]},
         {" ": ["apple"]},
         [["apple"], ["apple"]],
-        3,
     ],
 )
 def test_bad_seeds_are_refused(seeds):
-    with pytest.raises(InputError):
+    with pytest.raises(InputError) as caught:
         SeedWords(seeds)
+    assert caught.value.parameter in ("seeds", "names")
 
 
 def test_a_seed_without_any_document_is_refused_by_name(toy, fit):

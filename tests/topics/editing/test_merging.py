@@ -298,5 +298,5 @@ def test_names_that_give_way_are_told(synthetic):
     assert all(topic.is_named for topic in reduced.topics)
     gone = sorted({f"mine {topic}" for topic in range(6)} - left)
     message = reduced.history[-1].message
-    assert sorted(message.split("labels not kept: ")[1].split(", ")) == gone and len(gone) == 2
+    assert sorted(message.split("lost labels: ")[1].split(", ")) == gone and len(gone) == 2
     assert "not kept" not in reduce(synthetic, 4).history[-1].message

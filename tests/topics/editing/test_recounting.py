@@ -173,9 +173,9 @@ def test_a_given_function_word_is_taken_as_a_stop_word(english):
 
 
 WRONG = each(
-    stop_words=["english", [1], 3],
-    extra_stop_words=[["new york"], [""], [4], 4],
-    ngram_range=[(2, 1), (0, 1), 2, (1, 2.0)],
+    stop_words=["english"],
+    extra_stop_words=[["new york"], [""]],
+    ngram_range=[(2, 1), (0, 1)],
     min_df=[0, 1.5],
     max_df=[-1, "all"],
     n_keywords=[0, 2.0],

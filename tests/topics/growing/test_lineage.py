@@ -143,7 +143,7 @@ def test_different_encoders_cannot_be_compared(halves):
         dataclasses.replace(result, settings={**result.settings, **mark})
         for result, mark in zip(halves, marks, strict=True)
     )
-    with pytest.raises(InputError, match=r"different encoders \(a and b"):
+    with pytest.raises(InputError, match=r"different encoders or settings \(a and b"):
         lineage(one, other)
     narrow = dataclasses.replace(other, embeddings=other.embeddings[:, :5])
     with pytest.raises(InputError, match="24 and 5 dimensions"):

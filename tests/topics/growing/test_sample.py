@@ -102,7 +102,6 @@ def test_everything_is_fitted_where_the_sample_would_hold_it_and_an_encoder_is_a
     ("parameter", "wrong"),
     [
         ("n", {"n": 1}),
-        ("model", {"model": "minilm"}),
         ("min_topic_size", {"min_topic_size": 1}),
         ("embeddings", {"embeddings": np.ones((3, 2))}),
         ("constraints", {"model": TopicModel(constraints=PartialLabels(["a", None]))}),

@@ -235,11 +235,11 @@ def test_given_names_stay():
     result = replace(result, topics=given)
     read = topics.at_level(result, topics=[[3, 0], [2, 4]])
     assert {t.label for t in read.topics if t.is_named} == {"mine 0", "mine 1", "mine 2"}
-    assert read.history[-1].message.endswith("labels not kept: mine 3")
+    assert read.history[-1].message.endswith("lost labels: mine 3")
     asked = tuple(replace(t, is_seeded=t.topic_id == 3) for t in given)
     read = topics.at_level(replace(result, topics=asked), topics=[[0, 3]])
     assert {t.label for t in read.topics if t.is_seeded} == {"mine 3"}
-    assert read.history[-1].message.endswith("labels not kept: mine 0")
+    assert read.history[-1].message.endswith("lost labels: mine 0")
     same = topics.at_level(result, topics.hierarchy(result), 5)
     np.testing.assert_array_equal(same.labels, result.labels)
     assert "gave way" not in same.history[-1].message

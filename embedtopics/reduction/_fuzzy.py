@@ -1,4 +1,4 @@
-"""The fuzzy graph: neighbour distances turned into comparable edge weights."""
+"""The fuzzy graph: comparable edge weights from neighbor distances."""
 
 from __future__ import annotations
 
@@ -15,33 +15,32 @@ if TYPE_CHECKING:
 
 
 MOST_STEPS = 100
-"""Newton steps at most; a dozen are usual."""
+"""Largest number of Newton steps; a dozen are usual."""
 
 PRECISION = 1e-12
-"""Relative length of a step from which on no more are made."""
+"""Relative length of the last Newton step."""
 
 ROWS_AT_ONCE = 32_768
-"""Documents whose bandwidths are found at a time, by one thread."""
+"""Documents per block of bandwidths; one thread works on one block."""
 
 SMALLEST_SCALE = 1e-3
-"""Least bandwidth, as a share of the mean distance; keeps duplicates from dividing by zero."""
+"""Smallest bandwidth, as a share of the mean distance; duplicates would divide by zero."""
 
 
 def fuzzy_graph(graph: NeighborGraph) -> csr_matrix:
-    """Weigh the edges of a neighbour graph as UMAP does: symmetric, (n_documents, n_documents).
+    """Return UMAP's fuzzy graph of a neighbor graph: symmetric, (n_documents, n_documents).
 
-    Each document's distances are shifted so that its nearest neighbour is certain (weight 1)
-    and scaled so that its weights sum to log2(k + 1); the two directions of an edge are then
-    joined by the probabilistic union a + b - a·b. A document without any neighbour of a
-    similarity above 0 is tied to none: which neighbours it has is an accident. Source: McInnes,
-    Healy and Melville (2018), "UMAP: Uniform Manifold Approximation and Projection for Dimension
-    Reduction", algorithms 2 and 3.
+    Each document's distances are shifted so that its nearest neighbor has weight 1, and scaled so
+    that its weights sum to log2(k + 1). The two directions of an edge are united as a + b - a·b. A
+    document without any neighbor of a similarity above 0 has no edges: its neighbors are arbitrary.
+    Source: McInnes, Healy and Melville (2018), "UMAP: Uniform Manifold Approximation and Projection
+    for Dimension Reduction", algorithms 2 and 3.
     """
     from scipy.sparse import csr_matrix
 
     n_documents, k = graph.indices.shape
     weights = np.empty((n_documents, k), dtype=np.float32)
-    # The document itself counts, at distance zero.
+    # The document itself counts with distance zero.
     usual = float(_distances(graph.similarities).mean()) * k / (k + 1) if weights.size else 0.0
 
     def weigh(begin: int) -> None:
@@ -86,9 +85,9 @@ def _distances(similarities: FloatArray) -> Float64Array:
 
 
 def _weights(similarities: FloatArray, usual: float) -> Float64Array:
-    """Weigh the edges of some documents (n_rows, k); `usual` is the mean distance of all."""
+    """Return the edge weights of some documents (n_rows, k); `usual` is the overall distance."""
     distances = _distances(similarities)
-    # Each document's smallest distance above zero; 0 where all are zero.
+    # Each document's smallest distance above zero; 0 if all are zero.
     rho = np.where(distances > 0, distances, np.inf).min(axis=1, initial=np.inf)
     rho = np.where(np.isfinite(rho), rho, 0.0)
     sigma = _bandwidths(distances, rho, usual)
@@ -100,10 +99,10 @@ def _weights(similarities: FloatArray, usual: float) -> Float64Array:
 
 
 def _bandwidths(distances: Float64Array, rho: Float64Array, usual: float) -> Float64Array:
-    """Find, by Newton's method, the bandwidths that make the weights sum to log2(k + 1).
+    """Find the bandwidths with a sum of weights of log2(k + 1), by Newton's method.
 
-    As a function of the inverse bandwidth the sum is convex and falls: from zero on, no step goes
-    too far. Where too many neighbours are as near as the nearest, the least bandwidth is taken.
+    The sum is a convex, falling function of the inverse bandwidth: from zero on, no step
+    overshoots. If too many neighbors are as near as the nearest, the smallest bandwidth applies.
     """
     n_documents, k = distances.shape
     target = np.log2(k + 1)
@@ -116,7 +115,7 @@ def _bandwidths(distances: Float64Array, rho: Float64Array, usual: float) -> Flo
             excess = certain + falling.sum(axis=1) - target
             slope = np.einsum("ij,ij->i", beyond, falling)
             further = np.where(excess > 0, inverse + excess / slope, inverse)
-            # A row that has arrived stays, however long the others take.
+            # A converged row does not move while others do.
             moves = further > inverse * (1 + PRECISION)
             if not moves.any():
                 break

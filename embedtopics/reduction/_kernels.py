@@ -1,4 +1,4 @@
-"""The layout's inner loop, compiled by Numba and kept in its cache."""
+"""The layout's inner loop, compiled and cached by Numba."""
 
 from typing import Any
 
@@ -14,20 +14,20 @@ SUB_STEPS = 4
 """Parts of an epoch; each edge pulls in one of them."""
 
 PUSHES = 8
-"""Documents that each document is pushed away from in a sub-step."""
+"""Negative samples of each document in a sub-step."""
 
 ROWS_AT_ONCE = 256
-"""Documents that are moved together, by one thread."""
+"""Documents that one thread moves together."""
 
 CYCLE = 8
-"""Epochs after which the same edges pull again; of edges that pull more seldom, some never do, and
-the others more often, so that the mean is right."""
+"""Epochs after which the schedule repeats. Of edges that pull less often, some never pull and
+others pull more often, so that the mean is right."""
 
 BEAT_BITS = 24
-"""Bits after the point in the rates and phases of edges."""
+"""Fractional bits in the rates and phases of edges."""
 
 TABLE_SHIFT = 14
-"""Bits of a float32 that are dropped to find its place in a table of forces."""
+"""Low bits of a float32 that the tables of forces ignore."""
 
 LOW_BITS = np.uint64(0xFFFFFFFF)
 
@@ -59,7 +59,7 @@ def _add_pulls(
     move: FloatArray, row: int, away: FloatArray, frozen: FloatArray, i: int,
     pulling: Int32Array, first: int, n_pulling: int, pulls_at: FloatArray, n_components: int,
 ) -> None:  # fmt: skip
-    """Add to a row of `move` what `n_pulling` documents from `pulling[first]` on do to it."""
+    """Add the pulls of `n_pulling` documents, from `pulling[first]` on, to a row of `move`."""
     for place in range(first, first + n_pulling):
         j = pulling[place]
         squared = np.float32(0.0)
@@ -73,7 +73,7 @@ def _add_pulls(
 
 @numba.njit(inline="always")
 def _times(epoch: int, rate: np.int32, phase: np.int32) -> np.int64:
-    """Return how often an edge pulls in an epoch of the cycle: 0, 1 or 2 times."""
+    """Return the number of pulls of an edge in an epoch of the cycle: 0, 1 or 2."""
     beat = epoch * np.int64(rate) + phase
     times: np.int64 = ((beat + np.int64(rate)) >> BEAT_BITS) - (beat >> BEAT_BITS)
     return times
@@ -95,7 +95,7 @@ def _write_pulls(
     pulling: Int32Array, places: Int64Array, i: int, offsets: Int64Array,
     neighbors: Int32Array, rates: Int32Array, phases: Int32Array,
 ) -> None:  # fmt: skip
-    """Write who pulls at a document in each sub-step, and move the places on."""
+    """Write the pulling documents of a document in each sub-step, and advance the places."""
     for sub_step in range(SUB_STEPS):
         at = i * SUB_STEPS + sub_step
         for edge in range(offsets[at], offsets[at + 1]):
@@ -114,7 +114,7 @@ def _write_pulls(
 def schedule(
     offsets: Int64Array, neighbors: Int32Array, rates: Int32Array, phases: Int32Array
 ) -> tuple[Int32Array, Int64Array, Int32Array]:
-    """Write down who pulls at whom in each sub-step of a cycle of epochs.
+    """List the pulls of each sub-step in a cycle of epochs.
 
     Shapes: edges (n_edges,) -> `counts` (CYCLE * SUB_STEPS, n_documents), `starts` (CYCLE *
     SUB_STEPS, n_chunks), `pulling` (n_pulls,).
@@ -153,12 +153,12 @@ def _add_all_pulls(
     move: FloatArray, away: FloatArray, frozen: FloatArray, start: int, n: int,
     counts: Int32Array, pulling: Int32Array, place: int, pulls_at: FloatArray,
 ) -> None:  # fmt: skip
-    """Add the pulls on the `n` documents from `start` on."""
+    """Add the pulls on `n` documents from `start` on."""
     n_components = frozen.shape[1]
     for row in range(n):
         i = start + row
         n_pulling = counts[i]
-        # The same thrice: the compiler unrolls the loops over a known number.
+        # Three times the same: the compiler unrolls loops over a constant.
         if n_components == 5:
             _add_pulls(move, row, away, frozen, i, pulling, place, n_pulling, pulls_at, 5)
         elif n_components == 2:
@@ -175,7 +175,7 @@ def _add_pushes(
     move: FloatArray, push: FloatArray, by_axis: FloatArray, first: int, n: int, other: int,
     strengths: FloatArray, pushes_at: FloatArray,
 ) -> None:  # fmt: skip
-    """Push the `n` documents from `first` on away from as many from `other` on, one each."""
+    """Push `n` documents from `first` on away from `n` others from `other` on, pairwise."""
     for row in range(n):
         push[row] = np.float32(0.0)
     for c in range(len(by_axis)):
@@ -194,7 +194,7 @@ def _add_pushes(
 
 @numba.njit(inline="always")
 def _repeat_the_first(by_axis: FloatArray, n_documents: int) -> None:
-    """Write the first documents once more behind the last."""
+    """Repeat the first documents after the last."""
     for c in range(len(by_axis)):
         for row in range(by_axis.shape[1] - n_documents):
             by_axis[c, n_documents + row] = by_axis[c, row % n_documents]
@@ -221,15 +221,15 @@ def move_all(
     n_epochs: int,
     seed: np.uint64,
 ) -> None:
-    """Run some of all epochs, changing `positions` in place; see `layout.layout` for the arrays.
+    """Run some epochs and change `positions` in place; see `EdgeSchedule` for the arrays.
 
-    The pushes assume that documents which stand side by side have nothing in common.
+    The pushes assume that adjacent documents are unrelated.
     """
     n_documents, n_components = positions.shape
     n_chunks = (n_documents + ROWS_AT_ONCE - 1) // ROWS_AT_ONCE
-    # Every sub-step reads one half and writes the other, so that threads meet but once in it. The
-    # second arrays hold the same by component, the first documents once more at the end. The
-    # number of sub-steps is even: epochs begin and end with the first half.
+    # Every sub-step reads one half and writes the other: threads meet once per sub-step. The second
+    # arrays hold the same by component, with the first documents repeated at the end. The number of
+    # sub-steps is even: epochs begin and end with the first half.
     halves = np.empty((2, n_documents, n_components), dtype=np.float32)
     halves_by_axis = np.empty((2, n_components, n_documents + ROWS_AT_ONCE), dtype=np.float32)
     for i in range(n_documents):

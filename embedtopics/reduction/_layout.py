@@ -1,14 +1,13 @@
-"""The layout: coordinates in which linked documents lie near one another.
+"""The layout: UMAP's forces, with the same result for any number of threads.
 
-UMAP's optimiser moves both ends of one sampled edge at a time, so that the outcome depends on
-the order in which threads get there. Here every document sums the forces on itself, all read
-from a frozen copy of the positions; then all move together. The result is the same for any
-number of threads. An epoch is cut into sub-steps, each with a part of the edges, because
-summing all of a document's pulls before it moves would overshoot.
+UMAP's optimizer moves both ends of one sampled edge at a time, and its outcome depends on the order
+of the threads. Here every document sums the forces on itself from a frozen copy of the positions;
+then all documents move. An epoch consists of sub-steps with a part of the edges each, because the
+sum of all pulls on a document would overshoot.
 
-The learning rate falls with the square of the epochs that are left, where UMAP's falls in
-proportion to them. Most of what is wrong with a layout at its end is the noise of the last samples:
-so half of UMAP's epochs keep more of the neighbours than all of them did at its rate.
+The learning rate falls with the square of the remaining epochs, UMAP's in proportion to them. The
+error of a final layout is mostly noise of the last samples: half of UMAP's epochs preserve more
+neighbors than all of them at its rate.
 """
 
 from __future__ import annotations
@@ -29,22 +28,23 @@ if TYPE_CHECKING:
 NEGATIVES_PER_EDGE = 5
 EPOCHS = 200
 EPOCHS_OF_MANY = 150
-"""Epochs where there are many documents; 50 more raise the trustworthiness by up to 0.01."""
+"""Epochs for many documents; 50 more raise the trustworthiness by at most 0.01."""
 
 MANY_DOCUMENTS = 10_000
 EPOCHS_A_STEP = 4
 STEPS_BETWEEN_TRIALS = 16
 ENOUGH_FOR_THREADS = 4_000
-"""Documents below which a sub-step is too short to share: threads would wait for one another,
-and on a busy machine each wait may last as long as a time slice."""
+"""Documents below which a sub-step is too short for several threads: they wait for each other, and
+on a busy machine each wait may last a time slice."""
 
 
 @dataclass(frozen=True, eq=False)
 class EdgeSchedule:
-    """A fuzzy graph made ready for layouts: its edges, spread over the sub-steps of an epoch.
+    """A fuzzy graph prepared for layouts: its edges, spread over the sub-steps of an epoch.
 
-    `order` (n_documents,) numbers the documents in the other arrays; `counts, starts, pulling` say
-    who pulls at whom (see `_kernels.schedule`), and `strengths` (n_documents,) weigh the pushes.
+    `order` (n_documents,) numbers the documents in the other arrays. `counts, starts, pulling` hold
+    the pulls of each sub-step (see `_kernels.schedule`), `strengths` (n_documents,) the weights of
+    the pushes.
     """
 
     order: Int64Array
@@ -56,13 +56,12 @@ class EdgeSchedule:
 
 
 def edge_schedule(fuzzy: csr_matrix, *, seed: int = 0, n_epochs: int | None = None) -> EdgeSchedule:
-    """Make a fuzzy graph (n_documents, n_documents) ready for layouts of up to `n_epochs`."""
+    """Prepare a fuzzy graph (n_documents, n_documents) for layouts of up to `n_epochs`."""
     from embedtopics.reduction import _kernels
 
     n_documents = fuzzy.shape[0]
     n_epochs = default_epochs(n_documents) if n_epochs is None else n_epochs
-    # Pushes are exchanged between documents that stand side by side somewhere: renumber them in
-    # an order without meaning.
+    # Adjacent documents exchange pushes: renumber them in an order without meaning.
     order = np.argsort(_mix(np.arange(n_documents, dtype=np.uint64), seed), kind="stable")
     fuzzy = fuzzy[order][:, order]
     strengths = np.asarray(fuzzy.sum(axis=1)).ravel() / fuzzy.data.max(initial=1.0)
@@ -82,15 +81,14 @@ def layout(
     n_threads: int | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> FloatArray:
-    """Lay a fuzzy graph out from `start` (n_documents, n_components) by UMAP's forces.
+    """Lay out a fuzzy graph from `start` (n_documents, n_components) by UMAP's forces.
 
-    The expected numbers of pulls along an edge and of negative samples per document and epoch
-    are those of UMAP's stochastic gradient descent, as are the gradients and their clipping. The
-    learning rate falls from 1 to 0, as the square of the share of epochs left. `first_epoch` leaves
-    out the early ones of large steps, for a start that is a layout already. The layout is the same
-    with any `n_threads`; it ends early where `stop`, asked from time to time, returns true. Source:
-    McInnes, Healy and Melville (2018), "UMAP", algorithm 5.
-    """
+    The expected numbers of pulls per edge and of negative samples per document and epoch, the
+    gradients and their clipping are those of UMAP's stochastic gradient descent. The learning rate
+    falls from 1 to 0 with the square of the share of remaining epochs. `first_epoch` skips the
+    early epochs with large steps, if the start is a layout already. The layout is the same for any
+    `n_threads`, and ends early if `stop` returns True. Source: McInnes, Healy and Melville (2018),
+    "UMAP", algorithm 5."""
     from embedtopics.reduction import _kernels
 
     n_documents = len(start)
@@ -117,7 +115,7 @@ def layout(
 
 
 def default_epochs(n_documents: int) -> int:
-    """Return the number of epochs that a layout takes by default; see `layout`."""
+    """Return the default number of epochs of a layout."""
     return EPOCHS if n_documents <= MANY_DOCUMENTS else EPOCHS_OF_MANY
 
 
@@ -128,17 +126,17 @@ def _run_on_threads(
     n_threads: int | None,
     stop: Callable[[], bool] | None,
 ) -> None:
-    """Run the epochs from the first on, on all threads or on one, whichever is faster at the time.
+    """Run the epochs on all threads or on one, whichever is faster at the time.
 
-    Threads wait for one another many times an epoch. Where other programs keep the cores busy,
-    each wait may last as long as a time slice, and one thread alone is many times faster.
+    Threads wait for each other many times per epoch. If other programs use the cores, each wait may
+    last a time slice, and one thread alone is many times faster.
     """
     import numba
 
     threads = numba.get_num_threads()
     most = min(n_threads or threads, threads)
     choices = (most, 1) if most > 1 else (1,)
-    seconds = dict.fromkeys(choices, 0.0)  # an epoch's; untried choices come first
+    seconds = dict.fromkeys(choices, 0.0)  # per epoch; untried choices come first
     epoch, n_steps = first_epoch, 0
     try:
         while epoch < n_epochs and not (stop and stop()):
@@ -157,7 +155,7 @@ def _run_on_threads(
 
 
 def curve_parameters(min_dist: float, spread: float = 1.0) -> tuple[float, float]:
-    """Fit UMAP's similarity curve 1 / (1 + a·d^(2b)) to a wanted minimal distance."""
+    """Fit UMAP's similarity curve 1 / (1 + a·d^(2b)) to a minimal distance."""
     from scipy.optimize import curve_fit
 
     distance = np.linspace(0, 3 * spread, 300)
@@ -167,10 +165,9 @@ def curve_parameters(min_dist: float, spread: float = 1.0) -> tuple[float, float
 
 
 def force_tables(a: float, b: float) -> tuple[FloatArray, FloatArray]:
-    """Tabulate the forces by squared distance, for every float32 cut to nine bits of mantissa.
+    """Tabulate the forces by squared distance, for every float32 with nine bits of mantissa.
 
-    With powers in it, the loop gave other last bits when it was just compiled than when it was read
-    from the cache.
+    Powers in the loop gave other last bits right after compilation than from the cache.
     """
     from embedtopics.reduction._kernels import TABLE_SHIFT
 
@@ -188,9 +185,9 @@ def _edges_by_sub_step(
 ) -> tuple[Int64Array, Int32Array, Int32Array, Int32Array]:
     """Spread every document's edges over the sub-steps.
 
-    Edges too weak to be pulled once in all epochs are left out, as UMAP does. Sub-step and phase
-    (when in its own rhythm an edge starts) are the same for both ends of an edge: ends that pulled
-    by turns would leap over one another, and a close pair would run off the map.
+    As in UMAP, edges too weak for one pull in all epochs are left out. Sub-step and phase are the
+    same for both ends of an edge: ends that pull in turns would overshoot, and close pairs would
+    leave the map.
     """
     from embedtopics.reduction._kernels import BEAT_BITS, SUB_STEPS
 
@@ -202,11 +199,11 @@ def _edges_by_sub_step(
     first, second = np.minimum(rows, columns), np.maximum(rows, columns)
     mixed = _mix(first.astype(np.uint64) * np.uint64(n_documents) + second.astype(np.uint64), seed)
     place = rows * SUB_STEPS + (mixed % np.uint64(SUB_STEPS)).astype(np.int64)
-    # Columns ascend within each row, and a stable sort leaves them so.
+    # Columns ascend within each row, and a stable sort keeps that.
     order = np.argsort(place, kind="stable")
     offsets = np.zeros(n_documents * SUB_STEPS + 1, dtype=np.int64)
     np.cumsum(np.bincount(place, minlength=n_documents * SUB_STEPS), out=offsets[1:])
-    # Each edge pulls a document from both of its directions, hence twice its weight.
+    # Each edge pulls a document in both directions: twice its weight.
     rates = np.rint(2.0 * weights.astype(np.float64) * 2**BEAT_BITS).astype(np.int32)
     phases = (mixed >> np.uint64(64 - BEAT_BITS)).astype(np.int32)
     return offsets, columns[order].astype(np.int32), rates[order], phases[order]

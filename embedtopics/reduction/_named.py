@@ -1,4 +1,4 @@
-"""Reducers that can be asked for by name: the libraries themselves, with BERTopic's settings."""
+"""Reducers by name: those of umap-learn and scikit-learn, with BERTopic's settings."""
 
 import warnings
 

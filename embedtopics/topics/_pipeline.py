@@ -41,7 +41,7 @@ from embedtopics.terms._rules import choose_rules
 from embedtopics.terms._stop_words import stop_words_for
 from embedtopics.terms._subject import uninformative_topics
 from embedtopics.terms._tokens import counted_social, tokenize
-from embedtopics.terms.results import TermCounts, TokenStream
+from embedtopics.terms.results import TermCounts, TokenStream, WordRules
 from embedtopics.topics._clusters import (
     ClusterCut,
     NotEnoughTopics,
@@ -104,13 +104,12 @@ def fit_topics(
     with log.stage("corpus"):
         documents, texts = read_corpus(log, corpus)
         languages = choose_languages(log, texts, stages.languages)
-        rules, notes = choose_rules(stages.words, languages)
-        log.decisions += notes
+        rules = _word_rules(log, stages.words, languages)
     with log.stage("encoder"):
         vectors, used, encode = _encode(log, corpus, embeddings, stages, languages)
-    rows = documents.first_rows.tolist()
     with in_background(
-        lambda _: tokenize(texts, rules=rules, rows=rows), runs_loops=False
+        lambda _: tokenize(texts, rules=rules, rows=documents.first_rows.tolist()),
+        runs_loops=False,
     ) as wait_for_tokens:
         with log.stage("neighbors"):
             unique, unique_graph = merge_near_duplicates(vectors, stages.n_neighbors, stages.seed)
@@ -172,6 +171,12 @@ def _with_scored_labels(
     from embedtopics.topics.naming._score_labels import scored_labels
 
     return scored_labels(result, encode, choose=True)
+
+
+def _word_rules(log: Log, words: Any, languages: tuple[str, ...]) -> WordRules:
+    rules, decisions = choose_rules(words, languages)
+    log.decisions += decisions
+    return rules
 
 
 def _encode(

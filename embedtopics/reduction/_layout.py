@@ -88,7 +88,8 @@ def layout(
     falls from 1 to 0 with the square of the share of remaining epochs. `first_epoch` skips the
     early epochs with large steps, if the start is a layout already. The layout is the same for any
     `n_threads`, and ends early if `stop` returns True. Source: McInnes, Healy and Melville (2018),
-    "UMAP", algorithm 5."""
+    "UMAP", algorithm 5.
+    """
     from embedtopics.reduction import _kernels
 
     n_documents = len(start)

@@ -14,10 +14,7 @@ import numpy.typing as npt
 from embedtopics._utils.checks import is_count
 from embedtopics.clustering._hierarchy import labels_at
 from embedtopics.clustering._partition import Partitioner, PartitionTree
-from embedtopics.clustering._resolution import (
-    named_min_cluster_size,
-    topics_by_min_cluster_size,
-)
+from embedtopics.clustering._resolution import named_min_cluster_size, topics_by_min_cluster_size
 from embedtopics.clustering.results import NOISE, Clustering, SpanningTree
 from embedtopics.errors import InputError
 from embedtopics.neighbors.results import NeighborGraph

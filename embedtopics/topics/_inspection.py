@@ -16,11 +16,7 @@ from embedtopics.corpus._texts import EMPTY, MISSING
 from embedtopics.corpus.results import LanguageShares
 from embedtopics.encoders._base import language_warning
 from embedtopics.encoders._contract import BaseEncoder
-from embedtopics.encoders._registry import (
-    CASCADE_FROM,
-    cascade_pays,
-    resolve_encoder,
-)
+from embedtopics.encoders._registry import CASCADE_FROM, cascade_pays, resolve_encoder
 from embedtopics.encoders.static._cascade import most_read_again
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import EXACT_LIMIT

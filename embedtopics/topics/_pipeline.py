@@ -28,12 +28,7 @@ from embedtopics.encoders._space import GIVEN, check_space, describe_encoder
 from embedtopics.encoders.sentence._encoder import UNREAD
 from embedtopics.errors import InputError
 from embedtopics.neighbors.results import NeighborGraph
-from embedtopics.protocols import (
-    Clusterer,
-    FloatArray,
-    Reducer,
-    TermWeighting,
-)
+from embedtopics.protocols import Clusterer, FloatArray, Reducer, TermWeighting
 from embedtopics.reduction._components import first_components, leading, principal_start, smooth
 from embedtopics.reduction._fuzzy import fuzzy_graph
 from embedtopics.reduction._layout import EdgeSchedule, edge_schedule, layout
@@ -108,8 +103,7 @@ def fit_topics(
     with log.stage("encoder"):
         vectors, used, encode = _encode(log, corpus, embeddings, stages, languages)
     with in_background(
-        lambda _: tokenize(texts, rules=rules, rows=documents.first_rows.tolist()),
-        runs_loops=False,
+        lambda _: tokenize(texts, rules=rules, rows=documents.first_rows.tolist()), runs_loops=False
     ) as wait_for_tokens:
         with log.stage("neighbors"):
             unique, unique_graph = merge_near_duplicates(vectors, stages.n_neighbors, stages.seed)

@@ -164,8 +164,7 @@ NOT_POINTS = [[1.0, 2.0], np.empty((0, 2)), [["a"]], [[0.0], [np.nan], [1.0]], [
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
-    each(coordinates=NOT_POINTS, min_samples=[0, 2.5, True]),
+    ("name", "value"), each(coordinates=NOT_POINTS, min_samples=[0, 2.5, True])
 )
 def test_bad_input_is_explained(name, value):
     with refuses(name):

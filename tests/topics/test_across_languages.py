@@ -8,11 +8,7 @@ from sklearn.metrics import mutual_info_score
 from embedtopics.encoders._languages import AcrossLanguagesEncoder
 from embedtopics.encoders._registry import encoder_from_settings
 from embedtopics.topics import TopicModel
-from embedtopics.topics._languages import (
-    _side_by_side,
-    keywords_by_language,
-    language_information,
-)
+from embedtopics.topics._languages import _side_by_side, keywords_by_language, language_information
 from tests.factories import refuses
 
 THEMES = {

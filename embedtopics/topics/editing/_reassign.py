@@ -31,12 +31,7 @@ from embedtopics.topics._propagation import (
     propagate_labels,
     rank,
 )
-from embedtopics.topics._relabel import (
-    checked_topic_id,
-    keep_labels,
-    relabeled,
-    with_own_share,
-)
+from embedtopics.topics._relabel import checked_topic_id, keep_labels, relabeled, with_own_share
 from embedtopics.topics._vectors import row_centroids, unit_term_rows
 from embedtopics.topics.constraints._protocol import bars
 from embedtopics.topics.editing._labels import spell_topic
@@ -61,10 +56,7 @@ class _Nearest(NamedTuple):
 
 
 def reassign(
-    result: TopicResult,
-    strategy: str = "graph",
-    *,
-    threshold: float | None = None,
+    result: TopicResult, strategy: str = "graph", *, threshold: float | None = None
 ) -> TopicResult:
     """Assign outliers to the nearest topic if it is near enough.
 
@@ -176,11 +168,7 @@ MOSTLY = 0.51
 """Smallest share of a document in its own part, if its share of the topic is as large."""
 
 
-def split(
-    result: TopicResult,
-    topic: int,
-    n_topics: int | str = "auto",
-) -> TopicResult:
+def split(result: TopicResult, topic: int, n_topics: int | str = "auto") -> TopicResult:
     """Split a topic into parts.
 
     The density hierarchy of the topic's documents is cut finer. Label propagation or else the

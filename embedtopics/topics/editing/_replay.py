@@ -46,10 +46,7 @@ IDS = {"at_level": "topics", "merge": "topics", "remove": "topics", "rename": "l
 
 
 def replay(
-    result: TopicResult,
-    history: TopicResult | Iterable[Edit],
-    *,
-    missing: str = "raise",
+    result: TopicResult, history: TopicResult | Iterable[Edit], *, missing: str = "raise"
 ) -> TopicResult:
     """Apply recorded edits, in order, to another result: a fit of more texts or another encoder.
 

@@ -19,13 +19,7 @@ from embedtopics.clustering.results import NOISE, Clustering
 from embedtopics.decisions import Decision
 from embedtopics.encoders._space import MIN_SPACE_COSINE, SAME_VECTOR_COSINE, space_of
 from embedtopics.errors import InputError
-from embedtopics.protocols import (
-    BoolArray,
-    Float64Array,
-    FloatArray,
-    Int32Array,
-    Int64Array,
-)
+from embedtopics.protocols import BoolArray, Float64Array, FloatArray, Int32Array, Int64Array
 from embedtopics.terms._tokens import join_tokens
 from embedtopics.topics._assign import find_documents
 from embedtopics.topics._describe import (
@@ -36,12 +30,7 @@ from embedtopics.topics._describe import (
     term_settings_of,
 )
 from embedtopics.topics._relabel import keep_labels, regrouped, relabeled
-from embedtopics.topics._vectors import (
-    centroids,
-    cosines,
-    merge_near_duplicates,
-    spread_graph,
-)
+from embedtopics.topics._vectors import centroids, cosines, merge_near_duplicates, spread_graph
 from embedtopics.topics.growing._extend import Merged, merge_documents
 from embedtopics.topics.growing._novelty import widened
 from embedtopics.topics.results import Reason, Topic, TopicResult
@@ -216,11 +205,7 @@ GAP = 0.1
 """Gap between two maps side by side, as a share of the width of the first."""
 
 
-def combine(
-    results: Sequence[TopicResult],
-    *,
-    min_similarity: float = 0.7,
-) -> TopicResult:
+def combine(results: Sequence[TopicResult], *, min_similarity: float = 0.7) -> TopicResult:
     """Combine results of one encoder on different corpora.
 
     Two topics become one if each has the most similar mean vector to the other, with a cosine of at

@@ -20,13 +20,7 @@ from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import nearest
 from embedtopics.neighbors.results import NeighborGraph
-from embedtopics.protocols import (
-    Encoder,
-    Float64Array,
-    FloatArray,
-    Int32Array,
-    Int64Array,
-)
+from embedtopics.protocols import Encoder, Float64Array, FloatArray, Int32Array, Int64Array
 from embedtopics.reduction._components import leading
 from embedtopics.terms._counts import count_terms
 from embedtopics.terms._stop_words import stop_words_for

@@ -77,8 +77,7 @@ def test_labels_are_read_as_people_have_them(given_labels, classes, codes):
 
 
 @pytest.mark.parametrize(
-    "labels",
-    [np.ones((3, 2)), ["a", 1], [1, -2], [0.5, 1], [True, False], [["a"], ["b"]]],
+    "labels", [np.ones((3, 2)), ["a", 1], [1, -2], [0.5, 1], [True, False], [["a"], ["b"]]]
 )
 def test_what_are_no_labels_is_refused(labels):
     with refuses("labels"):

@@ -126,7 +126,7 @@ def test_nothing_that_runs_is_fetched(hub, result, tmp_path):
 
 def test_a_public_repository_is_not_taken_for_a_private_one(hub, result):
     hub.add("someone/topics", private=False)
-    with pytest.raises(InputError, match="exists and is public, so nothing was uploaded"):
+    with pytest.raises(InputError, match="is public, so nothing was uploaded"):
         push_to_hub(result, "someone/topics", endpoint=hub.endpoint)
     assert hub.repositories["someone/topics"]["files"] == {}
 

@@ -140,16 +140,11 @@ def keep_nearest(
     if codes is None:
         codes = quantize(queries[:, :0]), quantize(embeddings[:, :0])
     rows = np.arange(len(embeddings)) if rows is None else rows
+    exclude = np.full(len(queries), NOBODY, dtype=np.int64) if exclude is None else exclude
+    row_ids = np.arange(len(rows)) if row_ids is None else row_ids
+    near = np.ascontiguousarray(candidates, dtype=np.int32)
     _kernels.keep_nearest(
-        queries,
-        embeddings,
-        rows,
-        np.full(len(queries), NOBODY, dtype=np.int64) if exclude is None else exclude,
-        np.arange(len(rows)) if row_ids is None else row_ids,
-        np.ascontiguousarray(candidates, dtype=np.int32),
-        *codes[0],
-        *codes[1],
-        *neighbors,
+        queries, embeddings, rows, exclude, row_ids, near, *codes[0], *codes[1], *neighbors
     )
 
 
@@ -329,7 +324,7 @@ def _search(corpus: SearchCorpus, neighbors: Neighbors, rows: Int64Array, n_list
 
     def search(part: slice) -> None:
         reduced = corpus.reduced[rows[part]]
-        probes = lists_near(corpus.quantizer, reduced, n_lists)
+        probes = corpus.quantizer.search(reduced, n_lists)[1]
         nearby = corpus.index.search_preassigned(reduced, CANDIDATES, probes, None)[1]
         corpus.keep((neighbors[0][part], neighbors[1][part]), rows[part], nearby)
 
@@ -421,16 +416,10 @@ def _nearest_lists(quantizer: Any, rows: FloatArray) -> Int64Array:
     nearest = np.empty(len(rows), dtype=np.int64)
 
     def search(part: slice) -> None:
-        nearest[part] = lists_near(quantizer, rows[part], 1)[:, 0]
+        nearest[part] = quantizer.search(rows[part], 1)[1][:, 0]
 
     on_threads(search, list(parts_of(len(rows))))
     return nearest
-
-
-def lists_near(quantizer: Any, rows: FloatArray, n: int) -> Int64Array:
-    """Return the numbers of the n nearest lists of each row, nearest first."""
-    numbers: Int64Array = quantizer.search(rows, n)[1]
-    return numbers
 
 
 def _fill_lists(reduced: FloatArray, lists: Int64Array, quantizer: Any) -> Any:

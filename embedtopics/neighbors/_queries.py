@@ -15,7 +15,6 @@ from embedtopics.neighbors._approximate import (
     Neighbors,
     build_corpus,
     exact_neighbors,
-    lists_near,
     no_neighbors,
     on_threads,
     parts_of,
@@ -90,7 +89,7 @@ class QuerySearch:
 
         def work(part: slice) -> None:
             reduced = blocks[part.start // QUERIES_AT_ONCE]
-            lists = lists_near(corpus.quantizer, reduced, self._n_lists)
+            lists = corpus.quantizer.search(reduced, self._n_lists)[1]
             near = corpus.index.search_preassigned(reduced, CANDIDATES, lists, None)[1]
             indices, similarities = neighbors[0][part], neighbors[1][part]
             block = (indices, similarities), queries[part]

@@ -212,16 +212,16 @@ def stored_states() -> Work:
 def trained_encoder() -> Work:
     """Train an encoder; another try goes on to the same weights."""
     from embedtopics.training.trainer import _running as running
-    from tests.training.engine.conftest import lesson_of
-    from tests.training.engine.test_running import ABOUT, settings, weights_of
+    from tests.training.trainer.conftest import data_of
+    from tests.training.trainer.test_running import ABOUT, settings, weights_of
 
     running.LEAST_VALIDATIONS = 1
-    make = lesson_of.__wrapped__(_checkpoint())
+    make = data_of.__wrapped__(_checkpoint())
 
     def train(folder: Path) -> Any:
-        lesson, validation = make(settings())
-        running.train(lesson, validation, settings(), folder, ABOUT)
-        return {name: weights.tolist() for name, weights in weights_of(lesson).items()}
+        data, validation = make(settings())
+        running.train(data, validation, settings(), folder, ABOUT)
+        return {name: weights.tolist() for name, weights in weights_of(data).items()}
 
     return Work(lambda folder: folder.mkdir(), train, train, is_the_same=True)
 

@@ -10,8 +10,8 @@ from sentence_transformers.sentence_transformer import losses
 import embedtopics as et
 from embedtopics.training import _fit as runs
 from tests.factories import exact_encoder, raising, refuses
-from tests.training.engine.conftest import CONTENT, graded_pairs, partner_pairs
 from tests.training.reports import same
+from tests.training.trainer.conftest import CONTENT, graded_pairs, partner_pairs
 
 FAST = {"epochs": 2, "batch_size": 16, "learning_rate": 1e-3, "device": "cpu",
         "show_progress": False, "random_state": 3}  # fmt: skip

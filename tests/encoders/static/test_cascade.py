@@ -14,8 +14,8 @@ from embedtopics.encoders._registry import encoder_from_settings, resolve_encode
 from embedtopics.encoders.static import _cascade
 from embedtopics.encoders.static._cascade import CascadeEncoder, in_space_of
 from embedtopics.training import fit_static_student
+from tests.encoders.static.conftest import FormulaTeacher
 from tests.factories import refuses
-from tests.training.students.conftest import FormulaTeacher
 
 
 class Counting(FormulaTeacher):

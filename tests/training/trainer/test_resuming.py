@@ -15,7 +15,7 @@ from embedtopics.training.trainer._batching import BatchEncoder
 from embedtopics.training.trainer._checkpoints import latest_checkpoint
 from embedtopics.training.trainer._running import train
 from tests.factories import refuses
-from tests.training.engine.test_running import ABOUT, same, settings, trained, weights_of
+from tests.training.trainer.test_running import ABOUT, same, settings, trained, weights_of
 
 
 class Killed(BaseException):
@@ -208,9 +208,9 @@ RUN_AND_DIE = """
 import os, signal, sys
 from pathlib import Path
 sys.path.insert(0, {root!r})
-import tests.training.engine.test_running as here
+import tests.training.trainer.test_running as here
 from embedtopics.training.trainer import _running as running
-from tests.training.engine.conftest import *
+from tests.training.trainer.conftest import *
 original = running._Training.after_step
 def after_step(self, teacher, loss):
     on = original(self, teacher, loss)

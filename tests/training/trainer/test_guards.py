@@ -11,7 +11,7 @@ from embedtopics.training.trainer._batching import BatchEncoder, BatchPlan
 from embedtopics.training.trainer._running import train
 from embedtopics.training.trainer._trainer import EncoderTrainer
 from tests.factories import raising, refuses
-from tests.training.engine.test_running import ABOUT, settings, trained, weights_of
+from tests.training.trainer.test_running import ABOUT, settings, trained, weights_of
 
 
 def without_number(loss, _):

@@ -22,7 +22,7 @@ from embedtopics.training.trainer._batching import (
 )
 from embedtopics.training.trainer._running import train
 from embedtopics.training.trainer._trainer import arguments_for, device_and_precision
-from tests.training.engine.conftest import CONTENT
+from tests.training.trainer.conftest import CONTENT
 
 ABOUT = {"examples": "these"}
 

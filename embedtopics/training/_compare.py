@@ -296,13 +296,18 @@ def _view(rows: FloatArray, corpus: CorpusTexts, name: str, seed: int) -> _View:
         expected = f"an encoder with a vector for {GRAPH + 2} texts of the corpus or more"
         raise InputError(name, expected, found=f"{n_vectors} of {len(rows)}")
     graph = build_partial_graph(rows, GRAPH, has_vector, seed)
-    edges, runs = positive_edges(graph), []
-    for run in range(N_RUNS):
-        start = principal_start(rows, N_COMPONENTS)
-        coordinates = layout(edge_schedule(edges, seed=seed + run), start)
-        topic_ids = cluster(DensityClusterer(), coordinates, corpus.weights).labels
-        runs.append(np.where(has_vector, topic_ids, NOISE).astype(np.int32))
+    edges = positive_edges(graph)
+    runs = [_topic_ids(rows, edges, corpus.weights, seed + run) for run in range(N_RUNS)]
     return _View(graph, tuple(runs))
+
+
+def _topic_ids(
+    rows: FloatArray, edges: Any, weights: npt.NDArray[np.int64], seed: int
+) -> Int32Array:
+    """Group the documents as the topic model does, (n_documents,)."""
+    coordinates = layout(edge_schedule(edges, seed=seed), principal_start(rows, N_COMPONENTS))
+    labels = cluster(DensityClusterer(), coordinates, weights).labels
+    return np.where(rows.any(axis=1), labels, NOISE).astype(np.int32)
 
 
 def _neighbors_kept(views: tuple[_View, ...], n_resamples: int, seed: int, note: str) -> Change:

@@ -152,9 +152,9 @@ def test_a_head_is_learned_first_and_the_body_stays(checkpoint, tmp_path, monkey
     seen = []
     original = module._geometry
 
-    def noting(run, texts):
-        seen.append({k: v.clone() for k, v in run.data.body.state_dict().items()})
-        return original(run, texts)
+    def noting(data):
+        seen.append({k: v.clone() for k, v in data.body.state_dict().items()})
+        return original(data)
 
     monkeypatch.setattr(module, "_geometry", noting)
     result = pretrain(

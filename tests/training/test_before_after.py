@@ -261,7 +261,7 @@ def test_the_agreement_of_topics_names_what_two_runs_of_each_encoder_reach(monke
     runs = [rng.integers(0, 3, n).astype(np.int32) for _ in range(4)]
     runs[1] = np.where(np.arange(n) < 60, runs[0], runs[1])
     drawn = iter([*runs, *runs[:2], *runs[:2]])
-    monkeypatch.setattr(on_corpus, "dense_groups", lambda *_: next(drawn))
+    monkeypatch.setattr(on_corpus, "_topic_ids", lambda *_: next(drawn))
     texts = [f"text {i}" for i in range(n)]
     encoders = [Table(random_vectors(texts, seed)) for seed in (0, 1)]
     (_, found) = compare_before_after(*encoders, corpus=texts, n_resamples=100)

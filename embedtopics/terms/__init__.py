@@ -1,6 +1,6 @@
-"""Texts and labels -> what each topic is about: terms, weights, keywords, representative documents.
+"""Texts and labels -> terms of topics: counts, weights, keywords, representative documents.
 
-Documents are tokenised once; everything else is counted from the word ids.
+Documents are tokenized once. Everything else is counted from the word ids.
 """
 
 import lazy_loader as lazy

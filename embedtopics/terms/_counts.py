@@ -1,4 +1,4 @@
-"""Word ids -> sparse counts of terms by document and by topic; no text is read again."""
+"""Word ids -> sparse counts of terms by document and by topic."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from embedtopics.terms._rules import is_emoji
 from embedtopics.terms.results import TermCounts, TokenStream
 
 _PLACES = 1 << 22
-"""Words of a stream that are counted at a time."""
+"""Words of a stream in one block."""
 
 _MOST_SLOTS = 26
-"""Bits of the slots in which n-grams are counted before they are numbered: 64 MB."""
+"""Bits of the table that counts n-grams before they are numbered: 64 MB."""
 
 
 def checked_ngram_range(span: Any) -> list[int]:
-    """Return the fewest and the most words of a term, from 1 to 9, or refuse them."""
+    """Check the minimum and maximum number of words of a term, from 1 to 9."""
     ends = list(span) if hasattr(span, "__iter__") and not isinstance(span, str) else []
     if len(ends) != 2 or not all(map(is_whole, ends)) or not 1 <= ends[0] <= ends[1] <= 9:
         raise InputError("ngram_range", "(shortest, longest), whole numbers from 1 to 9", span)
@@ -32,7 +32,7 @@ def checked_ngram_range(span: Any) -> list[int]:
 
 
 def checked_stop_words(words: Any) -> str | list[str]:
-    """Return "auto" or a list of words, or refuse what is neither."""
+    """Check "auto" or a list of words."""
     if isinstance(words, str) and words == "auto":
         return words
     is_list = isinstance(words, Collection) and not isinstance(words, str)
@@ -53,8 +53,8 @@ def count_terms(
 ) -> TermCounts:
     """Count the words and n-grams of every document.
 
-    A term neither begins nor ends with a word that says nothing alone: a stop word, function word,
-    single letter or number. Inside, any word may stand (``bank of england``).
+    Terms do not begin or end with a stop word, function word, single letter or number. Such words
+    may stand inside (``bank of england``).
     """
     shortest, longest = checked_ngram_range(ngram_range)
     fewest, most = document_limits(min_df, max_df, len(tokens))
@@ -62,7 +62,7 @@ def count_terms(
     functions = {word.lower() for word in function_words}
     lowered = [word.lower() for word in tokens.words]
     left_out = stops | functions
-    # A word alone is a term where it has more than one letter and is no mere number; an emoji is.
+    # A single word is a term if it has several letters and is not a number, or if it is an emoji.
     edge = np.array(
         [
             w not in left_out and ((len(w) > 1 and any(map(str.isalpha, w))) or is_emoji(w))
@@ -72,18 +72,18 @@ def count_terms(
     )
     names: list[str] = []
     streams, lengths, holders = [], [], []
-    for n, stream, held, ids in _ngrams(tokens, edge, longest, fewest):
+    for n, stream, n_holders, ids in _ngrams(tokens, edge, longest, fewest):
         if n < shortest:
             continue
-        kept = edge[ids[:, 0]] & edge[ids[:, -1]] & (held >= fewest) & (held <= most)
-        streams.append((stream, np.where(kept, len(names) + np.cumsum(kept) - 1, -1)))
-        names += [" ".join(tokens.words[i] for i in row) for row in ids[kept].tolist()]
-        lengths.append(np.full(int(kept.sum()), n, dtype=np.int8))
-        holders.append(held[kept])
+        is_term = edge[ids[:, 0]] & edge[ids[:, -1]] & (n_holders >= fewest) & (n_holders <= most)
+        streams.append((stream, np.where(is_term, len(names) + np.cumsum(is_term) - 1, -1)))
+        names += [" ".join(tokens.words[i] for i in row) for row in ids[is_term].tolist()]
+        lengths.append(np.full(int(is_term.sum()), n, dtype=np.int8))
+        holders.append(n_holders[is_term])
     order = sorted(range(len(names)), key=names.__getitem__)
     if max_terms is not None and max_terms < len(order):
-        held = np.concatenate(holders)
-        most_common = sorted(order, key=lambda i: -held[i])[:max_terms]
+        n_holders = np.concatenate(holders)
+        most_common = sorted(order, key=lambda i: -n_holders[i])[:max_terms]
         order = sorted(most_common, key=names.__getitem__)
     place = np.full(len(names) + 1, -1, dtype=np.int32)  # the last one for -1
     place[order] = np.arange(len(order), dtype=np.int32)
@@ -105,7 +105,7 @@ def count_by_topic(
     n_topics: int | None = None,
     weights: npt.ArrayLike | None = None,
 ) -> csr_matrix:
-    """Add up the documents' counts in each topic: (n_documents, n_terms) -> (n_topics, n_terms)."""
+    """Sum counts of documents by topic: (n_documents, n_terms) -> (n_topics, n_terms)."""
     topic = np.asarray(labels, dtype=np.int64)
     times = np.ones(len(topic)) if weights is None else np.asarray(weights, dtype=np.float64)
     n_topics = int(topic.max(initial=-1)) + 1 if n_topics is None else n_topics
@@ -120,7 +120,7 @@ def sum_rows(
     n_groups: int,
     weights: npt.NDArray[np.float64] | None = None,
 ) -> csr_matrix:
-    """Add up the `rows` (n_members,) of counts in `groups` (n_members,): (n_groups, n_terms)."""
+    """Sum the `rows` (n_members,) of counts by `groups` (n_members,): (n_groups, n_terms)."""
     from embedtopics.terms._kernels import sum_groups
 
     order = np.argsort(groups, kind="stable")
@@ -138,16 +138,16 @@ def sum_rows(
     return csr_matrix(summed, shape=(n_groups, counts.shape[1]))
 
 
-def count_words(tokens: TokenStream, wanted: BoolArray | None = None) -> csr_matrix:
-    """Count words of every document, all or the `wanted` (n_words,): (n_documents, n_words)."""
+def count_words(tokens: TokenStream, mask: BoolArray | None = None) -> csr_matrix:
+    """Count all words, or those of a `mask` (n_words,), by document: (n_documents, n_words)."""
     n_words = len(tokens.words)
-    is_wanted = np.ones(n_words, dtype=bool) if wanted is None else wanted
-    number = np.where(is_wanted, np.cumsum(is_wanted) - 1, -1).astype(np.int32)
-    return _counts_of([(tokens.ids, number)], tokens.offsets, int(is_wanted.sum()))
+    is_counted = np.ones(n_words, dtype=bool) if mask is None else mask
+    number = np.where(is_counted, np.cumsum(is_counted) - 1, -1).astype(np.int32)
+    return _counts_of([(tokens.ids, number)], tokens.offsets, int(is_counted.sum()))
 
 
 def count_holders(tokens: TokenStream) -> Int64Array:
-    """Return how many documents hold each word, (n_words,)."""
+    """Return the number of documents with each word, (n_words,)."""
     from embedtopics.terms import _kernels
 
     return _kernels.count_holders(tokens.ids, tokens.offsets, len(tokens.words))
@@ -156,10 +156,10 @@ def count_holders(tokens: TokenStream) -> Int64Array:
 def _counts_of(
     streams: Sequence[tuple[Int32Array, Int32Array]], offsets: Int64Array, n_columns: int
 ) -> csr_matrix:
-    """Return how often each document holds what the columns stand for.
+    """Count the columns of streams in each document.
 
-    Streams have a number at each place, and the column of each number; -1 for none, both. Documents
-    are parted by `offsets` (n_documents + 1,).
+    A stream is a number at each position and a column for each number; -1 is none in both.
+    `offsets` (n_documents + 1,) separate the documents.
     """
     from embedtopics.terms._kernels import count_in_documents
 
@@ -183,7 +183,7 @@ def _counts_of(
 
 
 def _joined(parts: list[Int32Array]) -> Int32Array:
-    """Join arrays, which are given up on the way so that hardly anything is held twice."""
+    """Concatenate arrays, and free each one at once to save memory."""
     whole = np.empty(sum(map(len, parts)), dtype=np.int32)
     end = len(whole)
     while parts:
@@ -196,11 +196,11 @@ def _joined(parts: list[Int32Array]) -> Int32Array:
 def _ngrams(
     tokens: TokenStream, edge: BoolArray, longest: int, fewest: int
 ) -> Iterator[tuple[int, Int32Array, Int64Array, npt.NDArray[Any]]]:
-    """Yield n, the n-gram at each place, how many documents hold each, and its words' ids.
+    """Yield n, the n-gram at each position, the number of documents with it, and its word ids.
 
-    The shapes are (n_places,), with -1 for none, (n_grams,) and (n_grams, n).
-    An n-gram cannot be in more documents than its first n - 1 words or its last word: each length
-    only extends what enough documents hold, and of the longest only possible terms are looked at.
+    The shapes are (n_places,), with -1 for none, (n_grams,) and (n_grams, n). An n-gram is in at
+    most as many documents as its first n - 1 words and its last word. So each length extends only
+    n-grams of enough documents, and the longest length only possible terms.
     """
     from embedtopics.terms import _kernels
 
@@ -209,7 +209,7 @@ def _ngrams(
     holders = count_holders(tokens)
     yield 1, grams, holders, ids
     is_common = holders >= fewest
-    # Of each place there may be another n-gram; a slot for four of them keeps most apart.
+    # Each position may have another n-gram; four slots a position avoid most collisions.
     n_slots = 1 << min(_MOST_SLOTS, 2 + len(grams).bit_length())
     for n in range(2, longest + 1):
         begins, ends = holders >= fewest, is_common
@@ -226,7 +226,7 @@ def _ngrams(
 def document_limits(
     min_df: int | float | None, max_df: int | float, n_documents: int
 ) -> tuple[int, int]:
-    """Return the fewest and the most documents that may hold a term."""
+    """Return the minimum and maximum number of documents with a term."""
     if min_df is None:
         min_df = 1 if n_documents < 20 else 2 if n_documents <= 10_000 else 5
     limits = []
@@ -242,7 +242,7 @@ def document_limits(
 
 @dataclass(frozen=True)
 class TermRules:
-    """What counts as a term; the parameters of `count_terms`."""
+    """The definition of a term: parameters of `count_terms`."""
 
     ngram_range: tuple[int, int] = (1, 2)
     min_df: int | float | None = None
@@ -254,7 +254,7 @@ class TermRules:
 def recount_terms(
     tokens: TokenStream, counts: TermCounts, before: TermRules, after: TermRules
 ) -> TermCounts:
-    """Count terms by other rules; where these allow no new term, columns are dropped instead."""
+    """Count terms by other rules; only drop columns if the rules allow no new term."""
     if before == after:
         return counts
     left_out = set(counts.stop_words) | set(counts.function_words)
@@ -278,17 +278,17 @@ def recount_terms(
             newly_left_out.isdisjoint((term.split(" ", 1)[0], term.rsplit(" ", 1)[-1]))
             for term in counts.terms
         ]
-    kept = np.flatnonzero(allowed)
+    columns = np.flatnonzero(allowed)
     return TermCounts(
-        counts=counts.counts if len(kept) == len(counts.terms) else counts.counts[:, kept],
-        terms=tuple(counts.terms[column] for column in kept.tolist()),
-        lengths=counts.lengths[kept],
+        counts=counts.counts if len(columns) == len(counts.terms) else counts.counts[:, columns],
+        terms=tuple(counts.terms[column] for column in columns.tolist()),
+        lengths=counts.lengths[columns],
         stop_words=stops,
         function_words=tuple(word for word in functions if word not in set(stops)),
     )
 
 
 def _among(words: tuple[str, ...], listed: Iterable[str]) -> tuple[str, ...]:
-    """Return those words that are listed, compared without regard to case."""
-    wanted = {word.lower() for word in listed}
-    return tuple(word for word in words if word.lower() in wanted)
+    """Return the words in a list, regardless of case."""
+    lowered = {word.lower() for word in listed}
+    return tuple(word for word in words if word.lower() in lowered)

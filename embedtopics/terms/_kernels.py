@@ -1,4 +1,4 @@
-"""The loops over all words of a corpus, compiled by Numba and kept in its cache."""
+"""Loops over all words of a corpus, compiled by Numba."""
 
 from typing import Any
 
@@ -25,13 +25,13 @@ def _find(
     data: Bytes, first: int, length: int, hashed: np.uint64,
     table: Int32Array, spans: Int64Array, hashes: UInt64Array,
 ) -> np.uint64:  # fmt: skip
-    """Return the slot of the table that holds this piece, or that it would take."""
+    """Return the slot of a piece in the table, or its free slot."""
     mask = np.uint64(len(table) - 1)
     slot = _mix(hashed) & mask
     while table[slot] >= 0:
-        known = table[slot]
-        begin = spans[known, 0]
-        if hashes[known] == hashed and spans[known, 1] - begin == length:
+        piece = table[slot]
+        begin = spans[piece, 0]
+        if hashes[piece] == hashed and spans[piece, 1] - begin == length:
             same = 0
             while same < length and data[begin + same] == data[first + same]:
                 same += 1
@@ -43,20 +43,20 @@ def _find(
 
 @numba.njit(inline="always")
 def _make_table(size: int, hashes: UInt64Array, n_different: int) -> Int32Array:
-    """Return a hash table with open addressing: at each slot the number of a piece, or -1."""
+    """Return a hash table with open addressing: the number of a piece in each slot, or -1."""
     table = np.full(size, -1, dtype=np.int32)
     mask = np.uint64(size - 1)
-    for known in range(n_different):
-        slot = _mix(hashes[known]) & mask
+    for piece in range(n_different):
+        slot = _mix(hashes[piece]) & mask
         while table[slot] >= 0:
             slot = (slot + np.uint64(1)) & mask
-        table[slot] = known
+        table[slot] = piece
     return table
 
 
 @numba.njit(inline="always")
 def _count_pieces(data: Bytes, belongs: npt.NDArray[np.bool_], ends: Int64Array) -> Int64Array:
-    """Return where each text's pieces begin and end among all pieces."""
+    """Return the offsets of each text's pieces among all pieces."""
     offsets = np.zeros(len(ends) + 1, dtype=np.int64)
     begin = 0
     for text in range(len(ends)):
@@ -81,7 +81,7 @@ def _count_pieces(data: Bytes, belongs: npt.NDArray[np.bool_], ends: Int64Array)
 def number_pieces(
     data: Bytes, belongs: npt.NDArray[np.bool_], ends: Int64Array
 ) -> tuple[Int32Array, Int64Array, Int64Array]:
-    """Cut texts into pieces between separators, and number the different ones.
+    """Cut texts into pieces between separators, and number the different pieces.
 
     Shapes: `data` (n_bytes,), `belongs` (256,), `ends` (n_texts,) -> `pieces` (n_pieces,),
     `offsets` (n_texts + 1,), `spans` (n_different, 2).
@@ -127,17 +127,16 @@ def number_pieces(
 def count_in_documents(
     terms: Int32Array, offsets: Int64Array, n_terms: int
 ) -> tuple[Int32Array, Int32Array, Int64Array]:
-    """Count how often each term occurs in each document; the parts of a csr matrix.
+    """Count each term in each document; return the parts of a CSR matrix.
 
-    `terms` (n_streams, n_places): those that begin at each place, -1 for none; `offsets`
-    (n_documents + 1,).
+    `terms` (n_streams, n_places) begin at each position, -1 for none; `offsets` (n_documents + 1,).
     """
     n = 0
     for term in terms.flat:
         if term >= 0:
             n += 1
     counts = np.empty(n, dtype=np.int32)
-    found = np.empty(n, dtype=np.int32)
+    columns = np.empty(n, dtype=np.int32)
     ends = np.zeros(len(offsets), dtype=np.int64)
     entry_of = np.full(n_terms, -1, dtype=np.int64)
     n = 0
@@ -151,10 +150,10 @@ def count_in_documents(
                     counts[entry_of[term]] += 1
                 else:
                     entry_of[term] = n
-                    found[n], counts[n] = term, 1
+                    columns[n], counts[n] = term, 1
                     n += 1
         ends[document + 1] = n
-    return counts[:n].copy(), found[:n].copy(), ends
+    return counts[:n].copy(), columns[:n].copy(), ends
 
 
 @compiled(
@@ -166,7 +165,7 @@ def count_in_documents(
     nogil=True,
 )
 def count_holders(terms: Int32Array, offsets: Int64Array, n_terms: int) -> Int64Array:
-    """Return how many documents hold each term, (n_terms,), of a stream as above."""
+    """Return the number of documents with each term, (n_terms,), of a stream as above."""
     holders = np.zeros(n_terms, dtype=np.int64)
     last = np.full(n_terms, -1, dtype=np.int64)
     for document in range(len(offsets) - 1):
@@ -186,7 +185,7 @@ def _slot_of_pair(pair: np.int64, size: int) -> np.uint64:
 
 @numba.njit(inline="always")
 def _find_pair(pair: np.int64, table: Int32Array, pairs: Int64Array) -> np.uint64:
-    """Return the slot of the table that holds this pair, or that it would take."""
+    """Return the slot of a pair in the table, or its free slot."""
     slot = _slot_of_pair(pair, len(table))
     while table[slot] >= 0 and pairs[table[slot]] != pair:
         slot = (slot + np.uint64(1)) & np.uint64(len(table) - 1)
@@ -210,12 +209,12 @@ def number_ngrams(
     grams: Int32Array, ids: Int32Array, offsets: Int64Array, begins: npt.NDArray[np.bool_],
     ends: npt.NDArray[np.bool_], n: int, fewest: int, n_slots: int,
 ) -> tuple[Int32Array, Int64Array]:  # fmt: skip
-    """Return a number for each n-gram: an (n-1)-gram that begins where it does, and a last word.
+    """Return a number for each n-gram, which is an (n-1)-gram and a last word.
 
-    `grams` and `ids` (n_places,) must be of those in `begins` and `ends`. Returned are the numbers,
-    (n_places,), -1 for none, and of each n-gram its (n-1)-gram times the words plus its last word.
-    Those that occur less often than `fewest` are mostly not numbered: an n-gram and what shares a
-    slot of `n_slots`, a power of two, with it are first counted together, in bounded memory.
+    `begins` and `ends` mark the allowed (n-1)-grams and last words. Returns the numbers,
+    (n_places,), -1 for none, and the pair of each n-gram: its (n-1)-gram times the number of words,
+    plus its last word. Most n-grams with fewer than `fewest` occurrences get no number: a first
+    pass counts n-grams in `n_slots` slots, a power of two, so that memory is bounded.
     """
     n_words = len(ends)
     times = np.zeros(n_slots, dtype=np.uint8)
@@ -236,17 +235,17 @@ def number_ngrams(
                     continue
                 if times[slot] < min(fewest, 255):
                     continue
-                at = _find_pair(pair, table, pairs)
-                if table[at] < 0:
-                    table[at] = n_different
+                pair_slot = _find_pair(pair, table, pairs)
+                if table[pair_slot] < 0:
+                    table[pair_slot] = n_different
                     pairs[n_different] = pair
                     n_different += 1
-                numbers[place] = table[at]
+                numbers[place] = table[pair_slot]
                 if n_different == len(pairs):
                     pairs = np.concatenate((pairs, np.empty_like(pairs)))
                     table = np.full(2 * len(table), -1, dtype=np.int32)
-                    for known in range(n_different):
-                        table[_find_pair(pairs[known], table, pairs)] = known
+                    for number in range(n_different):
+                        table[_find_pair(pairs[number], table, pairs)] = number
     return numbers, pairs[:n_different].copy()
 
 
@@ -274,7 +273,7 @@ def sum_groups(
     bounds: Int64Array,
     n_columns: int,
 ) -> tuple[npt.NDArray[np.float64], Int32Array, Int64Array]:
-    """Add up the rows of each group of a sparse matrix, each times its weight."""
+    """Sum the weighted rows of each group of a sparse matrix."""
     n_most = 0
     for row in rows:
         n_most += begins[row + 1] - begins[row]
@@ -296,13 +295,13 @@ def sum_groups(
                     met[n_met] = column
                     n_met += 1
                 sums[column] += values[place] * weight
-        if 16 * n_met < n_columns:  # sorting few is quicker than looking at all
-            found = np.sort(met[:n_met])
+        if 16 * n_met < n_columns:  # sorting few columns is faster than scanning all
+            group_columns = np.sort(met[:n_met])
         else:
-            found = np.flatnonzero(is_met).astype(np.int32)
-        for column in found:
+            group_columns = np.flatnonzero(is_met).astype(np.int32)
+        for column in group_columns:
             out_columns[n], out_values[n] = column, sums[column]
             sums[column], is_met[column] = 0.0, False
             n += 1
         ends[group + 1] = n
-    return out_values[:n], out_columns[:n], ends  # what lies behind was never touched
+    return out_values[:n], out_columns[:n], ends

@@ -1,28 +1,27 @@
 """The few terms that name a topic.
 
-Class-TF-IDF ranks what a topic says often and the others say seldom. Read as a list, such a
-ranking has four faults, and the ranking here has one answer to each. With W[t, c] the weight and
-d_t the documents that hold a term:
+Class-TF-IDF weights terms that are frequent in one topic and rare in others. As a list of keywords,
+this ranking has four faults, each with one remedy here. With W[t, c] the weight and d_t the number
+of documents with a term:
 
-- Rare terms come too high: one said twenty times in a single document outweighs one said once in
-  fifteen, and two rare terms hardly ever meet in further texts. The weight is multiplied by
-  sqrt(d_t).
+- Rare terms rank too high: a term with twenty occurrences in one document outweighs one with one
+  occurrence in fifteen documents. The weight is multiplied by sqrt(d_t).
 - Some frequent terms belong to no subject. The weight is multiplied by cos(v_t, v_c)^2, where v_t
-  is the mean embedding of the documents that hold the term, seen from the mean of all documents,
-  and v_c the weighted mean of the v_t of the topic's candidates (a cosine below 0.01 counts as
-  0.01: such terms come last). A single topic has nothing to turn to, and goes without.
-- A term that names one topic comes back as a lesser name of others. Its relevance is multiplied by
-  0.4 where it is less than 0.9 times as strong, beside the best term of the topic, as it is in the
-  topic where it is strongest.
+  is the mean embedding of the documents with the term, minus the mean of all documents, and v_c is
+  the weighted mean of the v_t of the topic's candidates. Cosines below 0.01 count as 0.01. A single
+  topic has no contrast, and skips this factor.
+- A term that names one topic recurs in others. Its relevance, relative to the best term of the
+  topic, is compared with that in the topic where it is strongest. Below 0.9 times that value, it is
+  multiplied by 0.4.
 - Terms repeat each other: see `select_keywords`.
 
 The constants were set on four corpora (AG News, BBC News, M10, French MasakhaNEWS), cut into 7 to
-50 topics in one half of the documents: the ten best single words of each topic were scored in the
-other half by NPMI in windows of ten, beside the words of largest class-TF-IDF without stop words
-(scikit-learn's English list; ours for French). Means of two halvings and three cuts, NPMI /
-diversity: -0.03 / 0.93 with, -0.06 / 0.86 without. On the eleven English corpora that were only
-looked at afterwards: -0.02 / 0.92 and -0.04 / 0.87, lower in NPMI on one (Stack Overflow's titles,
--0.12 and -0.10, where numbers and *using* are words) and in diversity on none.
+50 topics in one half of the documents. The ten best single words of each topic were scored in the
+other half by NPMI in windows of ten, and compared with the words of largest class-TF-IDF without
+stop words (scikit-learn's English list; ours for French). Means of two halvings and three cuts,
+NPMI / diversity: -0.03 / 0.93 with, -0.06 / 0.86 without. On eleven further English corpora: -0.02
+/ 0.92 and -0.04 / 0.87, lower in NPMI on one (Stack Overflow's titles, -0.12 and -0.10, where
+numbers and *using* are words) and in diversity on none.
 """
 
 from __future__ import annotations
@@ -40,10 +39,10 @@ from embedtopics.terms._stop_words import Stems, repeats, stems_of
 from embedtopics.terms.results import TermCounts
 
 _CANDIDATES = 30
-"""Terms of largest weight that can be keywords, where no more than ten are wanted."""
+"""Number of candidate terms, by weight, for up to ten keywords."""
 _CLOSENESS = 2
 _MOSTLY = 0.5
-"""Share of a word's occurrences within a longer term from which the word gives way to it."""
+"""Share of a word's occurrences within a longer term from which the term replaces it."""
 
 _ELSEWHERE = 0.4
 """Factor of a term that names another topic."""
@@ -62,8 +61,8 @@ def keywords(
 ) -> list[list[tuple[str, float]]]:
     """Choose the terms that name each topic.
 
-    The best terms by weight are ranked anew as the module's introduction says, and picked by
-    `select_keywords`. Words that mostly occur within one longer term give their place to it.
+    The best terms by weight are ranked by relevance, as above, and selected by `select_keywords`. A
+    longer term replaces words that mostly occur within it.
     """
     candidates = best_terms(topic_terms, term_counts, _CANDIDATES + max(0, n - 10), ngram_range)
     pool = np.unique(np.concatenate([np.empty(0, np.int64), *(ids for ids, _ in candidates)]))
@@ -80,15 +79,15 @@ def keywords(
             * (_closeness(of_terms, weights) ** _CLOSENESS if len(candidates) > 1 else 1.0)
         )
         terms = [term_counts.terms[i] for i in ids]
-        ranked.append(_give_way(relevance, terms, occurrences[ids]))
+        ranked.append(_prefer_longer(relevance, terms, occurrences[ids]))
     places = [np.searchsorted(pool, ids) for ids, _ in candidates]
-    chosen = []
-    at_home = _at_home(ranked, places, len(pool))
-    for (ids, weights), relevance in zip(candidates, at_home, strict=True):
+    selected = []
+    demoted = _demote_shared(ranked, places, len(pool))
+    for (ids, weights), relevance in zip(candidates, demoted, strict=True):
         terms = [term_counts.terms[i] for i in ids]
         picked = select_keywords(relevance, terms, n=n, languages=languages)
-        chosen.append([(terms[i], float(weights[i])) for i in picked])
-    return chosen
+        selected.append([(terms[i], float(weights[i])) for i in picked])
+    return selected
 
 
 def select_keywords(
@@ -98,10 +97,10 @@ def select_keywords(
     n: int = 10,
     languages: Sequence[str] = ("en",),
 ) -> list[int]:
-    """Pick the most relevant candidates (n_candidates,), without repetitions.
+    """Select the most relevant candidates (n_candidates,), without repetitions.
 
-    No keyword begins or ends with a stem that another one holds: after *interest rates* there
-    is neither *interest* nor *rate cut*.
+    No keyword begins or ends with a stem of another one: *interest rates* excludes *interest* and
+    *rate cut*.
     """
     score = np.asarray(relevance, dtype=np.float64)
     score = score / (score.max(initial=0.0) or 1.0)
@@ -109,10 +108,10 @@ def select_keywords(
     picked: list[int] = []
     stems: list[Stems] = []
     for i in sorted(by_name, key=lambda i: -score[i]):
-        own = stems_of(terms[i], languages)
-        if len(picked) < n and not any(repeats(own, other) for other in stems):
+        term_stems = stems_of(terms[i], languages)
+        if len(picked) < n and not any(repeats(term_stems, other) for other in stems):
             picked.append(i)
-            stems.append(own)
+            stems.append(term_stems)
     return picked
 
 
@@ -123,10 +122,10 @@ def term_embeddings(
     *,
     origin: npt.ArrayLike = 0.0,
 ) -> FloatArray:
-    """Embed terms (m,) as the mean of the documents that hold them, (m, n_dimensions)."""
+    """Embed terms (m,) as the mean of their documents, (m, n_dimensions)."""
     presence = counts[:, np.asarray(term_ids, dtype=np.int64)]
     presence.data = np.ones(len(presence.data), dtype=np.float32)
-    # By columns, SciPy reads each document once and keeps the terms' sums near: four times faster.
+    # The transposed product reads each document once, which is four times faster.
     sums = np.asarray(presence.T @ np.asarray(embeddings, dtype=np.float32))
     holders = np.bincount(presence.indices, minlength=presence.shape[1])
     sums -= (holders[:, None] * np.asarray(origin, dtype=np.float64)).astype(np.float32)
@@ -143,13 +142,13 @@ def _closeness(vectors: FloatArray, weights: FloatVector) -> FloatVector:
     return closeness
 
 
-def _at_home(
+def _demote_shared(
     ranked: Sequence[FloatVector],
     places: Sequence[npt.NDArray[np.int64]],
     n_terms: int,
     distinct: float = 0.9,
 ) -> list[FloatVector]:
-    """Put the terms of each topic back that are at home in another."""
+    """Reduce the relevance of terms that name another topic."""
     scaled = [np.asarray(one / (one.max(initial=0.0) or 1.0)) for one in ranked]
     strongest = np.zeros(n_terms)
     for one, place in zip(scaled, places, strict=True):
@@ -160,14 +159,14 @@ def _at_home(
     ]
 
 
-def _give_way(
+def _prefer_longer(
     relevance: FloatVector, terms: Sequence[str], occurrences: npt.NDArray[Any]
 ) -> FloatVector:
-    """Let a longer candidate take the place of its words if each mostly occurs within it."""
+    """Replace words by a longer candidate if each mostly occurs within it."""
     position = {term: i for i, term in enumerate(terms)}
     handed_on = relevance.copy()
     for longer, term in enumerate(terms):
-        words = set(term.split(" "))  # *ha ha* is no more than *ha*
+        words = set(term.split(" "))  # *ha ha* equals *ha*
         inner = [position[word] for word in sorted(words) if word in position]
         if len(words) > 1 and inner and occurrences[longer] > _MOSTLY * occurrences[inner].max():
             handed_on[longer] = max(relevance[longer], relevance[inner].max())
@@ -179,11 +178,11 @@ def unique_labels(
     keywords: Iterable[Sequence[str]],
     n: int = 3,
     *,
-    taken: Iterable[str] = (),
+    reserved: Iterable[str] = (),
 ) -> list[str]:
     """Return distinct labels of topics: `n` keywords or more, or else a number."""
     labels: list[str] = []
-    used = set(taken)
+    used = set(reserved)
     for words in keywords:
         terms = list(words) or ["no terms"]
         sizes = range(min(n, len(terms)), len(terms) + 1)

@@ -1,4 +1,4 @@
-"""The documents to read first in each topic."""
+"""Best terms and representative documents of topics, and maximal marginal relevance."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def best_terms(
     n: int,
     ngram_range: tuple[int, int] | None = None,
 ) -> list[tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]]:
-    """Return for each topic the terms of highest weight and these weights, best first."""
+    """Return the ids and weights of the best terms of each topic, best first."""
     if ngram_range is None:
         allowed = np.ones(len(term_counts.terms), dtype=bool)
     else:
@@ -31,23 +31,23 @@ def best_terms(
         weights = np.asarray(topic_terms.data[start:end], dtype=np.float64)
         in_order = np.argsort(ids)
         usable = in_order[allowed[ids[in_order]]]
-        chosen = usable[largest(weights[usable], n)]
-        best.append((ids[chosen], weights[chosen]))
+        selected = usable[largest(weights[usable], n)]
+        best.append((ids[selected], weights[selected]))
     return best
 
 
 def largest(values: npt.NDArray[np.float64], n: int, floor: float = 0.0) -> npt.NDArray[np.int64]:
-    """Return the places of the `n` largest values above 0, largest first; ties to the earlier.
+    """Return the positions of the `n` largest values above 0, largest first, ties in order.
 
-    A `floor` that is known to be at or below the last of them saves looking at the others.
+    A `floor` at or below the smallest of them saves time.
     """
     usable = np.flatnonzero(values >= floor if floor > 0 else values > 0)
     if len(usable) > n > 0:
-        # Sort only what can be among the largest, ties at the limit included.
+        # Sort only values that can be among the largest, with ties at the limit.
         limit = np.partition(values[usable], -n)[-n]
         usable = usable[values[usable] >= limit]
-    found: npt.NDArray[np.int64] = usable[np.argsort(-values[usable], kind="stable")[:n]]
-    return found
+    positions: npt.NDArray[np.int64] = usable[np.argsort(-values[usable], kind="stable")[:n]]
+    return positions
 
 
 def choose_diverse(
@@ -58,39 +58,39 @@ def choose_diverse(
     clash: Callable[[int, int], bool],
     least: float = 0.0,
 ) -> list[int]:
-    """Choose candidates one after the other by maximal marginal relevance.
+    """Choose candidates by maximal marginal relevance (Carbonell and Goldstein 1998).
 
-    The most relevant comes first. Then, each time, the candidate i is taken that has the highest
-    ``(1 - diversity) * relevance[i] - diversity * max(least, max over chosen j of similarity)``
-    (Carbonell and Goldstein 1998) among those that clash with none of the chosen.
+    The most relevant candidate comes first. Each next candidate i maximizes ``(1 - diversity) *
+    relevance[i] - diversity * max(least, max over selected j of similarity)`` among those that
+    clash with no selected candidate.
     """
-    chosen: list[int] = []
+    selected: list[int] = []
     free = np.ones(len(relevance), dtype=bool)
     nearest = np.full(len(relevance), least)
-    while len(chosen) < n and free.any():
-        score = (1 - diversity) * relevance - diversity * nearest if chosen else relevance
+    while len(selected) < n and free.any():
+        score = (1 - diversity) * relevance - diversity * nearest if selected else relevance
         best = int(np.argmax(np.where(free, score, -np.inf)))
         free[best] = False
-        if any(clash(best, other) for other in chosen):
+        if any(clash(best, other) for other in selected):
             continue
-        chosen.append(best)
+        selected.append(best)
         nearest = np.maximum(nearest, similarity[best])
-    return chosen
+    return selected
 
 
 class _Cosines:
-    """Rows of a matrix of cosines, each computed when it is asked for."""
+    """Rows of a matrix of cosines, computed on access."""
 
     def __init__(self, vectors: npt.NDArray[Any]) -> None:
         self._vectors = np.asarray(vectors, dtype=np.float64)
 
     def __getitem__(self, place: int) -> npt.NDArray[np.float64]:
-        # Not by BLAS, whose last bits depend on the number of threads.
+        # Not BLAS, whose last bits depend on the number of threads.
         return np.asarray(np.einsum("id,d->i", self._vectors, self._vectors[place]))
 
 
 def scaled_relevance(scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Divide scores of any kind by the best; counted from the lowest where some are below 0."""
+    """Divide scores by the best one, after a shift to at least 0."""
     above = scores - min(0.0, float(scores.min(initial=0.0)))
     best = float(above.max(initial=0.0))
     return np.asarray(above / best if best > 0 else above)
@@ -99,15 +99,15 @@ def scaled_relevance(scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]
 def diversify(
     relevance: npt.NDArray[Any], vectors: npt.NDArray[Any], k: int, diversity: float
 ) -> Int64Array:
-    """Return k of n places by maximal marginal relevance (Carbonell and Goldstein 1998)."""
+    """Return k positions by maximal marginal relevance, without clashes."""
     cosines: Any = _Cosines(vectors)
-    chosen = choose_diverse(relevance, cosines, k, diversity, lambda *_: False, least=-1.0)
-    return np.array(chosen, dtype=np.int64)
+    selected = choose_diverse(relevance, cosines, k, diversity, lambda *_: False, least=-1.0)
+    return np.array(selected, dtype=np.int64)
 
 
 DIVERSITY = 0.3
 NEAR_DUPLICATE = 0.95
-"""Cosine similarity from which two documents tell a reader the same."""
+"""Cosine similarity from which two documents are near-duplicates for a reader."""
 
 
 def representatives(
@@ -118,26 +118,26 @@ def representatives(
     n: int = 5,
     n_topics: int | None = None,
 ) -> list[Int64Array]:
-    """Choose typical documents of each topic: nearest to its centroid, without near duplicates."""
+    """Choose documents of each topic near its centroid, without near-duplicates."""
     topic = np.asarray(labels)
     strength = np.ones(len(topic)) if strengths is None else np.asarray(strengths, dtype=float)
     if n_topics is None:
         n_topics = int(topic.max(initial=-1)) + 1
-    chosen = []
+    by_topic = []
     for number in range(n_topics):
         members = np.flatnonzero(topic == number)
         vectors = embeddings[members]
         relevance = np.einsum("id,d->i", vectors, centroid(vectors, strength[members]))
-        chosen.append(members[most_typical(embeddings, relevance, n, members)])
-    return chosen
+        by_topic.append(members[most_typical(embeddings, relevance, n, members)])
+    return by_topic
 
 
 def centroid(vectors: FloatArray, strengths: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Return the mean of vectors by strength, of length 1, (n_dimensions,), or zeros."""
+    """Return the unit mean of weighted vectors, (n_dimensions,), or zeros."""
     weights = strengths.astype(np.float64)
     if not weights.sum() > 0:
         weights = np.ones(len(vectors))
-    # einsum and not BLAS, whose last bits depend on the number of threads.
+    # einsum, because the last bits of BLAS depend on the number of threads.
     summed = np.einsum("i,id->d", weights, vectors, dtype=np.float64)
     length = np.sqrt(np.einsum("d,d->", summed, summed))
     return np.asarray(summed / (length or 1.0))
@@ -146,7 +146,7 @@ def centroid(vectors: FloatArray, strengths: npt.NDArray[Any]) -> npt.NDArray[np
 def most_typical(
     embeddings: FloatArray, relevance: npt.NDArray[Any], n: int, members: Int64Array
 ) -> Int64Array:
-    """Return the places of relevant and diverse documents among some, both (n_members,)."""
+    """Return the positions of relevant and diverse documents among `members` (n_members,)."""
     pool = np.argsort(-relevance, kind="stable")[: 10 * n]
     pool.sort()
     vectors = embeddings[members[pool]]

@@ -1,7 +1,7 @@
-"""What libraries know of words: where they begin in scripts without spaces, and their lemmas.
+"""Segmentation of scripts without spaces and lemmas, by optional libraries.
 
-The libraries are optional, and imported where the rules name them. Sources, all with dictionaries
-of their own and a licence that allows any use: rjieba (Chinese, MIT), sudachipy with
+The libraries are imported if the rules name them. All have their own dictionaries and permissive
+licences: rjieba (Chinese, MIT), sudachipy with
 sudachidict-small (Japanese, Apache), pythainlp (Thai, Apache), kiwipiepy (Korean, LGPL), icu4py
 (International Components for Unicode: Chinese, Japanese, Thai, Lao, Khmer and Burmese; MIT and
 Unicode), simplemma (lemmas of some fifty languages, MIT).
@@ -28,11 +28,11 @@ _LIBRARIES = {
     "zh": ("rjieba", "icu4py"), "ja": ("sudachipy", "icu4py"), "ko": ("kiwipiepy",),
     "th": ("pythainlp", "icu4py"), "lo": ("icu4py",), "km": ("icu4py",), "my": ("icu4py",),
 }  # fmt: skip
-"""What reads a language, the better one first."""
-_BESIDE = {"sudachipy": ("sudachidict-small",), "kiwipiepy": ("kiwipiepy-model",)}
-"""Distributions of which the words depend as well."""
+"""Libraries that segment a language, the best first."""
+_COMPANIONS = {"sudachipy": ("sudachidict-small",), "kiwipiepy": ("kiwipiepy-model",)}
+"""Further distributions on which the words depend."""
 _EXTRAS = {"ja": "japanese", "ko": "korean", "th": "thai"}
-"""The extra that brings the better library, `multilingual` for other languages."""
+"""Extra with the best library; `multilingual` for other languages."""
 
 _KANA = re.compile("[\u3040-\u30ff\u31f0-\u31ff\uff66-\uff9f]")
 _OF_SCRIPTS = (
@@ -44,18 +44,18 @@ _HANGUL = "|(?P<ko>[\u1100-\u11ff\u3130-\u318f\uac00-\ud7a3]+)"
 
 _REQUIREMENT = re.compile(r"[a-z0-9-]+==[\w.]+(?: [a-z0-9-]+==[\w.]+)*", re.ASCII)
 
-_AT_ONCE = 4000
-"""Characters that a segmenter reads at a time; sudachipy takes no more than 49,149 bytes."""
+_MAX_CHARACTERS = 4000
+"""Maximum number of characters in a call; sudachipy takes at most 49,149 bytes."""
 
-_ONE_AT_A_TIME = Lock()
-"""A tokenizer of sudachipy refuses several threads."""
+_SEGMENTER_LOCK = Lock()
+"""A tokenizer of sudachipy allows one thread only."""
 
 SOCIAL = {"social": "kept", "social-split": "split", "social-drop": "dropped"}
 CHOICES = ("auto", "characters", "lemmas", *SOCIAL)
 
 
 def checked_words(words: Any) -> Any:
-    """Return the option `words`, several names as a list, or refuse it; a record is as stored."""
+    """Check the option `words`: a name, several names, a function, or stored rules."""
     if callable(words) or isinstance(words, Mapping):
         return words
     names = [words] if isinstance(words, str) else words
@@ -69,41 +69,43 @@ def checked_words(words: Any) -> Any:
 
 
 def choose_rules(words: Any, languages: Sequence[str]) -> tuple[WordRules, list[Decision]]:
-    """Return the rules for texts in some languages, and what was decided."""
+    """Return the rules for texts in some languages, and the decisions."""
     words = checked_words(words)
     if callable(words) or isinstance(words, Mapping):
-        return WordRules(own=words) if callable(words) else WordRules.from_json(words), []
+        return WordRules(function=words) if callable(words) else WordRules.from_json(words), []
     names = [words] if isinstance(words, str) else words
-    notes, found, lemmatizer = [], {}, ""
+    notes, segmenters, lemmatizer = [], {}, ""
     lemmas: tuple[str, ...] = ()
     for code in () if "characters" in names else languages:
         by = next(filter(None, map(_installed, _LIBRARIES.get(code, ()))), "")
         if by:
-            found[code] = by
-            message = f"Words of texts in {code} are found by {by}."
+            segmenters[code] = by
+            message = f"{by} segments the texts in {code} into words."
             notes.append(Decision("terms", "segmenter", by, message))
-        elif code in _LIBRARIES and code != "ko":  # which has spaces
+        elif code in _LIBRARIES and code != "ko":  # Korean has spaces
             line = f'pip install "embedtopics[{_EXTRAS.get(code, "multilingual")}]"'
-            message = f"Words of texts in {code} are pairs of characters; for words: {line}"
+            message = f"Texts in {code} are cut into pairs of characters; for words: {line}"
             notes.append(Decision("terms", "segmenter", "characters", message))
     if "lemmas" in names:
         lemmatizer = _installed("simplemma")
         if not lemmatizer:
             remedy = 'pip install "embedtopics[multilingual]"'
-            raise InputError("words", "without lemmas where simplemma is missing", words, remedy)
+            raise InputError(
+                "words", "left without lemmas, because simplemma is missing", words, remedy
+            )
         lemmas = tuple(filter(_has_lemmas, languages))
-        message = f"Words are their lemmas in {', '.join(lemmas) or 'no language'} ({lemmatizer})."
+        message = f"Words become lemmas in {', '.join(lemmas) or 'no language'} ({lemmatizer})."
         notes.append(Decision("terms", "lemmas", list(lemmas), message))
     social = next((SOCIAL[name] for name in names if name in SOCIAL), "")
     lemmatizer = lemmatizer if lemmas else ""
-    return WordRules(tuple(sorted(found.items())), lemmas, lemmatizer, social), notes
+    return WordRules(tuple(sorted(segmenters.items())), lemmas, lemmatizer, social), notes
 
 
 def _installed(library: str) -> str:
-    """Return the exact requirement of what is installed of a library, "" where a part lacks."""
+    """Return the exact requirement of an installed library, or "" if a part is missing."""
     from importlib import metadata
 
-    names = (library, *_BESIDE.get(library, ()))
+    names = (library, *_COMPANIONS.get(library, ()))
     try:
         return " ".join(f"{name}=={metadata.version(name)}" for name in names)
     except metadata.PackageNotFoundError:
@@ -112,20 +114,20 @@ def _installed(library: str) -> str:
 
 @lru_cache(maxsize=64)
 def _library(requirement: str) -> str:
-    """Return the library of a requirement, which must be here; another version is warned of."""
+    """Return the library of a requirement, which must be installed; warn of another version."""
     library = requirement.partition("==")[0]
-    known = {"simplemma", *(name for names in _LIBRARIES.values() for name in names)}
-    # A line to copy from a saved folder of somebody else holds names and versions alone.
-    is_plain = library in known and _REQUIREMENT.fullmatch(requirement)
+    libraries = {"simplemma", *(name for names in _LIBRARIES.values() for name in names)}
+    # The remedy quotes a saved folder, so it must hold names and versions only.
+    is_plain = library in libraries and _REQUIREMENT.fullmatch(requirement)
     here = _installed(library) if is_plain else ""
     if not here:
-        expected = f"made by {requirement[:80]!r}, as they were in the fit"
+        expected = f"made by {requirement[:80]!r}, as in the fit"
         remedy = f"pip install {requirement}" if is_plain else ""
         raise InputError("words", expected, found=f"no {library}", remedy=remedy)
     if here != requirement:
         warnings.warn(
-            f"The words were made by {requirement}, and here is {here}, which may find others; for "
-            f"the same: pip install {requirement}",
+            f"The words were made by {requirement}. The installed version, {here}, may find other "
+            f"words; for the same words: pip install {requirement}",
             stacklevel=2,
         )
     return library
@@ -139,7 +141,7 @@ def needs_languages(words: Any, texts: Sequence[str]) -> bool:
 
 
 def script_runs(rules: WordRules) -> re.Pattern[str]:
-    """Return the pattern of runs of one script that segmenters read."""
+    """Return the pattern of runs of one script for segmenters."""
     return _runs("ko" in dict(rules.segmenters))
 
 
@@ -149,21 +151,23 @@ def _runs(with_hangul: bool) -> re.Pattern[str]:
 
 
 def segmented(run: re.Match[str], rules: WordRules) -> list[str] | None:
-    """Return the words of a run, which in a row are the run; None where no segmenter reads it."""
+    """Segment a run into words that join to the run; None without a segmenter."""
     segmenters, code, text = dict(rules.segmenters), str(run.lastgroup), run[0]
     if code == "zh" and "ja" in segmenters and ("zh" not in segmenters or _KANA.search(text)):
         code = "ja"
     if code not in segmenters:
         return None
     segment = _segmenter(segmenters[code], code)
-    parts = (text[begin : begin + _AT_ONCE] for begin in range(0, len(text), _AT_ONCE))
-    with _ONE_AT_A_TIME:
+    parts = (
+        text[begin : begin + _MAX_CHARACTERS] for begin in range(0, len(text), _MAX_CHARACTERS)
+    )
+    with _SEGMENTER_LOCK:
         return [word for part in parts for word in segment(part)]
 
 
 @lru_cache(maxsize=16)
 def _segmenter(requirement: str, code: str) -> Callable[[str], list[str]]:
-    # Otherwise pythainlp makes a folder in the user's home.
+    # Prevents that pythainlp creates a folder in the user's home.
     os.environ.setdefault("PYTHAINLP_READ_ONLY", "1")
     library: Any = (name := _library(requirement)) and import_module(name)
     if name == "rjieba":
@@ -172,7 +176,7 @@ def _segmenter(requirement: str, code: str) -> Callable[[str], list[str]]:
         tokenizer = library.Dictionary(dict="small").tokenizer()
         return lambda text: [part.surface() for part in tokenizer.tokenize(text)]
     if name == "pythainlp":
-        # A limit on ambiguous stretches, which would take very long, is in newmm-safe alone.
+        # newmm-safe alone limits ambiguous stretches, which would take very long.
         return lambda text: list(library.word_tokenize(text, engine="newmm-safe"))
     if name == "kiwipiepy":
         kiwi = library.Kiwi()
@@ -182,7 +186,7 @@ def _segmenter(requirement: str, code: str) -> Callable[[str], list[str]]:
 
 
 def _cut(text: str, starts: Sequence[int]) -> list[str]:
-    """Return the parts of a text between some places, of which several may be the same."""
+    """Cut a text at positions, which may repeat."""
     edges = sorted({0, *starts, len(text)})
     return [text[a:b] for a, b in pairwise(edges)]
 
@@ -196,7 +200,7 @@ def _has_lemmas(code: str) -> bool:
 
 
 def lemma_of(word: str, rules: WordRules) -> str:
-    """Return the lemma of a word; that of a lemma is itself, so that keywords can be searched."""
+    """Return the lemma of a word. A lemma is its own lemma, so that keywords can be searched."""
     return _lemma(word, rules.lemmas, rules.lemmatizer) if rules.lemmas else word
 
 
@@ -205,24 +209,24 @@ def _lemma(word: str, languages: tuple[str, ...], requirement: str) -> str:
     lemmatize = import_module(_library(requirement)).lemmatize
     seen = [word]
     while True:
-        # German nouns are known by their capital.
+        # German nouns need their capital.
         written = seen[-1].capitalize() if "de" in languages else seen[-1]
-        made = unicodedata.normalize("NFC", lemmatize(written, lang=languages))
-        made = made.lower() if word.islower() else made
-        if made in seen or not made.isalpha():
-            return min(seen[seen.index(made) :]) if made in seen else seen[-1]
-        seen.append(made)
+        lemma = unicodedata.normalize("NFC", lemmatize(written, lang=languages))
+        lemma = lemma.lower() if word.islower() else lemma
+        if lemma in seen or not lemma.isalpha():
+            return min(seen[seen.index(lemma) :]) if lemma in seen else seen[-1]
+        seen.append(lemma)
 
 
 def own_words(text: str, rules: WordRules, row: int | None) -> Iterator[tuple[str, int, int]]:
-    """Yield the words that a user's function finds in a text, with their places."""
-    assert rules.own is not None
-    if isinstance(rules.own, str):
-        expected = f"found by the function {rules.own}, which no file keeps"
-        remedy = "load with words=, and give it again"
+    """Yield the words of a user's function, with their positions in the text."""
+    assert rules.function is not None
+    if isinstance(rules.function, str):
+        expected = f"the function {rules.function}, which files cannot hold"
+        remedy = "pass it to load as words="
         raise InputError("words", expected, found="none", remedy=remedy)
-    place, parts = 0, rules.own(text)
-    expected = "a function that returns a list of words, in the order in which the text has them"
+    place, parts = 0, rules.function(text)
+    expected = "a function that returns a list of words in the order of the text"
     of = f" for the text {text[:40]!r}"
     if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
         raise InputError("words", expected, found=f"{parts!r:.80}{of}", row=row)
@@ -237,5 +241,5 @@ def own_words(text: str, rules: WordRules, row: int | None) -> Iterator[tuple[st
 
 
 def is_emoji(word: str) -> bool:
-    """Return whether a word is a picture: symbols begin no other word."""
+    """Return whether a word is an emoji: other words never begin with a symbol."""
     return unicodedata.category(word[0]) == "So"

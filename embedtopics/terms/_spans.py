@@ -1,9 +1,8 @@
-"""Where in a text, as it was written, each word of it stands.
+"""Positions of words in a text as written.
 
-`tokenize` reads a text after entities are resolved, marks are composed, case is folded and markup
-is dropped, so that a word of the stream has no place in the text. Here the same rules run over
-one text, and each character carries along the place that it came from. That is slow, and meant for
-the few texts that are shown.
+`tokenize` first resolves entities, composes marks, folds case and drops markup, so that a word of
+the stream has no position in the text. Here the same rules run over one text, and each character
+keeps its original position. This is slow, and meant for the few texts of a display.
 """
 
 from __future__ import annotations
@@ -35,15 +34,15 @@ from embedtopics.terms._tokens import (
 from embedtopics.terms.results import WordRules
 
 _ENTITY = re.compile(r"&(?:#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[^\t\n\f <&#;]{1,32};?)")
-"""What `html.unescape` takes for a character reference."""
+"""Character references of `html.unescape`."""
 
 _BLANK = re.compile(r"[\s\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
-"""Whitespace and control characters, which part words."""
+"""Whitespace and control characters, which separate words."""
 
 
 @dataclass(frozen=True)
 class _Traced:
-    """A text that was changed, and where each of its characters comes from."""
+    """A changed text, with the original position of each character."""
 
     text: str
     starts: list[int]
@@ -53,19 +52,19 @@ class _Traced:
         return _Traced(self.text[start:stop], self.starts[start:stop], self.stops[start:stop])
 
     def replaced(self, pattern: re.Pattern[str], make: Callable[[str], str]) -> _Traced:
-        """Return the text with `make` of each match in its place."""
+        """Replace each match by `make(match)`."""
         text: list[str] = []
         starts: list[int] = []
         stops: list[int] = []
         done = 0
         for match in pattern.finditer(self.text):
             begin, end = match.span()
-            made = make(match[0])
-            if made == match[0]:
+            replacement = make(match[0])
+            if replacement == match[0]:
                 continue
-            text += [self.text[done:begin], made]
-            starts += self.starts[done:begin] + [self.starts[begin]] * len(made)
-            stops += self.stops[done:begin] + [self.stops[end - 1]] * len(made)
+            text += [self.text[done:begin], replacement]
+            starts += self.starts[done:begin] + [self.starts[begin]] * len(replacement)
+            stops += self.stops[done:begin] + [self.stops[end - 1]] * len(replacement)
             done = end
         if not done:
             return self
@@ -98,14 +97,14 @@ class _Traced:
         starts: list[int] = []
         stops: list[int] = []
         for begin, end in _composing(self.text):
-            made = unicodedata.normalize("NFC", self.text[begin:end])
-            text.append(made)
-            if made == self.text[begin:end]:
+            parts = unicodedata.normalize("NFC", self.text[begin:end])
+            text.append(parts)
+            if parts == self.text[begin:end]:
                 starts += self.starts[begin:end]
                 stops += self.stops[begin:end]
             else:
-                starts += [self.starts[begin]] * len(made)
-                stops += [self.stops[end - 1]] * len(made)
+                starts += [self.starts[begin]] * len(parts)
+                stops += [self.stops[end - 1]] * len(parts)
         return _Traced("".join(text), starts, stops)
 
 
@@ -132,7 +131,7 @@ def _goes_on(text: str, begin: int, place: int) -> bool:
 
 
 def word_spans(text: str, rules: WordRules = PLAIN) -> list[tuple[str, int, int]]:
-    """Return the words of a text with their places in it."""
+    """Return the words of a text with their positions."""
     places = list(range(len(text) + 1))
     traced = _Traced(text, places[:-1], places[1:]).composed()
     traced = traced.replaced(_BLANK, lambda _: " ").replaced(_ENTITY, html.unescape)
@@ -142,21 +141,21 @@ def word_spans(text: str, rules: WordRules = PLAIN) -> list[tuple[str, int, int]
     if rules.social != "kept":
         left_out = social_pattern() if rules.social == "dropped" else _ADDRESS
         traced = traced.replaced(left_out, lambda _: " ")
-    found = []
-    for made, first, last in stretches(traced.text, rules):
-        if made is not None:
-            found.append((made, traced.starts[first], traced.stops[last - 1]))
+    spans = []
+    for token, first, last in stretches(traced.text, rules):
+        if token is not None:
+            spans.append((token, traced.starts[first], traced.stops[last - 1]))
             continue
         for match in _PIECE.finditer(traced.text, first, last):
             for piece, (begin, end) in _traced_chunks(traced.part(*match.span())):
                 for word, start, stop in _split(piece.text[begin:end], rules):
                     place = piece.starts[begin + start], piece.stops[begin + stop - 1]
-                    found.append((word, *place))
-    return found
+                    spans.append((word, *place))
+    return spans
 
 
 def _traced_chunks(piece: _Traced) -> Iterator[tuple[_Traced, tuple[int, int]]]:
-    """Yield where the chunks of a piece lie, with the piece as they are found in it."""
+    """Yield the chunks of a piece: the normalized piece and a span in it."""
     if piece.text.isascii():
         pattern = _ASCII_CHUNK
     else:
@@ -168,7 +167,7 @@ def _traced_chunks(piece: _Traced) -> Iterator[tuple[_Traced, tuple[int, int]]]:
 
 
 def edit_distance(one: str, other: str) -> int:
-    """Return how many letters to add, drop, change or swap with the next (Damerau 1964)."""
+    """Return the edit distance with swaps of neighbours (Damerau 1964)."""
     before: list[int] = []
     row = list(range(len(other) + 1))
     for i, a in enumerate(one, 1):
@@ -184,14 +183,14 @@ def edit_distance(one: str, other: str) -> int:
 def words_like(
     word: str, letters: npt.NDArray[np.uint8], ends: Int64Array, n: int = 50
 ) -> list[str]:
-    """Return the n words of a vocabulary that share the largest part of their pairs of bytes.
+    """Return the n words of a vocabulary that are most similar by Dice's coefficient of byte pairs.
 
-    Word `i` of the vocabulary is ``letters[ends[i]:ends[i + 1]]`` in UTF-8; beginning and end count
-    as letters. The part is Dice's coefficient.
+    Word `i` of the vocabulary is ``letters[ends[i]:ends[i + 1]]`` in UTF-8; start and end count as
+    letters.
     """
-    wanted, sizes = f" {word} ".encode("utf-8", "surrogatepass"), np.diff(ends)
+    query, sizes = f" {word} ".encode("utf-8", "surrogatepass"), np.diff(ends)
     shared, full = np.zeros(len(sizes)), np.flatnonzero(sizes > 0)
-    for first, second in set(pairwise(wanted)):
+    for first, second in set(pairwise(query)):
         if first == ord(" "):
             shared[full[letters[ends[full]] == second]] += 1
         elif second == ord(" "):
@@ -200,6 +199,6 @@ def words_like(
             both = np.flatnonzero((letters[:-1] == first) & (letters[1:] == second))
             words = np.searchsorted(ends, both, side="right") - 1
             shared[np.unique(words[both + 1 < ends[words + 1]])] += 1
-    best = np.argsort(-2 * shared / (len(wanted) + sizes), kind="stable")[:n]
+    best = np.argsort(-2 * shared / (len(query) + sizes), kind="stable")[:n]
     parts = (letters[ends[i] : ends[i + 1]] for i in best[shared[best] > 0].tolist())
     return [part.tobytes().decode("utf-8", "replace") for part in parts]

@@ -1,4 +1,4 @@
-"""Stop words of a language, as the tokeniser writes them."""
+"""Stop words of languages, stems, and function words of a corpus."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -14,9 +14,9 @@ from embedtopics.terms._counts import count_by_topic, count_holders, count_words
 from embedtopics.terms._tokens import PLAIN, tokenize
 from embedtopics.terms.results import TokenStream, WordRules
 
-_KEPT = {
-    # The package's English and French lists are partly made from old web logs and name things
-    # that people write about. A topic must be allowed to be about them.
+_NOT_STOP_WORDS = {
+    # The English and French lists come partly from old web logs, and hold nouns that can be the
+    # subject of a topic.
     "en": (
         "bill cell computer copy cry date fire group groups homepage html http information interest"
         " interests internet invention member members microsoft mine ml netscape order ordered"
@@ -32,11 +32,11 @@ _KEPT = {
 def stop_words_for(
     languages: Iterable[str], *, general: bool = True, rules: WordRules = PLAIN
 ) -> tuple[str, ...]:
-    """Return the stop words of some languages, with `general` ones such as French *heures, dit*.
+    """Return the stop words of languages; `general` adds words such as French *heures, dit*.
 
-    The lists of the ``stop-words`` package (BSD licence, 33 languages), and for other languages
-    those of ``stopwordsiso`` (MIT licence), split by our own tokeniser: French ``d'`` becomes
-    ``d``. Nouns that are there by mistake, such as *computer*, are left out.
+    The lists are those of the ``stop-words`` package (BSD licence, 33 languages), and of
+    ``stopwordsiso`` (MIT licence) for other languages. `tokenize` splits them: French ``d'``
+    becomes ``d``. Nouns that are in a list by mistake, such as *computer*, are left out.
     """
     import stopwordsiso
     from stop_words import safe_get_stop_words
@@ -44,15 +44,15 @@ def stop_words_for(
     words: set[str] = set()
     for code in languages:
         added = general_words().get(code, "") if general else ""
-        found = safe_get_stop_words(code) or stopwordsiso.stopwords(code)
-        listed = tokenize([*sorted(found), added], rules=rules).words
-        words |= set(listed) - set(_KEPT.get(code, "").split())
+        language_words = safe_get_stop_words(code) or stopwordsiso.stopwords(code)
+        listed = tokenize([*sorted(language_words), added], rules=rules).words
+        words |= set(listed) - set(_NOT_STOP_WORDS.get(code, "").split())
     return tuple(sorted(words))
 
 
 @lru_cache(maxsize=1)
 def general_words() -> Mapping[str, str]:
-    """Return the words that any text of a language has; their file says how they were found."""
+    """Return general words by language; their file documents how they were found."""
     listed = files("embedtopics.terms").joinpath("general_words.txt").read_text("utf-8")
     lines = "\n".join(line for line in listed.splitlines() if not line.startswith("#"))
     parts = re.split(r"^(\w+):", lines, flags=re.MULTILINE)
@@ -60,7 +60,7 @@ def general_words() -> Mapping[str, str]:
 
 
 Stems = tuple[tuple[str, ...], ...]
-"""The stems of a term's words, in order, once for each language."""
+"""Stems of a term's words, in order, for each language."""
 
 _ALGORITHMS = {
     "ar": "arabic", "ca": "catalan", "cs": "czech", "da": "danish", "de": "german",
@@ -81,7 +81,7 @@ def stems_of(term: str, languages: Iterable[str]) -> Stems:
 
 
 def repeats(first: Stems, second: Stems) -> bool:
-    """Return whether one term's first or last stem occurs in the other, in any language."""
+    """Return whether the first or last stem of one term occurs in the other, in any language."""
     return any(
         a[0] in b or a[-1] in b or b[0] in a or b[-1] in a
         for a, b in zip(first, second, strict=True)
@@ -90,10 +90,10 @@ def repeats(first: Stems, second: Stems) -> bool:
 
 @lru_cache(maxsize=64)
 def _stemmer(code: str) -> Callable[[str], str]:
-    """Return a memoised stemmer; Snowball's own takes some 20 microseconds a word."""
+    """Return a memoized stemmer; Snowball's takes about 20 microseconds a word."""
     import snowballstemmer
 
-    # Which algorithms there are depends on the installed version.
+    # The algorithms depend on the installed version.
     algorithm = _ALGORITHMS.get(code)
     if algorithm not in snowballstemmer.algorithms():
         return str
@@ -101,17 +101,17 @@ def _stemmer(code: str) -> Callable[[str], str]:
 
 
 _MIN_SHARE = 0.1
-"""Of the documents, that a word must be in."""
+"""Minimum share of the documents that hold a function word."""
 
 _MAX_INFORMATION = 0.015
-"""On the topic, as a share of the most that a word of this frequency could hold."""
+"""Maximum information on the topic, as a share of the maximum for a word of this frequency."""
 
 _CONFIDENCE = 1.645
-"""Standard errors from the estimate to its upper bound (95%, one-sided)."""
+"""Standard errors from the estimate to its upper bound (95 %, one-sided)."""
 
 
 def function_words(tokens: TokenStream, labels: npt.ArrayLike) -> tuple[str, ...]:
-    """Find frequent words whose presence says almost nothing about the topic."""
+    """Find frequent words whose presence holds almost no information on the topic."""
     topic = np.asarray(labels)
     members = np.flatnonzero(topic >= 0)
     numbered = np.unique(topic[members], return_inverse=True)[1]
@@ -122,23 +122,23 @@ def function_words(tokens: TokenStream, labels: npt.ArrayLike) -> tuple[str, ...
     frequent = count_holders(tokens) >= least  # of all documents
     presence = count_words(tokens, frequent)[members]
     presence.data[:] = 1
-    held_by_enough = np.bincount(presence.indices, minlength=presence.shape[1]) >= least
-    candidates = np.flatnonzero(frequent)[held_by_enough]
-    held = count_by_topic(presence[:, np.flatnonzero(held_by_enough)], numbered).toarray()
-    bound = _information_bound(held, sizes, _entropy(np.array([_MIN_SHARE])).max())
+    is_common = np.bincount(presence.indices, minlength=presence.shape[1]) >= least
+    candidates = np.flatnonzero(frequent)[is_common]
+    document_counts = count_by_topic(presence[:, np.flatnonzero(is_common)], numbered).toarray()
+    bound = _information_bound(document_counts, sizes, _entropy(np.array([_MIN_SHARE])).max())
     return tuple(tokens.words[i] for i in candidates[bound < _MAX_INFORMATION].tolist())
 
 
 def _information_bound(
-    held: npt.NDArray[np.float64], sizes: npt.NDArray[Any], least_entropy: float
+    document_counts: npt.NDArray[np.float64], sizes: npt.NDArray[Any], least_entropy: float
 ) -> npt.NDArray[np.float64]:
-    """Bound each word's share of information on the topic; `held` documents (n_topics, n_words)."""
+    """Bound each word's share of information on the topic; counts are (n_topics, n_words)."""
     n_topics, n_documents = len(sizes), int(sizes.sum())
     share_of_topic = (sizes / n_documents)[:, None]
-    mean = np.zeros(held.shape[1])
-    mean_square = np.zeros(held.shape[1])
-    for cell in (held / n_documents, share_of_topic - held / n_documents):
-        # An empty cell adds nothing: p log p tends to 0.
+    mean = np.zeros(document_counts.shape[1])
+    mean_square = np.zeros(document_counts.shape[1])
+    for cell in (document_counts / n_documents, share_of_topic - document_counts / n_documents):
+        # An empty cell adds 0, because p log p tends to 0.
         expected = share_of_topic * cell.sum(axis=0)
         ratio = np.log(np.divide(cell, expected, out=np.ones_like(cell), where=cell > 0))
         mean += (cell * ratio).sum(axis=0)
@@ -147,7 +147,7 @@ def _information_bound(
     variance = np.maximum(mean_square - mean**2, 0.0)
     error = np.sqrt(variance / n_documents + freedom / (2 * n_documents**2))
     information = np.maximum(mean - freedom / (2 * n_documents), 0.0) + _CONFIDENCE * error
-    entropy = np.maximum(_entropy(held.sum(axis=0) / n_documents), least_entropy)
+    entropy = np.maximum(_entropy(document_counts.sum(axis=0) / n_documents), least_entropy)
     bound: npt.NDArray[np.float64] = information / (entropy * np.log(n_topics))
     return bound
 

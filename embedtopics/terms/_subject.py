@@ -1,4 +1,4 @@
-"""Uninformative topics: those whose words do not predict one another."""
+"""Uninformative topics, whose words do not predict one another."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from embedtopics.terms._counts import count_by_topic
 from embedtopics.terms.results import TermCounts
 
 LEAST_GAIN = 0.03
-"""Gain, in nats a word, under which a topic's words say nothing of it. Groups of texts of
-shuffled words, made from three corpora and found at several resolutions, gain -0.08 to 0.01 in
-the median; groups of real texts 0.05 to 1.5."""
+"""Gain, in nats a word, below which a topic is uninformative. Groups of texts with shuffled words,
+from three corpora at several resolutions, gain -0.08 to 0.01 in the median; groups of real texts
+0.05 to 1.5."""
 
 ENOUGH_WORDS = 300
-"""Words that a topic must hold for a judgement; few short texts may share none by chance."""
+"""Minimum number of words of a tested topic; few short texts may share no word by chance."""
 
 PRIOR_DOCUMENTS = (30, 100, 1000)
-"""Weights of the corpus's words beside the topic's own, in documents of mean length."""
+"""Weights of the words of the corpus, in documents of mean length."""
 
 JUDGED = 1024
-"""Documents of each topic that are looked at; the median of more would be hardly another."""
+"""Maximum number of tested documents of a topic; more would hardly change the median."""
 
 
 def uninformative_topics(
     counts: TermCounts, labels: Int32Array, n_topics: int
 ) -> npt.NDArray[np.bool_]:
-    """Return which topics are about nothing: dense, but in words of the whole corpus."""
+    """Return a mask of the uninformative topics: dense, but with words of the whole corpus."""
     gains, n_words = word_gains(counts, labels, n_topics)
     return np.asarray((n_words >= ENOUGH_WORDS) & (gains < LEAST_GAIN))
 
@@ -40,20 +40,20 @@ def uninformative_topics(
 def word_gains(
     counts: TermCounts, labels: Int32Array, n_topics: int
 ) -> tuple[npt.NDArray[np.float64], Int64Array]:
-    """Measure how much better a topic's documents are predicted by the topic's other half.
+    """Measure how much better a topic's other half predicts its documents than the corpus.
 
-    The words of a document (each once) are predicted by those of the other half, mixed with the
-    words of the rest of the corpus; its gain is the mean log-likelihood of a word less that under
-    the rest of the corpus alone, in nats. A topic's gain is the median of its documents', at the
-    best of three weights: a mean would let a few odd texts speak for a group that says nothing.
+    The different words of a document are predicted by the words of the other half, mixed with those
+    of the rest of the corpus. The gain is the mean log-likelihood of a word minus that under the
+    rest of the corpus alone, in nats. The gain of a topic is the median of its documents, at the
+    best of three weights; a mean would depend on a few odd texts.
     """
     is_word, counted = np.flatnonzero(counts.lengths == 1), counts.counts
     holds = csr_matrix(
         ((counted.data != 0).astype(np.int32), counted.indices, counted.indptr), counted.shape
     )
-    # Documents are ordered by a hash of their content, so that any halving is a random one.
+    # Documents are in the order of a content hash, so that any halving is random.
     half_of = np.arange(len(labels)) % 2
-    group_of = np.where(labels == NOISE, n_topics, labels)  # the last is what is in no topic
+    group_of = np.where(labels == NOISE, n_topics, labels)  # the last group is no topic
 
     def count(half: int) -> csr_matrix:
         of_half = np.where(half_of == half, group_of, NOISE)
@@ -82,11 +82,11 @@ def word_gains(
 
 
 def _first_of_each(labels: Int32Array, n_topics: int) -> Int64Array:
-    """Return the first documents of each topic, topic after topic."""
+    """Return the first documents of each topic, in the order of topics."""
     order = np.argsort(labels, kind="stable")
     begins = np.searchsorted(labels[order], np.arange(n_topics + 1))
-    chosen = [order[b : min(e, b + JUDGED)] for b, e in pairwise(begins)]
-    return np.concatenate([*chosen, np.empty(0, np.int64)]).astype(np.int64)
+    first_documents = [order[b : min(e, b + JUDGED)] for b, e in pairwise(begins)]
+    return np.concatenate([*first_documents, np.empty(0, np.int64)]).astype(np.int64)
 
 
 def _lifts(
@@ -96,13 +96,13 @@ def _lifts(
     halves: list[csr_matrix],
     total: npt.NDArray[np.float64],
 ) -> tuple[npt.NDArray[np.float64], Int64Array]:
-    """Return the count of each document's words in the other half over their share elsewhere."""
+    """Return the counts of words in the other half over their shares elsewhere, and offsets."""
     rows = np.repeat(np.arange(len(topics)), np.diff(holds.indptr))
     topic, word = topics[rows], holds.indices
-    found = [_at(half, topic, word) for half in halves]
-    in_topic = found[0] + found[1]
-    in_other = np.where(half_of[rows] == 0, found[1], found[0])
-    # Half a count more for every word, so that none is impossible elsewhere.
+    half_counts = [_at(half, topic, word) for half in halves]
+    in_topic = half_counts[0] + half_counts[1]
+    in_other = np.where(half_of[rows] == 0, half_counts[1], half_counts[0])
+    # Half a count more, so that no word is impossible elsewhere.
     elsewhere = total[word] - in_topic + 0.5
     topic_size = sum(np.asarray(half.sum(axis=1)).ravel() for half in halves)
     outside = total.sum() - topic_size + 0.5 * len(total)

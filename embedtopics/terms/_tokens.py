@@ -1,25 +1,24 @@
-"""Texts -> one stream of word ids; every count, n-gram and window is taken from it afterwards.
+"""Texts -> one stream of word ids, from which counts, n-grams and windows are taken.
 
-What a word is
---------------
-Letters with their combining marks, and digits. HTML entities are resolved, text is composed
-(Unicode NFC) and, unless asked otherwise, lowercased first, so that two spellings of one
-accented letter make one word.
+Definition of a word
+--------------------
+A word consists of letters with their combining marks, and digits. First HTML entities are resolved,
+and text is composed (Unicode NFC) and lowercased, so that two encodings of an accented letter make
+one word.
 
 - An apostrophe inside a word belongs to it (``don't``, ``aujourd'hui``). An elided article or
   pronoun is a word of its own (``l'eau`` is ``l``, ``eau``; ``dell'arte`` is ``dell``, ``arte``).
   The possessive ``'s`` is dropped, so that ``bank's`` counts as ``bank``.
-- A hyphen parts words: ``long-term`` is ``long``, ``term``, the same as without the hyphen. Only
-  a single letter in front keeps it (``x-ray``, ``k-means``, ``e-mail``), for it means nothing
-  alone.
-- A run of a script written without spaces (Chinese, Japanese, Thai, Lao, Khmer, Burmese) becomes
-  the words that a segmenter finds in it, where the `WordRules` name one. Otherwise it becomes its
-  overlapping pairs of characters, which can be counted, so that no sentence becomes a word.
+- A hyphen separates words: ``long-term`` is ``long``, ``term``. Only a single letter in front
+  keeps it (``x-ray``, ``k-means``, ``e-mail``), because the letter means nothing alone.
+- A run of a script without spaces (Chinese, Japanese, Thai, Lao, Khmer, Burmese) becomes the words
+  of the segmenter in the `WordRules`. Without one it becomes its overlapping pairs of characters,
+  so that a sentence does not become one word.
 - A number keeps the points and commas within it (``1,000``, ``3.11``). Numbers are words here;
   `count_terms` makes no terms of them.
 - Web and mail addresses, HTML tags, emoji, symbols and punctuation are dropped, and the signs of
-  @names and #tags. Where the `WordRules` say so, all four are words, or all are dropped, or names
-  and tags are split at their capitals: ``#ClimateActionNow`` is ``climate``, ``action``, ``now``.
+  @names and #tags. `WordRules` can keep all four as words, drop all, or split names and tags at
+  their capitals: ``#ClimateActionNow`` is ``climate``, ``action``, ``now``.
 """
 
 import html
@@ -39,9 +38,9 @@ from embedtopics.protocols import Int32Array, Int64Array
 from embedtopics.terms._rules import is_emoji, lemma_of, own_words, script_runs, segmented
 from embedtopics.terms.results import TokenStream, WordRules
 
-# A text is cut at the ASCII characters that no word holds, and equal pieces get one number; that
-# is all that runs over the whole text. Of each different piece, once, the patterns find the
-# chunks that stand between punctuation, and `_split` makes words of these.
+# Only one step runs over the whole text: it cuts at the ASCII characters that no word holds, and
+# numbers the different pieces. Patterns then find the chunks between punctuation in each different
+# piece, and `_split` makes words of them.
 _BELONGS = np.zeros(256, dtype=np.bool_)
 _BELONGS[128:] = True  # the bytes of all other characters
 _BELONGS[[ord(c) for c in ascii_letters + digits + "'-.,"]] = True
@@ -50,8 +49,7 @@ _ASCII_CHUNK = re.compile(
     rf"[a-z0-9]+(?:(?:['-]|{_IN_NUMBER})[a-z0-9]+)*", re.ASCII | re.IGNORECASE
 )
 
-# No piece of these two patterns can match what its neighbour needs, or it is bounded: the time
-# stays linear in the text, whatever the text is.
+# The parts of these patterns exclude one another or are bounded, so time is linear in the text.
 _ADDRESS = re.compile(
     r"(?:\b[a-z]{2,10}://|\bwww\.)[!#-;=?-~]+|(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+",
     re.IGNORECASE,
@@ -76,7 +74,7 @@ _PIECE = re.compile(
 )
 PLAIN = WordRules()
 _CHARACTERS = 1 << 25
-"""Of texts that are split together: pieces of them, and their places, take ten times as much."""
+"""Characters of texts that are split together; the memory is ten times as much."""
 _LETTER_FORMS = {"\u2018": "'", "\u2019": "'", "\u2010": "-", "\u2011": "-", "\u00ad": ""}
 
 
@@ -87,10 +85,10 @@ def tokenize(
     rules: WordRules = PLAIN,
     rows: Sequence[int] = (),
 ) -> TokenStream:
-    """Split all documents into words, as the module's introduction says; errors name `rows`."""
+    """Split all documents into words, as defined above; errors name `rows`."""
     if isinstance(texts, str | bytes):
         raise InputError("texts must be a sequence of strings; got one string; put it in a list")
-    found = _Words()
+    builder = _StreamBuilder()
     texts_read, n_characters, begin = [], 0, 0
     for row, text in enumerate(texts):
         if not isinstance(text, str):
@@ -101,18 +99,18 @@ def tokenize(
         texts_read.append(text)
         n_characters += len(text)
         if n_characters >= _CHARACTERS:
-            found.add(*_pieces(texts_read, lowercase, rules, rows[begin:]))
+            builder.add(*_pieces(texts_read, lowercase, rules, rows[begin:]))
             texts_read, n_characters, begin = [], 0, row + 1
-    found.add(*_pieces(texts_read, lowercase, rules, rows[begin:]))
-    return found.stream(rules)
+    builder.add(*_pieces(texts_read, lowercase, rules, rows[begin:]))
+    return builder.stream(rules)
 
 
 def _pieces(
     texts: list[str], lowercase: bool, rules: WordRules, rows: Sequence[int]
 ) -> tuple[Int32Array, Int64Array, list[list[str]]]:
-    """Return the pieces of texts as numbers, where texts begin, and the words of each piece."""
-    # A word of these may reach over what parts pieces.
-    if rules.social == "kept" or rules.own is not None:
+    """Return the numbers of pieces, the offsets of texts, and the words of each piece."""
+    # Such words can span several pieces.
+    if rules.social == "kept" or rules.function is not None:
         words = [
             _words_of(text, lowercase, rules, rows[place] if rows else None)
             for place, text in enumerate(texts)
@@ -128,15 +126,15 @@ def _pieces(
     stream, offsets, spans = number_pieces(np.frombuffer(data, np.uint8), _BELONGS, ends)
     pieces = [data[start:end].decode("utf-8", "surrogatepass") for start, end in spans.tolist()]
     return stream, offsets, [
-        # Most pieces are one plain word, of which the rules would make nothing else.
+        # Most pieces are one plain word, which the rules would not change.
         [lemma_of(piece, rules) if rules.lemmas else piece] if piece.isascii() and piece.isalnum()
         else [word for chunk in _chunks(piece) for word, _, _ in _split(chunk, rules)]
         for piece in pieces
     ]  # fmt: skip
 
 
-class _Words:
-    """The words of texts, numbered as they are first met; texts come some at a time."""
+class _StreamBuilder:
+    """Builder of a stream from blocks of texts; words are numbered in order of appearance."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
@@ -144,9 +142,9 @@ class _Words:
         self._lengths: list[Int64Array] = [np.zeros(1, dtype=np.int64)]
 
     def add(self, stream: Int32Array, offsets: Int64Array, words_of: list[list[str]]) -> None:
-        """Add texts whose pieces (n_pieces,) are parted by `offsets` (n_texts + 1,)."""
+        """Add texts with pieces (n_pieces,) and `offsets` (n_texts + 1,)."""
         numbers = self._numbers
-        words = (numbers.setdefault(word, len(numbers)) for found in words_of for word in found)
+        words = (numbers.setdefault(word, len(numbers)) for piece in words_of for word in piece)
         flat = np.fromiter(words, dtype=np.int32)
         n_words = np.fromiter(map(len, words_of), dtype=np.int64, count=len(words_of))
         starts = np.cumsum(n_words) - n_words
@@ -157,14 +155,14 @@ class _Words:
         self._lengths.append(np.diff(stops[offsets]))
 
     def stream(self, rules: WordRules) -> TokenStream:
-        """Return what was added, the words numbered alphabetically."""
+        """Return the stream, with the words numbered alphabetically."""
         met = list(self._numbers)
         order = sorted(range(len(met)), key=met.__getitem__)
         place = np.empty(len(met), dtype=np.int32)
         place[order] = np.arange(len(met), dtype=np.int32)
         ids = np.empty(sum(map(len, self._ids)), dtype=np.int32)
         end = len(ids)
-        while self._ids:  # what was copied goes, so that nothing is held twice
+        while self._ids:  # copied parts are freed at once
             part = self._ids.pop()
             ids[end - len(part) : end] = place[part]
             end -= len(part)
@@ -173,46 +171,46 @@ class _Words:
 
 
 def find_phrase(tokens: TokenStream, words: Sequence[str]) -> tuple[Int64Array, Int64Array]:
-    """Return where words stand one after the other in a document, and in which; ascending."""
+    """Return the positions of a phrase in the stream, and their documents, ascending."""
     places = np.arange(max(len(tokens.ids) - len(words) + 1, 0) if words else 0)
     for step, word in enumerate(words):
-        known = bisect_left(tokens.words, word)
-        is_known = known < len(tokens.words) and tokens.words[known] == word
-        places = places[tokens.ids[places + step] == known] if is_known else places[:0]
+        word_id = bisect_left(tokens.words, word)
+        exists = word_id < len(tokens.words) and tokens.words[word_id] == word
+        places = places[tokens.ids[places + step] == word_id] if exists else places[:0]
     documents = np.searchsorted(tokens.offsets, places, side="right") - 1
     inside = places + len(words) <= tokens.offsets[documents + 1]
     return places[inside], documents[inside]
 
 
 def texts_with(texts: Sequence[str], words: Sequence[str], rules: WordRules = PLAIN) -> Int64Array:
-    """Return the places of the texts that hold words one after the other, as they are written."""
+    """Return the positions of the texts that hold a phrase."""
     return np.unique(find_phrase(tokenize(texts, rules=rules), words)[1])
 
 
 def words_of(text: str, rules: WordRules = PLAIN) -> list[str]:
-    """Return the words of one text in their order, as `tokenize` makes them."""
+    """Return the words of one text in order, as in `tokenize`."""
     return _words_of(text, True, rules, None)
 
 
 def _words_of(text: str, lowercase: bool, rules: WordRules, row: int | None) -> list[str]:
-    text, found = _clean(text, lowercase, rules), []
+    text, words = _clean(text, lowercase, rules), []
     for word, begin, end in stretches(text, rules, row):
         if word is not None:
-            found.append(word)
+            words.append(word)
             continue
         for piece in _PIECE.findall(text, begin, end):
-            found += [word for chunk in _chunks(piece) for word, _, _ in _split(chunk, rules)]
-    return found
+            words += [word for chunk in _chunks(piece) for word, _, _ in _split(chunk, rules)]
+    return words
 
 
 def stretches(
     text: str, rules: WordRules, row: int | None = None
 ) -> Iterator[tuple[str | None, int, int]]:
-    """Yield the words with their places that no rule of the module's introduction makes.
+    """Yield the words that special rules find, with their positions.
 
-    Between them stands None with each stretch of the text that these rules are to read.
+    None comes with each stretch of text between them, which the general rules read.
     """
-    if rules.own is not None:
+    if rules.function is not None:
         yield from own_words(text, rules, row)
         return
     place = 0
@@ -225,8 +223,8 @@ def stretches(
 
 
 def _clean(text: str, lowercase: bool, rules: WordRules = PLAIN) -> str:
-    """Return the text without markup, and without addresses that are no words."""
-    # Each substring test costs a hundredth of the substitution that it usually saves.
+    """Remove markup, and addresses unless they are words."""
+    # A substring test costs a hundredth of the substitution that it usually saves.
     if "&" in text:
         text = html.unescape(text)
     if rules.social == "split" and (places := capitals_of_tags(text)):
@@ -243,7 +241,7 @@ def _clean(text: str, lowercase: bool, rules: WordRules = PLAIN) -> str:
 
 
 def capitals_of_tags(text: str) -> list[int]:
-    """Return where words begin within the @names and #tags of a text, by their capitals."""
+    """Return the positions at which words begin within @names and #tags, by their capitals."""
     places = []
     for tag in social_pattern().finditer(text) if "#" in text or "@" in text else ():
         for place in range(tag.start() + 2, tag.end() if tag[0][0] in "#@" else 0):
@@ -254,10 +252,10 @@ def capitals_of_tags(text: str) -> list[int]:
 
 
 def counted_social(texts: Iterable[str]) -> dict[str, int]:
-    """Return how many #tags, @names, emoji and web addresses some texts hold."""
-    counted, kept = {"#tags": 0, "@names": 0, "emoji": 0, "addresses": 0}, WordRules(social="kept")
+    """Count the #tags, @names, emoji and web addresses in texts."""
+    counted, rules = {"#tags": 0, "@names": 0, "emoji": 0, "addresses": 0}, WordRules(social="kept")
     for text in texts:
-        for match in social_pattern().finditer(_clean(text, False, kept)):
+        for match in social_pattern().finditer(_clean(text, False, rules)):
             kind = "emoji" if is_emoji(match[0]) else "addresses"
             counted[{"#": "#tags", "@": "@names"}.get(match[0][0], kind)] += 1
     return counted
@@ -274,7 +272,7 @@ def _chunks(piece: str) -> list[str]:
 
 @lru_cache(maxsize=1)
 def _letters() -> str:
-    """Return the pattern of what may follow a letter, in all scripts: letters and marks."""
+    """Return the pattern of letters and marks of all scripts, which may follow a letter."""
     marks = [
         chr(code)
         for code in range(0x300, 0x1F000)
@@ -285,7 +283,7 @@ def _letters() -> str:
 
 @lru_cache(maxsize=1)
 def _unicode_chunk() -> re.Pattern[str]:
-    """Return the chunk pattern for all scripts, in which marks stay with their letters."""
+    """Return the pattern of chunks in all scripts; marks stay with their letters."""
     more = _letters()
     return re.compile(rf"\w{more}*(?:(?:['\-\u200c\u200d]|{_IN_NUMBER})\w{more}*)*")
 
@@ -301,7 +299,7 @@ def social_pattern() -> re.Pattern[str]:
 
 
 def _parts(chunk: str) -> list[str]:
-    """Return the parts of a chunk between hyphens; one that holds a single letter stays."""
+    """Split a chunk at hyphens, except after a single letter."""
     parts = chunk.split("-")
     first, second = (*parts, "")[:2]
     if len(first) == 1 < len(second) and (first + second).isalpha():
@@ -310,7 +308,7 @@ def _parts(chunk: str) -> list[str]:
 
 
 def _split(chunk: str, rules: WordRules = PLAIN) -> Iterator[tuple[str, int, int]]:
-    """Yield the words of one chunk, such as ``qu'est-ce`` or ``x-ray``, with their places in it."""
+    """Yield the words of a chunk, such as ``qu'est-ce`` or ``x-ray``, with their positions."""
     place = 0
     for part in _parts(chunk):
         begin, place = place, place + len(part) + 1
@@ -327,7 +325,7 @@ def _split(chunk: str, rules: WordRules = PLAIN) -> Iterator[tuple[str, int, int
 
 
 def _split_unspaced(part: str, rules: WordRules) -> Iterator[tuple[str, int, int]]:
-    """Yield the words of a part with their places, where no spaces stand in segments or pairs."""
+    """Yield the words of a part with their positions; segment scripts without spaces."""
     place = 0
     for run in (script_runs(rules) if rules.segmenters else _UNSPACED_RUN).finditer(part):
         begin, end = run.span()
@@ -345,7 +343,7 @@ def _split_unspaced(part: str, rules: WordRules) -> Iterator[tuple[str, int, int
 
 
 def _pairs(part: str, begin: int, end: int) -> Iterator[tuple[str, int, int]]:
-    """Yield the overlapping pairs of letters, each with its marks, of a stretch."""
+    """Yield the overlapping pairs of letters of a stretch, each letter with its marks."""
     edges = [begin]
     for place in range(begin + 1, end):
         if unicodedata.category(part[place]) not in ("Mn", "Mc"):
@@ -357,14 +355,15 @@ def _pairs(part: str, begin: int, end: int) -> Iterator[tuple[str, int, int]]:
 
 
 def join_tokens(first: TokenStream, second: TokenStream, order: Int64Array) -> TokenStream:
-    """Join two streams, the documents in the given `order`, (n_documents,)."""
-    # Results in several languages have several segmenters.
+    """Join two streams, with the documents in `order` (n_documents,)."""
+    # Results in several languages have different segmenters.
     both = {**dict(first.rules.segmenters), **dict(second.rules.segmenters)}
     rules = replace(first.rules, segmenters=tuple(sorted(both.items())))
     if replace(second.rules, segmenters=rules.segmenters) != rules:
-        found = f"{first.rules.to_json()} and {second.rules.to_json()}"
-        expected = "made by the same rules in both results"
-        raise InputError("words", expected, found=found, remedy="fit both with the same words=")
+        both_rules = f"{first.rules.to_json()} and {second.rules.to_json()}"
+        expected = "the same rules in both results"
+        remedy = "fit both with the same words="
+        raise InputError("words", expected, found=both_rules, remedy=remedy)
     words = sorted({*first.words, *second.words})
     number = {word: place for place, word in enumerate(words)}
     numbers = [np.array([number[w] for w in part.words], np.int32) for part in (first, second)]
@@ -382,5 +381,5 @@ def _used_words(ids: Int32Array, offsets: Int64Array, words: list[str]) -> Token
     if used.all():
         return TokenStream(ids, offsets, tuple(words))
     number = (np.cumsum(used) - 1).astype(np.int32)
-    kept = tuple(word for word, is_used in zip(words, used.tolist(), strict=True) if is_used)
-    return TokenStream(number[ids], offsets, kept)
+    used_words = tuple(word for word, is_used in zip(words, used.tolist(), strict=True) if is_used)
+    return TokenStream(number[ids], offsets, used_words)

@@ -15,33 +15,33 @@ from embedtopics.errors import InputError
 
 
 class ClassTfidf(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Class-based TF-IDF: what a topic says often and the others say seldom.
+    """Class-based TF-IDF: weights of terms that are frequent in one topic and rare in others.
 
-    All documents of a topic are taken as one. With tf[t, c] the share of term t among the terms
-    of topic c, f[t] the count of t in all topics, and A the mean number of terms in a topic,
+    The documents of a topic count as one document. With tf[t, c] the share of term t among the
+    terms of topic c, f[t] the count of t in all topics, and A the mean number of terms in a topic,
 
         W[t, c] = tf[t, c] * log(1 + A / f[t])
 
     (Grootendorst 2022, "BERTopic: Neural topic modeling with a class-based TF-IDF procedure",
-    equation 2, with the counts of each topic scaled to sum 1 so that topics of different size
-    compare, as BERTopic does).
+    equation 2; as in BERTopic, the counts of each topic are scaled to sum 1, so that topics of
+    different size are comparable).
 
     Parameters
     ----------
     bm25 : bool
-        Weigh by log(1 + (A - f[t] + 0.5) / (f[t] + 0.5)) instead, which puts frequent terms
-        down harder; terms with f[t] > A + 0.5 get negative weights.
+        Whether the factor is log(1 + (A - f[t] + 0.5) / (f[t] + 0.5)), which down-weights frequent
+        terms more. Terms with f[t] > A + 0.5 get negative weights.
     sqrt_tf : bool
-        Take the square root of tf[t, c], which evens out very frequent terms.
+        Whether to take the square root of tf[t, c], which down-weights very frequent terms.
     seed_terms : sequence of str or None
-        Terms whose weight is multiplied by `seed_boost`; `fit` then needs the `terms`.
+        Terms whose weight is multiplied by `seed_boost`; `fit` then needs `terms`.
     seed_boost : float
-        Factor, above 0.
+        Factor above 0.
 
     Attributes
     ----------
     idf_ : float64 ndarray of shape (n_terms,)
-        Factor of each term, boosts included.
+        Factor of each term, with boosts.
     n_features_in_ : int
         Number of terms.
 
@@ -72,11 +72,11 @@ class ClassTfidf(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array_like or sparse matrix of shape (n_topics, n_terms)
-            Counts, none negative.
+            Counts, at least 0.
         y : None
             Ignored.
         terms : sequence of str of length n_terms or None
-            Names of the columns; needed with `seed_terms` only.
+            Names of the columns; required with `seed_terms`.
 
         Returns
         -------
@@ -85,7 +85,7 @@ class ClassTfidf(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Raises
         ------
         InputError
-            If seed terms are given without `terms`, or the boost is not above 0.
+            If seed terms lack `terms`, or if the boost is not above 0.
         """
         counts = self._validate(X, reset=True)
         frequency = np.asarray(counts.sum(axis=0)).ravel()
@@ -94,14 +94,14 @@ class ClassTfidf(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             # 1 + (A - f + 0.5) / (f + 0.5), as one fraction.
             self.idf_ = np.log((mean_length + 1.0) / (frequency + 0.5))
         else:
-            # A term without any count has no weight to scale; the 1 only keeps it finite.
+            # The 1 keeps the factor of a term without counts finite.
             self.idf_ = np.log1p(mean_length / np.where(frequency > 0, frequency, 1.0))
         if self.seed_terms is not None:
             self.idf_ = self.idf_ * self._boosts(terms, counts.shape[1])
         return self
 
     def transform(self, X: Any) -> csr_matrix:
-        """Weigh counts.
+        """Weight counts.
 
         Parameters
         ----------
@@ -119,14 +119,14 @@ class ClassTfidf(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return counts
 
     def _validate(self, X: Any, *, reset: bool) -> csr_matrix:
-        """Return the counts as a CSR matrix of our own, or raise what scikit-learn raises."""
+        """Check the counts by scikit-learn, and return them as a new CSR matrix."""
         checked = validate_data(
             self, X, reset=reset, accept_sparse="csr", dtype=np.float64, ensure_non_negative=True
         )
         return csr_matrix(checked, copy=True)
 
     def _boosts(self, terms: Sequence[str] | None, n_terms: int) -> np.ndarray:
-        """Return the factor of each term, 1 for all but the seeds."""
+        """Return the boost of each term, 1 for terms that are not seeds."""
         if not self.seed_boost > 0:
             raise InputError(f"seed_boost must be above 0; got {self.seed_boost!r}")
         if terms is None or len(terms) != n_terms:
@@ -147,19 +147,19 @@ class ClassTfidf(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 def log_odds(
     first: npt.ArrayLike, second: npt.ArrayLike, prior: npt.ArrayLike
 ) -> npt.NDArray[np.float64]:
-    """Return the z scores of how much each word belongs to the first group rather than the second.
+    """Return z scores of the difference between two groups in the log-odds of each word.
 
-    Log-odds with an informative Dirichlet prior (Monroe, Colaresi and Quinn 2008, "Fightin'
-    Words", equations 16 to 22), of the counts of both groups and of the prior.
+    The log-odds have an informative Dirichlet prior (Monroe, Colaresi and Quinn 2008, "Fightin'
+    Words", equations 16 to 22). Arguments are counts of words, (n_words,).
     """
     y_first = np.asarray(first, dtype=np.float64) + np.asarray(prior, dtype=np.float64)
     y_second = np.asarray(second, dtype=np.float64) + np.asarray(prior, dtype=np.float64)
-    known = (y_first > 0) & (y_second > 0)
+    is_defined = (y_first > 0) & (y_second > 0)
     rest_first, rest_second = y_first.sum() - y_first, y_second.sum() - y_second
-    # The only word of a group has infinite odds; it is no more of one group than of the other.
-    known &= (rest_first > 0) & (rest_second > 0)
-    z = np.zeros(len(known))
-    y_first, y_second = y_first[known], y_second[known]
-    delta = np.log(y_first / rest_first[known]) - np.log(y_second / rest_second[known])
-    z[known] = delta / np.sqrt(1.0 / y_first + 1.0 / y_second)
+    # The only word of a group has infinite odds, and gets z = 0.
+    is_defined &= (rest_first > 0) & (rest_second > 0)
+    z = np.zeros(len(is_defined))
+    y_first, y_second = y_first[is_defined], y_second[is_defined]
+    delta = np.log(y_first / rest_first[is_defined]) - np.log(y_second / rest_second[is_defined])
+    z[is_defined] = delta / np.sqrt(1.0 / y_first + 1.0 / y_second)
     return z

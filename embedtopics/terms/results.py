@@ -1,4 +1,4 @@
-"""What counting the terms of a corpus leaves behind."""
+"""Results of tokenizing a corpus and counting its terms."""
 
 from __future__ import annotations
 
@@ -17,64 +17,63 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WordRules:
-    """How texts become words; by default by the rules of `tokenize` alone.
+    """Rules by which texts become words; by default those of `tokenize`.
 
     Parameters
     ----------
     segmenters : tuple of (str, str)
-        Languages (ISO 639-1) whose words a library finds, and the exact requirements of pip.
+        Languages (ISO 639-1) whose words a library segments, with its exact pip requirement.
     lemmas : tuple of str
-        Languages whose words are replaced by their lemmas.
+        Languages whose words become their lemmas.
     lemmatizer : str
-        The exact requirement of pip.
+        Exact pip requirement of the lemmatizer.
     social : {"", "kept", "split", "dropped"}
-        Whether @names, #tags, emoji and web addresses are words, or names and tags are split into
-        words, or all left out; by default names and tags are words without their sign.
-    own : Segmenter or str, optional
-        Finds the words in place of all rules; of stored rules its name.
+        Whether @names, #tags, emoji and web addresses are words ("kept"), names and tags are split
+        into words, or all are dropped. By default names and tags are words without their sign.
+    function : Segmenter or str, optional
+        Function that finds the words instead of all rules; its name in stored rules.
     """
 
     segmenters: tuple[tuple[str, str], ...] = ()
     lemmas: tuple[str, ...] = ()
     lemmatizer: str = ""
     social: str = ""
-    own: Segmenter | str | None = None
+    function: Segmenter | str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return what is not as by default, of a function its name."""
-        own = getattr(self.own, "__qualname__", self.own and str(self.own))
-        made = {**vars(self), "lemmas": list(self.lemmas), "own": own}
-        made["segmenters"] = dict(self.segmenters)
-        return {key: value for key, value in made.items() if value}
+        """Return the fields that differ from their defaults, and the name of a function."""
+        fields = {**vars(self), "lemmas": list(self.lemmas), "segmenters": dict(self.segmenters)}
+        function = fields.pop("function")
+        fields["own"] = getattr(function, "__qualname__", function and str(function))
+        return {key: value for key, value in fields.items() if value}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any] | None) -> WordRules:
-        """Return stored rules."""
+        """Return rules from the form of `to_json`."""
         values = values or {}
-        social = values.get("social", "")
         return cls(
             tuple(sorted((str(a), str(by)) for a, by in values.get("segmenters", {}).items())),
             tuple(map(str, values.get("lemmas", ()))),
             str(values.get("lemmatizer", "")),
-            {True: "kept", False: ""}.get(social, str(social)),
+            str(values.get("social", "")),
             str(values["own"]) if "own" in values else None,
         )
 
 
 @dataclass(frozen=True, eq=False)
 class TokenStream:
-    """The words of all documents, tokenised once.
+    """The words of all documents.
 
     Parameters
     ----------
     ids : int32 ndarray of shape (n_tokens,)
-        Word ids of all documents, one document after the other.
+        Word ids of all documents, in the order of the documents.
     offsets : int64 ndarray of shape (n_documents + 1,)
         Document `i` holds ``ids[offsets[i]:offsets[i + 1]]``.
     words : tuple of str
-        The word of each id, sorted.
+        Word of each id, sorted.
     rules : WordRules
-        How the words were made.
+        Rules of the words.
     """
 
     ids: Int32Array
@@ -89,19 +88,19 @@ class TokenStream:
 
 @dataclass(frozen=True, eq=False)
 class TermCounts:
-    """How often each document holds each term.
+    """Counts of each term in each document.
 
     Parameters
     ----------
     counts : csr_matrix of int32, shape (n_documents, n_terms)
     terms : tuple of str
-        The terms (words, and n-grams with single spaces), in the order of the columns.
+        Terms (words, and n-grams with single spaces) of the columns.
     lengths : int8 ndarray of shape (n_terms,)
-        Words in each term.
+        Number of words in each term.
     stop_words : tuple of str
-        Words that were left out, by list, sorted.
+        Words left out because they are in a list, sorted.
     function_words : tuple of str
-        Words that were left out because this corpus uses them everywhere equally, sorted.
+        Words left out because this corpus uses them equally in all topics, sorted.
     """
 
     counts: csr_matrix

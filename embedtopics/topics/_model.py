@@ -336,7 +336,7 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         """
         result = load_result(folder)
         if words is not None:
-            tokens = dataclasses.replace(result.tokens, rules=WordRules(own=words))
+            tokens = dataclasses.replace(result.tokens, rules=WordRules(function=words))
             result = dataclasses.replace(result, tokens=tokens)
         return cls._of_result(result, encoder)
 
@@ -358,8 +358,8 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         for stage, names in NAMED.items():
             if settings.get(stage) in names:
                 parameters[stage] = settings[stage]
-        if callable(result.tokens.rules.own):
-            parameters["words"] = result.tokens.rules.own
+        if callable(result.tokens.rules.function):
+            parameters["words"] = result.tokens.rules.function
         if "ngram_range" in parameters:
             parameters["ngram_range"] = tuple(parameters["ngram_range"])
         model = cls(encoder=encoder, random_state=settings.get("seed", 0), **parameters)
@@ -433,7 +433,7 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
             del settings[name]
         settings["weighting"] = describe_weighting(self.weighting)
         if callable(self.words):
-            settings["words"] = WordRules(own=self.words).to_json()
+            settings["words"] = WordRules(function=self.words).to_json()
         if self.constraints is not None:
             settings["constraints"] = dict(self.constraints.describe())
         return {name: _as_setting(value) for name, value in settings.items()}

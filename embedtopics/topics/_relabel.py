@@ -239,8 +239,8 @@ def carry_names(topics: Sequence[Topic], origins: Sequence[Topic | None]) -> tup
         old is not None and (old.is_named or old.is_seeded or (same and old.label_auc is not None))
         for (_, old), same in zip(pairs, is_same, strict=True)
     ]
-    taken = [old.label for old, stay in zip(origins, stays, strict=True) if old and stay]
-    labels = unique_labels((topic.keywords for topic in topics), taken=taken)
+    reserved = [old.label for old, stay in zip(origins, stays, strict=True) if old and stay]
+    labels = unique_labels((topic.keywords for topic in topics), reserved=reserved)
     named = []
     for i, (topic, old) in enumerate(pairs):
         changes: dict[str, Any] = {"label": labels[i]}

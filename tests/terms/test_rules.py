@@ -47,7 +47,7 @@ RULES = {
     "split": rules("social-split", []),
     "dropped": rules(["social-drop", "auto"]),
     "all": rules(["social", "auto"]),
-    "own": WordRules(own=own),
+    "own": WordRules(function=own),
 }
 
 
@@ -304,7 +304,6 @@ def test_social_tokens_are_counted(words, message):
     model = et.TopicModel(languages=["en"], words=words).fit(texts, embeddings=GIVEN)
     assert [d.message for d in model.result_.decisions if d.name == "social"] == [message]
     assert WordRules.from_json(model.result_.tokens.rules.to_json()) == model.result_.tokens.rules
-    assert WordRules.from_json({"social": True}).social == "kept"  # as older versions wrote it
 
 
 @pytest.mark.parametrize("bad", ["words", ["auto", "no"], 3, None, [], ["social", "social-drop"]])
@@ -323,7 +322,7 @@ def test_a_function_that_gives_no_words_in_order(bad):
     texts = ["one", "two three"]
     rows = [4, 7]
     with pytest.raises(InputError) as caught:
-        tokenize(texts, rules=WordRules(own=bad), rows=rows)
+        tokenize(texts, rules=WordRules(function=bad), rows=rows)
     assert caught.value.parameter == "words" and caught.value.row in (4, 7)
 
 

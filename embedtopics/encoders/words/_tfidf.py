@@ -228,7 +228,7 @@ class TfidfEncoder(LearningEncoder):
 
 def _recorded(words: Any) -> dict[str, Any]:
     """Return the setting of words; of characters nothing, as before there was a choice."""
-    rules = WordRules(own=words) if callable(words) else words
+    rules = WordRules(function=words) if callable(words) else words
     words = rules.to_json() if isinstance(rules, WordRules) else rules
     return {} if words in ({}, "characters") else {"words": words}
 

@@ -127,8 +127,8 @@ def make_labels(result: TopicResult, n_terms: int = 3) -> TopicResult:
     n_terms = checked_count(n_terms, "n_terms")
     topics = list(result.topics)
     unnamed = [topic for topic in topics if not (topic.is_named or topic.is_seeded)]
-    taken = {topic.label for topic in topics} - {topic.label for topic in unnamed}
-    labels = unique_labels([topic.keywords for topic in unnamed], n_terms, taken=taken)
+    reserved = {topic.label for topic in topics} - {topic.label for topic in unnamed}
+    labels = unique_labels([topic.keywords for topic in unnamed], n_terms, reserved=reserved)
     for topic, label in zip(unnamed, labels, strict=True):
         topics[topic.topic_id] = dataclasses.replace(topic, label=label, label_auc=None)
     message = f"labelled {len(unnamed):,} topics with {n_terms} keywords"

@@ -1,4 +1,4 @@
-"""The loops over windows of words, compiled by Numba and kept in its cache."""
+"""Loops over windows of words, compiled by Numba."""
 
 from typing import Any
 
@@ -9,25 +9,25 @@ from embedtopics._utils.compiling import compiled
 from embedtopics.protocols import Float64Array, Int32Array, Int64Array
 
 DOCUMENTS_AT_ONCE = 16
-"""Documents that share one array of counts."""
+"""Documents of a block, which share one array of counts."""
 
 
-def _given(dtype: Any) -> Any:
-    """Return the type of a contiguous vector that may be read-only."""
+def _readonly(dtype: Any) -> Any:
+    """Return the type of a contiguous, read-only vector."""
     return numba.types.Array(dtype, 1, "C", readonly=True)
 
 
 ARGUMENTS = (
-    _given(numba.int64), _given(numba.int64), _given(numba.int32), _given(numba.int64),
-    _given(numba.float64), numba.boolean,
-    _given(numba.int64), _given(numba.int32), _given(numba.float64),
+    _readonly(numba.int64), _readonly(numba.int64), _readonly(numba.int32), _readonly(numba.int64),
+    _readonly(numba.float64), numba.boolean,
+    _readonly(numba.int64), _readonly(numba.int32), _readonly(numba.float64),
     numba.int64, numba.int64, numba.float64, numba.float64[:, ::1],
 )  # fmt: skip
 
 
 @numba.njit(inline="always")
 def _count_windows(n: int, window: int, stride: int) -> int:
-    """Return how many windows lie over `n` words."""
+    """Return the number of windows over `n` words."""
     if n == 0:
         return 0
     return 1 if n < window else 1 + (n - window + stride - 1) // stride
@@ -35,7 +35,7 @@ def _count_windows(n: int, window: int, stride: int) -> int:
 
 @numba.njit(inline="always")
 def _window(number: int, n: int, window: int, stride: int) -> tuple[int, int]:
-    """Return where a window begins and ends among `n` words."""
+    """Return the start and stop of a window in `n` words."""
     if n < window:
         return 0, n
     begin = min(number * stride, n - window)
@@ -48,7 +48,7 @@ def _compare(
     factors: Float64Array, is_root: bool, rows: Int64Array, topics: Int32Array,
     loadings: Float64Array, counts: Int32Array, products: Float64Array,
 ) -> float:  # fmt: skip
-    """Put a window's products with each topic into `products`; over the length they are cosines."""
+    """Fill `products` with the products of a window and each topic, and return its length."""
     products[:] = 0.0
     squares = 0.0
     for o in range(first[begin], first[end]):

@@ -1,4 +1,4 @@
-"""Topic mixtures of texts, from windows that slide over their words."""
+"""Topic mixtures of texts, from sliding windows over their words."""
 
 from __future__ import annotations
 
@@ -21,11 +21,15 @@ from embedtopics.topics._vectors import unit_term_rows
 from embedtopics.topics.results import TokenMixture, TopicResult
 
 Words = tuple[Int32Array, Int64Array]
-"""Ids of the words of texts in a row, and where each text begins and the last ends."""
+"""Word ids of consecutive texts, and offsets (n_texts + 1,) of the texts in them."""
+
+
+BATCH_SIZE = 1024
+"""Documents at once, which bounds the memory."""
 
 
 class _Windows(NamedTuple):
-    """How windows lie, and from which cosine they count."""
+    """Size and stride of windows, and the minimum cosine."""
 
     size: int
     stride: int
@@ -42,13 +46,12 @@ def mixtures(
     stride: int = 1,
     min_similarity: float = 0.1,
     over: str = "terms",
-    batch_size: int = 1024,
 ) -> csr_matrix:
-    """Estimate which topics each text holds, and how much of each.
+    """Estimate the share of each topic in each text.
 
-    A window slides over the words of a text. The class-TF-IDF weights of the terms in it are
-    compared with those of each topic; the cosines are added up over the windows of the text and
-    scaled to sum 1. Unlike memberships, a mixture can be traced to the words (`token_topics`).
+    A window slides over the words of a text. The class-TF-IDF weights of its terms are compared
+    with those of each topic. The cosines are summed over the windows of the text and scaled to sum
+    1. Unlike memberships, a mixture can be traced to the words (`token_topics`).
 
     Parameters
     ----------
@@ -56,35 +59,32 @@ def mixtures(
     texts : Corpus or anything that `Corpus.of` takes, optional
         New texts; by default the rows of the result, whose words are stored.
     rows : iterable of int, optional
-        Row numbers (positions, from 0) of the result; without them all.
+        Row numbers (positions from 0) of the result; by default all.
     window : int
-        Words in a window. A text with fewer is one window.
+        Number of words in a window. A shorter text is one window.
     stride : int
         Words from one window to the next, at most `window`.
     min_similarity : float
-        Cosines below it, from 0 to 1, count as 0.
+        Cosine from 0 to 1 below which a window counts as 0.
     over : {"terms", "words"}
-        What windows are counted in: words that begin or end a term; or all words, as in BERTopic's
-        `approximate_distribution`. On arXiv abstracts with 220 topics the largest share was that of
-        the text's own topic in 57 % with "terms", in 53 % with "words".
-    batch_size : int
-        Documents at once; it bounds the memory and changes no value.
+        The words of a window: words that begin or end a term, or all words, as in BERTopic's
+        `approximate_distribution`. On arXiv abstracts with 220 topics, the largest share was that
+        of the text's own topic in 57 % of the texts with "terms", and in 53 % with "words".
 
     Returns
     -------
     csr_matrix of float32, shape (n_texts, n_topics)
-        Rows sum to 1, or to 0 where there is no text, or no window is similar to any topic.
+        Rows sum to 1, or to 0 without text or without a window similar to any topic.
 
     Raises
     ------
     InputError
-        If both texts and rows are given, there is no such row, a number is bad, or the result was
-        weighted by an object without one factor for each term in ``idf_``.
+        If both texts and rows are passed, if a row does not exist, if a number is invalid, or if
+        the weighting of the result has no factor for each term in ``idf_``.
     """
     windows = _checked_windows(window, stride, min_similarity, over)
-    checked_count(batch_size, "batch_size")
     if texts is not None and rows is not None:
-        raise InputError("expected either texts or rows, got both")
+        raise InputError("rows", "left out with texts", rows)
     words: Words
     if texts is None:
         words = result.tokens.ids, result.tokens.offsets
@@ -97,22 +97,23 @@ def mixtures(
     else:
         corpus = Corpus.of(texts)
         read = tokenize(corpus.document_texts(), rules=result.tokens.rules)
-        words = _known(read.ids, read.words, result), read.offsets
+        words = _to_result_ids(read.ids, read.words, result), read.offsets
         place = corpus.distinct().of_row
         documents = np.arange(len(read.offsets) - 1)
     mixed = csr_matrix(np.zeros((len(documents), result.n_topics), dtype=np.float32))
     if result.n_topics and len(documents):
         topics = _Topics.of(result)
         blocks = []
-        for begin in range(0, len(documents), batch_size):
-            some = _taken(*words, documents[begin : begin + batch_size])
-            found = topics.of_documents(some, windows)
-            blocks.append(csr_matrix(found.astype(np.float32)))
+        for begin in range(0, len(documents), BATCH_SIZE):
+            block_words = _select_documents(*words, documents[begin : begin + BATCH_SIZE])
+            shares = topics.of_documents(block_words, windows)
+            blocks.append(csr_matrix(shares.astype(np.float32)))
         mixed = csr_matrix(vstack(blocks, format="csr"))
     has_text = np.flatnonzero(place >= 0)
     ones = np.ones(len(has_text), dtype=np.float32)
-    chosen = csr_matrix((ones, (has_text, place[has_text])), shape=(len(place), len(documents)))
-    return csr_matrix(chosen @ mixed, dtype=np.float32)
+    shape = len(place), len(documents)
+    row_indicator = csr_matrix((ones, (has_text, place[has_text])), shape=shape)
+    return csr_matrix(row_indicator @ mixed, dtype=np.float32)
 
 
 def token_topics(
@@ -124,23 +125,23 @@ def token_topics(
     min_similarity: float = 0.1,
     over: str = "terms",
 ) -> TokenMixture:
-    """Return how much each word of a text contributes to each topic.
+    """Return the contribution of each word of a text to each topic.
 
-    A word is given what its terms contribute to the cosines, a phrase in equal parts to its words,
-    so that the words of a text add up to its mixture.
+    Words share the contributions of their terms to the cosines in equal parts, so that the words of
+    a text add up to its mixture.
 
     Parameters
     ----------
     result : TopicResult
     document : int or str
-        Row number (position, from 0) of the result, or a new text.
+        Row number (position from 0) of the result, or a new text.
     window, stride, min_similarity, over
         As in `mixtures`.
 
     Returns
     -------
     TokenMixture
-        Without words for a row without text. Its shares are those of `mixtures`.
+        The contributions, with the shares of `mixtures`; without words for a row without text.
 
     Raises
     ------
@@ -151,11 +152,11 @@ def token_topics(
     if isinstance(document, str):
         read, text = tokenize([document], rules=result.tokens.rules), document
         tokens = tuple(read.words[i] for i in read.ids)
-        words = _known(read.ids, read.words, result), read.offsets
+        words = _to_result_ids(read.ids, read.words, result), read.offsets
     else:
         (row,) = _checked_rows([document], len(result.documents.of_row))
         which, text = result.documents.of_row[[row]], result.corpus.texts[row] or ""
-        words = _taken(result.tokens.ids, result.tokens.offsets, which[which >= 0])
+        words = _select_documents(result.tokens.ids, result.tokens.offsets, which[which >= 0])
         tokens = tuple(result.tokens.words[i] for i in words[0])
     sums = np.zeros((len(tokens), result.n_topics))
     shares = np.zeros(result.n_topics, dtype=np.float32)
@@ -168,11 +169,11 @@ def token_topics(
 
 
 _OPENING, _CLOSING = "([{«“„\"'", ")]}»”\"'.,;:!?…%"
-"""Punctuation that stays with the word after and before it."""
+"""Punctuation that stays with the word after it, and with the word before it."""
 
 
 def _written(tokens: tuple[str, ...], text: str) -> tuple[str, ...]:
-    """Return the words as the text has them; a word that it spells otherwise stays as it is."""
+    """Return the words as written in the text; words with another spelling stay the same."""
     lower, shown, place = text.lower(), [], 0
     if len(lower) != len(text):
         return tokens
@@ -191,9 +192,9 @@ def _written(tokens: tuple[str, ...], text: str) -> tuple[str, ...]:
 
 
 class _Topics(NamedTuple):
-    """The topics of a result, with which windows are compared.
+    """The topics of a result, to compare with windows.
 
-    `factors` (n_terms,) multiply the counts of terms in a window, or their square roots; `rows`,
+    `factors` (n_terms,) multiply the counts of terms in a window, or their square roots. `rows`,
     `topics` and `values` are the unit rows of topic weights, sparse (n_terms, n_topics).
     """
 
@@ -231,38 +232,41 @@ class _Topics(NamedTuple):
         """Return the mixture of each document, shape (n_documents, n_topics)."""
         from embedtopics.topics.mixture._kernels import add_to_documents
 
-        found = find_occurrences(self.term_index, *words, edges_only=windows.edges_only)
-        sums = self._added(add_to_documents, found, windows, len(found.offsets) - 1)
+        occurrences = find_occurrences(self.term_index, *words, edges_only=windows.edges_only)
+        sums = self._sum_windows(
+            add_to_documents, occurrences, windows, len(occurrences.offsets) - 1
+        )
         totals = np.einsum("ij->i", sums)
         sums /= np.where(totals > 0, totals, 1.0)[:, None]
         return sums
 
     def of_words(self, words: Words, windows: _Windows) -> Float64Array:
-        """Return what each word contributes to each topic, shape (n_words, n_topics)."""
+        """Return the contribution of each word to each topic, shape (n_words, n_topics)."""
         from embedtopics.topics.mixture._kernels import add_to_words
 
-        found = find_occurrences(self.term_index, *words, edges_only=windows.edges_only)
-        contributed = np.zeros((len(words[0]), self.n_topics))
-        contributed[found.tokens] = self._added(add_to_words, found, windows, len(found.tokens))
-        return contributed
+        occurrences = find_occurrences(self.term_index, *words, edges_only=windows.edges_only)
+        tokens = occurrences.tokens
+        weights = np.zeros((len(words[0]), self.n_topics))
+        weights[tokens] = self._sum_windows(add_to_words, occurrences, windows, len(tokens))
+        return weights
 
-    def _added(
-        self, kernel: Any, found: Occurrences, windows: _Windows, n_rows: int
+    def _sum_windows(
+        self, kernel: Any, occurrences: Occurrences, windows: _Windows, n_rows: int
     ) -> Float64Array:
         sums = np.zeros((n_rows, self.n_topics))
-        occurrences = found.offsets, found.first, found.terms, found.ends
-        kernel(*occurrences, *self[1:6], *windows[:3], sums)
+        arrays = occurrences.offsets, occurrences.first, occurrences.terms, occurrences.ends
+        kernel(*arrays, *self[1:6], *windows[:3], sums)
         return sums
 
 
-def _known(ids: Int32Array, words: tuple[str, ...], result: TopicResult) -> Int32Array:
-    """Return ids of words as ids of the result's words; -1 for those that it does not have."""
+def _to_result_ids(ids: Int32Array, words: tuple[str, ...], result: TopicResult) -> Int32Array:
+    """Map word ids to those of the result; -1 for unknown words."""
     id_of = dict(zip(result.tokens.words, range(len(result.tokens.words)), strict=True))
-    known = np.fromiter(map(id_of.get, words, repeat(-1)), dtype=np.int32, count=len(words))
-    return known[ids]
+    result_ids = np.fromiter(map(id_of.get, words, repeat(-1)), dtype=np.int32, count=len(words))
+    return result_ids[ids]
 
 
-def _taken(ids: Int32Array, offsets: Int64Array, documents: Int64Array) -> Words:
+def _select_documents(ids: Int32Array, offsets: Int64Array, documents: Int64Array) -> Words:
     lengths = offsets[documents + 1] - offsets[documents]
     ends = np.concatenate([[0], np.cumsum(lengths)])
     position = np.arange(ends[-1]) + np.repeat(offsets[documents] - ends[:-1], lengths)
@@ -271,18 +275,20 @@ def _taken(ids: Int32Array, offsets: Int64Array, documents: Int64Array) -> Words
 
 def _checked_rows(rows: Iterable[int], n_rows: int) -> Int64Array:
     if not isinstance(rows, Iterable) or isinstance(rows, (str, bytes)):
-        raise InputError("rows", "row numbers, from 0 up", rows)
-    given = list(rows)
-    for row in given:
+        raise InputError("rows", "row numbers from 0", rows)
+    numbers = list(rows)
+    for row in numbers:
         if not is_whole(row) or not 0 <= row < n_rows:
-            raise InputError("rows", f"from 0 to {n_rows - 1}, those of the input", row)
-    return np.array(given, dtype=np.int64)
+            raise InputError("rows", f"from 0 to {n_rows - 1}, the rows of the input", row)
+    return np.array(numbers, dtype=np.int64)
 
 
 def _checked_windows(window: Any, stride: Any, least: Any, over: str) -> _Windows:
     checked_count(window, "window")
     if checked_count(stride, "stride") > window:
-        raise InputError("stride", f"at most window = {window}, to miss no word", stride)
+        raise InputError(
+            "stride", f"at most window = {window}, so that windows cover all words", stride
+        )
     least = checked_share(least, "min_similarity")
     over = checked_choice(over, "over", ("words", "terms"))
     return _Windows(int(window), int(stride), least, over == "terms")

@@ -12,24 +12,24 @@ import numpy as np
 
 from embedtopics._utils.checks import checked_count, checked_share, is_number, optional_count
 from embedtopics.decisions import Decision
-from embedtopics.errors import InputError, MissingExtraError, ModelLoadError
+from embedtopics.errors import InputError
 from embedtopics.evaluation._coherence import npmi_of_pairs
 from embedtopics.protocols import Encoder, Float64Array, FloatArray, Int64Array
 from embedtopics.terms._keywords import keywords as best_keywords
 from embedtopics.terms._keywords import term_embeddings, unique_labels
-from embedtopics.terms._parts_of_speech import PATTERNS, parse_patterns, pattern_counts, tag_words
 from embedtopics.terms._representative import best_terms, choose_diverse
 from embedtopics.terms._stop_words import repeats, stems_of
 from embedtopics.topics._describe import languages_of
 from embedtopics.topics._relabel import checked_topic_id, edit_of
 from embedtopics.topics._vectors import encode_documents, encoder_of_fit
+from embedtopics.topics.naming._parts_of_speech import PATTERNS, matching_terms
 from embedtopics.topics.results import TopicResult
 
 Keywords: TypeAlias = list[list[tuple[str, float]]]
-"""For each topic its terms, best first, with their scores."""
+"""The terms of each topic, best first, with their scores."""
 
 DOCUMENTS = "documents"
-"""In place of an encoder: a term is the mean of the documents that hold it."""
+"""Value of `encoder` by which a term gets the mean vector of the documents that hold it."""
 
 
 def keywords(
@@ -48,46 +48,46 @@ def keywords(
     ----------
     result : TopicResult
     method : {"diverse", "embedding", "npmi", "part_of_speech"}
-        Of the terms of largest weight,
+        How to choose among the terms with the largest weights:
 
-        - "embedding" takes those nearest to the mean of the topic's representative documents, as
-          KeyBERT (Grootendorst 2020). Scores are cosines;
+        - "embedding" takes the terms nearest to the mean of the topic's representative documents,
+          as in KeyBERT (Grootendorst 2020). Scores are cosines.
         - "diverse" takes terms by maximal marginal relevance (Carbonell and Goldstein 1998): the
-          next is the highest of ``(1 - diversity) cos(i, topic) - diversity max_j cos(i, j)``;
-        - "npmi" ranks by ``(1 - weight) (1 - rank / n) + weight c / max c``, with c the mean NPMI
-          with the other candidates (Aletras and Stevenson 2013). Never compare the coherence of
-          such lists with that of others: they were chosen by it;
-        - "part_of_speech" keeps terms most of whose occurrences in the topic's central documents
+          next term maximizes ``(1 - diversity) cos(i, topic) - diversity max_j cos(i, j)``.
+        - "npmi" ranks by ``(1 - weight) (1 - rank / n) + weight c / max c``, where c is the mean
+          NPMI with the other candidates (Aletras and Stevenson 2013). Do not compare the coherence
+          of such lists with that of others, because they were chosen by it.
+        - "part_of_speech" keeps terms if most of their occurrences in the topic's central documents
           are noun phrases, or match other patterns.
     n_terms : int
-        Keywords of each topic at most.
+        Maximum number of keywords of a topic.
     n_candidates : int, optional
-        Terms of each topic to choose from; by default 30 for "diverse" and "npmi", else 100.
+        Candidate terms of each topic; by default 30 for "diverse" and "npmi", else 100.
     candidates : sequence of sequence of (str, float), optional
-        Lists to choose from instead, such as those of another method.
+        Candidate lists, such as the keywords of another method.
     keep_repeats : bool
-        Whether a keyword may share a stem at its ends with a better one.
+        Whether a keyword may begin or end with a stem of a better keyword.
     **options
-        - "embedding" and "diverse": `encoder` of the candidates, by default that of the fit
-          ("documents": a term is the mean of the documents that hold it);
-        - "diverse": `diversity`, from 0 (as "embedding") to 1 (0.3);
-        - "npmi": `weight`, from 0 (the order of the candidates) to 1 (0.5); `window` in words (10),
-          None for whole documents;
+        - "embedding" and "diverse": `encoder` of the candidates, by default the encoder of the fit.
+          With "documents", the vector of a term is the mean of the documents that hold it.
+        - "diverse": `diversity` from 0 (the same as "embedding") to 1, by default 0.3.
+        - "npmi": `weight` from 0 (the order of the candidates) to 1, by default 0.5; `window` in
+          words, by default 10, or None for whole documents.
         - "part_of_speech": `nlp`, a spaCy pipeline or its name; `patterns` of universal parts of
-          speech, "|" between alternatives; `n_documents` that are read (200); `min_share` of a
-          term's occurrences that match (0.5).
+          speech, with "|" between alternatives; `n_documents` to read for each topic, by default
+          200; `min_share` of a term's occurrences that must match, by default 0.5.
 
     Returns
     -------
     list of list of (str, float)
-        For each topic its keywords, best first, with their scores.
+        The keywords of each topic, best first, with their scores.
 
     Raises
     ------
     InputError
-        Where the encoder cannot be made again or does not match, or a parameter is bad.
+        If the encoder cannot be loaded or does not match the fit, or if a parameter is invalid.
     MissingExtraError, ModelLoadError
-        Where spaCy is not installed, or there is no such pipeline.
+        If spaCy or the pipeline is not installed.
 
     Examples
     --------
@@ -97,26 +97,26 @@ def keywords(
     if method not in METHODS:
         raise InputError("method", f"one of {', '.join(METHODS)}", method)
     choose, default = METHODS[method]
-    known = list(inspect.signature(choose).parameters)[4:]
+    option_names = list(inspect.signature(choose).parameters)[4:]
     for name in options:
-        if name not in known:
-            raise InputError(name, f"left out; {method!r} takes {', '.join(known)}")
+        if name not in option_names:
+            raise InputError(name, f"left out; {method!r} takes {', '.join(option_names)}")
     n_terms = checked_count(n_terms, "n_terms")
     n_candidates = checked_count(default if n_candidates is None else n_candidates, "n_candidates")
     if candidates is not None:
         lists = checked_keywords(result, candidates, "candidates", range(result.n_topics))
     elif method == "npmi":
+        counts, languages = result.term_counts, languages_of(result)
         lists = best_keywords(
-            result.topic_terms, result.term_counts, result.embeddings, n=n_candidates,
-            languages=languages_of(result),
-        )  # fmt: skip
+            result.topic_terms, counts, result.embeddings, n=n_candidates, languages=languages
+        )
     else:
         lists = candidates_of(result, n_candidates)
     return choose(result, lists, n_terms, keep_repeats, **options)
 
 
 def candidates_of(result: TopicResult, n: int) -> Keywords:
-    """Return the terms of largest weight of each topic."""
+    """Return the terms of each topic with the largest weights."""
     terms = result.term_counts.terms
     return [
         [(terms[i], float(weight)) for i, weight in zip(ids, weights, strict=True)]
@@ -147,7 +147,7 @@ def _diverse(
     diversity = checked_share(diversity, "diversity")
     topic_vectors, term_vectors = _vectors(result, lists, encoder)
     languages = languages_of(result)
-    chosen = []
+    keyword_lists = []
     for row, topic, terms in zip(lists, topic_vectors, term_vectors, strict=True):
         cosines = np.einsum("id,d->i", terms, topic, dtype=np.float64)
         similarity = np.einsum("id,jd->ij", terms, terms, dtype=np.float64)
@@ -157,8 +157,8 @@ def _diverse(
             return not keep_repeats and repeats(stems[i], stems[j])
 
         picked = choose_diverse(cosines, similarity, n_terms, diversity, clash, least=-1.0)
-        chosen.append([(row[i][0], float(cosines[i])) for i in picked])
-    return chosen
+        keyword_lists.append([(row[i][0], float(cosines[i])) for i in picked])
+    return keyword_lists
 
 
 def _by_npmi(
@@ -176,18 +176,18 @@ def _by_npmi(
     pairs = npmi_of_pairs(
         [[term for term, _ in row] for row in lists], result.tokens, window=window
     )
-    chosen = []
+    keyword_lists = []
     for row, measured in zip(lists, pairs, strict=True):
         stems = [stems_of(term, languages) for term, _ in row]
         places = 1.0 - np.arange(len(row)) / max(len(row), 1)
         clash = np.array([[repeats(a, b) for b in stems] for a in stems], dtype=bool)
-        known = ~(clash.reshape(measured.shape) | np.isnan(measured))
-        total = np.where(known, measured, 0.0).sum(axis=1)
-        together = total / np.maximum(known.sum(axis=1), 1)
+        is_pair = ~(clash.reshape(measured.shape) | np.isnan(measured))
+        total = np.where(is_pair, measured, 0.0).sum(axis=1)
+        together = total / np.maximum(is_pair.sum(axis=1), 1)
         highest = together.max(initial=0.0)
         scores = (1 - weight) * places + weight * together / (highest if highest > 0 else 1.0)
-        chosen.append(_first_distinct(result, row, scores, n_terms, keep_repeats))
-    return chosen
+        keyword_lists.append(_first_distinct(result, row, scores, n_terms, keep_repeats))
+    return keyword_lists
 
 
 def _by_part_of_speech(
@@ -201,24 +201,8 @@ def _by_part_of_speech(
     n_documents: int = 200,
     min_share: float = 0.5,
 ) -> Keywords:
-    n_documents = checked_count(n_documents, "n_documents")
-    min_share = checked_share(min_share, "min_share")
-    parsed = parse_patterns(patterns)
-    pipeline = _pipeline(nlp)
-    texts = result.corpus.texts
-    chosen = []
-    for row, members in zip(lists, _documents_to_read(result, lists, n_documents), strict=True):
-        rows = result.documents.first_rows[members].tolist()
-        docs = _read(pipeline, [texts[i] for i in rows])
-        tagged = tag_words(docs, result.tokens.rules)
-        counted = pattern_counts([term for term, _ in row], tagged, parsed)
-        kept = [
-            (term, score)
-            for term, score in row
-            if counted[term][0] > 0 and counted[term][0] >= min_share * counted[term][1]
-        ]
-        chosen.append(_first_distinct(result, kept, None, n_terms, keep_repeats))
-    return chosen
+    matching = matching_terms(result, lists, nlp, patterns, n_documents, min_share)
+    return [_first_distinct(result, row, None, n_terms, keep_repeats) for row in matching]
 
 
 METHODS: Mapping[str, tuple[Callable[..., Keywords], int]] = {
@@ -227,7 +211,7 @@ METHODS: Mapping[str, tuple[Callable[..., Keywords], int]] = {
     "npmi": (_by_npmi, 30),
     "part_of_speech": (_by_part_of_speech, 100),
 }
-"""The functions, and how many candidates they choose from."""
+"""The functions, and their default numbers of candidates."""
 
 
 def _first_distinct(
@@ -237,29 +221,29 @@ def _first_distinct(
     n: int,
     keep_repeats: bool,
 ) -> list[tuple[str, float]]:
-    """Return the best `n`, each without a stem at its ends that a better one has."""
+    """Return the best `n` terms, without terms that begin or end with a stem of a better one."""
     if scores is not None:
         order = np.argsort(-scores, kind="stable").tolist()
         row = [(row[i][0], float(scores[i])) for i in order]
     if keep_repeats:
         return list(row[:n])
     languages = languages_of(result)
-    chosen: list[tuple[str, float]] = []
+    selected: list[tuple[str, float]] = []
     seen: list[Any] = []
     for term, score in row:
         stems = stems_of(term, languages)
-        if len(chosen) == n:
+        if len(selected) == n:
             break
         if not any(repeats(stems, other) for other in seen):
-            chosen.append((term, score))
+            selected.append((term, score))
             seen.append(stems)
-    return chosen
+    return selected
 
 
 def _columns_of(result: TopicResult, lists: Keywords) -> tuple[Int64Array, list[Int64Array]]:
-    """Return the terms that occur in lists, each once, and where each list's terms are there."""
-    wanted = {term for row in lists for term, _ in row}
-    column = {term: i for i, term in enumerate(result.term_counts.terms) if term in wanted}
+    """Return the columns of all terms in lists, and the position of each list's terms in them."""
+    terms = {term for row in lists for term, _ in row}
+    column = {term: i for i, term in enumerate(result.term_counts.terms) if term in terms}
     pool = np.array(sorted(column.values()), dtype=np.int64)
     ids = [np.array([column[term] for term, _ in row], dtype=np.int64) for row in lists]
     return pool, [np.searchsorted(pool, row) for row in ids]
@@ -270,11 +254,11 @@ def _vectors(
     lists: Keywords,
     encoder: Encoder | str | None,
 ) -> tuple[list[FloatArray], list[FloatArray]]:
-    """Return a unit vector for each topic, and one for each of its candidates."""
+    """Return a unit vector of each topic, and of each of its candidates."""
     pool, places = _columns_of(result, lists)
     origin: Float64Array = np.zeros(result.embeddings.shape[1])
     if isinstance(encoder, str) and encoder == DOCUMENTS:
-        if result.n_topics > 1:  # a single topic has nothing to differ from
+        if result.n_topics > 1:  # a single topic has no contrast
             origin = result.embeddings.mean(axis=0, dtype=np.float64)
         of_terms = term_embeddings(
             result.term_counts.counts, result.embeddings, pool, origin=origin
@@ -290,23 +274,23 @@ def _vectors(
 
 
 def _encoded(result: TopicResult, encoder: Encoder | str | None, pool: Int64Array) -> FloatArray:
-    """Return the vectors of terms by the encoder of the fit, made again or given."""
-    or_else = ', or "documents" for the mean of the documents that hold a term'
+    """Encode terms by the encoder of the fit, loaded or passed."""
+    or_else = ', or pass "documents" for the mean of the documents that hold a term'
     encoder = encoder_of_fit(result, encoder, or_else)
     width = result.embeddings.shape[1]
     if not len(pool):
         return np.zeros((0, width), dtype=np.float32)
     terms = [result.term_counts.terms[column] for column in pool.tolist()]
-    made, _ = encode_documents(encoder, terms, np.arange(len(terms)), None)
-    if made.shape[1] != width:
+    vectors, _ = encode_documents(encoder, terms, np.arange(len(terms)), None)
+    if vectors.shape[1] != width:
         expected = f"one of {width} dimensions, as the documents have"
-        found = f"{encoder.name} with {made.shape[1]}"
-        raise InputError("encoder", expected, found=found)
-    return made
+        reason = f"{encoder.name} with {vectors.shape[1]}"
+        raise InputError("encoder", expected, found=reason)
+    return vectors
 
 
 def _central(result: TopicResult) -> list[Int64Array]:
-    """Return the documents whose mean stands for each topic."""
+    """Return the documents whose mean represents each topic."""
     labels = result.clustering.labels
     return [
         result.documents.of_row[np.array(topic.representatives, dtype=np.int64)]
@@ -316,85 +300,25 @@ def _central(result: TopicResult) -> list[Int64Array]:
     ]
 
 
-MOST_CHARACTERS = 20_000
-"""Beginning of a document that is read."""
-
-NOT_NEEDED = ("parser", "ner", "lemmatizer", "entity_linker", "textcat", "senter")
-"""Parts of a pipeline that have no say in parts of speech, and take most of its time."""
-
-
-def _pipeline(nlp: Any) -> Any:
-    """Return a spaCy pipeline, loaded where a name is given."""
-    if not isinstance(nlp, str):
-        if not callable(getattr(nlp, "pipe", None)):
-            raise InputError("nlp", "a spaCy pipeline, or its name such as en_core_web_sm", nlp)
-        return nlp
-    try:
-        import spacy
-    except ImportError as error:
-        raise MissingExtraError(
-            "parts of speech need spaCy, which is not installed; run pip install 'embedtopics[pos]'"
-        ) from error
-    try:
-        return spacy.load(nlp)
-    except (OSError, ValueError) as error:
-        raise ModelLoadError(
-            f"there is no spaCy pipeline {nlp!r} here; run python -m spacy download {nlp}, or "
-            "give a pipeline that is loaded"
-        ) from error
-
-
-def _read(pipeline: Any, texts: Sequence[str]) -> list[Any]:
-    """Run the pipeline on texts; refuse one that leaves all words without a part of speech."""
-    most = min(MOST_CHARACTERS, int(getattr(pipeline, "max_length", MOST_CHARACTERS)))
-    docs = list(pipeline.pipe([text[:most] for text in texts], disable=list(NOT_NEEDED)))
-    words = [token for doc in docs for token in doc if not token.is_space]
-    if words and not any(token.pos_ for token in words):
-        expected = "a pipeline that assigns parts of speech, such as en_core_web_sm"
-        parts = ", ".join(getattr(pipeline, "pipe_names", [])) or "no components"
-        raise InputError("nlp", expected, found=parts)
-    return docs
-
-
-def _documents_to_read(result: TopicResult, lists: Keywords, n: int) -> list[Int64Array]:
-    """Return the central documents of each topic, and some for the terms that these lack."""
-    pool, places = _columns_of(result, lists)
-    presence = result.term_counts.counts[:, pool].astype(bool)
-    chosen = []
-    for topic in range(result.n_topics):
-        members = np.flatnonzero(result.clustering.labels == topic)
-        vectors = result.embeddings[members]
-        middle = vectors.mean(axis=0, dtype=np.float64)
-        near = np.einsum("id,d->i", vectors, middle)
-        ordered = members[np.argsort(-near, kind="stable")]
-        holds = presence[ordered][:, places[topic]].tocsc()
-        # By columns and sorted, the first entry of a column is the most central document.
-        holds.sort_indices()
-        held = np.flatnonzero(np.diff(holds.indptr))
-        first = holds.indices[holds.indptr[held]]
-        chosen.append(ordered[np.union1d(np.arange(min(n, len(ordered))), first)])
-    return chosen
-
-
 def with_keywords(
     result: TopicResult, keywords: Any, *, method: str = "given", topics: Any = None
 ) -> TopicResult:
-    """Return the result with other keywords, and automatic names made of them.
+    """Return the result with other keywords, and with automatic names from them.
 
-    Clusters, weights of all terms, and stability stay as they are; so do the names of topics that
-    were named by hand or asked for before the fit, or keep their keywords. An edit that describes
-    topics anew, such as a merge, chooses their keywords by class-TF-IDF again.
+    Clusters, term weights and stability stay the same. Names from a person or from constraints stay
+    as well. A later edit that describes topics again, such as a merge, chooses their keywords by
+    class-TF-IDF.
 
     Parameters
     ----------
     result : TopicResult
     keywords : sequence of sequence of (str, float)
-        For each topic its keywords, best first, with their scores, as `keywords` returns them. A
-        topic whose list is empty keeps the keywords that it has, which is recorded.
+        The keywords of each topic, best first, with their scores, as `keywords` returns them. A
+        topic with an empty list keeps its keywords, and a decision reports it.
     method : str
-        How they were found, for the record.
+        Description of the method, for the history.
     topics : sequence of int, optional
-        Where the lists are for some topics only: which, in the order of the lists.
+        Topics of the lists, in their order; by default all.
 
     Returns
     -------
@@ -403,17 +327,15 @@ def with_keywords(
     Raises
     ------
     InputError
-        Where lists are missing, or hold what is no term of the result; or a topic is named twice.
+        If a list is missing or holds unknown terms, or if a topic occurs twice.
     """
     if not isinstance(method, str) or not method.strip():
-        raise InputError("method", "a few words on how the keywords were found", method)
+        raise InputError("method", "a short description of the method", method)
     ids = list(range(result.n_topics))
     if topics is not None:
-        if isinstance(topics, (str, bytes)) or not isinstance(topics, Sequence):
-            raise InputError("topics", "a list of topic ids", topics)
         ids = [checked_topic_id(result, topic) for topic in topics]
         if len(set(ids)) < len(ids):
-            raise InputError("topics", "topic ids, each once", ids)
+            raise InputError("topics", "different topic ids", ids)
     by_topic = dict(zip(ids, checked_keywords(result, keywords, "keywords", ids), strict=True))
     changed = {topic: row for topic, row in by_topic.items() if row}
     described = list(result.topics)
@@ -426,19 +348,19 @@ def with_keywords(
         )
     renamed = [t for t in described if t.topic_id in changed and not (t.is_named or t.is_seeded)]
     ids_renamed = {topic.topic_id for topic in renamed}
-    kept = [topic.label for topic in described if topic.topic_id not in ids_renamed]
-    made = unique_labels((topic.keywords for topic in renamed), taken=kept)
-    for topic, label in zip(renamed, made, strict=True):
+    other_labels = [topic.label for topic in described if topic.topic_id not in ids_renamed]
+    labels = unique_labels((topic.keywords for topic in renamed), reserved=other_labels)
+    for topic, label in zip(renamed, labels, strict=True):
         described[topic.topic_id] = dataclasses.replace(topic, label=label, label_auc=None)
     parameters = {"topics": list(by_topic), "keywords": list(by_topic.values()), "method": method}
-    message = f"{len(changed)} topics have keywords by another method: {method}"
+    message = f"{len(changed)} topics got keywords by another method: {method}"
     stay = range(result.n_topics)
     edit = edit_of(result, "with_keywords", parameters, message, sorted(by_topic), stay)
     decisions = result.decisions
     without = [str(topic) for topic in sorted(by_topic) if not by_topic[topic]]
     if without:
         ids_kept = ", ".join(without)
-        message = f"Topics that keep the keywords they had, as {method} found none: {ids_kept}."
+        message = f"Topics that keep their keywords, because {method} found none: {ids_kept}."
         decisions = (*decisions, Decision("terms", "keywords_kept", without, message))
     return dataclasses.replace(
         result, topics=tuple(described), decisions=decisions, history=(*result.history, edit)
@@ -446,35 +368,25 @@ def with_keywords(
 
 
 def checked_keywords(
-    result: TopicResult, given: Any, parameter: str, topics: Sequence[int]
+    result: TopicResult, lists: Any, parameter: str, topics: Sequence[int]
 ) -> Keywords:
-    """Return lists of terms after making sure that they belong to a result."""
-    if not _is_list(given) or len(given) != len(topics):
-        raise InputError(
-            parameter, f"a list of (term, score) for each of the {len(topics)} topics", given
-        )
-    known = set(result.term_counts.terms)
+    """Check lists of terms with scores, and that the result has these terms."""
+    if not isinstance(lists, Sequence) or len(lists) != len(topics):
+        expected = f"a list of (term, score) for each of the {len(topics)} topics"
+        raise InputError(parameter, expected, lists)
+    terms = set(result.term_counts.terms)
     checked = []
-    for topic, items in zip(topics, given, strict=True):
-        where = f"of topic {topic}"
-        if not _is_list(items):
-            raise InputError(parameter, f"a list of (term, score) {where}", items)
-        found: dict[str, float] = {}
+    for topic, items in zip(topics, lists, strict=True):
+        scores: dict[str, float] = {}
         for item in items:
-            if not _is_list(item) or len(item) != 2 or not isinstance(item[0], str):
-                raise InputError(parameter, f"pairs (term, score) {where}", item)
+            if isinstance(item, str) or not isinstance(item, Sequence) or len(item) != 2:
+                raise InputError(parameter, f"pairs (term, score) of topic {topic}", item)
             term, score = item
             if not is_number(score) or not math.isfinite(score):
-                raise InputError(parameter, f"finite scores {where}", score)
-            if term not in known:
-                remedy = "write terms as in result.term_counts.terms"
-                raise InputError(parameter, f"terms of the result {where}", term, remedy)
-            if term in found:
-                raise InputError(parameter, f"terms {where}, each once", term)
-            found[term] = float(score)
-        checked.append(list(found.items()))
+                raise InputError(parameter, f"finite scores of topic {topic}", score)
+            if term not in terms or term in scores:
+                expected = f"different terms of result.term_counts.terms for topic {topic}"
+                raise InputError(parameter, expected, term)
+            scores[term] = float(score)
+        checked.append(list(scores.items()))
     return checked
-
-
-def _is_list(value: Any) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, (str, bytes))

@@ -1,1 +1,1 @@
-"""Finding topics, reading their documents, seeing how words are used, and taking tables away."""
+"""Search for topics, documents to read, key words in context, and export of tables."""

@@ -1,4 +1,4 @@
-"""The tables of a result as files for other programs."""
+"""Export of the tables of a result to files for other programs."""
 
 from __future__ import annotations
 
@@ -29,49 +29,49 @@ def export(
 ) -> Exported:
     """Write the tables of a result for other programs.
 
-    The tables are topics, documents (the rows of the input with what was found for each), terms,
-    decisions (what was decided during the fit), history (what was done after it) and settings.
+    The tables are topics, documents (the rows of the input with their results), terms, decisions
+    (of the fit), history (edits after it) and settings.
 
     Parameters
     ----------
     result : TopicResult
     path : str or Path
         ``NAME.xlsx`` for one workbook with a sheet for each table (needs the extra "excel");
-        ``NAME.csv``, ``.tsv``, ``.parquet`` or ``.jsonl`` for one table; anything without a suffix
-        for a folder with a file for each table. What was there before is replaced, a folder only
-        if this function wrote it.
+        ``NAME.csv``, ``.tsv``, ``.parquet`` or ``.jsonl`` for one table; a name without a suffix
+        for a folder with a file for each table. An existing file is replaced; an existing folder is
+        replaced only if this function wrote it.
     what : str or sequence of str, optional
-        Tables to write; by default all, and to a file that holds one the documents.
+        Tables to write; by default all, or the documents if the file holds one table.
     format : {"csv", "tsv", "parquet", "jsonl"}
-        Of the files in a folder.
+        Format of the files in a folder.
     safe : bool
-        Whether, in csv and tsv files, texts that a spreadsheet would run as a formula get an
-        apostrophe in front.
+        Whether texts in csv and tsv files that a spreadsheet would run as a formula get a leading
+        apostrophe.
     show_progress : bool, optional
         Whether to show a bar; by default in a terminal or a notebook.
 
     Returns
     -------
     Exported
-        The files, and notes of what was changed: a workbook holds no text of more than 32,767
-        characters, no time zones, no control characters and no integers of more than 15 digits.
+        The files, and notes of changes: a workbook cannot hold texts of more than 32,767
+        characters, time zones, control characters, or integers of more than 15 digits.
 
     Raises
     ------
     InputError
-        If the format or a table is unknown, the file cannot be written, or a table has more rows
-        or columns than a sheet holds.
+        If the format or a table is unknown, if the file cannot be written, or if a table has more
+        rows or columns than a sheet can hold.
     MissingExtraError
-        If openpyxl is not installed and a workbook is asked for.
+        If openpyxl, which writes workbooks, is not installed.
     """
     suffix = format_of(path)
     if what is None:
         names = ["documents"] if suffix not in ("", "xlsx") else list(TABLES)
     else:
-        wanted = [what] if isinstance(what, str) else list(what)
-        if not wanted or not set(wanted) <= set(TABLES):
+        selected = [what] if isinstance(what, str) else list(what)
+        if not selected or not set(selected) <= set(TABLES):
             raise InputError("what", f"tables among {', '.join(TABLES)}", what)
-        names = [name for name in TABLES if name in wanted]
+        names = [name for name in TABLES if name in selected]
     tables = {name: TABLES[name](result) for name in names}
     if "topics" in tables and (suffix or format) in FLAT:
         tables["topics"] = without_lists(tables["topics"])
@@ -79,11 +79,11 @@ def export(
 
 
 def without_lists(topics: pd.DataFrame) -> pd.DataFrame:
-    """Return a table of topics with joined terms, and a column for each example."""
+    """Return a table of topics with joined terms and one column for each example."""
     flat = topics.assign(terms=topics["terms"].map(", ".join))
     for place in range(N_EXAMPLES):
         flat[f"example_{place + 1}"] = [
-            found[place] if len(found) > place else "" for found in flat["examples"]
+            examples[place] if len(examples) > place else "" for examples in flat["examples"]
         ]
     return flat.drop(columns="examples")
 

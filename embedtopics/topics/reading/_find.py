@@ -1,4 +1,4 @@
-"""Topics for a query, and the documents of a topic to read."""
+"""Search for topics, and samples of documents to read."""
 
 from __future__ import annotations
 
@@ -48,50 +48,49 @@ def find(
     encoder: Encoder | str | None = None,
     embedding: npt.ArrayLike | None = None,
 ) -> pd.DataFrame:
-    """Find the topics that are nearest to a query.
+    """Find the topics nearest to a query.
 
     Parameters
     ----------
     result : TopicResult
     query : str or sequence of str
-        A word, a phrase or a whole text; or several.
+        A word, a phrase or a whole text, or several of them.
     n_topics : int
-        Topics for each query at most.
+        Maximum number of topics for each query.
     by : {"auto", "embeddings", "terms"}
-        "embeddings" compares the query's vector with the centroids of the topics (the mean of
-        their documents' vectors, weighted by probabilities). "terms" compares the words and n-grams
-        of the query with the weighted terms of the topics, and needs no encoder; topics that hold
-        none of them are left out. "auto" takes the embeddings where a vector or an encoder is
-        given, or the encoder of the fit is known, and the terms otherwise.
+        "embeddings" compares the query's vector with the centroids of the topics (means of the
+        document vectors, weighted by probabilities). "terms" compares the words and n-grams of the
+        query with the weighted terms of the topics, and needs no encoder; topics without any of
+        these terms are left out. "auto" uses embeddings if you pass a vector or an encoder, or if
+        the encoder of the fit can be loaded, and terms otherwise.
     encoder : Encoder or str, optional
-        Encodes the query; by default the encoder of the fit, which is loaded for each call: give
-        it, loaded, to ask several times. Another one than that of the fit is refused.
+        Encoder of the query; by default the encoder of the fit, which each call loads again. Pass
+        it, loaded, for several calls. Other encoders are refused.
     embedding : array_like of shape (n_dimensions,) or (n_queries, n_dimensions), optional
-        The query's vector, made by the encoder of the fit: of a text, or of anything else that it
-        encodes, which `query` then only names.
+        Vector of each query by the encoder of the fit; `query` is then only a name.
 
     Returns
     -------
     DataFrame
-        Columns query, rank (from 1), topic, label, similarity (cosine), terms (a list) and by
-        ("embeddings" or "terms"): for each query the nearest topics, nearest first. Without rows
-        where the result has no topics.
+        Nearest topics of each query, nearest first. Columns query, rank (from 1), topic, label,
+        similarity (cosine), terms (a list) and by ("embeddings" or "terms"). Empty if the result
+        has no topics.
 
     Raises
     ------
     InputError
-        If a query is empty, holds no term of the result (close ones are named), or cannot be
-        encoded; or if an argument is bad.
+        If a query is empty, holds no term of the result (the error lists similar terms), or cannot
+        be encoded; or if an argument is invalid.
     """
     checked_count(n_topics, "n_topics")
     queries = _checked_queries(query)
     checked_choice(by, "by", ("auto", "embeddings", "terms"))
-    given = encoder is not None or embedding is not None
-    if by == "terms" and given:
+    has_vector = encoder is not None or embedding is not None
+    if by == "terms" and has_vector:
         raise InputError("by", '"embeddings" with an encoder or an embedding', by)
     if by == "auto":
-        known = isinstance(result.settings.get("encoder_settings"), dict)
-        by = "embeddings" if given or known else "terms"
+        has_encoder = isinstance(result.settings.get("encoder_settings"), dict)
+        by = "embeddings" if has_vector or has_encoder else "terms"
     if by == "terms":
         similarities = _by_terms(result, queries)
     else:
@@ -104,8 +103,8 @@ def find(
             order = order[row[order] > 0]
         for rank, topic in enumerate(order.tolist(), start=1):
             about = result.topics[topic]
-            found = text, rank, topic, about.label, float(row[topic]), list(about.keywords), by
-            lines.append(found)
+            line = text, rank, topic, about.label, float(row[topic]), list(about.keywords), by
+            lines.append(line)
     names = ["query", "rank", "topic", "label", "similarity", "terms", "by"]
     return pd.DataFrame(lines, columns=names)
 
@@ -113,7 +112,7 @@ def find(
 def _checked_queries(query: Any) -> list[str]:
     queries = [query] if isinstance(query, str) else query
     if isinstance(queries, bytes) or not hasattr(queries, "__iter__") or not list(queries):
-        raise InputError("query", "a text or several", query)
+        raise InputError("query", "a text or several texts", query)
     for text in queries:
         if not isinstance(text, str) or not normalize_text(text):
             raise InputError("query", "a text of at least one word", text)
@@ -125,25 +124,25 @@ def _vectors(
 ) -> Float64Array:
     width = result.embeddings.shape[1]
     if embedding is not None:
-        given = np.asarray(embedding)
-        given = given[None, :] if given.ndim == 1 else given
-        if given.shape != (len(queries), width):
+        array = np.asarray(embedding)
+        array = array[None, :] if array.ndim == 1 else array
+        if array.shape != (len(queries), width):
             raise InputError(
                 "embedding",
                 f"one vector of {width} dimensions for each of the {len(queries)} queries",
                 found=f"shape {np.shape(embedding)}",
             )
-        return unit_rows(given, what="the embeddings of the queries").astype(np.float64)
-    made = recorded_encoder(result) if encoder is None else matching_encoder(encoder, result)
-    vectors = encode_uncached(made, [normalize_text(text) for text in queries], width)
+        return unit_rows(array, what="the embeddings of the queries").astype(np.float64)
+    model = recorded_encoder(result) if encoder is None else matching_encoder(encoder, result)
+    vectors = encode_uncached(model, [normalize_text(text) for text in queries], width)
     for text, vector in zip(queries, vectors, strict=True):
         if not vector.any():
-            raise InputError("query", "in words that the encoder knows", text)
+            raise InputError("query", "a text with words that the encoder knows", text)
     return vectors.astype(np.float64)
 
 
 def _by_terms(result: TopicResult, queries: list[str]) -> Float64Array:
-    """Return the cosine of the terms of each query with the weighted terms of each topic."""
+    """Return the cosines of query terms and weighted topic terms, (n_queries, n_topics)."""
     counts = result.term_counts
     column = {term: place for place, term in enumerate(counts.terms)}
     longest = int(counts.lengths.max(initial=1))
@@ -156,14 +155,14 @@ def _by_terms(result: TopicResult, queries: list[str]) -> Float64Array:
             for size in range(1, longest + 1)
             for i in range(len(words) - size + 1)
         ]
-        found, times = np.unique([column[g] for g in grams if g in column], return_counts=True)
-        if not len(found):
-            known = set(counts.terms)
+        columns, times = np.unique([column[g] for g in grams if g in column], return_counts=True)
+        if not len(columns):
+            terms = set(counts.terms)
             near = [term for word in words[:5] for term in similar_terms(result, word)]
-            hint = ", ".join([repr(term) for term in near if term in known][:5])
-            remedy = f"close to it are {hint}" if hint else ""
-            raise InputError("query", "in terms of the result", query, remedy)
-        along = weights[:, found.astype(np.int64)] @ times.astype(np.float64)
+            hint = ", ".join([repr(term) for term in near if term in terms][:5])
+            remedy = f"similar terms are {hint}" if hint else ""
+            raise InputError("query", "a text with terms of the result", query, remedy)
+        along = weights[:, columns.astype(np.int64)] @ times.astype(np.float64)
         similarities[place] = along / np.sqrt(float((times**2).sum()))
     return similarities
 
@@ -177,43 +176,43 @@ def sample_documents(
     where: Any = None,
     random_state: Any = 0,
 ) -> pd.DataFrame:
-    """Choose documents of a topic to read.
+    """Sample documents of a topic to read.
 
-    Each text comes once, however many rows hold it. What is chosen does not depend on the order
-    of the rows.
+    Each text occurs once, even if several rows hold it. The sample does not depend on the order of
+    the rows.
 
     Parameters
     ----------
     result : TopicResult
     topic : int
-        -1 for documents in no topic, of which "central" starts with the largest share of none.
+        Topic id; -1 for documents in no topic, where "central" means the largest share of none.
     strategy : {"central", "representative", "boundary", "random"}
-        - "central": nearest to the topic's centroid, without near duplicates of a text before;
-        - "representative": central and diverse; the first five of a topic are its representatives;
-        - "boundary": with the largest share of another topic, which is named;
-        - "random": a random sample, by which a topic should be judged.
+        - "central": nearest to the topic's centroid, without near-duplicates.
+        - "representative": central and diverse; the first five of a topic are its representatives.
+        - "boundary": with the largest share of another topic.
+        - "random": a random sample. Judge a topic by this one.
     n_documents : int
-        Documents at most.
+        Maximum number of documents.
     where : mapping, or array_like or Series of bool, optional
-        Only some rows: those with a value, or one of a list, in a column, such as ``{"source":
-        "Le Monde"}``; or those of a mask, such as ``corpus.time >= "2021"``.
+        Restricts the rows: to a value, or a list of values, of a column, such as ``{"source": "Le
+        Monde"}``; or to a mask, such as ``corpus.time >= "2021"``.
     random_state : int, Generator or None
-        Of the random sample, which is drawn by the content of the texts.
+        Seed of the random sample, which depends on the texts only.
 
     Returns
     -------
     DataFrame
-        With the index labels of the rows. Columns id, text, excerpt, score (by what the documents
-        are ordered: the cosine with the centroid, or the share of no topic; for "boundary" the
-        other topic's share; for "random" the number drawn), topic, membership, second_topic,
-        second_label and second_share (of the other topic with the largest share), reason (why it
-        is in no topic), the dates and the groups under the names of their columns, and rows (how
-        many of the rows hold the text).
+        Table with the index labels of the rows. Columns id, text, excerpt, score (which orders the
+        documents: the cosine with the centroid, or the share of no topic; for "boundary" the other
+        topic's share; for "random" the random number), topic, membership, second_topic,
+        second_label and second_share (of the other topic with the largest share), reason (why the
+        document is in no topic), the dates and the groups under the names of their columns, and
+        rows (number of rows with this text).
 
     Raises
     ------
     InputError
-        If there is no such topic, column or value, or an argument is bad.
+        If a topic, column or value does not exist, or if an argument is invalid.
     """
     checked_count(n_documents, "n_documents")
     checked_choice(strategy, "strategy", STRATEGIES)
@@ -224,9 +223,9 @@ def sample_documents(
     documents = np.flatnonzero(weights)
     second, share = _second_topics(result, documents)
     if topic == NOISE:
-        own = closeness = result.none_shares[documents].astype(np.float64)
+        membership = closeness = result.none_shares[documents].astype(np.float64)
     else:
-        own = np.asarray(result.memberships[documents, topic].todense(), np.float64).ravel()
+        membership = np.asarray(result.memberships[documents, topic].todense(), np.float64).ravel()
         centre = core_centroid(result, int(topic))
         closeness = np.asarray(np.einsum("id,d->i", result.embeddings[documents], centre))
     candidates = Candidates(result, documents, closeness, share, seed)
@@ -242,7 +241,7 @@ def sample_documents(
         "excerpt": string_column([excerpt(text, EXCERPT) for text in texts], index),
         "score": scores,
         "topic": np.full(len(rows), topic, dtype=np.int32),
-        "membership": own[places],
+        "membership": membership[places],
         "second_topic": second[places],
         "second_label": string_column(labels, index),
         "second_share": share[places],
@@ -258,7 +257,7 @@ def sample_documents(
 
 
 def _second_topics(result: TopicResult, documents: Int64Array) -> tuple[Int64Array, Float64Array]:
-    """Return the topic beside its own with the largest share in each document, and this share."""
+    """Return the other topic with the largest share in each document, and this share."""
     shares = result.memberships[documents]
     row = np.repeat(np.arange(len(documents)), np.diff(shares.indptr))
     other = (shares.indices != result.clustering.labels[documents][row]) & (shares.data > 0)
@@ -273,7 +272,7 @@ def _second_topics(result: TopicResult, documents: Int64Array) -> tuple[Int64Arr
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """Documents to choose from; `documents`, `closeness` and `others` are (n_candidates,)."""
+    """Candidate documents; `documents`, `closeness` and `others` are (n_candidates,)."""
 
     result: TopicResult
     documents: Int64Array
@@ -289,19 +288,19 @@ class Candidates:
 
 
 def _central(candidates: Candidates, n: int) -> tuple[Int64Array, Float64Array]:
-    """Take those nearest to the centre, without near duplicates of one taken before."""
-    taken: list[int] = []
+    """Take those nearest to the centroid, without near-duplicates."""
+    selected: list[int] = []
     for place in np.argsort(-candidates.closeness, kind="stable").tolist():
-        if len(taken) == n:
+        if len(selected) == n:
             break
-        if not (candidates.similarity(place, np.array(taken, np.int64)) > NEAR_DUPLICATE).any():
-            taken.append(place)
-    places = np.array(taken, dtype=np.int64)
+        if not (candidates.similarity(place, np.array(selected, np.int64)) > NEAR_DUPLICATE).any():
+            selected.append(place)
+    places = np.array(selected, dtype=np.int64)
     return places, candidates.closeness[places]
 
 
 def _representative(candidates: Candidates, n: int) -> tuple[Int64Array, Float64Array]:
-    """Take central and diverse ones; of a whole topic its representatives."""
+    """Take central and diverse documents; for a whole topic its representatives."""
     vectors = candidates.result.embeddings
     places = most_typical(vectors, candidates.closeness, n, candidates.documents)
     return places, candidates.closeness[places]
@@ -314,7 +313,7 @@ def _boundary(candidates: Candidates, n: int) -> tuple[Int64Array, Float64Array]
 
 
 def _random(candidates: Candidates, n: int) -> tuple[Int64Array, Float64Array]:
-    """Draw, each document with the same chance."""
+    """Draw documents with equal probability."""
     hashes = candidates.result.documents.hashes[candidates.documents]
     keys = random_keys(hashes, candidates.seed)
     places = np.argsort(keys, kind="stable")[:n]

@@ -1,4 +1,4 @@
-"""The terms that set one set of documents apart from another."""
+"""Keyness: terms that distinguish one set of documents from another."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from embedtopics.topics.reading._rows import rows_of_topics, rows_where, string_
 from embedtopics.topics.results import TopicResult
 
 Z_OF_95 = 1.959963984540054
-"""Standard errors to either side that hold 95 % of a normal distribution."""
+"""Standard errors on each side that hold 95 % of a normal distribution."""
 
 
 def false_discovery_rates(p: npt.ArrayLike) -> Float64Array:
-    """Return false discovery rates of p-values (n_tests,); SciPy's differ in the last digits."""
+    """Return false discovery rates of p-values (n_tests,) (Benjamini and Hochberg 1995)."""
     values = np.asarray(p, dtype=np.float64)
     order = np.argsort(values, kind="stable")[::-1]
     ranks = np.arange(len(values), 0, -1)
@@ -39,42 +39,41 @@ def keyness(
     n_terms: int | None = 50,
     min_count: int = 5,
 ) -> pd.DataFrame:
-    """Find the terms that set one set of rows apart from another.
+    """Find the terms that distinguish one set of rows from another.
 
-    A row counts as often as it stands in the input. A word is counted among all words, a term of
+    Repeated rows count repeatedly. The rate of a word is among all words, and the rate of a term of
     two words among all pairs of words.
 
     Parameters
     ----------
     result : TopicResult
     target, reference
-        Two sets of rows without a row in common, each given as a topic id or a list of them (-1
-        for the rows in none), as ``{"column": value}``, or as a mask over the rows (see
-        `sample_documents`). Without a reference, it is all other rows with text.
+        Two disjoint sets of rows. Each is a topic id or a list of topic ids (-1 for no topic), a
+        mapping ``{"column": value}``, or a mask over the rows (see `sample_documents`). The default
+        reference is all other rows with text.
     n_terms : int or None
-        Terms of each side; None for all.
+        Maximum number of terms of each side; None for all.
     min_count : int
-        Least count of a term, both sides together.
+        Minimum count of a term on both sides together.
 
     Returns
     -------
     DataFrame
-        The terms of the target, the strongest first, then those of the reference, the strongest
-        last. Columns term; count_target, count_reference; rate_target, rate_reference (in a million
-        words); rows_target, rows_reference (rows that hold it); effect, low, high (the difference
-        of the log-odds, above 0 for terms of the target, with a 95 % interval); statistic (its z
-        value); p and q (the false discovery rate over all terms), which take words for independent
-        draws.
+        Terms of the target, strongest first, then terms of the reference, strongest last. Columns
+        term; count_target, count_reference; rate_target, rate_reference (in a million words);
+        rows_target, rows_reference (rows with the term); effect, low, high (the difference of the
+        log-odds, above 0 for terms of the target, with a 95 % interval); statistic (its z value); p
+        and q (the false discovery rate over all terms), which assume that words are independent.
 
     Raises
     ------
     InputError
-        If a side is unknown or holds no text, both share rows, or another argument is bad.
+        If a set is unknown or has no text, if both share rows, or if an argument is invalid.
 
     Notes
     -----
-    Log-odds under an informative Dirichlet prior of as many words as the smaller side has (Monroe,
-    Colaresi and Quinn 2008, "Fightin' Words", equations 16 to 22).
+    Log-odds with an informative Dirichlet prior (Monroe, Colaresi and Quinn 2008, "Fightin' Words",
+    equations 16 to 22), which has as many words as the smaller side.
     """
     optional_count(n_terms, "n_terms")
     checked_count(min_count, "min_count")
@@ -88,20 +87,20 @@ def keyness(
     everyone = result.documents.weights
     places_everywhere = np.maximum(places_for(result, everyone, longest)[lengths], 1)
     shares = (counts.T @ everyone) / places_everywhere
-    found = _log_odds(
+    measures = _log_odds(
         [one[tested] for one in counted], [one[tested] for one in places], shares[tested],
         lengths[tested],
     )  # fmt: skip
-    order = np.lexsort((-np.abs(found["effect"]), -np.abs(found["statistic"])))
-    sign = np.sign(found["statistic"][order])
+    order = np.lexsort((-np.abs(measures["effect"]), -np.abs(measures["statistic"])))
+    sign = np.sign(measures["statistic"][order])
     above, below = (order[sign == side][:n_terms] for side in (1, -1))
     neither = order[sign == 0] if n_terms is None else order[:0]
     shown = np.concatenate([above, neither, below[::-1]])
-    at = tested[shown]
-    is_in = result.term_counts.counts[:, at] > 0
+    columns_shown = tested[shown]
+    is_in = result.term_counts.counts[:, columns_shown] > 0
     columns: dict[str, Any] = {
-        "count": [one[at].astype(np.int64) for one in counted],
-        "rate": [1e6 * (counted[i] / np.maximum(places[i], 1))[at] for i in (0, 1)],
+        "count": [one[columns_shown].astype(np.int64) for one in counted],
+        "rate": [1e6 * (counted[i] / np.maximum(places[i], 1))[columns_shown] for i in (0, 1)],
         "rows": [np.asarray(is_in.T @ weights).astype(np.int64) for weights in sides],
     }
     of_sides = {
@@ -109,56 +108,56 @@ def keyness(
         for name, both in columns.items()
         for side, values in zip(("target", "reference"), both, strict=True)
     }
-    terms = string_column([result.term_counts.terms[term] for term in at.tolist()])
-    found["q"] = false_discovery_rates(found["p"])
-    measured = {name: values[shown] for name, values in found.items()}
+    terms = string_column([result.term_counts.terms[term] for term in columns_shown.tolist()])
+    measures["q"] = false_discovery_rates(measures["p"])
+    measured = {name: values[shown] for name, values in measures.items()}
     return pd.DataFrame({"term": terms, **of_sides, **measured})
 
 
 def _log_odds(
     counts: list[Float64Array], places: list[Int64Array], shares: Float64Array, lengths: Int64Array
 ) -> dict[str, Float64Array]:
-    """Compare the counts of terms on two sides, each length apart; all are (n_terms,)."""
+    """Compare the counts of terms on two sides, separately by length; all are (n_terms,)."""
     effect, error, z = np.zeros((3, len(lengths)))
     for length in np.unique(lengths):
-        at = np.flatnonzero(lengths == length)
-        n = [int(side[at[0]]) for side in places]
-        prior = np.append(shares[at], max(1.0 - shares[at].sum(), 0.0))
+        positions = np.flatnonzero(lengths == length)
+        n = [int(side[positions[0]]) for side in places]
+        prior = np.append(shares[positions], max(1.0 - shares[positions].sum(), 0.0))
         prior *= min(n) / prior.sum()
         with_rest = [
-            np.append(side[at], max(size - side[at].sum(), 0.0))
+            np.append(side[positions], max(size - side[positions].sum(), 0.0))
             for side, size in zip(counts, n, strict=True)
         ]
-        z[at] = log_odds(with_rest[0], with_rest[1], prior)[:-1]
+        z[positions] = log_odds(with_rest[0], with_rest[1], prior)[:-1]
         with np.errstate(divide="ignore"):
             one, other = (1 / (side + prior)[:-1] for side in with_rest)
-        error[at] = np.sqrt(one + other)
-        effect[at] = np.where(z[at] == 0, 0.0, z[at] * error[at])
+        error[positions] = np.sqrt(one + other)
+        effect[positions] = np.where(z[positions] == 0, 0.0, z[positions] * error[positions])
     low, high = effect - Z_OF_95 * error, effect + Z_OF_95 * error
     p = np.asarray(erfc(np.abs(z) / np.sqrt(2)))
     return {"effect": effect, "low": low, "high": high, "statistic": z, "p": p}
 
 
 def _weights(result: TopicResult, target: Any, reference: Any) -> tuple[Int64Array, Int64Array]:
-    """Return how many rows of each document are on each side."""
+    """Return the number of rows of each document on each side."""
     if target is None:
         raise InputError("target", "a topic id, a group or a mask", target)
     first = _side(result, target, "target")
     has_text = result.documents.of_row >= 0
     second = has_text & ~first if reference is None else _side(result, reference, "reference")
     if n_shared := int((first & second).sum()):
-        expected = "without rows of the target"
+        expected = "a set without rows of the target"
         raise InputError("reference", expected, found=f"{n_shared:,} rows in both")
     for rows, name in ((first, "target"), (second, "reference")):
         if not rows.any():
-            raise InputError(name, "some rows with text", found="none")
+            raise InputError(name, "a set with text", found="none")
     of_row, n_documents = result.documents.of_row, len(result.documents)
     weights = [np.bincount(of_row[rows], minlength=n_documents) for rows in (first, second)]
     return weights[0].astype(np.int64), weights[1].astype(np.int64)
 
 
 def _side(result: TopicResult, side: Any, name: str) -> BoolArray:
-    """Return the rows with text of one side, which are those of topics or meet a condition."""
+    """Return the rows with text of one side: those of topics, or those of a condition."""
     is_ids = isinstance(side, np.ndarray) and side.dtype.kind in "iu"
     is_array = hasattr(side, "dtype") and hasattr(side, "__len__")
     is_mask = isinstance(side, (list, tuple)) and side and all(isinstance(v, bool) for v in side)
@@ -168,7 +167,7 @@ def _side(result: TopicResult, side: Any, name: str) -> BoolArray:
 
 
 def places_for(result: TopicResult, weights: npt.NDArray[Any], longest: int) -> Int64Array:
-    """Return how many places there are for a term of each length, shape (longest + 1,)."""
+    """Return the number of positions for a term of each length, (longest + 1,)."""
     n_words = np.diff(result.tokens.offsets)
     return np.array(
         [0, *(int(weights @ np.maximum(n_words - k, 0)) for k in range(longest))], dtype=np.int64

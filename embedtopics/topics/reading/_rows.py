@@ -1,4 +1,4 @@
-"""The rows that a question is about: those of topics, of a group, of a period, or of a mask."""
+"""Selections of rows: those of topics, of a condition on columns, or of a mask."""
 
 from __future__ import annotations
 
@@ -16,70 +16,70 @@ from embedtopics.topics._relabel import checked_topic_id
 from embedtopics.topics.results import TopicResult
 
 VALUES_NAMED = 12
-"""Values of a column that an error lists."""
+"""Maximum number of values of a column in an error."""
 
 
 def string_column(values: Sequence[str], index: pd.Index | None = None) -> pd.Series:
-    """Return strings as a column of pandas' string type, even if there are none."""
+    """Return strings as a column of pandas' string type, also if empty."""
     return pd.Series(list(values), index=index, dtype=pd.Series([""]).dtype)
 
 
 def rows_of_topics(result: TopicResult, topics: Any, parameter: str = "topic") -> BoolArray:
-    """Return which rows are in a topic or in one of several, shape (n_rows,)."""
-    wanted = [topics] if isinstance(topics, (int, np.integer)) else topics
-    if isinstance(wanted, (str, bytes)) or not hasattr(wanted, "__iter__") or not len(wanted):
-        raise InputError(parameter, "a topic id or several", topics)
+    """Return a mask of the rows with text in one of the topics, (n_rows,)."""
+    several = [topics] if isinstance(topics, (int, np.integer)) else topics
+    if isinstance(several, (str, bytes)) or not hasattr(several, "__iter__") or not len(several):
+        raise InputError(parameter, "a topic id or several topic ids", topics)
     ids = [
         NOISE if isinstance(t, (int, np.integer)) and t == NOISE else checked_topic_id(result, t)
-        for t in wanted
+        for t in several
     ]
     return np.isin(result.labels, ids) & (result.documents.of_row >= 0)
 
 
 def rows_where(result: TopicResult, where: Any, parameter: str = "where") -> BoolArray:
-    """Return the rows with text that meet a condition, shape (n_rows,)."""
-    chosen = result.documents.of_row >= 0
+    """Return a mask of the rows with text that meet a condition, (n_rows,)."""
+    is_selected = result.documents.of_row >= 0
     if where is None:
-        return chosen
+        return is_selected
     if not isinstance(where, Mapping):
-        return chosen & _checked_mask(result, where, parameter)
+        return is_selected & _checked_mask(result, where, parameter)
     if not where:
         raise InputError(parameter, "a column and a value", where)
     metadata: Any = result.corpus.metadata
     for column, values in where.items():
         if column not in metadata:
-            there = f"there are: {', '.join(map(repr, metadata.columns)) or 'none'}"
+            there = f"the columns are {', '.join(map(repr, metadata.columns)) or 'none'}"
             raise InputError(parameter, "a mapping from columns of the input", column, there)
-        chosen &= _rows_with(metadata[column], values, parameter)
-    return chosen
+        is_selected &= _rows_with(metadata[column], values, parameter)
+    return is_selected
 
 
 def _rows_with(column: pd.Series, values: Any, parameter: str) -> BoolArray:
-    """Return the rows that have one of the values, each of which some row must have."""
-    chosen = np.zeros(len(column), dtype=bool)
-    wanted = values if isinstance(values, (list, tuple, set, frozenset)) else [values]
-    for value in wanted:
-        found = (column == value).fillna(False).to_numpy(dtype=bool)
-        if not found.any():
+    """Return a mask of the rows with one of the values; each value must occur."""
+    is_selected = np.zeros(len(column), dtype=bool)
+    options = values if isinstance(values, (list, tuple, set, frozenset)) else [values]
+    for value in options:
+        is_equal = (column == value).fillna(False).to_numpy(dtype=bool)
+        if not is_equal.any():
             there = column.value_counts().index
             named = ", ".join(map(repr, there[:VALUES_NAMED].tolist())) or "no values"
             rest = len(there) - VALUES_NAMED
-            remedy = f"there are: {named}" + (f" and {rest:,} more" if rest > 0 else "")
+            remedy = f"the values are {named}" + (f" and {rest:,} more" if rest > 0 else "")
             raise InputError(parameter, f"values of column {column.name!r}", value, remedy)
-        chosen |= found
-    return chosen
+        is_selected |= is_equal
+    return is_selected
 
 
 def _checked_mask(result: TopicResult, where: Any, parameter: str) -> BoolArray:
-    """Return a mask over rows, after making sure that it is one, shape (n_rows,)."""
+    """Check a mask over rows, and align it to the index, (n_rows,)."""
     index = result.corpus.index
-    expected = f"a mask of true and false for each of the {len(index):,} rows"
+    expected = f"a mask with True or False for each of the {len(index):,} rows"
     if isinstance(where, pd.Series):
         if not where.index.equals(index):
             is_same = len(where) == len(index) and where.index.isin(index).all()
             if not (is_same and index.is_unique and where.index.is_unique):
-                found = f"a Series of {len(where):,} with another index"
-                raise InputError(parameter, expected, found=found, remedy="give a plain array")
+                reason = f"a Series of {len(where):,} with another index"
+                raise InputError(parameter, expected, found=reason, remedy="pass a plain array")
             where = where.reindex(index)
         if where.isna().any():
             raise InputError(parameter, expected, found="missing values")
@@ -93,18 +93,18 @@ def _checked_mask(result: TopicResult, where: Any, parameter: str) -> BoolArray:
 
 
 def document_weights(result: TopicResult, rows: BoolArray) -> tuple[Int64Array, Int64Array]:
-    """Return how many of some rows hold each document, and the first that does (else -1)."""
-    at = np.flatnonzero(rows)
-    of_row, n_documents = result.documents.of_row[at], len(result.documents)
+    """Return the number of selected rows of each document, and the first such row or -1."""
+    row_numbers = np.flatnonzero(rows)
+    of_row, n_documents = result.documents.of_row[row_numbers], len(result.documents)
     first_rows = np.full(n_documents, -1, dtype=np.int64)
-    first_rows[of_row[::-1]] = at[::-1]
+    first_rows[of_row[::-1]] = row_numbers[::-1]
     return np.bincount(of_row, minlength=n_documents).astype(np.int64), first_rows
 
 
 def random_keys(
     hashes: npt.NDArray[np.uint64], seed: int, places: Any = 0
 ) -> npt.NDArray[np.uint64]:
-    """Return a pseudorandom number for each document, which depends on its text alone."""
+    """Return a pseudorandom number for each document, which depends on its text only."""
     with np.errstate(over="ignore"):
         mixed = _mixed(hashes[:, 0] ^ _mixed(np.full(len(hashes), seed, dtype=np.uint64)))
         mixed = _mixed(mixed ^ hashes[:, 1])

@@ -1,4 +1,4 @@
-"""A hierarchy of topics from a result, and its drawing as text."""
+"""A hierarchy of the topics of a result, and its drawing as text."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from embedtopics.topics.results import TopicResult
 from embedtopics.topics.tree.results import TopicHierarchy, TopicNode
 
 LINKAGES = ("average", "complete", "single", "weighted", "ward")
-"""Those in which a merge is never nearer than the merges within it, so that cuts are nested."""
+"""Linkages whose merge distances are monotone, so that cuts are nested."""
 
 MERGES_AT_ONCE = 64
 CANDIDATES = 30
-"""Terms by weight among which the keywords of a merge are chosen."""
+"""Number of terms, by weight, among which the keywords of a merge are chosen."""
 
 EXCLUSIVITY = 0.15
-"""Exponent of the share that a merge has of a term, as for the keywords of topics."""
+"""Exponent of the share of a term's occurrences that a merge holds."""
 
 Terms = list[tuple[str, float]]
 
@@ -44,32 +44,32 @@ def hierarchy(
 ) -> TopicHierarchy:
     """Merge topics by their similarity into a tree, and describe each merge by its terms.
 
-    Nothing is tokenized or counted again: the counts of a merge are the sum of those of its parts.
+    The counts of a merge are the sums of the counts of its parts, so no text is tokenized again.
 
     Parameters
     ----------
     result : TopicResult
     by : {"coordinates", "terms", "embeddings"}
-        Compare topics by their means in the coordinates in which documents were clustered (with
-        "ward", the groups are those of `at_resolution`), or by the cosine of their class-TF-IDF
-        weights or mean embeddings.
+        How to compare topics: by their means in the coordinates of the clustering (with "ward", the
+        groups are those of `at_resolution`), or by the cosines of their class-TF-IDF weights or
+        mean embeddings.
     linkage : {"ward", "average", "complete", "single", "weighted"}
-        "ward", as in BERTopic's `hierarchical_topics`, makes groups of more even size: of 220
-        topics of arXiv abstracts, the largest of ten groups held 17 % of the texts, with
-        "average" 75 %.
+        "ward", as in BERTopic's `hierarchical_topics`, makes groups of more even size: in 220
+        topics of arXiv abstracts, the largest of ten groups held 17 % of the texts, and 75 % with
+        "average".
     n_terms : int
-        Keywords of each merge: no stem comes twice, and terms are demoted that a few documents
-        repeat or that other topics use as well.
+        Number of keywords of each merge. No stem occurs twice. Terms that few documents repeat, or
+        that other topics use as well, rank lower.
 
     Returns
     -------
     TopicHierarchy
-        Without merges where there are fewer than two topics.
+        The tree; without merges if there are fewer than two topics.
 
     Raises
     ------
     InputError
-        If a parameter is bad.
+        If a parameter is invalid.
     """
     checked_count(n_terms, "n_terms")
     checked_choice(linkage, "linkage", LINKAGES)
@@ -80,13 +80,13 @@ def hierarchy(
     merges, distances, order = (
         _link_coordinates(result, linkage) if in_space else _link(between, linkage)
     )
-    found = merged_terms(result, merges, n_terms)
+    merge_terms = merged_terms(result, merges, n_terms)
     similarities = (1.0 - between).astype(np.float32)
     nodes = [TopicNode(t.label, t.size, 1, t.keywords, t.weights) for t in result.topics]
-    words = [tuple(term for term, _ in terms) for terms in found]
-    weights = [tuple(weight for _, weight in terms) for terms in found]
-    # No merge is named like a topic or another merge.
-    names = unique_labels(words, taken=[node.label for node in nodes])
+    words = [tuple(term for term, _ in terms) for terms in merge_terms]
+    weights = [tuple(weight for _, weight in terms) for terms in merge_terms]
+    # Names of merges differ from those of topics and of other merges.
+    names = unique_labels(words, reserved=[node.label for node in nodes])
     for merge, (left, right) in enumerate(merges.tolist()):
         size = nodes[left].size + nodes[right].size
         n_topics = nodes[left].n_topics + nodes[right].n_topics
@@ -97,12 +97,12 @@ def hierarchy(
 
 
 def _link(between: Float64Array, linkage: Any) -> tuple[Int32Array, Float64Array, Int32Array]:
-    """Merge the nearest topics until one is left; return `merges`, `distances` and `order`."""
+    """Merge the nearest topics until one remains; return `merges`, `distances` and `order`."""
     n_topics = len(between)
     if n_topics < 2:
         return np.empty((0, 2), np.int32), np.empty(0), np.arange(n_topics, dtype=np.int32)
     steps = trees.linkage(squareform(between, checks=False), linkage, optimal_ordering=True)
-    # Rounding can put a merge below one within it by the last bit.
+    # Rounding can make distances decrease by the last bit.
     distances = np.maximum.accumulate(steps[:, 2])
     return steps[:, :2].astype(np.int32), distances, trees.leaves_list(steps).astype(np.int32)
 
@@ -110,8 +110,8 @@ def _link(between: Float64Array, linkage: Any) -> tuple[Int32Array, Float64Array
 def _link_coordinates(
     result: TopicResult, linkage: Any
 ) -> tuple[Int32Array, Float64Array, Int32Array]:
-    """Merge topics by their means in the coordinates, as `at_resolution` does."""
-    labels, n_topics = _cells(result), result.n_topics
+    """Merge topics by their means in the coordinates, as in `at_resolution`."""
+    labels, n_topics = _partition(result), result.n_topics
     if n_topics < 2:
         return _link(np.zeros((n_topics, n_topics)), linkage)
     inside = labels >= 0
@@ -131,8 +131,8 @@ def _link_coordinates(
     return steps[:, :2].astype(np.int32), steps[:, 2], trees.leaves_list(steps).astype(np.int32)
 
 
-def _cells(result: TopicResult) -> Int32Array:
-    """Return the topic of each document (n_documents,), outliers too where its tree tells."""
+def _partition(result: TopicResult) -> Int32Array:
+    """Return the topic of each document (n_documents,), with outliers if the tree assigns them."""
     labels = result.clustering.labels
     if result.tree is None:
         return labels
@@ -143,7 +143,7 @@ def _cells(result: TopicResult) -> Int32Array:
     cells = clusters.partitions.into(result.n_topics)
     inside = labels >= 0
     pairs = np.unique(np.stack([cells[inside], labels[inside]]), axis=1)
-    # Topics that were edited, seeded or cut otherwise are not the cells of the tree.
+    # Edited or seeded topics, and those of other cuts, differ from the partition by the tree.
     if pairs.shape[1] != result.n_topics or not (pairs[0] == np.arange(result.n_topics)).all():
         return labels
     return np.asarray(pairs[1][cells], dtype=np.int32)
@@ -154,7 +154,7 @@ def merged_terms(
     merges: Int32Array,
     n_terms: int,
 ) -> list[Terms]:
-    """Choose keywords of merges (n_merges, 2), weighted as they would be among the topics."""
+    """Choose keywords of merges (n_merges, 2), with weights as among the topics."""
     if not len(merges):
         return []
     counts = result.term_counts
@@ -168,7 +168,7 @@ def merged_terms(
     holders = np.bincount(counts.counts.indices, minlength=len(counts.terms))
     occurrences = np.asarray(counts.counts.sum(axis=0)).ravel()
     spread = np.sqrt(holders / np.maximum(occurrences, 1))
-    languages, chosen = languages_of(result), []
+    languages, keyword_lists = languages_of(result), []
     for block in _sums(topic_counts, merges):
         weighed = csr_matrix(fitted.transform(block))
         ranked = best_terms(weighed, counts, max(CANDIDATES, n_terms))
@@ -178,12 +178,12 @@ def merged_terms(
             shares = inside / frequencies[terms]
             relevance = weights * spread[terms] * shares**EXCLUSIVITY
             picked = select_keywords(relevance, names, n=n_terms, languages=languages)
-            chosen.append([(names[i], float(weights[i])) for i in picked])
-    return chosen
+            keyword_lists.append([(names[i], float(weights[i])) for i in picked])
+    return keyword_lists
 
 
 def _sums(topic_counts: csr_matrix, merges: Int32Array) -> Iterator[csr_matrix]:
-    """Yield the counts of the merges in their order, some at a time."""
+    """Yield the counts of the merges in their order, in blocks."""
     n_topics = topic_counts.shape[0]
     open_nodes: dict[int, csr_matrix] = {}
     block = []
@@ -202,26 +202,26 @@ def _sums(topic_counts: csr_matrix, merges: Int32Array) -> Iterator[csr_matrix]:
 def tree_text(
     hierarchy: TopicHierarchy, *, levels: Sequence[int] = (), n_terms: int | None = None
 ) -> str:
-    """Draw a hierarchy with labels and sizes, for a terminal or a log.
+    """Draw a hierarchy as text, with labels and sizes.
 
     Parameters
     ----------
     hierarchy : TopicHierarchy
     levels : sequence of int
-        Numbers of groups at which to branch: ``(5, 20)`` draws five branches, which divide into
-        twenty, which hold the topics. By default every merge is drawn.
+        Numbers of groups at which the tree branches: ``(5, 20)`` draws five branches, which divide
+        into twenty, which hold the topics. By default every merge is drawn.
     n_terms : int, optional
-        Terms of each node to show instead of its label.
+        Number of terms that replace the label of each node.
 
     Returns
     -------
     str
-        A node a line; topics have their ids in brackets, and sizes are rows.
+        One node a line, with its size in rows. Topics have their ids in brackets.
 
     Raises
     ------
     InputError
-        If there is no such level.
+        If a level does not exist.
 
     Examples
     --------
@@ -242,14 +242,14 @@ def tree_text(
         return "no topics"
     branches = _branches(hierarchy, levels)
     lines = []
-    # A stack, for a tree can be deeper than Python's calls may be.
+    # A stack, because a tree can be deeper than Python's recursion limit.
     waiting = [(len(hierarchy.nodes) - 1, "", "")]
     while waiting:
         node, first, rest = waiting.pop()
         about = hierarchy.nodes[node]
         name = about.label if n_terms is None else ", ".join(about.terms[:n_terms]) or about.label
         number = f"[{node}] " if node < hierarchy.n_topics else ""
-        # A label that the user gave may hold a line break.
+        # A label from the user may hold a line break.
         lines.append(f"{first}{number}{' '.join(name.split())} · {about.size:,}")
         below = branches.get(node, [])
         for place in reversed(range(len(below))):
@@ -260,18 +260,19 @@ def tree_text(
 
 
 def _branches(hierarchy: TopicHierarchy, levels: Sequence[int]) -> Mapping[int, list[int]]:
-    """Return the nodes below each node, from left to right."""
+    """Return the children of each node, from left to right."""
     n_topics = hierarchy.n_topics
     if not levels:
         return {n_topics + i: pair for i, pair in enumerate(hierarchy.merges.tolist())}
     above = {topic: len(hierarchy.nodes) - 1 for topic in range(n_topics)}
     below: dict[int, list[int]] = {}
     for level in sorted({*levels, n_topics}):
-        held = {t: node for node in hierarchy.nodes_at(level) for t in hierarchy.topics_under(node)}
+        nodes = hierarchy.nodes_at(level)
+        node_of_topic = {t: node for node in nodes for t in hierarchy.topics_under(node)}
         for topic in hierarchy.order.tolist():
-            parent, node = above[topic], held[topic]
+            parent, node = above[topic], node_of_topic[topic]
             children = below.setdefault(parent, [])
             if node != parent and (not children or children[-1] != node):
                 children.append(node)
-        above = held
+        above = node_of_topic
     return below

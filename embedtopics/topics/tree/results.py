@@ -1,4 +1,4 @@
-"""A tree of topics, merged step by step."""
+"""Result: a tree of topics."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from embedtopics.protocols import FloatArray, Int32Array, Int64Array
 
 @dataclass(frozen=True)
 class TopicNode:
-    """A topic, or what several make when they are merged.
+    """A topic, or a merge of several topics.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class TopicNode:
     size : int
         Rows of the input.
     n_topics : int
-        Topics merged; 1 for a topic itself.
+        Number of merged topics; 1 for a topic itself.
     terms, weights : tuple
         Terms, best first, with their class-TF-IDF weights.
     """
@@ -41,20 +41,20 @@ class TopicNode:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TopicHierarchy(Displayed):
-    """The order in which topics merge, nearest first, and what each merge is about.
+    """The merges of topics, nearest first, with the terms of each merge.
 
     Nodes are numbered: 0 to n_topics - 1 are the topics, ``n_topics + i`` is merge `i`.
 
     Parameters
     ----------
     merges : int32 ndarray of shape (n_merges, 2)
-        Both nodes of each merge, in the order in which they stand in `order`.
+        The two nodes of each merge, in their order in `order`.
     distances : float64 ndarray of shape (n_merges,)
-        Ascending.
+        Distances of the merges, ascending.
     order : int32 ndarray of shape (n_topics,)
-        The topics, arranged so that no merge crosses another.
+        The topics, in an order without crossing merges.
     similarities : float32 ndarray of shape (n_topics, n_topics)
-        Cosines of terms, else of mean embeddings.
+        Cosines of terms if `by` is "terms", else of mean embeddings.
     nodes : tuple of TopicNode
     by : {"coordinates", "terms", "embeddings"}
     linkage : str
@@ -78,7 +78,7 @@ class TopicHierarchy(Displayed):
 
     @cached_property
     def parents(self) -> Int64Array:
-        """The merge that each node is part of, shape (n_nodes,); -1 for the last one."""
+        """The merge of each node, shape (n_nodes,); -1 for the root."""
         parents = np.full(len(self.nodes), -1, dtype=np.int64)
         for merge, children in enumerate(self.merges):
             parents[children] = self.n_topics + merge
@@ -86,7 +86,7 @@ class TopicHierarchy(Displayed):
 
     @cached_property
     def _spans(self) -> Int64Array:
-        """First place in `order`, and the place after the last, of each node's topics."""
+        """Start and stop of each node's topics in `order`, shape (n_nodes, 2)."""
         spans = np.zeros((len(self.nodes), 2), dtype=np.int64)
         spans[self.order, 0] = np.arange(self.n_topics)
         spans[self.order, 1] = np.arange(self.n_topics) + 1
@@ -95,12 +95,12 @@ class TopicHierarchy(Displayed):
         return spans
 
     def topics_under(self, node: int) -> tuple[int, ...]:
-        """Return the ids of the topics that a node holds, ascending.
+        """Return the ids of the topics under a node, ascending.
 
         Raises
         ------
         InputError
-            If there is no such node.
+            If the node does not exist.
         """
         if not 0 <= node < len(self.nodes):
             raise InputError("node", f"from 0 to {len(self.nodes) - 1}", node)
@@ -108,12 +108,12 @@ class TopicHierarchy(Displayed):
         return tuple(sorted(self.order[begin:end].tolist()))
 
     def nodes_at(self, n_topics: int) -> tuple[int, ...]:
-        """Return the nodes that are left when the tree is cut.
+        """Return the nodes of a cut of the tree.
 
         Parameters
         ----------
         n_topics : int
-            Number of groups, met exactly.
+            Number of groups.
 
         Returns
         -------
@@ -123,11 +123,11 @@ class TopicHierarchy(Displayed):
         Raises
         ------
         InputError
-            If there is no such level.
+            If the level does not exist.
         """
         least = min(1, self.n_topics)
         if not is_whole(n_topics) or not least <= n_topics <= self.n_topics:
-            expected = f"an integer from {least} to {self.n_topics}, the topics there are"
+            expected = f"an integer from {least} to {self.n_topics}, the number of topics"
             raise InputError("n_topics", expected, n_topics)
         n_merged = self.n_topics - int(n_topics)
         is_left = np.ones(self.n_topics + n_merged, dtype=bool)
@@ -138,7 +138,7 @@ class TopicHierarchy(Displayed):
         )
 
     def cut(self, n_topics: int) -> tuple[tuple[int, ...], ...]:
-        """Return the groups of topics that are left when the tree is cut.
+        """Return the groups of topics of a cut of the tree.
 
         Parameters
         ----------
@@ -163,10 +163,10 @@ class TopicHierarchy(Displayed):
         Returns
         -------
         DataFrame
-            A node a row, the topics first: node, parent (-1 for the last), left and right (nodes
-            that were merged; -1 for topics), distance (0 for topics), size (rows), n_topics, label
-            and terms (a list). Of each level a column ``at_<level>``: the node of the group that
-            holds the node there; -1 for nodes above the level.
+            One node a row, topics first. Columns node, parent (-1 for the root), left and right
+            (merged nodes; -1 for topics), distance (0 for topics), size (rows), n_topics, label and
+            terms (a list). Each level has a column ``at_<level>`` with the group of the node, or -1
+            for nodes above the level.
         """
         nothing = np.full((self.n_topics, 2), -1, dtype=np.int64)
         children = np.vstack([nothing, self.merges.reshape(-1, 2)])
@@ -186,9 +186,9 @@ class TopicHierarchy(Displayed):
         return pd.DataFrame(columns)
 
     def _holders(self, level: int) -> Int64Array:
-        """Return for each node the node that holds it at a level, or -1."""
-        held_by = np.full(len(self.nodes), -1, dtype=np.int64)
+        """Return the group of each node at a level, or -1."""
+        group_of = np.full(len(self.nodes), -1, dtype=np.int64)
         for group in self.nodes_at(level):
             begin, end = self._spans[group]
-            held_by[(self._spans[:, 0] >= begin) & (self._spans[:, 1] <= end)] = group
-        return held_by
+            group_of[(self._spans[:, 0] >= begin) & (self._spans[:, 1] <= end)] = group
+        return group_of

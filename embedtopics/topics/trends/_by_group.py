@@ -1,4 +1,4 @@
-"""Topics by group; and the counts, shares and terms of a topic in any cell: a group or a period."""
+"""Topics by group; counts, shares and terms of topics in cells, which are groups or periods."""
 
 from __future__ import annotations
 
@@ -40,44 +40,45 @@ def by_group(
     confidence: float = 0.95,
     units: Any = None,
 ) -> TopicGroups:
-    """Compare groups, such as sources: their share of each topic, and the terms they use in it.
+    """Compare the topics of groups, such as sources: their shares and their terms.
 
     Parameters
     ----------
     result : TopicResult
     group : str or array_like of shape (n_rows,), optional
         A column, or a group for each row; by default the group column of the corpus. Rows without
-        a value are left out. Cut many numbers beforehand, as by ``pandas.qcut``.
+        a value are left out. Bin continuous numbers beforehand, for example with ``pandas.qcut``.
     groups : sequence of str, optional
-        Names of the groups to compare, in this order; the others are put together.
+        Names of the groups to compare, in this order; the other groups are pooled.
     max_groups : int
-        Without `groups`, the smallest of more groups than these are put together.
+        Maximum number of groups without `groups`; the smallest groups are pooled.
     n_terms : int
-        Terms of a topic in a group, of both kinds; 0 for none.
+        Number of terms, and of distinctive terms, of a topic in a group; 0 for none.
     global_tuning : bool
-        Average the term weights of a topic in a group with those in the whole fit.
+        Whether to average the term weights of a topic in a group with those in the whole fit.
     confidence : float
-        Of the Wilson intervals.
+        Level of the Wilson intervals.
     units : str or array_like of shape (n_rows,), optional
-        A column, or a value for each row, of what is independent, such as authors; by default each
-        distinct text. Intervals have the effective sample size of rows whose topics correlate
-        within units as they do here (Kish 1965, "Survey Sampling", section 5.4).
+        A column, or a value for each row, of the independent units, such as authors; by default
+        each distinct text. The intervals use the effective sample size, given the correlation of
+        topics within units (Kish 1965, "Survey Sampling", section 5.4).
 
     Returns
     -------
     TopicGroups
-        Its `decisions` record what was put together or left out.
+        Its `decisions` list pooled groups and dropped rows.
 
     Raises
     ------
     InputError
-        If there are no groups, their number is not that of the rows, or a parameter is bad.
+        If there are no groups, if their number differs from the number of rows, or if a parameter
+        is invalid.
 
     Notes
     -----
-    `terms` are weighted by class-TF-IDF, as over time. `distinctive` are the terms that the group
-    uses more than the other groups within the topic: log-odds with an informative prior (Monroe,
-    Colaresi and Quinn 2008) that weighs as much as the words of a group on average.
+    `terms` are weighted by class-TF-IDF, as in `over_time`. `distinctive` terms are those that a
+    group uses more than the other groups within the topic, by log-odds with an informative prior
+    (Monroe, Colaresi and Quinn 2008). The prior weighs as much as the words of an average group.
     """
     checked_count(n_terms, "n_terms", 0)
     confidence = checked_level(confidence)
@@ -88,7 +89,7 @@ def by_group(
     sizes = np.bincount(codes[(codes >= 0) & has_text], minlength=len(names))
     if not sizes.any():
         raise InputError("group", "a column with values in rows with text", by)
-    codes, names, decisions = _kept(codes, names, sizes, max_groups, groups, by)
+    codes, names, decisions = _select_groups(codes, names, sizes, max_groups, groups, by)
     if n_missing := int(np.sum((codes < 0) & has_text)):
         message = f"Left out: {spell_count(n_missing, 'row', 'rows')} without a value in {by!r}."
         decisions = (*decisions, Decision("trends", "rows_without_group", n_missing, message))
@@ -100,10 +101,10 @@ def by_group(
     low, high = wilson(share_of(counts, totals) * effective, effective, confidence)
     terms = distinctive = no_terms(result, n_groups)
     if n_terms and result.n_topics and result.term_counts.counts.nnz:
-        held = count_cells(result, of_row, n_groups)
-        weights = weigh_cells(result, held)
+        cell_counts = count_cells(result, of_row, n_groups)
+        weights = weigh_cells(result, cell_counts)
         terms = best_cell_terms(result, weights, n_terms, totals > 0, overall=bool(global_tuning))
-        distinctive = _distinctive(result, held, n_groups, n_terms)
+        distinctive = _distinctive(result, cell_counts, n_groups, n_terms)
     return TopicGroups(
         by=by,
         names=names,
@@ -121,7 +122,7 @@ def by_group(
 
 
 def _distinctive(result: TopicResult, counts: csr_matrix, n_groups: int, n_terms: int) -> CellTerms:
-    """Choose the terms whose odds in a group are highest against the others of the topic."""
+    """Choose the terms of a topic with the highest log-odds in a group against other groups."""
     n_words = len(result.term_counts.terms)
     shape = (result.n_topics, n_groups, n_terms)
     ids, values = np.full(shape, -1, dtype=np.int32), np.zeros(shape)
@@ -131,15 +132,16 @@ def _distinctive(result: TopicResult, counts: csr_matrix, n_groups: int, n_terms
         of_topic = slice(pointers[0], pointers[-1])
         sums = np.bincount(counts.indices[of_topic], counts.data[of_topic], minlength=n_words)
         together = sums.astype(np.float64)
-        held = np.flatnonzero(np.diff(pointers))
-        for group in held.tolist():
+        nonempty = np.flatnonzero(np.diff(pointers))
+        for group in nonempty.tolist():
             entries = slice(pointers[group], pointers[group + 1])
             support = counts.indices[entries]
-            # Terms that a group does not hold are less its own than the others', whatever their
-            # counts: all that matters of them is their sum, which stands for one more term.
+            # Terms that a group lacks cannot be distinctive. Only their sum matters, which stands
+            # for one more term.
             rest = float(together.sum()) - together[support].sum()
-            own, all_of = np.append(counts.data[entries], 0.0), np.append(together[support], rest)
-            z = log_odds(own, all_of - own, all_of / len(held))[:-1]
+            group_counts = np.append(counts.data[entries], 0.0)
+            all_of = np.append(together[support], rest)
+            z = log_odds(group_counts, all_of - group_counts, all_of / len(nonempty))[:-1]
             # Rounding must not mark a term that all groups use equally.
             best = largest(np.where(z > 1e-9, z, 0.0), n_terms)
             ids[topic, group, : len(best)] = support[best]
@@ -147,26 +149,26 @@ def _distinctive(result: TopicResult, counts: csr_matrix, n_groups: int, n_terms
     return CellTerms(result.term_counts.terms, ids, values)
 
 
-def values_of(result: TopicResult, given: Any, name: str) -> tuple[pd.Series, str]:
-    """Return the values of a column, or those given, one a row; and what messages call them."""
+def values_of(result: TopicResult, source: Any, name: str) -> tuple[pd.Series, str]:
+    """Return one value for each row, and a name for messages."""
     metadata = result.corpus.metadata
     there = ", ".join(repr(str(column)) for column in metadata.columns) or "none"
     expected = f"a column of the corpus ({there}) or a value for each row"
-    if isinstance(given, str) and given in metadata.columns:
-        return metadata[given], given
-    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
-        raise InputError(name, expected, given)
-    values = given if isinstance(given, pd.Series) else pd.Series(list(given))
+    if isinstance(source, str) and source in metadata.columns:
+        return metadata[source], source
+    if isinstance(source, (str, bytes)) or not isinstance(source, Iterable):
+        raise InputError(name, expected, source)
+    values = source if isinstance(source, pd.Series) else pd.Series(list(source))
     if len(values) != len(result.corpus):
-        found = f"{len(values)} values for {len(result.corpus)} rows"
-        raise InputError(name, expected, found=found)
+        reason = f"{len(values)} values for {len(result.corpus)} rows"
+        raise InputError(name, expected, found=reason)
     return values, str(values.name) if values.name is not None else name
 
 
 def _coded(
     values: pd.Series, has_text: npt.NDArray[np.bool_]
 ) -> tuple[Int64Array, tuple[str, ...]]:
-    """Return codes and names: numbers from the smallest up, else the largest group first."""
+    """Return codes and names: ascending numbers, or else the largest group first."""
     texts = pd.Series(_names(values), dtype=object)
     sizes = texts[has_text].dropna().value_counts()
     is_number = pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
@@ -180,7 +182,7 @@ def _coded(
 
 
 def _names(values: pd.Series) -> list[str | None]:
-    """Return each value as text; None where there is nothing to see."""
+    """Return each value as text, or None if it is missing or blank."""
 
     def spell(value: Any) -> str | None:
         if is_missing(value):
@@ -192,43 +194,43 @@ def _names(values: pd.Series) -> list[str | None]:
     return [spell(value) for value in values.tolist()]
 
 
-def _kept(
+def _select_groups(
     codes: Int64Array,
     names: tuple[str, ...],
     sizes: Int64Array,
     max_groups: int,
-    chosen: Any,
+    groups: Any,
     by: str,
 ) -> tuple[Int64Array, tuple[str, ...], tuple[Decision, ...]]:
-    """Keep the chosen or the largest groups, and put the rest together."""
-    if chosen is not None:
-        wanted = [chosen] if isinstance(chosen, str) else [str(name) for name in chosen]
-        unknown = [name for name in wanted if name not in names]
-        if unknown or not wanted or len(set(wanted)) < len(wanted):
+    """Keep the selected or the largest groups, and pool the others."""
+    if groups is not None:
+        selected = [groups] if isinstance(groups, str) else [str(name) for name in groups]
+        unknown = [name for name in selected if name not in names]
+        if unknown or not selected or len(set(selected)) < len(selected):
             expected = f"different groups of {by!r} ({', '.join(names[:12])})"
-            raise InputError("groups", expected, unknown[0] if unknown else chosen)
-        kept = np.array([names.index(name) for name in wanted], dtype=np.int64)
+            raise InputError("groups", expected, unknown[0] if unknown else groups)
+        positions = np.array([names.index(name) for name in selected], dtype=np.int64)
     elif len(names) <= max_groups:
         return codes, names, ()
     else:
-        kept = np.sort(np.argsort(-sizes, kind="stable")[: max_groups - 1])
-    n_rest = len(names) - len(kept)
-    new = np.full(len(names) + 1, len(kept), dtype=np.int64)
-    new[kept] = np.arange(len(kept))
+        positions = np.sort(np.argsort(-sizes, kind="stable")[: max_groups - 1])
+    n_rest = len(names) - len(positions)
+    new = np.full(len(names) + 1, len(positions), dtype=np.int64)
+    new[positions] = np.arange(len(positions))
     new[-1] = -1
-    held = tuple(names[code] for code in kept.tolist())
+    group_names = tuple(names[code] for code in positions.tolist())
     if not n_rest:
-        return new[codes], held, ()
+        return new[codes], group_names, ()
     other = OTHER
-    while other in held:  # what the data call so is a group of its own
+    while other in group_names:  # a group of this name in the data stays separate
         other = f"({other})"
-    message = f"{by!r} has {len(names):,} groups; {n_rest:,} of them are put together as {other!r}."
+    message = f"{by!r} has {len(names):,} groups; {n_rest:,} of them are pooled as {other!r}."
     decision = Decision("trends", "groups_put_together", n_rest, message)
-    return new[codes], (*held, other), (decision,)
+    return new[codes], (*group_names, other), (decision,)
 
 
 def count_rows(labels: npt.NDArray[np.int32], cells: Int64Array, shape: tuple[int, int]) -> Any:
-    """Count rows by topic and cell, both (n_rows,); those of no topic in the last row."""
+    """Count rows by topic and cell, both (n_rows,); the last row is that of no topic."""
     counted = cells >= 0
     place = (labels[counted] % shape[0]).astype(np.int64) * shape[1] + cells[counted]
     return np.bincount(place, minlength=shape[0] * shape[1]).reshape(shape)
@@ -236,64 +238,64 @@ def count_rows(labels: npt.NDArray[np.int32], cells: Int64Array, shape: tuple[in
 
 @dataclass(frozen=True, eq=False)
 class RepeatedRows:
-    """Rows of one unit in one cell, `squares` (n_cells,) of their numbers, and how they agree."""
+    """Dependence of rows: sums of squared unit sizes by cell, and the correlation within units."""
 
     squares: Float64Array
     correlation: float
     decisions: tuple[Decision, ...] = ()
 
     def effective_sizes(self, totals: npt.ArrayLike, pooled: Any = None) -> Float64Array:
-        """Return how many independent rows those of each cell are worth, (n_cells,)."""
+        """Return the effective sample size of each cell, (n_cells,)."""
         n = np.asarray(totals, dtype=np.float64)
         squares = self.squares if pooled is None else self.squares @ pooled
         return share_of(n * n, n + self.correlation * (squares - n))
 
 
-def units_of(result: TopicResult, given: Any) -> Int64Array:
-    """Return the number of each row's unit: its text, unless other units are given."""
+def units_of(result: TopicResult, units: Any) -> Int64Array:
+    """Return the unit of each row, by default its text."""
     of_text = result.documents.of_row
-    if given is None:
+    if units is None:
         return np.asarray(of_text, dtype=np.int64)
-    values, _ = values_of(result, given, "units")
+    values, _ = values_of(result, units, "units")
     codes = np.asarray(pd.factorize(pd.Series(_names(values), dtype=object))[0])
-    # A row without a value is a unit with the others of its text.
+    # Rows of one text without a value are one unit.
     return np.where(codes >= 0, codes, codes.max(initial=-1) + 1 + of_text)
 
 
 def repeated_rows(result: TopicResult, cells: Int64Array, n_cells: int, units: Any) -> RepeatedRows:
-    """Measure how the topics of rows correlate within the units in a cell; cells (n_rows,).
+    """Measure how the topics of rows correlate within units in a cell; `cells` is (n_rows,).
 
     The estimate of Fleiss and Cuzick (1979, "The reliability of dichotomous judgments: unequal
     numbers of judges per subject"), summed over topics and cells, with a correction for few units.
     """
     rows = np.flatnonzero(cells >= 0)
-    given = units_of(result, units)[rows]
-    parts, part = np.unique(np.stack([cells[rows], given]), axis=1, return_inverse=True)
+    unit_of_row = units_of(result, units)[rows]
+    parts, part = np.unique(np.stack([cells[rows], unit_of_row]), axis=1, return_inverse=True)
     place, cell, n_parts = part.ravel(), parts[0], parts.shape[1]
     sizes = np.bincount(place, minlength=n_parts).astype(np.float64)
     n, k = (np.bincount(cell, w, n_cells) for w in (sizes, np.ones(n_parts)))
     squares = np.bincount(cell, sizes**2, n_cells)
     topic = result.labels[rows] % (result.n_topics + 1)
     shape = n_parts, result.n_topics + 1
-    held = csr_matrix((np.ones(len(rows)), (place, topic)), shape=shape)
-    agreeing = np.asarray(held.power(2).sum(axis=1)).ravel() / sizes
+    topic_counts = csr_matrix((np.ones(len(rows)), (place, topic)), shape=shape)
+    agreeing = np.asarray(topic_counts.power(2).sum(axis=1)).ravel() / sizes
     of_cell = csr_matrix((np.ones(n_parts), (cell, np.arange(n_parts))), shape=(n_cells, n_parts))
-    same_topic = share_of(np.asarray((of_cell @ held).power(2).sum(axis=1)).ravel(), n**2)
+    same_topic = share_of(np.asarray((of_cell @ topic_counts).power(2).sum(axis=1)).ravel(), n**2)
     by_chance = np.where(k > 1, (n - k) * (1 - same_topic) * k / np.maximum(k - 1, 1), 0.0)
     differing, expected = float((sizes - agreeing)[k[cell] > 1].sum()), float(by_chance.sum())
     correlation = min(max(1 - differing / expected, 0.0), 1.0) if expected > 0 else 1.0
     decisions: tuple[Decision, ...] = ()
     if units is not None:
         message = (
-            f"{int(n.sum()):,} rows are of {len(np.unique(given)):,} units, within which topics "
-            f"correlate by {correlation:.2f}; the intervals allow for it."
+            f"{int(n.sum()):,} rows come from {len(np.unique(unit_of_row)):,} units. Topics within "
+            f"units correlate by {correlation:.2f}, which the intervals allow for."
         )
         decisions = (Decision("trends", "correlation_in_units", correlation, message),)
     return RepeatedRows(np.asarray(squares, dtype=np.float64), correlation, decisions)
 
 
 def share_of(counts: npt.ArrayLike, totals: npt.ArrayLike) -> Float64Array:
-    """Divide; NaN where there is nothing to divide by."""
+    """Divide counts by totals; NaN if the total is 0."""
     above, below = (np.asarray(values, dtype=np.float64) for values in (counts, totals))
     shares = np.full(np.broadcast_shapes(above.shape, below.shape), np.nan)
     np.divide(above, below, out=shares, where=below > 0)
@@ -301,7 +303,7 @@ def share_of(counts: npt.ArrayLike, totals: npt.ArrayLike) -> Float64Array:
 
 
 def count_cells(result: TopicResult, cell_of_row: Int64Array, n_cells: int) -> csr_matrix:
-    """Count terms by topic and cell, (n_topics * (n_cells + 1), n_terms); the last cell is none."""
+    """Count terms by topic and cell, (n_topics * (n_cells + 1), n_terms); the last is no cell."""
     labels = result.labels
     rows = np.flatnonzero(labels != NOISE)
     cells = cell_of_row[rows] % (n_cells + 1)
@@ -311,7 +313,7 @@ def count_cells(result: TopicResult, cell_of_row: Int64Array, n_cells: int) -> c
 
 
 def weigh_cells(result: TopicResult, counts: csr_matrix) -> csr_matrix:
-    """Weigh the counts of cells with the factors that terms have in the whole fit."""
+    """Weight the counts of cells by the term factors of the whole fit."""
     rows = np.arange(counts.shape[0])
     topic = rows // (counts.shape[0] // result.n_topics)
     of_topic = csr_matrix((np.ones(len(rows)), (topic, rows)), shape=(result.n_topics, len(rows)))
@@ -340,14 +342,14 @@ def best_cell_terms(
     for topic in range(result.n_topics):
         first = topic * (n_cells + 1)
         pointers = scaled.indptr[first : first + n_cells + 1]
-        held = np.flatnonzero(np.diff(pointers))
+        nonempty = np.flatnonzero(np.diff(pointers))
         used = scaled.indices[pointers[0] : pointers[-1]]
         support, background = _support(used, whole, topic, n_terms, len(vocabulary))
         place[support] = np.arange(len(support))
         before, last, floor = np.zeros(len(support)), -2, 0.0
         if background is not None and len(background) >= n_terms and is_positive:
             floor = float(np.partition(background, -n_terms)[-n_terms]) / 2  # of the averages
-        for cell in held.tolist():
+        for cell in nonempty.tolist():
             entries = slice(pointers[cell], pointers[cell + 1])
             current = np.zeros(len(support))
             current[place[scaled.indices[entries]]] = scaled.data[entries]
@@ -379,7 +381,7 @@ def _unit_sums(weights: csr_matrix) -> csr_matrix:
 def _support(
     used: npt.NDArray[np.int32], whole: csr_matrix | None, topic: int, n_terms: int, n_words: int
 ) -> tuple[Int64Array, Float64Array | None]:
-    """Return the terms that can be among the best in any cell, and their weights in the whole."""
+    """Return the terms that can be among the best in a cell, and their weights in the whole fit."""
     if whole is None:
         return np.unique(used).astype(np.int64), None
     entries = slice(whole.indptr[topic], whole.indptr[topic + 1])

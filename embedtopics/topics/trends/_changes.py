@@ -1,4 +1,4 @@
-"""Which topics emerge, fade or burst, by tests that hold their level."""
+"""Tests of which topics emerge, fade or burst."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from embedtopics.protocols import Float64Array, Int64Array
 from embedtopics.topics.reading._keyness import false_discovery_rates
 from embedtopics.topics.trends.results import TopicTrends
 
-FEWEST_PERIODS = 3
+MIN_PERIODS = 3
 SURE = 0.05
-"""p-value of a burst from which on it is left out of the trend, and of a trend from which on bursts
-are measured above it."""
+"""p-value up to which a burst is left out of the trend, and up to which bursts are measured above a
+trend."""
 
-FEWEST_ROWS = 5
-"""Of fewer rows, up to 18 % have p <= 0.05 without any change: one row is at some end too often."""
+MIN_ROWS = 5
+"""Minimum number of rows of a topic. With fewer, up to 18 % have p <= 0.05 without any change."""
 
 COLUMNS = (
     "odds_ratio", "low", "high", "share_first", "share_last", "p", "q", "dispersion", "n_bursts",
@@ -33,26 +33,26 @@ COLUMNS = (
 
 
 def changes(trends: TopicTrends, *, alpha: float = 0.05) -> pd.DataFrame:
-    """Return which topics emerge, fade or burst, and how sure that is.
+    """Test which topics emerge, fade or burst.
 
-    A topic is *emerging* or *fading* if its share rises or falls from the first period to the last,
-    *bursting* if it is more frequent in a stretch of periods than its share elsewhere allows, where
-    q is at most `alpha`. Both hold ("emerging, bursting") where a trend is left outside of the
+    A topic is *emerging* or *fading* if its share rises or falls from the first period to the last.
+    It is *bursting* if it is more frequent in a stretch of periods than its share elsewhere allows.
+    Both need a q of at most `alpha`. Both can hold ("emerging, bursting"): a trend outside of the
     bursts and a burst above the trend. For all others, *no trend found* does not prove that there
     is none.
 
     Parameters
     ----------
     trends : TopicTrends
-        Counts and totals are tested, never smoothed shares.
+        Trends of `over_time`. The tests use counts and totals, never smoothed shares.
     alpha : float
-        Expected share of wrong verdicts among the trends and bursts found (false discovery rate).
+        False discovery rate: the expected share of wrong verdicts among the trends and bursts.
 
     Returns
     -------
     DataFrame
-        A row a topic: topic, label, verdict ("not tested" for topics with fewer than five rows or
-        with all of them, and where fewer than three periods have rows); odds_ratio (odds of the
+        One row a topic. Columns topic, label, verdict ("not tested" for topics with fewer than five
+        rows or with all rows, and if fewer than three periods have rows); odds_ratio (odds of the
         topic in the last period over those in the first, by the fitted trend) with low and high;
         share_first and share_last (fitted); p and q of the trend; dispersion (1 for binomial
         counts); n_bursts, burst_start and burst_end (first and last period of the strongest burst),
@@ -68,28 +68,28 @@ def changes(trends: TopicTrends, *, alpha: float = 0.05) -> pd.DataFrame:
     Rows count as in the intervals of `over_time`: copies of a text in one period are one row.
 
     The trend is a logistic regression of the share on time, with an interval by profile likelihood.
-    p is the larger of that of the likelihood ratio for binomial counts, and that of the F test
-    which divides it by the dispersion (quasi-likelihood; McCullagh and Nelder 1989, "Generalized
-    linear models", section 4.5) around the best monotone curve, corrected for autocorrelation, and
-    shrunken to that of all topics (Lund et al. 2012). In simulations without any change 1 to 6 % of
-    the topics have p <= 0.05, but 10 to 36 % where neighbouring periods correlate with 0.5 to 0.8.
-    A topic whose odds triple from 5 % of 400 rows a period on is found in half of the cases in 4 or
-    6 periods and in 90 % in 12.
+    p is the larger of two: that of the likelihood ratio for binomial counts, and that of the F test
+    that divides the ratio by the dispersion (quasi-likelihood; McCullagh and Nelder 1989,
+    "Generalized linear models", section 4.5). The dispersion is measured around the best monotone
+    curve, corrected for autocorrelation, and shrunken to that of all topics (Lund et al. 2012). In
+    simulations without any change, 1 to 6 % of the topics have p <= 0.05, but 10 to 36 % if
+    neighbouring periods correlate by 0.5 to 0.8. If the odds of a topic triple, from 5 % of 400
+    rows a period, the test finds it in half of the cases in 4 or 6 periods, and in 90 % in 12.
 
     Bursts are those of Kleinberg (2002, "Bursty and hierarchical structure in streams", section 4;
-    s = 2, gamma = 1). burst_p is the probability of so many rows in the strongest one if the share
-    were constant, times the number of stretches of periods; without bursts it is 0.05 or less for
-    under 1 % of the topics with binomial counts, and for 2 to 16 % where shares scatter by a third
-    to two thirds from period to period.
+    s = 2, gamma = 1). burst_p is the probability of at least as many rows in the strongest burst
+    under a constant share, times the number of stretches of periods. Without bursts it is 0.05 or
+    less for under 1 % of the topics with binomial counts, and for 2 to 16 % if shares scatter by a
+    third to two thirds from period to period.
 
-    q values are those of Benjamini and Hochberg (1995) over both tests of all topics together.
+    q values are those of Benjamini and Hochberg (1995) over both tests of all topics.
     """
     checked_level(alpha, "alpha")
-    held = np.flatnonzero(trends.totals > 0)
-    totals = trends.n_effective[held]
-    counts = trends.counts[:-1, held] * (totals / trends.totals[held])
+    periods = np.flatnonzero(trends.totals > 0)
+    totals = trends.n_effective[periods]
+    counts = trends.counts[:-1, periods] * (totals / trends.totals[periods])
     is_part = trends.counts[:-1].sum(axis=1) < trends.totals.sum()
-    is_tested = (counts.sum(axis=1) >= FEWEST_ROWS) & is_part & (len(held) >= FEWEST_PERIODS)
+    is_tested = (counts.sum(axis=1) >= MIN_ROWS) & is_part & (len(periods) >= MIN_PERIODS)
     frame = pd.DataFrame({"topic": np.arange(trends.n_topics), "label": list(trends.labels)})
     frame["verdict"] = "not tested"
     none: dict[str, Any] = dict.fromkeys(COLUMNS, np.nan)
@@ -98,50 +98,52 @@ def changes(trends: TopicTrends, *, alpha: float = 0.05) -> pd.DataFrame:
     usable = np.flatnonzero(is_tested)
     if not len(usable):
         return frame
-    found = _tested(trends, counts[usable], totals, held)
-    both = false_discovery_rates(np.concatenate([found["p"], found["burst_p"]]))
-    found["q"], found["burst_q"] = np.split(both, 2)
-    is_changing, is_bursting = found["q"] <= alpha, found["burst_q"] <= alpha
-    rising = np.where(found["odds_ratio"] > 1, "emerging", "fading")
+    tests = _tested(trends, counts[usable], totals, periods)
+    both = false_discovery_rates(np.concatenate([tests["p"], tests["burst_p"]]))
+    tests["q"], tests["burst_q"] = np.split(both, 2)
+    is_changing, is_bursting = tests["q"] <= alpha, tests["burst_q"] <= alpha
+    rising = np.where(tests["odds_ratio"] > 1, "emerging", "fading")
     words = [
         [trend] * bool(changing) + ["bursting"] * bool(bursting)
         for trend, changing, bursting in zip(rising, is_changing, is_bursting, strict=True)
     ]
-    verdicts = [", ".join(said) or "no trend found" for said in words]
+    verdicts = [", ".join(parts) or "no trend found" for parts in words]
     frame.loc[usable, "verdict"] = verdicts
     for name in COLUMNS:
-        frame.loc[usable, name] = found[name].to_numpy()
+        frame.loc[usable, name] = tests[name].to_numpy()
     return frame
 
 
 def _tested(
-    trends: TopicTrends, counts: Float64Array, totals: Float64Array, held: Int64Array
+    trends: TopicTrends, counts: Float64Array, totals: Float64Array, periods: Int64Array
 ) -> pd.DataFrame:
-    """Return the columns of topics that can be tested, `counts` (n_tested, n_held), without q."""
-    places = (held - held[0]) / (held[-1] - held[0]) - 0.5
+    """Return the columns of the tested topics, `counts` (n_tested, n_filled), without q."""
+    places = (periods - periods[0]) / (periods[-1] - periods[0]) - 0.5
     below = np.tile(totals, (len(counts), 1))
     slopes = fit_slopes(counts, below, places, trends.confidence)
-    # A burst is no part of a trend: once found above the trend, it is left out of the fit.
+    # A burst above the trend is not a part of it, so the second fit leaves it out.
     outside = np.ones(counts.shape, dtype=bool)
     for row, expected in enumerate(_expected(slopes, totals, places)):
         above = find_bursts(counts[row], expected)
         if strongest_p(counts[row], expected, above) <= SURE:
-            kept = ~_inside(above, len(held))
-            if kept.sum() >= FEWEST_PERIODS and 0 < counts[row, kept].sum() < totals[kept].sum():
-                outside[row] = kept
+            is_outside = ~_inside(above, len(periods))
+            n_inside = counts[row, is_outside].sum()
+            is_enough = is_outside.sum() >= MIN_PERIODS
+            if is_enough and 0 < n_inside < totals[is_outside].sum():
+                outside[row] = is_outside
     slopes = fit_slopes(counts * outside, below * outside, places, trends.confidence)
     rows = []
     for row in range(len(counts)):
         others = totals
-        if slopes.p[row] <= SURE:  # then a burst is one above all that only rises, or only falls
+        if slopes.p[row] <= SURE:  # bursts are measured above the best monotone curve
             others = _monotone(counts[row], totals, outside[row], slopes.slope[row] > 0)
         bursts = find_bursts(counts[row], others)
         strongest = max(bursts, key=lambda burst: burst.strength, default=None)
         rows.append(
             {
                 "n_bursts": len(bursts),
-                "burst_start": trends.names[held[strongest.first]] if strongest else "",
-                "burst_end": trends.names[held[strongest.last]] if strongest else "",
+                "burst_start": trends.names[periods[strongest.first]] if strongest else "",
+                "burst_end": trends.names[periods[strongest.last]] if strongest else "",
                 "burst_strength": strongest.strength if strongest else 0.0,
                 "burst_p": strongest_p(counts[row], others, bursts),
             }
@@ -154,7 +156,7 @@ def _tested(
 
 
 def _expected(slopes: Slopes, totals: Float64Array, places: Float64Array) -> Float64Array:
-    """Return totals in proportion to the fitted shares, (n_topics, n_periods), with their sum."""
+    """Return totals in proportion to the fitted shares, (n_topics, n_periods)."""
     first, last = (
         np.clip(logit(ends), -STEEPEST, STEEPEST)[:, None] for ends in (slopes.first, slopes.last)
     )
@@ -164,14 +166,14 @@ def _expected(slopes: Slopes, totals: Float64Array, places: Float64Array) -> Flo
 
 
 def _monotone(
-    counts: Float64Array, totals: Float64Array, kept: npt.NDArray[np.bool_], rises: bool
+    counts: Float64Array, totals: Float64Array, is_outside: npt.NDArray[np.bool_], rises: bool
 ) -> Float64Array:
-    """Return totals in proportion to the best monotone shares of the kept periods, (n_periods,)."""
+    """Return totals in proportion to the best monotone shares outside of bursts, (n_periods,)."""
     curve = isotonic_regression(
-        counts[kept] / totals[kept], weights=totals[kept], increasing=bool(rises)
+        counts[is_outside] / totals[is_outside], weights=totals[is_outside], increasing=bool(rises)
     )
     number = np.arange(len(counts))
-    place = np.searchsorted(number[kept], number, side="left" if rises else "right")
+    place = np.searchsorted(number[is_outside], number, side="left" if rises else "right")
     expected = totals * curve.x[np.clip(place - (not rises), 0, len(curve.x) - 1)]
     scaled: Float64Array = expected * (totals.sum() / expected.sum())
     return scaled
@@ -186,32 +188,32 @@ def _inside(bursts: list[Burst], n_periods: int) -> npt.NDArray[np.bool_]:
 
 # Logistic regression of shares on time, for all topics at once, by profile likelihood.
 #
-# Estimate, test and interval all come from one function, so that they never contradict one another,
-# and hold where a topic occurs at one end of time only. There statsmodels' GLM warns of separation
-# and its Wald test gives p = 0.998 for 30 of 30 rows in the last of 8 periods (here p < 1e-6).
+# Estimate, test and interval come from one likelihood, so that they are consistent, even if a topic
+# occurs at one end of time only. There statsmodels' GLM warns of separation, and its Wald test has
+# p = 0.998 for 30 of 30 rows in the last of 8 periods (here p < 1e-6).
 
 STEEPEST = 40.0
 """Change of the log-odds beyond which a slope is infinite to double precision."""
 
 HALVINGS = 36
 BORROWED = 4.0
-"""Degrees of freedom that the dispersion of a topic takes at least from that of all topics: fewer
-have a variance without a mean."""
+"""Minimum degrees of freedom that the dispersion of a topic borrows from that of all topics: with
+fewer, the F distribution has no finite variance."""
 
 ENDLESS = 2000.0
-"""Degrees of freedom from which on an F distribution is that of a known dispersion."""
+"""Degrees of freedom from which an F distribution equals that of a known dispersion."""
 
 LEVEL = 1.25
-"""Degrees of freedom that each level of a monotone curve costs: between 1 and 1.5 (Meyer and
-Woodroofe 2000, "On the degrees of freedom in shape-restricted regression"); of 1, 1.25 and 1.5
-this one kept the test nearest to its level in simulations of 6 to 24 periods."""
+"""Degrees of freedom of each level of a monotone curve: between 1 and 1.5 (Meyer and Woodroofe
+2000, "On the degrees of freedom in shape-restricted regression"). Among 1, 1.25 and 1.5 this value
+kept the test nearest to its level in simulations of 6 to 24 periods."""
 
 
 class Slopes(NamedTuple):
     """Change of the log-odds of each topic from the first period to the last; each (n_topics,).
 
-    `first` and `last` are fitted shares; `dispersion` is the variance of the counts around the
-    trend over that of binomial counts, autocorrelation included.
+    `first` and `last` are fitted shares. `dispersion` is the variance of the counts around the
+    trend over that of binomial counts, with autocorrelation.
     """
 
     slope: Float64Array
@@ -265,7 +267,7 @@ class _Model:
     places: Float64Array
 
     def intercept(self, slope: Float64Array) -> Float64Array:
-        """Return the best intercepts with given slopes, by Newton steps between two bounds."""
+        """Return the best intercepts for slopes, by Newton steps between two bounds."""
         sums = self.counts.sum(axis=1)
         middle = logit(sums / self.totals.sum(axis=1))
         below, above = middle - np.abs(slope) / 2 - 1, middle + np.abs(slope) / 2 + 1
@@ -279,7 +281,7 @@ class _Model:
                 excess, curvature, out=np.full_like(excess, np.inf), where=curvature > 1e-12
             )
             after = middle - step
-            # A step of nothing stays inside: it must not be mistaken for one that leads away.
+            # A step of zero stays inside the bounds.
             after = np.where((after >= below) & (after <= above), after, (below + above) / 2)
             has_moved = np.max(np.abs(after - middle), initial=0.0) >= 1e-9
             middle = after
@@ -305,7 +307,7 @@ class _Model:
 def _bisect(
     is_below: Callable[[Float64Array], npt.NDArray[np.bool_]], low: Float64Array, high: Float64Array
 ) -> Float64Array:
-    """Return where a condition that holds below some slope ceases to hold, for each topic."""
+    """Return the slope of each topic up to which a condition holds."""
     low, high = low.copy(), high.copy()
     for _ in range(HALVINGS):
         middle = (low + high) / 2
@@ -319,17 +321,18 @@ def _unbounded(slope: Float64Array) -> Float64Array:
 
 
 def _slope_dispersion(model: _Model, slope: Float64Array) -> tuple[Float64Array, Float64Array]:
-    """Return how the counts scatter around the best curve that only rises or only falls.
+    """Return the dispersion of the counts around the best monotone curve, and its freedom.
 
-    Around the line itself, a topic that sets in all at once would scatter most. Autocorrelation a
-    makes sums over time vary (1 + a) / (1 - a) times as much. Each is shrunk towards the median of
-    all, the more the less they differ beyond chance (empirical Bayes as in Smyth 2004, "Linear
-    models and empirical Bayes methods", by moments).
+    Around the line itself, a topic with a sudden start would scatter most. An autocorrelation a
+    multiplies the variance of sums over time by (1 + a) / (1 - a). The dispersions are shrunken
+    towards their median, the more the less they differ beyond chance (empirical Bayes as in Smyth
+    2004, "Linear models and empirical Bayes methods", by moments).
     """
     dispersion, freedom = np.ones(len(slope)), np.ones(len(slope))
     for topic in range(len(slope)):
-        held = model.totals[topic] > 0
-        counts, totals, n_periods = model.counts[topic, held], model.totals[topic, held], held.sum()
+        has_rows = model.totals[topic] > 0
+        counts, totals = model.counts[topic, has_rows], model.totals[topic, has_rows]
+        n_periods = has_rows.sum()
         curve = isotonic_regression(
             counts / totals, weights=totals, increasing=bool(slope[topic] >= 0)
         )
@@ -349,13 +352,13 @@ def _slope_dispersion(model: _Model, slope: Float64Array) -> tuple[Float64Array,
     differs = np.mean(dispersion**2 / (1 + 2 / freedom)) / square - 1 if square > 0 else 0.0
     borrowed = min(BORROWED + 2 / max(float(differs), 1e-9), ENDLESS)
     dispersion = (borrowed * shared + freedom * dispersion) / (borrowed + freedom)
-    known = np.maximum(freedom + BORROWED, freedom.sum())  # no more than all topics together have
-    return dispersion, np.minimum(freedom + borrowed, known)
+    # No topic has more degrees of freedom than all topics together.
+    max_freedom = np.maximum(freedom + BORROWED, freedom.sum())
+    return dispersion, np.minimum(freedom + borrowed, max_freedom)
 
 
 SCALE, COST = 2.0, 1.0
-"""How much more frequent a topic is in a burst, and what it costs to enter one: Kleinberg's s and
-gamma, as he sets them."""
+"""Factor of the share in a burst, and cost to enter one: Kleinberg's s and gamma."""
 
 
 class Burst(NamedTuple):
@@ -369,30 +372,30 @@ class Burst(NamedTuple):
 def find_bursts(
     counts: npt.ArrayLike, totals: npt.ArrayLike, *, scale: float = SCALE, cost: float = COST
 ) -> list[Burst]:
-    """Find the bursts of one topic by the cheapest sequence of two states.
+    """Find the bursts of one topic: the cheapest sequence of two states.
 
-    A period costs minus the log of its binomial probability, with `scale` times the overall share
-    in a burst; each entrance into one costs `cost` times the log of the number of periods.
+    The cost of a period is minus the log of its binomial probability, with `scale` times the
+    overall share in a burst. Each burst adds `cost` times the log of the number of periods.
     """
     r, d = np.asarray(counts, dtype=np.float64), np.asarray(totals, dtype=np.float64)
-    held = np.flatnonzero(d > 0)
-    r, d = r[held], d[held]
-    base = r.sum() / d.sum() if len(held) else 0.0
-    if not 0 < base < 1 or len(held) < 2:
+    periods = np.flatnonzero(d > 0)
+    r, d = r[periods], d[periods]
+    base = r.sum() / d.sum() if len(periods) else 0.0
+    if not 0 < base < 1 or len(periods) < 2:
         return []
     high = min(scale * base, (1 + base) / 2)
     gains = r * np.log(high / base) + (d - r) * np.log((1 - high) / (1 - base))
-    states = _cheapest(gains, cost * np.log(len(held)))
+    states = _cheapest(gains, cost * np.log(len(periods)))
     steps = np.diff(np.concatenate([[0], states, [0]]))
     begins, ends = np.flatnonzero(steps == 1), np.flatnonzero(steps == -1) - 1
     return [
-        Burst(int(held[begin]), int(held[end]), float(gains[begin : end + 1].sum()))
+        Burst(int(periods[begin]), int(periods[end]), float(gains[begin : end + 1].sum()))
         for begin, end in zip(begins, ends, strict=True)
     ]
 
 
 def _cheapest(gains: Float64Array, entrance: float) -> npt.NDArray[np.int8]:
-    """Return the states of the cheapest sequence; where both cost the same, there is no burst."""
+    """Return the states of the cheapest sequence; ties are not bursts."""
     low, high = 0.0, np.inf
     stays_low = np.zeros(len(gains), dtype=bool)
     stays_high = np.zeros(len(gains), dtype=bool)
@@ -409,7 +412,7 @@ def _cheapest(gains: Float64Array, entrance: float) -> npt.NDArray[np.int8]:
 
 
 def strongest_p(counts: Float64Array, totals: Float64Array, bursts: list[Burst]) -> float:
-    """Return how often a topic of constant share would show as high a peak, at most."""
+    """Bound the probability of a peak as high for a topic with a constant share."""
     if not bursts:
         return 1.0
     inside = _inside([max(bursts, key=lambda burst: burst.strength)], len(counts))
@@ -426,12 +429,12 @@ def strongest_p(counts: Float64Array, totals: Float64Array, bursts: list[Burst])
 
 
 def _dispersion(counts: Float64Array, totals: Float64Array) -> tuple[float, bool]:
-    """Return by how much periods scatter more than binomial counts of one share, and if surely."""
-    held = totals > 0
+    """Return the dispersion of periods over that of binomial counts, and its significance."""
+    has_rows = totals > 0
     share = counts.sum() / max(float(totals.sum()), 1.0)
-    if held.sum() < 3 or not 0 < share < 1:
+    if has_rows.sum() < 3 or not 0 < share < 1:
         return 1.0, False
-    expected = totals[held] * share
-    pearson = float((np.square(counts[held] - expected) / (expected * (1 - share))).sum())
-    freedom = int(held.sum()) - 1
+    expected = totals[has_rows] * share
+    pearson = float((np.square(counts[has_rows] - expected) / (expected * (1 - share))).sum())
+    freedom = int(has_rows.sum()) - 1
     return max(1.0, pearson / freedom), bool(gammaincc(freedom / 2, pearson / 2) < 0.05)

@@ -184,8 +184,8 @@ def _pool_rare_levels(
     while other in n_units.index[is_frequent]:
         other = f"({other})"
     message = (
-        f"{len(rare):,} levels of {name!r} with fewer than {MIN_UNITS} units are put "
-        f"together as {other!r}."
+        f"{len(rare):,} levels of {name!r} with fewer than {MIN_UNITS} units are pooled "
+        f"as {other!r}."
     )
     decision = Decision("trends", f"{name}_levels_pooled", len(rare), message)
     return np.where(np.isin(texts, rare.to_numpy(dtype=object)), other, texts), [decision]

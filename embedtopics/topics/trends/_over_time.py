@@ -32,8 +32,8 @@ from embedtopics.topics.trends.results import TopicTrends
 Times = npt.NDArray[np.datetime64]
 
 
-class Unit(NamedTuple):
-    """Length of a period: so many days ("D") or months ("M")."""
+class PeriodUnit(NamedTuple):
+    """Length of a period: a number of days ("D") or months ("M")."""
 
     name: str
     base: str
@@ -41,24 +41,26 @@ class Unit(NamedTuple):
 
 
 UNITS = {
-    "day": Unit("day", "D", 1), "week": Unit("week", "D", 7), "month": Unit("month", "M", 1),
-    "quarter": Unit("quarter", "M", 3), "year": Unit("year", "M", 12),
-    "decade": Unit("decade", "M", 120),
+    name: PeriodUnit(name, base, size)
+    for name, base, size in (
+        ("day", "D", 1), ("week", "D", 7), ("month", "M", 1), ("quarter", "M", 3),
+        ("year", "M", 12), ("decade", "M", 120),
+    )
 }  # fmt: skip
 ALIASES = {
     "d": "day", "w": "week", "m": "month", "ms": "month", "me": "month", "q": "quarter",
     "qs": "quarter", "qe": "quarter", "y": "year", "ys": "year", "ye": "year", "a": "year",
 }  # fmt: skip
-"""Those of pandas, in lower case."""
+"""Aliases of pandas, in lower case."""
 
-MOST_PERIODS = 2_000
-"""More periods than any reader looks at; that many are mostly due to one wrong date."""
+MAX_PERIODS = 2_000
+"""Maximum number of periods; more are mostly due to one wrong date."""
 
-AT_MOST, ROWS_EACH = 40, 10
-"""Periods, and rows in one on average, at which "auto" takes a coarser unit."""
+MAX_PERIODS_AUTO, MIN_ROWS_AUTO = 40, 10
+"""Maximum number of periods, and minimum mean number of rows in a period, of "auto"."""
 
 _WRITTEN = ((2 * 86_400_000_000, 10), (60_000_000, 16), (1_000_000, 19), (0, 26))
-"""Microseconds from which so many characters of a date keep the names of equal periods apart."""
+"""Length of a period in microseconds, and characters of a date that keep its name unique."""
 
 
 def over_time(
@@ -73,32 +75,32 @@ def over_time(
     confidence: float = 0.95,
     units: Any = None,
 ) -> TopicTrends:
-    """Follow the topics through time: their rows, shares and terms.
+    """Count topics by calendar period, with shares and terms.
 
     Parameters
     ----------
     result : TopicResult
     every : str or int
         Length of a period: "day", "week", "month", "quarter", "year", "decade", or an alias of
-        pandas such as "W" or "3M"; a number asks for so many periods of equal length; "auto" takes
-        the shortest that makes at most 40 periods of ten rows or more.
+        pandas such as "W" or "3M". A number is the number of periods of equal length. "auto" takes
+        the shortest unit with at most 40 periods and ten rows a period on average.
     time : str or array_like of shape (n_rows,), optional
         A column, or a date for each row; by default the time column of the corpus. Times with a
-        zone are converted to UTC; others are taken as they are.
+        zone are converted to UTC; other times stay the same.
     n_terms : int
-        Terms of a topic in a period; 0 for none.
+        Number of terms of a topic in a period; 0 for none.
     evolution_tuning : bool
-        Average the term weights of a topic in a period with those in the period before.
+        Whether to average the term weights of a topic in a period with those of the period before.
     global_tuning : bool
-        Average them with the topic's weights in the whole fit, so that few documents do not decide
-        alone what it is about.
+        Whether to average them with the topic's weights in the whole fit, so that periods with few
+        documents have sensible terms.
     smooth : int
-        An odd number of periods, whose rows are taken together in the share of the middle one.
-        Counts stay those of the period.
+        Odd number of periods whose rows are pooled in the share of the middle period. Counts are
+        not smoothed.
     confidence : float
-        Of the Wilson intervals.
+        Level of the Wilson intervals.
     units : str or array_like of shape (n_rows,), optional
-        What is independent, such as authors; by default each distinct text. See `by_group`.
+        Independent units, such as authors; by default each distinct text. See `by_group`.
 
     Returns
     -------
@@ -107,13 +109,14 @@ def over_time(
     Raises
     ------
     InputError
-        If there are no dates, their number is not that of the rows, or a parameter is bad.
+        If there are no dates, if their number differs from the number of rows, or if a parameter is
+        invalid.
 
     Notes
     -----
-    Term weights are class-TF-IDF (Grootendorst 2022, "BERTopic", section 3.4): the share of a term
-    among those of the topic in the period, times its factor in the whole fit. With either tuning
-    they are first scaled to sum 1.
+    Term weights are class-TF-IDF (Grootendorst 2022, "BERTopic", section 3.4): the relative
+    frequency of a term in the topic and period, times its factor in the whole fit. Both tunings
+    first scale the weights to sum 1.
     """
     if checked_count(smooth, "smooth") % 2 == 0:
         raise InputError("smooth", "an odd number of periods", smooth)
@@ -157,23 +160,25 @@ def over_time(
     )
 
 
-def _dates_of(result: TopicResult, given: Any) -> tuple[Times, str, int, tuple[Decision, ...]]:
-    """Return the date of each row with text, the zone, how many have none, and decisions."""
+def _dates_of(result: TopicResult, time: Any) -> tuple[Times, str, int, tuple[Decision, ...]]:
+    """Return the date of each row with text, the zone, the number without a date, and decisions."""
     corpus = result.corpus
     decisions: tuple[Decision, ...] = ()
-    if given is not None:
-        values, what = values_of(result, given, "time")
+    if time is not None:
+        values, what = values_of(result, time, "time")
         dates, notes = read_dates(values, what)
         decisions = tuple(note for note in notes if note.name != "dates_missing")
     elif corpus.time is None:
-        raise InputError("time", "a column or a date for each row: the corpus has no dates", given)
+        raise InputError("time", "a column or a date for each row: the corpus has no dates", time)
     else:
         dates, notes = corpus.time, corpus.notes
     has_text = result.documents.of_row >= 0
     moments = dates.to_numpy(dtype="datetime64[us]")
     moments = np.where(has_text, moments, np.datetime64("NaT"))
     if np.isnat(moments).all():
-        raise InputError("time", "dates of rows with text", found="none", remedy="name another one")
+        raise InputError(
+            "time", "dates of rows with text", found="none", remedy="choose another column"
+        )
     if n_undated := int(np.sum(has_text & np.isnat(moments))):
         message = f"{n_undated:,} of {int(has_text.sum()):,} rows with text have no date."
         decisions = (*decisions, Decision("trends", "rows_without_date", n_undated, message))
@@ -183,7 +188,7 @@ def _dates_of(result: TopicResult, given: Any) -> tuple[Times, str, int, tuple[D
 
 @dataclass(frozen=True, eq=False)
 class Periods:
-    """Half-open periods that follow one another; `of_row` is -1 for rows without a date."""
+    """Consecutive half-open periods; `of_row` is -1 for rows without a date."""
 
     every: str
     names: tuple[str, ...]
@@ -194,31 +199,31 @@ class Periods:
 
 
 def cut_into_periods(dates: Times, every: Any = "auto") -> Periods:
-    """Cut the time from the first of `dates` (n_rows,) to the last."""
-    known = dates[~np.isnat(dates)]
+    """Cut the time from the first to the last of `dates` (n_rows,) into periods."""
+    valid = dates[~np.isnat(dates)]
     if isinstance(every, (int, np.integer)) and not isinstance(every, bool):
-        return _equal_bins(dates, known, int(every))
+        return _equal_bins(dates, valid, int(every))
     is_auto = isinstance(every, str) and every == "auto"
-    unit = _finest(known) if is_auto else parse_unit(every)
-    first_day, last_day = known.min().astype("M8[D]"), known.max().astype("M8[D]")
-    n_periods = _span(known, unit)
-    if n_periods > MOST_PERIODS:
-        expected = f"such that {first_day} to {last_day} are at most {MOST_PERIODS:,} periods"
-        remedy = f"these are {n_periods:,}; else correct the first or the last date"
+    unit = _finest(valid) if is_auto else parse_unit(every)
+    first_day, last_day = valid.min().astype("M8[D]"), valid.max().astype("M8[D]")
+    n_periods = _span(valid, unit)
+    if n_periods > MAX_PERIODS:
+        expected = f"a length with at most {MAX_PERIODS:,} periods from {first_day} to {last_day}"
+        remedy = f"these are {n_periods:,} periods; choose longer ones, or correct a wrong date"
         raise InputError("every", expected, every, remedy)
     decisions: tuple[Decision, ...] = ()
     if is_auto:
-        message = f"Periods are {unit.name}s: {first_day} to {last_day} in {n_periods:,}."
+        message = f"Periods are {unit.name}s: {n_periods:,} from {first_day} to {last_day}."
         decisions = (Decision("trends", "every", unit.name, message),)
-    first = int(_number(known.min()[None], unit)[0])
+    first = int(_number(valid.min()[None], unit)[0])
     edges = _start(first + np.arange(n_periods + 1), unit)
     of_row = np.where(np.isnat(dates), -1, _number(dates, unit) - first)
     names = tuple(_name(start, unit) for start in edges[:-1])
     return Periods(unit.name, names, edges[:-1], edges[1:], of_row.astype(np.int64), decisions)
 
 
-def parse_unit(every: Any) -> Unit:
-    """Return the unit of a name or of an alias of pandas, such as "quarter", "Q" or "3M"."""
+def parse_unit(every: Any) -> PeriodUnit:
+    """Parse the name of a unit or an alias of pandas, such as "quarter", "Q" or "3M"."""
     if isinstance(every, str):
         number, word = re.fullmatch(r"\s*(\d{0,4})(.*)", every, re.DOTALL).groups()  # type: ignore[union-attr]
         word = word.strip().lower()
@@ -226,58 +231,58 @@ def parse_unit(every: Any) -> Unit:
         if unit is not None and (number == "" or int(number)):
             size = unit.size * int(number or 1)
             same = [u for u in UNITS.values() if (u.base, u.size) == (unit.base, size)]
-            return same[0] if same else Unit(f"{int(number)} {unit.name}s", unit.base, size)
+            return same[0] if same else PeriodUnit(f"{int(number)} {unit.name}s", unit.base, size)
     expected = ", ".join(("auto", *UNITS))
     raise InputError("every", f'{expected}, an alias such as "3M", or a number of periods', every)
 
 
-def _finest(known: Times) -> Unit:
-    """Return the unit that "auto" stands for."""
-    possible = [unit for unit in UNITS.values() if _is_precise_enough(known, unit)]
+def _finest(valid: Times) -> PeriodUnit:
+    """Choose the unit of "auto"."""
+    possible = [unit for unit in UNITS.values() if _is_precise_enough(valid, unit)]
     for unit in possible:
-        n_periods = _span(known, unit)
-        if 2 <= n_periods <= AT_MOST and len(known) >= ROWS_EACH * n_periods:
+        n_periods = _span(valid, unit)
+        if 2 <= n_periods <= MAX_PERIODS_AUTO and len(valid) >= MIN_ROWS_AUTO * n_periods:
             return unit
-    several = [unit for unit in possible if 2 <= _span(known, unit) <= AT_MOST]
-    if several:  # few rows: the longest periods, as long as they are not one
+    several = [unit for unit in possible if 2 <= _span(valid, unit) <= MAX_PERIODS_AUTO]
+    if several:  # few rows: the longest unit with at least two periods
         return several[-1]
-    return possible[-1] if _span(known, possible[0]) > 1 else possible[0]
+    return possible[-1] if _span(valid, possible[0]) > 1 else possible[0]
 
 
-def _is_precise_enough(known: Times, unit: Unit) -> bool:
-    """Return whether dates are precise enough: years alone stand for their first days."""
-    if (unit.base == "M" and unit.size >= 12) or known.min() == known.max():
+def _is_precise_enough(valid: Times, unit: PeriodUnit) -> bool:
+    """Return whether dates are more precise than the next coarser unit."""
+    if (unit.base == "M" and unit.size >= 12) or valid.min() == valid.max():
         return True
     coarser = UNITS["year" if unit.base == "M" else "month"]
-    return bool((_start(_number(known, coarser), coarser) != known).any())
+    return bool((_start(_number(valid, coarser), coarser) != valid).any())
 
 
-def _span(known: Times, unit: Unit) -> int:
-    """Return how many periods lie from the first date to the last."""
-    first, last = _number(np.array([known.min(), known.max()]), unit).tolist()
+def _span(valid: Times, unit: PeriodUnit) -> int:
+    """Return the number of periods from the first date to the last."""
+    first, last = _number(np.array([valid.min(), valid.max()]), unit).tolist()
     return int(last - first + 1)
 
 
-def _zero(unit: Unit) -> int:
-    """Return what is added to count from year 0; or in weeks from a Monday, as 1970 began later."""
+def _zero(unit: PeriodUnit) -> int:
+    """Return the offset of 1970 from year 0, or from the Monday of its first week."""
     return 1970 * 12 if unit.base == "M" else 3 if unit.size % 7 == 0 else 0
 
 
-def _number(dates: Times, unit: Unit) -> Int64Array:
-    """Return the number of the period of each date, in order of time."""
+def _number(dates: Times, unit: PeriodUnit) -> Int64Array:
+    """Return the number of the period of each date."""
     return (dates.astype(f"M8[{unit.base}]").astype(np.int64) + _zero(unit)) // unit.size
 
 
-def _start(numbers: Int64Array, unit: Unit) -> Times:
+def _start(numbers: Int64Array, unit: PeriodUnit) -> Times:
     return (numbers * unit.size - _zero(unit)).astype(f"M8[{unit.base}]").astype("M8[us]")
 
 
-def _name(start: np.datetime64, unit: Unit) -> str:
+def _name(start: np.datetime64, unit: PeriodUnit) -> str:
     """Return the usual name of a period."""
     if unit.base == "D" and unit.size % 7 == 0:
         year, week, _ = start.astype("M8[us]").astype(datetime).isocalendar()
         return f"{year:04}-W{week:02}"
-    written = str(start)  # not by way of datetime, which knows no year 0, when a decade begins
+    written = str(start)  # datetime has no year 0, in which a decade begins
     if unit.name == "quarter":
         return f"{written[:4]} Q{int(written[5:7]) // 3 + 1}"
     if unit.name == "decade":
@@ -286,25 +291,25 @@ def _name(start: np.datetime64, unit: Unit) -> str:
 
 
 def period_names(dates: Times, every: str) -> list[str]:
-    """Return the name of the period of each date, "" where there is none."""
+    """Return the name of the period of each date, "" for missing dates."""
     unit = parse_unit(every)
-    known = np.flatnonzero(~np.isnat(dates))
-    numbers, places = np.unique(_number(dates[known], unit), return_inverse=True)
+    dated = np.flatnonzero(~np.isnat(dates))
+    numbers, places = np.unique(_number(dates[dated], unit), return_inverse=True)
     names = [_name(start, unit) for start in _start(numbers, unit)]
-    found = [""] * len(dates)
-    for row, place in zip(known.tolist(), places.tolist(), strict=True):
-        found[row] = names[place]
-    return found
+    name_of_row = [""] * len(dates)
+    for row, place in zip(dated.tolist(), places.tolist(), strict=True):
+        name_of_row[row] = names[place]
+    return name_of_row
 
 
-def _equal_bins(dates: Times, known: Times, n_bins: int) -> Periods:
-    """Cut the time into parts of equal length; the last one holds the last date too."""
-    first = known.min()
-    span = int((known.max() - first).astype(np.int64)) + 1  # of microseconds
-    if not 1 <= n_bins <= min(span, MOST_PERIODS):
-        expected = f"from 1 to {MOST_PERIODS:,} periods"
+def _equal_bins(dates: Times, valid: Times, n_bins: int) -> Periods:
+    """Cut the time into periods of equal length; the last one includes the last date."""
+    first = valid.min()
+    span = int((valid.max() - first).astype(np.int64)) + 1  # of microseconds
+    if not 1 <= n_bins <= min(span, MAX_PERIODS):
+        expected = f"from 1 to {MAX_PERIODS:,} periods"
         if n_bins > span:
-            expected = f"periods of a day, as all dates are {str(first)[:19]}"
+            expected = f"a unit such as day, because all dates are {str(first)[:19]}"
         raise InputError("every", expected, n_bins)
     offsets = np.array([span * edge // n_bins for edge in range(n_bins + 1)], dtype=np.int64)
     passed = (np.where(np.isnat(dates), first, dates) - first).astype(np.int64)

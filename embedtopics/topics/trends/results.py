@@ -1,4 +1,4 @@
-"""How topics spread over time and over groups, and what their share depends on."""
+"""Results: topics over time, by group, and effects of covariates on their shares."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ class CellTerms:
 
     def of(self, topic: int, cell: int) -> tuple[str, ...]:
         """Return the terms of a topic in a period or group, best first."""
-        found = self.ids[topic, cell].tolist() if topic != NOISE else []
-        return tuple(self.vocabulary[i] for i in found if i >= 0)
+        term_ids = self.ids[topic, cell].tolist() if topic != NOISE else []
+        return tuple(self.vocabulary[i] for i in term_ids if i >= 0)
 
     def joined(self) -> list[str]:
-        """Return the terms of every topic and cell as text, and none for the rows of no topic."""
+        """Return the terms of every topic and cell as text, empty for no topic."""
         n_topics, n_cells, _ = self.ids.shape
         topics = [*range(n_topics), NOISE]
         return [", ".join(self.of(topic, cell)) for topic in topics for cell in range(n_cells)]
 
 
 class _ByTopic(Displayed):
-    """A result with values for each topic."""
+    """A result with values for each topic and for no topic."""
 
     labels: tuple[str, ...]
 
@@ -61,7 +61,7 @@ class _ByTopic(Displayed):
         return len(self.labels)
 
     def _topics(self, n_rows: int) -> dict[str, Any]:
-        """Return the columns topic and label, each topic and that of none repeated."""
+        """Return the columns topic and label, with each value repeated."""
         labels = np.array([*self.labels, NO_TOPIC], dtype=object)
         topics = [*range(self.n_topics), NOISE]
         return {"topic": np.repeat(topics, n_rows), "label": np.repeat(labels, n_rows)}
@@ -78,20 +78,20 @@ class TopicTrends(_ByTopic):
     every : str
         Length of a period, such as "month", "2 months" or, for equal parts, "bin".
     names : tuple of str
-        Of the periods, such as "2021-05"; without gaps from the first date to the last.
+        Names of the periods, such as "2021-05", without gaps from the first date to the last.
     starts, ends : datetime64[us] ndarray of shape (n_periods,)
-        A period holds its start and ends before its end.
+        A period includes its start and excludes its end.
     time_zone : str
-        "UTC" where dates were converted to it, else "as given".
+        "UTC" if dates were converted to it, else "as given".
     labels : tuple of str, one a topic
     counts : int64 ndarray of shape (n_topics + 1, n_periods)
         Rows with a text and a date.
     totals : int64 ndarray of shape (n_periods,)
-        Rows of all topics and of none.
+        Rows of all topics and of no topic.
     n_effective : float64 ndarray of shape (n_periods,)
-        Independent rows that these are worth, where several are of one text or author.
+        Effective number of independent rows, given several rows of one text or author.
     shares, low, high : float64 ndarray of shape (n_topics + 1, n_periods)
-        Share of the rows of the period, or of the `smooth` periods around it, and its interval.
+        Share among the rows of the period, or of the `smooth` periods around it, with interval.
     terms : CellTerms
     confidence : float
     smooth : int
@@ -120,7 +120,7 @@ class TopicTrends(_ByTopic):
 
     @property
     def n_periods(self) -> int:
-        """Number of periods, those without rows counted."""
+        """Number of periods, including those without rows."""
         return len(self.names)
 
     def _summary(self) -> str:
@@ -128,7 +128,7 @@ class TopicTrends(_ByTopic):
         return f"{self.n_topics} topics, {self.n_periods} periods: {span}, every {self.every}"
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a row for each topic and period, those without rows included.
+        """Return one row for each topic and period, including periods without rows.
 
         Returns
         -------
@@ -154,15 +154,15 @@ class TopicGroups(_ByTopic):
     by : str
         Column of the groups.
     names : tuple of str
-        Largest group first; groups of numbers ascending; else in the order asked for.
+        In the order of the request, else ascending numbers, else the largest group first.
     labels : tuple of str, one a topic
     counts : int64 ndarray of shape (n_topics + 1, n_groups)
     totals : int64 ndarray of shape (n_groups,)
-        Rows of all topics and of none.
+        Rows of all topics and of no topic.
     shares, low, high : float64 ndarray of shape (n_topics + 1, n_groups)
-        Share of the rows of the group, and its Wilson interval.
+        Share among the rows of the group, and its Wilson interval.
     terms, distinctive : CellTerms
-        What the topic is about in the group, and what the group uses more than the others.
+        Terms of the topic in the group, and those that it uses more than other groups.
     confidence : float
     decisions : tuple of Decision
     """
@@ -184,7 +184,7 @@ class TopicGroups(_ByTopic):
         return f"{self.n_topics} topics, {len(self.names)} groups by {self.by!r}"
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a row for each topic and group.
+        """Return one row for each topic and group.
 
         Returns
         -------
@@ -194,27 +194,27 @@ class TopicGroups(_ByTopic):
         """
         frame = _by_topic(self, "group")
         frame["distinctive"] = self.distinctive.joined()
-        # A name that the table has itself is not used twice.
+        # The name of the group column may equal another column of the table.
         return frame if self.by in frame else frame.rename(columns={"group": self.by})
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TopicEffects(_ByTopic):
-    """What the share of each topic depends on: coefficients of one linear model a topic.
+    """Effects of covariates on the share of each topic: coefficients of one linear model each.
 
     In the arrays by topic, row `i` is topic `i` and the last row is that of no topic.
 
     Parameters
     ----------
     columns, covariates, levels : tuple of str
-        Coefficients, the intercept first; the covariate of each; and its level, or "".
+        Names of the coefficients, the intercept first; their covariates; and their levels, or "".
     references : mapping of str to str
-        Level that the others are compared with, by categorical covariate.
+        Reference level of each categorical covariate.
     units : mapping of str to str
-        What a numeric covariate is counted in: "year" for dates, else "unit".
+        Unit of each numeric covariate: "day", "month" or "year" for dates, else "unit".
     labels : tuple of str, one a topic
     coefficients, low, high : float64 ndarray of shape (n_topics + 1, n_columns)
-        Change of the share for a unit of the covariate, or from the reference to the level.
+        Change of the share for one unit of the covariate, or from the reference to the level.
     draws : float64 ndarray of shape (n_resamples, n_topics + 1, n_columns)
         Coefficients in the resamples.
     n_rows, n_documents : int
@@ -243,7 +243,7 @@ class TopicEffects(_ByTopic):
 
     @property
     def carries(self) -> str:
-        """What the intervals allow for, in words."""
+        """The errors that the intervals allow for, in words."""
         if not self.n_replicates:
             return "sampling error only; the topics are taken as given"
         return (
@@ -256,7 +256,7 @@ class TopicEffects(_ByTopic):
         return f"{self.n_topics} topics by {names}; {self.n_rows:,} rows; {self.carries}"
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a row for each topic and coefficient, the intercept left out.
+        """Return one row for each topic and coefficient, without the intercept.
 
         Returns
         -------
@@ -264,14 +264,14 @@ class TopicEffects(_ByTopic):
             Columns topic (-1 for none), label, covariate, level and reference (empty for numeric
             covariates), unit (empty for others), effect, low and high (of a share from 0 to 1).
         """
-        own = range(1, len(self.columns))
-        n_rows, n_own = self.n_topics + 1, len(own)
-        covariates = [self.covariates[i] for i in own]
+        columns = range(1, len(self.columns))
+        n_rows, n_own = self.n_topics + 1, len(columns)
+        covariates = [self.covariates[i] for i in columns]
         return pd.DataFrame(
             {
                 **self._topics(n_own),
                 "covariate": covariates * n_rows,
-                "level": [self.levels[i] for i in own] * n_rows,
+                "level": [self.levels[i] for i in columns] * n_rows,
                 "reference": [self.references.get(name, "") for name in covariates] * n_rows,
                 "unit": [self.units.get(name, "") for name in covariates] * n_rows,
                 "effect": self.coefficients[:, 1:].ravel(),
@@ -281,18 +281,18 @@ class TopicEffects(_ByTopic):
         )
 
 
-def _by_topic(found: TopicTrends | TopicGroups, what: str) -> pd.DataFrame:
-    """Return the columns that periods and groups have in common."""
-    n_rows, n_cells = found.n_topics + 1, len(found.names)
+def _by_topic(result: TopicTrends | TopicGroups, what: str) -> pd.DataFrame:
+    """Return the columns that periods and groups share."""
+    n_rows, n_cells = result.n_topics + 1, len(result.names)
     return pd.DataFrame(
         {
-            **found._topics(n_cells),
-            what: np.tile(np.array(found.names, dtype=object), n_rows),
-            "count": found.counts.ravel(),
-            "total": np.tile(found.totals, n_rows),
-            "share": found.shares.ravel(),
-            "low": found.low.ravel(),
-            "high": found.high.ravel(),
-            "terms": found.terms.joined(),
+            **result._topics(n_cells),
+            what: np.tile(np.array(result.names, dtype=object), n_rows),
+            "count": result.counts.ravel(),
+            "total": np.tile(result.totals, n_rows),
+            "share": result.shares.ravel(),
+            "low": result.low.ravel(),
+            "high": result.high.ravel(),
+            "terms": result.terms.joined(),
         }
     )

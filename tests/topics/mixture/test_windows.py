@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
 from embedtopics import topics
-from embedtopics.errors import InputError
 from embedtopics.terms import ClassTfidf
 from embedtopics.terms._counts import count_by_topic, count_terms
 from embedtopics.terms._tokens import tokenize
+from embedtopics.topics.mixture import _windows
 from tests.factories import each, make_result, refuses
 
 
@@ -210,15 +210,14 @@ def test_bad_parameters(phrased, name, value):
 @pytest.mark.parametrize(
     "arguments",
     [
-        *({"rows": rows} for rows in ([-1], [10_000], [1.5], ["x"], [True], 3, "07")),
+        *({"rows": rows} for rows in ([-1], [10_000], [1.5], 3)),
         {"texts": ["a"], "rows": [0]},
-        {"batch_size": 0},
     ],
 )
-def test_bad_rows_and_batches(phrased, arguments):
-    with pytest.raises(InputError):
+def test_bad_rows(phrased, arguments):
+    with refuses("rows"):
         topics.mixtures(phrased, **arguments)
-    with pytest.raises(InputError):
+    with refuses("rows"):
         topics.token_topics(phrased, 10_000)
 
 
@@ -240,7 +239,9 @@ def test_rows_sum_to_one_or_nothing_in_any_batch(
     found = topics.mixtures(phrased, joined, **asked)
     sums = np.asarray(found.sum(axis=1)).ravel()
     assert np.all((np.abs(sums - 1) < 1e-6) | (sums == 0)) and (found.data >= 0).all()
-    again = topics.mixtures(phrased, joined, batch_size=batch_size, **asked)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_windows, "BATCH_SIZE", batch_size)
+        again = topics.mixtures(phrased, joined, **asked)
     assert (found != again).nnz == 0
     alone = topics.mixtures(phrased, joined[-1:], **asked)
     assert (found[len(texts) - 1] != alone).nnz == 0

@@ -129,16 +129,16 @@ def test_no_pipeline(result, monkeypatch):
     spacy = pytest.importorskip("spacy")
     with refuses("nlp"):  # it gives no tags
         topics.keywords(result, "part_of_speech", nlp=spacy.blank("en"))
-    with pytest.raises(ModelLoadError, match="no spaCy pipeline 'no_such_pipeline'"):
+    with pytest.raises(ModelLoadError, match="'no_such_pipeline'"):
         topics.keywords(result, "part_of_speech", nlp="no_such_pipeline")
     monkeypatch.setitem(sys.modules, "spacy", None)
     with pytest.raises(MissingExtraError, match=r"embedtopics\[pos\]"):
         topics.keywords(result, "part_of_speech", nlp="en_core_web_sm")
 
 
-@pytest.mark.parametrize("patterns", [[], ["NOUNS"], [""], [3]])
+@pytest.mark.parametrize("patterns", [[], ["NOUNS"], [""]])
 def test_bad_patterns(result, patterns):
-    with refuses(""):
+    with refuses("patterns"):
         topics.keywords(result, "part_of_speech", nlp=object(), patterns=patterns)
 
 
@@ -188,9 +188,8 @@ def test_some_topics_by_number(result):
     assert changed.topics[2].keywords == ("river",)
     assert changed.topics[0].keywords == ("garden", "engine")
     assert changed.topics[1] == result.topics[1]
-    for bad in ([2, 2], 3):
-        with refuses("topics"):
-            topics.with_keywords(result, lists, topics=bad)
+    with refuses("topics"):
+        topics.with_keywords(result, lists, topics=[2, 2])
     with pytest.raises(InputError, match="no topic 7"):
         topics.with_keywords(result, lists, topics=[2, 7])
     with refuses("keywords"):

@@ -504,7 +504,6 @@ REQUESTS = [
 ]
 WRONG = each(
     prompt=["Name it", None],
-    record=[3],
     request=REQUESTS,
     n_terms=[0],
     n_documents=[-1],

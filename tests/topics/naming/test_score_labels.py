@@ -14,7 +14,7 @@ from embedtopics.terms._keywords import unique_labels
 from embedtopics.topics import load_result, save_result, without_texts
 from embedtopics.topics._vectors import row_centroids
 from embedtopics.topics.naming._score_labels import (
-    FEWEST_TEXTS,
+    MIN_TEXTS,
     N_SIBLINGS,
     N_TEXTS,
     _clause,
@@ -171,10 +171,10 @@ def test_a_result_without_texts_quotes_none(result):
 def test_few_texts_and_single_topics_have_no_score():
     single = make_result(60, 1)
     assert scored_labels(single, encode_with(single), choose=True).topics == single.topics
-    small = make_result(3 * FEWEST_TEXTS, 6)
+    small = make_result(3 * MIN_TEXTS, 6)
     for topic in scored_labels(small, encode_with(small), choose=True).topics:
         n_own = int((small.clustering.labels == topic.topic_id).sum())
-        assert (topic.label_auc is None) == (n_own < FEWEST_TEXTS)
+        assert (topic.label_auc is None) == (n_own < MIN_TEXTS)
 
 
 def test_an_encoder_is_needed(result):

@@ -110,4 +110,4 @@ def test_without_topics_nothing_is_found():
 def test_bad_queries(press, query, arguments, parameter):
     with refuses(parameter) as caught:
         find(press, query, **arguments)
-    assert query != "rivar" or "close to it are 'river'" in str(caught.value)
+    assert query != "rivar" or "similar terms are 'river'" in str(caught.value)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from embedtopics.topics.trends._over_time import MOST_PERIODS, UNITS, cut_into_periods
+from embedtopics.topics.trends._over_time import MAX_PERIODS, UNITS, cut_into_periods
 from tests.factories import refuses
 
 BEFORE_1970 = ("1969-12-31T22:00", "1970-01-01T02:00")
@@ -129,7 +129,7 @@ def test_aliases_and_multiples(every, name):
     [
         *(
             (every, "2020-01-01")
-            for every in ("fortnight", 0, -1, True, None, 2.5, MOST_PERIODS + 1)
+            for every in ("fortnight", 0, -1, True, None, 2.5, MAX_PERIODS + 1)
         ),
         *((every, "2020-01-01") for every in ("0M", "3", "hour", "", "M3", "W-SUN")),
         ("day", "0021-01-01"),  # one wrong date does not make a million periods

@@ -150,7 +150,7 @@ def _runs(with_hangul: bool) -> re.Pattern[str]:
     return re.compile(_OF_SCRIPTS + _HANGUL * with_hangul)
 
 
-def segmented(run: re.Match[str], rules: WordRules) -> list[str] | None:
+def segment_run(run: re.Match[str], rules: WordRules) -> list[str] | None:
     """Segment a run into words that join to the run; None without a segmenter."""
     segmenters, code, text = dict(rules.segmenters), str(run.lastgroup), run[0]
     if code == "zh" and "ja" in segmenters and ("zh" not in segmenters or _KANA.search(text)):
@@ -218,7 +218,9 @@ def _lemma(word: str, languages: tuple[str, ...], requirement: str) -> str:
         seen.append(lemma)
 
 
-def own_words(text: str, rules: WordRules, row: int | None) -> Iterator[tuple[str, int, int]]:
+def words_by_function(
+    text: str, rules: WordRules, row: int | None
+) -> Iterator[tuple[str, int, int]]:
     """Yield the words of a user's function, with their positions in the text."""
     assert rules.function is not None
     if isinstance(rules.function, str):

@@ -29,7 +29,7 @@ from embedtopics.terms._tokens import (
     _unicode_chunk,
     capitals_of_tags,
     social_pattern,
-    stretches,
+    special_words,
 )
 from embedtopics.terms.results import WordRules
 
@@ -41,17 +41,17 @@ _BLANK = re.compile(r"[\s\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
 
 
 @dataclass(frozen=True)
-class _Traced:
+class _TracedText:
     """A changed text, with the original position of each character."""
 
     text: str
     starts: list[int]
     stops: list[int]
 
-    def part(self, start: int, stop: int) -> _Traced:
-        return _Traced(self.text[start:stop], self.starts[start:stop], self.stops[start:stop])
+    def slice(self, start: int, stop: int) -> _TracedText:
+        return _TracedText(self.text[start:stop], self.starts[start:stop], self.stops[start:stop])
 
-    def replaced(self, pattern: re.Pattern[str], make: Callable[[str], str]) -> _Traced:
+    def replace(self, pattern: re.Pattern[str], make: Callable[[str], str]) -> _TracedText:
         """Replace each match by `make(match)`."""
         text: list[str] = []
         starts: list[int] = []
@@ -68,29 +68,29 @@ class _Traced:
             done = end
         if not done:
             return self
-        return _Traced(
+        return _TracedText(
             "".join(text) + self.text[done:], starts + self.starts[done:], stops + self.stops[done:]
         )
 
-    def parted(self, places: list[int]) -> _Traced:
-        """Return the text with a blank before each of some places."""
+    def insert_blanks(self, places: list[int]) -> _TracedText:
+        """Insert a blank before each position."""
         text, starts, stops = "", [], []
         for begin, end in pairwise([0, *places, len(self.text)]):
             text += " " * bool(begin) + self.text[begin:end]
             starts += self.starts[begin:end][: bool(begin)] + self.starts[begin:end]
             stops += self.stops[begin:end][: bool(begin)] + self.stops[begin:end]
-        return _Traced(text, starts, stops)
+        return _TracedText(text, starts, stops)
 
-    def lowered(self) -> _Traced:
-        """Return the text in lower case, where a few letters become two characters."""
+    def lower(self) -> _TracedText:
+        """Convert to lower case, where a few letters become two characters."""
         text = self.text.lower()
         if len(text) == len(self.text):
-            return _Traced(text, self.starts, self.stops)
+            return _TracedText(text, self.starts, self.stops)
         source = [i for i, letter in enumerate(self.text) for _ in letter.lower()]
-        return _Traced(text, [self.starts[i] for i in source], [self.stops[i] for i in source])
+        return _TracedText(text, [self.starts[i] for i in source], [self.stops[i] for i in source])
 
-    def composed(self) -> _Traced:
-        """Return the text in Unicode's form NFC."""
+    def compose(self) -> _TracedText:
+        """Convert to Unicode's form NFC."""
         if unicodedata.is_normalized("NFC", self.text):
             return self
         text: list[str] = []
@@ -105,11 +105,11 @@ class _Traced:
             else:
                 starts += [self.starts[begin]] * len(parts)
                 stops += [self.stops[end - 1]] * len(parts)
-        return _Traced("".join(text), starts, stops)
+        return _TracedText("".join(text), starts, stops)
 
 
 def _composing(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the shortest stretches of a text that can be composed one by one."""
+    """Yield the shortest spans of a text that compose independently."""
     begin = 0
     for place in range(1, len(text) + 1):
         if place < len(text) and _goes_on(text, begin, place):
@@ -119,49 +119,49 @@ def _composing(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _goes_on(text: str, begin: int, place: int) -> bool:
-    """Return whether the character at a place belongs with the stretch before it."""
+    """Return whether the character at a position composes with the span before it."""
     letter = text[place]
     if letter.isascii():
-        return False  # nothing composes with it from the left
+        return False
     if unicodedata.combining(letter):
         return True
     before = text[begin:place]
-    apart = unicodedata.normalize("NFC", before) + unicodedata.normalize("NFC", letter)
-    return unicodedata.normalize("NFC", before + letter) != apart
+    separate = unicodedata.normalize("NFC", before) + unicodedata.normalize("NFC", letter)
+    return unicodedata.normalize("NFC", before + letter) != separate
 
 
 def word_spans(text: str, rules: WordRules = PLAIN) -> list[tuple[str, int, int]]:
     """Return the words of a text with their positions."""
     places = list(range(len(text) + 1))
-    traced = _Traced(text, places[:-1], places[1:]).composed()
-    traced = traced.replaced(_BLANK, lambda _: " ").replaced(_ENTITY, html.unescape)
+    traced = _TracedText(text, places[:-1], places[1:]).compose()
+    traced = traced.replace(_BLANK, lambda _: " ").replace(_ENTITY, html.unescape)
     if rules.social == "split":
-        traced = traced.parted(capitals_of_tags(traced.text))
-    traced = traced.lowered().replaced(_TAG, lambda _: " ")
+        traced = traced.insert_blanks(capitals_of_tags(traced.text))
+    traced = traced.lower().replace(_TAG, lambda _: " ")
     if rules.social != "kept":
         left_out = social_pattern() if rules.social == "dropped" else _ADDRESS
-        traced = traced.replaced(left_out, lambda _: " ")
+        traced = traced.replace(left_out, lambda _: " ")
     spans = []
-    for token, first, last in stretches(traced.text, rules):
+    for token, first, last in special_words(traced.text, rules):
         if token is not None:
             spans.append((token, traced.starts[first], traced.stops[last - 1]))
             continue
         for match in _PIECE.finditer(traced.text, first, last):
-            for piece, (begin, end) in _traced_chunks(traced.part(*match.span())):
+            for piece, (begin, end) in _traced_chunks(traced.slice(*match.span())):
                 for word, start, stop in _split(piece.text[begin:end], rules):
                     place = piece.starts[begin + start], piece.stops[begin + stop - 1]
                     spans.append((word, *place))
     return spans
 
 
-def _traced_chunks(piece: _Traced) -> Iterator[tuple[_Traced, tuple[int, int]]]:
+def _traced_chunks(piece: _TracedText) -> Iterator[tuple[_TracedText, tuple[int, int]]]:
     """Yield the chunks of a piece: the normalized piece and a span in it."""
     if piece.text.isascii():
         pattern = _ASCII_CHUNK
     else:
         for form, plain in _LETTER_FORMS.items():
-            piece = piece.replaced(re.compile(form), lambda _, plain=plain: plain)  # type: ignore[misc]
-        piece, pattern = piece.composed(), _unicode_chunk()
+            piece = piece.replace(re.compile(form), lambda _, plain=plain: plain)  # type: ignore[misc]
+        piece, pattern = piece.compose(), _unicode_chunk()
     for match in pattern.finditer(piece.text):
         yield piece, match.span()
 

@@ -35,7 +35,7 @@ import numpy as np
 
 from embedtopics.errors import InputError
 from embedtopics.protocols import Int32Array, Int64Array
-from embedtopics.terms._rules import is_emoji, lemma_of, own_words, script_runs, segmented
+from embedtopics.terms._rules import is_emoji, lemma_of, script_runs, segment_run, words_by_function
 from embedtopics.terms.results import TokenStream, WordRules
 
 # Only one step runs over the whole text: it cuts at the ASCII characters that no word holds, and
@@ -194,7 +194,7 @@ def words_of(text: str, rules: WordRules = PLAIN) -> list[str]:
 
 def _words_of(text: str, lowercase: bool, rules: WordRules, row: int | None) -> list[str]:
     text, words = _clean(text, lowercase, rules), []
-    for word, begin, end in stretches(text, rules, row):
+    for word, begin, end in special_words(text, rules, row):
         if word is not None:
             words.append(word)
             continue
@@ -203,7 +203,7 @@ def _words_of(text: str, lowercase: bool, rules: WordRules, row: int | None) -> 
     return words
 
 
-def stretches(
+def special_words(
     text: str, rules: WordRules, row: int | None = None
 ) -> Iterator[tuple[str | None, int, int]]:
     """Yield the words that special rules find, with their positions.
@@ -211,7 +211,7 @@ def stretches(
     None comes with each stretch of text between them, which the general rules read.
     """
     if rules.function is not None:
-        yield from own_words(text, rules, row)
+        yield from words_by_function(text, rules, row)
         return
     place = 0
     for match in social_pattern().finditer(text) if rules.social == "kept" else ():
@@ -251,7 +251,7 @@ def capitals_of_tags(text: str) -> list[int]:
     return places
 
 
-def counted_social(texts: Iterable[str]) -> dict[str, int]:
+def count_social_tokens(texts: Iterable[str]) -> dict[str, int]:
     """Count the #tags, @names, emoji and web addresses in texts."""
     counted, rules = {"#tags": 0, "@names": 0, "emoji": 0, "addresses": 0}, WordRules(social="kept")
     for text in texts:
@@ -332,7 +332,7 @@ def _split_unspaced(part: str, rules: WordRules) -> Iterator[tuple[str, int, int
         if begin > place:
             yield part[place:begin], place, begin
         place = end
-        words = segmented(run, rules) if rules.segmenters else None
+        words = segment_run(run, rules) if rules.segmenters else None
         if words is None:
             yield from _pairs(part, begin, end)
         for word in words or ():

@@ -35,7 +35,7 @@ from embedtopics.reduction._layout import EdgeSchedule, edge_schedule, layout
 from embedtopics.terms._rules import choose_rules
 from embedtopics.terms._stop_words import stop_words_for
 from embedtopics.terms._subject import uninformative_topics
-from embedtopics.terms._tokens import counted_social, tokenize
+from embedtopics.terms._tokens import count_social_tokens, tokenize
 from embedtopics.terms.results import TermCounts, TokenStream, WordRules
 from embedtopics.topics._clusters import (
     ClusterCut,
@@ -162,9 +162,9 @@ def _with_scored_labels(
     """Choose labels by how well they separate texts; custom encoders may not encode labels."""
     if not isinstance(result.settings.get("encoder_settings"), dict):
         return result
-    from embedtopics.topics.naming._score_labels import scored_labels
+    from embedtopics.topics.naming._score_labels import score_or_choose_labels
 
-    return scored_labels(result, encode, choose=True)
+    return score_or_choose_labels(result, encode, choose=True)
 
 
 def _word_rules(log: Log, words: Any, languages: tuple[str, ...]) -> WordRules:
@@ -527,7 +527,7 @@ def note_words(
 ) -> None:
     note_terms(log, counts.stop_words, counts.function_words, languages)
     if tokens.rules.social:
-        counted = counted_social(texts)
+        counted = count_social_tokens(texts)
         tags, names, emoji, addresses = (f"{n:,} {kind}" for kind, n in counted.items())
         message = {
             "kept": f"Kept as words: {tags}, {names}, {emoji} and {addresses}.",

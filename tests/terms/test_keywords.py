@@ -101,7 +101,7 @@ def test_the_strongest_keep_their_rank_and_others_stand_behind(distinct):
     rng = np.random.default_rng(3)
     places = [np.sort(rng.choice(12, 6, replace=False)) for _ in range(4)]
     ranked = [rng.random(6) for _ in range(4)]
-    found = topic_keywords._at_home(ranked, places, 12, distinct)
+    found = topic_keywords._demote_shared(ranked, places, 12, distinct)
     scaled = [one / one.max() for one in ranked]
     for topic, (one, place) in enumerate(zip(found, places, strict=True)):
         for value, term, own in zip(one, place, scaled[topic], strict=True):

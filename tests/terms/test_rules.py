@@ -14,9 +14,15 @@ import embedtopics as et
 from embedtopics.encoders._registry import encoder_from_settings
 from embedtopics.errors import InputError
 from embedtopics.terms import _rules
-from embedtopics.terms._rules import choose_rules, segmented
+from embedtopics.terms._rules import choose_rules, segment_run
 from embedtopics.terms._spans import word_spans
-from embedtopics.terms._tokens import counted_social, join_tokens, texts_with, tokenize, words_of
+from embedtopics.terms._tokens import (
+    count_social_tokens,
+    join_tokens,
+    texts_with,
+    tokenize,
+    words_of,
+)
 from embedtopics.terms.results import WordRules
 from tests.factories import refuses
 
@@ -191,7 +197,7 @@ def test_words_of_scripts_without_spaces(code):
 def test_other_scripts_stay_pairs_and_kana_tell_japanese():
     assert words_of("北京大学 ไทย", rules(languages=["th"])) == ["北京", "京大", "大学", "ไทย"]
     both = rules(languages=["zh", "ja"])
-    read = [segmented(run, both) for run in _rules.script_runs(both).finditer("经济增长 税金は")]
+    read = [segment_run(run, both) for run in _rules.script_runs(both).finditer("经济增长 税金は")]
     assert read == [["经济", "增长"], ["税金", "は"]]
 
 
@@ -271,7 +277,7 @@ def test_social_tokens_are_words():
         "1",
     ]  # fmt: skip
     assert words_of("#हिन्दी #Été2024", by) == ["#हिन्दी", "#été2024"]  # marks belong to letters
-    assert counted_social([text, "plain", "a #b &amp; &#35;c"]) == {
+    assert count_social_tokens([text, "plain", "a #b &amp; &#35;c"]) == {
         "#tags": 3, "@names": 1, "emoji": 3, "addresses": 2,
     }  # fmt: skip
 

@@ -165,14 +165,14 @@ def token_topics(
         sums = topics.of_words(words, windows)
         shares = topics.of_documents(words, windows)[0].astype(np.float32)
     weights = csr_matrix(sums.astype(np.float32))
-    return TokenMixture(tokens, weights, shares, _written(tokens, text))
+    return TokenMixture(tokens, weights, shares, _as_written(tokens, text))
 
 
 _OPENING, _CLOSING = "([{«“„\"'", ")]}»”\"'.,;:!?…%"
 """Punctuation that stays with the word after it, and with the word before it."""
 
 
-def _written(tokens: tuple[str, ...], text: str) -> tuple[str, ...]:
+def _as_written(tokens: tuple[str, ...], text: str) -> tuple[str, ...]:
     """Return the words as written in the text; words with another spelling stay the same."""
     lower, shown, place = text.lower(), [], 0
     if len(lower) != len(text):

@@ -79,16 +79,19 @@ def score_labels(result: TopicResult, encoder: Encoder | str | None = None) -> T
     >>> score_labels(named).topics[0].label_auc  # doctest: +SKIP
     (0.93, 0.89, 0.96)
     """
-    asked = encoder_of_fit(result, encoder)
-    width = result.embeddings.shape[1]
-    return scored_labels(result, lambda texts: encode_uncached(asked, texts, width), choose=False)
+    model, width = encoder_of_fit(result, encoder), result.embeddings.shape[1]
+
+    def encode(texts: Sequence[str]) -> FloatArray:
+        return encode_uncached(model, texts, width)
+
+    return score_or_choose_labels(result, encode, choose=False)
 
 
-def scored_labels(result: TopicResult, encode: Encode, *, choose: bool) -> TopicResult:
+def score_or_choose_labels(result: TopicResult, encode: Encode, *, choose: bool) -> TopicResult:
     """Score the labels with an encoder of texts; choose automatic labels first if `choose`."""
     topics = list(result.topics)
     used_labels = {topic.label for topic in topics}
-    for topic, members, others in _compared(result):
+    for topic, members, others in _topics_with_siblings(result):
         may_change = choose and not (topic.is_named or topic.is_seeded)
         texts = _candidates(result, topic, may_change)
         vectors = encode(texts)
@@ -113,7 +116,7 @@ def scored_labels(result: TopicResult, encode: Encode, *, choose: bool) -> Topic
     return dataclasses.replace(result, topics=tuple(topics), decisions=decisions)
 
 
-def _compared(result: TopicResult) -> Iterator[tuple[Topic, FloatArray, FloatArray]]:
+def _topics_with_siblings(result: TopicResult) -> Iterator[tuple[Topic, FloatArray, FloatArray]]:
     """Yield topics with the vectors of some of their texts, and of some texts of their siblings."""
     if result.n_topics < 2:
         return
@@ -171,7 +174,7 @@ def _best(wins: Sequence[Wins], free: Sequence[int], current: int) -> int:
     """Return the best free label that beats the first by more than chance, or the current one."""
     best, highest = current, -np.inf
     for i in free:
-        members, others = (mine - first for mine, first in zip(wins[i], wins[0], strict=True))
+        members, others = (label - first for label, first in zip(wins[i], wins[0], strict=True))
         if members.mean() > CERTAIN * _error(members, others) and members.mean() > highest:
             best, highest = i, members.mean()
     return best

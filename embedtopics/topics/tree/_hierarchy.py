@@ -80,7 +80,7 @@ def hierarchy(
     merges, distances, order = (
         _link_coordinates(result, linkage) if in_space else _link(between, linkage)
     )
-    merge_terms = merged_terms(result, merges, n_terms)
+    merge_terms = merge_keywords(result, merges, n_terms)
     similarities = (1.0 - between).astype(np.float32)
     nodes = [TopicNode(t.label, t.size, 1, t.keywords, t.weights) for t in result.topics]
     words = [tuple(term for term, _ in terms) for terms in merge_terms]
@@ -149,7 +149,7 @@ def _partition(result: TopicResult) -> Int32Array:
     return np.asarray(pairs[1][cells], dtype=np.int32)
 
 
-def merged_terms(
+def merge_keywords(
     result: TopicResult,
     merges: Int32Array,
     n_terms: int,

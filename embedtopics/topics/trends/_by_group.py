@@ -85,7 +85,7 @@ def by_group(
     checked_count(max_groups, "max_groups", 2)
     values, by = values_of(result, result.corpus.group_column if group is None else group, "group")
     has_text = result.documents.of_row >= 0
-    codes, names = _coded(values, has_text)
+    codes, names = _number_groups(values, has_text)
     sizes = np.bincount(codes[(codes >= 0) & has_text], minlength=len(names))
     if not sizes.any():
         raise InputError("group", "a column with values in rows with text", by)
@@ -165,11 +165,11 @@ def values_of(result: TopicResult, source: Any, name: str) -> tuple[pd.Series, s
     return values, str(values.name) if values.name is not None else name
 
 
-def _coded(
+def _number_groups(
     values: pd.Series, has_text: npt.NDArray[np.bool_]
 ) -> tuple[Int64Array, tuple[str, ...]]:
     """Return codes and names: ascending numbers, or else the largest group first."""
-    texts = pd.Series(_names(values), dtype=object)
+    texts = pd.Series(_as_names(values), dtype=object)
     sizes = texts[has_text].dropna().value_counts()
     is_number = pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
 
@@ -181,7 +181,7 @@ def _coded(
     return np.array([place.get(name, -1) for name in texts], dtype=np.int64), names
 
 
-def _names(values: pd.Series) -> list[str | None]:
+def _as_names(values: pd.Series) -> list[str | None]:
     """Return each value as text, or None if it is missing or blank."""
 
     def spell(value: Any) -> str | None:
@@ -257,7 +257,7 @@ def units_of(result: TopicResult, units: Any) -> Int64Array:
     if units is None:
         return np.asarray(of_text, dtype=np.int64)
     values, _ = values_of(result, units, "units")
-    codes = np.asarray(pd.factorize(pd.Series(_names(values), dtype=object))[0])
+    codes = np.asarray(pd.factorize(pd.Series(_as_names(values), dtype=object))[0])
     # Rows of one text without a value are one unit.
     return np.where(codes >= 0, codes, codes.max(initial=-1) + 1 + of_text)
 

@@ -98,7 +98,7 @@ def changes(trends: TopicTrends, *, alpha: float = 0.05) -> pd.DataFrame:
     usable = np.flatnonzero(is_tested)
     if not len(usable):
         return frame
-    tests = _tested(trends, counts[usable], totals, periods)
+    tests = _test_topics(trends, counts[usable], totals, periods)
     both = false_discovery_rates(np.concatenate([tests["p"], tests["burst_p"]]))
     tests["q"], tests["burst_q"] = np.split(both, 2)
     is_changing, is_bursting = tests["q"] <= alpha, tests["burst_q"] <= alpha
@@ -114,7 +114,7 @@ def changes(trends: TopicTrends, *, alpha: float = 0.05) -> pd.DataFrame:
     return frame
 
 
-def _tested(
+def _test_topics(
     trends: TopicTrends, counts: Float64Array, totals: Float64Array, periods: Int64Array
 ) -> pd.DataFrame:
     """Return the columns of the tested topics, `counts` (n_tested, n_filled), without q."""

@@ -20,7 +20,7 @@ from embedtopics.topics.naming._score_labels import (
     _clause,
     _error,
     _with_interval,
-    scored_labels,
+    score_or_choose_labels,
 )
 from tests.factories import make_result, refuses
 
@@ -57,7 +57,7 @@ def result():
 
 def test_scores_are_areas_under_the_roc_curve_of_every_other_text(result):
     encode = encode_with(result)
-    scored = scored_labels(result, encode, choose=False)
+    scored = score_or_choose_labels(result, encode, choose=False)
     means, labels = row_centroids(result), result.clustering.labels
     for topic, before in zip(scored.topics, result.topics, strict=True):
         assert topic.label == before.label
@@ -93,19 +93,19 @@ def test_no_label_is_certain():
 
 def test_the_label_that_finds_the_texts_is_chosen(result):
     best = ", ".join(result.topics[2].keywords[:5])
-    scored = scored_labels(result, encode_with(result, {best: 2}), choose=True)
+    scored = score_or_choose_labels(result, encode_with(result, {best: 2}), choose=True)
     assert scored.topics[2].label == best
     assert scored.topics[2].label_auc[0] > 0.95 > scored.topics[2].keywords_auc
     assert len({topic.label for topic in scored.topics}) == len(scored.topics)
     good = {keywords_of(topic): topic.topic_id for topic in result.topics}
-    kept = scored_labels(result, encode_with(result, good), choose=True)
+    kept = score_or_choose_labels(result, encode_with(result, good), choose=True)
     assert [topic.label for topic in kept.topics] == [topic.label for topic in result.topics]
 
 
 def test_names_that_were_given_stay_and_are_marked_where_they_are_worse(result):
     good = {keywords_of(topic): topic.topic_id for topic in result.topics} | {"Fitting": 1}
     named = topics.rename(result, {0: "Zebra", 1: "Fitting"})
-    scored = scored_labels(named, encode_with(result, good), choose=True)
+    scored = score_or_choose_labels(named, encode_with(result, good), choose=True)
     assert [topic.label for topic in scored.topics[:2]] == ["Zebra", "Fitting"]
     assert [topic.is_label_worse for topic in scored.topics[:3]] == [True, False, False]
     assert scored.decisions[-1].name == "labels_worse" and scored.decisions[-1].value == [0]
@@ -118,7 +118,7 @@ def test_names_that_were_given_stay_and_are_marked_where_they_are_worse(result):
 
 def test_scores_stay_with_what_they_are_of(result, tmp_path):
     best = ", ".join(result.topics[2].keywords[:5])
-    scored = scored_labels(result, encode_with(result, {best: 2}), choose=True)
+    scored = score_or_choose_labels(result, encode_with(result, {best: 2}), choose=True)
     loaded = load_result(save_result(scored, tmp_path / "scored"))
     assert loaded.topics == scored.topics
     merged = topics.merge(scored, [[0, 1]])
@@ -170,9 +170,9 @@ def test_a_result_without_texts_quotes_none(result):
 
 def test_few_texts_and_single_topics_have_no_score():
     single = make_result(60, 1)
-    assert scored_labels(single, encode_with(single), choose=True).topics == single.topics
+    assert score_or_choose_labels(single, encode_with(single), choose=True).topics == single.topics
     small = make_result(3 * MIN_TEXTS, 6)
-    for topic in scored_labels(small, encode_with(small), choose=True).topics:
+    for topic in score_or_choose_labels(small, encode_with(small), choose=True).topics:
         n_own = int((small.clustering.labels == topic.topic_id).sum())
         assert (topic.label_auc is None) == (n_own < MIN_TEXTS)
 

@@ -137,16 +137,12 @@ class StudyDesign:
         Share of the texts that every annotator labels.
     random_state : int or None
         Seed of the random order of the texts.
-    strata : str, optional
-        Column of the corpus for proportional stratification of the count stream. Intervals remain
-        those of a simple random sample, which are conservative.
     """
 
     teach: float = 0.5
     n_test: int = 50
     overlap: float = 0.0
     random_state: int | None = 0
-    strata: str | None = None
 
     def checked(self) -> StudyDesign:
         """Return the design with a resolved seed, or refuse it."""
@@ -155,7 +151,6 @@ class StudyDesign:
             n_test=checked_count(self.n_test, "n_test", 0),
             overlap=checked_share(self.overlap, "overlap"),
             random_state=resolve_seed(self.random_state),
-            strata=self.strata,
         )
 
 
@@ -202,23 +197,9 @@ def checked_spans(spans: Any, text: str, names: Sequence[str]) -> tuple[tuple[st
     return tuple(parts)
 
 
-def count_order(keys: list[str], seed: int, strata: Sequence[Any] | None) -> list[int]:
-    """Return the rows of the texts in the random order of the count stream.
-
-    Any prefix is a simple random sample. With strata it is a proportional sample: the texts of a
-    stratum are shuffled and spread evenly from a random start.
-    """
-    numbers = permanent_numbers(keys, seed, "count")
-    if strata is None:
-        return list(map(int, np.argsort(numbers, kind="stable")))
-    names = np.array([str(one) for one in strata], dtype=object)
-    positions = np.empty(len(keys))
-    for name in dict.fromkeys(names.tolist()):
-        rows = np.flatnonzero(names == name)
-        start = permanent_numbers([str(name)], seed, "stratum")[0]
-        order = rows[np.argsort(numbers[rows], kind="stable")]
-        positions[order] = (np.arange(len(rows)) + start) / len(rows)
-    return list(map(int, np.lexsort((numbers, positions))))
+def count_order(keys: list[str], seed: int) -> list[int]:
+    """Return the rows of the texts in the random order of the count stream."""
+    return list(map(int, np.argsort(permanent_numbers(keys, seed, "count"), kind="stable")))
 
 
 def check_schemes(names: Sequence[str], labels: Sequence[Label], row: int | None = None) -> None:

@@ -13,11 +13,11 @@ from embedtopics.annotation._learner import StudyClassifier
 from embedtopics.annotation._state import StudyState
 from embedtopics.annotation._strategies import CoreSet, Pool, RandomSampling, Strategy
 from embedtopics.annotation.results import TextToLabel
-from embedtopics.protocols import Float64Array, Int64Array
+from embedtopics.protocols import Float64Array
 
 STREAMS = ("teach", "count")
 N_STARTS = 10
-"""Texts that a study without topics starts from."""
+"""Teach texts that are picked far from each other before the strategy starts."""
 
 MAX_RESERVED_SECONDS = 1800.0
 """A text that was shown and not answered goes to other annotators after this time."""
@@ -34,8 +34,8 @@ class Reservation(NamedTuple):
 class TeachingLoop:
     """The queues, reservations and model of a running study."""
 
-    def __init__(self, state: StudyState, strategy: Strategy, starts: Int64Array | None) -> None:
-        self.state, self.strategy, self.starts = state, strategy, starts
+    def __init__(self, state: StudyState, strategy: Strategy) -> None:
+        self.state, self.strategy = state, strategy
         numbers = permanent_numbers(state.texts.keys, state.seed, "overlap")
         is_shared = numbers < state.records.design.overlap
         pairs = zip(state.texts.keys, is_shared, strict=True)
@@ -176,17 +176,11 @@ class TeachingLoop:
 
     def _pick(self, pool: Pool) -> list[str]:
         """Return the keys of the next teach texts."""
-        n_taught = self.state.records.n_by_stream["teach"]
+        is_start = self.state.records.n_by_stream["teach"] < N_STARTS
         strategy = self.strategy
-        if self.starts is not None and n_taught < len(self.starts):
-            rows = self.starts[np.isin(self.starts, pool.candidates)]
-        else:
-            is_start = self.starts is None and n_taught < N_STARTS
-            if not isinstance(strategy, RandomSampling) and (
-                is_start or pool.probabilities is None
-            ):
-                strategy = CoreSet()
-            rows = strategy.pick(pool, N_STARTS)
+        if not isinstance(strategy, RandomSampling) and (is_start or pool.probabilities is None):
+            strategy = CoreSet()
+        rows = strategy.pick(pool, N_STARTS)
         return [self.state.texts.keys[row] for row in rows.tolist()]
 
     def start_background(self) -> None:

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
-
 from embedtopics._utils.checks import checked_choice, checked_count, is_whole_text
 from embedtopics._utils.display import spell_count
 from embedtopics.annotation import _estimates, _tables
@@ -27,12 +25,11 @@ from embedtopics.annotation._journal import KIND, VERSION, Journal
 from embedtopics.annotation._loop import TeachingLoop
 from embedtopics.annotation._records import ADJUDICATED, Records
 from embedtopics.annotation._state import StudyState, StudyTexts
-from embedtopics.annotation._strategies import Strategy, checked_strategy, first_of_topics
+from embedtopics.annotation._strategies import Strategy, checked_strategy
 from embedtopics.annotation.results import AnnotatorAgreement, Stopping, StudyReport, TextToLabel
 from embedtopics.corpus import Corpus
 from embedtopics.decisions import Decision, Exported
 from embedtopics.errors import InputError
-from embedtopics.protocols import Int64Array
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,10 +68,8 @@ class AnnotationProject:
     encoder : str, path, Encoder or ndarray of shape (n_rows, n_dimensions)
         An encoder, or one vector for each row of the corpus.
     strategy : {"uncertainty", "entropy", "diversity", "random"} or object
-        Picks the *teach* texts; a custom object has a method ``pick(pool, n)``.
-    topics : sequence of int, optional
-        Topic of each row, -1 for none. The study starts with one text of each topic. Without
-        topics it starts with texts that are far from each other, or at random for "random".
+        Picks the *teach* texts; a custom object has a method ``pick(pool, n)``. Except for
+        "random", a study starts with texts that are far from each other.
     design : StudyDesign, optional
         Fixed when the study begins.
 
@@ -112,21 +107,16 @@ class AnnotationProject:
         *,
         encoder: Any = "all-MiniLM-L6-v2",
         strategy: str | Strategy = "uncertainty",
-        topics: Sequence[int] | None = None,
         design: StudyDesign | None = None,
     ) -> None:
         # All arguments are checked before a folder is created.
         strategy = checked_strategy(strategy)
         texts = StudyTexts(Corpus.of(corpus))
-        groups = None if topics is None else _checked_topics(topics, texts)
         codebook = None if labels is None else read_labels(labels)
         design = None if design is None else design.checked()
-        if design is not None:
-            texts.strata(design)
         if kind is not None:
             checked_kind(kind)
         vectors = texts.encode(encoder)
-        starts = None if groups is None else first_of_topics(vectors.matrix, groups)
         journal = Journal(Path(os.path.realpath(folder)))
         try:
             if not journal.events:
@@ -139,7 +129,7 @@ class AnnotationProject:
             journal.close()
             raise
         self.state = StudyState(texts, vectors, journal, records)
-        self.loop = TeachingLoop(self.state, strategy, starts)
+        self.loop = TeachingLoop(self.state, strategy)
         self.decisions = _decisions(self.state)
 
     def __enter__(self) -> Self:
@@ -426,23 +416,6 @@ class AnnotationProject:
         """
         return _estimates.classifier(self.state, method, options)
 
-    def predict(self) -> pd.DataFrame:
-        """Return the id and the probability of each label for every row of the corpus.
-
-        Rows without text have NaN.
-        """
-        import pandas as pd
-
-        self.loop.learn()
-        if self.loop.probabilities is None:
-            raise InputError("the model needs labels of two classes; label more texts")
-        names, of_row = list(self.state.records.names), self.state.texts.of_row
-        chances = np.full((len(of_row), len(names)), np.nan)
-        chances[of_row >= 0] = self.loop.probabilities[of_row[of_row >= 0]]
-        frame = pd.DataFrame(chances, columns=names, index=self.corpus.index)
-        frame.insert(0, "id", list(self.corpus.ids), allow_duplicates=True)
-        return frame
-
     def prevalence(self, by: str | None = None, *, every: str = "year") -> Prevalence:
         """Estimate the share of each label among the distinct texts, with 95 % intervals.
 
@@ -544,7 +517,7 @@ def _begin(
     kind = kind or ("several" if has_schemes else "single")
     if has_schemes and kind != "several":
         raise InputError("kind", '"several" for several schemes', kind)
-    order = count_order(texts.keys, int(design.random_state or 0), texts.strata(design))
+    order = count_order(texts.keys, int(design.random_state or 0))
     n_test = min(design.n_test, len(texts) // 10)
     # Every second count text is a test text, so that the model does not wait for the test part.
     test = [texts.keys[row] for row in order[: 2 * n_test : 2]]
@@ -593,10 +566,3 @@ def _decisions(state: StudyState) -> tuple[Decision, ...]:
         message += " the text of another row; equal texts share one label."
         decisions.append(Decision("annotation", "duplicates", texts.n_repeats, message))
     return tuple(decisions)
-
-
-def _checked_topics(topics: Sequence[int], texts: StudyTexts) -> Int64Array:
-    n_rows, topic_ids = len(texts.corpus), np.asarray(topics)
-    if topic_ids.shape != (n_rows,) or topic_ids.dtype.kind not in "iu":
-        raise InputError("topics", f"{n_rows:,} integers, one a row", found=str(topic_ids.shape))
-    return np.asarray(topic_ids[texts.first_rows], dtype=np.int64)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from embedtopics.annotation._codebook import MULTILABEL, StudyDesign, count_order
+from embedtopics.annotation._codebook import MULTILABEL, count_order
 from embedtopics.annotation._journal import Journal
 from embedtopics.annotation._learner import StudyClassifier, TextVectors, TrainingRows, codes_of
 from embedtopics.annotation._records import Records
@@ -44,14 +44,6 @@ class StudyTexts:
     def to_label(self, key: str, stream: str) -> TextToLabel:
         """Return a text as annotators get it."""
         return TextToLabel(key, self.documents.ids[self.row_of[key]], self.text(key), stream)
-
-    def strata(self, design: StudyDesign) -> list[Any] | None:
-        """Return the stratum of each text."""
-        if design.strata is None:
-            return None
-        if design.strata not in self.documents.metadata:
-            raise InputError("strata", "a column of the corpus", design.strata)
-        return list(self.documents.metadata[design.strata])
 
     def keys_by(self, column: str) -> dict[str, str]:
         """Return the key of each text by its "key", its "text", or the "id" of any of its rows."""
@@ -112,7 +104,7 @@ class StudyState:
     @cached_property
     def count_order(self) -> list[int]:
         """The rows of the texts in the order of the count stream."""
-        return count_order(self.texts.keys, self.seed, self.texts.strata(self.records.design))
+        return count_order(self.texts.keys, self.seed)
 
     def record(self, event: str, **fields: Any) -> None:
         """Write an event to disk, then apply it."""

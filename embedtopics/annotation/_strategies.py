@@ -126,17 +126,6 @@ STRATEGIES: dict[str, Strategy] = {
 }
 
 
-def first_of_topics(vectors: FloatArray, topics: Int64Array) -> Int64Array:
-    """Return the text nearest to the mean of each topic, the largest first; -1 is no topic."""
-    names, sizes = np.unique(topics[topics >= 0], return_counts=True)
-    rows = []
-    for name in names[np.argsort(-sizes, kind="stable")].tolist():
-        members = np.flatnonzero(topics == name)
-        middle = vectors[members].mean(axis=0)
-        rows.append(int(members[(vectors[members] @ middle).argmax()]))
-    return np.array(rows, dtype=np.int64)
-
-
 def checked_strategy(strategy: str | Strategy) -> Strategy:
     """Return a strategy by its name, or a custom object with `pick`."""
     if isinstance(strategy, str):

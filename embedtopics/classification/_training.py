@@ -148,7 +148,6 @@ def _fine_tune(
     from embedtopics.training.objectives._objective import Objective
     from embedtopics.training.trainer._trainer import device_and_precision
 
-    labelled, validation = sets
     extra = _Ulmfit(**{name: options.pop(name) for name in vars(_Ulmfit()) if name in options})
     settings: TrainingSettings = settings_from(
         TrainingSettings, {**FINE_TUNE, **options}, vars(extra)
@@ -164,49 +163,51 @@ def _fine_tune(
         loss = _head_loss(
             kind, trainable.n_dimensions, n_classes, class_weights, _dropout(trainable)
         )
-    examples = []
-    for part in sets:
-        marks = label_marks(part.codes, n_classes, kind == "ordinal")
-        rows = np.arange(len(marks), dtype=np.int64)
-        texts = (tuple(part.texts),)
-        examples.append(Examples("distilled", texts, marks, rows, source="labelled texts"))
+    examples, held_out = (_examples(part, kind) for part in sets)
     changed = [f", {name} {v}" for name, v in vars(extra).items() if v not in (1.0, False)]
     objective = Objective(
         f"classification: {kind}{''.join(changed)}",
-        examples[0],
+        examples,
         lambda *_: loss,
         "quadratic kappa" if kind == "ordinal" else "macro F1",
         partial(_metric, kind),
         optimizers=partial(_optimizers, extra),
     )
-    measured = replace(objective, examples=examples[1])
+    measured = replace(objective, examples=held_out)
     checkpoints = checkpoints_of(folder)
     run = train_measured(trainable, objective, measured, settings, checkpoints, resume, ())
     loss.to("cpu")
     trainable.model.to("cpu")
     models.save_trainable(trainable, folder)
-    head, n_learned = _linear(kind, loss), len(labelled.texts)
+    run = replace(run, decisions=(*trainable.decisions, *run.decisions))
     report = TrainingReport(
         objective=objective.name,
         base=trainable.name,
         folder=str(folder),
         settings={**settings.to_dict(), **vars(extra)},
-        data={
-            "n_train": n_learned,
-            "n_validation": len(validation.texts),
-            "n_learned_from": n_learned,
-            "train": "labelled texts",
-            "validation": "labelled texts",
-        },
+        data=_describe(*sets),
         before_after=(),
         versions=package_versions(),
-        **vars(replace(run, decisions=(*trainable.decisions, *run.decisions))),
+        **vars(run),
     )
     write_report(report, folder)
     delete_checkpoints(checkpoints)
+    head, validation = _linear(kind, loss), sets[1]
     scores = head.scores(load_trained(folder, runtime="torch").encode(validation.texts))
     encoder = load_trained(folder)
     return FittedHead(encoder, head, scores, validation.codes, report.decisions, report)
+
+
+def _examples(labelled: LabelledTexts, kind: str) -> Examples:
+    marks = label_marks(labelled.codes, len(labelled.classes), kind == "ordinal")
+    rows, texts = np.arange(len(marks), dtype=np.int64), (tuple(labelled.texts),)
+    return Examples("taught", texts, marks, rows, source="labelled texts")
+
+
+def _describe(train: LabelledTexts, validation: LabelledTexts) -> dict[str, Any]:
+    n, source = len(train.texts), "labelled texts"
+    sizes = {"n_train": n, "n_validation": len(validation.texts), "n_learned_from": n}
+    return {**sizes, "train": source, "validation": source}
 
 
 def _with_dense(encoder: Any, settings: TrainingSettings) -> Trainable:

@@ -4,8 +4,6 @@ import krippendorff
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.stats import hypergeom
 
 from embedtopics.annotation import (
@@ -15,11 +13,9 @@ from embedtopics.annotation import (
     Uncertainty,
     recall_test,
 )
-from embedtopics.annotation._codebook import count_order
 from embedtopics.annotation._strategies import Pool
-from embedtopics.corpus import Corpus
 from tests.annotation.conftest import NAMES, code
-from tests.factories import each, refuses
+from tests.factories import refuses
 
 
 @pytest.fixture
@@ -94,12 +90,6 @@ def test_the_sample_is_the_same_whatever_is_taught(begin, truth):
     assert shorter >= 30 and one[:shorter] == other[:shorter]
 
 
-def test_a_study_starts_with_one_text_of_each_topic(begin, toy, truth):
-    topics = np.where(np.arange(len(toy[0])) % 7 == 0, -1, toy[2])
-    study = begin(topics=topics, design=StudyDesign(teach=1.0))
-    assert [truth[text.text] for text in code(study, truth, 3)] == NAMES  # the largest first
-
-
 def test_the_random_strategy_is_random_from_the_first_text(begin, truth):
     design = StudyDesign(teach=1.0)
     other = code(begin(design=design), truth, 6)
@@ -112,8 +102,10 @@ def test_the_random_strategy_is_random_from_the_first_text(begin, truth):
 def test_the_model_learns_and_shares_hold_the_truth(begin, truth, kind):
     study = begin(kind=kind, design=StudyDesign(n_test=10))
     code(study, truth, 80)
-    guess = study.predict()[NAMES].idxmax(axis=1)
-    assert (guess == [truth[text] for text in study.corpus.texts]).mean() > 0.95
+    study.loop.learn()
+    guess = np.array(NAMES)[study.loop.probabilities.argmax(axis=1)]
+    texts = study.state.texts.documents.texts
+    assert (guess == [truth[text] for text in texts]).mean() > 0.95
     quality = study.quality()
     assert set(quality["part"]) == {"count", "test"} and (quality["value"].dropna() > 0.8).all()
     true = pd.Series(truth).value_counts(normalize=True)
@@ -129,8 +121,6 @@ def test_nothing_is_estimated_from_nothing(begin):
     study = begin(design=StudyDesign(teach=1.0))
     with refuses("count texts"):
         study.prevalence()
-    with refuses(""):
-        study.predict()
     study.label(study.next().key, "fruit")
     assert study.stopping().to_frame()["width"].isna().all()
 
@@ -155,15 +145,17 @@ def test_the_recall_test_by_hand():
 
 
 @pytest.mark.parametrize(
-    ("parameter", "value"),
-    each(n_texts=[-1, 10], taught_relevant=[301], counted_relevant=[401], recall=[0, 1.0],
-         confidence=[2], n_taught=[1.5]),
-)  # fmt: skip
-def test_counts_that_cannot_be(parameter, value):
-    given = {"n_texts": 2000, "n_taught": 300, "taught_relevant": 40, "n_counted": 400,
-             "counted_relevant": 1}  # fmt: skip
-    with refuses("n_taught" if (parameter, value) == ("n_texts", 10) else parameter):
-        recall_test(**{**given, parameter: value})
+    ("parameter", "counts"),
+    [
+        ("n_taught", (10, 300, 40, 400, 1)),
+        ("taught_relevant", (2000, 300, 301, 400, 1)),
+        ("n_counted", (2000, 300, 40, 1701, 1)),
+        ("counted_relevant", (2000, 300, 40, 400, 401)),
+    ],
+)
+def test_parts_larger_than_their_whole_are_refused(parameter, counts):
+    with refuses(parameter):
+        recall_test(*counts)
 
 
 def test_annotators_who_differ(begin, truth):
@@ -205,35 +197,3 @@ def test_the_recall_test_errs_rarely_although_both_streams_are_mixed():
         wrong += found.enough and recall < 0.9
         above += found.bound > recall
     assert n_below > 60 and wrong <= 0.07 * 300 and above <= 0.07 * 300
-
-
-@given(st.lists(st.sampled_from("abc"), min_size=3, max_size=60), st.integers(0, 5))
-def test_every_first_part_of_a_stratified_order_has_the_strata_in_proportion(strata, seed):
-    keys = [f"{row:032x}" for row in range(len(strata))]
-    order = count_order(keys, seed, strata)
-    assert sorted(order) == list(range(len(keys)))
-    for name in set(strata):
-        seen = np.cumsum([strata[row] == name for row in order])
-        expected = np.arange(1, len(order) + 1) * strata.count(name) / len(order)
-        assert np.abs(seen - expected).max() <= len(set(strata))
-    # Within a stratum the order is that of the permanent numbers.
-    plain = count_order(keys, seed, None)
-    for name in set(strata):
-        assert [r for r in order if strata[r] == name] == [r for r in plain if strata[r] == name]
-
-
-def test_a_count_stream_is_stratified_by_a_column(begin, toy, truth, tmp_path):
-    texts, _, _ = toy
-    corpus = Corpus(texts, metadata={"source": [truth[text] for text in texts]})
-    design = StudyDesign(teach=0.0, n_test=0, strata="source")
-    study = begin(corpus=corpus, design=design)
-    code(study, truth, 30)
-    counts = study.to_frame()["label"].value_counts()
-    wanted = corpus.metadata["source"].value_counts() * 30 / len(corpus)
-    assert (counts - wanted).abs().max() <= 2
-    study.close()
-    again = begin(corpus=corpus, labels=None)
-    assert again.design == study.design and len(again.state.count_sample().keys) == 30
-    with refuses("strata"):
-        begin(folder="other", design=StudyDesign(strata="nowhere"))
-    assert not (tmp_path / "other").exists()

@@ -196,8 +196,6 @@ def test_answers_that_are_refused_leave_no_trace(begin):
         begin(encoder="tfidf", folder="other")
     with refuses("strategy"):
         begin(strategy="best", folder="other")
-    with refuses("topics"):
-        begin(topics=[1, 2], folder="other")
 
 
 def test_labels_stay_with_their_texts_when_the_corpus_changes(begin, toy, truth):

@@ -314,17 +314,6 @@ class TestInABrowser:
             check_console(browser)
         assert len(study.loop.requested) >= n - 22
 
-    def test_a_search_waits_for_an_answer_under_way(self, browser, begin, toy):
-        with served(serve(begin())) as server:
-            opened(browser, server.url)
-            browser.wait("!document.querySelector('#skip').disabled")
-            browser.ask(
-                f"document.querySelector('#query').value = {json.dumps(toy[0][7].split()[0])};"
-                "document.querySelector('#skip').click();"
-                "document.querySelector('#find').requestSubmit(); 0"
-            )
-            browser.wait("document.querySelectorAll('#found li').length > 0")
-
     def test_a_killed_server_goes_on_and_two_tabs_share_no_text(self, browser, toy, tmp_path):
         import signal
         import subprocess

@@ -1,7 +1,5 @@
 """Spans, texts that are asked for, and what two people label on two machines."""
 
-import json
-
 import pandas as pd
 import pytest
 from hypothesis import given
@@ -179,13 +177,6 @@ def test_several_labels_have_no_suspicious_ones(begin):
         begin(kind="several").suspicious_labels()
     with refuses("labels"):
         begin(folder="new").classifier("frozen")
-
-
-def test_a_journal_holds_spans_as_lists(begin, tmp_path):
-    study = begin(kind="spans")
-    mark(study, 1)
-    line = json.loads((tmp_path / "study/journal.jsonl").read_text().splitlines()[1])
-    assert line["spans"] == SPANS and line["labels"] == ["fruit", "train"]
 
 
 def test_the_page_of_a_study_says_what_was_found(begin, truth, tmp_path):

@@ -271,7 +271,6 @@ TEXTS = ["apple pear", "station rail", "", "pawn rook", "plum cider"]
         ("probability", None, {"probability": ["a", 0.5, 0.5, 0.5, 0.5]}),
         ("by", None, {"by": "colour"}),
         ("every", None, {"every": "decade"}),
-        ("random_state", None, {"random_state": "x"}),
     ],
 )
 def test_what_no_share_can_be_estimated_from_is_refused(model, parameter, row, given):

@@ -125,17 +125,13 @@ def test_topics_hold_keywords_shares_and_typical_documents(page, result):
     assert f"row {topic.representatives[0]}" in row
 
 
-def test_decisions_are_grouped_by_stage_with_their_lists(page):
+def test_settings_versions_timings_edits_and_decisions_are_there(page, result):
+    assert "<code>encoder.batch</code>" in page and "<li>renamed topic 0</li>" in page
+    assert all(f"<code>{name}</code>" in page for name in result.versions)
+    assert f"{sum(result.timings.values()):.1f} s" in page
     body = page.split('<section id="decisions">')[1].split("</section>")[0]
     assert re.findall(r"<h3>(.*?)</h3>", body) == ["Corpus", "Terms", "Custom"]
     assert "<bdi>&lt;i&gt;the&lt;/i&gt;</bdi>, <bdi>of</bdi>" in body
-
-
-def test_settings_versions_timings_and_edits_are_there(page, result):
-    assert "<code>encoder.batch</code>" in page
-    assert all(f"<code>{name}</code>" in page for name in result.versions)
-    assert f"{sum(result.timings.values()):.1f} s" in page
-    assert "<li>renamed topic 0</li>" in page
 
 
 def test_long_texts_are_cut_with_an_ellipsis():
@@ -156,14 +152,6 @@ def test_a_result_of_no_topics_has_a_report(n_documents):
     assert "No topics were found" in page
     assert "No decisions were recorded" in page
     assert "Period" not in page
-
-
-def test_write_report_writes_one_file_and_replaces_the_old(tmp_path, result, page):
-    path = tmp_path / "report.html"
-    path.write_text("old")
-    assert report.write_report(result, path) == path
-    assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
-    assert path.read_text(encoding="utf-8") == page
 
 
 def test_a_failed_write_keeps_the_old_report(tmp_path, result, monkeypatch):

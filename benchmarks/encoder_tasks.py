@@ -27,7 +27,7 @@ from embedtopics.evaluation._bootstrap import mean_of_values
 from embedtopics.evaluation._encoder_tasks import GradedPairs, SearchSet, TaskSet
 from embedtopics.evaluation._label_probes import fit_and_predict, neighbor_votes
 from embedtopics.evaluation._pairs import pair_class_scores, pair_similarities
-from embedtopics.evaluation._ranking import rank_documents
+from embedtopics.evaluation._retrieval import rank_documents
 
 __all__ = ["TASKS", "InferencePairs", "LabelledTexts", "Translations", "main", "read_tasks"]
 

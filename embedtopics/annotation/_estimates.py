@@ -20,7 +20,7 @@ from embedtopics.classification._prevalence import predict_corpus, prevalence
 from embedtopics.classification.results import Prevalence
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
-from embedtopics.evaluation._shares import wilson
+from embedtopics.evaluation._bootstrap import wilson
 from embedtopics.protocols import BoolArray, Float64Array
 
 if TYPE_CHECKING:

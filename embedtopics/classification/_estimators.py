@@ -6,7 +6,7 @@ import numpy as np
 
 from embedtopics.classification._heads import confusion_of, probabilities
 from embedtopics.classification.results import Share
-from embedtopics.evaluation._shares import wilson
+from embedtopics.evaluation._bootstrap import wilson
 from embedtopics.protocols import Float64Array, Int64Array
 
 N_FOLDS = 5

@@ -28,7 +28,7 @@ from embedtopics.corpus._texts import TEXT
 from embedtopics.decisions import Decision
 from embedtopics.encoders._cache import keys_of
 from embedtopics.errors import InputError
-from embedtopics.evaluation._shares import wilson
+from embedtopics.evaluation._bootstrap import wilson
 from embedtopics.protocols import BoolArray, Float64Array, Int64Array, RandomState
 
 if TYPE_CHECKING:

@@ -240,9 +240,12 @@ def agreement(
     missing = np.flatnonzero(pd.isna(true))
     if len(missing):
         raise InputError(
-            "labels_true", "a class for each document", remedy="leave these documents out of both",
-            found=f"{len(missing):,} missing, the first", row=int(missing[0]),
-        )  # fmt: skip
+            "labels_true",
+            "a class for each document",
+            remedy="leave these documents out of both",
+            found=f"{len(missing):,} missing, the first",
+            row=int(missing[0]),
+        )
     classes = np.unique(true, return_inverse=True)[1]
     everything = Contingency.of(classes, predicted)
     inside = everything.without(NOISE)

@@ -143,9 +143,10 @@ def topic_significance(
         shares = _nonnegative(document_topics, "document_topics")
         if shares.shape[1] != words.shape[0]:
             raise InputError(
-                "document_topics", f"a column for each of the {words.shape[0]} topics",
+                "document_topics",
+                f"a column for each of the {words.shape[0]} topics",
                 found=f"{shares.shape[1]}",
-            )  # fmt: skip
+            )
         sizes = np.asarray(shares.sum(axis=0)).ravel()
         n_documents = max(shares.shape[0], 1)
         background = _divergences(shares.T.tocsr(), np.full(n_documents, 1.0 / n_documents))

@@ -28,7 +28,7 @@ from embedtopics.evaluation._pairs import (
     pearson_correlation,
     spearman_correlation,
 )
-from embedtopics.evaluation._ranking import measure_rankings, rank_documents
+from embedtopics.evaluation._retrieval import measure_rankings, rank_documents
 from embedtopics.evaluation.results import EncoderScores, Estimate, TaskScore
 from embedtopics.protocols import Float64Array, Int64Array, RandomState
 
@@ -231,10 +231,12 @@ def read_retrieval_set(folder: str | os.PathLike[str], *, split: str = "test") -
     order = np.empty(len(ids), dtype=np.int64)
     order[sorted(range(len(ids)), key=ids.__getitem__)] = np.arange(len(ids))
     return SearchSet(
-        task="retrieval", file=home.name, columns=(tuple(texts_of[q] for q in asked), texts),
+        task="retrieval",
+        file=home.name,
+        columns=(tuple(texts_of[q] for q in asked), texts),
         relevance=csr_matrix((np.array(grades), (rows, places)), shape=(len(asked), len(ids))),
         tie_order=order,
-    )  # fmt: skip
+    )
 
 
 def evaluate_encoder(
@@ -367,15 +369,25 @@ def score_differences(scores: Sequence[EncoderScores]) -> pd.DataFrame:
     for other in scores[1:]:
         if first.fingerprints != other.fingerprints or first.settings != other.settings:
             raise InputError(
-                "scores", "of the same examples, resamples and random_state",
+                "scores",
+                "of the same examples, resamples and random_state",
                 found=f"others for {first.name} and {other.name}",
-            )  # fmt: skip
+            )
         for before, after in zip(first, other, strict=True):
             gain = difference_of(after.estimate, before.estimate)
             rows.append(
-                (before.task, before.file, before.metric, other.name, first.name, gain.value,
-                 gain.low, gain.high, gain.n)
-            )  # fmt: skip
+                (
+                    before.task,
+                    before.file,
+                    before.metric,
+                    other.name,
+                    first.name,
+                    gain.value,
+                    gain.low,
+                    gain.high,
+                    gain.n,
+                )
+            )
     columns = ["task", "file", "metric", "encoder", "against", "difference", "low", "high", "n"]
     return pd.DataFrame(rows, columns=columns)
 

@@ -140,9 +140,10 @@ def _two_lists(first: npt.ArrayLike, second: npt.ArrayLike) -> tuple[IntArray, I
     one, other = np.asarray(first), np.asarray(second)
     if one.ndim != 2 or other.ndim != 2 or len(one) != len(other):
         raise InputError(
-            "neighbors", "two arrays with a row for each of the same documents",
+            "neighbors",
+            "two arrays with a row for each of the same documents",
             found=f"shapes {one.shape} and {other.shape}",
-        )  # fmt: skip
+        )
     return one, other
 
 

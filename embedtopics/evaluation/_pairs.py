@@ -40,9 +40,10 @@ def pair_similarities(first: Any, second: Any) -> Float64Array:
     one, other = checked_vectors(first, "first"), checked_vectors(second, "second")
     if one.shape != other.shape or issparse(one) != issparse(other):
         raise InputError(
-            "second", "of the shape of first, both dense or both sparse",
+            "second",
+            "of the shape of first, both dense or both sparse",
             found=f"shapes {one.shape} and {other.shape}",
-        )  # fmt: skip
+        )
     cosines = np.zeros(one.shape[0])
     for begin in range(0, len(cosines), ROWS_AT_ONCE):
         part = slice(begin, begin + ROWS_AT_ONCE)
@@ -71,9 +72,12 @@ def checked_vectors(vectors: Any, name: str) -> Any:
             is_bad = ~np.isfinite(array).all(axis=1)
         if is_bad.any():
             raise InputError(
-                name, "finite vectors", found="a NaN or an infinity", row=int(np.argmax(is_bad)),
+                name,
+                "finite vectors",
+                found="a NaN or an infinity",
+                row=int(np.argmax(is_bad)),
                 remedy="check the text of that row, or the encoder",
-            )  # fmt: skip
+            )
     return array
 
 
@@ -173,9 +177,10 @@ def _checked_numbers(first: npt.ArrayLike, second: npt.ArrayLike) -> list[Float6
     rows = [np.asarray(values, dtype=np.float64) for values in (first, second)]
     if rows[0].ndim != 1 or rows[0].shape != rows[1].shape or len(rows[0]) < FEWEST_PAIRS:
         raise InputError(
-            "second", f"as long as first, at least {FEWEST_PAIRS} numbers",
+            "second",
+            f"as long as first, at least {FEWEST_PAIRS} numbers",
             found=f"shapes {rows[0].shape} and {rows[1].shape}",
-        )  # fmt: skip
+        )
     for name, values in zip(("first", "second"), rows, strict=True):
         _refuse_infinite(values, name)
     return rows

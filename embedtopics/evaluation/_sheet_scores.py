@@ -15,8 +15,7 @@ import numpy.typing as npt
 
 from embedtopics._utils.checks import resolve_seed
 from embedtopics.errors import InputError
-from embedtopics.evaluation._bootstrap import bounded_interval, resampled_means
-from embedtopics.evaluation._shares import wilson
+from embedtopics.evaluation._bootstrap import bounded_interval, resampled_means, wilson
 from embedtopics.evaluation._sheets import ANSWER
 from embedtopics.evaluation.results import CodingScore, IntrusionScore
 from embedtopics.protocols import RandomState
@@ -145,10 +144,14 @@ def score_coding(answers: Answers, key: pd.DataFrame | str | Path) -> CodingScor
     yes = (checked[ANSWER] == "yes").to_numpy()
     inside = (asked["in_topic"] == "yes").to_numpy()
     table = pd.DataFrame(
-        {"question": checked["question"], "topic": asked["topic"].astype(int).to_numpy(),
-         "inside": inside, "size": asked["topic_size"].astype(int).to_numpy(),
-         "yes": yes.astype(float)}
-    )  # fmt: skip
+        {
+            "question": checked["question"],
+            "topic": asked["topic"].astype(int).to_numpy(),
+            "inside": inside,
+            "size": asked["topic_size"].astype(int).to_numpy(),
+            "yes": yes.astype(float),
+        }
+    )
     # A text is one observation, however many coders read it.
     texts = table.groupby("question", sort=True).agg(
         {"topic": "first", "inside": "first", "size": "first", "yes": "mean"}
@@ -159,10 +162,17 @@ def score_coding(answers: Answers, key: pd.DataFrame | str | Path) -> CodingScor
         decoys = of_topic["yes"][~of_topic["inside"]]
         low, high = _wilson(_mean(members), len(members))
         rows.append(
-            {"topic": topic, "n": len(members), "precision": _mean(members), "low": low,
-             "high": high, "n_decoys": len(decoys), "decoys": _mean(decoys),
-             "size": int(of_topic["size"].iloc[0])}
-        )  # fmt: skip
+            {
+                "topic": topic,
+                "n": len(members),
+                "precision": _mean(members),
+                "low": low,
+                "high": high,
+                "n_decoys": len(decoys),
+                "decoys": _mean(decoys),
+                "size": int(of_topic["size"].iloc[0]),
+            }
+        )
     frame = pd.DataFrame(rows)
     coded = frame[frame["n"] > 0]
     precision = low = high = math.nan
@@ -189,10 +199,11 @@ def _checked_key(key: pd.DataFrame | str | Path, column: str) -> pd.DataFrame:
     missing = [name for name in ("task", "question", "topic", column) if name not in frame]
     if missing or frame.empty:
         raise InputError(
-            "key", f"a table with the columns task, question, topic and {column}",
+            "key",
+            f"a table with the columns task, question, topic and {column}",
             found=", ".join(map(str, frame.columns)) or "none",
             remedy="use the file from the folder of keys",
-        )  # fmt: skip
+        )
     return frame
 
 

@@ -208,9 +208,10 @@ def document_intrusion(
     order_by = np.asarray(probabilities, dtype=float) if has_order else np.zeros(len(topic_of))
     if len(texts) != len(topic_of) or order_by.shape != topic_of.shape:
         raise InputError(
-            "labels", "as long as texts and probabilities",
+            "labels",
+            "as long as texts and probabilities",
             found=f"{len(texts)} texts, {len(topic_of)} labels and {len(order_by)} probabilities",
-        )  # fmt: skip
+        )
     members: dict[int, list[int]] = {}
     for topic in np.unique(topic_of[topic_of != NOISE]).tolist():
         rows = np.flatnonzero(topic_of == topic)
@@ -405,9 +406,11 @@ def _sheet(
         text = {"text": question.text} if question.text else {}
         questions.append(head | text | columns | {ANSWER: ""})
         solution = head | {
-            "topic": question.topic, "intruder": order.index(len(options) - 1) + 1,
-            "intruder_topic": question.intruder_topic, "n_options": len(options),
-        }  # fmt: skip
+            "topic": question.topic,
+            "intruder": order.index(len(options) - 1) + 1,
+            "intruder_topic": question.intruder_topic,
+            "n_options": len(options),
+        }
         solution |= columns
         if question.shares:
             shares = [question.shares[place] for place in order]

@@ -1,7 +1,7 @@
-from ._cka import cka as cka
 from ._extract import attention as attention
 from ._extract import hidden_states as hidden_states
 from ._extract import random_states as random_states
+from ._geometry import cka as cka
 from ._geometry import contextualization as contextualization
 from ._layers import pooled as pooled
 from ._sentence_tasks import sentence_task as sentence_task
@@ -12,7 +12,7 @@ from ._tasks import token_task as token_task
 from ._treebanks import read_conllu as read_conllu
 from ._treebanks import read_token_table as read_token_table
 from .probes._probe import probe as probe
-from .words._map import word_map as word_map
 from .words._senses import sense_separation as sense_separation
 from .words._senses import senses as senses
 from .words._uses import neighbors as neighbors
+from .words._uses import word_map as word_map

@@ -293,9 +293,11 @@ class _Options:
 
 
 _CAUSAL = Decision(
-    "probing", "causal", True,
+    "probing",
+    "causal",
+    True,
     "The model is a decoder: the vectors of a word depend only on the words before it.",
-)  # fmt: skip
+)
 
 
 def _extract(reading: Reading, source: Source, options: _Options, out: Path) -> HiddenStates:

@@ -97,7 +97,7 @@ def require_size(examples: Examples, least: int = LEAST_HELD_OUT) -> None:
 
 def _uncertainty(n: int, least: int) -> str:
     """Return how uncertain a share is that is measured on n examples."""
-    from embedtopics.evaluation._shares import wilson
+    from embedtopics.evaluation._bootstrap import wilson
 
     parts = []
     for size in filter(None, (n, max(400, 2 * least))):

@@ -13,8 +13,8 @@ from embedtopics.evaluation._bootstrap import (
     mean_of_values,
     resampled_means,
     resampled_sums,
+    wilson,
 )
-from embedtopics.evaluation._shares import wilson
 from tests.factories import refuses
 
 

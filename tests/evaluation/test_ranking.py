@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 from sklearn.metrics import ndcg_score
 
-from embedtopics.evaluation import _ranking as module
-from embedtopics.evaluation._ranking import measure_rankings, rank_documents
+from embedtopics.evaluation import _retrieval as module
+from embedtopics.evaluation._retrieval import measure_rankings, rank_documents
 from tests.factories import refuses
 
 
@@ -43,7 +43,7 @@ def test_ranks_do_not_depend_on_blocks_or_on_equal_documents(monkeypatch):
     documents = rng.normal(size=(150, 33)).astype(np.float32)
     documents = np.concatenate([documents, documents, documents[:7]])
     whole = rank_documents(queries, documents, 20)
-    monkeypatch.setattr(module, "ENTRIES_AT_ONCE", 1000)
+    monkeypatch.setattr(module, "SIMILARITIES_AT_ONCE", 1000)
     parts = rank_documents(queries, documents, 20)
     for one, other in zip(whole, parts, strict=True):
         np.testing.assert_array_equal(one, other)

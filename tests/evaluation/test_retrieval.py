@@ -143,7 +143,7 @@ def test_parts_measured_one_by_one_are_the_whole(monkeypatch):
     qrels = {q: {d: int(rng.integers(0, 3)) for d in rng.permutation(50)[:9].tolist()}
              for q in range(30)}  # fmt: skip
     whole = retrieval(run, qrels)
-    monkeypatch.setattr(module, "ENTRIES_AT_ONCE", 300)
+    monkeypatch.setattr(module, "RANKS_AT_ONCE", 300)
     parts = retrieval(dict(reversed(run.items())), dict(reversed(qrels.items())))
     for name, values in whole.by_query.items():
         np.testing.assert_array_equal(values, parts.by_query[name])

@@ -20,7 +20,7 @@ from embedtopics.evaluation import (
     topic_intrusion,
     word_intrusion,
 )
-from embedtopics.evaluation._shares import wilson
+from embedtopics.evaluation._bootstrap import wilson
 from embedtopics.evaluation._sheet_scores import krippendorff_alpha
 from tests.factories import refuses
 

@@ -235,9 +235,15 @@ class _Task:
             features = Features(source.vectors, units.rows).standardised(train)
             labels = targets[:, :1] if source.is_baseline else targets
             one_fit = fit(
-                features, labels, len(units.classes), train, dev, architecture, plan,
+                features,
+                labels,
+                len(units.classes),
+                train,
+                dev,
+                architecture,
+                plan,
                 seed=self.seed + number,
-            )  # fmt: skip
+            )
             predicted = [
                 log_probabilities(features, test, architecture, weights).argmax(axis=1)
                 for weights in one_fit.parameters

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from embedtopics.decisions import Decision
-from embedtopics.evaluation._shares import wilson
+from embedtopics.evaluation._bootstrap import wilson
 from embedtopics.protocols import Encoder, Float64Array, FloatArray
 from embedtopics.terms._representative import best_terms
 from embedtopics.terms._stop_words import stems_of

@@ -17,7 +17,7 @@ from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._texts import is_missing
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
-from embedtopics.evaluation._shares import wilson
+from embedtopics.evaluation._bootstrap import wilson
 from embedtopics.protocols import Float64Array, Int64Array
 from embedtopics.terms._counts import sum_rows
 from embedtopics.terms._representative import largest

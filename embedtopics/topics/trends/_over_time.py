@@ -14,7 +14,7 @@ from embedtopics._utils.checks import checked_count, checked_level
 from embedtopics.corpus._dates import read_dates
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
-from embedtopics.evaluation._shares import wilson
+from embedtopics.evaluation._bootstrap import wilson
 from embedtopics.protocols import Int64Array
 from embedtopics.topics.results import TopicResult
 from embedtopics.topics.trends._by_group import (

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embedtopics import probing
-from embedtopics.probing import _cka as kernels
+from embedtopics.probing import _geometry as kernels
 from embedtopics.probing import _layers as spaces
 from tests.factories import refuses
 from tests.probing.made import made_states, random_states, reordered

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from embedtopics import topics
-from embedtopics.evaluation._shares import wilson
+from embedtopics.evaluation._bootstrap import wilson
 from embedtopics.terms._weighting import log_odds
 from tests.factories import make_result, refuses
 from tests.topics.trends.conftest import assert_weights, weights_of

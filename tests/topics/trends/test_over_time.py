@@ -8,7 +8,7 @@ import pytest
 from embedtopics import topics
 from embedtopics.clustering.results import NOISE
 from embedtopics.errors import InputError
-from embedtopics.evaluation._shares import wilson
+from embedtopics.evaluation._bootstrap import wilson
 from tests.factories import make_result, refuses
 from tests.topics.trends.conftest import assert_weights, weights_of
 

@@ -1,8 +1,8 @@
 """BM25 over all segments of a collection, as if it had been indexed at once.
 
-A segment keeps what does not change when others come and go: how often each word occurs in each
-passage, and how long the passages are. Scores depend on the whole collection, and are worked out
-at the search for the words of the query alone.
+A segment stores what does not depend on other segments: how often each word occurs in each
+passage, and how long the passages are. Scores depend on the whole collection; a search computes
+them for the words of the query.
 
 Score of a passage for a query (Robertson and Zaragoza 2009; the variant of Lucene as in Kamphuis,
 de Vries, Boytsov and Lin 2020, which is also the default of the package bm25s)::
@@ -10,8 +10,8 @@ de Vries, Boytsov and Lin 2020, which is also the default of the package bm25s):
     sum over the words w of the query, each as often as the query has it, of
         log(1 + (N - n + 0.5) / (n + 0.5)) * f / (f + k1 * (1 - b + b * l / mean(l)))
 
-with f how often the passage holds w, l its length in words, N the number of living passages and
-n how many of these hold w. Removed passages count nowhere: neither in N, nor in n, nor in mean(l).
+with f the count of w in the passage, l the length of the passage in words, N the number of living
+passages and n the number of living passages that hold w. Removed passages count nowhere.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ _ARRAYS = {
     "letters": ("u1",),
     "ends": ("i8",),
 }
-"""Files of a segment and what their numbers may be, all little-endian."""
+"""Files of a segment and the types of their numbers, all little-endian."""
 
 
 @dataclass(frozen=True)
 class LexicalSettings:
-    """How texts become words of the index, and the constants of BM25.
+    """Rules that turn texts into words of the index, and the constants of BM25.
 
-    All of it is stored beside the postings, so that a later version changes no index that exists.
-    The Snowball stemmers of several `stems` (ISO 639-1) are applied one after the other.
+    The rules are stored with the postings, so that a later version does not change an existing
+    index. The Snowball stemmers of `stems` (ISO 639-1) are applied one after the other.
     """
 
     stop_words: tuple[str, ...] = ()
@@ -66,29 +66,28 @@ class LexicalSettings:
     words: WordRules = PLAIN
 
     def to_json(self) -> dict[str, Any]:
-        """Return what is stored; the words only where they are not made as by default."""
+        """Return the settings as JSON, without `words` where these are the default."""
         stored = {name: getattr(self, name) for name in ("stop_words", "stems", "k1", "b")}
         return stored if self.words == PLAIN else {**stored, "words": self.words.to_json()}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> LexicalSettings:
-        """Return the settings that were stored."""
+        """Return stored settings."""
         return cls(
             tuple(values["stop_words"]), tuple(values["stems"]), values["k1"], values["b"],
             WordRules.from_json(values.get("words")),
         )  # fmt: skip
 
     @cached_property
-    def _left_out(self) -> frozenset[str]:
+    def _stop_words(self) -> frozenset[str]:
         return frozenset(self.stop_words)
 
     def form(self, word: str) -> str | None:
-        """Return the form under which the index knows a word, None for a stop word."""
-        if word in self._left_out:
+        """Return the form of a word in the index, None for a stop word."""
+        if word in self._stop_words:
             return None
         for code in self.stems:
-            # A stem may be empty or hold a blank in no language that we know of; were it so, the
-            # word would be lost.
+            # An empty stem would lose the word.
             word = stems_of(word, (code,))[0][0] or word
         return word
 
@@ -101,63 +100,62 @@ def lexical_settings(
     rules: WordRules = PLAIN,
 ) -> LexicalSettings:
     """Return the settings for a collection in some languages (ISO 639-1)."""
-    # All documents are read in the same way, whatever their language: every third headline of 633
-    # French and 710 English articles (MasakhaNEWS, first 1,500 characters) finds its article with
-    # an MRR@10 of 0.775 and 0.934 in one index, and of 0.775 and 0.937 in one for each language.
-    codes, own = checked_languages(list(languages)), ["auto"]
-    if stop_words is not None:
-        own = list(stop_words)
-    for row, value in enumerate(own):
+    # All documents share the rules of all languages: every third headline of 633 French and 710
+    # English articles (MasakhaNEWS, first 1,500 characters) finds its article with an MRR@10 of
+    # 0.775 and 0.934 in one index, and of 0.775 and 0.937 in one index for each language.
+    codes = checked_languages(list(languages))
+    listed = ["auto"] if stop_words is None else list(stop_words)
+    for row, value in enumerate(listed):
         if not isinstance(value, str):
             raise InputError("stop_words", "strings", value, row=row)
-    # As the tokenizer writes them, which alone are ever met.
-    words = {word for written in own if written != "auto" for word in words_of(written, rules)}
-    if "auto" in own:
+    # In the spelling of the tokenizer.
+    words = {word for text in listed if text != "auto" for word in words_of(text, rules)}
+    if "auto" in listed:
         words |= {*stop_words_for(codes, general=False, rules=rules)}
     return LexicalSettings(tuple(sorted(words)), codes if stems else (), words=rules)
 
 
 _STOP = "\x1f"
-"""In front of a stop word in the index; no word of the tokenizer has it."""
+"""Prefix of a stop word in the index; no word of the tokenizer contains it."""
 
 
 def stop_form(word: str) -> str:
-    """Return the form under which the index knows a stop word: never that of another word."""
+    """Return the form of a stop word in the index, which no other word has."""
     return _STOP + word
 
 
 class QueryWords(NamedTuple):
-    """What a query asks for, in alphabetical order.
+    """The words of a query, in alphabetical order.
 
-    `written` counts the query's words by form of the index; `stop_words` the others' occurrences.
+    `written` counts the words by their form in the index, `stop_words` counts the stop words.
     """
 
     written: Mapping[str, Mapping[str, int]]
     stop_words: Mapping[str, int]
 
     def weight(self, form: str) -> int:
-        """Return how often the query has a form; BM25 counts it so often."""
+        """Return the number of words of a form in the query, its weight in BM25."""
         return sum(self.written[form].values())
 
-    def asking(self, stop_words: Iterable[str]) -> QueryWords:
-        """Return the same query with some of its stop words looked for."""
-        chosen = set(stop_words)
-        more = {stop_form(w): {w: n} for w, n in self.stop_words.items() if w in chosen}
-        rest = {word: n for word, n in self.stop_words.items() if word not in chosen}
+    def with_stop_words(self, words: Iterable[str]) -> QueryWords:
+        """Return the same query with some of its stop words as ordinary words."""
+        included = set(words)
+        more = {stop_form(w): {w: n} for w, n in self.stop_words.items() if w in included}
+        rest = {word: n for word, n in self.stop_words.items() if word not in included}
         return QueryWords(dict(sorted({**self.written, **more}.items())), rest)
 
 
 def query_words(query: str, settings: LexicalSettings) -> QueryWords:
     """Read a query."""
     written: dict[str, dict[str, int]] = {}
-    left_out: dict[str, int] = {}
+    stop_words: dict[str, int] = {}
     for word, times in sorted(Counter(words_of(query, settings.words)).items()):
         form = settings.form(word)
         if form is None:
-            left_out[word] = times
+            stop_words[word] = times
         else:
             written.setdefault(form, {})[word] = times
-    return QueryWords(dict(sorted(written.items())), left_out)
+    return QueryWords(dict(sorted(written.items())), stop_words)
 
 
 class ParsedQuery(NamedTuple):
@@ -173,7 +171,7 @@ _SYNTAX = re.compile(r'(?<!\S)(-?)"([^"]+)"(?!\w)|(?<!\S)-(?=[^\W\d_])([^\s"]+)'
 
 
 def parse_query(query: str, rules: WordRules = PLAIN) -> ParsedQuery:
-    """Read "phrases in quotes" and -exclusions; any other text is the query as it is."""
+    """Read "phrases in quotes" and -exclusions; the rest is the text of the query."""
     phrases: list[tuple[str, ...]] = []
     excluded: list[tuple[str, ...]] = []
 
@@ -189,11 +187,11 @@ def parse_query(query: str, rules: WordRules = PLAIN) -> ParsedQuery:
 
 @dataclass(frozen=True, eq=False)
 class LexicalSegment:
-    """The words of some passages, in the order of their code points.
+    """The postings of a segment, words in the order of their code points.
 
-    The passages of word `i` are ``rows[starts[i]:starts[i + 1]]`` (int32), ascending, with as many
+    The passages of word `i` are ``rows[starts[i]:starts[i + 1]]`` (int32), ascending, with their
     `counts`; the word is ``letters[ends[i]:ends[i + 1]]`` in UTF-8. `lengths` (n_passages,) count
-    words that are no stop words.
+    the words of each passage without stop words.
     """
 
     settings: LexicalSettings
@@ -209,30 +207,30 @@ class LexicalSegment:
         return len(self.lengths)
 
     def find(self, form: str) -> int:
-        """Return the number of a word, or -1 where no passage holds it."""
+        """Return the number of a word, or -1 if no passage holds it."""
         # UTF-8 keeps the order of the code points.
-        wanted = form.encode("utf-8", "surrogatepass")
+        target = form.encode("utf-8", "surrogatepass")
         low, high = 0, len(self.ends) - 1
         while low < high:
             middle = (low + high) // 2
-            if self._word(middle) < wanted:
+            if self._word(middle) < target:
                 low = middle + 1
             else:
                 high = middle
-        return low if low < len(self.ends) - 1 and self._word(low) == wanted else -1
+        return low if low < len(self.ends) - 1 and self._word(low) == target else -1
 
     def _word(self, number: int) -> bytes:
         return self.letters[self.ends[number] : self.ends[number + 1]].tobytes()
 
     def postings(self, number: int) -> tuple[Int32Array, npt.NDArray[Any]]:
-        """Return the passages that hold a word, and how often; none for the number -1."""
+        """Return the passages that hold a word, and its counts; none for the number -1."""
         if number < 0:
             return self.rows[:0], self.counts[:0]
         of_word = slice(self.starts[number], self.starts[number + 1])
         return self.rows[of_word], self.counts[of_word]
 
     def check(self, n_passages: int) -> None:
-        """Make sure that every number is of something; who wrote the checksums may be anybody."""
+        """Raise ValueError where a number is out of range: a checksum does not prove the source."""
         lowest, highest = self.rows.min(initial=0), self.rows.max(initial=-1)
         falls = (np.diff(self.starts) < 0).any() or (np.diff(self.ends) < 0).any()
         if falls or lowest < 0 or highest >= n_passages or len(self.lengths) != n_passages:
@@ -247,22 +245,22 @@ def build_lexical(folder: Path, texts: Sequence[str], settings: LexicalSettings)
     shared = [settings.form(word) for word in stream.words]
     is_stop = np.array([form is None for form in shared], dtype=np.bool_)
     form_of = [form or stop_form(word) for word, form in zip(stream.words, shared, strict=True)]
-    known = sorted(set(form_of))
-    number = {form: i for i, form in enumerate(known)}
+    forms = sorted(set(form_of))
+    number = {form: i for i, form in enumerate(forms)}
     words = np.array([number[form] for form in form_of], dtype=np.int32)[stream.ids]
     documents = np.repeat(np.arange(len(stream), dtype=np.int32), np.diff(stream.offsets))
-    # Stop words can be found, but a passage is no longer for them.
+    # Stop words have postings, but do not count for the length of a passage.
     counted = documents[~is_stop[stream.ids]]
-    found = coo_array(
-        (np.ones(len(words), np.int32), (documents, words)), shape=(len(stream), len(known))
-    ).tocsc()  # which adds up what a passage holds several times
-    found.sort_indices()
-    encoded = [form.encode("utf-8", "surrogatepass") for form in known]
-    highest = int(found.data.max(initial=0))
+    counts = coo_array(
+        (np.ones(len(words), np.int32), (documents, words)), shape=(len(stream), len(forms))
+    ).tocsc()  # which adds up repetitions in a passage
+    counts.sort_indices()
+    encoded = [form.encode("utf-8", "surrogatepass") for form in forms]
+    highest = int(counts.data.max(initial=0))
     arrays = {
-        "starts": found.indptr.astype("<i8"),
-        "rows": found.indices.astype("<i4"),
-        "counts": found.data.astype(np.min_scalar_type(highest).newbyteorder("<")),
+        "starts": counts.indptr.astype("<i8"),
+        "rows": counts.indices.astype("<i4"),
+        "counts": counts.data.astype(np.min_scalar_type(highest).newbyteorder("<")),
         "lengths": np.bincount(counted, minlength=len(stream)).astype("<i4"),
         "letters": np.frombuffer(b"".join(encoded), np.uint8),
         "ends": np.cumsum([0, *map(len, encoded)]).astype("<i8"),
@@ -285,7 +283,7 @@ def open_lexical(folder: Path) -> LexicalSegment:
         settings = LexicalSettings.from_json(about["settings"])
         arrays = {name: _open(folder / f"{name}.npy") for name in _ARRAYS}
         starts, ends = arrays["starts"], arrays["ends"]
-        # As far as that can be seen without reading them.
+        # Lengths can be checked without reading the arrays.
         if not (
             len(starts) == len(ends) >= 1
             and starts[0] == ends[0] == 0
@@ -293,13 +291,13 @@ def open_lexical(folder: Path) -> LexicalSegment:
             and ends[-1] == len(arrays["letters"])
             and len(arrays["lengths"]) == about["passages"]
         ):
-            raise ValueError("their lengths do not go together")
+            raise ValueError("their lengths do not match")
     except CorruptFileError:
         raise
     except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
         raise CorruptFileError(
-            f"expected the word index of a segment in {folder}, got files that are damaged or "
-            f"missing ({error}); build the index again or restore it from a copy"
+            f"the postings in {folder} are damaged or missing ({error}); build the index again, or "
+            "restore it from a copy"
         ) from error
     return LexicalSegment(settings, **arrays)
 
@@ -308,19 +306,19 @@ def _open(path: Path) -> npt.NDArray[Any]:
     array = np.load(path, mmap_mode="r", allow_pickle=False)
     if array.ndim != 1 or array.dtype.newbyteorder("<").str[1:] not in _ARRAYS[path.stem]:
         raise ValueError(f"{path.name} holds {array.dtype} of shape {array.shape}")
-    return np.asarray(array)  # of the same memory, with less to do at each slice
+    return np.asarray(array)  # slices of a memmap are slower
 
 
 RARE_SHARE = 0.01
-"""Share of the passages up to which a stop word counts as any other word."""
-QUERIES_KEPT = 16
+"""Maximum share of passages with a stop word that counts as an ordinary word."""
+MOST_QUERIES_CACHED = 16
 
 Mask = npt.NDArray[np.bool_]
 FloatVector = npt.NDArray[np.float64]
 
 
 class LexicalHits(NamedTuple):
-    """Passages that hold a word of the query, best first; ties by segment, then row; (n_hits,)."""
+    """Passages with a word of the query, best first, ties by segment, then row; (n_hits,)."""
 
     scores: FloatVector
     segments: Int64Array
@@ -328,8 +326,8 @@ class LexicalHits(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Wanted:
-    """A word of the query: its number in each segment, and what one occurrence is worth."""
+class _QueryTerm:
+    """A form of the query: its number in each segment, and its weight times its idf."""
 
     numbers: tuple[int, ...]
     worth: float
@@ -337,9 +335,9 @@ class _Wanted:
 
 @dataclass(frozen=True, eq=False)
 class LexicalSearcher:
-    """One version of a collection, searched by words; made by `of`.
+    """Lexical search in one version of a collection; made by `of`.
 
-    `alive` are each segment's passages that are there, None for all; the figures are theirs.
+    `alive` marks the living passages of each segment, None for all; only these count.
     """
 
     segments: tuple[LexicalSegment, ...]
@@ -347,8 +345,8 @@ class LexicalSearcher:
     settings: LexicalSettings
     n_passages: int
     mean_length: float
-    _known: dict[str, dict[str, _Wanted]] = field(default_factory=dict, init=False, repr=False)
-    """What the last few queries ask for: each is asked several times for one search."""
+    _cache: dict[str, dict[str, _QueryTerm]] = field(default_factory=dict, init=False, repr=False)
+    """Terms of the last queries: one search needs them several times."""
 
     @classmethod
     def of(
@@ -357,7 +355,7 @@ class LexicalSearcher:
         alive: Sequence[Mask | None],
         settings: LexicalSettings,
     ) -> LexicalSearcher:
-        """Take stock of the segments of a collection; only their lengths are read."""
+        """Make a searcher of the segments of a collection; read only the lengths of passages."""
         lengths = [
             s.lengths if mask is None else s.lengths[mask]
             for s, mask in zip(segments, alive, strict=True)
@@ -368,14 +366,13 @@ class LexicalSearcher:
         return cls(tuple(segments), tuple(alive), settings, n_passages, mean_length)
 
     def read(self, query: str) -> QueryWords:
-        """Return the words that a query asks for, see `query_words`."""
-        # Lists of stop words hold some that mean something, such as *mill* or *value*. One that
-        # hardly any passage holds (1 %) is looked for like any other word, and where a query has
-        # nothing but stop words, all of them are.
+        """Return the words of a query, see `query_words`."""
+        # Lists of stop words hold meaningful words, such as *mill* or *value*. A stop word in at
+        # most 1 % of the passages counts as an ordinary word; in a query of stop words, all count.
         words = query_words(query, self.settings)
-        held = {word: self._n_holding(stop_form(word)) for word in words.stop_words}
+        n_holding = {word: self._n_holding(stop_form(word)) for word in words.stop_words}
         most = RARE_SHARE * self.n_passages if words.written else self.n_passages
-        return words.asking(word for word, n in held.items() if 0 < n <= most)
+        return words.with_stop_words(word for word, n in n_holding.items() if 0 < n <= most)
 
     def _n_holding(self, form: str) -> int:
         n = 0
@@ -385,14 +382,14 @@ class LexicalSearcher:
         return n
 
     def suggest(self, form: str) -> str | None:
-        """Return the word of the collection nearest to one that no passage holds, if it is near."""
+        """Return the form of the collection most similar to a missing one, if any is similar."""
         most = 1 if len(form) <= 5 else 2
-        found = {
+        candidates = {
             word for part in self.segments for word in words_like(form, part.letters, part.ends)
         }
         near = [
             (distance, -self._n_holding(word), word)
-            for word in found
+            for word in candidates
             if (distance := edit_distance(form, word)) <= most and self._n_holding(word)
         ]
         return min(near)[2] if near and len(form) > 2 else None
@@ -400,37 +397,36 @@ class LexicalSearcher:
     def coverage_at(
         self, query: str, segments: npt.NDArray[Any], rows: npt.NDArray[Any]
     ) -> FloatVector:
-        """Return the share of a query's words, by rarity, that given passages hold, (n,)."""
-        words, wanted = self.read(query), self._wanted(query)
-        most = math.log(1 + (self.n_passages + 0.5) / 0.5)  # of a word that no passage holds
+        """Return the share of the words of a query, by idf, that passages hold, (n,)."""
+        words, terms = self.read(query), self._terms(query)
+        most = math.log(1 + (self.n_passages + 0.5) / 0.5)  # idf of a word that no passage holds
         total = sum(
-            wanted[form].worth if form in wanted else words.weight(form) * most
+            terms[form].worth if form in terms else words.weight(form) * most
             for form in words.written
         )
-        held = np.zeros(len(rows))
+        coverage = np.zeros(len(rows))
         for form, parts in self.parts_at(query, segments, rows).items():
-            held += np.where(parts > 0, wanted[form].worth, 0.0)
-        return held / total if total > 0 else held
+            coverage += np.where(parts > 0, terms[form].worth, 0.0)
+        return coverage / total if total > 0 else coverage
 
     def search(self, query: str, k: int, masks: Sequence[Mask | None] | None = None) -> LexicalHits:
-        """Return the passages with the highest scores, among those of the masks, (n_passages,)."""
+        """Return the passages with the highest scores, among those of the masks (n_passages,)."""
         allowed = masks or [None] * len(self.segments)
-        wanted = self._wanted(query)
-        found = [
-            self._best_of(number, wanted, k, allowed[number])
-            for number in range(len(self.segments))
+        terms = self._terms(query)
+        parts = [
+            self._best_of(number, terms, k, allowed[number]) for number in range(len(self.segments))
         ]
-        scores = np.concatenate([np.zeros(0), *(part[0] for part in found)])
-        rows = np.concatenate([np.zeros(0, np.int64), *(part[1] for part in found)])
-        sizes = [len(part[0]) for part in found]
-        segments = np.repeat(np.arange(len(found), dtype=np.int64), sizes)
-        order = np.argsort(-scores, kind="stable")[:k]  # of segments, and rows in order
+        scores = np.concatenate([np.zeros(0), *(part[0] for part in parts)])
+        rows = np.concatenate([np.zeros(0, np.int64), *(part[1] for part in parts)])
+        sizes = [len(part[0]) for part in parts]
+        segments = np.repeat(np.arange(len(parts), dtype=np.int64), sizes)
+        order = np.argsort(-scores, kind="stable")[:k]  # ties stay in order
         return LexicalHits(scores[order], segments[order], rows[order])
 
     def scores_at(
         self, query: str, segments: npt.NDArray[Any], rows: npt.NDArray[Any]
     ) -> FloatVector:
-        """Return the scores of given passages, (n,)."""
+        """Return the scores of passages, (n,)."""
         scores = np.zeros(len(rows))
         for part in self.parts_at(query, segments, rows).values():
             scores += part
@@ -439,71 +435,71 @@ class LexicalSearcher:
     def parts_at(
         self, query: str, segments: npt.NDArray[Any], rows: npt.NDArray[Any]
     ) -> dict[str, FloatVector]:
-        """Return what each word adds to the scores of given passages, (n,)."""
-        wanted = self._wanted(query)
-        return {form: self._parts_at(word, segments, rows) for form, word in wanted.items()}
+        """Return the part of each form of the query in the scores of passages, (n,)."""
+        terms = self._terms(query)
+        return {form: self._parts_at(term, segments, rows) for form, term in terms.items()}
 
-    def _wanted(self, query: str) -> dict[str, _Wanted]:
-        """Return those forms of a query that living passages hold, in alphabetical order."""
-        known = self._known.get(query)
-        if known is not None:
-            return known
+    def _terms(self, query: str) -> dict[str, _QueryTerm]:
+        """Return the forms of a query that living passages hold, in alphabetical order."""
+        if query in self._cache:
+            return self._cache[query]
         words = self.read(query)
-        wanted: dict[str, _Wanted] = {}
+        terms: dict[str, _QueryTerm] = {}
         for form in words.written:
             numbers = tuple(segment.find(form) for segment in self.segments)
             n = self._n_holding(form)
             if n:
                 rarity = math.log(1 + (self.n_passages - n + 0.5) / (n + 0.5))
-                wanted[form] = _Wanted(numbers, words.weight(form) * rarity)
-        if len(self._known) >= QUERIES_KEPT:
-            self._known.clear()
-        self._known[query] = wanted
-        return wanted
+                terms[form] = _QueryTerm(numbers, words.weight(form) * rarity)
+        if len(self._cache) >= MOST_QUERIES_CACHED:
+            self._cache.clear()
+        self._cache[query] = terms
+        return terms
 
     def _worth(
-        self, word: _Wanted, counts: npt.NDArray[Any], lengths: npt.NDArray[Any]
+        self, term: _QueryTerm, counts: npt.NDArray[Any], lengths: npt.NDArray[Any]
     ) -> FloatVector:
-        """Return a word's part of the scores of passages that hold it."""
+        """Return the part of a term in the scores of passages that hold it."""
         k1, b = self.settings.k1, self.settings.b
         times = counts.astype(np.float64)
         return np.asarray(
-            word.worth * times / (k1 * (1 - b + b * lengths / self.mean_length) + times)
+            term.worth * times / (k1 * (1 - b + b * lengths / self.mean_length) + times)
         )
 
     def _best_of(
-        self, place: int, wanted: dict[str, _Wanted], k: int, allowed: Mask | None
+        self, number: int, terms: dict[str, _QueryTerm], k: int, allowed: Mask | None
     ) -> tuple[FloatVector, Int64Array]:
-        """Return the k best scores of a segment and all that tie with the last, by row."""
-        segment = self.segments[place]
+        """Return the k best scores of a segment and all ties with the last one, by row."""
+        segment = self.segments[number]
         scores = np.zeros(len(segment))
-        for word in wanted.values():
-            rows, counts = segment.postings(word.numbers[place])
-            # A word has each row once, so that nothing is lost in adding by index.
-            scores[rows] += self._worth(word, counts, segment.lengths[rows])
-        found = scores > 0
-        for mask in (self.alive[place], allowed):
+        for term in terms.values():
+            rows, counts = segment.postings(term.numbers[number])
+            # The rows of a term are distinct, so that adding by index loses nothing.
+            scores[rows] += self._worth(term, counts, segment.lengths[rows])
+        is_hit = scores > 0
+        for mask in (self.alive[number], allowed):
             if mask is not None:
-                found &= mask
-        rows_found = np.flatnonzero(found)
-        best = scores[rows_found]
+                is_hit &= mask
+        hits = np.flatnonzero(is_hit)
+        best = scores[hits]
         if len(best) > k:
             near = best >= np.partition(best, len(best) - k)[len(best) - k]
-            best, rows_found = best[near], rows_found[near]
-        return best, rows_found
+            best, hits = best[near], hits[near]
+        return best, hits
 
     def _parts_at(
-        self, word: _Wanted, segments: npt.NDArray[Any], rows: npt.NDArray[Any]
+        self, term: _QueryTerm, segments: npt.NDArray[Any], rows: npt.NDArray[Any]
     ) -> FloatVector:
-        """Return a word's part of the scores of given passages, 0 where they do not hold it."""
+        """Return the part of a term in the scores of passages, 0 where they do not hold it."""
         parts = np.zeros(len(rows))
-        for place in np.unique(segments).tolist():
-            here = np.flatnonzero(np.asarray(segments) == place)
-            segment = self.segments[place]
-            holding, counts = segment.postings(word.numbers[place])
-            where = np.searchsorted(holding, rows[here])
-            held = where < len(holding)
-            held[held] = holding[where[held]] == rows[here[held]]
-            here, where = here[held], where[held]
-            parts[here] = self._worth(word, counts[where], segment.lengths[rows[here]])
+        for number in np.unique(segments).tolist():
+            passages = np.flatnonzero(np.asarray(segments) == number)
+            segment = self.segments[number]
+            holders, counts = segment.postings(term.numbers[number])
+            positions = np.searchsorted(holders, rows[passages])
+            is_held = positions < len(holders)
+            is_held[is_held] = holders[positions[is_held]] == rows[passages[is_held]]
+            passages, positions = passages[is_held], positions[is_held]
+            lengths = segment.lengths[rows[passages]]
+            parts[passages] = self._worth(term, counts[positions], lengths)
         return parts

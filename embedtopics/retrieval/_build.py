@@ -1,4 +1,4 @@
-"""Building an index, adding to it, compacting it: all that makes segments."""
+"""Building an index, adding documents and compacting: everything that writes segments."""
 
 from __future__ import annotations
 
@@ -29,13 +29,14 @@ from embedtopics.protocols import FloatArray, Int32Array, Int64Array
 from embedtopics.retrieval._bm25 import LexicalSettings, build_lexical, lexical_settings
 from embedtopics.retrieval._reader import (
     IndexReader,
+    checked_vectors,
     encode_texts,
-    given_vectors,
     stored_vectors,
     write_sum,
 )
 from embedtopics.retrieval.dense._build import build_dense
 from embedtopics.retrieval.dense._segment import DenseSettings, open_dense
+from embedtopics.retrieval.results import FIELD_SEPARATOR
 from embedtopics.retrieval.storage._checks import check_target
 from embedtopics.retrieval.storage._collection import Collection
 from embedtopics.retrieval.storage._metadata import read_frame
@@ -46,8 +47,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 DOCUMENTS_AT_ONCE = 10_000
-LOOKED_AT = 20
-"""Documents by which ids that were made of texts are distinguished from ids that were named."""
+N_COMPARED_IDS = 20
+"""Documents whose ids show whether ids were made from the texts."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,8 @@ class BuildOptions:
 
 
 @dataclass(frozen=True, eq=False)
-class Built:
-    """A new collection, and what made it."""
+class IndexBuild:
+    """A new collection, its encoder and the decisions of the build."""
 
     collection: Collection
     encoder: BaseEncoder | None
@@ -82,40 +83,38 @@ def as_list(values: Iterable[Any], what: str) -> list[Any]:
 ROLES = ("text", "id", "time")
 
 
-JOINT = "\n\n"
-"""Between the text fields of a document."""
-
-
 def read_documents(data: Any, columns: Mapping[str, Any], encoding: str = "utf-8") -> Corpus:
-    """Return a corpus of whatever holds texts; of several columns of texts one below the other."""
-    named: dict[str, Any] = {role: name for role, name in columns.items() if name is not None}
+    """Return a corpus of anything that holds texts; join several text columns."""
+    roles: dict[str, Any] = {role: name for role, name in columns.items() if name is not None}
     if isinstance(data, Corpus):
-        for role, name in named.items():
-            raise InputError(role, "left out for a corpus, which knows its columns", name)
+        for role, name in roles.items():
+            raise InputError(role, "left out for a corpus, whose columns are known", name)
         return data
-    fields = named.get("text")
-    if fields is None or isinstance(fields, str):
-        return Corpus(data, **named, encoding=encoding)
-    fields = as_list(fields, "text")
-    if not fields or len({*map(str, fields)}) < len(fields):
-        raise InputError("text", "a column or several different ones", fields)
-    # All fields but the last stay in the metadata, which tells where in the text each begins.
-    corpus = Corpus(data, **{**named, "text": fields[-1]}, encoding=encoding)
-    metadata, columns_of = corpus.metadata.copy(), []
-    for name in fields[:-1]:
-        if name not in metadata or name in (named.get("id"), named.get("time")):
-            raise InputError("text", "columns of the table that have no other role", name)
-        given = metadata[name].astype(object).tolist()
-        columns_of.append([None if is_missing(value) else str(value) for value in given])
-        metadata[name] = columns_of[-1]
-    parts = zip(*columns_of, corpus.texts, strict=True)
-    joined = [JOINT.join(part for part in own if part and part.strip()) for own in parts]
-    made = Corpus(joined, ids=corpus.ids if named.get("id") else None, metadata=metadata)
-    # Which columns they were is recorded from here, whoever read the file.
-    vars(made).update(
-        source=corpus.source, notes=corpus.notes, time_column=corpus.time_column, text_column=fields
-    )
-    return made
+    text = roles.get("text")
+    if text is None or isinstance(text, str):
+        return Corpus(data, **roles, encoding=encoding)
+    text_columns = as_list(text, "text")
+    if not text_columns or len({*map(str, text_columns)}) < len(text_columns):
+        raise InputError("text", "a column or several different ones", text_columns)
+    # All text columns but the last stay in the metadata, which shows where each begins in the text.
+    corpus = Corpus(data, **{**roles, "text": text_columns[-1]}, encoding=encoding)
+    metadata, parts = corpus.metadata.copy(), []
+    for name in text_columns[:-1]:
+        if name not in metadata or name in (roles.get("id"), roles.get("time")):
+            raise InputError("text", "columns of the table without another role", name)
+        values = metadata[name].astype(object).tolist()
+        parts.append([None if is_missing(value) else str(value) for value in values])
+        metadata[name] = parts[-1]
+    texts = [
+        FIELD_SEPARATOR.join(part for part in row if part and part.strip())
+        for row in zip(*parts, corpus.texts, strict=True)
+    ]
+    joined = Corpus(texts, ids=corpus.ids if roles.get("id") else None, metadata=metadata)
+    vars(joined).update(
+        source=corpus.source, notes=corpus.notes, time_column=corpus.time_column,
+        text_column=text_columns,
+    )  # fmt: skip
+    return joined
 
 
 def read_more(
@@ -125,77 +124,84 @@ def read_more(
     update: bool,
     encoding: str = "utf-8",
 ) -> Corpus:
-    """Return a corpus of documents to add; columns that are not named are those of the build."""
+    """Return a corpus of documents to add; columns default to those of the build."""
     collection, recorded = reader.collection, reader.collection.settings().get("columns", {})
-    known = collection.columns()
+    kinds = collection.columns()
     if isinstance(data, Corpus):
-        return _with_texts(read_documents(data, columns), known)
-    first = read_documents(data, dict.fromkeys(ROLES), encoding)
-    if first.text_column is None:  # no table: it has no columns
+        return _with_texts(read_documents(data, columns), kinds)
+    guessed = read_documents(data, dict.fromkeys(ROLES), encoding)
+    if guessed.text_column is None:  # a list of texts
         return read_documents(data, columns, encoding)
-    there = [first.text_column, *map(str, first.metadata.columns)]
-    names = {role: recorded.get(role) for role in ROLES}
-    roles = {
-        role: columns[role] or (own if {*([own] if isinstance(own, str) else own or [None])}
-                                <= {*there} else None)
-        for role, own in names.items()
-    }  # fmt: skip
-    if roles["text"] is None and first.text_column in known:
+    names = [guessed.text_column, *map(str, guessed.metadata.columns)]
+    roles = dict(columns)
+    for role in ROLES:
+        built = recorded.get(role)
+        built_names = built if isinstance(built, list) else [built]
+        if not roles[role] and {*built_names} <= {*names}:
+            roles[role] = built
+    if roles["text"] is None and guessed.text_column in kinds:
         raise InputError(
-            "text", "named", found=f"a table whose column {first.text_column!r} looks like that of "
-            "the texts and is one of the metadata in the index",
+            "text", "given", found=f"a table whose text column seems to be "
+            f"{guessed.text_column!r}, a column of the metadata of the index",
         )  # fmt: skip
-    old = next(collection.batches(LOOKED_AT), [])
-    has_made_ids = _are_made([d.id for d in old], [d.text for d in old])
-    could_be_ids = "id" in {name.casefold() for name in there}
-    if roles["id"] is None and (
-        (old and not has_made_ids and _are_made(first.ids, first.texts))
-        or (update and could_be_ids)
-    ):
-        raise InputError(
-            "id", "the column of ids", columns["id"],
-            "documents of the index have ids of their own, and updates replace by id"
-            if not has_made_ids
-            else "the index was built without a column of ids, so that an update would replace no "
-            "document whose text has changed; build it again with such a column",
-        )  # fmt: skip
+    if roles["id"] is None:
+        _require_ids(collection, guessed, names, columns["id"], update)
     if roles["time"] is None:
-        dates = [name for name in there if known.get(name) == "date"]
+        dates = [name for name in names if kinds.get(name) == "date"]
         roles["time"] = dates[0] if dates else None
-    return _with_texts(read_documents(data, roles, encoding), known)
+    return _with_texts(read_documents(data, roles, encoding), kinds)
 
 
-def _with_texts(corpus: Corpus, known: Mapping[str, str]) -> Corpus:
-    """Return numbers of a csv file as texts in columns that hold texts in the index."""
+def _require_ids(
+    collection: Collection, corpus: Corpus, names: Sequence[str], column: Any, update: bool
+) -> None:
+    """Refuse a table without a column of ids where ids made from its texts would not match."""
+    first = next(collection.batches(N_COMPARED_IDS), [])
+    is_made = _are_made([d.id for d in first], [d.text for d in first])
+    has_id_column = "id" in {name.casefold() for name in names}
+    lacks_ids = bool(first) and not is_made and _are_made(corpus.ids, corpus.texts)
+    if lacks_ids or (update and has_id_column):
+        remedy = (
+            "the index was built without id=: its ids depend on the texts, so that update=True "
+            "would replace no document whose text has changed; build it again with id="
+            if is_made
+            else "documents of the index have ids, and update=True replaces by id"
+        )
+        raise InputError("id", "the column of ids", column, remedy)
+
+
+def _with_texts(corpus: Corpus, kinds: Mapping[str, str]) -> Corpus:
+    """Convert numbers of a csv file to texts in columns that hold texts in the index."""
     import pandas as pd
 
     metadata = corpus.metadata
     texts = [
         name
         for name in metadata.columns
-        if known.get(name) == "text" and pd.api.types.is_numeric_dtype(metadata[name])
+        if kinds.get(name) == "text" and pd.api.types.is_numeric_dtype(metadata[name])
     ]
     is_typed = not corpus.source.lower().removesuffix(".gz").endswith((".csv", ".tsv"))
     if is_typed or not texts:
         return corpus
-    typed = copy(corpus)
-    vars(typed)["metadata"] = metadata.astype(dict.fromkeys(texts, "string"))
-    return typed
+    converted = copy(corpus)
+    vars(converted)["metadata"] = metadata.astype(dict.fromkeys(texts, "string"))
+    return converted
 
 
 def _are_made(ids: Sequence[object], texts: Sequence[str]) -> bool:
-    """Return whether ids are those that the texts give, where none were named."""
-    made = Corpus.from_texts(list(texts[:LOOKED_AT])).ids if len(texts) else ()
-    # After a hyphen stands how often the text has come before.
-    pairs = zip(ids, made, strict=False)
-    return any(str(id).split("-")[0] == own.split("-")[0] for id, own in pairs)
+    """Return whether ids were made from the texts."""
+    from_texts = Corpus(list(texts[:N_COMPARED_IDS])).ids if len(texts) else ()
+    # The part after a hyphen counts repetitions of a text.
+    pairs = zip(ids, from_texts, strict=False)
+    return any(str(id).split("-")[0] == made_id.split("-")[0] for id, made_id in pairs)
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
-    """Documents that are ready to be written, and of each passage the document, span and vector.
+class PreparedDocuments:
+    """Documents and passages to write.
 
-    `positions` (n_passages,), `spans` (n_passages, 2), `vectors` (n_passages, n_dimensions).
+    `positions` (n_passages,) are the documents of the passages, `spans` (n_passages, 2) their
+    characters, `vectors` (n_passages, n_dimensions) their vectors.
     """
 
     ids: Sequence[str]
@@ -225,8 +231,8 @@ def prepare(
     embeddings: npt.ArrayLike | None = None,
     width: int = 0,
     show_progress: bool | None = None,
-) -> Prepared:
-    """Cut documents into passages, and encode each once; without encoder vectors are zero."""
+) -> PreparedDocuments:
+    """Split documents into passages and encode them; without an encoder, vectors are zero."""
     decisions = list(corpus.notes)
     if passages and embeddings is None:
         can_cut = encoder is not None and encoder.windows([]) is not None
@@ -235,7 +241,7 @@ def prepare(
         rows = list(range(len(corpus)))
         spans = [(0, len(text)) for text in corpus.texts]
     has_text = np.asarray(corpus.status) == TEXT
-    # Blanks have a length, too; by its empty span a search knows what it must not find.
+    # An empty span marks a passage that no search may find, such as one of blanks.
     spans = [span if has_text[row] else (0, 0) for row, span in zip(rows, spans, strict=True)]
     if embeddings is None and encoder is None:
         vectors = np.zeros((len(rows), 1), dtype=np.float32)
@@ -246,15 +252,14 @@ def prepare(
         vectors, notes = _vectors_of(encoder, texts, width, show_progress)
         decisions += notes
     else:
-        vectors = given_vectors(embeddings, len(corpus), "embeddings")
+        vectors = checked_vectors(embeddings, len(corpus), "embeddings")
     n_empty = int((~has_text).sum())
     if n_empty:
         decisions.append(Decision(
             "retrieval", "without text", n_empty,
-            f"{n_empty:,} of {len(corpus):,} documents have no text: they are kept, and filters "
-            "pass them, but no query finds them.",
+            f"{n_empty:,} of {len(corpus):,} documents have no text: no query finds them.",
         ))  # fmt: skip
-    return Prepared(
+    return PreparedDocuments(
         ids=corpus.ids,
         texts=corpus.texts,
         metadata=corpus.metadata.reset_index(drop=True),
@@ -268,25 +273,24 @@ def prepare(
 def _vectors_of(
     encoder: Any, texts: Sequence[str], width: int, show_progress: bool | None
 ) -> tuple[FloatArray, list[Decision]]:
-    """Encode passages; return notes of what the encoder did not see of them, too."""
+    """Encode each distinct passage once; report passages that the encoder truncates."""
     numbers: dict[str, int] = {}
-    places = np.array(
+    rows = np.array(
         [numbers.setdefault(text, len(numbers)) if text else -1 for text in texts], dtype=np.int64
     )
     if not numbers:
         return np.zeros((len(texts), width), dtype=np.float32), []
     vectors, report = encode_texts(encoder, list(numbers), show_progress=show_progress)
-    if len(numbers) < len(texts):  # else they are in order already, and stay where they are
-        vectors = vectors[places]
-        vectors[places < 0] = 0.0
+    if len(numbers) < len(texts):  # else the order is the same, and no copy is needed
+        vectors = vectors[rows]
+        vectors[rows < 0] = 0.0
     notes = []
     n_cut = 0 if report is None else int((report.n_seen < report.n_tokens).sum())
     if n_cut:
         notes.append(Decision(
             "retrieval", "truncated", n_cut,
-            f"Of {spell_count(n_cut, 'passage', 'passages')} the encoder reads only the beginning; "
-            "dense search does not "
-            "see the rest, lexical search does.",
+            f"The encoder reads only the beginning of {spell_count(n_cut, 'passage', 'passages')}; "
+            "only lexical search covers the rest.",
         ))  # fmt: skip
     return vectors, notes
 
@@ -298,14 +302,14 @@ def segment_maker(
     lexical: LexicalSettings,
     measured: list[Mapping[str, Any]],
 ) -> MakeSegment:
-    """Return what writes a segment's vectors, dense index and postings."""
+    """Return a function that writes the vectors, dense index and postings of a segment."""
 
     def make(
         folder: Path, documents: Int64Array, spans: Int32Array, sources: Sources | None
     ) -> None:
-        found = vectors(sources)
-        measured.append(build_dense(folder, found, dense))
-        write_sum(folder, found)
+        segment_vectors = vectors(sources)
+        measured.append(build_dense(folder, segment_vectors, dense))
+        write_sum(folder, segment_vectors)
         (folder / "lexical").mkdir(exist_ok=True)
         build_lexical(folder / "lexical", texts(documents, spans), lexical)
 
@@ -320,8 +324,8 @@ def build(
     options: BuildOptions,
     overwrite: bool,
     show_progress: bool | None,
-) -> Built:
-    """Make a collection of a corpus; at `out` it appears when it is whole."""
+) -> IndexBuild:
+    """Make a collection of a corpus; the folder `out` appears when it is complete."""
     target = None if out is None else find_folder(out)
     if target is None:
         parent = Path(tempfile.mkdtemp(prefix="embedtopics-index-"))
@@ -330,17 +334,17 @@ def build(
         except BaseException:  # an interrupt too
             shutil.rmtree(parent, ignore_errors=True)
             raise
-    check_target(target, overwrite)  # before hours are spent on what is to go there
-    # What a killed build leaves beside the target is found by its name, and swept by the next.
+    check_target(target, overwrite)  # before hours of encoding
+    # The next build finds and deletes what a killed build left.
     beside = target.with_name(f".{target.name}.building")
     with only_writer(target.with_name(f"{target.name}.building")):
         shutil.rmtree(beside, ignore_errors=True)
         try:
-            made = _build_in(beside, corpus, encoder, embeddings, options, show_progress)
-            copied = made.collection.copy_to(target, overwrite=overwrite)
+            built = _build_in(beside, corpus, encoder, embeddings, options, show_progress)
+            copied = built.collection.copy_to(target, overwrite=overwrite)
         finally:
             shutil.rmtree(beside, ignore_errors=True)
-    return Built(copied, made.encoder, made.decisions)
+    return IndexBuild(copied, built.encoder, built.decisions)
 
 
 def _build_in(
@@ -350,9 +354,9 @@ def _build_in(
     embeddings: npt.ArrayLike | None,
     options: BuildOptions,
     show_progress: bool | None,
-) -> Built:
+) -> IndexBuild:
     notes: list[Decision] = []
-    read_frame(corpus.metadata, [])  # what cannot be stored is refused before hours of encoding
+    read_frame(corpus.metadata, [])  # refuse metadata before hours of encoding
     resolved = _encoder_for(corpus, encoder, embeddings)
     languages = options.languages
     if languages is None:
@@ -363,10 +367,10 @@ def _build_in(
     if not options.passages:
         resolved = None if resolved is None else resolved.reading_to_ends(corpus.texts)
     if callable(options.words):
-        expected = "a name, for the files of an index keep no function"
+        expected = "a name, because an index stores no function"
         raise InputError("words", expected, options.words)
-    rules, made = choose_rules(options.words, languages)
-    notes += made
+    rules, rule_notes = choose_rules(options.words, languages)
+    notes += rule_notes
     lexical = lexical_settings(
         languages, stop_words=options.stop_words, stems=options.stems, rules=rules
     )
@@ -393,20 +397,20 @@ def _build_in(
     }
     collection = Collection.create(folder, settings)
     notes += _write(collection, prepared, dense, lexical, update=False)
-    return Built(collection, resolved, (*prepared.decisions, *notes))
+    return IndexBuild(collection, resolved, (*prepared.decisions, *notes))
 
 
 def _encoder_for(
     corpus: Corpus, encoder: Any, embeddings: npt.ArrayLike | None
 ) -> BaseEncoder | None:
-    """Return the encoder, fitted to the corpus if it has to be; None where there is none."""
+    """Return the encoder, fitted to the corpus if necessary; None without one."""
     if embeddings is None:
-        require_text(corpus)  # of which an encoder could learn, or show how long its vectors are
+        require_text(corpus)  # the encoder may learn from it
         if encoder is None:
             return None
         texts = [text for text in dict.fromkeys(corpus.texts) if text.strip()]
         return resolve_encoder(encoder, cached=True).fitted_to(texts).for_search
-    if encoder is None:  # it is needed for queries alone
+    if encoder is None:  # queries may come with vectors
         return None
     resolved = resolve_encoder(encoder, cached=True)
     if not resolved.is_fitted:
@@ -425,7 +429,7 @@ def _encoder_for(
 
 def _write(
     collection: Collection,
-    prepared: Prepared,
+    prepared: PreparedDocuments,
     dense: DenseSettings,
     lexical: LexicalSettings,
     update: bool,
@@ -450,8 +454,8 @@ def _write(
             recall = about["measured"]["recall"]
             notes.append(Decision(
                 "retrieval", "recall missed", recall,
-                f"The dense index finds {recall:.1%} of the ten nearest passages, less than the "
-                f"{about['settings']['recall']:.1%} that were asked for; kind='flat' finds all.",
+                f"The dense index finds {recall:.1%} of the ten nearest passages, less than recall="
+                f"{about['settings']['recall']:.1%}; kind='flat' finds all.",
             ))  # fmt: skip
     return notes
 
@@ -463,22 +467,21 @@ def add(
     update: bool,
     show_progress: bool | None,
 ) -> tuple[Decision, ...]:
-    """Add a corpus as a segment of its own; what cannot be added is refused before encoding."""
+    """Add a corpus as a new segment; check it before encoding."""
     collection = reader.collection
     settings = collection.settings()
-    attached = settings.get("topics", {}).get("columns", ())
-    own = [name for name in attached if name in corpus.metadata]
-    if own:
-        raise InputError(
-            f"The metadata has a column {own[0]!r} of its own, which in the index is that of "
-            "attached topics; rename it."
-        )
+    for name in settings.get("topics", {}).get("columns", ()):
+        if name in corpus.metadata:
+            raise InputError(
+                f"The metadata has a column {name!r}, which holds attached topics in the index; "
+                "rename it."
+            )
     collection.check_new(corpus.ids, corpus.metadata, update=update)
     width, words_only = settings["n_dimensions"], settings.get("words_only")
     if embeddings is not None and words_only:
-        raise InputError("embeddings", "left out for an index of words alone")
+        raise InputError("embeddings", "left out for an index without vectors")
     if embeddings is not None:
-        embeddings = given_vectors(embeddings, len(corpus), "embeddings", width)
+        embeddings = checked_vectors(embeddings, len(corpus), "embeddings", width)
     prepared = prepare(
         corpus, None if words_only or embeddings is not None else reader.encoder,
         passages=settings["passages"], embeddings=embeddings, width=width,
@@ -490,7 +493,7 @@ def add(
 
 
 def compact(collection: Collection) -> bool:
-    """Write all that is there as one segment; vectors are copied, not made again."""
+    """Merge all segments into one; copy their vectors."""
     settings = collection.settings()
     make = segment_maker(
         _vectors_from,
@@ -508,8 +511,8 @@ def _vectors_from(sources: Sources | None) -> FloatArray:
     parts = [open_dense(view.folder).vectors for view in sources.segments]
     vectors = np.empty((len(sources.row), parts[0].shape[1]), dtype=np.float32)
     for number, part in enumerate(parts):
-        here = sources.segment == number
-        vectors[here] = stored_vectors(part, sources.row[here])
+        positions = sources.segment == number
+        vectors[positions] = stored_vectors(part, sources.row[positions])
     return vectors
 
 
@@ -518,7 +521,7 @@ def _texts_of(collection: Collection, documents: Int64Array, spans: Int32Array) 
     numbers = np.unique(documents).tolist()
     for start in range(0, len(numbers), DOCUMENTS_AT_ONCE):
         for document in collection.documents(numbers[start : start + DOCUMENTS_AT_ONCE]):
-            assert document is not None  # the only writer asks
+            assert document is not None  # nobody else writes
             texts[document.number] = document.text
     return [
         texts[number][start:stop]

@@ -1,4 +1,4 @@
-"""Passages with their vectors and metadata in one Parquet file, which any tool can read."""
+"""Export of passages with vectors and metadata to one Parquet file."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from embedtopics.retrieval.storage._collection import Collection
 
 FORMAT = 1
 DOCUMENTS_AT_ONCE = 10_000
-_OWN = ("id", "passage", "start", "stop", "text", "vector")
+_PASSAGE_COLUMNS = ("id", "passage", "start", "stop", "text", "vector")
 
 
 def export_parquet(
     collection: Collection, version: IndexVersion, path: Path
 ) -> tuple[int, tuple[Decision, ...]]:
-    """Write a row for each passage; return how many, and notes."""
+    """Write a row for each passage; return their number, and decisions."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -48,14 +48,16 @@ def export_parquet(
 
 
 def _free_names(columns: Mapping[str, str]) -> dict[str, str]:
-    """Return names of metadata columns in the file: those of its own columns get underscores."""
-    made: dict[str, str] = {}
+    """Return the names of metadata columns in the file; underscores resolve clashes."""
+    free: dict[str, str] = {}
     for column in columns:
         name = column
-        while name in _OWN or (name != column and (name in columns or name in made.values())):
+        while name in _PASSAGE_COLUMNS or (
+            name != column and (name in columns or name in free.values())
+        ):
             name = f"{name}_"
-        made[column] = name
-    return made
+        free[column] = name
+    return free
 
 
 def _schema(settings: Mapping[str, Any], kinds: Mapping[str, str], names: Mapping[str, str]) -> Any:
@@ -71,9 +73,14 @@ def _schema(settings: Mapping[str, Any], kinds: Mapping[str, str], names: Mappin
         "n_dimensions": width, "columns": {names[column]: kinds[column] for column in kinds},
         "settings": settings,
     }  # fmt: skip
-    own = (pa.string(), pa.int32(), pa.int64(), pa.int64(), pa.string(),
-           pa.list_(pa.float32(), width))  # fmt: skip
-    fields = [pa.field(name, kind, nullable=False) for name, kind in zip(_OWN, own, strict=True)]
+    passage_types = (
+        pa.string(), pa.int32(), pa.int64(), pa.int64(), pa.string(),
+        pa.list_(pa.float32(), width),
+    )  # fmt: skip
+    fields = [
+        pa.field(name, kind, nullable=False)
+        for name, kind in zip(_PASSAGE_COLUMNS, passage_types, strict=True)
+    ]
     fields += [pa.field(names[column], types[kind]) for column, kind in kinds.items()]
     return pa.schema(fields, metadata={"embedtopics": json.dumps(about, ensure_ascii=False)})
 
@@ -86,18 +93,20 @@ def _batches(
         starts = np.flatnonzero(np.diff(view.documents[rows], prepend=-1))
         edges = np.append(starts, len(rows))
         for begin in range(0, len(starts), DOCUMENTS_AT_ONCE):
-            here = edges[begin : begin + DOCUMENTS_AT_ONCE + 1]
-            found = collection.documents(view.documents[rows[here[:-1]]].tolist())
+            bounds = edges[begin : begin + DOCUMENTS_AT_ONCE + 1]
+            documents = collection.documents(view.documents[rows[bounds[:-1]]].tolist())
             passages: list[tuple[Any, ...]] = []
-            for document, (first, last) in zip(found, pairwise(here.tolist()), strict=True):
+            for document, (first, last) in zip(documents, pairwise(bounds.tolist()), strict=True):
                 if document is None:  # removed in the meantime
                     continue
-                own = rows[first:last]
-                spans = view.spans[own].tolist()
-                vectors = stored_vectors(dense.vectors, own)
-                known = [document.metadata.get(column) for column in kinds]
+                document_rows = rows[first:last]
+                spans = view.spans[document_rows].tolist()
+                vectors = stored_vectors(dense.vectors, document_rows)
+                metadata = [document.metadata.get(column) for column in kinds]
                 for number, ((start, stop), vector) in enumerate(zip(spans, vectors, strict=True)):
                     text = document.text[start:stop]
-                    passages.append((str(document.id), number, start, stop, text, vector, *known))
+                    passages.append(
+                        (str(document.id), number, start, stop, text, vector, *metadata)
+                    )
             if passages:
                 yield list(zip(*passages, strict=True))

@@ -35,20 +35,20 @@ if TYPE_CHECKING:
 
 
 class SearchIndex(PushToHub):
-    """Documents that are found by meaning, by words, or by both, under filters on their metadata.
+    """Index of documents for search by meaning, by words or by both, with filters on metadata.
 
-    Make one with `build`, or `load` one that was saved. It lives in a folder from the beginning: a
-    temporary one, unless `build` was given another. Every change is on disk when the call returns,
-    and a process that is killed leaves the folder as it was before, or after. One process may
-    write while others search; a search sees the newest version.
+    `build` makes an index, `load` opens a saved one. An index is a folder, a temporary one by
+    default. Every change is on disk when the call returns; a process that is killed leaves the
+    folder as it was before or after the change. One process may write while others search, and a
+    search reads the newest version.
 
-    It has a length and iterates over its documents, ``id in index`` and ``index.get(id)`` look one
-    up, and it is pickled by its folder.
+    ``len(index)`` is the number of documents, iteration yields them, and ``id in index`` and
+    ``index.get(id)`` look one up.
 
     Attributes
     ----------
     decisions : tuple of Decision
-        What was decided, or noticed, when documents were added or exported in this process.
+        Decisions made when documents were added or exported in this process.
 
     Examples
     --------
@@ -59,10 +59,8 @@ class SearchIndex(PushToHub):
     ['Cats purr.', 'A purring cat.']
     """
 
-    def __init__(
-        self, collection: Collection, *, encoder: BaseEncoder | None = None, mmap: bool = True
-    ) -> None:
-        self._reader = IndexReader(collection, encoder, mmap)
+    def __init__(self, collection: Collection, *, encoder: BaseEncoder | None = None) -> None:
+        self._reader = IndexReader(collection, encoder)
         self.decisions: tuple[Decision, ...] = ()
 
     @classmethod
@@ -93,39 +91,39 @@ class SearchIndex(PushToHub):
         Parameters
         ----------
         data : Corpus, list of str, list of dict, DataFrame or path
-            Rows without text are kept; no query finds them.
+            Rows without text are stored, but no query finds them.
         out : path, optional
-            Folder, which appears when it is whole. By default a temporary one.
+            Folder of the index, which appears when it is complete; by default a temporary one.
         text, id, time : str, optional
-            Columns of a table or file: of texts (guessed if left out), of ids (made of the texts
-            if left out) and of dates. Other columns are metadata to filter by; they may hold lists
-            of texts. Several columns of texts, such as ``["title", "abstract"]``, are joined; all
-            but the last are metadata as well.
+            Columns of a table or file: texts (guessed by default), ids (made from the texts by
+            default) and dates. Other columns, which may hold lists of texts, are metadata for
+            filters. Several text columns, such as ``["title", "abstract"]``, are joined; all but
+            the last are metadata as well.
         encoder : str, path, Encoder or None
-            None, without embeddings, makes an index of words alone, which needs no encoder.
+            With None and without `embeddings`, only lexical search is possible.
         embeddings : array_like of shape (n_rows, n_dimensions), optional
-            Vectors of the rows, made by `encoder` before; texts are not cut into passages then.
+            Vectors of the rows from `encoder`; texts are then not split into passages.
         passages : bool
-            Index a text that is longer than what the encoder reads as overlapping passages of
-            whole sentences. A document counts once, with its best passage. Otherwise the encoder
-            sees the beginning of a long text only.
+            Split a text that exceeds the maximum length of the encoder into overlapping passages
+            of whole sentences. A document appears once, with its best passage. If False, the
+            encoder reads only the beginning of a long text.
         kind : {"auto", "flat", "ivf"}
-            Of the dense index: "flat" compares a query with every vector, "ivf" looks for
-            candidates by short codes in the nearest of many lists and compares with these in full.
-            "auto" is "flat" up to 80 MB of vectors.
+            Kind of the dense index. "flat" compares a query with every vector; "ivf" finds
+            candidates by short codes in the nearest inverted lists and compares the query with
+            these. "auto" is "flat" up to 80 MB of vectors.
         recall : float
-            Share of the ten nearest passages that an index that is not exact has to find.
+            Minimum share of the ten nearest passages that "ivf" finds.
         memory_limit : int, optional
-            Bytes that vectors and dense index may take in memory; above it "ivf" keeps the vectors
+            Maximum bytes of vectors and dense index in memory; above it, "ivf" keeps the vectors
             in half precision on disk.
         languages, stop_words : iterable of str, optional
-            ISO 639-1 codes, by default those of a sample; stop words in place of their lists, or
-            beside these where "auto" is among them.
+            ISO 639-1 codes, by default those of a sample of the texts. Stop words replace the
+            lists of these languages; "auto" among them adds the lists.
         stems : bool
-            Whether lexical search takes inflections of a word for that word.
+            Whether lexical search matches inflections of a word.
         words : str or list of str
-            What words are, as in `TopicModel`. By pairs of characters a query finds a word within
-            a longer one, too, which a library may not have cut there.
+            Definition of a word, as in `TopicModel`. With pairs of characters, a query also finds
+            a word inside a longer one.
         overwrite : bool
             Replace an index at `out`.
         random_state : int
@@ -138,7 +136,7 @@ class SearchIndex(PushToHub):
         Raises
         ------
         InputError
-            If an argument is bad, or a row has no id or one that is taken; the message names it.
+            If a parameter is invalid, or an id is missing or repeated.
         ModelLoadError
             If the encoder cannot be loaded.
         """
@@ -167,7 +165,6 @@ class SearchIndex(PushToHub):
         folder: str | os.PathLike[str],
         *,
         encoder: Any = None,
-        mmap: bool = True,
         verify: bool | None = None,
     ) -> SearchIndex:
         """Open an index.
@@ -176,46 +173,41 @@ class SearchIndex(PushToHub):
         ----------
         folder : path
         encoder : str, path or Encoder, optional
-            By default the one that is recorded, which is loaded when a query first needs it.
-        mmap : bool
-            Map files rather than read them: opening takes no time, and processes share memory.
+            By default the recorded encoder, loaded when a query first needs it.
         verify : bool, optional
-            By default the pages of the catalogue are looked at now, and the files of each segment
-            are compared with their checksums when it is first used; documents always are. True
-            compares everything now, False the sizes of files alone.
+            None checks the catalog now, and the files of a segment by their checksums when it is
+            first used. True checks everything now. False checks only the sizes of files.
+            Documents are always checked when they are read.
 
         Raises
         ------
         InputError
-            If there is no such index, or the encoder is another one.
+            If there is no index, or `encoder` does not fit its vectors.
         CorruptFileError
-            If a file is missing or damaged; the message names it.
+            If a file is missing or damaged.
         """
         collection = Collection.open(Path(folder), verify=verify)
-        given = None if encoder is None else stored_encoder(collection, encoder)
-        return cls(collection, encoder=given, mmap=mmap)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _open_again, (str(self.folder), self._reader.given_encoder, self._reader.mmap)
+        resolved = None if encoder is None else stored_encoder(collection, encoder)
+        return cls(collection, encoder=resolved)
 
     @property
     def folder(self) -> Path:
-        """Where the index lives."""
+        """Folder of the index."""
         return self._reader.collection.folder
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """What the index was built with."""
+        """Settings of the build."""
         return self._reader.collection.settings()
 
     @property
     def columns(self) -> dict[str, str]:
-        """Columns of the metadata that filters may use, and what they hold."""
+        """Columns of the metadata, with the kind of their values."""
         return self._reader.collection.columns()
 
     @property
     def measured(self) -> list[dict[str, Any]]:
-        """What was measured of each segment when it was built: kind, recall@10, speed, bytes."""
+        """Measurements of each segment at its build: kind, recall@10, speed, bytes."""
         version = self._reader.newest()
         return [
             {"segment": view.name, **segment.about}
@@ -229,7 +221,7 @@ class SearchIndex(PushToHub):
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """Ids of all documents, in the order in which they were added."""
+        """Ids of all documents, in the order of adding."""
         return tuple(self._reader.collection.ids())
 
     def __len__(self) -> int:
@@ -237,7 +229,7 @@ class SearchIndex(PushToHub):
         return self._reader.newest().snapshot.n_documents
 
     def __iter__(self) -> Iterator[Document]:
-        """Iterate over the documents, in the order in which they were added."""
+        """Iterate over the documents in the order of adding."""
         for batch in self._reader.collection.batches():
             yield from batch
 
@@ -248,14 +240,14 @@ class SearchIndex(PushToHub):
         version = self._reader.newest()
         snapshot = version.snapshot
         kinds = sorted({segment.kind for segment in version.dense})
-        kinds = ["words alone"] if version.words_only else kinds
+        kinds = ["lexical only"] if version.words_only else kinds
         return (
             f"SearchIndex({snapshot.n_documents:,} documents, {snapshot.n_passages:,} passages, "
             f"{' and '.join(kinds) or 'empty'}, {snapshot.settings['encoder'] or 'no encoder'})"
         )
 
     def get(self, id: object) -> Document | None:
-        """Return a document by its id, or None where there is none."""
+        """Return a document by its id, or None if the index does not hold it."""
         collection = self._reader.collection
         numbers = list(collection.numbers([read_id(id)]).values())
         return collection.documents(numbers)[0] if numbers else None
@@ -275,50 +267,49 @@ class SearchIndex(PushToHub):
         candidates: int = 100,
         min_score: float | None = None,
     ) -> SearchHits:
-        """Find the documents that answer queries best.
+        """Search for documents.
 
         Parameters
         ----------
         queries : str or sequence of str
-            Documents must hold ``"phrases in quotes"`` and must not hold ``-excluded`` words or
-            ``-"phrases"``, as they are written; dense search reads a query as it is.
+            Documents must hold each ``"phrase in quotes"`` and no ``-excluded`` word or
+            ``-"phrase"``, exactly as written. Dense search does not interpret quotes and signs.
         k : int
-            Documents for each.
+            Maximum number of documents for each query.
         mode : {"dense", "hybrid", "lexical"}
-            By cosine of vectors, by words (BM25), or by both. An index of words alone has no
-            vectors: its hybrid search is lexical.
+            By cosine of vectors, by words (BM25), or by both. Without vectors in the index, hybrid
+            search is lexical.
         where : str or mapping, optional
             Filter on metadata, such as ``year >= 2020 and source == 'Le Monde'`` or
-            ``{"source": ["Le Monde", "Libération"]}``. A column of lists passes a test that one
-            of its texts passes: ``tags == 'law'``, ``'law' in tags``.
+            ``{"source": ["Le Monde", "Libération"]}``. A list passes if one of its texts passes:
+            ``tags == 'law'``, ``'law' in tags``.
         vectors : array_like of shape (n_queries, n_dimensions), optional
-            Of the queries, made by the index's encoder before.
+            Vectors of the queries from the encoder of the index.
         fusion : {"scores", "ranks"}
-            How hybrid search orders candidates: by the weighted mean of both scores, or by
-            reciprocal rank fusion.
+            Hybrid ranking by the weighted mean of both scores, or by reciprocal rank fusion.
         weight : float
-            Share of the cosine in that mean, from 0 (words alone) to 1 (meaning alone).
+            Weight of the cosine in that mean, from 0 (words only) to 1 (meaning only).
         diversity : float
-            From 0, the best, to 1, the least similar: maximal marginal relevance among
-            `candidates`.
+            Maximal marginal relevance among `candidates`: 0 ranks by score only, 1 by
+            dissimilarity only.
         reranker : str, path or object, optional
             A cross-encoder checkpoint, an object with ``predict(pairs)``, or a function of pairs,
             which reorders the best `candidates`.
         candidates : int
-            Documents that `diversity` and `reranker` choose among.
+            Number of documents for `diversity` and `reranker` to choose from.
         min_score : float, optional
-            Of the `k` best only hits of at least this `relevance` (see `Hit`), from 0 to 1, which
-            is worked out only where this is given.
+            Minimum `relevance` of a hit, from 0 to 1; see `Hit`. Relevance is computed only if
+            this is given.
 
         Returns
         -------
         SearchHits
-            Of one query a sequence of its hits.
+            For one query, a sequence of its hits.
 
         Raises
         ------
         InputError
-            If an argument is bad, or the filter cannot be read; the message shows the place.
+            If a parameter is invalid, or the filter has a syntax error.
         """
         options = SearchOptions(k, mode, fusion, weight, diversity, reranker, candidates, min_score)
         return search(self._reader, queries, where, vectors, options)
@@ -338,16 +329,16 @@ class SearchIndex(PushToHub):
         Parameters
         ----------
         query : str, optional
-            Count among the `k` documents that a search finds; by default among all.
+            Count among the `k` documents that a search finds, by default among all.
         by : str or sequence of str
-            Columns of the metadata. Of lists each text is counted, of dates their years.
+            Columns of the metadata. Lists count once for each text, dates by year.
         where, k, mode, min_score
             See `search`.
 
         Returns
         -------
         pandas.DataFrame
-            Columns column, value, count (of documents); the most frequent first, missing left out.
+            Columns column, value, count (of documents), most frequent first; no missing values.
         """
         names = [by] if isinstance(by, str) else as_list(by, "by")
         options = SearchOptions(k, mode, "scores", WEIGHT, 0.0, None, 100, min_score)
@@ -362,59 +353,59 @@ class SearchIndex(PushToHub):
         passage: str | None = None,
         unlike: Iterable[object] = (),
     ) -> SearchHits:
-        """Find the documents that are most similar to others.
+        """Find the documents most similar to others.
 
         Parameters
         ----------
         id : object or list
-            Id of a document, whose passages are compared with those of the others; or several.
+            Id of a document, whose passages are compared with those of the others, or several ids.
         k, where
             See `search`.
         passage : str, optional
-            A text to be similar to, too.
+            Another text that the hits resemble.
         unlike : iterable
-            Ids of documents not to be similar to.
+            Ids of documents that the hits do not resemble.
 
         Notes
         -----
-        Several are one vector: the mean of the unit vectors wanted, less half the mean of those in
-        `unlike` (Rocchio 1971). The documents named are not among the hits.
+        Several documents form one query vector: the mean of their unit vectors minus half the
+        mean of those in `unlike` (Rocchio 1971). The hits do not include these documents.
 
         Raises
         ------
         InputError
-            If there is no such document, or it has no text, or the index has words alone.
+            If a document does not exist or has no text, or the index has no vectors.
         """
         several = isinstance(id, list | tuple | set | frozenset | np.ndarray)
-        ids = [_checked_id(one) for one in (as_list(id, "id") if several else [id])]
-        others = [_checked_id(one) for one in as_list(unlike, "unlike")]
+        ids = [_checked_id(value) for value in (as_list(id, "id") if several else [id])]
+        others = [_checked_id(value) for value in as_list(unlike, "unlike")]
         return find_similar(self._reader, ids, k, where, passage, others)
 
     def duplicates(self, threshold: float = 0.95) -> DuplicateGroups:
-        """Find groups of documents that are near-copies of each other.
+        """Find groups of near-duplicates.
 
         Parameters
         ----------
         threshold : float
-            Least cosine of two documents, each the mean of its passages.
+            Minimum cosine of two documents; the vector of a document is the mean of its passages.
         """
         return find_duplicates(self._reader, threshold)
 
     def topics(self, result: TopicResult) -> SearchIndex:
-        """Attach topics: hits carry their topic and place on the map, and filters may use them.
+        """Attach topics, which hits show and filters may use.
 
-        Documents get the columns ``topic``, ``topic_name``, ``map_x`` and ``map_y``, in place of
-        those that were attached before. Documents that the result does not know have none.
+        Documents get the columns ``topic``, ``topic_name``, ``map_x`` and ``map_y``, which replace
+        those attached before. Documents outside the result have missing values.
 
         Parameters
         ----------
         result : TopicResult
-            Of the same documents; they are matched by id.
+            Topics of the same documents, matched by id.
 
         Raises
         ------
         InputError
-            If no id matches, or the metadata has such a column of its own.
+            If no id matches, or the metadata already has such a column.
         """
         attach_topics(self._reader.collection, result)
         return self
@@ -430,28 +421,27 @@ class SearchIndex(PushToHub):
         update: bool = False,
         show_progress: bool | None = None,
     ) -> int:
-        """Add documents, without rebuilding what is there.
+        """Add documents without rebuilding the index.
 
         Parameters
         ----------
         data : Corpus, list of str, list of dict, DataFrame or path
         text, id, time : str, optional
-            Columns of a table or file; by default those that the index was built with.
+            Columns of a table or file; by default those of the build.
         embeddings : array_like of shape (n_rows, n_dimensions), optional
         update : bool
-            Replace documents whose ids are there already; otherwise these are refused.
+            Replace documents with the same ids, which are otherwise refused.
         show_progress : bool, optional
 
         Returns
         -------
         int
-            Documents that were added.
+            Number of documents added.
 
         Raises
         ------
         InputError
-            If an id is there already; or if a table does not show which column holds the ids or
-            the texts: name it.
+            If an id is in the index, or a table does not show which column holds ids or texts.
         """
         columns = {"text": text, "id": id, "time": time}
         corpus = read_more(self._reader, data, columns, update)
@@ -462,19 +452,19 @@ class SearchIndex(PushToHub):
     def remove(
         self, ids: Iterable[object], *, missing: Literal["raise", "ignore"] = "raise"
     ) -> int:
-        """Remove documents by id, and return how many there were.
+        """Remove documents by id, and return their number.
 
         Raises
         ------
         InputError
-            If ids are not there and `missing` is "raise"; nothing is removed then.
+            If an id is not in the index and `missing` is "raise"; nothing is removed then.
         """
-        wanted = [_checked_id(value) for value in as_list(ids, "ids")]
+        names = [_checked_id(value) for value in as_list(ids, "ids")]
         with self._reader.collection.writing() as writer:
-            return writer.remove(wanted, missing=missing)
+            return writer.remove(names, missing=missing)
 
     def compact(self) -> bool:
-        """Write all segments as one, without what was removed; False where nothing was to do."""
+        """Merge all segments, without removed documents; return False if nothing was to do."""
         return _build.compact(self._reader.collection)
 
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> SearchIndex:
@@ -483,14 +473,14 @@ class SearchIndex(PushToHub):
         Raises
         ------
         InputError
-            If something else is there.
+            If the folder is not empty, and not an index to overwrite.
         """
         copy = self._reader.collection.copy_to(Path(folder), overwrite=overwrite)
-        return SearchIndex(copy, encoder=self._reader.given_encoder, mmap=self._reader.mmap)
+        return SearchIndex(copy, encoder=self._reader.given_encoder)
 
     _hub_content = "a search index"
     _hub_delete = ("segments/*",)
-    """Segments of the version before have other names."""
+    """Segments of an earlier version have other names."""
 
     def _hub_folder(self, fresh: Path) -> Path:
         return Path(self.save(fresh).folder)
@@ -506,7 +496,7 @@ class SearchIndex(PushToHub):
         Returns
         -------
         int
-            Passages that were written.
+            Number of passages written.
         """
         n, notes = export_parquet(self._reader.collection, self._reader.newest(), Path(path))
         self.decisions = (*self.decisions, *notes)
@@ -514,12 +504,8 @@ class SearchIndex(PushToHub):
 
 
 def _checked_id(value: object) -> str:
-    """Return an id as an index keeps it: as text, as a `Corpus` reads it."""
+    """Return an id as an index stores it: a text, as in a `Corpus`."""
     name = read_id(value)
     if not name:
-        raise InputError("id", "that of a document", value)
+        raise InputError("id", "the id of a document", value)
     return name
-
-
-def _open_again(folder: str, encoder: BaseEncoder | None, mmap: bool) -> SearchIndex:
-    return SearchIndex(Collection.open(folder), encoder=encoder, mmap=mmap)

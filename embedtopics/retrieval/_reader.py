@@ -1,10 +1,11 @@
-"""An index as a search sees it: the newest version with its files open, and the encoder."""
+"""An index as a search reads it: the newest version with its files open, and the encoder."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -34,35 +35,42 @@ from embedtopics.retrieval.storage._segments import SegmentView, Snapshot, damag
 SUM = "sum.npy"
 N_STRINGS = 32
 """Random strings whose cosines show what chance gives."""
-Segment = TypeVar("Segment", DenseSegment, LexicalSegment)
+ATTEMPTS = 5
+"""Times that an answer is begun anew because another process removed a document of it."""
+
+T = TypeVar("T")
 
 
-class _Parts(NamedTuple):
+class DocumentRemoved(Exception):
+    """Another process has removed a document since it was found."""
+
+
+class SegmentData(NamedTuple):
     """The open files of a segment, and the sum of its vectors, float64 (n_dimensions,)."""
 
     dense: DenseSegment
-    postings: LexicalSegment
-    total: npt.NDArray[np.float64]
+    lexical: LexicalSegment
+    vector_sum: npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class IndexVersion:
-    """An unchanging version of an index; `findable` passages have text, None for all."""
+    """An unchanging version of an index; `findable` marks passages with text, None for all."""
 
     snapshot: Snapshot
-    parts: tuple[_Parts, ...]
+    data: tuple[SegmentData, ...]
     lexical: LexicalSearcher
     findable: tuple[Mask | None, ...]
 
     @computed_once
     def mean_vector(self) -> npt.NDArray[np.float64]:
-        """Mean of the vectors of all passages that can be found; not of unit length."""
+        """Mean of the vectors of all findable passages; not of unit length."""
         total, n = np.zeros(self.n_dimensions), 0
-        for part, mask in zip(self.parts, self.findable, strict=True):
-            total += part.total
-            n += len(part.dense)
+        for segment, mask in zip(self.data, self.findable, strict=True):
+            total += segment.vector_sum
+            n += len(segment.dense)
             gone = np.flatnonzero(~mask) if mask is not None else np.empty(0, np.int64)
-            total -= stored_vectors(part.dense.vectors, gone).sum(axis=0, dtype=np.float64)
+            total -= stored_vectors(segment.dense.vectors, gone).sum(axis=0, dtype=np.float64)
             n -= len(gone)
         return total / max(n, 1)
 
@@ -73,13 +81,13 @@ class IndexVersion:
 
     @property
     def segments(self) -> tuple[SegmentView, ...]:
-        """As in the snapshot."""
+        """Segments of the snapshot."""
         return self.snapshot.segments
 
     @property
     def dense(self) -> tuple[DenseSegment, ...]:
         """The dense index of each segment."""
-        return tuple(part.dense for part in self.parts)
+        return tuple(segment.dense for segment in self.data)
 
     @property
     def n_dimensions(self) -> int:
@@ -87,36 +95,36 @@ class IndexVersion:
         return int(self.snapshot.settings["n_dimensions"])
 
     def documents_at(self, segments: Int64Array, rows: Int64Array) -> Int64Array:
-        """Return the documents of given passages, (n,)."""
+        """Return the documents of passages, (n,)."""
         documents = np.empty(len(rows), dtype=np.int64)
         for number, view in enumerate(self.segments):
-            here = segments == number
-            documents[here] = view.documents[rows[here]]
+            positions = segments == number
+            documents[positions] = view.documents[rows[positions]]
         return documents
 
     def vectors_at(self, segments: Int64Array, rows: Int64Array) -> FloatArray:
-        """Return the vectors of given passages, float32 (n, n_dimensions)."""
+        """Return the vectors of passages, float32 (n, n_dimensions)."""
         vectors = np.empty((len(rows), self.n_dimensions), dtype=np.float32)
         for number in np.unique(segments).tolist():
-            here = np.flatnonzero(segments == number)
-            vectors[here] = stored_vectors(self.parts[number].dense.vectors, rows[here])
+            positions = np.flatnonzero(segments == number)
+            stored = self.data[number].dense.vectors
+            vectors[positions] = stored_vectors(stored, rows[positions])
         return vectors
 
 
 class Allowed(NamedTuple):
-    """The passages that a search may return: a mask for each segment, None for all, and a count."""
+    """The passages that a search may return: a mask for each segment, None for all; their count."""
 
     masks: tuple[Mask | None, ...]
     n: int
 
 
 class IndexReader:
-    """Gives the newest version of a collection, and the encoder; several threads may ask."""
+    """Gives threads the newest version of a collection, and its encoder."""
 
-    def __init__(self, collection: Collection, encoder: BaseEncoder | None, mmap: bool) -> None:
+    def __init__(self, collection: Collection, encoder: BaseEncoder | None) -> None:
         self.collection = collection
         self.given_encoder = encoder
-        self.mmap = mmap
         self._encoder = encoder
         self._newest: IndexVersion | None = None
         self._chance: tuple[tuple[str, bool], float] | None = None
@@ -124,7 +132,7 @@ class IndexReader:
 
     @property
     def encoder(self) -> BaseEncoder:
-        """The encoder of documents and queries, loaded when it is first needed."""
+        """The encoder of documents and queries, loaded at the first use."""
         with self._lock:
             if self._encoder is None:
                 self._encoder = stored_encoder(self.collection)
@@ -133,20 +141,20 @@ class IndexReader:
     def chance(self, version: IndexVersion, is_encoded: bool) -> float:
         """Return the highest cosine that random strings have with any passage, at most 1.
 
-        Where queries are not encoded here, random directions stand for the strings.
+        Where the caller gives vectors of queries, random directions replace the strings.
         """
         with self._lock:
             key = version.snapshot.stamp, is_encoded
             if self._chance is None or self._chance[0] != key:
                 rng = np.random.default_rng(0)
                 letters = rng.choice(list("abcdefghijklmnopqrstuvwxyz     "), (N_STRINGS, 40))
-                strings = ["".join(row[: 5 + place]) for place, row in enumerate(letters)]
+                strings = ["".join(row[: 5 + length]) for length, row in enumerate(letters)]
                 if is_encoded:
                     encoder = self.encoder.uncached
                     vectors = encode_texts(encoder, strings, "query", show_progress=False)[0]
                 else:
-                    drawn = rng.normal(size=(N_STRINGS, version.n_dimensions))
-                    vectors = given_vectors(drawn, N_STRINGS, "vectors")
+                    directions = rng.normal(size=(N_STRINGS, version.n_dimensions))
+                    vectors = checked_vectors(directions, N_STRINGS, "vectors")
                 near = nearest_passages(version, vectors, 1, allow(version, None)).similarities
                 self._chance = key, float(np.clip(near.max(initial=0.0), 0.0, 1.0))
             return self._chance[1]
@@ -160,87 +168,81 @@ class IndexReader:
             while True:
                 snapshot = self.collection.snapshot()
                 try:
-                    is_checked = self.collection.is_checked
-                    self._newest = _open_version(snapshot, self.mmap, before, is_checked)
+                    self._newest = _open_version(snapshot, before, self.collection.is_checked)
                     return self._newest
                 except OSError:  # damaged, or compacted by another process in the meantime
                     if self.collection.stamp() == snapshot.stamp:
                         raise
 
+    def answer(self, question: Callable[[IndexVersion], T]) -> T:
+        """Answer a question from the newest version, whose documents another process may remove."""
+        for _ in range(ATTEMPTS):
+            try:
+                return question(self.newest())
+            except DocumentRemoved:
+                continue
+        raise InputError("Another process keeps removing the documents found; search again.")
+
 
 def _open_version(
-    snapshot: Snapshot, mmap: bool, before: IndexVersion | None, is_checked: bool
+    snapshot: Snapshot, before: IndexVersion | None, is_checked: bool
 ) -> IndexVersion:
-    """Open the segments of a version; those that an earlier version had are open already."""
-    # By content, not by name: another collection may have taken the folder's place.
-    known: dict[str, _Parts] = {}
+    """Open the segments of a version; reuse those that an earlier version opened."""
+    # By content, not by name: another collection may have taken the place of the folder.
+    opened: dict[str, SegmentData] = {}
     if before is not None:
-        known = {v.content: own for v, own in zip(before.segments, before.parts, strict=True)}
-    parts = tuple(
-        known.get(view.content) or _open_parts(view, mmap, is_checked) for view in snapshot.segments
+        views = zip(before.segments, before.data, strict=True)
+        opened = {view.content: data for view, data in views}
+    data = tuple(
+        opened.get(view.content) or _open_segment(view, is_checked) for view in snapshot.segments
     )
-    findable: list[Mask | None] = []
-    for view in snapshot.segments:
-        mask: Mask = view.alive & (view.spans[:, 1] > view.spans[:, 0])
-        findable.append(None if mask.all() else mask)
+    masks = [view.findable for view in snapshot.segments]
+    findable = tuple(None if mask.all() else mask for mask in masks)
     try:
         settings = LexicalSettings.from_json(snapshot.settings["lexical"])
         width = checked_count(snapshot.settings["n_dimensions"], "n_dimensions", 0)
-        if any(part.dense.vectors.shape[1] != width for part in parts):
+        if any(segment.dense.vectors.shape[1] != width for segment in data):
             raise ValueError(f"not all vectors have {width} dimensions")
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise CorruptFileError(
             f"the settings of the index do not fit its segments ({error}); restore the folder from "
             "a copy, or build the index again"
         ) from error
-    # What has no text counts nowhere.
-    lexical = LexicalSearcher.of(tuple(part.postings for part in parts), findable, settings)
-    return IndexVersion(snapshot, parts, lexical, tuple(findable))
+    lexical = LexicalSearcher.of(tuple(segment.lexical for segment in data), findable, settings)
+    return IndexVersion(snapshot, data, lexical, findable)
 
 
-def _open_parts(view: SegmentView, mmap: bool, is_checked: bool) -> _Parts:
-    try:
-        if is_checked:
+def _open_segment(view: SegmentView, is_checked: bool) -> SegmentData:
+    if is_checked:
+        try:
             view.check()
-    except OSError as error:
-        if isinstance(error, CorruptFileError):
+        except CorruptFileError:
             raise
-        raise damage(view.folder, str(error)) from error
-    dense = open_dense(view.folder)
-    postings = open_lexical(view.folder / "lexical")
+        except OSError as error:
+            raise damage(view.folder, str(error)) from error
+    dense, lexical = open_dense(view.folder), open_lexical(view.folder / "lexical")
     try:
         if len(dense) != len(view.documents):
             raise ValueError(f"{len(dense):,} vectors of {len(view.documents):,} passages")
         if is_checked:
-            postings.check(len(view.documents))
+            lexical.check(len(view.documents))
     except ValueError as error:
         raise damage(view.folder, str(error)) from error
-    if not mmap:
-        dense, postings = _in_memory(dense), _in_memory(postings)
     path = view.folder / SUM
     try:
-        # Opened here, because NumPy leaves a file open that it finds damaged.
+        # Opened here, because NumPy leaves a damaged file open.
         with path.open("rb") as file:
-            total = np.asarray(np.load(file, allow_pickle=False))
-        width = dense.vectors.shape[1]
-        if total.shape != (width,) or total.dtype != np.float64 or not np.isfinite(total).all():
-            raise ValueError(f"{total.dtype} of shape {total.shape}")
+            vector_sum = np.asarray(np.load(file, allow_pickle=False))
+        is_right = vector_sum.shape == (dense.vectors.shape[1],) and vector_sum.dtype == np.float64
+        if not is_right or not np.isfinite(vector_sum).all():
+            raise ValueError(f"{vector_sum.dtype} of shape {vector_sum.shape}")
     except (OSError, ValueError, EOFError, MemoryError) as error:
         raise damage(path, str(error)) from error
-    return _Parts(dense, postings, total)
-
-
-def _in_memory(segment: Segment) -> Segment:
-    arrays: dict[str, Any] = {
-        name: np.array(value)
-        for name, value in vars(segment).items()
-        if isinstance(value, np.ndarray)
-    }
-    return replace(segment, **arrays)
+    return SegmentData(dense, lexical, vector_sum)
 
 
 def write_sum(folder: Path, vectors: FloatArray) -> None:
-    """Keep the sum of a segment's vectors, so that their mean costs no pass over them."""
+    """Store the sum of the vectors of a segment, so that their mean needs no pass over them."""
     total = np.zeros(vectors.shape[1])
     for start in range(0, len(vectors), 65_536):
         total += vectors[start : start + 65_536].sum(axis=0, dtype=np.float64)
@@ -248,12 +250,12 @@ def write_sum(folder: Path, vectors: FloatArray) -> None:
 
 
 def allow(version: IndexVersion, documents: Int64Array | None) -> Allowed:
-    """Return the passages of documents, or all that can be found."""
+    """Return the findable passages of documents, or all findable passages."""
     masks, n = [], 0
     for view, mask in zip(version.segments, version.findable, strict=True):
         if documents is not None:
-            own = np.isin(view.documents, documents)
-            mask = own if mask is None else own & mask
+            is_allowed = np.isin(view.documents, documents)
+            mask = is_allowed if mask is None else is_allowed & mask
         masks.append(mask)
         n += len(view.documents) if mask is None else int(mask.sum())
     return Allowed(tuple(masks), n)
@@ -263,22 +265,22 @@ def nearest_passages(
     version: IndexVersion, queries: FloatArray, k: int, allowed: Allowed
 ) -> Nearest:
     """Return the nearest passages of all segments to each query."""
-    found = [
+    nearest = [
         segment.search(queries, k, mask)
         for segment, mask in zip(version.dense, allowed.masks, strict=True)
     ]
-    if not found:
+    if not nearest:
         none = np.full((len(queries), k), -1, dtype=np.int64)
         return Nearest(np.full((len(queries), k), -np.inf, dtype=np.float32), none, none.copy())
-    return merge_nearest(found, k)
+    return merge_nearest(nearest, k)
 
 
 def stored_vectors(stored: npt.NDArray[Any], rows: npt.NDArray[Any]) -> FloatArray:
-    """Return rows of a segment's vectors as float32, however they are stored."""
-    chosen = stored[rows]
-    if chosen.dtype == np.uint16:  # the bits of float16
-        chosen = chosen.view(np.float16)
-    return np.asarray(chosen, dtype=np.float32)
+    """Return rows of the vectors of a segment as float32."""
+    vectors = stored[rows]
+    if vectors.dtype == np.uint16:  # the bits of float16
+        vectors = vectors.view(np.float16)
+    return np.asarray(vectors, dtype=np.float32)
 
 
 def encode_texts(
@@ -295,18 +297,17 @@ def encode_texts(
             "encoder", "an encoder of dense vectors", found=f"{encoder.name}, which "
             "makes sparse ones", remedy=Remedy("mode", "lexical", "build with the encoder lsa"),
         )  # fmt: skip
-    return given_vectors(report.embeddings, len(texts), "the encoder's vectors"), report
+    return checked_vectors(report.embeddings, len(texts), "the encoder's vectors"), report
 
 
-def given_vectors(vectors: Any, n_rows: int, what: str, width: int | None = None) -> FloatArray:
+def checked_vectors(vectors: Any, n_rows: int, what: str, width: int | None = None) -> FloatArray:
     """Return vectors scaled to length one, (n_rows, n_dimensions)."""
     array = np.asarray(vectors)
-    wrong_width = array.ndim == 2 and width is not None and array.shape[1] != width
-    if array.ndim != 2 or len(array) != n_rows or wrong_width:
-        shape = f"({n_rows}, {width or 'n_dimensions'})"
+    is_wide = array.ndim == 2 and width is not None and array.shape[1] != width
+    if array.ndim != 2 or len(array) != n_rows or is_wide:
         raise InputError(
-            what, f"vectors of shape {shape}", found=f"{array.shape}",
-            remedy="encode the texts with the index's encoder" if wrong_width else "",
+            what, f"vectors of shape ({n_rows}, {width or 'n_dimensions'})", found=f"{array.shape}",
+            remedy="encode the texts with the encoder of the index" if is_wide else "",
         )  # fmt: skip
     return unit_rows(array, what=what, keep_zeros=True)
 
@@ -314,7 +315,7 @@ def given_vectors(vectors: Any, n_rows: int, what: str, width: int | None = None
 def _sample(collection: Collection) -> tuple[list[str], FloatArray]:
     """Return some passages with text, and their vectors."""
     for view in collection.snapshot().segments[:1]:
-        rows = np.flatnonzero(view.alive & (view.spans[:, 1] > view.spans[:, 0]))[:N_COMPARED]
+        rows = np.flatnonzero(view.findable)[:N_COMPARED]
         documents = collection.documents(view.documents[rows].tolist())
         texts = [
             "" if document is None else document.text[slice(*span)]
@@ -324,40 +325,24 @@ def _sample(collection: Collection) -> tuple[list[str], FloatArray]:
     return [], np.zeros((0, 1), dtype=np.float32)
 
 
-def stored_encoder(collection: Collection, given: Any = None) -> BaseEncoder:
-    """Return the encoder of a collection, or the given one if its vectors can be compared."""
+def stored_encoder(collection: Collection, encoder: Any = None) -> BaseEncoder:
+    """Return the recorded encoder of a collection, or another whose vectors are comparable."""
     settings = collection.settings()
     name, recorded = settings.get("encoder"), settings.get("encoder_settings")
     remedy = 'load the index with encoder=, or search with mode="lexical"'
-    if given is not None:
-        encoder = resolve_encoder(given).reading_as(settings)
-        if not encoder.is_fitted:
-            raise InputError(
-                "encoder", f"the encoder of the index ({name})", given,
-                "this one has not been fitted; give the fitted encoder that built the index",
-            )  # fmt: skip
+    if encoder is not None:
+        resolved = resolve_encoder(encoder).reading_as(settings)
     elif name is None:
-        raise InputError(
-            "The index was built from embeddings alone, without an encoder; give embeddings= to "
-            f"add and vectors= to search, {remedy}."
-        )
+        raise InputError(f"The index has vectors, but no encoder; give vectors=, or {remedy}.")
     elif not isinstance(recorded, Mapping):
-        raise InputError(
-            f"The index was built with an encoder of your own ({name}), which cannot be loaded by "
-            f"name; {remedy}."
-        )
+        raise InputError(f"The encoder of the index ({name}) cannot be loaded by name; {remedy}.")
     else:
-        encoder = encoder_from_settings(recorded)
-        if not encoder.is_fitted:
-            raise InputError(
-                f"The encoder of the index ({name}) was fitted to texts and is not stored with it; "
-                f"{remedy}."
-            )
+        resolved = encoder_from_settings(recorded)
+    if not resolved.is_fitted:
+        expected = f"the fitted encoder of the index ({name}), which is not stored with it"
+        raise InputError("encoder", expected, remedy=remedy)
     if settings.get("encoder_fingerprint") is not None:
-        check_encoder(
-            encoder,
-            StoredVectors(
-                settings, "the index", lambda: _sample(collection), "build the index again"
-            ),
-        )
-    return encoder
+        redo = "build the index again"
+        sample = partial(_sample, collection)
+        check_encoder(resolved, StoredVectors(settings, "the index", sample, redo))
+    return resolved

@@ -1,4 +1,4 @@
-"""A cross-encoder reads query and passage together, and puts the best hits in a better order."""
+"""Reranking of the best hits by a cross-encoder, which reads query and passage together."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ from embedtopics.errors import InputError, ModelLoadError
 
 BATCH_SIZE = 32
 
-_WEIGHTS_OF_OPENVINO = "openvino_"
-"""Begins the names of files of plain numbers, for another runtime, that end in .bin, too."""
+_OPENVINO_PREFIX = "openvino_"
+"""Prefix of OpenVINO files, which end in .bin and are not pickled."""
 
 
 @runtime_checkable
 class PairScorer(Protocol):
-    """Says how well passages answer queries, as `sentence_transformers.CrossEncoder` does."""
+    """Scorer of pairs of query and passage, such as `sentence_transformers.CrossEncoder`."""
 
     def predict(self, pairs: list[tuple[str, str]], /) -> Any:
-        """Return one number a pair of query and passage; higher is better."""
+        """Return one number for each pair of query and passage; higher is better."""
         ...
 
 
 def load_cross_encoder(
     name: str | os.PathLike[str], *, revision: str | None = None, device: str = "cpu"
 ) -> PairScorer:
-    """Load a cross-encoder from a folder or the hub's cache, else from the hub after saying so.
+    """Load a cross-encoder from a folder, from the cache of the hub, or from the hub.
 
-    Code that comes with a checkpoint is never run, and pickled weights are never read.
+    A download is announced. Code in a checkpoint is never run; pickled weights are never read.
 
     Parameters
     ----------
     name : str or path
-        Folder, or a name such as "cross-encoder/ms-marco-MiniLM-L6-v2".
+        Folder or hub name, such as "cross-encoder/ms-marco-MiniLM-L6-v2".
     revision : str, optional
         Commit, branch or tag on the hub.
     device : str
-        As torch names it.
+        Name of a torch device.
 
     Returns
     -------
@@ -51,16 +51,14 @@ def load_cross_encoder(
     Raises
     ------
     InputError
-        If `name` is no name, or torch does not know the device.
+        If torch does not know the device.
     ModelLoadError
-        If the checkpoint is nowhere, has no safetensors weights, cannot be read, or does not give
-        one number a pair.
+        If the checkpoint does not exist, has no safetensors weights, cannot be read, or does not
+        return one number for each pair.
     """
     from embedtopics._utils.display import one_line
     from embedtopics.encoders.sentence._loading import check_device, silent_transformers
 
-    if not isinstance(name, (str, os.PathLike)) or not os.fspath(name):
-        raise InputError("name", "the name or folder of a cross-encoder", name)
     check_device(device)
     folder = _folder_of(name, revision)
     from sentence_transformers import CrossEncoder
@@ -85,8 +83,8 @@ def load_cross_encoder(
         ) from None
     if model.num_labels != 1:
         raise ModelLoadError(
-            f"expected a cross-encoder that gives one number a pair, got one that gives "
-            f"{model.num_labels} ({folder}); choose one that was trained for ranking"
+            f"expected a cross-encoder with one output, got one with {model.num_labels} "
+            f"({folder}); choose one that was trained for ranking"
         )
     scorer: PairScorer = model
     return scorer
@@ -102,47 +100,47 @@ def _folder_of(name: str | os.PathLike[str], revision: str | None) -> Path:
                 f"expected the folder of a cross-encoder or a hub name, got {name!r}; check the "
                 "path"
             )
-        found = cached_snapshot(os.fspath(name), revision)
-        if isinstance(found, Miss):
-            tried, found = found, download_snapshot(os.fspath(name), revision, with_code=False)
-            if isinstance(found, Miss):
+        cached = cached_snapshot(os.fspath(name), revision)
+        snapshot = cached
+        if isinstance(cached, Miss):
+            snapshot = download_snapshot(os.fspath(name), revision, with_code=False)
+            if isinstance(snapshot, Miss):
                 raise ModelLoadError(
-                    f"expected a cross-encoder named {os.fspath(name)!r}, found none; tried in "
-                    f"order: folder {name}; {tried.reason}; {found.reason}; give the folder of a "
+                    f"there is no cross-encoder {os.fspath(name)!r}; tried in order: folder "
+                    f"{name}; {cached.reason}; {snapshot.reason}; give the folder of a "
                     "checkpoint, or connect to the network once"
                 )
-        folder = found
+        assert isinstance(snapshot, Path)
+        folder = snapshot
     return folder.absolute()
 
 
 def _check_modules(folder: Path) -> None:
-    """Refuse parts that some versions of sentence-transformers import from a folder unasked."""
+    """Refuse modules that sentence-transformers would import from the checkpoint."""
     path = folder / "modules.json"
     for module in read_json(path, list) if path.is_file() else []:
         if not str(module["type"]).startswith("sentence_transformers."):
             raise ModelLoadError(
-                f"expected a cross-encoder of parts of sentence-transformers, got {folder} with a "
-                f"part {module['type']!r}, and code that comes with a checkpoint is never run; "
-                "choose another"
+                f"{folder} has the module {module['type']!r}, and code in a checkpoint is never "
+                "run; choose a cross-encoder of sentence-transformers' own modules"
             )
 
 
 def _check_weights(folder: Path) -> None:
-    """Make sure that no weights are missing or pickled: a random head would go unnoticed."""
+    """Refuse pickled and missing weights; a random head would otherwise go unnoticed."""
     pickled = [
         path
         for path in folder.rglob("*.bin")
-        if not any(path.parent.glob("*.safetensors"))
-        and not path.name.startswith(_WEIGHTS_OF_OPENVINO)
+        if not any(path.parent.glob("*.safetensors")) and not path.name.startswith(_OPENVINO_PREFIX)
     ]
     if pickled or not any(folder.glob("*.safetensors")):
         raise ModelLoadError(
-            f"expected safetensors weights in {pickled[0].parent if pickled else folder}, got "
-            "none, and pickled ones are never loaded; choose a checkpoint with a model.safetensors"
+            f"{pickled[0].parent if pickled else folder} has no safetensors weights, and pickled "
+            "weights are never loaded; choose a checkpoint with a model.safetensors"
         )
     names = read_json(required(folder / "config.json")).get("architectures") or [""]
-    own = folder / "config_sentence_transformers.json"
-    of_modules = read_json(own).get("model_type") if own.is_file() else None
+    config = folder / "config_sentence_transformers.json"
+    model_type = read_json(config).get("model_type") if config.is_file() else None
     if str(names[0]).endswith("ForSequenceClassification"):
         from transformers import AutoModelForSequenceClassification
 
@@ -153,20 +151,18 @@ def _check_weights(folder: Path) -> None:
         missing = sorted(report["missing_keys"])
         if missing:
             raise ModelLoadError(
-                f"expected all weights of a {names[0]} in {folder}, got none for {len(missing)} "
-                f"tensors, such as {missing[0]}; fetch the checkpoint again"
+                f"{folder} lacks {len(missing)} tensors of a {names[0]}, such as {missing[0]}; "
+                "fetch the checkpoint again"
             )
-    elif not str(names[0]).endswith("ForCausalLM") and of_modules != "CrossEncoder":
+    elif not str(names[0]).endswith("ForCausalLM") and model_type != "CrossEncoder":
         raise ModelLoadError(
-            f"expected a cross-encoder, got a checkpoint without a head that gives scores "
-            f"({names[0] or 'no architecture'}, {folder}); choose one that was trained for ranking"
+            f"{folder} ({names[0] or 'no architecture'}) is not a cross-encoder; choose a "
+            "checkpoint that was trained for ranking"
         )
 
 
-def resolve_reranker(reranker: Any) -> Callable[[list[tuple[str, str]]], Any] | None:
-    """Return the function of pairs that a search reorders its candidates by."""
-    if reranker is None:
-        return None
+def resolve_reranker(reranker: Any) -> Callable[[list[tuple[str, str]]], Any]:
+    """Return the function of pairs that scores candidates."""
     if isinstance(reranker, str | os.PathLike):
         reranker = load_cross_encoder(reranker)
     predict = getattr(reranker, "predict", reranker)
@@ -180,29 +176,29 @@ def resolve_reranker(reranker: Any) -> Callable[[list[tuple[str, str]]], Any] | 
 def rerank(
     predict: Callable[[list[tuple[str, str]]], Any], query: str, passages: Sequence[str]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """Return the order of the passages, the best first, and their scores in it, (n,)."""
-    # Passages of one length are read together; each different one once.
+    """Return the order of the passages, best first, and their ordered scores, (n,)."""
+    # Each distinct passage is scored once; those of similar length form a batch.
     different = sorted(set(passages), key=lambda passage: (len(passage), passage))
     score_of: dict[str, float] = {}
     for start in range(0, len(different), BATCH_SIZE):
         batch = different[start : start + BATCH_SIZE]
-        given = _numbers(predict([(query, passage) for passage in batch]), len(batch))
-        score_of |= dict(zip(batch, given, strict=True))
+        scores_of_batch = _as_scores(predict([(query, passage) for passage in batch]), len(batch))
+        score_of |= dict(zip(batch, scores_of_batch, strict=True))
     scores = np.array([score_of[passage] for passage in passages], dtype=np.float64)
     order = np.argsort(-scores, kind="stable").astype(np.int64)
     return order, scores[order]
 
 
-def _numbers(given: Any, n_pairs: int) -> list[float]:
-    """Return what a reranker gave, one finite number for each pair."""
+def _as_scores(output: Any, n_pairs: int) -> list[float]:
+    """Return the output of a reranker as one finite number for each pair."""
     try:
-        scores = np.asarray(given, dtype=np.float64)
+        scores = np.asarray(output, dtype=np.float64)
     except (TypeError, ValueError):
         scores = np.empty(0)
     if scores.shape == (n_pairs, 1):
         scores = scores[:, 0]
     if scores.shape != (n_pairs,) or not np.isfinite(scores).all():
         raise InputError(
-            "reranker", f"one that gives {n_pairs} finite numbers for {n_pairs} pairs", given
+            "reranker", f"one that returns {n_pairs} finite numbers for {n_pairs} pairs", output
         )
     return [float(score) for score in scores]

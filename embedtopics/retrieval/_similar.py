@@ -1,4 +1,4 @@
-"""Documents and each other: the nearest of one, and groups of near-copies; topics of documents."""
+"""Documents similar to others, groups of near-duplicates, and topics of documents."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from embedtopics.neighbors._graph import build_graph
 from embedtopics.protocols import FloatArray, Int64Array
 from embedtopics.retrieval._reader import (
     Allowed,
+    DocumentRemoved,
     IndexReader,
     IndexVersion,
     allow,
@@ -21,9 +22,7 @@ from embedtopics.retrieval._reader import (
     stored_vectors,
 )
 from embedtopics.retrieval._search import (
-    ATTEMPTS,
-    Found,
-    Vanished,
+    RankedDocuments,
     Where,
     make_hits,
     matching_documents,
@@ -37,19 +36,19 @@ if TYPE_CHECKING:
     from embedtopics.topics.results import TopicResult
 
 UNLIKE = 0.5
-"""Weight of the documents not to be similar to, beside 1 of those wanted."""
+"""Weight of the documents in `unlike`; the others have 1 (Rocchio 1971)."""
 
-COPIES = 15
-"""Nearest documents that each is compared with first; documents all of whose nearest are
-near-copies are compared with one another, too."""
+N_NEIGHBORS = 15
+"""Neighbors in the graph of documents. Documents whose neighbors are all near-duplicates are also
+compared with each other."""
 
 CELLS_AT_ONCE = 1 << 22
-"""Cosines of these that are in memory together."""
+"""Cosines in memory at a time."""
 
 PAIRS_AT_ONCE = 1 << 14
 
 ROUNDING = 1e-5
-"""More than what products of matrices are off in float32."""
+"""Upper bound of the error of matrix products in float32."""
 
 
 def find_similar(
@@ -60,111 +59,118 @@ def find_similar(
     passage: str | None,
     unlike: Sequence[str],
 ) -> SearchHits:
-    """Search with the passages of a document, or for several; see `SearchIndex.similar`."""
+    """Search with the passages of a document, or with several; see `SearchIndex.similar`."""
     k = checked_count(k, "k")
     _require_vectors(reader.newest())
-    if passage is not None and not (isinstance(passage, str) and passage.strip()):
+    if passage is not None and not passage.strip():
         raise InputError("passage", "a text", passage)
     if not ids and passage is None:
         raise InputError("id", "that of a document, where no passage is given")
-    made = None if passage is None else query_vectors(reader, (passage,), None, "dense")
-    asked = [] if made is None else [*made]
     collection = reader.collection
+    vectors = None if passage is None else query_vectors(reader, [passage], None, "dense")
+    given_vectors = [] if vectors is None else [*vectors]
     condition = read_filter(collection, where)
-    for _ in range(ATTEMPTS):
-        version = reader.newest()
+    named = [("id", id) for id in ids] + [("unlike", id) for id in unlike]
+
+    def answer(version: IndexVersion) -> SearchHits:
         numbers = collection.numbers([*ids, *unlike])
-        named = [("id", id) for id in ids] + [("unlike", id) for id in unlike]
         for name, id in named:
             if id not in numbers:
                 raise InputError(name, "that of a document of the index", id)
-        own = {id: _passage_vectors(version, number) for id, number in numbers.items()}
-        if not all(n for _, n in own.values()):
-            continue  # one was written since
+        passages = {id: _passage_vectors(version, number) for id, number in numbers.items()}
+        if not all(n for _, n in passages.values()):
+            raise DocumentRemoved  # and replaced by another with the same id
         for name, id in named:
-            if not len(own[id][0]):
-                raise InputError(name, "that of a document with text to compare by", id)
-        is_one = len(ids) == 1 and not asked and not unlike
-        queries = own[ids[0]][0] if is_one else _between(
-            [*(own[id][0].mean(axis=0) for id in ids), *asked],
-            [own[id][0].mean(axis=0) for id in unlike],
-        )  # fmt: skip
+            if not len(passages[id][0]):
+                raise InputError(name, "that of a document with text", id)
+        if len(ids) == 1 and not given_vectors and not unlike:
+            queries = passages[ids[0]][0]
+        else:
+            like = [*(passages[id][0].mean(axis=0) for id in ids), *given_vectors]
+            queries = _between(like, [passages[id][0].mean(axis=0) for id in unlike])
         allowed = allow(version, matching_documents(collection, condition))
-        n_own = sum(n for _, n in own.values())
-        found = _nearest_documents(version, queries, allowed, k, [*numbers.values()], n_own)
-        (document,) = collection.documents([numbers[id] for id in ids[:1]]) or [None]
-        try:
-            hits = make_hits(version, collection, "", found)
-        except Vanished:
-            continue
-        text = passage if document is None else document.text
-        if text is not None:
-            said = "" if condition is None else condition.text
-            return SearchHits((text,), (hits,), "dense", k, said, is_single=True)
-    raise InputError("Another process keeps changing what is found; search again.")
+        n_passages = sum(n for _, n in passages.values())
+        exclude = [*numbers.values()]
+        ranking = _nearest_documents(version, queries, allowed, k, exclude, n_passages)
+        hits = make_hits(version, collection, "", ranking)
+        text = passage
+        if ids:
+            (document,) = collection.documents([numbers[ids[0]]])
+            if document is None:
+                raise DocumentRemoved
+            text = document.text
+        filter_text = "" if condition is None else condition.text
+        return SearchHits((text or "",), (hits,), "dense", k, filter_text, is_single=True)
+
+    return reader.answer(answer)
 
 
 def _between(like: list[Any], unlike: list[Any]) -> FloatArray:
-    """Return a unit vector (1, n_dimensions) near to some and away from others."""
+    """Return a unit vector (1, n_dimensions) near to some vectors and away from others."""
     scaled = [
-        [vector / max(float(np.linalg.norm(vector)), 1e-9) for vector in some]
-        for some in (like, unlike)
+        [vector / max(float(np.linalg.norm(vector)), 1e-9) for vector in vectors]
+        for vectors in (like, unlike)
     ]
-    made = np.mean(scaled[0], axis=0) - (UNLIKE * np.mean(scaled[1], axis=0) if unlike else 0)
-    length = float(np.linalg.norm(made))
+    vector = np.mean(scaled[0], axis=0) - (UNLIKE * np.mean(scaled[1], axis=0) if unlike else 0)
+    length = float(np.linalg.norm(vector))
     if length < 1e-6:
-        raise InputError("unlike", "other documents than those wanted")
-    return np.asarray(made / length, dtype=np.float32)[None]
+        raise InputError("unlike", "documents that differ from those in id")
+    return np.asarray(vector / length, dtype=np.float32)[None]
 
 
 def _require_vectors(version: IndexVersion) -> None:
     if version.words_only:
-        raise InputError(
-            "The index has words alone, and this compares vectors; build it with an encoder."
-        )
+        raise InputError("The index has no vectors to compare; build it with an encoder.")
 
 
 def _passage_vectors(version: IndexVersion, number: int) -> tuple[FloatArray, int]:
-    """Return the vectors of a document's passages that have a direction, and how many it has."""
-    parts, n_own = [np.empty((0, version.n_dimensions), dtype=np.float32)], 0
+    """Return the non-zero vectors of the passages of a document, and the number of passages."""
+    parts, n_passages = [np.empty((0, version.n_dimensions), dtype=np.float32)], 0
     for view, dense in zip(version.segments, version.dense, strict=True):
         begin, end = np.searchsorted(view.documents, [number, number + 1])
         rows = np.arange(begin, end)
         rows = rows[view.alive[rows]]
-        n_own += len(rows)
+        n_passages += len(rows)
         rows = rows[view.spans[rows, 1] > view.spans[rows, 0]]
         vectors = stored_vectors(dense.vectors, rows)
         parts.append(vectors[vectors.any(axis=1)])
-    return np.concatenate(parts), n_own
+    return np.concatenate(parts), n_passages
 
 
 def _nearest_documents(
-    version: IndexVersion, queries: FloatArray, allowed: Allowed, k: int, own: list[int], n_own: int
-) -> Found:
-    """Return the documents nearest to any of some vectors; `own`, of n_own passages, left out."""
-    n = min(4 * k + n_own, max(allowed.n, 1))
+    version: IndexVersion,
+    queries: FloatArray,
+    allowed: Allowed,
+    k: int,
+    exclude: list[int],
+    n_excluded: int,
+) -> RankedDocuments:
+    """Return the documents nearest to any query, without `exclude`, of `n_excluded` passages."""
+    n = min(4 * k + n_excluded, max(allowed.n, 1))
     while True:
         near, segments, rows = nearest_passages(version, queries, n, allowed)
-        there = rows >= 0
-        found = Found.of(version, segments[there], rows[there], near[there], near[there])
-        found = found.take(np.flatnonzero(~np.isin(found.documents, own)))
+        exists = rows >= 0
+        ranking = RankedDocuments.of_passages(
+            version, segments[exists], rows[exists], near[exists], near[exists]
+        )
+        ranking = ranking.take(np.flatnonzero(~np.isin(ranking.documents, exclude)))
         if n >= allowed.n:
             break
-        # What was not seen is no nearer to a passage than the last that was seen of it.
+        # An unseen passage is at most as similar to a query as the last one seen.
         unseen = float(near[:, -1].max())
-        if len(found.documents) >= k and (len(queries) == 1 or found.scores[k - 1] > unseen):
+        if len(ranking) >= k and (len(queries) == 1 or ranking.scores[k - 1] > unseen):
             break
         n = min(4 * n, allowed.n)
-    return found.first(k)
+    return ranking.first(k)
 
 
 def find_duplicates(reader: IndexReader, threshold: float) -> DuplicateGroups:
-    """Find groups of near-copies; see `SearchIndex.duplicates`."""
+    """Find groups of near-duplicates; see `SearchIndex.duplicates`."""
     if not is_number(threshold) or not 0 < threshold <= 1:
         raise InputError("threshold", "a cosine above 0 and up to 1", threshold)
     _require_vectors(reader.newest())
     numbers, vectors = document_vectors(reader.newest())
-    # A cosine of 1 comes out of float32 a little below.
+    # In float32, a cosine of 1 may be a little less.
     least = min(float(threshold), 1.0 - 1e-6)
     pairs, labels, recall = _near_pairs(vectors, least)
     sizes = np.bincount(labels, minlength=1)
@@ -177,8 +183,8 @@ def find_duplicates(reader: IndexReader, threshold: float) -> DuplicateGroups:
     if recall < 1:
         notes = (Decision(
             "retrieval", "approximate duplicates", recall,
-            f"Near-copies were looked for along a neighbour graph that has {recall:.1%} of the "
-            "true neighbours (measured on a sample); a few may be missing.",
+            f"The neighbor graph of the documents has {recall:.1%} of the true neighbors (measured "
+            "on a sample); a few near-duplicates may be missing.",
         ),)  # fmt: skip
     return DuplicateGroups(
         groups=tuple(groups),
@@ -190,10 +196,10 @@ def find_duplicates(reader: IndexReader, threshold: float) -> DuplicateGroups:
 
 
 def document_vectors(version: IndexVersion) -> tuple[Int64Array, FloatArray]:
-    """Return the numbers of all documents with text, and the unit mean of the passages of each."""
+    """Return the numbers of all documents with text, and the unit mean of their passages."""
     numbers, vectors = [np.empty(0, np.int64)], [np.empty((0, version.n_dimensions), np.float32)]
     for view, dense in zip(version.segments, version.dense, strict=True):
-        rows = np.flatnonzero(view.alive & (view.spans[:, 1] > view.spans[:, 0]))
+        rows = np.flatnonzero(view.findable)
         if not len(rows):
             continue
         starts = np.flatnonzero(np.diff(view.documents[rows], prepend=-1))
@@ -205,10 +211,10 @@ def document_vectors(version: IndexVersion) -> tuple[Int64Array, FloatArray]:
         if not has_direction.all():
             starts, summed = starts[has_direction], summed[has_direction]
             norms = norms[has_direction]
-        summed /= norms  # a copy of what is stored
+        summed /= norms  # not in the stored vectors, but in a copy
         numbers.append(view.documents[rows[starts]])
         vectors.append(summed)
-    if len(vectors) == 2:  # the usual one segment need not be copied
+    if len(vectors) == 2:  # one segment, the usual case, needs no copy
         return numbers[1], vectors[1]
     return np.concatenate(numbers), np.concatenate(vectors)
 
@@ -216,11 +222,11 @@ def document_vectors(version: IndexVersion) -> tuple[Int64Array, FloatArray]:
 def _near_pairs(
     vectors: FloatArray, least: float
 ) -> tuple[list[tuple[int, int, float]], Int64Array, float]:
-    """Return near pairs, a number for the group of each document, and the recall of the graph."""
+    """Return near pairs, the group of each document, and the recall of the graph."""
     n = len(vectors)
     if n < 2:
         return [], np.arange(n, dtype=np.int64), 1.0
-    graph = build_graph(vectors, COPIES)
+    graph = build_graph(vectors, N_NEIGHBORS)
     near = graph.similarities >= least
     first = np.repeat(np.arange(n), np.count_nonzero(near, axis=1))
     second, cosines = graph.indices[near].astype(np.int64), graph.similarities[near]
@@ -233,12 +239,12 @@ def _near_pairs(
     )
     labels = _components(n, low, high)
     if graph.k < n - 1:
-        labels = _joined(vectors, np.flatnonzero(near[:, -1]), least, labels)
+        labels = _join_full(vectors, np.flatnonzero(near[:, -1]), least, labels)
     return pairs, labels, graph.recall
 
 
 def _components(n: int, first: Int64Array, second: Int64Array) -> Int64Array:
-    """Return a number for the group of each of n, some of which are linked."""
+    """Return the connected component of each of n nodes."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 
@@ -247,10 +253,12 @@ def _components(n: int, first: Int64Array, second: Int64Array) -> Int64Array:
     return labels
 
 
-def _joined(vectors: FloatArray, full: Int64Array, least: float, labels: Int64Array) -> Int64Array:
-    """Join groups by pairs that the graph left out: of documents with more near-copies than it has.
+def _join_full(
+    vectors: FloatArray, full: Int64Array, least: float, labels: Int64Array
+) -> Int64Array:
+    """Join groups by the near pairs that the graph lacks.
 
-    In such a pair both have as many near-copies as the graph has neighbours.
+    In such a pair, all neighbors of both documents are near-duplicates: both are in `full`.
     """
     first_of: dict[bytes, int] = {}
     copy_of = [first_of.setdefault(vectors[place].tobytes(), place) for place in full.tolist()]
@@ -277,7 +285,7 @@ def _joined(vectors: FloatArray, full: Int64Array, least: float, labels: Int64Ar
 
 
 def _ids(collection: Collection, numbers: Int64Array, places: Int64Array) -> dict[int, Any]:
-    """Return the ids of documents by their place, in order; those removed since are left out."""
+    """Return the ids of documents by position; documents removed since are left out."""
     names: dict[int, Any] = {}
     for begin in range(0, len(places), 10_000):
         part = places[begin : begin + 10_000]
@@ -290,37 +298,33 @@ def _ids(collection: Collection, numbers: Int64Array, places: Int64Array) -> dic
 
 
 TOPIC_COLUMNS = ("topic", "topic_name", "map_x", "map_y")
-"""Columns of the metadata that attached topics are written to."""
+"""Columns of the metadata that hold attached topics."""
 
 
 def attach_topics(collection: Collection, result: TopicResult) -> None:
-    """Write each document's topic, its name and the place on the map; see `SearchIndex.topics`."""
+    """Write topic, label and map position of each document; see `SearchIndex.topics`."""
     import pandas as pd
 
-    from embedtopics.topics.results import TopicResult
-
-    if not isinstance(result, TopicResult):
-        raise InputError("result", "a TopicResult", result)
     of_row = result.documents.of_row
     rows = np.flatnonzero(of_row >= 0)
     ids = [result.corpus.ids[row] for row in rows.tolist()]
     with collection.writing() as writer:
         attached = collection.settings().get("topics")
-        own = [name for name in TOPIC_COLUMNS if name in collection.columns()]
-        if own and not attached:
+        clashes = [name for name in TOPIC_COLUMNS if name in collection.columns()]
+        if clashes and not attached:
             raise InputError(
-                f"The metadata of the index has a column {own[0]!r} of its own, which topics would "
-                "overwrite; rename it, and build the index again."
+                f"Topics would overwrite the column {clashes[0]!r} of the metadata; rename it, and "
+                "build the index again."
             )
         numbers = collection.numbers(ids)
-        known = [place for place, id in enumerate(ids) if id in numbers]
-        if not known:
+        positions = [position for position, id in enumerate(ids) if id in numbers]
+        if not positions:
             raise InputError(
                 "result", "a result of documents in the index",
                 found=f"{len(ids):,} documents with other ids",
-                remedy="build the index from the result's corpus",
+                remedy="build the index from the corpus of the result",
             )  # fmt: skip
-        documents = of_row[rows[known]]
+        documents = of_row[rows[positions]]
         topics = np.asarray(result.clustering.labels)[documents].astype(np.int64)
         names = {topic.topic_id: topic.label for topic in result.topics}
         places = np.asarray(result.map, dtype=np.float64)[documents]
@@ -330,5 +334,5 @@ def attach_topics(collection: Collection, result: TopicResult) -> None:
             "map_x": places[:, 0],
             "map_y": places[:, 1],
         })  # fmt: skip
-        of_known = [numbers[ids[place]] for place in known]
-        writer.annotate(of_known, frame, {"topics": {"columns": list(TOPIC_COLUMNS)}})
+        written = [numbers[ids[position]] for position in positions]
+        writer.annotate(written, frame, {"topics": {"columns": list(TOPIC_COLUMNS)}})

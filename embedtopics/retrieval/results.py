@@ -1,4 +1,4 @@
-"""What a search found, and why."""
+"""Results of a search."""
 
 from __future__ import annotations
 
@@ -15,17 +15,21 @@ if TYPE_CHECKING:
     from embedtopics.retrieval._snippets import Snippet
 
 
+FIELD_SEPARATOR = "\n\n"
+"""Between the text columns of a document."""
+
+
 class Document(NamedTuple):
     """A document of an index.
 
     Parameters
     ----------
     number : int
-        In the index; later documents have higher ones, and none is used twice.
+        Position in the order of adding; no number is used twice.
     id : str
     text : str
     metadata : mapping of str to object
-        Text, int, float, bool, datetime.datetime, or None where it is missing.
+        Values are str, int, float, bool, datetime.datetime, list of str, or None if missing.
     """
 
     number: int
@@ -36,38 +40,38 @@ class Document(NamedTuple):
 
 @dataclass(frozen=True)
 class Hit:
-    """One document that was found.
+    """A document of a search result.
 
     Parameters
     ----------
     id : hashable
-        Of the document; in an index all ids are text, as a `Corpus` reads them.
+        Id of the document; the ids of an index are texts, as in a `Corpus`.
     score : float
-        What the hits are ordered by; higher is better. Comparable within one search only.
+        Score by which hits are ranked, higher is better; comparable within one search only.
     similarity : float
         Cosine of the best passage with the query; NaN where it was not computed.
     bm25 : float
-        Of the best passage; NaN where it was not computed.
+        BM25 score of the best passage; NaN where it was not computed.
     reranked : float
         Score of a cross-encoder; NaN without one.
     text : str
         The whole document.
     span : (int, int)
-        First character of the passage that matched, and the one after its last.
+        Characters of the best passage: the first, and the one after the last.
     terms : mapping of str to float
-        Words of the query that the passage holds, with their part of `bm25`.
+        Words of the query in the passage, with their part of `bm25`.
     metadata : mapping of str to object
     topic : int or None
-        Of the topic result that was attached; -1 is noise.
+        Topic id in the attached topic result; -1 for an outlier.
     position : (float, float) or None
-        On that result's map.
+        Position on the map of that result.
     fields : mapping of str to (int, int)
-        Of an index of several text fields: where in the text each lies.
+        Characters of each text column, for an index of several text columns.
     relevance : float
-        From 0 to 1, comparable between queries: the weighted mean (`weight` of the search) of how
-        far the cosine lies from the highest that random strings have with the collection (0) to 1,
-        and of the share of the query's words, by rarity, that the passage holds. NaN without
-        `min_score`.
+        Relevance from 0 to 1, comparable between queries; NaN without `min_score`. It is the mean,
+        weighted by `weight`, of two parts: the cosine, rescaled so that 0 is the highest cosine of
+        random strings with the collection, and the share of the query's words, by rarity, that
+        the passage holds.
     """
 
     id: Hashable
@@ -83,28 +87,28 @@ class Hit:
     position: tuple[float, float] | None = None
     fields: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     relevance: float = float("nan")
-    _asked: tuple[str, Any] | None = field(default=None, repr=False, compare=False)
-    """The query and the index's lexical settings."""
+    _query: tuple[str, Any] | None = field(default=None, repr=False, compare=False)
+    """The query and the lexical settings of the index."""
 
     @property
     def passage(self) -> str:
-        """The part of the text that matched."""
+        """The best passage."""
         return self.text[self.span[0] : self.span[1]]
 
     @property
     def snippet(self) -> Snippet:
-        """The few words of the passage that show why it was found, the query's words marked."""
+        """The words of the passage that match the query best, with marks."""
         from embedtopics.retrieval._snippets import make_snippet
 
-        query, settings = self._asked or ("", None)
+        query, settings = self._query or ("", None)
         return make_snippet(self.text, query, settings, span=self.span, weights=self.terms)
 
     @property
     def field(self) -> str | None:
-        """The text field that holds the snippet's first mark, or its beginning."""
+        """The text column of the first mark of the snippet, or of its beginning."""
         snippet = self.snippet
-        at = snippet.marks[0][0] if snippet.marks else snippet.span[0]
-        return next((name for name, (_, end) in self.fields.items() if at < end), None)
+        start = snippet.marks[0][0] if snippet.marks else snippet.span[0]
+        return next((name for name, (_, stop) in self.fields.items() if start < stop), None)
 
     def __repr__(self) -> str:
         return f"Hit({self.id!r}, {self.score:.3f}, {excerpt(self.passage, 60)!r})"
@@ -117,29 +121,29 @@ _COLUMNS = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SearchHits:
-    """What was found for one query, or for each of several.
+    """Hits of one query, or of each of several.
 
-    Of one query it is a sequence of its hits: ``for hit in hits``, ``hits[0]``. Of a list of
-    queries it is a sequence of their hits: ``for found in hits: for hit in found``.
+    For one query the object is a sequence of hits: ``for hit in hits``, ``hits[0]``. For a list of
+    queries it is a sequence of such sequences, one for each query.
 
     Parameters
     ----------
     queries : tuple of str
-        For a search by document, its text.
+        The queries; the text of the document for a search by document.
     hits : tuple of tuple of Hit
-        For each query the best first; ties in the order in which documents were added. Fewer than
-        were asked for only where fewer documents are there, or pass the filter.
+        Hits of each query, best first; ties in the order of adding. There are fewer than `k` only
+        where fewer documents exist or pass the filter.
     mode : {"dense", "lexical", "hybrid"}
     k : int
-        How many were asked for.
+        Maximum number of hits.
     where : str
-        The filter; empty without.
+        The filter; empty without one.
     decisions : tuple of Decision
-        Such as an empty query, or words of it that no document holds.
+        Remarks on the queries, such as words that no document holds.
     is_single : bool
-        Whether one query was given, and not a list.
+        Whether the query was one string.
     suggestions : mapping of str to str
-        Of one query: for words that no document holds, the nearest word that one holds.
+        For one query: for each word that no document holds, the most similar word of the index.
     """
 
     queries: tuple[str, ...]
@@ -165,55 +169,55 @@ class SearchHits:
         return self._items[place]
 
     def __repr__(self) -> str:
-        asked = f"{excerpt(self.queries[0], 40)!r}" if self.is_single else f"{len(self.queries):,}"
+        shown = f"{excerpt(self.queries[0], 40)!r}" if self.is_single else f"{len(self.queries):,}"
         where = f", where {excerpt(self.where, 40)}" if self.where else ""
         noun = "query" if self.is_single else "queries"
         n_hits = sum(map(len, self.hits))
-        return f"SearchHits({n_hits:,} hits, {noun} {asked}, {self.mode}{where})"
+        return f"SearchHits({n_hits:,} hits, {noun} {shown}, {self.mode}{where})"
 
     def _repr_html_(self) -> str:
         frame = self.to_frame().drop(columns="passage").dropna(axis=1, how="all")
         return html_table(frame.drop(columns="query") if self.is_single else frame, repr(self))
 
     def to_frame(self) -> pd.DataFrame:
-        """Return all hits as a table.
+        """Return all hits as a data frame.
 
         Returns
         -------
         pandas.DataFrame
-            Columns query (its number), rank (from 1), id, score, similarity, bm25, reranked,
-            excerpt (of the passage, on one line), passage, topic and those of the metadata, whose
-            names get an underscore after them where they are one of these.
+            Columns query (its position), rank (from 1), id, score, similarity, bm25, reranked,
+            excerpt (of the passage, on one line), passage, topic and the metadata. A column of the
+            metadata with one of these names gets a trailing underscore.
         """
         import pandas as pd
 
         rows = [
             (number, rank, hit.id, hit.score, hit.similarity, hit.bm25, hit.reranked,
              excerpt(hit.passage), hit.passage, hit.topic)
-            for number, found in enumerate(self.hits)
-            for rank, hit in enumerate(found, 1)
+            for number, hits in enumerate(self.hits)
+            for rank, hit in enumerate(hits, 1)
         ]  # fmt: skip
         frame = pd.DataFrame(rows, columns=list(_COLUMNS))
-        more = pd.DataFrame([dict(hit.metadata) for found in self.hits for hit in found])
+        more = pd.DataFrame([dict(hit.metadata) for hits in self.hits for hit in hits])
         more.columns = [f"{name}_" if name in _COLUMNS else name for name in more.columns]
         return pd.concat([frame, more], axis=1) if len(more.columns) else frame
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DuplicateGroups:
-    """Documents that are near-copies of each other.
+    """Groups of near-duplicates.
 
     Parameters
     ----------
     groups : tuple of tuple of hashable
-        Ids of each group of two or more, in the order in which documents were added; the largest
-        groups first. Two of a group need not be similar themselves: a chain of others joins them.
+        Ids of each group of two or more, in the order of adding; the largest groups first. A chain
+        of similar documents forms a group, so that two members need not be similar themselves.
     pairs : tuple of (hashable, hashable, float)
-        Documents whose cosine reaches the threshold, the most similar first; of a document with
-        very many copies only those with its nearest.
+        Pairs of ids whose cosine reaches the threshold, most similar first. For a document with
+        many near-duplicates, only its nearest ones are listed.
     threshold : float
     n_documents : int
-        Documents that were compared: those with text.
+        Documents with text, which were compared.
     decisions : tuple of Decision
     """
 
@@ -237,7 +241,7 @@ class DuplicateGroups:
         return html_table(self.to_frame(), repr(self))
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a row for each document: the number of its group, from 1, and its id."""
+        """Return the group number, from 1, and the id of each document."""
         import pandas as pd
 
         rows = [(number, id) for number, group in enumerate(self.groups, 1) for id in group]

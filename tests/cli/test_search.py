@@ -197,7 +197,7 @@ def test_relevance_fields_suggestions_and_words_alone(tmp_path):
     table.to_csv(tmp_path / "a.csv", index=False)
     done = run("index", "build", tmp_path / "a.csv", "--out", tmp_path / "i", "--text",
                "title,body", "--encoder", "none")  # fmt: skip
-    assert done.exit_code == 0 and "words alone" in done.stdout
+    assert done.exit_code == 0 and "lexical only" in done.stdout
     done = run("index", "add", tmp_path / "i", tmp_path / "a.csv", "--update")
     assert done.exit_code == 0, done.output
     done = run("search", tmp_path / "i", '"heart attack" hart')

@@ -69,9 +69,9 @@ class IndexMachine(RuleBasedStateMachine):
         assert len(self.index.measured) == bool(self.model)
         assert not self.index.compact()
 
-    @rule(mmap=st.booleans(), verify=st.booleans())
-    def load(self, mmap, verify):
-        self.index = SearchIndex.load(self.above / "i", encoder=Tiny(), mmap=mmap, verify=verify)
+    @rule(verify=st.booleans())
+    def load(self, verify):
+        self.index = SearchIndex.load(self.above / "i", encoder=Tiny(), verify=verify)
 
     @rule()
     def save(self):

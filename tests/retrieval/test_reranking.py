@@ -38,7 +38,7 @@ def test_scores_stay_with_their_passages(monkeypatch):
         [("q", "a"), ("q", "bb")], [("q", "ccc"), ("q", "dddd")],
     ]  # fmt: skip
     assert scores_of(length, "q", passages) == [2, 0, 1, 0, 3]
-    assert scores_of(length, "q", []) == [] and resolve_reranker(None) is None
+    assert scores_of(length, "q", []) == []
 
 
 def test_the_best_come_first_and_ties_stay():
@@ -103,9 +103,9 @@ def test_a_checkpoint_scores_as_transformers_does(folders):
 
 
 def test_checkpoints_that_cannot_rank_are_refused(folders, tmp_path):
-    with pytest.raises(ModelLoadError, match="gives 3"):
+    with pytest.raises(ModelLoadError, match="got one with 3"):
         load_cross_encoder(folders["three"])
-    with pytest.raises(ModelLoadError, match=r"without a head.*BertModel"):
+    with pytest.raises(ModelLoadError, match=r"BertModel.*not a cross-encoder"):
         load_cross_encoder(folders["none"])
     with pytest.raises(ModelLoadError, match="safetensors"):
         load_cross_encoder(tmp_path)
@@ -127,7 +127,7 @@ def configure(folder, **changes):
 def test_an_encoder_that_calls_itself_a_cross_encoder_is_refused(folders, tmp_path):
     copy = copytree(folders["none"], tmp_path / "copy")
     configure(copy, architectures=["BertForSequenceClassification"])
-    with pytest.raises(ModelLoadError, match=r"got none for [0-9]+ tensors, such as"):
+    with pytest.raises(ModelLoadError, match=r"lacks [0-9]+ tensors of"):
         load_cross_encoder(copy)
     (copy / "config.json").write_text("{")
     with pytest.raises(ModelLoadError, match="broken file"):
@@ -144,7 +144,7 @@ def test_pickled_weights_of_a_part_are_refused_and_those_of_another_runtime_are_
     assert len(scores_of(copy, "a", ["b", "c d"])) == 2
     (copy / "2_Dense").mkdir()
     (copy / "2_Dense" / "pytorch_model.bin").write_bytes(b"\x80")
-    with pytest.raises(ModelLoadError, match=r"safetensors weights in .*2_Dense"):
+    with pytest.raises(ModelLoadError, match=r"2_Dense has no safetensors weights"):
         load_cross_encoder(copy)
 
 
@@ -183,7 +183,7 @@ def test_parts_that_are_no_parts_of_sentence_transformers_are_refused(folders, t
     (copy / "odd.py").write_text(CODE)
     modules = [{"idx": 0, "name": "0", "path": "", "type": "odd.Part"}]
     (copy / "modules.json").write_text(json.dumps(modules))
-    with pytest.raises(ModelLoadError, match=r"part 'odd\.Part'.*never run"):
+    with pytest.raises(ModelLoadError, match=r"module 'odd\.Part'.*never run"):
         load_cross_encoder(copy)
     assert not (copy / "ran").exists()
     (copy / "modules.json").write_text("{")

@@ -1,7 +1,5 @@
 """Searches: filters, long documents, encoders of all kinds, and what is refused."""
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -114,7 +112,7 @@ def test_an_encoder_that_cannot_have_made_the_embeddings(tmp_path):
     index = SearchIndex.build(
         texts, tmp_path / "i", encoder=None, embeddings=vectors, show_progress=False
     )
-    with pytest.raises(InputError, match=r"from embeddings alone.*vectors= to search"):
+    with pytest.raises(InputError, match=r"vectors, but no encoder; give vectors="):
         index.search("cat")
     assert index.search("dog", 1, vectors=[[0, 1]])[0].text == "dog"
     assert index.search("dog", 1, "lexical")[0].text == "dog"
@@ -144,7 +142,7 @@ def test_encoders_that_learnt_from_texts(tmp_path, name):
     (hit,) = [hit for hit in expected.hits[0] if hit.text == "a cat at the station"]
     assert hit.similarity == pytest.approx(vectors[0] @ vectors[1], abs=1e-6)
     loaded = SearchIndex.load(tmp_path / "i")
-    with pytest.raises(InputError, match=r"fitted to texts.*encoder="):
+    with pytest.raises(InputError, match=r"fitted encoder.*encoder="):
         loaded.search("cat")
     assert loaded.search("cat", mode="lexical").hits[0]
     again = SearchIndex.load(tmp_path / "i", encoder=encoder).search("cat", 9)
@@ -162,7 +160,9 @@ def test_encoders_by_name_by_object_and_sparse_ones(tmp_path):
     with refuses("encoder"):
         SearchIndex.load(tmp_path / "i", encoder=RandomProjectionEncoder(256, random_state=1))
     SearchIndex.build(TOPICAL, tmp_path / "o", encoder=Own(), show_progress=False).search("cat")
-    with pytest.raises(InputError, match=r"of your own \(Own\).*load the index with encoder="):
+    with pytest.raises(
+        InputError, match=r"\(Own\) cannot be loaded by name; load the index with encoder="
+    ):
         SearchIndex.load(tmp_path / "o").search("cat")
     assert SearchIndex.load(tmp_path / "o", encoder=Own()).search("cat").hits[0]
     with refuses("encoder"):
@@ -210,9 +210,6 @@ def test_queries_of_all_kinds(pets):
     assert len(long.hits[0]) == 2
     assert pets.search("cat \ud800 \0", 1)[0].text == "the cat purrs"
     assert len(pets.search(pd.Series(["cat", "dog"]))) == 2
-    for bad in (None, 5, b"cat"):
-        with refuses("queries"):
-            pets.search(bad)
     with refuses("queries", row=1):
         pets.search(["cat", 3])
 
@@ -280,7 +277,7 @@ def test_a_cross_encoder_sees_the_best_passages(index):
 
 
 def test_a_search_gives_up_where_all_that_it_finds_goes(index, monkeypatch):
-    monkeypatch.setattr(_search, "make_hits", raising(_search.Vanished))
+    monkeypatch.setattr(_search, "make_hits", raising(_search.DocumentRemoved))
     with pytest.raises(InputError, match="keeps removing"):
         index.search("w1")
 
@@ -318,12 +315,6 @@ def test_documents_are_looked_up(index, frame):
     assert 1000 in index and "1000" in index and "x" not in index and None not in index
     assert index.get(1000).text == frame.text[0] and index.get("x") is None
     assert index.get("1000").metadata["n"] == frame.n[0]
-
-
-def test_an_index_is_pickled_by_its_folder(index):
-    again = pickle.loads(pickle.dumps(index))
-    assert again.folder == index.folder
-    assert [hit.id for hit in again.search("w1 w2")] == [hit.id for hit in index.search("w1 w2")]
 
 
 def test_additions_reuse_the_columns_of_the_build(frame):

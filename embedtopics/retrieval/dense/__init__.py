@@ -1,1 +1,1 @@
-"""Nearest vectors of a segment: exact, or by a FAISS index whose recall was measured."""
+"""Nearest vectors of a segment: exact, or by a FAISS index of measured recall."""

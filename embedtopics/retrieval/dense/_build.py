@@ -1,4 +1,4 @@
-"""Building a segment's index, and measuring it."""
+"""Building the index of a segment, and measuring its recall."""
 
 from __future__ import annotations
 
@@ -26,122 +26,123 @@ from embedtopics.retrieval.dense._segment import (
 )
 
 K = 10
-"""Neighbours on which recall is measured."""
+"""Neighbors for the measurement of recall."""
 
 MOST_QUERIES = 500
-"""Queries of a sample."""
+"""Maximum queries of a sample."""
 
 MARGIN = 0.4
-"""Share of what may be missed that is left for the error of the sample, about half a point of
-recall, and for queries that are a little unlike it."""
+"""Share of the permitted loss of recall that is reserved for the error of the sample, about half a
+point of recall, and for queries that differ from it."""
 
 LOST_TO_CODES = 0.25
-"""Share of what may be missed that too few candidates may cost; the rest is for the lists."""
+"""Share of the permitted loss that is due to few candidates; the rest is due to the lists."""
 
 CANDIDATES = (20, 30, 50, 75, 100, 150, 200, 300, 400, 600, 800)
-"""Numbers of candidates that are tried."""
+"""Numbers of candidates to try."""
 
 TIMED = 50
-"""Queries whose search is timed, one by one."""
+"""Queries whose search is timed one by one."""
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
-    """Vectors of the segment as queries (n_queries, d) whose nearest vectors are known.
+class QuerySample:
+    """Vectors of the segment as queries (n_queries, d), with their exact neighbors.
 
-    `itself` is the row of each, which is left out; `least` the similarity of the k-th nearest.
+    `rows` are the rows of the queries, which do not count as neighbors; `kth_similarities` the
+    similarities of the k-th neighbors.
     """
 
     queries: FloatArray
-    itself: Int64Array
-    least: FloatArray
+    rows: Int64Array
+    kth_similarities: FloatArray
     k: int
 
 
-def samples(vectors: FloatArray, seed: int) -> tuple[Sample, Sample]:
-    """Return a sample to calibrate on, and another to measure on, without a common query."""
+def samples(vectors: FloatArray, seed: int) -> tuple[QuerySample, QuerySample]:
+    """Return a sample for calibration and a disjoint one for measurement."""
     rng = np.random.default_rng([seed, 1])
-    asked = np.flatnonzero(vectors.any(axis=1))
-    n = len(asked)
-    drawn = asked[rng.choice(n, min(2 * MOST_QUERIES, n), replace=False)]
+    nonzero = np.flatnonzero(vectors.any(axis=1))
+    n = len(nonzero)
+    drawn = nonzero[rng.choice(n, min(2 * MOST_QUERIES, n), replace=False)]
     first, second = np.sort(drawn[::2]), np.sort(drawn[1::2] if n > 1 else drawn)
     return _with_truth(vectors, first), _with_truth(vectors, second)
 
 
-def _with_truth(vectors: FloatArray, rows: Int64Array) -> Sample:
+def _with_truth(vectors: FloatArray, rows: Int64Array) -> QuerySample:
     n = len(vectors)
     queries = np.ascontiguousarray(vectors[rows])
     k = min(K, max(0, n - 1))
-    near, found = nearest_exactly(queries, vectors, np.arange(n), min(k + 1, n))
-    near, _ = _without(rows, near, found, k)
+    near, neighbors = nearest_exactly(queries, vectors, np.arange(n), min(k + 1, n))
+    near, _ = _exclude(rows, near, neighbors, k)
     least = near[:, -1] if k else np.zeros(len(rows), dtype=np.float32)
-    return Sample(queries, rows, least, k)
+    return QuerySample(queries, rows, least, k)
 
 
-def _without(
-    itself: Int64Array, near: FloatArray, found: Int64Array, k: int
+def _exclude(
+    rows: Int64Array, near: FloatArray, neighbors: Int64Array, k: int
 ) -> tuple[FloatArray, Int64Array]:
-    order = np.argsort(found == itself[:, None], axis=1, kind="stable")[:, :k]
-    return np.take_along_axis(near, order, axis=1), np.take_along_axis(found, order, axis=1)
+    order = np.argsort(neighbors == rows[:, None], axis=1, kind="stable")[:, :k]
+    return np.take_along_axis(near, order, axis=1), np.take_along_axis(neighbors, order, axis=1)
 
 
-def share_found(segment: DenseSegment, sample: Sample, vectors: FloatArray) -> float:
-    """Return the recall at ten: the share of the nearest, or others as near, that are found."""
+def measure_recall(segment: DenseSegment, sample: QuerySample, vectors: FloatArray) -> float:
+    """Return the recall at ten; other rows that are as near as the tenth count as well."""
     if not sample.k or not len(sample.queries):
         return 1.0
-    near, found = segment.search(sample.queries, min(sample.k + 1, len(segment)))
-    _, found = _without(sample.itself, near, found, sample.k)
-    exact = nearest_among(sample.queries, vectors, found, sample.k)[0]
-    return float((exact >= sample.least[:, None]).mean())
+    near, neighbors = segment.search(sample.queries, min(sample.k + 1, len(segment)))
+    _, neighbors = _exclude(sample.rows, near, neighbors, sample.k)
+    exact = nearest_among(sample.queries, vectors, neighbors, sample.k)[0]
+    return float((exact >= sample.kth_similarities[:, None]).mean())
 
 
-def calibrated(
-    segment: DenseSegment, sample: Sample, vectors: FloatArray, wanted_recall: float
+def calibrate(
+    segment: DenseSegment, sample: QuerySample, vectors: FloatArray, min_recall: float
 ) -> DenseSegment:
-    """Return the segment with the least effort, or the largest, that gives the wanted recall."""
+    """Return the segment with the least effort that reaches a recall, or with the largest."""
     index = segment.index
     if index is None:
         return segment
-    missed = 1.0 - wanted_recall
+    loss = 1.0 - min_recall
 
     def recall_at(n_probe: int, n_candidates: int) -> float:
         trial = replace(segment, n_probe=n_probe, n_candidates=n_candidates)
-        return share_found(trial, sample, vectors)
+        return measure_recall(trial, sample, vectors)
 
     share = LOST_TO_CODES if index.n_lists > 1 else 1.0 - MARGIN
-    place = _least(
-        lambda place: recall_at(index.n_lists, CANDIDATES[place]),
-        0, len(CANDIDATES) - 1, 1.0 - share * missed,
+    choice = _least(
+        lambda choice: recall_at(index.n_lists, CANDIDATES[choice]),
+        0, len(CANDIDATES) - 1, 1.0 - share * loss,
     )  # fmt: skip
-    n_candidates = CANDIDATES[place]
+    n_candidates = CANDIDATES[choice]
     n_probe = _least(
         lambda n_probe: recall_at(n_probe, n_candidates),
-        1, index.n_lists, 1.0 - (1.0 - MARGIN) * missed,
+        1, index.n_lists, 1.0 - (1.0 - MARGIN) * loss,
     )  # fmt: skip
     return replace(segment, n_probe=n_probe, n_candidates=n_candidates)
 
 
-def _least(recall: Callable[[int], float], low: int, high: int, wanted: float) -> int:
-    """Return the least number whose recall suffices, by doubling and halving; else the highest."""
+def _least(recall: Callable[[int], float], low: int, high: int, min_recall: float) -> int:
+    """Return the least number with a recall, by doubling and halving; else the highest."""
     step, top = 1, low
-    while top < high and recall(top) < wanted:
+    while top < high and recall(top) < min_recall:
         low, step = top + 1, 2 * step
         top = min(high, top + step)
     while low < top:
         middle = (low + top) // 2
-        if recall(middle) < wanted:
+        if recall(middle) < min_recall:
             low = middle + 1
         else:
             top = middle
     return top
 
 
-def measured(segment: DenseSegment, sample: Sample, vectors: FloatArray) -> dict[str, Any]:
-    """Return recall and speed on a sample, queries one by one on one thread."""
+def measure(segment: DenseSegment, sample: QuerySample, vectors: FloatArray) -> dict[str, Any]:
+    """Return recall, and the speed of single queries on one thread."""
     about: dict[str, Any] = {
         "k": sample.k,
         "n_queries": len(sample.queries),
-        "recall": share_found(segment, sample, vectors),
+        "recall": measure_recall(segment, sample, vectors),
     }
     if sample.k and len(sample.queries):
         with one_thread():
@@ -152,7 +153,7 @@ def measured(segment: DenseSegment, sample: Sample, vectors: FloatArray) -> dict
 
 
 def _speed(search: Callable[[FloatArray], Any], queries: FloatArray) -> float:
-    """Return queries a second, by the median, for others may use the machine."""
+    """Return queries per second by the median, as other processes may use the machine."""
     seconds = []
     for number in range(len(queries)):
         start = time.perf_counter()
@@ -164,7 +165,7 @@ def _speed(search: Callable[[FloatArray], Any], queries: FloatArray) -> float:
 def build_dense(
     folder: str | Path, vectors: npt.ArrayLike, settings: DenseSettings
 ) -> dict[str, Any]:
-    """Write the unit vectors (n, d) of a segment and an index of them, and measure the index."""
+    """Write the unit vectors (n, d) of a segment and their index, and measure the index."""
     start = time.perf_counter()
     folder = Path(folder)
     values = np.ascontiguousarray(vectors, dtype=np.float32)
@@ -178,9 +179,9 @@ def build_dense(
     index = None if kind == "flat" else open_codes(folder / "dense", n, d)
     calibration, held_out = samples(values, settings.seed)
     segment = DenseSegment(kind, stored, index, 1, 1, {})
-    segment = calibrated(segment, calibration, values, settings.recall)
-    found = measured(segment, held_out, values)
-    files = [name, *(f"dense/{own}" for own in CODE_FILES if index is not None)]
+    segment = calibrate(segment, calibration, values, settings.recall)
+    recall = measure(segment, held_out, values)
+    files = [name, *(f"dense/{file}" for file in CODE_FILES if index is not None)]
     sizes = {file: (folder / file).stat().st_size for file in files}
     in_index = sum(sizes.values()) - sizes[name]
     about = {
@@ -194,16 +195,16 @@ def build_dense(
         "files": sizes,
         "settings": asdict(settings),
         "parameters": {} if index is None else {
-            "breadth": segment.n_probe, "n_candidates": segment.n_candidates,
-            "n_probe": segment.n_probe, "n_lists": index.n_lists,
+            "n_candidates": segment.n_candidates, "n_probe": segment.n_probe,
+            "n_lists": index.n_lists,
             "n_dimensions_coded": len(index.axes), "bytes_per_code": int(index.index.pq.M) // 2,
         },
         "measured": {
-            **found,
+            **recall,
             "queries": "vectors of the segment",
-            "reached": bool(found["recall"] >= settings.recall),
+            "reached": bool(recall["recall"] >= settings.recall),
         },
-        # Of vectors in float16, a search reads no more than its candidates.
+        # A search reads only candidates of vectors in float16.
         "bytes": {
             "vectors": sizes[name], "index": in_index,
             "memory": in_index if kind == "ivfpq" else in_index + sizes[name],

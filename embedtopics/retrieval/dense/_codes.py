@@ -1,9 +1,8 @@
-"""Candidates from short codes, in the nearest of many lists.
+"""Product quantization in inverted lists, which gives candidates (IVF-PQ FastScan of FAISS).
 
-Dimensions, or pairs of them, are each coded by four bits, whose meaning k-means learns; the codes
-of 32 vectors at a time are compared with a query in the registers of the processor (André,
-Kermarrec and Le Scouarnec 2015, "Cache locality is not enough"). Codes are of the vectors
-themselves and not of what is left of them in their list: then a query needs a single table.
+k-means learns a code of four bits for each pair of dimensions. The processor compares a query with
+the codes of 32 vectors at a time in its registers (André, Kermarrec and Le Scouarnec 2015, "Cache
+locality is not enough"). Codes describe vectors and not residuals, so that a query needs one table.
 """
 
 from dataclasses import dataclass
@@ -22,30 +21,30 @@ CODE_FILES = ("codes.faiss", "axes.npy")
 BITS = 4
 """Bits of a code."""
 
-KEPT_VARIANCE = 0.95
-"""Share of the variance that the coded dimensions hold."""
+MIN_VARIANCE = 0.95
+"""Share of the variance in the coded dimensions."""
 
 LISTS = 2.0
-"""Lists, as a multiple of the root of the number of vectors."""
+"""Number of lists, as a multiple of the square root of the number of vectors."""
 
 ITERATIONS = 10
-"""Of the k-means that finds the lists."""
+"""Iterations of the k-means of the lists."""
 
 POINTS = 32
-"""Vectors for each list from which that learns."""
+"""Training vectors for each list."""
 
 MOST_TRAINING_ROWS = 20_000
-"""Vectors from which the axes and the codes are learned."""
+"""Training vectors of the axes and codes."""
 
 ROWS_AT_ONCE = 8192
-"""Vectors that are coded at a time."""
+"""Vectors coded at a time."""
 
 SEEDS = 2**31
-"""FAISS's k-means takes seeds below this."""
+"""Upper bound of seeds of k-means in FAISS."""
 
 ONE_QUERY_AT_A_TIME = 11
-"""The FAISS scan that visits the lists of each query in their own order, nearest first, and so
-finds the same whatever other queries there are; with one query it is also the fastest."""
+"""The FAISS scan that visits the lists of each query nearest first, independently of other queries;
+it is also the fastest for one query."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,14 +60,14 @@ class Codes:
         return int(self.index.nlist)
 
     def candidates(
-        self, queries: FloatArray, n_wanted: int, breadth: int, allowed: Any | None
+        self, queries: FloatArray, n_candidates: int, n_probe: int, allowed: Any | None
     ) -> Int64Array:
-        """Return rows that may be near, (n_queries, n_wanted); -1 where there are no more."""
+        """Return rows that may be near, (n_queries, n_candidates); -1 where there are no more."""
         faiss = faiss_module()
-        asking = _projected(queries, self.axes)
-        how = faiss.IVFSearchParameters(nprobe=min(breadth, self.n_lists), sel=allowed)
-        found: Int64Array = self.index.search(asking, n_wanted, params=how)[1]
-        return found
+        coordinates = _projected(queries, self.axes)
+        options = faiss.IVFSearchParameters(nprobe=min(n_probe, self.n_lists), sel=allowed)
+        rows: Int64Array = self.index.search(coordinates, n_candidates, params=options)[1]
+        return rows
 
 
 def build_codes(folder: Path, vectors: FloatArray, seed: int) -> None:
@@ -87,7 +86,7 @@ def build_codes(folder: Path, vectors: FloatArray, seed: int) -> None:
     )
     index.by_residual = False
     index.pq.cp.seed = seed % SEEDS
-    index.pq.cp.min_points_per_centroid = 1  # no warning: what is learned is measured
+    index.pq.cp.min_points_per_centroid = 1  # no warning: recall is measured
     with one_thread():
         index.train(_projected(some, axes))
     _fill(index, quantizer, vectors, axes)
@@ -100,12 +99,12 @@ def build_codes(folder: Path, vectors: FloatArray, seed: int) -> None:
 
 
 def open_codes(folder: Path, n: int, d: int) -> Codes:
-    """Read the files, and make sure that they are of these vectors."""
+    """Read the files, and check that they fit n vectors of d dimensions."""
     faiss = faiss_module()
     path = folder / CODE_FILES[0]
     try:
         index = faiss.read_index(str(path))
-    except Exception as error:  # FAISS raises RuntimeError, and others by way of SWIG
+    except Exception as error:  # FAISS raises RuntimeError and errors of SWIG
         raise CorruptFileError(f"{path} is damaged ({_first_line(error)}); build again") from error
     try:
         axes: npt.NDArray[Any] = np.load(folder / CODE_FILES[1], allow_pickle=False)
@@ -138,7 +137,7 @@ def _sample(vectors: FloatArray, most: int, rng: np.random.Generator) -> FloatAr
 
 
 def _main_axes(some: FloatArray) -> FloatArray:
-    """Return the directions of largest variance, as lines; an odd number is made even by zeros."""
+    """Return the principal axes (n_axes, d); a zero axis makes an odd number even."""
     from threadpoolctl import threadpool_limits
 
     d = some.shape[1]
@@ -146,15 +145,15 @@ def _main_axes(some: FloatArray) -> FloatArray:
         spread = np.atleast_2d(np.cov(some, rowvar=False, dtype=np.float64))
         variances, axes = np.linalg.eigh(spread)
     share = np.cumsum(variances[::-1]) / max(float(variances.sum()), np.finfo(np.float64).tiny)
-    wanted = int(np.searchsorted(share, KEPT_VARIANCE)) + 1
-    kept = min(d, -(-wanted // 8) * 8)  # whole vector registers
-    main = np.zeros((kept + kept % 2, d), dtype=np.float32)
-    main[:kept] = axes[:, ::-1].T[:kept]
+    n_needed = int(np.searchsorted(share, MIN_VARIANCE)) + 1
+    n_axes = min(d, -(-n_needed // 8) * 8)  # whole vector registers
+    main = np.zeros((n_axes + n_axes % 2, d), dtype=np.float32)
+    main[:n_axes] = axes[:, ::-1].T[:n_axes]
     return main
 
 
 def _projected(vectors: FloatArray, axes: FloatArray) -> FloatArray:
-    """Return coordinates along the axes, each the same whatever other vectors there are."""
+    """Return coordinates along the axes, independent of other vectors."""
     from embedtopics.retrieval.dense._kernels import projected
 
     out = np.empty((len(vectors), len(axes)), dtype=np.float32)

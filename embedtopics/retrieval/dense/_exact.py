@@ -1,4 +1,4 @@
-"""Comparing queries with every vector, or with every one that is allowed."""
+"""Exact search: comparison of queries with every allowed vector."""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,43 +16,43 @@ Mask = npt.NDArray[np.bool_]
 
 
 class Nearest(NamedTuple):
-    """The nearest passages of some queries, each (n_queries, k); -1 where there are no more."""
+    """The nearest passages of queries, each (n_queries, k); -1 where there are no more."""
 
     similarities: FloatArray
     segments: Int64Array
     rows: Int64Array
 
 
-def merge_nearest(found: Sequence[tuple[FloatArray, Int64Array]], k: int) -> Nearest:
-    """Merge the similarities and rows of one segment or more into one list for each query."""
-    n_queries = len(found[0][0])
-    near = np.concatenate([similarities for similarities, _ in found], axis=1)
-    names = np.concatenate([rows for _, rows in found], axis=1)
-    segments = np.repeat(np.arange(len(found)), [rows.shape[1] for _, rows in found])
-    segments = np.where(names < 0, -1, segments[None, :])
-    order = np.lexsort((names, segments, -near, names < 0), axis=1)[:, :k]
+def merge_nearest(parts: Sequence[tuple[FloatArray, Int64Array]], k: int) -> Nearest:
+    """Merge similarities and rows of segments into one list for each query."""
+    n_queries = len(parts[0][0])
+    near = np.concatenate([similarities for similarities, _ in parts], axis=1)
+    row_ids = np.concatenate([rows for _, rows in parts], axis=1)
+    segments = np.repeat(np.arange(len(parts)), [rows.shape[1] for _, rows in parts])
+    segments = np.where(row_ids < 0, -1, segments[None, :])
+    order = np.lexsort((row_ids, segments, -near, row_ids < 0), axis=1)[:, :k]
     merged: list[npt.NDArray[Any]] = [
         np.full((n_queries, k), -np.inf, dtype=np.float32),
         np.full((n_queries, k), -1, dtype=np.int64),
         np.full((n_queries, k), -1, dtype=np.int64),
     ]
-    for whole, values in zip(merged, (near, segments, names), strict=True):
+    for whole, values in zip(merged, (near, segments, row_ids), strict=True):
         whole[:, : order.shape[1]] = np.take_along_axis(values, order, axis=1)
     return Nearest(*merged)
 
 
 def faiss_module() -> Any:
-    """Import FAISS, whose own type hints lack much of what it has."""
+    """Import FAISS, whose type hints are incomplete."""
     return import_module("faiss")
 
 
 def parts_of(n: int, size: int) -> list[slice]:
-    """Cut ``0 .. n - 1`` into parts of one size, the last of which may be shorter."""
+    """Cut ``0 .. n - 1`` into parts of one size; the last may be shorter."""
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
 def work_on_parts(work: Callable[[slice], None], parts: list[slice]) -> None:
-    """Work on all parts, each on one thread, so that no sum depends on the number of threads."""
+    """Work on each part with one thread, so that no sum depends on the number of threads."""
     n_threads = min(len(parts), faiss_module().omp_get_max_threads())
 
     def work_alone(part: slice) -> None:
@@ -70,7 +70,7 @@ def work_on_parts(work: Callable[[slice], None], parts: list[slice]) -> None:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Let FAISS use one thread where it is called from this one."""
+    """Limit FAISS to one thread for calls from this one."""
     faiss = faiss_module()
     threads = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(1)
@@ -81,38 +81,38 @@ def one_thread() -> Iterator[None]:
 
 
 BATCH = 8
-"""Queries from which matrices are multiplied, several times faster than FAISS does it for fewer
-than some hundred queries; fewer are compared by our own loop, as fast as by FAISS's."""
+"""Minimum queries for matrix products, which are several times faster than FAISS below some hundred
+queries. For fewer queries, the loop of `_kernels` is as fast as that of FAISS."""
 
 QUERIES_AT_ONCE = 256
-"""Queries that are multiplied at a time."""
+"""Queries of one matrix product."""
 
 ROWS_AT_ONCE = 8192
-"""Vectors that are multiplied at a time, and gathered before if not all are allowed."""
+"""Vectors of one matrix product."""
 
 SPARE = 16
-"""Rows fetched beyond k, so that the k-th place is settled by similarities of our own."""
+"""Rows beyond k whose similarities are computed again by `_kernels`."""
 
 UNIT = 1.01
-"""More than the norm of a unit vector that was rounded."""
+"""Upper bound of the norm of a rounded unit vector."""
 
 
 def nearest_among(
     queries: FloatArray, vectors: npt.NDArray[Any], rows: Int64Array, k: int
 ) -> tuple[FloatArray, Int64Array]:
-    """Find the nearest among some rows, by similarities that depend on nothing else.
+    """Find the nearest among some rows; a similarity depends only on its two vectors.
 
     `queries` (n_queries, d), `vectors` (n, d), `rows` (1 or n_queries, n_rows) -> (n_queries, k).
     """
     from embedtopics.retrieval.dense import _kernels
 
     similarities = np.empty((len(queries), k), dtype=np.float32)
-    found = np.empty((len(queries), k), dtype=np.int64)
+    nearest = np.empty((len(queries), k), dtype=np.int64)
     half = vectors.dtype == np.uint16
     compare = _kernels.nearest_of_rows_half if half else _kernels.nearest_of_rows
     if k:
-        compare(queries, vectors, np.ascontiguousarray(rows), similarities, found)
-    return similarities, found
+        compare(queries, vectors, np.ascontiguousarray(rows), similarities, nearest)
+    return similarities, nearest
 
 
 def nearest_exactly(
@@ -122,27 +122,27 @@ def nearest_exactly(
     if len(queries) == 1:
         return nearest_among(queries, vectors, rows[None], k)
     similarities = np.empty((len(queries), k), dtype=np.float32)
-    found = np.empty((len(queries), k), dtype=np.int64)
+    nearest = np.empty((len(queries), k), dtype=np.int64)
     if vectors.dtype == np.float32 and len(queries) >= BATCH:
         for part in parts_of(len(queries), QUERIES_AT_ONCE):
-            similarities[part], found[part] = _by_products(queries[part], vectors, rows, k)
-        return similarities, found
+            similarities[part], nearest[part] = _by_products(queries[part], vectors, rows, k)
+        return similarities, nearest
 
     def work(part: slice) -> None:
-        similarities[part], found[part] = nearest_among(queries[part], vectors, rows[None], k)
+        similarities[part], nearest[part] = nearest_among(queries[part], vectors, rows[None], k)
 
     work_on_parts(work, parts_of(len(queries), 1))
-    return similarities, found
+    return similarities, nearest
 
 
 def _by_products(
     queries: FloatArray, vectors: FloatArray, rows: Int64Array, k: int
 ) -> tuple[FloatArray, Int64Array]:
-    """Multiply matrices, look at the best again, and start anew where that might not suffice.
+    """Multiply matrices, compute the best again, and compare all rows where these may not suffice.
 
-    A sum of d products in float32 is off by d * 2**-24 of the norms at most (Higham 2002, equation
-    3.5), BLAS's and ours by twice that: a row left out is not among the nearest if the last that
-    was kept is further below our k-th.
+    The error of a sum of d products in float32 is at most d * 2**-24 of the norms (Higham 2002,
+    equation 3.5), the difference of two sums twice that. An omitted row cannot be among the nearest
+    if the last candidate is further below the k-th similarity.
     """
     from embedtopics.retrieval.dense._kernels import keep_best
 
@@ -155,7 +155,7 @@ def _by_products(
         if len(values) != len(block):
             values = vectors[block]
         keep_best(queries @ values.T, block, rough, candidates)
-    similarities, found = nearest_among(queries, vectors, candidates, k)
+    similarities, nearest = nearest_among(queries, vectors, candidates, k)
     below = rough[:, 0] if n_kept < len(rows) else np.full(len(queries), -np.inf)
     norms = np.linalg.norm(queries.astype(np.float64), axis=1)
     error = 2.0 * queries.shape[1] * 2.0**-24 * UNIT * norms
@@ -163,35 +163,37 @@ def _by_products(
 
     def work(part: slice) -> None:
         asking = unsure[part]
-        similarities[asking], found[asking] = nearest_among(queries[asking], vectors, rows[None], k)
+        similarities[asking], nearest[asking] = nearest_among(
+            queries[asking], vectors, rows[None], k
+        )
 
     work_on_parts(work, parts_of(len(unsure), 1))
-    return similarities, found
+    return similarities, nearest
 
 
 @dataclass(frozen=True, eq=False)
 class AllowedRows:
-    """Rows that may be found; `mask` is (n,)."""
+    """Rows that a search may return; `mask` is (n,)."""
 
     mask: Mask
     n_rows: int
 
     @property
     def share(self) -> float:
-        """Of all rows."""
+        """Share of all rows."""
         return self.n_rows / max(1, len(self.mask))
 
     @property
     def is_all(self) -> bool:
-        """Whether nothing is left out."""
+        """Whether all rows are allowed."""
         return self.n_rows == len(self.mask)
 
     def rows(self) -> Int64Array:
-        """Return the rows, ascending."""
+        """Return the allowed rows, ascending."""
         return np.arange(self.n_rows) if self.is_all else np.flatnonzero(self.mask)
 
     def selector(self) -> tuple[Any, Any]:
-        """Return what FAISS asks, None for all rows, and the bits that must live as long."""
+        """Return a selector for FAISS, None for all rows, and the bits that it refers to."""
         if self.is_all:
             return None, None
         faiss = faiss_module()
@@ -200,7 +202,7 @@ class AllowedRows:
 
 
 def allowed_rows(mask: Mask | None, n: int) -> AllowedRows:
-    """Return which of n rows may be found: those of a mask (n,), or all."""
+    """Return the allowed ones of n rows: those of a mask (n,), or all."""
     if mask is None:
         return AllowedRows(np.broadcast_to(np.True_, n), n)
     return AllowedRows(mask, int(np.count_nonzero(mask)))

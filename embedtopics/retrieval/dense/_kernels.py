@@ -1,8 +1,8 @@
-"""The loops of the dense search, compiled by Numba and kept in its cache.
+"""Kernels of dense search, compiled by Numba and cached.
 
-Every similarity that leaves the dense search is summed here, and not by FAISS, whose sums depend
-on how many queries come together. One loop serves the exact search and the second look of all
-others: on one machine, two vectors have the same similarity to the last bit whatever asks for it.
+Every similarity that dense search returns is summed here, and not by FAISS, whose sums depend on
+the number of queries. One loop serves exact search and the candidates of FAISS: on one machine, two
+vectors have the same similarity to the last bit in every search.
 """
 
 from typing import Any
@@ -16,14 +16,14 @@ from embedtopics.protocols import FloatArray, Int64Array
 
 UInt16Array = npt.NDArray[np.uint16]
 
-NOBODY = -1
+NO_ROW = -1
 
 AT_ONCE = 128
-"""Products whose highest is looked at first, which the processor does for several at once."""
+"""Products whose maximum is computed first, with vector instructions."""
 
 
-def _given(dtype: Any, n_axes: int) -> Any:
-    """Return the type of a contiguous array that may be read-only."""
+def _read_only(dtype: Any, n_axes: int) -> Any:
+    """Return the type of a contiguous array, which may be read-only."""
     return numba.types.Array(dtype, n_axes, "C", readonly=True)
 
 
@@ -37,13 +37,13 @@ def _dot(a: FloatArray, b: FloatArray) -> np.float32:
 
 @numba.njit(inline="always")
 def _before(one: np.float32, row: int, other: np.float32, other_row: int) -> bool:
-    """Return whether one row comes before another: nearer, or as near and of a lower number."""
+    """Return whether one row precedes another: nearer, or as near with a lower number."""
     return bool(one > other or (one == other and row < other_row))
 
 
 @numba.njit()
 def _sift_down(similarities: FloatArray, rows: Int64Array, place: int, n: int) -> None:
-    """Move the entry at a place of the heap, whose root comes last of all, to where it belongs."""
+    """Restore the heap, whose root is the last row in order, from one entry downwards."""
     similarity, row = similarities[place], rows[place]
     while True:
         child = 2 * place + 1
@@ -68,7 +68,7 @@ def _replace_last(similarities: FloatArray, rows: Int64Array, s: np.float32, row
 
 @numba.njit()
 def _sort(similarities: FloatArray, rows: Int64Array) -> None:
-    """Turn the heap into a list, nearest first."""
+    """Sort the heap, nearest first."""
     for n in range(len(rows) - 1, 0, -1):
         similarities[0], similarities[n] = similarities[n], similarities[0]
         rows[0], rows[n] = rows[n], rows[0]
@@ -77,23 +77,23 @@ def _sort(similarities: FloatArray, rows: Int64Array) -> None:
 
 @numba.njit()
 def _empty(similarities: FloatArray, rows: Int64Array) -> None:
-    """Begin with nobody; any row comes before that, for it has the highest number."""
+    """Fill the heap with entries that every row precedes."""
     similarities[:] = -np.inf
     rows[:] = np.iinfo(np.int64).max
 
 
 @numba.njit()
 def _close(similarities: FloatArray, rows: Int64Array) -> None:
-    """Sort, and mark the places that stayed empty."""
+    """Sort the heap, and mark unused entries."""
     _sort(similarities, rows)
     for place in range(len(rows)):
         if rows[place] == np.iinfo(np.int64).max:
-            rows[place] = NOBODY
+            rows[place] = NO_ROW
 
 
 @compiled(
     numba.void(
-        _given(numba.float32, 2), _given(numba.float32, 2), _given(numba.int64, 2),
+        _read_only(numba.float32, 2), _read_only(numba.float32, 2), _read_only(numba.int64, 2),
         numba.float32[:, ::1], numba.int64[:, ::1],
     ),
     nogil=True,
@@ -103,24 +103,27 @@ def nearest_of_rows(
     vectors: FloatArray,
     rows: Int64Array,
     similarities: FloatArray,
-    found: Int64Array,
+    nearest: Int64Array,
 ) -> None:
-    """Write the nearest of `rows` (a line a query, or one for all; -1 is nobody) to each query."""
+    """Write the nearest of `rows` to each query; -1 in a row list is skipped.
+
+    `rows` has a line for each query, or one for all.
+    """
     for i in range(len(queries)):
-        query, best, names = queries[i], similarities[i], found[i]
-        _empty(best, names)
+        query, best, best_rows = queries[i], similarities[i], nearest[i]
+        _empty(best, best_rows)
         for row in rows[min(i, len(rows) - 1)]:
-            if row == NOBODY:
+            if row == NO_ROW:
                 continue
             similarity = _dot(query, vectors[row])
-            if similarity > best[0] or (similarity == best[0] and row < names[0]):
-                _replace_last(best, names, similarity, row)
-        _close(best, names)
+            if similarity > best[0] or (similarity == best[0] and row < best_rows[0]):
+                _replace_last(best, best_rows, similarity, row)
+        _close(best, best_rows)
 
 
 @compiled(
     numba.void(
-        _given(numba.float32, 2), _given(numba.uint16, 2), _given(numba.int64, 2),
+        _read_only(numba.float32, 2), _read_only(numba.uint16, 2), _read_only(numba.int64, 2),
         numba.float32[:, ::1], numba.int64[:, ::1],
     ),
     nogil=True,
@@ -130,19 +133,20 @@ def nearest_of_rows_half(
     vectors: UInt16Array,
     rows: Int64Array,
     similarities: FloatArray,
-    found: Int64Array,
+    nearest: Int64Array,
 ) -> None:
-    """Do as `nearest_of_rows` for vectors in float16, given by their bits.
+    """Write the nearest of `rows` for vectors in float16, given by their bits.
 
-    Moved to where a float32 has them, they are the number times 2**-112 (IEEE 754-2019, 3.4).
+    In the position of the bits of a float32, they are the number times 2**-112 (IEEE 754-2019,
+    3.4).
     """
     bits = np.empty(vectors.shape[1], dtype=np.uint32)
     values = bits.view(np.float32)
     for i in range(len(queries)):
-        query, best, names = queries[i], similarities[i], found[i]
-        _empty(best, names)
+        query, best, best_rows = queries[i], similarities[i], nearest[i]
+        _empty(best, best_rows)
         for row in rows[min(i, len(rows) - 1)]:
-            if row == NOBODY:
+            if row == NO_ROW:
                 continue
             half = vectors[row]
             for c in range(len(half)):
@@ -153,17 +157,17 @@ def nearest_of_rows_half(
             for c in range(len(half)):
                 values[c] *= np.float32(2.0**112)
             similarity = _dot(query, values)
-            if similarity > best[0] or (similarity == best[0] and row < names[0]):
-                _replace_last(best, names, similarity, row)
-        _close(best, names)
+            if similarity > best[0] or (similarity == best[0] and row < best_rows[0]):
+                _replace_last(best, best_rows, similarity, row)
+        _close(best, best_rows)
 
 
 @compiled(
-    numba.void(_given(numba.float32, 2), _given(numba.float32, 2), numba.float32[:, ::1]),
+    numba.void(_read_only(numba.float32, 2), _read_only(numba.float32, 2), numba.float32[:, ::1]),
     nogil=True,
 )
 def projected(queries: FloatArray, axes: FloatArray, out: FloatArray) -> None:
-    """Write the inner products of queries and axes, each the same whatever else is asked for."""
+    """Write the inner products of queries and axes, each independent of the others."""
     for i in range(len(queries)):
         for a in range(len(axes)):
             out[i, a] = _dot(queries[i], axes[a])
@@ -179,21 +183,21 @@ def _highest(values: FloatArray) -> np.float32:
 
 @compiled(
     numba.void(
-        _given(numba.float32, 2), _given(numba.int64, 1), numba.float32[:, ::1],
+        _read_only(numba.float32, 2), _read_only(numba.int64, 1), numba.float32[:, ::1],
         numba.int64[:, ::1],
     ),
     nogil=True,
 )  # fmt: skip
 def keep_best(
-    products: FloatArray, rows: Int64Array, similarities: FloatArray, found: Int64Array
+    products: FloatArray, rows: Int64Array, similarities: FloatArray, nearest: Int64Array
 ) -> None:
-    """Let the products of queries and rows above the root into the heaps, which begin with -inf."""
+    """Insert products above the root into the heaps of the queries, which begin with -inf."""
     for i in range(len(products)):
-        line, best, names = products[i], similarities[i], found[i]
+        line, best, best_rows = products[i], similarities[i], nearest[i]
         for start in range(0, len(rows), AT_ONCE):
             end = min(len(rows), start + AT_ONCE)
             if _highest(line[start:end]) <= best[0]:
                 continue
             for j in range(start, end):
                 if line[j] > best[0]:
-                    _replace_last(best, names, line[j], rows[j])
+                    _replace_last(best, best_rows, line[j], rows[j])

@@ -1,4 +1,4 @@
-"""A segment's vectors on disk, what is known about them, and searching them."""
+"""The vectors of a segment on disk, and their search."""
 
 from __future__ import annotations
 
@@ -25,16 +25,15 @@ from embedtopics.retrieval.dense._exact import (
     work_on_parts,
 )
 
-KINDS = ("flat", "ivf", "ivfpq", "sq", "hnsw")
-"""Kinds that a segment may have; "sq" and "hnsw" only in folders of version 0.1. Graphs are not
-read: these vectors are compared one by one until the index is compacted."""
+KINDS = ("flat", "ivf", "ivfpq")
+"""Kinds of a segment; "ivfpq" is "ivf" with vectors in float16."""
 
 FLAT_BYTES = 80_000_000
-"""Bytes of vectors that one core reads in about 10 ms. A size and not a stop-watch decides, so that
-the same vectors get the same kind of index on every machine, and under any load."""
+"""Bytes of vectors that one core reads in about 10 ms. A size decides, not a measured time, so that
+the same vectors get the same kind of index on every machine and under any load."""
 
 LEAST_CODED = 256
-"""Vectors from which codes can be learned; fewer are compared one by one."""
+"""Minimum vectors for learning codes."""
 
 
 @dataclass(frozen=True)
@@ -55,36 +54,34 @@ class DenseSettings:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> DenseSettings:
-        """Return the settings of an index; those of version 0.1 have more, and more kinds."""
-        kind = {"hnsw": "auto", "sq": "ivf", "ivfpq": "ivf"}.get(values["kind"], values["kind"])
-        return cls(kind, values["recall"], values["memory_limit"], values["seed"])
+        """Return stored settings."""
+        return cls(**values)
 
 
 def choose_kind(n: int, d: int, settings: DenseSettings) -> tuple[str, str]:
-    """Return the kind of index for so many vectors, and why it is that."""
+    """Return the kind of index for n vectors of d dimensions, and the reason."""
     size, limit = 4 * n * d, settings.memory_limit
     if settings.kind == "flat":
-        return "flat", "asked for"
+        return "flat", "requested"
     if n < LEAST_CODED:
-        asked = "; 'ivf' was asked for" if settings.kind == "ivf" else ""
-        return "flat", f"{n:,} vectors are too few to learn codes from{asked}"
+        return "flat", f"{n:,} vectors are too few for codes"
     if settings.kind == "auto":
         if settings.recall == 1.0:
-            return "flat", "only a comparison with every vector finds all of the nearest"
+            return "flat", "only exact search has a recall of 1"
         if size <= FLAT_BYTES and (limit is None or size <= limit):
             return "flat", (
-                f"{size:,} bytes of vectors are read in a few milliseconds; "
-                f"up to {FLAT_BYTES:,} every vector is compared"
+                f"{size:,} bytes of vectors take a few milliseconds; search is exact up to "
+                f"{FLAT_BYTES:,}"
             )
-    # Codes of two bits a dimension, and eight bytes for the number of a vector.
+    # A code has two bits for each dimension, the number of a vector eight bytes.
     whole = size + n * (d // 4 + 8)
     if limit is None or whole <= limit:
         is_auto = settings.kind == "auto"
-        why = f"{size:,} bytes of vectors are more than {FLAT_BYTES:,}" if is_auto else "asked for"
+        why = f"{size:,} bytes of vectors are more than {FLAT_BYTES:,}" if is_auto else "requested"
         return "ivf", why
-    reason = f"vectors in float32 and their codes would take {whole:,} bytes of {limit:,}"
+    reason = f"vectors in float32 and codes need {whole:,} bytes, above the limit of {limit:,}"
     if whole - size // 2 > limit:
-        reason += "; those in float16 are above the limit too, and stay on disk"
+        reason += "; vectors in float16 are above it as well, and stay on disk"
     return "ivfpq", reason
 
 
@@ -92,7 +89,7 @@ ABOUT = "dense/dense.json"
 FORMAT = 1
 
 ROWS_AT_ONCE = 8192
-"""Vectors that are rounded and written at a time."""
+"""Vectors written at a time."""
 
 _DTYPES: dict[str, np.dtype[Any]] = {"vectors.f32": np.dtype("<f4"), "vectors.f16": np.dtype("<f2")}
 
@@ -110,7 +107,7 @@ def read_vectors(folder: Path, name: str, n: int, d: int) -> npt.NDArray[Any]:
     """Map the vectors, float32 or the bits of float16."""
     dtype = np.dtype("<u2") if name == "vectors.f16" else np.dtype("<f4")
     _check_size(folder / name, n * d * dtype.itemsize)
-    if not n:  # nothing of nothing can be mapped
+    if not n:  # an empty file cannot be mapped
         return np.empty((0, d), dtype=dtype)
     return np.asarray(np.memmap(folder / name, dtype=dtype, mode="r", shape=(n, d)))
 
@@ -120,31 +117,30 @@ def _check_size(path: Path, size: int) -> None:
         raise CorruptFileError(f"{path} is missing; build the segment again")
     if path.stat().st_size != size:
         raise CorruptFileError(
-            f"{path} is damaged: it has {path.stat().st_size:,} bytes, not the {size:,} that "
-            "were written; build the segment again"
+            f"{path} is damaged: it has {path.stat().st_size:,} bytes instead of {size:,}; build "
+            "the segment again"
         )
 
 
 QUERIES_AT_ONCE = 16
-"""Queries that are given to FAISS together; from twenty on it would sum in another order."""
+"""Queries of one call of FAISS, which sums in another order from twenty on."""
 
 FEW_ROWS = 20_000
-"""Allowed rows that are compared one by one, in a few milliseconds, instead of letting the index
-pass over all others."""
+"""Allowed rows up to which exact search takes a few milliseconds, less than a filtered index."""
 
 FEW_SHARE = 0.05
-"""Share of rows that are compared one by one, however many these are: up to about a tenth that was
-as fast as to look into all lists."""
+"""Share of allowed rows up to which search is exact. Up to about a tenth, exact search was as fast
+as a search of all lists."""
 
 HALF = 0.5
 
 
 @dataclass(frozen=True, eq=False)
 class DenseSegment:
-    """The vectors of one segment, and a way to find the nearest; several threads may search.
+    """The vectors of one segment and their index; several threads may search.
 
-    `vectors` (n, d) are float32, or the bits of float16. `index`, if any, gives candidates: of
-    `n_probe` lists, `n_candidates` where ten are wanted. `about` is what `build_dense` returned.
+    `vectors` (n, d) are float32, or the bits of float16. `index`, if any, gives `n_candidates` for
+    k = 10 from `n_probe` lists. `about` is the result of `build_dense`.
     """
 
     kind: str
@@ -160,75 +156,75 @@ class DenseSegment:
     def search(
         self, queries: FloatArray, k: int, mask: Mask | None = None
     ) -> tuple[FloatArray, Int64Array]:
-        """Find the nearest vectors to each query, (n_queries, d), among those of a mask, (n,).
+        """Find the nearest vectors to each query (n_queries, d) among those of a mask (n,).
 
-        Products are summed in float32 in one order: no other query, nor the index, matters.
+        A similarity depends neither on other queries nor on the index.
         """
-        asked = np.ascontiguousarray(queries, dtype=np.float32)
+        queries = np.ascontiguousarray(queries, dtype=np.float32)
         allowed = allowed_rows(mask, len(self))
-        near = np.full((len(asked), k), -np.inf, dtype=np.float32)
-        found = np.full((len(asked), k), -1, dtype=np.int64)
-        n_wanted = min(k, allowed.n_rows)
-        if n_wanted and len(asked):
-            if self._is_few(allowed, n_wanted):
-                answer = nearest_exactly(asked, self.vectors, allowed.rows(), n_wanted)
+        near = np.full((len(queries), k), -np.inf, dtype=np.float32)
+        rows = np.full((len(queries), k), -1, dtype=np.int64)
+        n_nearest = min(k, allowed.n_rows)
+        if n_nearest and len(queries):
+            if self._is_exact(allowed, n_nearest):
+                nearest = nearest_exactly(queries, self.vectors, allowed.rows(), n_nearest)
             else:
-                answer = self._look(asked, allowed, n_wanted)
-            near[:, :n_wanted], found[:, :n_wanted] = answer
-        return near, found
+                nearest = self._search_index(queries, allowed, n_nearest)
+            near[:, :n_nearest], rows[:, :n_nearest] = nearest
+        return near, rows
 
-    def _is_few(self, allowed: AllowedRows, n_wanted: int) -> bool:
-        """Return whether it is best to compare every allowed vector."""
-        if self.index is None or 2 * self._n_candidates(n_wanted) >= allowed.n_rows:
+    def _is_exact(self, allowed: AllowedRows, k: int) -> bool:
+        """Return whether exact search is the best choice."""
+        if self.index is None or 2 * self._n_candidates(k) >= allowed.n_rows:
             return True
         return not allowed.is_all and (allowed.n_rows <= FEW_ROWS or allowed.share <= FEW_SHARE)
 
-    def _n_candidates(self, n_wanted: int) -> int:
-        return self.n_candidates * max(10, n_wanted) // 10
+    def _n_candidates(self, k: int) -> int:
+        return self.n_candidates * max(10, k) // 10
 
-    def _look(
+    def _search_index(
         self, queries: FloatArray, allowed: AllowedRows, k: int
     ) -> tuple[FloatArray, Int64Array]:
-        """Find candidates, compare them in full, and compare all where candidates were too few."""
+        """Compare candidates of the index; search exactly where they are too few."""
         index = self.index
         assert index is not None
         n_probe = index.n_lists
-        # Those that are allowed may all lie far away, as with a filter by subject. Where less than
-        # half are, all lists are looked into: with their short codes that costs little.
+        # Allowed rows may all lie far away, as with a filter by subject. Where less than half are
+        # allowed, all lists are searched, which costs little with short codes.
         if allowed.share >= HALF:
             further = max(1.0, k / 10.0) ** 0.5 / allowed.share
             n_probe = min(n_probe, int(np.ceil(self.n_probe * further)))
         n_candidates = min(allowed.n_rows, self._n_candidates(k))
         selector, _bits = allowed.selector()
         near = np.empty((len(queries), k), dtype=np.float32)
-        found = np.empty((len(queries), k), dtype=np.int64)
+        rows = np.empty((len(queries), k), dtype=np.int64)
 
         def work(part: slice) -> None:
             candidates = index.candidates(queries[part], n_candidates, n_probe, selector)
-            near[part], found[part] = nearest_among(queries[part], self.vectors, candidates, k)
+            near[part], rows[part] = nearest_among(queries[part], self.vectors, candidates, k)
 
         work_on_parts(work, parts_of(len(queries), QUERIES_AT_ONCE))
-        short = np.flatnonzero(found[:, -1] < 0)
-        if len(short):
-            near[short], found[short] = nearest_exactly(
-                queries[short], self.vectors, allowed.rows(), k
+        lacking = np.flatnonzero(rows[:, -1] < 0)
+        if len(lacking):
+            near[lacking], rows[lacking] = nearest_exactly(
+                queries[lacking], self.vectors, allowed.rows(), k
             )
-        return near, found
+        return near, rows
 
 
 def open_dense(folder: str | Path) -> DenseSegment:
-    """Open what `build_dense` wrote, and hold the sizes of all files against what was written."""
+    """Open the files of `build_dense`, and check their sizes."""
     folder = Path(folder)
     path = folder / ABOUT
     try:
         about = parse_json(path.read_bytes())
-        found = int(about["format"])
+        version = int(about["format"])
         sizes = {str(name): int(size) for name, size in about["files"].items()}
         n, d = int(about["n"]), int(about["d"])
         kind, name = str(about["kind"]), str(about["vectors"])
         n_probe, n_candidates = (
             1 if about["parameters"].get(key) is None else int(about["parameters"][key])
-            for key in ("breadth", "n_candidates")
+            for key in ("n_probe", "n_candidates")
         )
         if n < 0 or min(d, n_probe, n_candidates) < 1 or name not in _DTYPES.keys() & sizes.keys():
             raise ValueError(f"{kind} index of {n} vectors with {d} dimensions in {name}")
@@ -236,9 +232,9 @@ def open_dense(folder: str | Path) -> DenseSegment:
         raise CorruptFileError(f"{path} is missing; build the segment again") from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise CorruptFileError(f"{path} is damaged ({error}); build again") from error
-    if found > FORMAT:
+    if version > FORMAT:
         raise CorruptFileError(
-            f"{path} is of format {found}, newer than this version reads ({FORMAT}); "
+            f"{path} has format {version}, newer than this version reads ({FORMAT}); "
             "upgrade embedtopics"
         )
     if kind not in KINDS:
@@ -248,5 +244,5 @@ def open_dense(folder: str | Path) -> DenseSegment:
             raise CorruptFileError(f"{path} is damaged (it lists {file!r}); build again")
         _check_size(folder / file, size)
     vectors = read_vectors(folder, name, n, d)
-    index = None if kind in ("flat", "hnsw") else open_codes(folder / "dense", n, d)
+    index = None if kind == "flat" else open_codes(folder / "dense", n, d)
     return DenseSegment(kind, vectors, index, n_probe, n_candidates, about)

@@ -1,12 +1,14 @@
-"""The catalogue of a collection, one SQLite file: its tables, connections to it, its errors."""
+"""The catalog of a collection, one SQLite file: tables, connections, errors, documents."""
 
+import datetime
 import hashlib
 import re
 import secrets
 import sqlite3
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,13 +19,14 @@ from embedtopics._utils.display import one_line
 from embedtopics._utils.folders import find_folder, parse_json
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.protocols import Int64Array
+from embedtopics.retrieval.results import Document
 
 CATALOG = "catalog.sqlite"
 SEGMENTS = "segments"
 SCHEMA_VERSION = 1
 _APPLICATION_ID = 0x45545831
 _PATIENCE = 30.0
-"""Seconds to wait where SQLite itself is busy: with what a killed process left, for instance."""
+"""Seconds to wait while SQLite recovers what a killed process left."""
 _TRIES = 10
 
 _SCHEMA = """
@@ -54,12 +57,12 @@ CREATE TABLE metadata (number INTEGER PRIMARY KEY);
 T = TypeVar("T")
 
 
-class Moved(Exception):
-    """What was read without locks was written in the meantime."""
+class FolderMoved(Exception):
+    """A folder that was read without locks has been written or replaced in the meantime."""
 
 
 def make_catalog(path: Path, settings: str) -> None:
-    """Write an empty catalogue to a file that does not exist; it is on disk when this returns."""
+    """Write an empty catalog to a new file, and return when it is on disk."""
     connection = sqlite3.connect(path, isolation_level=None)
     try:
         connection.execute("PRAGMA journal_mode = WAL")
@@ -77,7 +80,7 @@ def make_catalog(path: Path, settings: str) -> None:
 
 
 def connect_writer(folder: Path) -> sqlite3.Connection:
-    """Open the catalogue to write it; a COMMIT returns when what it says is on disk."""
+    """Open the catalog to write it; a COMMIT returns when its changes are on disk."""
     path = _existing(folder)
     connection = sqlite3.connect(
         f"{path.as_uri()}?mode=rw", uri=True, isolation_level=None, timeout=_PATIENCE
@@ -95,29 +98,29 @@ def connect_writer(folder: Path) -> sqlite3.Connection:
 
 
 def ask(folder: Path, question: Callable[[sqlite3.Connection], T]) -> T:
-    """Answer a question from one read transaction, on a connection of its own."""
-    # That costs a third of a millisecond; a connection is never shared by threads, never survives
-    # a fork, and sees at once that a folder was replaced.
+    """Answer a question from one read transaction, on a new connection."""
+    # A new connection costs a third of a millisecond. Threads never share one, none survives a
+    # fork, and each sees at once that a folder was replaced.
     for _ in range(_TRIES):
         before = _signature(folder / CATALOG)[0]
         try:
             with reading(folder) as connection:
                 return question(connection)
-        except Moved:
+        except FolderMoved:
             continue
         except (InputError, OSError):
-            # Segments are read by their paths: in another collection's folder they do not fit.
+            # Segments are read by path: those of a collection that replaced this one do not fit.
             if _signature(folder / CATALOG)[0] == before:
                 raise
     raise InputError(
-        f"{folder} cannot be locked from here and is being written all the time; read it where you "
-        "may write, or wait until its writer is done."
+        f"{folder} cannot be locked and changes continuously; read it where you have write "
+        "permission, or wait until its writer is done."
     )
 
 
 @contextmanager
 def reading(folder: Path) -> Iterator[sqlite3.Connection]:
-    """Open a read transaction on the catalogue: one version, whatever a writer does."""
+    """Open a read transaction on the catalog, which sees one version."""
     path = _existing(folder)
     before = _signature(path)
     with explaining(folder):
@@ -130,18 +133,19 @@ def reading(folder: Path) -> Iterator[sqlite3.Connection]:
                 yield connection
             except (sqlite3.Error, CorruptFileError):
                 if not is_locked and _signature(path) != before:
-                    raise Moved from None
+                    raise FolderMoved from None
                 raise
         if not is_locked and _signature(path) != before:
-            raise Moved
+            raise FolderMoved
     finally:
         connection.close()
 
 
 def _connect_reader(path: Path) -> tuple[sqlite3.Connection, bool]:
-    """Open the catalogue; return whether SQLite keeps a writer from changing what is read, too.
+    """Open the catalog; return also whether SQLite could lock it.
 
-    It cannot where nothing may be written; the reader checks afterwards if it is still that file.
+    SQLite cannot lock a file in a read-only folder; there, the reader checks afterwards that the
+    file has not changed.
     """
     for mode in ("mode=ro", "mode=ro&immutable=1"):
         connection = sqlite3.connect(
@@ -162,22 +166,22 @@ def _connect_reader(path: Path) -> tuple[sqlite3.Connection, bool]:
         log = path.with_name(path.name + "-wal")
         if log.is_file() and log.stat().st_size:
             raise InputError(
-                f"{path} was not closed by its last writer and nothing may be written beside it; "
-                "open it once where you may write, or copy the folder to such a place"
+                f"{path} was not closed by its last writer, and its folder is read-only; open the "
+                "index once with write permission, or copy the folder"
             )
     raise AssertionError("unreachable")
 
 
 def _existing(folder: Path) -> Path:
     path = folder / CATALOG
-    if not folder.is_dir():  # or another process replaces it in this moment
+    if not folder.is_dir():  # unless another process is replacing it
         find_folder(folder)
     if not folder.is_dir():
         raise InputError("folder", "the folder of an index", str(folder))
     if not path.is_file():
         raise CorruptFileError(
-            f"{folder} is no index: it has no {CATALOG}; name another folder, or restore the file "
-            "from a copy"
+            f"{folder} is not an index: it has no {CATALOG}; name another folder, or restore the "
+            "file from a copy"
         )
     return path
 
@@ -185,27 +189,27 @@ def _existing(folder: Path) -> Path:
 def _signature(path: Path) -> tuple[int, ...]:
     try:
         about = path.stat()
-    except (FileNotFoundError, NotADirectoryError):  # the folder is replaced in this moment
+    except (FileNotFoundError, NotADirectoryError):  # another process is replacing the folder
         return (-1,)
     log = path.with_name(path.name + "-wal")
     return about.st_ino, about.st_size, about.st_mtime_ns, log.stat().st_size if log.exists() else 0
 
 
 def _check_format(connection: sqlite3.Connection, path: Path) -> None:
-    # Never by opening the file oneself: closing it again would let go of all of SQLite's locks.
+    # Not by opening the file: closing it again would release all locks of SQLite.
     application, version = (
         connection.execute(f"PRAGMA {name}").fetchone()[0]
         for name in ("application_id", "user_version")
     )
     if application != _APPLICATION_ID:
         raise CorruptFileError(
-            f"{path} is not the catalogue of an index, or its head is damaged; name another "
+            f"{path} is not the catalog of an index, or its header is damaged; name another "
             "folder, or restore the file from a copy"
         )
     log = path.with_name(path.name + "-wal")
     size, page = path.stat().st_size, connection.execute("PRAGMA page_size").fetchone()[0]
     if size % page and not (log.exists() and log.stat().st_size):
-        # SQLite would take what is missing of the last page for zeros.
+        # SQLite would read the missing part of the last page as zeros.
         raise CorruptFileError(
             f"{path} is damaged: its last page is cut off; restore the folder from a copy, or "
             "build the index again"
@@ -217,13 +221,13 @@ def _check_format(connection: sqlite3.Connection, path: Path) -> None:
         )
     if _schema_of(connection) != _our_schema():
         raise CorruptFileError(
-            f"{path} does not have the tables of an index alone, but others, views or triggers; "
-            "take nothing of it, and build the index again"
+            f"{path} has tables, views or triggers that are not those of an index; do not use "
+            "it, and build the index again"
         )
 
 
 def _distrust(connection: sqlite3.Connection) -> None:
-    """Let nothing in a file that anybody may have written run code, or write where it must not."""
+    """Keep a file from an unknown source from running code or writing elsewhere."""
     if sys.version_info >= (3, 12):
         connection.setconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE)
     connection.execute("PRAGMA trusted_schema = OFF")
@@ -231,16 +235,16 @@ def _distrust(connection: sqlite3.Connection) -> None:
 
 
 def _schema_of(connection: sqlite3.Connection) -> set[tuple[str, str, str, str]]:
-    """Return what a file says of its tables, without comments and columns of the metadata."""
-    found = set()
+    """Return the SQL of all tables, without comments and columns of the metadata."""
+    tables = set()
     for kind, name, table, sql in connection.execute(
         "SELECT type, name, tbl_name, substr(sql, 1, 65536) FROM sqlite_master LIMIT 100"
     ):
         text = " ".join(re.sub(r"--[^\n]*", "", str(sql)).split())
         if name == "metadata":
             text = re.sub(r"(, c\d+)+\)$", ")", text)
-        found.add((str(kind), str(name), str(table), text))
-    return found
+        tables.add((str(kind), str(name), str(table), text))
+    return tables
 
 
 @cache
@@ -254,21 +258,20 @@ def _our_schema() -> frozenset[tuple[str, str, str, str]]:
 
 
 def write_settings(connection: sqlite3.Connection, settings: str) -> None:
-    """Write the settings, and what tells whether they are as they were written."""
+    """Write the settings and their checksum."""
     digest = hashlib.sha256(settings.encode()).hexdigest()
     rows = [("settings", settings), ("settings_sha256", digest)]
     connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", rows)
 
 
 def read_settings(connection: sqlite3.Connection) -> dict[str, Any]:
-    """Return the settings; those that the first versions wrote have no checksum."""
+    """Return the settings of the index, which must match their checksum."""
     query = "SELECT name, value FROM meta WHERE name IN ('settings', 'settings_sha256')"
-    found = dict(connection.execute(query).fetchall())
+    entries = dict(connection.execute(query).fetchall())
     try:
-        text = str(found["settings"])
-        if hashlib.sha256(text.encode()).hexdigest() != found.get("settings_sha256"):
-            if "settings_sha256" in found:
-                raise ValueError("they differ from their checksum")
+        text = str(entries["settings"])
+        if hashlib.sha256(text.encode()).hexdigest() != entries["settings_sha256"]:
+            raise ValueError("they differ from their checksum")
         return dict(parse_json(text))
     except (KeyError, TypeError, ValueError) as error:
         raise CorruptFileError(
@@ -286,8 +289,8 @@ def read_meta(connection: sqlite3.Connection, name: str) -> Any:
 
 
 def merge_log(connection: sqlite3.Connection) -> bool:
-    """Empty the write-ahead log; return False where a reader or a full disk stands against it."""
-    # After that no commit is pending: what the catalogue does not name now, it never will.
+    """Empty the write-ahead log; return False where a reader or a full disk prevents it."""
+    # Afterwards no commit is pending: the catalog will never name a segment it does not name now.
     try:
         connection.execute("PRAGMA busy_timeout = 0")
         busy = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
@@ -299,7 +302,7 @@ def merge_log(connection: sqlite3.Connection) -> bool:
 
 
 def document_digest(number: int, id: Any, text: str, metadata: Iterable[tuple[int, Any]]) -> int:
-    """Return 64 bits that depend on all that is stored of a document; SQLite has no checksums."""
+    """Return 64 bits that depend on everything stored of a document; SQLite has no checksums."""
     hash = hashlib.blake2b(text.encode(), digest_size=8)
     hash.update(repr((number, id, *metadata)).encode())
     return int.from_bytes(hash.digest(), "little", signed=True)
@@ -310,13 +313,13 @@ _OF_THE_DISK = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, *_NO_LOCKS}
 
 
 def _code(error: sqlite3.Error) -> int:
-    """Return the primary code of an error; what Python found, such as no UTF-8, has none."""
+    """Return the primary code of an error; errors of Python, such as bad UTF-8, have none."""
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
 @contextmanager
 def explaining(folder: Path, is_writing: bool = False) -> Iterator[None]:
-    """Turn errors of SQLite and of the disk into ones that say what to do."""
+    """Turn errors of SQLite and of the disk into messages with a remedy."""
     path = folder / CATALOG
     whole = "; the index is as it was before" if is_writing else ""
     try:
@@ -327,13 +330,13 @@ def explaining(folder: Path, is_writing: bool = False) -> Iterator[None]:
         code = _code(error)
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             raise InputError(
-                f"{path} is kept busy by another process{whole}; try again when it is done"
+                f"another process keeps {path} busy{whole}; try again when it is done"
             ) from error
         if code in _OF_THE_DISK:
             verb = "write" if is_writing else "read"
             raise InputError(
-                f"could not {verb} {path}: {error}{whole}; free some space, or see whether you may "
-                f"{verb} there"
+                f"could not {verb} {path}: {error}{whole}; free some space, or check the "
+                "permissions"
             ) from error
         is_damage = code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
         marks = ("decode to UTF-8", "no such column", "malformed JSON")
@@ -347,21 +350,101 @@ def explaining(folder: Path, is_writing: bool = False) -> Iterator[None]:
         if not is_writing:
             raise
         raise InputError(
-            f"could not write {folder}: {error.strerror or error}{whole}; free some space, or see "
-            "whether you may write there"
+            f"could not write {folder}: {error.strerror or error}{whole}; free some space, or "
+            "check the permissions"
         ) from error
 
 
 def read_numbers(
     connection: sqlite3.Connection, query: str, parameters: Sequence[Any] = ()
 ) -> Int64Array:
-    """Return the one column of whole numbers that a query gives."""
+    """Return the only column of a query, of integers."""
     rows = connection.execute(query, tuple(parameters))
     return np.fromiter((number for (number,) in rows), np.int64)
 
 
 def in_chunks(values: Sequence[T], size: int = 900) -> Iterator[tuple[str, Sequence[T]]]:
-    """Yield values in parts that one statement takes, with the question marks for each."""
+    """Yield question marks and values in parts that fit into one statement."""
     for start in range(0, len(values), size):
         part = values[start : start + size]
         yield ",".join("?" * len(part)), part
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the metadata; its kind is "missing" until it has a value."""
+
+    position: int
+    name: str
+    kind: str
+
+    @property
+    def sql(self) -> str:
+        """Name of the column in SQL."""
+        return f"metadata.c{self.position}"
+
+
+def read_columns(connection: sqlite3.Connection) -> dict[str, Column]:
+    """Return the columns of the metadata by name."""
+    query = "SELECT position, name, kind FROM columns ORDER BY position"
+    return {row[1]: Column(*row) for row in connection.execute(query)}
+
+
+def _read_list(stored: str) -> list[str]:
+    texts = parse_json(stored)
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise ValueError("a list of texts is damaged")
+    return texts
+
+
+_RESTORE: Mapping[str, Callable[[Any], Any]] = {
+    "boolean": bool, "real": float, "date": datetime.datetime.fromisoformat, "list": _read_list,
+}  # fmt: skip
+
+
+def _restore_row(columns: Sequence[Column], values: Sequence[Any]) -> dict[str, Any]:
+    """Return a row of the metadata in types of Python; dates are `datetime.datetime`."""
+    row = {}
+    for column, value in zip(columns, values, strict=True):
+        restore = _RESTORE.get(column.kind)
+        row[column.name] = value if value is None or restore is None else restore(value)
+    return row
+
+
+def present(positions: Iterable[int], values: Iterable[Any]) -> list[tuple[int, Any]]:
+    """Return the values that are not missing with their columns, for `document_digest`."""
+    pairs = zip(positions, values, strict=True)
+    return sorted((position, value) for position, value in pairs if value is not None)
+
+
+def find_numbers(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, int]:
+    """Return the number of each id that is in the index."""
+    numbers: dict[str, int] = {}
+    for marks, part in in_chunks(ids):
+        numbers.update(
+            connection.execute(f"SELECT id, number FROM documents WHERE id IN ({marks})", part)
+        )
+    return numbers
+
+
+def select_documents(
+    connection: sqlite3.Connection, condition: str, parameters: Sequence[Any]
+) -> Iterator[Document]:
+    """Yield the documents that meet a condition."""
+    columns = list(read_columns(connection).values())
+    names = "".join(f", {column.sql}" for column in columns)
+    query = (
+        f"SELECT number, id, digest, text{names} FROM documents JOIN metadata USING (number) "
+        f"WHERE {condition}"
+    )
+    positions = [column.position for column in columns]
+    for number, id, digest, text, *values in connection.execute(query, parameters):
+        try:
+            if document_digest(number, id, text, present(positions, values)) != digest:
+                raise ValueError("it differs from its checksum")
+            yield Document(number, id, text, _restore_row(columns, tuple(values)))
+        except (AttributeError, TypeError, ValueError) as error:
+            raise CorruptFileError(
+                f"the document {str(id)[:100]!r} is damaged ({error}); restore the folder "
+                "from a copy, or build the index again"
+            ) from error

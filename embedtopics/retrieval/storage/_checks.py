@@ -1,4 +1,4 @@
-"""Looking for damage: everything that a collection holds, against what was written."""
+"""Creating, copying and checking the folder of a collection."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ from embedtopics.retrieval.storage._catalog import (
     document_digest,
     explaining,
     make_catalog,
+    present,
+    read_columns,
     read_meta,
     read_numbers,
 )
-from embedtopics.retrieval.storage._metadata import present, read_columns
 from embedtopics.retrieval.storage._segments import (
     check_sizes,
     damage,
@@ -48,7 +49,7 @@ from embedtopics.retrieval.storage._segments import (
 
 
 def create_folder(folder: Path, settings: str) -> None:
-    """Make an empty collection."""
+    """Create an empty collection."""
 
     def fill(fresh: Path) -> None:
         (fresh / SEGMENTS).mkdir()
@@ -58,10 +59,10 @@ def create_folder(folder: Path, settings: str) -> None:
 
 
 def copy_collection(source: Path, target: Path, overwrite: bool) -> None:
-    """Copy one version of a collection; files, which never change, as hard links if possible."""
+    """Copy one version of a collection; link its files, which never change, where possible."""
     if target == source or source in target.parents or target in source.parents:
-        raise InputError("folder", f"one apart from the index in {source}", str(target))
-    ask(source, lambda connection: None)  # damage of the source is not taken for the target's
+        raise InputError("folder", f"neither inside nor around the index in {source}", str(target))
+    ask(source, lambda connection: None)  # report damage of the source as such
     _appear(target, lambda fresh: _copy_into(source, fresh), overwrite)
 
 
@@ -77,14 +78,14 @@ def _copy_into(source: Path, fresh: Path) -> None:
                 _link(file.below(source), file.below(fresh))
             break
         except FileNotFoundError as error:
-            # A compaction deletes segments once there is a version without them.
+            # A compaction deletes segments that the newest version does not name.
             if files == ask(source, list_files):
                 raise damage(Path(error.filename), "it is missing") from None
             shutil.rmtree(fresh / SEGMENTS, ignore_errors=True)
             for path in fresh.iterdir():
                 path.unlink()
     (fresh / SEGMENTS).mkdir(exist_ok=True)
-    flush_file(fresh / CATALOG)  # no connection to it is open
+    flush_file(fresh / CATALOG)  # after its connections are closed
     for below in sorted((p for p in fresh.rglob("*") if p.is_dir()), reverse=True):
         flush_folder(below)
 
@@ -101,7 +102,7 @@ def _link(source: Path, target: Path) -> None:
 
 
 def _appear(folder: Path, fill: Callable[[Path], None], overwrite: bool) -> None:
-    """Fill a folder beside another, and give it the other's name when it is whole."""
+    """Fill a temporary folder, and rename it when it is complete."""
     check_target(folder, overwrite)
     with only_writer(folder), explaining(folder, is_writing=True):
         with fresh_folder(folder) as fresh:
@@ -112,30 +113,29 @@ def _appear(folder: Path, fill: Callable[[Path], None], overwrite: bool) -> None
 
 
 def check_target(folder: Path, overwrite: bool) -> None:
-    """Refuse a folder that a collection cannot take the place of."""
+    """Refuse a folder that a collection must not replace."""
     if folder.exists() and not folder.is_dir():
         raise InputError("folder", "a folder for the index", found=f"{folder}, which is a file")
     if os.path.ismount(folder):
-        found = f"{folder}, a mount point, which cannot be replaced"
-        raise InputError(
-            "folder", "a folder for the index", found=found, remedy="name one below it"
-        )
+        found = f"{folder}, a mount point"
+        remedy = "name a folder inside it"
+        raise InputError("folder", "a folder for the index", found=found, remedy=remedy)
     if not folder.is_dir() or not any(folder.iterdir()):
         return
     if not _is_ours(folder):
         raise InputError(
             "folder", "an empty or new folder", found=f"{folder}, which holds other files",
-            remedy="name another one, or empty it yourself",
+            remedy="name another folder, or empty this one",
         )  # fmt: skip
     if not overwrite:
         raise InputError(
-            "folder", "an empty or new folder", found=f"{folder}, where an index is already",
+            "folder", "an empty or new folder", found=f"{folder}, which holds an index",
             remedy=Remedy("overwrite", True, "name another folder"),
         )  # fmt: skip
 
 
 def _is_ours(folder: Path) -> bool:
-    """Return whether a folder holds a collection and nothing else that would be lost with it."""
+    """Return whether a folder holds a collection and nothing else."""
     try:
         ask(folder, lambda connection: None)
     except (CorruptFileError, InputError):
@@ -154,7 +154,7 @@ _RESTORE = "restore the folder from a copy, or build the index again"
 
 @dataclass(frozen=True)
 class Problem:
-    """Something that is not as it was written."""
+    """Damage of a file."""
 
     file: Path
     what: str
@@ -165,10 +165,10 @@ class Problem:
 
 
 def check(folder: str | Path) -> list[Problem]:
-    """Check all that an index holds against what was written.
+    """Check a whole index for damage.
 
-    Every file is read and compared with the size and checksum recorded when it was written, every
-    document with its own checksum; documents, metadata and passages must belong together.
+    The check reads every file and every document, compares them with the sizes and checksums
+    recorded at writing, and matches documents, metadata and passages.
 
     Parameters
     ----------
@@ -177,12 +177,12 @@ def check(folder: str | Path) -> list[Problem]:
     Returns
     -------
     list of Problem
-        Empty where all is well. Folders that a killed writer left behind are among them.
+        Empty for an intact index. Folders that a killed writer left are included.
 
     Raises
     ------
     InputError
-        If there is no such folder, or it cannot be read.
+        If the folder does not exist or cannot be read.
     """
     folder = find_folder(folder)
     problems = find_damage(folder)
@@ -190,15 +190,14 @@ def check(folder: str | Path) -> list[Problem]:
         named = ask(folder, named_segments)
     except CorruptFileError:
         return problems
-    remedy = "nothing is lost: the next writer deletes it, unless one is at work on it now"
+    remedy = "nothing is lost: the next writer deletes it"
     return problems + [
-        Problem(path, "no version of the index names it", remedy)
-        for path in unnamed_folders(folder, named)
+        Problem(path, "a killed writer left it", remedy) for path in unnamed_folders(folder, named)
     ]
 
 
 def find_damage(folder: Path) -> list[Problem]:
-    """Return all that is damaged, what a killed writer left behind not counted."""
+    """Return all damage; folders left by a killed writer do not count."""
     while True:
         try:
             version = ask(folder, lambda c: int(read_meta(c, "version")))
@@ -210,26 +209,26 @@ def find_damage(folder: Path) -> list[Problem]:
                 return problems
         except CorruptFileError as error:
             return [Problem(folder / CATALOG, str(error))]
-        except sqlite3.Error as error:  # such as a table that is not there
+        except sqlite3.Error as error:  # such as a missing table
             return [Problem(folder / CATALOG, f"it is damaged ({error})")]
 
 
 def find_holes(folder: Path) -> list[Problem]:
-    """Return what SQLite finds wrong in the pages of the catalogue, which is read once for it."""
+    """Return the faults that SQLite finds in the pages of the catalog, in one pass."""
     query = "PRAGMA quick_check(1)"
-    found = ask(folder, lambda connection: connection.execute(query).fetchall())
-    return [Problem(folder / CATALOG, f"SQLite finds: {m}") for (m,) in found if m != "ok"]
+    rows = ask(folder, lambda connection: connection.execute(query).fetchall())
+    return [Problem(folder / CATALOG, f"SQLite finds: {m}") for (m,) in rows if m != "ok"]
 
 
 def check_presence(folder: Path) -> None:
-    """Make sure that all files are there and have their sizes, which takes no time."""
+    """Raise CorruptFileError where a file is missing or has another size."""
     while True:
         files = ask(folder, list_files)
-        found = next(check_sizes(folder, files), None)
-        if found is None:
+        fault = next(check_sizes(folder, files), None)
+        if fault is None:
             return
-        if files == ask(folder, list_files):  # a compaction deletes files, too
-            raise CorruptFileError(f"{found[0]} is damaged: {found[1]}; {_RESTORE}")
+        if files == ask(folder, list_files):  # unless a compaction deleted it
+            raise CorruptFileError(f"{fault[0]} is damaged: {fault[1]}; {_RESTORE}")
 
 
 _DOUBLED = "SELECT id, count(*) FROM documents NOT INDEXED GROUP BY id HAVING count(*) > 1"
@@ -242,12 +241,12 @@ _ORPHANS = "SELECT number FROM metadata WHERE number NOT IN (SELECT number FROM 
 
 def _check_catalog(connection: sqlite3.Connection) -> list[str]:
     run = connection.execute
-    found = [f"SQLite finds: {m}" for (m,) in run("PRAGMA integrity_check(20)") if m != "ok"]
-    found += [f"the id {id!r} has {count} documents" for id, count in run(_DOUBLED)]
-    found += [f"it does not name all files of segment {n:06d}" for (n,) in run(_LACKING)]
-    found += _check_documents(connection)
-    found += [f"metadata {number} belong to no document" for (number,) in run(_ORPHANS)]
-    return found
+    faults = [f"SQLite finds: {m}" for (m,) in run("PRAGMA integrity_check(20)") if m != "ok"]
+    faults += [f"the id {id!r} has {count} documents" for id, count in run(_DOUBLED)]
+    faults += [f"it does not name all files of segment {n:06d}" for (n,) in run(_LACKING)]
+    faults += _check_documents(connection)
+    faults += [f"metadata {number} belong to no document" for (number,) in run(_ORPHANS)]
+    return faults
 
 
 def _check_documents(connection: sqlite3.Connection) -> Iterator[str]:
@@ -284,14 +283,14 @@ def _check_passages(connection: sqlite3.Connection, folder: Path) -> Iterator[Pr
         with_passages.append(alive)
         lost = np.setdiff1d(alive, numbers)
         if lost.size:
-            what = f"passages of {lost.size:,} documents that are not there, such as {lost[0]}"
+            what = f"it has passages of {lost.size:,} missing documents, such as {lost[0]}"
             yield Problem(below, what)
         outside = ((documents < first) | (documents > last)).any() or (np.diff(documents) < 0).any()
         if len(documents) != n_passages or len(np.unique(alive)) != n_living or outside:
-            yield Problem(below, "its passages are not those that the catalogue counts")
+            yield Problem(below, "its passages do not match the counts of the catalog")
     bare = np.setdiff1d(numbers, np.concatenate(with_passages))
     both = np.intersect1d(numbers, removed)
-    for wrong, what in ((bare, "have no passage"), (both, "are there and removed")):
+    for wrong, what in ((bare, "have no passage"), (both, "are present and removed")):
         if wrong.size:
             what = f"{wrong.size:,} documents {what}, such as number {wrong[0]}"
             yield Problem(folder / CATALOG, what)

@@ -1,4 +1,4 @@
-"""A collection of documents in a folder: one writes it, many read it."""
+"""A collection of documents in a folder, with one writer and many readers."""
 
 from __future__ import annotations
 
@@ -23,17 +23,22 @@ from embedtopics.protocols import Int32Array, Int64Array
 from embedtopics.retrieval.results import Document
 from embedtopics.retrieval.storage._catalog import (
     SEGMENTS,
-    Moved,
+    Column,
+    FolderMoved,
     ask,
     connect_writer,
     document_digest,
     explaining,
+    find_numbers,
     in_chunks,
     merge_log,
+    present,
+    read_columns,
     read_meta,
     read_numbers,
     read_settings,
     reading,
+    select_documents,
 )
 from embedtopics.retrieval.storage._checks import (
     check_presence,
@@ -43,11 +48,8 @@ from embedtopics.retrieval.storage._checks import (
     find_holes,
 )
 from embedtopics.retrieval.storage._metadata import (
-    Column,
-    GivenColumn,
+    NewColumn,
     fit_columns,
-    present,
-    read_columns,
     read_frame,
     store_columns,
     write_annotations,
@@ -61,13 +63,11 @@ from embedtopics.retrieval.storage._segments import (
     Sources,
     damage,
     damaged_files,
-    find_numbers,
     list_files,
     named_segments,
     read_snapshot,
     seal,
     segment_folder,
-    select_documents,
     unnamed_folders,
 )
 
@@ -76,9 +76,10 @@ if TYPE_CHECKING:
 
 
 class Collection:
-    """Documents, their metadata, and the segments in which their passages are indexed.
+    """Documents, their metadata, and the segments that index their passages.
 
-    Threads may ask, each question of one version, while a process writes; folders may be read-only.
+    Any thread may read while a process writes; every call reads one version. The folder may be
+    read-only.
     """
 
     def __init__(self, folder: Path, is_checked: bool = True) -> None:
@@ -88,7 +89,7 @@ class Collection:
 
     @classmethod
     def create(cls, folder: str | Path, settings: Mapping[str, Any]) -> Collection:
-        """Make an empty collection."""
+        """Create an empty collection."""
         path = Path(os.path.realpath(folder))
         create_folder(path, json.dumps(dict(settings), allow_nan=False))
         return cls(path)
@@ -109,33 +110,32 @@ class Collection:
         return read_snapshot(self.folder, self._passages)
 
     def stamp(self) -> str:
-        """Return what names the newest version's content; a copy has the same stamp."""
+        """Return the stamp of the newest version; a copy has the same stamp."""
         return ask(self.folder, lambda connection: str(read_meta(connection, "stamp")))
 
     def settings(self) -> dict[str, Any]:
-        """Return what the collection was made with."""
+        """Return the settings of the collection."""
         return ask(self.folder, read_settings)
 
     def documents(self, numbers: Sequence[int]) -> list[Document | None]:
-        """Return documents by number, None for each that is not there (any more)."""
-        wanted = [int(number) for number in numbers]
+        """Return documents by number, None for each that does not exist."""
 
         def fetch(connection: sqlite3.Connection) -> dict[int, Document]:
-            found: dict[int, Document] = {}
-            for marks, part in in_chunks(sorted(set(wanted))):
+            documents: dict[int, Document] = {}
+            for marks, part in in_chunks(sorted(set(map(int, numbers)))):
                 for document in select_documents(connection, f"number IN ({marks})", part):
-                    found[document.number] = document
-            return found
+                    documents[document.number] = document
+            return documents
 
-        found = ask(self.folder, fetch)
-        return [found.get(number) for number in wanted]
+        documents = ask(self.folder, fetch)
+        return [documents.get(int(number)) for number in numbers]
 
     def numbers(self, ids: Sequence[str]) -> dict[str, int]:
-        """Return the number of each id that there is; others are left out."""
+        """Return the number of each id that is in the index."""
         return ask(self.folder, lambda connection: find_numbers(connection, ids))
 
     def check_new(self, ids: Sequence[str], metadata: pd.DataFrame, *, update: bool) -> None:
-        """Refuse ids and metadata that a writer would refuse, before vectors are made."""
+        """Refuse before encoding the ids and metadata that a writer would refuse."""
 
         def refuse(connection: sqlite3.Connection) -> None:
             find_replaced(connection, ids, update)
@@ -144,12 +144,12 @@ class Collection:
         ask(self.folder, refuse)
 
     def ids(self) -> list[str]:
-        """Return all ids, in the order of the documents' numbers."""
+        """Return all ids, in the order of adding."""
         query = "SELECT id FROM documents ORDER BY number"
         return ask(self.folder, lambda connection: [id for (id,) in connection.execute(query)])
 
     def batches(self, size: int = 10_000) -> Iterator[list[Document]]:
-        """Give all documents of one version, in the order of their numbers."""
+        """Yield all documents of one version, in the order of adding."""
         try:
             with reading(self.folder) as connection:
                 after = -1
@@ -157,10 +157,10 @@ class Collection:
                 while batch := list(select_documents(connection, following, (after, size))):
                     yield batch
                     after = batch[-1].number
-        except Moved:
+        except FolderMoved:
             raise InputError(
-                f"{self.folder} was written while it was read from where it cannot be locked; "
-                "begin again when its writer is done"
+                f"{self.folder} cannot be locked and was written while it was read; begin again "
+                "when its writer is done"
             ) from None
 
     def columns(self) -> dict[str, str]:
@@ -168,12 +168,12 @@ class Collection:
         return {name: column.kind for name, column in ask(self.folder, read_columns).items()}
 
     def column_sql(self, name: str) -> str:
-        """Return what a column of the metadata is called in conditions of `candidates`."""
+        """Return the name of a column in conditions of `candidates`."""
         return ask(self.folder, read_columns)[name].sql
 
     def candidates(self, condition: str, parameters: Sequence[Any] = ()) -> Int64Array:
         """Return the numbers of the documents that meet a condition, ascending."""
-        # SQLite leaves the join out where the condition does not speak of documents.
+        # SQLite omits the join where the condition names no column of documents.
         query = (
             "SELECT metadata.number FROM metadata LEFT JOIN documents "
             f"ON documents.number = metadata.number WHERE ({condition}) ORDER BY metadata.number"
@@ -181,7 +181,7 @@ class Collection:
         return ask(self.folder, lambda connection: read_numbers(connection, query, parameters))
 
     def counts(self, name: str, numbers: Int64Array | None) -> Counter[Any]:
-        """Return how many documents have each value of a column: texts of lists, years of dates."""
+        """Count the documents by value of a column: by text of lists, by year of dates."""
         column = ask(self.folder, read_columns)[name]
         value, table = column.sql, "metadata"
         if column.kind == "list":
@@ -192,19 +192,19 @@ class Collection:
         query = f"SELECT {value}, {counted} FROM {table} WHERE {value} IS NOT NULL"
 
         def count(connection: sqlite3.Connection) -> Counter[Any]:
-            found: Counter[Any] = Counter()
+            counts: Counter[Any] = Counter()
             chunks = in_chunks([] if numbers is None else numbers.tolist())
             parts = [(f" AND metadata.number IN ({marks})", part) for marks, part in chunks]
             for condition, part in parts if numbers is not None else [("", [])]:
                 for key, n in connection.execute(f"{query}{condition} GROUP BY 1", part):
-                    found[bool(key) if column.kind == "boolean" else key] += n
-            return found
+                    counts[bool(key) if column.kind == "boolean" else key] += n
+            return counts
 
         return ask(self.folder, count)
 
     @contextmanager
-    def writing(self) -> Iterator[Writer]:
-        """Be the one writer of the collection, of all processes."""
+    def writing(self) -> Iterator[CollectionWriter]:
+        """Give the only writer of all processes."""
         folder = self.folder
         with only_writer(folder):
             with explaining(folder, is_writing=True):
@@ -215,35 +215,35 @@ class Collection:
                     flush_folder(folder)
                     if merge_log(connection):
                         for path in unnamed_folders(folder, named_segments(connection)):
-                            shutil.rmtree(path, ignore_errors=True)  # of writers that were killed
-                yield Writer(folder, connection)
-                merge_log(connection)  # so that closing has nothing to write that readers wait for
+                            shutil.rmtree(path, ignore_errors=True)  # left by killed writers
+                yield CollectionWriter(folder, connection)
+                merge_log(connection)  # else closing would write, and readers wait
             finally:
                 connection.close()
 
     def copy_to(self, folder: str | Path, *, overwrite: bool = False) -> Collection:
-        """Copy the newest version to another folder; it appears there whole or not at all."""
+        """Copy the newest version to another folder, which appears whole or not at all."""
         path = find_folder(folder)
         copy_collection(self.folder, path, overwrite)
         return Collection(path)
 
 
 def find_replaced(connection: sqlite3.Connection, ids: Sequence[str], update: bool) -> list[int]:
-    """Return the numbers of documents that new ones take the place of."""
-    found = find_numbers(connection, ids)
-    if found and not update:
-        row = next(row for row, id in enumerate(ids) if id in found)
+    """Return the numbers of documents that an update replaces."""
+    numbers = find_numbers(connection, ids)
+    if numbers and not update:
+        row = next(row for row, id in enumerate(ids) if id in numbers)
         raise InputError(
-            "id", f"new for every document, but {len(found):,} are in the index", ids[row],
+            "id", f"new for every document, but {len(numbers):,} are in the index", ids[row],
             Remedy("update", True, "give new ids"), row=row,
         )  # fmt: skip
-    return sorted(found.values())
+    return sorted(numbers.values())
 
 
-class Writer:
-    """The one that writes a collection; made by `Collection.writing`.
+class CollectionWriter:
+    """The writer of a collection, made by `Collection.writing`.
 
-    Each call is a write: on disk when it returns, undone when it fails or is killed.
+    Each call is on disk when it returns, and is undone when it fails or is killed.
     """
 
     def __init__(self, folder: Path, connection: sqlite3.Connection) -> None:
@@ -263,49 +263,50 @@ class Writer:
         *,
         update: bool = False,
     ) -> None:
-        """Add documents with distinct ids.
+        """Add documents with distinct ids, cut into passages.
 
-        Shapes: `positions` (n_passages,), the documents from 0, ascending; `spans` (n_passages, 2).
+        `positions` (n_passages,) are the documents of the passages, counted from 0, ascending;
+        `spans` (n_passages, 2) their characters.
         """
         if not len(ids):
             return
         notes: list[Decision] = []
-        given = read_frame(metadata, notes)
+        new_columns = read_frame(metadata, notes)
         with explaining(self._folder, is_writing=True):
             replaced = find_replaced(self._connection, ids, update)
-            columns, given = fit_columns(self._connection, given, notes)
+            columns, new_columns = fit_columns(self._connection, new_columns, notes)
             first = self._next_number("documents")
             documents = first + positions
             with self._new_segment(documents, spans, make_segment, None) as files:
                 with self._transaction():
                     emptied = self._tombstone(replaced)
                     store_columns(self._connection, columns)
-                    self._insert(first, ids, texts, columns, given)
+                    self._insert(first, ids, texts, columns, new_columns)
                     self._name_segment(files, documents, len(ids))
         self._delete(emptied)
         self.decisions += notes
 
     def remove(self, ids: Sequence[str], *, missing: Literal["raise", "ignore"] = "raise") -> int:
-        """Remove documents; they are overwritten when no older version is read any more."""
+        """Remove documents; SQLite overwrites them when nobody reads an older version."""
         checked_choice(missing, "missing", ("raise", "ignore"))
         with explaining(self._folder, is_writing=True):
-            found = find_numbers(self._connection, ids)
-            unknown = [id for id in dict.fromkeys(ids) if id not in found]
+            numbers = find_numbers(self._connection, ids)
+            unknown = [id for id in dict.fromkeys(ids) if id not in numbers]
             if unknown and missing == "raise":
                 raise InputError(
                     "ids", "those of documents in the index",
                     found=f"{len(unknown):,} that are not, such as {str(unknown[:3])[1:-1]}",
                     remedy=Remedy("missing", "ignore", "leave them out"),
                 )  # fmt: skip
-            if not found:
+            if not numbers:
                 return 0
             with self._transaction():
-                emptied = self._tombstone(sorted(found.values()))
+                emptied = self._tombstone(sorted(numbers.values()))
         self._delete(emptied)
-        return len(found)
+        return len(numbers)
 
     def compact(self, make_segment: MakeSegment) -> bool:
-        """Write all living passages to one new segment; readers keep old files they have open."""
+        """Write all living passages to one new segment; readers keep their open files."""
         snapshot = read_snapshot(self._folder, {})
         if len(snapshot.segments) <= 1 and all(s.alive.all() for s in snapshot.segments):
             return False
@@ -313,7 +314,7 @@ class Writer:
             raise damage(path, what)
         rows = [np.flatnonzero(view.alive) for view in snapshot.segments]
         segment = np.repeat(np.arange(len(rows), dtype=np.int32), [part.size for part in rows])
-        # Numbers go up from segment to segment, so that this is their order already.
+        # Numbers ascend from segment to segment.
         documents = np.concatenate([s.documents[s.alive] for s in snapshot.segments])
         spans = np.concatenate([s.spans[s.alive] for s in snapshot.segments])
         sources = Sources(snapshot.segments, segment, np.concatenate(rows))
@@ -338,7 +339,7 @@ class Writer:
     def annotate(
         self, numbers: Sequence[int], frame: pd.DataFrame, settings: Mapping[str, Any]
     ) -> None:
-        """Write columns of the metadata of all documents anew, and entries of the settings."""
+        """Replace columns of the metadata of all documents, and entries of the settings."""
         with explaining(self._folder, is_writing=True), self._transaction():
             self.decisions += write_annotations(self._connection, numbers, frame, settings)
 
@@ -351,9 +352,9 @@ class Writer:
     def _new_segment(
         self, documents: Int64Array, spans: Int32Array, make: MakeSegment, sources: Sources | None
     ) -> Iterator[list[SegmentFile]]:
-        """Write a segment and put it on disk; what comes next has to name it, or it goes again."""
+        """Write a segment to disk; the body has to name it in the catalog, else it is deleted."""
         number = self._next_number("segments")
-        while segment_folder(self._folder, number).exists():  # what failed and could not be deleted
+        while segment_folder(self._folder, number).exists():  # left by a failed write
             number += 1
         folder = segment_folder(self._folder, number)
         try:
@@ -364,8 +365,8 @@ class Writer:
             make(folder, documents, spans, sources)
             yield seal(self._folder, number)
         except BaseException:
-            # A commit that failed may still be in the log, and come back after a crash. Where the
-            # log cannot be emptied now, the next writer deletes the folder.
+            # A failed commit may still be in the log, and return after a crash. Where the log
+            # cannot be emptied now, the next writer deletes the folder.
             with suppress(sqlite3.Error):
                 is_certain = not self._is_uncertain or merge_log(self._connection)
                 if is_certain and number not in named_segments(self._connection):
@@ -374,7 +375,7 @@ class Writer:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        """Make a version of what is done inside."""
+        """Make one version of the changes of the body."""
         run = self._connection.execute
         run("BEGIN IMMEDIATE")
         try:
@@ -385,12 +386,12 @@ class Writer:
             run("COMMIT")
             self._is_uncertain = False
         except BaseException:
-            with suppress(sqlite3.Error):  # SQLite has taken it back itself
+            with suppress(sqlite3.Error):  # SQLite has rolled back already
                 run("ROLLBACK")
             raise
 
     def _tombstone(self, numbers: list[int]) -> list[int]:
-        """Remove documents; return the segments in which none is left, which go, too."""
+        """Remove documents and segments without documents; return the numbers of these segments."""
         if not numbers:
             return []
         run, rows = self._connection.execute, [(number,) for number in numbers]
@@ -423,24 +424,25 @@ class Writer:
         ids: Sequence[str],
         texts: Sequence[str],
         columns: list[Column],
-        given: list[GivenColumn],
+        new_columns: list[NewColumn],
     ) -> None:
-        n = len(ids)
-        known = list(zip(*(column.values for column in given), strict=True)) if given else [()] * n
+        rows: list[tuple[Any, ...]] = [()] * len(ids)
+        if new_columns:
+            rows = list(zip(*(column.values for column in new_columns), strict=True))
         positions = [column.position for column in columns]
         self._connection.executemany(
             "INSERT INTO documents (number, id, digest, text) VALUES (?, ?, ?, ?)",
             (
                 (number, id, document_digest(number, id, text, present(positions, values)), text)
                 for number, (id, text, values) in enumerate(
-                    zip(ids, texts, known, strict=True), first
+                    zip(ids, texts, rows, strict=True), first
                 )
             ),
         )
         names = "".join(f", c{position}" for position in positions)
         self._connection.executemany(
             f"INSERT INTO metadata (number{names}) VALUES (?{', ?' * len(positions)})",
-            ((number, *values) for number, values in enumerate(known, first)),
+            ((number, *values) for number, values in enumerate(rows, first)),
         )
 
     def _name_segment(self, files: list[SegmentFile], documents: Int64Array, n_living: int) -> None:

@@ -1,4 +1,4 @@
-"""A version of a collection, the files of its segments, and its documents."""
+"""One version of a collection, and the files of its segments."""
 
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,31 +12,27 @@ import numpy.typing as npt
 from embedtopics._utils.folders import flush_file, flush_folder, is_below, sha256_of
 from embedtopics.errors import CorruptFileError
 from embedtopics.protocols import Int32Array, Int64Array
-from embedtopics.retrieval.results import Document
 from embedtopics.retrieval.storage._catalog import (
     CATALOG,
     SEGMENTS,
     ask,
-    document_digest,
-    in_chunks,
     read_meta,
     read_numbers,
     read_settings,
 )
-from embedtopics.retrieval.storage._metadata import present, read_columns, restore_row
 
 PASSAGES = "passages.npz"
 
 PassageCache = dict[str, tuple[Int64Array, Int32Array]]
-"""Arrays of a segment by the checksum of their file, which is what they depend on."""
+"""Documents and spans of passages, by the checksum of the file that holds them."""
 
 
 @dataclass(frozen=True, eq=False)
 class SegmentView:
     """One immutable part of a collection; an equal `content` means equal files.
 
-    `documents` (n_passages,) is each passage's document, ascending; `spans` (n_passages, 2) are
-    characters of its text; `alive` (n_passages,) is False where the document was removed since.
+    `documents` (n_passages,) holds the document of each passage, ascending; `spans`
+    (n_passages, 2) its characters; `alive` (n_passages,) is False after a removal of the document.
     """
 
     name: str
@@ -51,15 +47,20 @@ class SegmentView:
         """The checksums of all files."""
         return "".join(file.sha256 for file in self.files)
 
+    @property
+    def findable(self) -> npt.NDArray[np.bool_]:
+        """Passages of living documents that have text, (n_passages,)."""
+        return np.asarray(self.alive & (self.spans[:, 1] > self.spans[:, 0]))
+
     def check(self) -> None:
-        """Make sure that the files are as they were written."""
+        """Raise CorruptFileError where a file differs from its checksum."""
         for path, what in damaged_files(self.folder.parent.parent, self.files):
             raise damage(path, what)
 
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """One version of a collection, which goes up with every write; no other has its stamp."""
+    """One version of a collection; every write raises `version` and draws a new `stamp`."""
 
     version: int
     stamp: str
@@ -69,13 +70,13 @@ class Snapshot:
 
     @property
     def n_passages(self) -> int:
-        """Passages of the documents that are there."""
+        """Passages of all documents of this version."""
         return sum(int(segment.alive.sum()) for segment in self.segments)
 
 
 @dataclass(frozen=True, eq=False)
 class Sources:
-    """Where each passage of a compacted segment was before: position of the segment, and row."""
+    """The former place of each passage of a compacted segment: segment and row."""
 
     segments: tuple[SegmentView, ...]
     segment: Int32Array
@@ -83,13 +84,13 @@ class Sources:
 
 
 MakeSegment: TypeAlias = Callable[[Path, Int64Array, Int32Array, Sources | None], object]
-"""``make_segment(folder, documents, spans, sources)`` writes all else that a segment has into its
-folder; `sources` is None for new documents."""
+"""``make_segment(folder, documents, spans, sources)`` writes the vectors and indices of a segment
+into its folder; `sources` is None for new documents."""
 
 
 @dataclass(frozen=True)
 class SegmentFile:
-    """A file as it was written; `path` is below the segment's folder, with slashes."""
+    """A file as it was written; `path` is relative to the folder of the segment, with slashes."""
 
     segment: int
     path: str
@@ -97,7 +98,7 @@ class SegmentFile:
     sha256: str
 
     def below(self, folder: Path) -> Path:
-        """Return where it is in a collection."""
+        """Return the path of the file in a collection."""
         return segment_folder(folder, self.segment) / self.path
 
 
@@ -107,31 +108,31 @@ def segment_folder(folder: Path, number: int) -> Path:
 
 
 def list_files(connection: sqlite3.Connection) -> list[SegmentFile]:
-    """Return all files that the catalogue names."""
+    """Return all files that the catalog names."""
     query = "SELECT segment, path, bytes, sha256 FROM files ORDER BY segment, path"
     files = [SegmentFile(*row) for row in connection.execute(query)]
     for file in files:
         kinds = tuple(type(getattr(file, field.name)) for field in fields(file))
         if kinds != (int, str, int, str) or not is_below(file.path):
             raise CorruptFileError(
-                f"{CATALOG} names a file that is not of the index ({str(file.path)[:100]!r}); "
-                "restore the folder from a copy, or build the index again"
+                f"{CATALOG} names a file outside the index ({str(file.path)[:100]!r}); restore the "
+                "folder from a copy, or build the index again"
             )
     return files
 
 
 def read_passages(folder: Path) -> tuple[Int64Array, Int32Array]:
-    """Return the document and the span of each passage; the arrays cannot be written to."""
+    """Return the document and the span of each passage, as read-only arrays."""
     path = folder / PASSAGES
     try:
-        # Opened here, because NumPy leaves a file open that it finds damaged.
+        # Opened here, because NumPy leaves a damaged file open.
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             documents, spans = arrays["documents"], arrays["spans"]
         if documents.ndim != 1 or spans.shape != (len(documents), 2):
             raise ValueError(f"arrays of the shapes {documents.shape} and {spans.shape}")
     except FileNotFoundError:
         raise
-    except Exception as error:  # damage makes zip files and arrays fail in many ways
+    except Exception as error:  # damaged zip files and arrays fail in many ways
         raise damage(path, str(error)) from error
     for array in (documents, spans):
         array.flags.writeable = False
@@ -139,14 +140,14 @@ def read_passages(folder: Path) -> tuple[Int64Array, Int32Array]:
 
 
 def damage(path: Path, what: str) -> CorruptFileError:
-    """Return the error for a damaged file of a segment."""
+    """Return the error for a damaged file."""
     return CorruptFileError(
         f"{path} is damaged ({what}); restore the folder from a copy, or build the index again"
     )
 
 
 def seal(folder: Path, number: int) -> list[SegmentFile]:
-    """Put all files of a new segment on disk, then the names of the files, and measure them."""
+    """Flush all files of a new segment and their folders to disk, and take their checksums."""
     root = segment_folder(folder, number)
     paths = []
     for path in sorted(root.rglob("*")):
@@ -164,48 +165,48 @@ def seal(folder: Path, number: int) -> list[SegmentFile]:
 
 
 def check_sizes(folder: Path, files: Sequence[SegmentFile]) -> Iterator[tuple[Path, str]]:
-    """Give each file that is missing, or has another size than was written, and which."""
+    """Yield each file that is missing or has another size than written, and what is wrong."""
     for file in files:
         path = file.below(folder)
         try:
             size = path.stat().st_size if path.is_file() else None
-        except FileNotFoundError:  # by now
+        except FileNotFoundError:  # deleted since
             size = None
         if size is None:
             yield path, "it is missing"
         elif size != file.bytes:
-            yield path, f"it has {size:,} bytes, not the {file.bytes:,} written"
+            yield path, f"it has {size:,} bytes instead of {file.bytes:,}"
 
 
 def damaged_files(folder: Path, files: Sequence[SegmentFile]) -> Iterator[tuple[Path, str]]:
-    """Read all files, and give each that is not as it was written, and what is wrong with it."""
+    """Read all files; yield each that differs from what was written, and what is wrong."""
     wrong = dict(check_sizes(folder, files))
     there = {path: file for file in files if (path := file.below(folder)) not in wrong}
     for (path, file), digest in zip(there.items(), sha256_of(there), strict=True):
         if digest != file.sha256:
-            wrong[path] = "its checksum differs from the one recorded when written"
+            wrong[path] = "its checksum differs from the one recorded at writing"
     yield from sorted(wrong.items())
 
 
 def unnamed_folders(folder: Path, named: set[int]) -> list[Path]:
-    """Return folders of segments that the catalogue does not name; other folders are not ours."""
+    """Return the folders of segments that the catalog does not name."""
     above = folder / SEGMENTS
-    found = sorted(above.iterdir()) if above.is_dir() else []
+    paths = sorted(above.iterdir()) if above.is_dir() else []
     names = {segment_folder(folder, number).name for number in named}
     return [
         path
-        for path in found
+        for path in paths
         if is_segment_name(path.name) and path.name not in names and not path.is_symlink()
     ]
 
 
 def named_segments(connection: sqlite3.Connection) -> set[int]:
-    """Return the numbers of the segments that the catalogue names."""
+    """Return the numbers of the segments that the catalog names."""
     return {number for (number,) in connection.execute("SELECT number FROM segments")}
 
 
 def is_segment_name(name: str) -> bool:
-    """Return whether a folder of this name was made here."""
+    """Return whether a folder has the name of a segment."""
     return len(name) >= 6 and name.isascii() and name.isdigit()
 
 
@@ -216,7 +217,7 @@ def read_snapshot(folder: Path, cache: PassageCache) -> Snapshot:
             return ask(folder, lambda connection: _read_version(connection, folder, cache))
         except (CorruptFileError, sqlite3.Error):
             raise
-        except (TypeError, ValueError, OverflowError) as error:  # what no column of ours holds
+        except (TypeError, ValueError, OverflowError) as error:  # a value of a wrong type
             raise damage(folder / CATALOG, str(error)[:200]) from error
         except FileNotFoundError as error:
             # A compaction deletes segments once there is a version without them.
@@ -237,7 +238,7 @@ def _read_version(connection: sqlite3.Connection, folder: Path, cache: PassageCa
         below, of_files = segment_folder(folder, number), tuple(files.get(number, ()))
         checksum = next((file.sha256 for file in of_files if file.path == PASSAGES), None)
         if checksum is None:
-            raise damage(below / PASSAGES, "the catalogue does not name it")
+            raise damage(below / PASSAGES, "the catalog does not name it")
         documents, spans = used[checksum] = cache.get(checksum) or read_passages(below)
         if len(documents) != n_passages:
             raise damage(below / PASSAGES, f"{len(documents):,} passages, not {n_passages:,}")
@@ -257,7 +258,7 @@ def _read_version(connection: sqlite3.Connection, folder: Path, cache: PassageCa
 
 
 def living_passages(documents: Int64Array, removed: Int64Array) -> np.ndarray:
-    """Return which passages (n_passages,) have a document that was not removed; both ascend."""
+    """Return which passages (n_passages,) have a living document; both arrays ascend."""
     alive = np.ones(len(documents), dtype=bool)
     starts = np.searchsorted(documents, removed, "left")
     ends = np.searchsorted(documents, removed, "right")
@@ -267,36 +268,3 @@ def living_passages(documents: Int64Array, removed: Int64Array) -> np.ndarray:
     alive[np.cumsum(edges[:-1]) > 0] = False
     alive.flags.writeable = False
     return alive
-
-
-def find_numbers(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, int]:
-    """Return the number of each id that there is."""
-    found: dict[str, int] = {}
-    for marks, part in in_chunks(ids):
-        found.update(
-            connection.execute(f"SELECT id, number FROM documents WHERE id IN ({marks})", part)
-        )
-    return found
-
-
-def select_documents(
-    connection: sqlite3.Connection, condition: str, parameters: Sequence[Any]
-) -> Iterator[Document]:
-    """Yield the documents that meet a condition."""
-    columns = list(read_columns(connection).values())
-    names = "".join(f", {column.sql}" for column in columns)
-    query = (
-        f"SELECT number, id, digest, text{names} FROM documents JOIN metadata USING (number) "
-        f"WHERE {condition}"
-    )
-    positions = [column.position for column in columns]
-    for number, id, digest, text, *values in connection.execute(query, parameters):
-        try:
-            if document_digest(number, id, text, present(positions, values)) != digest:
-                raise ValueError("it differs from its checksum")
-            yield Document(number, id, text, restore_row(columns, tuple(values)))
-        except (AttributeError, TypeError, ValueError) as error:
-            raise CorruptFileError(
-                f"the document {str(id)[:100]!r} is damaged ({error}); restore the folder "
-                "from a copy, or build the index again"
-            ) from error

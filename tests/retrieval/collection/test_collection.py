@@ -134,7 +134,7 @@ def test_opening_what_is_no_collection(tmp_path):
     with sqlite3.connect(tmp_path / "catalog.sqlite") as connection:
         connection.execute("CREATE TABLE mine (a)")
     connection.close()
-    with pytest.raises(CorruptFileError, match="not the catalogue of an index"):
+    with pytest.raises(CorruptFileError, match="not the catalog of an index"):
         Collection.open(tmp_path)
 
 

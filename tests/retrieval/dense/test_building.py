@@ -9,7 +9,13 @@ import pytest
 
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.retrieval.dense import _codes as codes_module
-from embedtopics.retrieval.dense._build import MARGIN, build_dense, calibrated, samples, share_found
+from embedtopics.retrieval.dense._build import (
+    MARGIN,
+    build_dense,
+    calibrate,
+    measure_recall,
+    samples,
+)
 from embedtopics.retrieval.dense._segment import DenseSettings, choose_kind, open_dense
 from tests.retrieval.dense.conftest import KINDS, clustered, settings_of
 
@@ -58,8 +64,8 @@ def test_recall_that_is_recorded_is_that_of_brute_force(kind, folders, vectors):
     opened = open_dense(folders[kind])
     _, held_out = samples(vectors, 0)
     found = opened.search(held_out.queries, 11)[1]
-    np.testing.assert_array_equal(vectors[held_out.itself], held_out.queries)
-    expected = brute_recall(vectors, held_out.queries, held_out.itself, found)
+    np.testing.assert_array_equal(vectors[held_out.rows], held_out.queries)
+    expected = brute_recall(vectors, held_out.queries, held_out.rows, found)
     assert opened.about["measured"]["recall"] == pytest.approx(expected, abs=1e-9)
     assert opened.about["measured"]["reached"] and expected >= 0.95
 
@@ -71,14 +77,14 @@ def test_calibration_takes_the_least_that_suffices(tmp_path, recall):
     about = build_dense(tmp_path, vectors, settings)
     opened = open_dense(tmp_path)
     first, second = samples(vectors, 0)
-    assert not set(first.itself) & set(second.itself)
+    assert not set(first.rows) & set(second.rows)
     wanted = 1 - (1 - MARGIN) * (1 - recall)
     n_probe = about["parameters"]["n_probe"]
     assert n_probe > 1
-    assert share_found(opened, first, vectors) >= wanted
-    assert share_found(replace(opened, n_probe=n_probe - 1), first, vectors) < wanted
-    assert share_found(opened, second, vectors) == about["measured"]["recall"] >= recall
-    again = calibrated(replace(opened, n_probe=1, n_candidates=1), first, vectors, recall)
+    assert measure_recall(opened, first, vectors) >= wanted
+    assert measure_recall(replace(opened, n_probe=n_probe - 1), first, vectors) < wanted
+    assert measure_recall(opened, second, vectors) == about["measured"]["recall"] >= recall
+    again = calibrate(replace(opened, n_probe=1, n_candidates=1), first, vectors, recall)
     assert (again.n_probe, again.n_candidates) == (opened.n_probe, opened.n_candidates)
 
 

@@ -1,4 +1,4 @@
-"""``embedtopics annotate``: a page on this machine on which people label texts."""
+"""``embedtopics annotate``: label texts on a local page while a model learns."""
 
 from __future__ import annotations
 
@@ -16,56 +16,56 @@ from embedtopics.errors import InputError
 def annotate(
     file: DocumentsFile,
     labels: Annotated[
-        str | None, typer.Option(help='The labels, such as "gender,other"; only at the beginning.')
+        str | None, typer.Option(help='Labels, such as "gender,other", when the study begins.')
     ] = None,
     text: TextColumn = None,
     id: IdColumn = None,
     folder: Annotated[
-        Path | None, typer.Option(help="Folder of the study; FILE.study if left out.")
+        Path | None, typer.Option(help="Folder of the study; default: FILE.study.")
     ] = None,
     codebook: Annotated[
         Path | None,
-        typer.Option(help="JSON list of objects with name, key, definition, examples."),
+        typer.Option(help="JSON list of labels with name, key, definition, examples."),
     ] = None,
     kind: Annotated[str | None, typer.Option(help="single, several, ordinal or spans.")] = None,
     teach: Annotated[
-        float | None, typer.Option(help="Share of texts that the strategy picks; 0.5.")
+        float | None, typer.Option(help="Share of texts that the strategy selects; default: 0.5.")
     ] = None,
     strategy: Annotated[
         str,
         typer.Option(help="uncertainty, entropy, diversity or random."),
     ] = "uncertainty",
     encoder: Checkpoint = "all-MiniLM-L6-v2",
-    annotator: Annotated[str, typer.Option(help="Who labels.")] = "annotator",
-    port: Annotated[int, typer.Option(help="0 for one that is free.")] = 0,
+    annotator: Annotated[str, typer.Option(help="Name of the annotator.")] = "annotator",
+    port: Annotated[int, typer.Option(help="Port; 0 for a free one.")] = 0,
     merge: Annotated[
         list[Path] | None,
-        typer.Option(help="Folder of a colleague's study, whose answers are taken in first."),
+        typer.Option(help="Folder of another study whose answers are merged first."),
     ] = None,
     report: Annotated[
         Path | None,
-        typer.Option(help="Write a page (.html) about the study, and open none to label."),
+        typer.Option(help="Write a report (.html) on the study instead."),
     ] = None,
 ) -> None:
-    """Label texts on a local page while a model learns beside you."""
+    """Label texts on a local page while a model learns."""
     from embedtopics.annotation import AnnotationProject, StudyDesign, serve
     from embedtopics.corpus import Corpus
 
     check_target(report, PAGE, "--report")
-    given: Any = None if labels is None else names_in(labels)
+    codes: Any = None if labels is None else names_in(labels)
     if codebook is not None:
-        if given is not None:
-            raise InputError("codebook", "left out where labels are given", str(codebook))
-        given = _read_codebook(codebook)
-    place = file.with_suffix(".study") if folder is None else folder
+        if codes is not None:
+            raise InputError("codebook", "left out where --labels is given", str(codebook))
+        codes = _read_codebook(codebook)
+    folder = file.with_suffix(".study") if folder is None else folder
     console = make_console()
     design = None if teach is None else StudyDesign(teach=teach)
     corpus = Corpus(file, text, id)
     with AnnotationProject(
-        corpus, given, place, kind, encoder=encoder, strategy=strategy, design=design
+        corpus, codes, folder, kind, encoder=encoder, strategy=strategy, design=design
     ) as study:
         for other in merge or ():
-            console.print(f"{study.merge(other):,} answers of {other} are new.", soft_wrap=True)
+            console.print(f"{study.merge(other):,} new answers from {other}.", soft_wrap=True)
         if report is not None:
             from embedtopics.report import write_report
 
@@ -74,12 +74,12 @@ def annotate(
             return
         server = serve(study, annotator=annotator, port=port)
         print_notes(console, [note.message for note in (*corpus.notes, *study.decisions)])
-        console.print(f"Labels go to {place}. Open this address; Ctrl-C ends.", soft_wrap=True)
+        console.print(f"Labels go to {folder}. Open this address; Ctrl-C ends.", soft_wrap=True)
         typer.echo(server.url)
         try:
             server.run()
         except KeyboardInterrupt:  # the usual way to end
-            console.print(f"{study.progress()['labelled']:,} texts have a label.", soft_wrap=True)
+            console.print(f"{study.progress()['labelled']:,} texts are labelled.", soft_wrap=True)
         finally:
             server.close()
 

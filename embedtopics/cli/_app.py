@@ -1,4 +1,4 @@
-"""The commands, and what becomes of errors on the command line."""
+"""The application: all commands of the command line."""
 
 from typing import Annotated
 
@@ -16,12 +16,12 @@ from embedtopics.cli._questions import by_group, find, hierarchy, over_time
 from embedtopics.cli._search import app as index_app
 from embedtopics.cli._search import search, search_eval, serve
 from embedtopics.cli._topics import app as cache_app
-from embedtopics.cli._topics import demo, inspect, topics
+from embedtopics.cli._topics import demo, inspect, resolution, topics
 from embedtopics.cli._train import app as train_app
 
 app = Commands(
     name="embedtopics",
-    help="From a file of documents to a topic map.",
+    help="Embed texts, find their topics, search, classify and evaluate them.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -29,8 +29,8 @@ app = Commands(
 )
 for command in (
     add, annotate, by_group, compare, demo, export, find, evaluate, evaluate_encoder, hierarchy,
-    inspect, name, edit, label, over_time, pretrain, probe, search, search_eval, serve, tokens,
-    topics,
+    inspect, name, edit, label, over_time, pretrain, probe, resolution, search, search_eval, serve,
+    tokens, topics,
 ):  # fmt: skip
     app.command()(command)
 app.add_typer(batch_app, name="batch")
@@ -55,7 +55,7 @@ def _options(
         typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
-    """From a file of documents to a topic map."""
+    """Embed texts, find their topics, search, classify and evaluate them."""
 
 
 def main() -> None:

@@ -10,18 +10,20 @@ import typer
 
 from embedtopics.cli._display import make_console, print_lines, print_notes, spell_seconds
 from embedtopics.cli._errors import Commands
-from embedtopics.cli._options import GroupColumn, IdColumn, TimeColumn
+from embedtopics.cli._options import GroupColumn, IdColumn, TimeColumn, with_parameters
 from embedtopics.errors import InputError
 
 app = Commands(
-    help="Do large files in shards; a run that was killed goes on where it ended.",
+    help="Process large files in shards; an interrupted run resumes where it stopped.",
     no_args_is_help=True,
 )
 
 Text = Annotated[str, typer.Option(help="Column of texts.")]
 Model = Annotated[Path, typer.Option(help="Folder of a saved model.")]
 Encoder = Annotated[str, typer.Option(help="A checkpoint, or a folder of a static encoder.")]
-Vectors = Annotated[str | None, typer.Option(help="Column of vectors, in place of the encoder.")]
+Vectors = Annotated[
+    str | None, typer.Option(help="Column of vectors, used in place of the encoder.")
+]
 
 
 def _run(
@@ -33,17 +35,19 @@ def _run(
         list[str],
         typer.Argument(help="parquet, jsonl, csv or tsv files, patterns, or addresses of fsspec."),
     ],
-    out: Annotated[Path, typer.Option(help="Folder for the parts, read as one parquet table.")],
+    out: Annotated[
+        Path, typer.Option(help="Folder for the parts, which can be read as one parquet table.")
+    ],
     n_workers: Annotated[
         int, typer.Option("--workers", min=1, help="Processes, of one thread each.")
     ] = 1,
     runner: Annotated[str, typer.Option(help="processes or ray.")] = "processes",
-    address: Annotated[str | None, typer.Option(help="Of a Ray cluster.")] = None,
+    address: Annotated[str | None, typer.Option(help="Address of a Ray cluster.")] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say shards, rows, disk and time only.")
+        bool, typer.Option("--dry-run", help="Only print shards, rows, disk space and time.")
     ] = False,
 ) -> None:
-    """Say what is to be done, do it, say what was done; make an index, if one is wanted."""
+    """Plan or run a batch, print its report, and build a search index if one is named."""
     from embedtopics.distributed._manifest import make_manifest
     from embedtopics.distributed._run import plan_batch, run_batch
     from embedtopics.distributed.results import Columns
@@ -54,10 +58,10 @@ def _run(
     if dry_run:
         plan = plan_batch(job, manifest, out, columns=columns, n_workers=n_workers, measure=True)
         print_lines(console, {
-            "shards": f"{plan.n_shards:,}, {plan.n_shards_to_do:,} of them to do",
-            "rows": f"{plan.n_rows:,}, {plan.n_rows_to_do:,} of them to do",
+            "shards": f"{plan.n_shards:,}, of which {plan.n_shards_to_do:,} remain",
+            "rows": f"{plan.n_rows:,}, of which {plan.n_rows_to_do:,} remain",
             "disk": f"{plan.n_bytes / 1e6:,.0f} MB or less, {plan.n_bytes_free / 1e6:,.0f} free",
-            "time": f"about {spell_seconds(plan.seconds)}, by the first rows",
+            "time": f"about {spell_seconds(plan.seconds)}, estimated from the first rows",
         })  # fmt: skip
         return
     report = run_batch(
@@ -66,30 +70,28 @@ def _run(
     console.print(str(report), markup=False)
     if report.failures:
         print_notes(console, map(str, report.failures[:20]))
-        raise InputError(f"{len(report.failures):,} shards could not be done; run again to retry")
+        raise InputError(f"{len(report.failures):,} shards failed; run again to retry them")
     if index is not None:
         from embedtopics.distributed._index import build_index
 
-        made = build_index(job, manifest, out, index, columns=columns)
-        console.print(f"{len(made):,} documents are in {index}.", markup=False)
+        built = build_index(job, manifest, out, index, columns=columns)
+        console.print(f"{len(built):,} documents are in {index}.", markup=False)
 
 
 def _command(make: Callable[..., Any]) -> Callable[..., Any]:
-    """Add a command with the options of a run, and of what returns its job and columns."""
-    own, run_options = (
+    """Add a command with the options of a run, and those of the function that makes its job."""
+    of_make, of_run = (
         inspect.signature(one, eval_str=True).parameters.values() for one in (make, _run)
     )
-    shared = [one for one in run_options if one.kind is one.KEYWORD_ONLY]
+    shared = [one for one in of_run if one.kind is one.KEYWORD_ONLY]
 
     @functools.wraps(make)
     def run(**values: Any) -> None:
-        chosen = {one.name: values.pop(one.name) for one in shared}
-        _run(*make(**values), **chosen)
+        run_options = {one.name: values.pop(one.name) for one in shared}
+        _run(*make(**values), **run_options)
 
-    every = [one.replace(kind=one.KEYWORD_ONLY) for one in (*own, *shared)]
-    run.__dict__["__signature__"] = inspect.Signature(every)
-    run.__annotations__ = {one.name: one.annotation for one in every}
-    app.command()(run)
+    first = [one.replace(kind=one.KEYWORD_ONLY) for one in of_make]
+    app.command()(with_parameters(run, [*first, *shared]))
     return make
 
 
@@ -118,7 +120,7 @@ def count(
     every: Annotated[str, typer.Option(help="Period: day, week, month, quarter, year.")] = "month",
     vectors: Vectors = None,
 ) -> Any:
-    """Count rows and terms of each topic, by period and by group."""
+    """Count the rows and terms of each topic by period and group."""
     from embedtopics.distributed._jobs import CountTopics
 
     columns = {"text": text, "time": time, "group": group, "vectors": vectors}
@@ -142,7 +144,7 @@ def index(
     time: TimeColumn = None,
     group: GroupColumn = None,
 ) -> Any:
-    """Write the vectors of texts, and make a search index of them."""
+    """Write the vectors of texts, and build a search index from them."""
     from embedtopics.distributed._jobs import EmbedTexts
     from embedtopics.retrieval.storage._checks import check_target
 

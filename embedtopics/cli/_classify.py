@@ -1,4 +1,4 @@
-"""``embedtopics classify``: classes for texts, how far to trust them, and their shares."""
+"""``embedtopics classify``: train and evaluate text classifiers, and estimate prevalence."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from embedtopics.corpus import Corpus
 
 app = Commands(
-    help="Give texts classes, see how far to trust them, and estimate their shares.",
+    help="Classify texts, evaluate classifiers, and estimate the prevalence of classes.",
     no_args_is_help=True,
 )
 
 ModelFolder = Annotated[Path, typer.Argument(help="Folder that classify train wrote.")]
-LabelColumn = Annotated[str, typer.Option(help="Column of labels; empty cells have none.")]
+LabelColumn = Annotated[str, typer.Option(help="Column of labels; cells may be empty.")]
 
 
 @app.command()
@@ -48,15 +48,15 @@ def train(
     method: Annotated[str, typer.Option(help="frozen, few_shot or fine_tune.")] = "frozen",
     head: Annotated[str, typer.Option(help="softmax, or ordinal for ordered classes.")] = "softmax",
     classes: Annotated[
-        str | None, typer.Option(help="The classes in their order, the lowest first: low,high.")
+        str | None, typer.Option(help="Classes in order, the lowest first: low,high.")
     ] = None,
-    epochs: Annotated[float | None, typer.Option(help="Of few_shot and fine_tune.")] = None,
+    epochs: Annotated[float | None, typer.Option(help="Epochs of few_shot and fine_tune.")] = None,
     balanced: Annotated[
-        bool, typer.Option("--balanced", help="Let rare classes count as much as frequent ones.")
+        bool, typer.Option("--balanced", help="Weight classes by the inverse of their frequency.")
     ] = False,
     random_state: opt.RandomState = 0,
 ) -> None:
-    """Learn classes from labelled texts."""
+    """Train a classifier on labelled texts."""
     from embedtopics._utils.folders import check_output_folder
     from embedtopics.classification import TextClassifier
     from embedtopics.classification._storage import KIND
@@ -87,70 +87,67 @@ def train(
 def predict(
     model: ModelFolder,
     file: opt.DocumentsFile,
-    out: Annotated[Path, typer.Option(help="Folder for parquet files; a run that ended goes on.")],
+    out: Annotated[Path, typer.Option(help="Folder for parquet files; runs resume.")],
     text: opt.TextColumn = None,
     id: opt.IdColumn = None,
     max_error: Annotated[
-        float | None, typer.Option(help="Leave texts out for which this error cannot be held.")
+        float | None, typer.Option(help="Leave out uncertain texts to keep this error rate.")
     ] = None,
 ) -> None:
-    """Give every text of a file its class; the file may be larger than memory."""
+    """Predict the classes of a file, which may be larger than memory."""
     from embedtopics.classification import TextClassifier, classify
 
-    done = classify(TextClassifier.load(model), file, out, text=text, id=id, max_error=max_error)
+    predictions = classify(TextClassifier.load(model), file, out, text=text, id=id, max_error=max_error)
     console = make_console()
-    print_notes(console, [note.message for note in done.notes])
-    console.print(f'Read them with pandas.read_parquet("{out}")', soft_wrap=True)
+    print_notes(console, [note.message for note in predictions.notes])
+    console.print(f'next, in Python: pandas.read_parquet("{out}")', soft_wrap=True)
 
 
 @app.command()
 def report(
     model: ModelFolder,
     file: opt.DocumentsFile,
-    train: Annotated[
-        Path, typer.Option(readable=False, help="The texts that it learned from, for baselines.")
-    ],
+    train: Annotated[Path, typer.Option(readable=False, help="Training texts, for the baselines.")],
     label: LabelColumn = "label",
     text: opt.TextColumn = None,
-    out: Annotated[
-        Path | None, typer.Option(help="A page (.html), or a table (.csv, .parquet, .jsonl).")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Page (.html) or table (.csv).")] = None,
 ) -> None:
-    """Measure a classifier on labelled texts that it has not seen, once."""
+    """Evaluate a classifier on labelled texts that were not in its training set."""
     from embedtopics import report
     from embedtopics.classification import TextClassifier, evaluate
     from embedtopics.corpus._table_files import write_table
 
     check_target(out, (*PAGE, *TABLE))
     loaded, learned = TextClassifier.load(model), _labelled(train, text, label)
-    found = evaluate(loaded, _labelled(file, text, label), learned)
-    loaded.save(model)  # the look at the test set is recorded
+    evaluation = evaluate(loaded, _labelled(file, text, label), learned)
+    loaded.save(model)  # records this use of the test set
     if out is not None and out.suffix.lower() in PAGE:
-        report.write_report(found, out, tables=_tables(loaded, *learned))
+        report.write_report(evaluation, out, tables=_tables(loaded, *learned))
     elif out is not None:
-        write_table(found.to_frame(), out)
+        write_table(evaluation.to_frame(), out)
     console = make_console()
     rows = [
         [one.of, "all" if one.name is None else str(one.name), one.metric, f"{one.value:.3f}",
          f"{one.low:.3f} to {one.high:.3f}", f"{one.n:,}"]
-        for one in found
+        for one in evaluation
     ]  # fmt: skip
     columns = [("of", "words"), ("class", "words"), ("metric", "words"), ("value", "figure"),
                ("95 %", "figure"), ("texts", "number")]  # fmt: skip
     print_table(console, columns, rows)
-    console.print(f"calibration error {found.calibration_error:.3f}; measured on these texts "
-                  f"{found.n_looks} time{'s' * (found.n_looks > 1)}", soft_wrap=True)  # fmt: skip
-    print_notes(console, [decision.message for decision in found.decisions])
+    times = f"{evaluation.n_looks} time{'s' * (evaluation.n_looks > 1)}"
+    error = f"calibration error {evaluation.calibration_error:.3f}"
+    console.print(f"{error}; evaluated on these texts {times}", soft_wrap=True)
+    print_notes(console, [decision.message for decision in evaluation.decisions])
 
 
 def _tables(model: TextClassifier, texts: list[str], y: list[Any]) -> dict[str, pd.DataFrame]:
-    """Return what the page of a report shows beside figures."""
+    """Return the tables on the page of a report."""
     from embedtopics.classification import class_terms, suspicious_labels
 
     terms = class_terms(texts, y)
     words = terms.groupby("class", sort=False)["term"].agg(", ".join).reset_index()
-    tables = {"Words that set each class apart": words}
-    with suppress(InputError):  # of other texts, or of a classifier without left-out probabilities
+    tables = {"Distinctive words of each class": words}
+    with suppress(InputError):  # other texts, or a classifier without out-of-fold probabilities
         suspects = suspicious_labels(model, texts, y).head(30)
         tables["Training texts that may be mislabelled"] = suspects
     return tables
@@ -173,47 +170,47 @@ def prevalence(
     time: opt.TimeColumn = None,
     group: opt.GroupColumn = None,
     width: Annotated[
-        float | None, typer.Option(help="Say how many labels more make intervals so narrow.")
+        float | None, typer.Option(help="Print how many more labels give intervals of this width.")
     ] = None,
     out: opt.OutTable = None,
     figure: opt.OutFigure = None,
 ) -> None:
-    """Estimate what share of a corpus each class is, corrected by labels of a random sample."""
+    """Estimate the prevalence of each class, corrected by labels of a random sample."""
     from embedtopics import classification, plots
     from embedtopics.corpus import Corpus
 
     check_outputs(out, figure)
     corpus = Corpus(file, text, time=time, group=group)
     labels = None if label is None else _labels(corpus, label)
-    found = classification.prevalence(
+    estimates = classification.prevalence(
         classification.TextClassifier.load(model), corpus, labels, by=by, every=every,
         probability=probability, method=method,
     )  # fmt: skip
-    write_outputs(out, found.to_frame, figure, lambda: plots.prevalence(found))
-    _print_shares(make_console(), found, width)
+    write_outputs(out, estimates.to_frame, figure, lambda: plots.prevalence(estimates))
+    _print_shares(make_console(), estimates, width)
 
 
-def _print_shares(console: Console, found: Any, width: float | None) -> None:
+def _print_shares(console: Console, estimates: Any, width: float | None) -> None:
     columns = [("group", "words"), ("class", "words"), ("share", "figure"), ("95 %", "figure"),
                ("labels alone", "figure"), ("predicted", "figure")]  # fmt: skip
     rows = []
-    for one in found:
+    for one in estimates:
         has_labels = one.labels_share == one.labels_share
         alone = f"{one.labels_low:.1%} to {one.labels_high:.1%}" if has_labels else ""
         share, predicted = f"{one.share:.1%}", f"{one.predicted:.1%}"
         ends = f"{one.low:.1%} to {one.high:.1%}"
         rows.append([one.group or "all", str(one.name), share, ends, alone, predicted])
     if width is not None:
-        columns.append(("labels more", "number"))
-        further = found.further_labels(width)["further_labels"]
+        columns.append(("more labels", "number"))
+        further = estimates.further_labels(width)["further_labels"]
         for cells, n in zip(rows, further, strict=True):
             cells.append("" if n != n else f"{n:,.0f}" if n < 1e9 else "no number")
     print_table(console, columns, rows)
-    print_notes(console, [decision.message for decision in found.decisions])
+    print_notes(console, [decision.message for decision in estimates.decisions])
 
 
 def _labelled(file: Path, text: str | None, label: str) -> tuple[list[str], list[Any]]:
-    """Return the texts of a file and their labels; those without a label have none."""
+    """Return the texts of a file and their labels, None where a text has none."""
     from embedtopics.corpus import Corpus
 
     corpus = Corpus(file, text)
@@ -222,7 +219,7 @@ def _labelled(file: Path, text: str | None, label: str) -> tuple[list[str], list
 
 def _labels(corpus: Corpus, label: str) -> list[Any]:
     if label not in corpus.metadata.columns:
-        known = ", ".join(map(str, corpus.metadata.columns)) or "none"
-        raise InputError("label", f"a column of the file: {known}", label)
+        columns = ", ".join(map(str, corpus.metadata.columns)) or "none"
+        raise InputError("label", f"a column of the file: {columns}", label)
     values = corpus.metadata[label].tolist()
     return [None if isinstance(value, str) and not value.strip() else value for value in values]

@@ -1,4 +1,4 @@
-"""What the commands print: tables that fit 80 columns, estimates, next steps."""
+"""Output of the commands: tables that fit 80 columns, figures, folders of results."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def make_console(*, stderr: bool = False) -> Console:
-    """Return a console that never reads markup in what it prints."""
+    """Return a console that prints markup as plain text."""
     from rich.console import Console
 
     return Console(stderr=stderr, markup=False, highlight=False, emoji=False, soft_wrap=False)
@@ -46,7 +46,7 @@ def spell_seconds(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
-# Numbers stand to the right, figures on one line too; words are broken where they must.
+# Numbers are right-aligned; figures also stay on one line; words may be broken.
 COLUMNS: dict[str, dict[str, Any]] = {
     "number": {"justify": "right"},
     "figure": {"justify": "right", "no_wrap": True},
@@ -62,7 +62,7 @@ def print_table(
     rows: Iterable[Sequence[str | Text]],
     styles: Iterable[str] = (),
 ) -> None:
-    """Print rows of cells, each row in a style, below bold headings, each with a kind of column."""
+    """Print a table: headings with a kind of column each, and rows with a style each."""
     from rich.table import Table
     from rich.text import Text
 
@@ -76,7 +76,7 @@ def print_table(
 
 
 def print_lines(console: Console, lines: Mapping[str, str]) -> None:
-    """Print values beside their names."""
+    """Print names and values, one pair a line."""
     from rich.table import Table
     from rich.text import Text
 
@@ -89,7 +89,7 @@ def print_lines(console: Console, lines: Mapping[str, str]) -> None:
 
 
 def print_notes(console: Console, messages: Iterable[str], *, soft_wrap: bool = True) -> None:
-    """Print what was decided on the user's behalf, each message once."""
+    """Print decisions, each message once."""
     for message in dict.fromkeys(messages):
         console.print(f"note: {printable(message)}", style="yellow", soft_wrap=soft_wrap)
 
@@ -100,7 +100,7 @@ def print_topics(
     """Print the topic table."""
     from embedtopics.topics._tables import table
 
-    given = {t.topic_id: f"{t.label}: " for t in result.topics if t.is_named or t.is_seeded}
+    prefixes = {t.topic_id: f"{t.label}: " for t in result.topics if t.is_named or t.is_seeded}
     frame = table(result, n_terms=6)
     columns = [(name, "number") for name in ("topic", "texts", "share")] + [("terms", "words")]
     recurs = "recurrence" in frame
@@ -115,7 +115,7 @@ def print_topics(
         cells = [str(row.topic) if is_topic else "-", f"{row.size:,}", f"{row.share:.1%}"]
         if recurs:
             cells.append(f"{row.recurrence:.2f}" if is_topic else "")
-        name = given.get(row.topic, "") if names else ""
+        name = prefixes.get(row.topic, "") if names else ""
         rows.append([*cells, name + ", ".join(row.terms) if is_topic else row.label])
         styles.append("" if is_topic else "dim")
     print_table(console, columns, rows, styles)
@@ -123,54 +123,54 @@ def print_topics(
         console.print(f"... and {len(topics) - most} smaller topics")
 
 
-def print_inspection(console: Console, seen: Inspection) -> None:
-    """Print what a corpus holds and what a fit will cost."""
-    has_tokens = not math.isnan(seen.mean_tokens)
-    length = f"{seen.mean_characters:,.0f} characters on average"
-    after = f"{spell_seconds(seen.seconds_after)} for the topics"
+def print_inspection(console: Console, inspection: Inspection) -> None:
+    """Print the contents of a corpus and the estimated cost of a fit."""
+    has_tokens = not math.isnan(inspection.mean_tokens)
+    length = f"{inspection.mean_characters:,.0f} characters on average"
+    after = f"{spell_seconds(inspection.seconds_after)} for the topics"
     rows = {
-        "rows": f"{seen.n_rows:,}",
-        "distinct texts": f"{seen.n_documents:,} ({seen.n_repeated:,} rows repeat another)",
-        "without text": f"{seen.n_missing:,} missing, {seen.n_empty:,} empty",
-        "languages": _spell_languages(seen.languages.shares),
-        "length": f"{length}, {seen.mean_tokens:,.0f} tokens" if has_tokens else length,
+        "rows": f"{inspection.n_rows:,}",
+        "distinct texts": f"{inspection.n_documents:,} ({inspection.n_repeated:,} repeated rows)",
+        "without text": f"{inspection.n_missing:,} missing, {inspection.n_empty:,} empty",
+        "languages": _spell_languages(inspection.languages.shares),
+        "length": f"{length}, {inspection.mean_tokens:,.0f} tokens" if has_tokens else length,
     }
     if has_tokens:
-        rows["cut by the encoder"] = (
-            f"{seen.truncated_share:.1%} of the texts; "
-            f"{seen.unseen_share:.1%} of the tokens are not read"
+        rows["truncated"] = (
+            f"{inspection.truncated_share:.1%} of the texts; "
+            f"the encoder does not read {inspection.unseen_share:.1%} of the tokens"
         )
-        encoding = spell_seconds(seen.seconds_to_encode)
-        after = f"{encoding} to encode ({seen.tokens_per_second:,.0f} tokens/s here), {after}"
+        encoding = spell_seconds(inspection.seconds_to_encode)
+        after = f"{encoding} to encode ({inspection.tokens_per_second:,.0f} tokens/s here), {after}"
     faster = [
         f"{option}: about {spell_seconds(seconds)} to encode, {by}"
         for option, seconds, by in (
-            ("--encoder auto", seen.seconds_with_auto, "most texts by a static student"),
-            ("--student 20000", seen.seconds_with_student, "all by it, at more loss"),
+            ("--encoder auto", inspection.seconds_with_auto, "most texts by a static student"),
+            ("--student 20000", inspection.seconds_with_student, "all texts by it, with more loss"),
         )
-        if seconds < seen.seconds_to_encode
+        if seconds < inspection.seconds_to_encode
     ]
     if faster:
-        lost = "inspect --sample 5000 measures what that loses; topics --sample fits a part"
+        lost = "inspect --sample 5000 measures the loss; topics --sample fits a sample"
         rows["faster"] = "; ".join([*faster, lost])
-    rows |= {"time": f"about {after}", "memory": f"about {seen.memory / 1e9:.1f} GB"}
+    rows |= {"time": f"about {after}", "memory": f"about {inspection.memory / 1e9:.1f} GB"}
     print_lines(console, rows)
-    print_notes(console, seen.warnings, soft_wrap=False)
+    print_notes(console, inspection.warnings, soft_wrap=False)
 
 
 def _spell_languages(shares: Mapping[str, float]) -> str:
     if not shares:
         return "not recognized"
     first = list(shares.items())[:4]
-    known = sum(shares.values())
-    others = known - sum(share for _, share in first)
-    rest = [("others", others), ("not recognized", 1.0 - known)]
+    recognized = sum(shares.values())
+    others = recognized - sum(share for _, share in first)
+    rest = [("others", others), ("not recognized", 1.0 - recognized)]
     first += [(name, share) for name, share in rest if share >= 0.005]
     return ", ".join(f"{name} {share:.0%}" for name, share in first)
 
 
 def printable(text: str) -> str:
-    """Return a text without control characters, which a terminal would obey."""
+    """Replace control characters, which a terminal would execute."""
     return "".join(c if c.isprintable() else " " for c in text)
 
 
@@ -179,7 +179,7 @@ TABLE = (".csv",)
 
 
 def check_target(path: Path | None, suffixes: tuple[str, ...], option: str = "--out") -> None:
-    """Make sure, before the work, that a file can be written and replaces none of another kind."""
+    """Refuse, before the work, an output file that cannot be written or has another suffix."""
     if path is None:
         return
     if path.suffix.lower() not in suffixes or path.is_dir():
@@ -187,14 +187,14 @@ def check_target(path: Path | None, suffixes: tuple[str, ...], option: str = "--
     folder = path.absolute().parent
     if not folder.is_dir() or not os.access(folder, os.W_OK):
         raise InputError(
-            f"cannot write {path}: no such folder, or no permission; name another with {option}"
+            f"cannot write {path}: no such folder, or no permission; choose another {option}"
         )
     if path.exists() and not os.access(path, os.W_OK):
-        raise InputError(f"cannot write {path}: no permission; name another with {option}")
+        raise InputError(f"cannot write {path}: no permission; choose another {option}")
 
 
 def check_outputs(out: Path | None, figure: Path | None = None) -> None:
-    """Make sure, before the work, that a table and a figure can be written."""
+    """Refuse, before the work, a table or a figure that cannot be written."""
     check_target(out, TABLE)
     check_target(figure, PAGE, "--figure")
 
@@ -205,7 +205,7 @@ def write_outputs(
     figure: Path | None = None,
     draw: Callable[[], Figure] | None = None,
 ) -> None:
-    """Write what was asked for; before anything is printed: a closed pipe must not cost it."""
+    """Write table and figure, before anything is printed: a closed pipe must not lose them."""
     from embedtopics.corpus._table_files import write_table
 
     if out is not None:
@@ -215,7 +215,7 @@ def write_outputs(
 
 
 def write_figure(figure: Figure, path: Path) -> None:
-    """Write a page that opens offline, whole or not at all."""
+    """Write a figure as a page that opens offline, atomically."""
     with replacing_file(path) as fresh:
         fresh.write_text(figure.to_html(include_plotlyjs=True, full_html=True), encoding="utf-8")
 
@@ -224,14 +224,14 @@ KIND = "embedtopics results folder"
 FORMAT = 1
 LABELS = "labels.csv"
 CONTENT = {
-    "report.html": "one page: search, select and compare documents; methods and decisions",
-    "topics.csv": "a topic a row",
-    "labels.csv": "the topics' names, to be edited and read back by embedtopics label",
-    "documents.parquet": "every input row, with its topic and map position",
+    "report.html": "page to search, select and compare documents",
+    "topics.csv": "the topics, one a row",
+    "labels.csv": "names of the topics; edit them, then run embedtopics label",
+    "documents.parquet": "every input row with its topic and map position",
     "terms.parquet": "the terms of every topic",
     "model": "the saved model, for embedtopics.TopicModel.load",
 }
-SAMPLED = {"assignments.parquet": "the topic of every row, of which the rest holds a sample"}
+SAMPLED = {"assignments.parquet": "the topic of every row; the other files hold the sample"}
 
 
 def is_results_folder(folder: Path) -> bool:
@@ -240,19 +240,19 @@ def is_results_folder(folder: Path) -> bool:
 
 
 def check_results_folder(folder: Path, *, reads_labels: bool = False) -> None:
-    """Make sure, before the work, that results can be written there and nothing is lost."""
+    """Refuse, before the work, a folder in which writing results would lose files."""
     if is_results_folder(folder):
-        known = {"model", MANIFEST, *CONTENT}
-        others = sorted(path.name for path in folder.iterdir() if path.name not in known)
+        ours = {"model", MANIFEST, *CONTENT}
+        others = sorted(path.name for path in folder.iterdir() if path.name not in ours)
         if others:
             raise InputError(
-                f"{folder} also holds {others[0]}, which would be lost; move it elsewhere, or name "
-                "another folder with --out"
+                f"{folder} also holds {others[0]}, which would be lost; move it, or choose another "
+                "folder with --out"
             )
         if not reads_labels and LABELS in changed_files(folder):
             raise InputError(
-                f"{folder / LABELS} was edited and has not been read; run embedtopics label "
-                f"{folder} first, or delete that file"
+                f"{folder / LABELS} has edits that were not applied; run embedtopics label "
+                f"{folder} first, or delete the file"
             )
     check_output_folder(folder, KIND)
 
@@ -262,25 +262,22 @@ def open_result(folder: Path) -> TopicResult:
     from embedtopics.topics._storage import load_result
 
     model = folder / "model"
-    place = model if model.is_dir() else folder
+    saved = model if model.is_dir() else folder
     try:
-        return load_result(place)
+        return load_result(saved)
     except EmbedTopicsError as error:
-        if (place / MANIFEST).is_file():
+        if (saved / MANIFEST).is_file():
             raise
         raise InputError(
             f"expected a folder that embedtopics topics or demo wrote; {folder} holds no saved "
-            "model; name that which was given as --out"
+            "model"
         ) from error
 
 
 def read_results_folder(folder: Path) -> TopicResult:
-    """Load the result in a folder of ``topics`` that is to be written anew."""
+    """Load the result in a folder of ``topics`` that the command will replace."""
     if not is_results_folder(folder):
-        raise InputError(
-            f"expected a folder that embedtopics topics or demo wrote; got {folder}; name that "
-            "which was given as --out"
-        )
+        raise InputError(f"expected a folder that embedtopics topics or demo wrote; got {folder}")
     return open_result(folder)
 
 
@@ -292,7 +289,7 @@ def write_results_folder(
     labels: bytes | None = None,
     rows: pd.DataFrame | None = None,
 ) -> None:
-    """Write everything, all or nothing; `rows` are those that a sample left out, too."""
+    """Write a folder of results atomically; `rows` are the assignments of a sampled fit."""
     from embedtopics.corpus._table_files import write_table
     from embedtopics.report._explorer import write_explorer
     from embedtopics.topics._storage import write_result
@@ -317,7 +314,7 @@ def write_results_folder(
 
 
 def _other_levels(result: TopicResult) -> list[TopicResult]:
-    """Return the result in about a fourth and in about four times as many topics, where it can."""
+    """Return the result with about a quarter and about four times as many topics, if possible."""
     import numpy as np
 
     from embedtopics.clustering._resolution import topics_by_min_cluster_size
@@ -338,15 +335,12 @@ def _other_levels(result: TopicResult) -> list[TopicResult]:
     return others
 
 
-def check_column(result: TopicResult, column: str | None, known: str | None, option: str) -> None:
-    """Make sure that there is a column, and speak of the option that names it."""
+def check_column(result: TopicResult, column: str | None, default: str | None, option: str) -> None:
+    """Refuse a column that the corpus does not have."""
     columns = [str(name) for name in result.corpus.metadata.columns]
-    there = f"its columns are: {', '.join(map(repr, columns))}" if columns else "it has no columns"
+    listed = f"its columns are {', '.join(map(repr, columns))}" if columns else "it has no columns"
     if column is not None and column not in columns:
-        raise InputError(f"{option}: there is no column {column!r} beside the texts; {there}")
-    if column is None and known is None:
+        raise InputError(f"{option}: the corpus has no column {column!r}; {listed}")
+    if column is None and default is None:
         remedy = f"name one with {option}" if columns else "run embedtopics topics on a table"
-        raise InputError(
-            f"no column was named when the texts were read, and none with {option}; {there}: "
-            f"{remedy}"
-        )
+        raise InputError(f"the corpus was read without such a column; {listed}; {remedy}")

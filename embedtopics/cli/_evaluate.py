@@ -1,4 +1,4 @@
-"""``evaluate`` topics, ``evaluate-encoder`` on known answers, ``compare`` encoders on a file."""
+"""``evaluate`` topics, ``evaluate-encoder`` on gold data, ``compare`` encoders on a file."""
 
 from __future__ import annotations
 
@@ -40,32 +40,28 @@ COVERED = "_covered"
 def evaluate(
     results: opt.ResultsFolder,
     labels: Annotated[
-        str | None, typer.Option(help="Column of known labels to compare the topics with.")
+        str | None, typer.Option(help="Column of gold labels to compare the topics with.")
     ] = None,
-    by_topic: Annotated[bool, typer.Option("--by-topic", help="A topic a row.")] = False,
+    by_topic: Annotated[
+        bool, typer.Option("--by-topic", help="Print a row for each topic.")
+    ] = False,
     replicates: Annotated[
-        int, typer.Option(min=0, help="Measure stability anew, with so many replicates.")
+        int, typer.Option(min=0, help="Measure stability again with this many replicates.")
     ] = 0,
     out: opt.OutTable = None,
     sheets: Annotated[
-        Path | None, typer.Option(help="Write sheets for people, and their keys, to this folder.")
+        Path | None, typer.Option(help="Folder for sheets that people fill in, and their keys.")
     ] = None,
-    questions: Annotated[
-        int | None, typer.Option(min=1, help="Questions on each sheet of intruders.")
-    ] = None,
-    texts: Annotated[
-        int, typer.Option(min=1, help="Texts of each topic on the sheet for coding.")
-    ] = 10,
     answers: Annotated[
         list[Path] | None,
-        typer.Option(help="Score a sheet that was filled in (repeatable: a file for each coder)."),
+        typer.Option(help="Completed sheet to score (repeatable: a file for each coder)."),
     ] = None,
     key: Annotated[
-        Path | None, typer.Option(help="Key of the answers; looked for in keys/ beside them.")
+        Path | None, typer.Option(help="Key of the sheet; default: in keys/ in its folder.")
     ] = None,
     random_state: opt.RandomState = 42,
 ) -> None:
-    """Measure the topics of a results folder, write sheets for people, or score their answers."""
+    """Evaluate the topics of a results folder, write sheets for people, or score answers."""
     from embedtopics.topics._report_card import report_card
     from embedtopics.topics._stability import with_stability
     from embedtopics.topics._tables import validation_sheets
@@ -80,27 +76,23 @@ def evaluate(
         result = with_stability(result, replicates, random_state=random_state)
     card = report_card(result, labels=labels, by_topic=by_topic, random_state=random_state)
     # Written before anything is printed: a closed pipe must not cost the results.
-    made = []
+    written: list[Any] = []
     if sheets is not None:
-        wanted = validation_sheets(
-            result,
-            n_questions=questions,
-            n_per_topic=texts,
-            n_decoys=max(1, texts // 2),
-            random_state=random_state,
-        )
-        made = [(sheet, sheet.write(sheets)) for sheet in wanted]
+        written = [
+            (sheet, sheet.write(sheets))
+            for sheet in validation_sheets(result, random_state=random_state)
+        ]
     write_outputs(out, lambda: card)
     if by_topic:
         _print_topics(console, card)
     else:
         _print_card(console, card)
-    for sheet, (path, solution) in made:
+    for sheet, (path, solution) in written:
         typer.echo(f"{path}: {len(sheet)} questions (key: {solution})")
-    if made:
-        first = made[0][1][0]
+    if written:
+        first = written[0][1][0]
         typer.echo(
-            "\nnext: let people fill in the column answer of copies, without the keys; then: "
+            "\nnext: people fill in the column answer in copies without the keys; then run "
             f"embedtopics evaluate {results} --answers {first}"
         )
 
@@ -123,7 +115,7 @@ def _print_card(console: Console, card: pd.DataFrame) -> None:
     columns = [("measure", "line"), ("value", "figure"), ("95 %", "line"), ("n", "figure")]
     print_table(console, [*columns, ("meaning", "words")], rows)
     if card["measure"].str.endswith(COVERED).any():
-        console.print("\n..._covered: on the texts in a topic alone; read beside label_coverage")
+        console.print("\n..._covered: only texts in a topic; see label_coverage for their share")
 
 
 def _print_topics(console: Console, card: pd.DataFrame) -> None:
@@ -142,7 +134,7 @@ def _print_topics(console: Console, card: pd.DataFrame) -> None:
 def _score(
     console: Console, results: Path, answers: list[Path], key: Path | None, random_state: int
 ) -> None:
-    """Find the key by the task that the answers name, and print their scores."""
+    """Score answers by the key of their sheet, and print the scores."""
     from embedtopics.evaluation._sheet_scores import read_sheet, score_coding, score_intrusion
     from embedtopics.evaluation._sheets import KEYS
 
@@ -150,13 +142,13 @@ def _score(
     tasks = sorted(set(frame["task"])) if "task" in frame else []
     if len(tasks) != 1:
         raise InputError(
-            f"expected answers to one sheet, with its column task; {answers[0]} names "
-            f"{', '.join(tasks) or 'none'}; fill in the sheet as it was written"
+            f"expected answers to one sheet, named in its column task; {answers[0]} has "
+            f"{', '.join(tasks) or 'none'}; fill in a copy of the sheet"
         )
     if key is None:
         key = answers[0].parent / KEYS / f"{tasks[0]}.csv"
         if not key.is_file():
-            raise InputError(f"the key is not at {key}; name it with --key")
+            raise InputError(f"{key} does not exist; name the key with --key")
     labels = {topic.topic_id: topic.label for topic in open_result(results).topics}
     score: CodingScore | IntrusionScore
     if tasks[0] == "coding":
@@ -194,28 +186,28 @@ def evaluate_encoder(
     encoder: Annotated[
         list[str],
         typer.Argument(
-            help="tfidf, lsa, fasttext, or the name or folder of a checkpoint; of several, "
-            "differences are from the first."
+            help="tfidf, lsa, fasttext, or the name or folder of a checkpoint; several are "
+            "compared with the first."
         ),
     ],
     pairs: Annotated[
         list[Path] | None,
-        typer.Option(help="File of pairs (repeatable); scores of 0 and 1 are classes."),
+        typer.Option(help="File of pairs with scores or classes 0, 1 (repeatable)."),
     ] = None,
     columns: Annotated[
-        str, typer.Option(help="Columns of --pairs: both texts and the score, with commas.")
+        str, typer.Option(help="Columns of --pairs: both texts and the score.")
     ] = "sentence1,sentence2,score",
     retrieval: Annotated[
         list[Path] | None,
-        typer.Option(help="Folder with corpus, queries and qrels as in BEIR (repeatable)."),
+        typer.Option(help="Folder in BEIR's form: corpus, queries, qrels (repeatable)."),
     ] = None,
-    split: Annotated[str, typer.Option(help="Judgements of --retrieval: qrels/SPLIT.")] = "test",
+    split: Annotated[str, typer.Option(help="Split of --retrieval: qrels/SPLIT.")] = "test",
     precision: opt.Precision = None,
     long_texts: opt.LongTexts = None,
     out: opt.OutTable = None,
     random_state: opt.RandomState = 0,
 ) -> None:
-    """Measure encoders on your own pairs of texts with scores, and queries with judgements."""
+    """Evaluate encoders on pairs of texts with scores, or queries with judgements."""
     from embedtopics import evaluation
     from embedtopics.evaluation._encoder_tasks import read_pairs, read_retrieval_set
 
@@ -224,53 +216,53 @@ def evaluate_encoder(
         raise InputError("name a file of pairs with --pairs, or a folder with --retrieval")
     sets: list[Any] = [read_pairs(path, opt.names_in(columns)) for path in pairs or ()]
     sets += [read_retrieval_set(folder, split=split) for folder in retrieval or ()]
-    # All are found before one is measured; each is let go before the next is loaded.
-    named = _named(encoder, cached=False, precision=precision, long_texts=long_texts)
+    # All names are checked before the work; each encoder is freed before the next is loaded.
+    named = _load(encoder, cached=False, precision=precision, long_texts=long_texts)
     waiting = [named.pop(name) for name in encoder]
-    made = [
+    scored = [
         evaluation.evaluate_encoder(waiting.pop(0), sets, name=name, random_state=random_state)
         for name in encoder
     ]
-    differences = evaluation.score_differences(made)
-    write_outputs(out, lambda: _table(made, differences))
+    differences = evaluation.score_differences(scored)
+    write_outputs(out, lambda: _table(scored, differences))
     console = make_console()
-    _print_scores(console, made, differences)
+    _print_scores(console, scored, differences)
     typer.echo()
-    for scores in made:
+    for scores in scored:
         typer.echo(
             f"{printable(scores.name)}: {scores.n_texts:,} distinct texts in "
             f"{scores.seconds:.1f} s, {scores.texts_per_second:,.0f} a second"
         )
-    print_notes(console, (decision.message for scores in made for decision in scores.decisions))
+    print_notes(console, (decision.message for scores in scored for decision in scores.decisions))
 
 
-def _named(names: Sequence[str], *, cached: bool, **options: str | None) -> dict[str, Encoder]:
-    """Return encoders by name; options are of the checkpoints among them."""
+def _load(names: Sequence[str], *, cached: bool, **options: str | None) -> dict[str, Encoder]:
+    """Load encoders by name; `options` apply to checkpoints only."""
     from embedtopics.encoders._registry import resolve_encoder
 
-    twice = [name for place, name in enumerate(names) if name in names[:place]]
-    if twice:
-        raise InputError(f"the encoder {twice[0]} is named twice; name each once")
-    made, refused = {}, []
+    repeated = [name for i, name in enumerate(names) if name in names[:i]]
+    if repeated:
+        raise InputError(f"the encoder {repeated[0]} is named twice; name each once")
+    encoders, refused = {}, []
     for name in names:
         try:
-            made[name] = resolve_encoder(name, cached=cached, **options)
+            encoders[name] = resolve_encoder(name, cached=cached, **options)
         except InputError as error:
             if error.parameter not in options:
                 raise
             refused.append(error)
-            made[name] = resolve_encoder(name, cached=cached)
+            encoders[name] = resolve_encoder(name, cached=cached)
     if len(refused) == len(names):
         raise refused[0]
-    return made
+    return encoders
 
 
-def _table(made: Sequence[EncoderScores], differences: pd.DataFrame) -> pd.DataFrame:
-    """Return all scores, and how far those of other encoders are from the first."""
+def _table(scored: Sequence[EncoderScores], differences: pd.DataFrame) -> pd.DataFrame:
+    """Return all scores, with the differences of other encoders from the first."""
     import pandas as pd
 
     frames = []
-    for scores in made:
+    for scores in scored:
         frame = scores.to_frame()
         frame.insert(0, "encoder", scores.name)
         frames.append(frame)
@@ -284,10 +276,10 @@ def _table(made: Sequence[EncoderScores], differences: pd.DataFrame) -> pd.DataF
 
 
 def _print_scores(
-    console: Console, made: Sequence[EncoderScores], differences: pd.DataFrame
+    console: Console, scored: Sequence[EncoderScores], differences: pd.DataFrame
 ) -> None:
-    several = len(made) > 1
-    apart = {
+    several = len(scored) > 1
+    intervals = {
         (row["task"], row["file"], row["metric"], row["encoder"]):
             f"{row['difference']:+.4f} [{row['low']:+.4f}, {row['high']:+.4f}]"
         for row in differences.to_dict("records")
@@ -298,7 +290,7 @@ def _print_scores(
     rows: list[list[str]] = []
     styles = []
     task = file = ""
-    for same in zip(*made, strict=True):
+    for same in zip(*scored, strict=True):
         metric = same[0].metric
         if same[0].task != task:
             task, file = same[0].task, ""
@@ -308,19 +300,19 @@ def _print_scores(
         headings += [f"  {metric}"] if several else []
         file = same[0].file
         rows += [[heading] for heading in headings]
-        for scores, score in zip(made, same, strict=True):
+        for scores, score in zip(scored, same, strict=True):
             one = score.estimate
             first = f"    {scores.name}" if several else f"  {metric}"
             cells = [first, f"{one.value:.4f}", f"{one.low:.4f} to {one.high:.4f}", f"{one.n:,}"]
             if several:
-                cells.append(apart.get((score.task, score.file, metric, scores.name), ""))
+                cells.append(intervals.get((score.task, score.file, metric, scores.name), ""))
             rows.append(cells)
         styles += [""] * (len(rows) - len(styles))
     print_table(console, columns, rows, styles)
 
 
 MOST_MOVES = 5
-"""Moves printed for every two encoders."""
+"""Moved texts printed for every pair of encoders."""
 
 
 def compare(
@@ -329,42 +321,36 @@ def compare(
     encoder: Annotated[
         list[str] | None,
         typer.Option(
-            help="tfidf, fasttext, or the name or folder of a checkpoint (repeatable); tfidf, "
-            "fasttext and all-MiniLM-L6-v2 if left out. Differences are from the first."
+            help="tfidf, fasttext, or the name or folder of a checkpoint (repeatable); others are "
+            "compared with the first. Default: tfidf, fasttext and all-MiniLM-L6-v2."
         ),
     ] = None,
     labels: Annotated[
-        str | None, typer.Option(help="Column of labels; topics are found if left out.")
+        str | None, typer.Option(help="Column of labels; default: topics are found.")
     ] = None,
     k: Annotated[int, typer.Option(min=2, help="Neighbours of each text.")] = 15,
-    precision: opt.Precision = None,
-    long_texts: opt.LongTexts = None,
     language: opt.Languages = None,
     encoding: opt.FileEncoding = "utf-8",
-    limit: opt.RowLimit = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for page and tables, or a page, NAME.html.")
+        Path | None, typer.Option(help="Folder for the page and tables, or a page, NAME.html.")
     ] = None,
     random_state: opt.RandomState = 42,
 ) -> None:
-    """Compare encoders on a file: what they know, what they cost, and where they differ."""
+    """Compare encoders on a file: scores, speed, and where they differ."""
     from embedtopics import comparison
     from embedtopics.comparison._compare import DEFAULT_ENCODERS
     from embedtopics.corpus._corpus import Corpus, require_text
 
     console = make_console()
-    # Before the work: can the page or the folder be written?
     if out is not None and _is_page(out):
         check_target(out, PAGE)
     elif out is not None:
         check_output_folder(out, KIND)
-    corpus = Corpus.from_file(file, text=text, encoding=encoding, limit=limit)
+    corpus = Corpus.from_file(file, text=text, encoding=encoding)
     require_text(corpus)
-    options = {"precision": precision, "long_texts": long_texts}
-    named: Any = encoder or DEFAULT_ENCODERS
     result = comparison.compare(
         corpus,
-        _named(named, cached=True, **options) if any(options.values()) else named,
+        encoder or DEFAULT_ENCODERS,
         labels,
         k=k,
         languages=language or "auto",
@@ -382,7 +368,7 @@ def compare(
 
 
 def _print_comparison(console: Console, result: Comparison) -> None:
-    """Print the scores, how much the encoders agree, and where they differ most."""
+    """Print the scores, the overlap of neighbours, and where the encoders differ most."""
     from embedtopics.comparison._tables import move_table, overlap_table
 
     console.print(f"{len(result.documents):,} texts, grouped by {printable(result.grouped_by)}\n")
@@ -398,9 +384,9 @@ def _print_comparison(console: Console, result: Comparison) -> None:
     moves = move_table(result, n_characters=70)
     for first, second in combinations(result.names, 2):
         names = f"{printable(first)} to {printable(second)}"
-        console.print(f"\nneighbours that change most from {names}:", style="bold")
-        of_both = moves[(moves["first"] == first) & (moves["second"] == second)]
-        for move in of_both.head(MOST_MOVES).to_dict("records"):
+        console.print(f"\ntexts whose neighbours change most from {names}:", style="bold")
+        pair = moves[(moves["first"] == first) & (moves["second"] == second)]
+        for move in pair.head(MOST_MOVES).to_dict("records"):
             console.print(f"  {printable(move['text'])}")
             console.print(f"    lost:   {printable(move['lost']) or '-'}")
             console.print(f"    gained: {printable(move['gained']) or '-'}")
@@ -411,7 +397,7 @@ def _print_measures(console: Console, result: Comparison) -> None:
     from embedtopics.comparison._tables import difference_table, spell_figure
     from embedtopics.plots._comparison import name_measure
 
-    apart = {
+    intervals = {
         (row["measure"], row["encoder"]):
             f"{row['difference']:+.3f} [{row['low']:+.3f}, {row['high']:+.3f}]"
         for row in difference_table(result).to_dict("records")
@@ -427,7 +413,7 @@ def _print_measures(console: Console, result: Comparison) -> None:
         if not math.isnan(row["low"]):
             figures = [f"{value:.3f}", f"{row['low']:.3f} to {row['high']:.3f}"]
         encoder = row["encoder"]
-        rows.append([f"  {encoder}", *figures, apart.get((measure, encoder), "")])
+        rows.append([f"  {encoder}", *figures, intervals.get((measure, encoder), "")])
     columns = [("", "words"), ("value", "figure"), ("95 %", "line"), ("from the first", "line")]
     print_table(console, columns, rows)
 
@@ -435,16 +421,16 @@ def _print_measures(console: Console, result: Comparison) -> None:
 KIND = "embedtopics comparison folder"
 FORMAT = 1
 CONTENT = {
-    "comparison.html": "the page: linked maps, scores, what moved (opens offline)",
-    "scores.csv": "a measure of an encoder a row, with its interval",
-    "differences.csv": "every encoder against the first, with paired intervals",
-    "overlaps.csv": "how many neighbours every two encoders share",
-    "moved.csv": "the texts whose neighbours change most, and the words of the change",
+    "comparison.html": "page with linked maps, scores and moved texts (opens offline)",
+    "scores.csv": "scores of the encoders, with intervals",
+    "differences.csv": "differences from the first encoder, with paired intervals",
+    "overlaps.csv": "shared neighbours of every pair of encoders",
+    "moved.csv": "texts whose neighbours change most, with their words",
 }
 
 
 def write_output(result: Comparison, out: Path) -> dict[str, str]:
-    """Write a page, or everything, all or nothing."""
+    """Write a page, or a folder with page and tables, atomically."""
     from embedtopics.comparison._tables import difference_table, move_table, overlap_table
     from embedtopics.corpus._table_files import write_table
     from embedtopics.report._report import write_report

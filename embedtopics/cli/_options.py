@@ -1,7 +1,10 @@
 """Arguments and options that several commands have."""
 
+import functools
+import inspect
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,13 +18,13 @@ ResultsFolder = Annotated[
 ]
 DocumentsFile = Annotated[Path, typer.Argument(readable=False, help=f"{FILES}.")]
 OutFolder = Annotated[
-    Path | None, typer.Option(help="Folder for the results; RESULTS itself if left out.")
+    Path | None, typer.Option(help="Folder for the results; default: RESULTS itself.")
 ]
 OutTable = Annotated[Path | None, typer.Option(help="Write the table, NAME.csv.")]
 OutFigure = Annotated[Path | None, typer.Option(help="Write the figure, NAME.html.")]
-TextColumn = Annotated[str | None, typer.Option(help="Column of texts; guessed if left out.")]
+TextColumn = Annotated[str | None, typer.Option(help="Column of texts; found if left out.")]
 IdColumn = Annotated[
-    str | None, typer.Option(help="Column of ids; if left out they are made of the texts.")
+    str | None, typer.Option(help="Column of ids; made from the texts if left out.")
 ]
 TimeColumn = Annotated[str | None, typer.Option(help="Column of dates.")]
 GroupColumn = Annotated[str | None, typer.Option(help="Column of groups, such as sources.")]
@@ -40,35 +43,47 @@ EncoderName = Annotated[
 ]
 Precision = Annotated[
     str | None,
-    typer.Option(help="Of a checkpoint: auto (int8 on a CPU), float32, int8, float16, bfloat16."),
+    typer.Option(help="Precision of a checkpoint: auto, float32, int8, float16 or bfloat16."),
 ]
 LongTexts = Annotated[
     str | None,
-    typer.Option(help="Of a checkpoint: auto, truncate (read the beginning) or chunk (read all)."),
+    typer.Option(help="Texts longer than a checkpoint reads: auto, truncate or chunk (read all)."),
 ]
 Checkpoint = Annotated[str, typer.Option(help="Name or folder of a checkpoint.")]
-MostTopics = Annotated[int, typer.Option(min=1, help="Topics to print and to draw.")]
+MostTopics = Annotated[int, typer.Option(min=1, help="Number of topics to print and draw.")]
 RandomState = Annotated[
-    int, typer.Option("--random-state", "--seed", min=0, help="Seed of what is drawn at random.")
+    int,
+    typer.Option("--random-state", "--seed", min=0, help="Seed of random numbers."),
 ]
-IndexFolder = Annotated[
-    Path, typer.Argument(help="The folder that `embedtopics index build` wrote.")
-]
+IndexFolder = Annotated[Path, typer.Argument(help="Folder that embedtopics index build wrote.")]
 MovedEncoder = Annotated[
-    str | None, typer.Option(help="Where the index's own encoder is, if it has moved.")
+    str | None, typer.Option(help="New path of the index's encoder, if it has moved.")
 ]
 
 
-def names_in(given: str) -> list[str]:
+def names_in(text: str) -> list[str]:
     """Return the names in a list with commas."""
-    return [name.strip() for name in given.split(",") if name.strip()]
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def whole_numbers_in(given: str, option: str) -> tuple[int, ...]:
-    """Return the whole numbers in a list with commas."""
-    names = names_in(given)
+def whole_numbers_in(text: str, option: str) -> tuple[int, ...]:
+    """Return the integers in a list with commas."""
+    names = names_in(text)
     if not names or not all(name.isdecimal() for name in names):
-        raise InputError(
-            f"expected whole numbers with commas, such as {option} 5,20; got {given!r}"
-        )
+        raise InputError(option, "a list of integers with commas, such as 5,20", text)
     return tuple(int(name) for name in names)
+
+
+def with_parameters(
+    command: Callable[..., None], parameters: Iterable[inspect.Parameter]
+) -> Callable[..., None]:
+    """Return a command with the parameters that Typer is to offer as options."""
+
+    @functools.wraps(command)
+    def run(**values: Any) -> None:
+        command(**values)
+
+    declared = list(parameters)
+    run.__dict__["__signature__"] = inspect.Signature(declared)
+    run.__annotations__ = {one.name: one.annotation for one in declared}
+    return run

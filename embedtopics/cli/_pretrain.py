@@ -1,4 +1,4 @@
-"""``tokens``: how an encoder reads the words of a file; ``pretrain``: what it learns from them."""
+"""``tokens``: how an encoder cuts the words of a file; ``pretrain``: train it on these texts."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ from embedtopics.cli._display import (
     printable,
     write_outputs,
 )
-from embedtopics.cli._errors import options_named
-from embedtopics.cli._train_options import RunOptions, takes
-from embedtopics.cli._train_running import prepared, run_and_tell, starting_encoder
+from embedtopics.cli._train import TrainOptions, read_test, run_training, takes
 from embedtopics.errors import InputError
 
 
@@ -25,19 +23,18 @@ def tokens(
     file: opt.DocumentsFile,
     text: opt.TextColumn = None,
     encoder: opt.Checkpoint = "all-MiniLM-L6-v2",
-    words: Annotated[int, typer.Option(min=1, help="Words to print, the costliest.")] = 15,
+    words: Annotated[int, typer.Option(min=1, help="Words to print.")] = 15,
     figure: opt.OutFigure = None,
     out: opt.OutTable = None,
     encoding: opt.FileEncoding = "utf-8",
-    limit: opt.RowLimit = None,
 ) -> None:
-    """Show into how many pieces an encoder cuts the words of a file."""
+    """Show into how many tokens an encoder cuts the words of a file."""
     from embedtopics import plots
     from embedtopics.corpus import Corpus
     from embedtopics.pretraining import tokenizer_report
 
     check_outputs(out, figure)
-    corpus = Corpus.from_file(file, text=text, encoding=encoding, limit=limit)
+    corpus = Corpus.from_file(file, text=text, encoding=encoding)
     report = tokenizer_report(corpus, encoder)
     write_outputs(out, report.to_frame, figure, lambda: plots.tokens(report))
     console = make_console()
@@ -59,71 +56,62 @@ def tokens(
         typer.echo(f"written to {path}")
 
 
-@takes(RunOptions)
+@takes()
 def pretrain(
     file: opt.DocumentsFile,
     masking: Annotated[
-        str, typer.Option(help="random, whole-word, span or selective: which tokens are hidden.")
+        str, typer.Option(help="Tokens to mask: random, whole-word, span or selective.")
     ] = "random",
     terms: Annotated[
         str | None,
         typer.Option(
-            help="Of selective: a file with a word a line, or a column of classes, whose own terms "
-            "by class-TF-IDF are hidden."
+            help="For selective masking: a file with a word a line, or a column of classes whose "
+            "distinctive terms are masked."
         ),
     ] = None,
-    objective: Annotated[
-        str, typer.Option(help="mlm, mlm+nsp, mlm+sop or rtd: what is learned.")
-    ] = "mlm",
-    keep_geometry: Annotated[
-        bool | None,
-        typer.Option(
-            "--keep-geometry/--free",
-            help="Keep vectors near those of before; if left out, for sentence encoders.",
-        ),
-    ] = None,
+    objective: Annotated[str, typer.Option(help="mlm, mlm+nsp, mlm+sop or rtd.")] = "mlm",
     add_words: Annotated[
-        int,
-        typer.Option(min=0, help="First add so many words that the encoder cuts into pieces."),
+        int, typer.Option(min=0, help="First add this many words that the encoder splits.")
     ] = 0,
     *,
-    options: RunOptions,
+    options: TrainOptions,
 ) -> None:
-    """Let an encoder predict hidden words of your texts, which need no labels.
+    """Pre-train an encoder further on texts without labels.
 
-    --test has pairs with scores, --corpus texts with --classes: they show whether it helped.
+    To measure whether it improved, give pairs with scores as --test, or documents with classes as
+    --corpus and --classes.
     """
-    from embedtopics.corpus._corpus import Corpus
-    from embedtopics.pretraining._pretrain import pretrain as go_on
-    from embedtopics.pretraining._vocabulary import extend_vocabulary
+    from embedtopics.corpus import Corpus
+    from embedtopics.pretraining import extend_vocabulary
+    from embedtopics.pretraining import pretrain as pretrain_encoder
+    from embedtopics.training.trainer._checkpoints import refuse_finished
 
-    def learn(encoder: Any, texts: Any, *, corpus: Any = None, **given: Any) -> Any:
-        return go_on(encoder, texts, chosen, compare_on=corpus, **given).report
+    refuse_finished(options.out, options.overwrite, options.resume)
+    corpus = Corpus.from_file(file, text=options.text, encoding=options.encoding)
+    strategy = _masking(masking.replace("-", "_"), terms, corpus)
+    encoder = options.encoder
+    if add_words:
+        folder = f"{options.out}-words"
+        extended = extend_vocabulary(encoder, corpus=corpus, out=folder, n_words=add_words)
+        encoder = folder
+        examples = ", ".join(extended.words["word"].head(5))
+        typer.echo(printable(f"{extended._summary()} ({examples}, ...)"), err=True)
 
-    with options_named(columns="--text"):
-        settings = prepared(options)
-        texts = Corpus.from_file(file, text=options.text, encoding=options.encoding)
-        chosen = _masking(masking.replace("-", "_"), terms, texts)
-        more: dict[str, Any] = {
-            "documents": file, "keep_geometry": keep_geometry, "objective": objective
-        }  # fmt: skip
-        encoder = starting_encoder(options)
-        if add_words:
-            folder = f"{options.out}-words"
-            added = extend_vocabulary(encoder, corpus=texts, out=folder, n_words=add_words)
-            encoder = folder
-            some = ", ".join(added.words["word"].head(5))
-            typer.echo(printable(f"{added._summary()} ({some}, ...)"), err=True)
-        run_and_tell(options, settings, learn, (encoder, texts), None, **more)
+    def fit(*learned: Any, corpus: Any = None, **keywords: Any) -> Any:
+        return pretrain_encoder(*learned, compare_on=corpus, **keywords).report
+
+    run_training(
+        options, fit, encoder, corpus, strategy, objective=objective, documents=file,
+        **read_test(options),
+    )  # fmt: skip
 
 
 def _masking(name: str, terms: str | None, corpus: Any) -> Any:
-    """Return a masking by its name, or that of terms: of a file, or of a column of classes."""
+    """Return the name of a masking, or selective masking with terms of a file or of classes."""
     from embedtopics.pretraining import SelectiveMasking
 
     if (name == "selective") != (terms is not None):
-        wanted = "a file or a column with --masking selective, and with it alone"
-        raise InputError("terms", wanted, terms)
+        raise InputError("terms", "given with --masking selective, and only with it", terms)
     if terms is None:
         return name
     file = Path(terms).expanduser()

@@ -29,8 +29,8 @@ KIND = "embedtopics probe folder"
 FORMAT = 1
 CONTENT = {
     "layers.html": "the figure: scores by layer (opens offline)",
-    "scores.csv": "a figure a row, with its interval",
-    "scores.json": "the same, with settings, versions and what was decided",
+    "scores.csv": "the scores, one a row, with intervals",
+    "scores.json": "the same with settings, versions and decisions",
 }
 
 
@@ -53,38 +53,38 @@ def probe(
     ] = "upos",
     encoder: Checkpoint = "all-MiniLM-L6-v2",
     out: Annotated[Path | None, typer.Option(help="Folder for scores and figure.")] = None,
-    dev: Annotated[Path | None, typer.Option(help="File to choose penalties by.")] = None,
+    dev: Annotated[Path | None, typer.Option(help="File to select penalties on.")] = None,
     test: Annotated[
-        Path | None, typer.Option(help="File to measure on; a share of FILE if left out.")
+        Path | None, typer.Option(help="File to evaluate on; default: a share of FILE.")
     ] = None,
     layers: Annotated[str, typer.Option(help='all, "last 4", or numbers with commas.')] = "all",
-    probe: Annotated[str, typer.Option(help="linear, or mlp with one hidden layer.")] = "linear",
+    probe: Annotated[str, typer.Option(help="linear, or mlp (one hidden layer).")] = "linear",
     control: Annotated[
-        bool, typer.Option("--control", help="Probe random labels, too: selectivity.")
+        bool, typer.Option("--control", help="Also probe random labels, for the selectivity.")
     ] = False,
     random: Annotated[
-        bool, typer.Option("--random", help="Probe the same model with random weights, too.")
+        bool, typer.Option("--random", help="Also probe the model with random weights.")
     ] = False,
     mix: Annotated[
-        bool, typer.Option("--mix", help="Learn the weight of each layer in a mix, too.")
+        bool, typer.Option("--mix", help="Also train a scalar mix of the layers.")
     ] = False,
     description_length: Annotated[
-        bool, typer.Option("--description-length", help="Count the bits per label, too.")
+        bool, typer.Option("--description-length", help="Also measure bits per label (MDL).")
     ] = False,
     pooling: Annotated[
-        str, typer.Option(help="Of a word's tokens: mean, first, last, max or sum.")
+        str, typer.Option(help="Pooling of a word's tokens: mean, first, last, max or sum.")
     ] = "mean",
     entity_types: Annotated[
-        bool, typer.Option("--entity-types", help="Leave B- and I- out of the labels.")
+        bool, typer.Option("--entity-types", help="Remove B- and I- from the labels.")
     ] = False,
-    word: Annotated[str | None, typer.Option(help="Column of words, of a tsv or csv file.")] = None,
-    text: Annotated[str, typer.Option(help="Column of texts, of a jsonl file.")] = "text",
+    word: Annotated[str | None, typer.Option(help="Column of words in a tsv or csv file.")] = None,
+    text: Annotated[str, typer.Option(help="Column of texts in a jsonl file.")] = "text",
     states: Annotated[
-        Path | None, typer.Option(help="Folder to keep the vectors in, for another probe.")
+        Path | None, typer.Option(help="Folder that keeps the vectors for other probes.")
     ] = None,
     random_state: RandomState = 0,
 ) -> None:
-    """Probe an encoder: what its layers encode of words, sentences or pairs of words."""
+    """Probe what the layers of an encoder encode of words, sentences or pairs of words."""
     from embedtopics import probing
 
     if probe not in ("linear", "mlp"):
@@ -118,12 +118,12 @@ def probe(
     _print_scores(scores, out)
 
 
-def _layers(given: str) -> str | list[int]:
-    """Return layers as they are named in Python."""
+def _layers(text: str) -> str | list[int]:
+    """Return layers as a list of numbers, or as text."""
     try:
-        return [int(one) for one in names_in(given)] or given
+        return [int(one) for one in names_in(text)] or text
     except ValueError:
-        return given  # as "last 4", or to be refused
+        return text  # such as "last 4"
 
 
 def _task(
@@ -141,7 +141,7 @@ def _task(
     from embedtopics.probing._sentence_tasks import SENTENCE_TASKS
 
     if dev is not None and test is None:
-        raise InputError("--dev needs --test: name the file to measure on, too")
+        raise InputError("--dev needs --test, the file to evaluate on")
     given = {"train": file, "dev": dev, "test": test}
     files = {part: path for part, path in given.items() if path is not None}
     kinds = {_kind(path) for path in files.values()}
@@ -168,7 +168,7 @@ def _task(
 
 
 def _kind(path: Path) -> str:
-    """Tell the kind of a file by its name."""
+    """Return the kind of a file by its name."""
     name = path.name.lower().removesuffix(".gz")
     if name.endswith((".jsonl", ".ndjson", ".json")):
         return "jsonl"
@@ -178,7 +178,7 @@ def _kind(path: Path) -> str:
 def _write(
     scores: LayerScores, folder: Path, settings: Mapping[str, Any], fingerprint: str
 ) -> None:
-    """Write the scores as a table and as JSON, and their figure: all or nothing."""
+    """Write the scores as a table and as JSON, and their figure, atomically."""
     from embedtopics import plots
     from embedtopics._utils.machine import package_versions
     from embedtopics.corpus._table_files import write_csv
@@ -200,7 +200,7 @@ def _write(
 
 
 def _plain(value: Any) -> Any:
-    """Return what JSON can hold: lists and mappings, and None for a number that is not known."""
+    """Convert to JSON's types, with None for numbers that are not finite."""
     if dataclasses.is_dataclass(value):
         return _plain(vars(value))
     if isinstance(value, Mapping):
@@ -215,7 +215,7 @@ def _plain(value: Any) -> Any:
 
 
 def _print_scores(scores: LayerScores, out: Path | None) -> None:
-    """Print figures by layer, baselines and the best layer on stdout."""
+    """Print the scores by layer, baselines and the best layer."""
     console = make_console()
     console.print(
         f"{printable(scores.task)}, {printable(scores.encoder)}: {len(scores.labels):,} classes; "
@@ -235,11 +235,11 @@ def _print_scores(scores: LayerScores, out: Path | None) -> None:
         console.print(f"expected layer: {scores.expected_layer:.2f}{within}", soft_wrap=True)
     if scores.chosen_layer is not None:
         chosen = scores.chosen("accuracy", what)
-        console.print(f"chosen on dev: layer {chosen.layer}, {_spell(chosen)}", soft_wrap=True)
+        console.print(f"selected on dev: layer {chosen.layer}, {_spell(chosen)}", soft_wrap=True)
     best = scores.best("accuracy", what)
     console.print(f"best on test: layer {best.layer}, {_spell(best)}", soft_wrap=True)
     for decision in scores.decisions:
-        # Penalties, a number for each layer, are in the folder.
+        # The penalties of all layers are in the folder.
         if decision.name != "penalties":
             console.print(f"note: {printable(decision.message)}", style="yellow", soft_wrap=True)
     if out is not None:

@@ -1,4 +1,4 @@
-"""Commands that ask a folder of results: ``by-group``, ``over-time``, ``hierarchy``, ``find``."""
+"""Questions about a folder of results: ``by-group``, ``over-time``, ``hierarchy``, ``find``."""
 
 from __future__ import annotations
 
@@ -47,20 +47,20 @@ def by_group(
     results: ResultsFolder,
     group: Annotated[
         str | None,
-        typer.Option(help="Column of groups, if not the one given to topics as --group."),
+        typer.Option(help="Column of groups; default: that of topics --group."),
     ] = None,
     topic: Annotated[
-        int | None, typer.Option(help="Show what each group says within this topic.")
+        int | None, typer.Option(help="Print the terms of each group within this topic.")
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(help="Group to print (repeatable); the five largest if left out."),
+        typer.Option(help="Group to print (repeatable); default: the five largest."),
     ] = None,
     most: MostTopics = 25,
     out: OutTable = None,
     figure: OutFigure = None,
 ) -> None:
-    """Compare groups: how much of each topic they have, and what they say in it."""
+    """Compare groups: their shares of each topic, and their terms within a topic."""
     from embedtopics import plots, topics
     from embedtopics.topics._relabel import checked_topic_id
 
@@ -68,25 +68,25 @@ def by_group(
     check_outputs(out, figure)
     result = open_result(results)
     check_column(result, group, result.corpus.group_column, "--group")
-    chosen = None if topic is None else checked_topic_id(result, topic)
+    topic_id = None if topic is None else checked_topic_id(result, topic)
     groups = topics.by_group(result, group)
     write_outputs(out, groups.to_frame, figure, lambda: plots.by_group(groups, max_topics=most))
-    if chosen is None:
-        _print_shares(console, groups, most, _places(groups, only))
+    if topic_id is None:
+        _print_shares(console, groups, most, _columns(groups, only))
     else:
-        _print_topic(console, groups, chosen)
+        _print_topic(console, groups, topic_id)
     _print_end(console, groups.decisions, out, figure)
 
 
 def _print_end(console: Console, decisions: Iterable[Decision], *paths: Path | None) -> None:
-    """Print what was decided, and which files were written."""
+    """Print decisions and the files written."""
     print_notes(console, (decision.message for decision in decisions), soft_wrap=False)
     for path in filter(None, paths):
         typer.echo(f"written to {path}")
 
 
-def _places(groups: TopicGroups, only: list[str] | None) -> list[int]:
-    """Return where the groups to print stand; by default the largest."""
+def _columns(groups: TopicGroups, only: list[str] | None) -> list[int]:
+    """Return the columns of the groups to print, by default the largest groups."""
     if only is None:
         return list(range(min(COLUMNS, len(groups.names))))
     unknown = [name for name in only if name not in groups.names]
@@ -111,7 +111,7 @@ def _print_shares(console: Console, groups: TopicGroups, most: int, places: list
     n_more = len(groups.names) - len(places)
     if n_more:
         console.print(f"... and {n_more} more groups; --only GROUP prints one, --out writes all")
-    console.print("\nnext: --topic ID shows what each group says within a topic")
+    console.print("\nnext: --topic ID prints the terms of each group within a topic")
 
 
 def _print_topic(console: Console, groups: TopicGroups, topic: int) -> None:
@@ -128,10 +128,10 @@ def _print_topic(console: Console, groups: TopicGroups, topic: int) -> None:
             f"  {share:.1%} of its texts ({low:.1%} to {high:.1%}), "
             f"{groups.counts[topic, place]:,} in all"
         )
-        for what, terms in (("about", groups.terms), ("more than others", groups.distinctive)):
-            found = ", ".join(terms.of(topic, place))
-            if found:
-                console.print(f"  {what}: {printable(found)}")
+        for what, terms in (("terms", groups.terms), ("distinctive", groups.distinctive)):
+            listed = ", ".join(terms.of(topic, place))
+            if listed:
+                console.print(f"  {what}: {printable(listed)}")
 
 
 BLOCKS, PLAIN = "▁▂▃▄▅▆▇█", "_.-=+*%#"
@@ -148,19 +148,18 @@ def over_time(
         typer.Option(help="auto, day, week, month, quarter, year, decade, or a number of periods."),
     ] = "auto",
     dates: Annotated[
-        str | None, typer.Option(help="Column of dates, if not the one given to topics as --time.")
+        str | None,
+        typer.Option(help="Column of dates; default: that of topics --time."),
     ] = None,
-    smooth: Annotated[
-        int, typer.Option(min=1, help="Odd number of periods taken together in a share.")
-    ] = 1,
+    smooth: Annotated[int, typer.Option(min=1, help="Odd number of periods to average.")] = 1,
     alpha: Annotated[
-        float, typer.Option(help="Share of the changes found that may be wrong.")
+        float, typer.Option(help="False discovery rate of the reported changes.")
     ] = 0.05,
     most: MostTopics = 25,
     out: OutTable = None,
     figure: OutFigure = None,
 ) -> None:
-    """Follow topics over time, and tell which emerge, fade or burst."""
+    """Follow topics over time, and report which emerge, fade or burst."""
     from embedtopics import plots, topics
 
     console = make_console()
@@ -187,9 +186,9 @@ def over_time(
 
 
 def _order(changes: pd.DataFrame) -> list[int]:
-    """Return the topics: those that change first, the surest first, then the largest."""
-    stays = changes["verdict"].isin(["no trend found", "not tested"])
-    rank = changes[["q", "burst_q"]].min(axis=1).where(~stays, 2.0)
+    """Return topics that change, by significance, then the others, by size."""
+    unchanged = changes["verdict"].isin(["no trend found", "not tested"])
+    rank = changes[["q", "burst_q"]].min(axis=1).where(~unchanged, 2.0)
     ordered = changes.assign(rank=rank).sort_values(["rank", "topic"], kind="stable")
     return list(ordered["topic"].tolist())
 
@@ -207,15 +206,15 @@ def _print_trends(console: Console, trends: TopicTrends, changes: pd.DataFrame, 
     columns += [("odds", "figure"), ("verdict", "line"), ("name", "words")]
     levels = BLOCKS if (console.encoding or "").lower().startswith("utf") else PLAIN
     rows, styles = [], []
-    found = changes.to_dict("records")
+    records = changes.to_dict("records")
     for topic in _order(changes)[:most]:
-        verdict = found[topic]["verdict"]
-        when = f" {found[topic]['burst_start']}" if verdict == "bursting" else ""
+        verdict = records[topic]["verdict"]
+        when = f" {records[topic]['burst_start']}" if verdict == "bursting" else ""
         cells = [
             str(topic),
             f"{int(trends.counts[topic].sum()):,}",
             sparkline(trends.counts[topic], trends.totals, levels),
-            _spell_odds(found[topic]["odds_ratio"]),
+            _spell_odds(records[topic]["odds_ratio"]),
             verdict + when,
             excerpt(printable(trends.labels[topic]), LONGEST),
         ]
@@ -228,7 +227,7 @@ def _print_trends(console: Console, trends: TopicTrends, changes: pd.DataFrame, 
 
 
 def _spell_odds(ratio: float) -> str:
-    """Return how the odds of a topic changed from the first period to the last."""
+    """Return the odds ratio of a topic between the last period and the first."""
     if ratio != ratio:
         return ""
     if ratio > 99:
@@ -239,7 +238,7 @@ def _spell_odds(ratio: float) -> str:
 def sparkline(
     counts: npt.NDArray[np.int64], totals: npt.NDArray[np.int64], levels: str = BLOCKS
 ) -> str:
-    """Draw shares as a line of blocks; periods without rows are blank."""
+    """Draw shares as a line of blocks, blank where a period has no rows."""
     import numpy as np
 
     n_wide = min(len(counts), WIDEST)
@@ -254,31 +253,28 @@ def sparkline(
 
 
 READABLE = 30
-"""Topics up to which every merge is printed where no levels are asked for."""
+"""Number of topics up to which every merge is printed by default."""
 
 
 def hierarchy(
     results: ResultsFolder,
     by: Annotated[
-        str, typer.Option(help="What makes topics similar: coordinates, terms or embeddings.")
+        str, typer.Option(help="Similarity of topics by: coordinates, terms or embeddings.")
     ] = "coordinates",
-    linkage: Annotated[
-        str, typer.Option(help="ward, average, complete, single or weighted.")
-    ] = "ward",
     levels: Annotated[
-        str | None, typer.Option(help="Numbers of groups at which the tree branches, such as 5,20.")
+        str | None, typer.Option(help="Numbers of groups at which the tree branches: 5,20.")
     ] = None,
     figure: OutFigure = None,
     out: OutTable = None,
 ) -> None:
-    """Print how the topics belong together, as a tree."""
+    """Print the hierarchy of the topics as a tree."""
     from embedtopics import plots, topics
 
     check_outputs(out, figure)
     branching = [] if levels is None else sorted(set(whole_numbers_in(levels, "--levels")))
-    tree = topics.hierarchy(open_result(results), by=by, linkage=linkage)
+    tree = topics.hierarchy(open_result(results), by=by)
     if levels is None and tree.n_topics > READABLE:
-        # Between these levels every branch parts into about as many.
+        # With these levels every branch divides into about as many.
         branching = [round(tree.n_topics ** (1 / 3)), round(tree.n_topics ** (2 / 3))]
     text = topics.tree_text(tree, levels=branching)
     write_outputs(
@@ -296,21 +292,21 @@ def hierarchy(
 def find(
     results: ResultsFolder,
     query: Annotated[str, typer.Argument(help="A word, a phrase or a text.")],
-    n: Annotated[int, typer.Option("--n", "-n", min=1, help="Topics shown.")] = 5,
+    n: Annotated[int, typer.Option("--n", "-n", min=1, help="Topics to print.")] = 5,
     by: Annotated[str, typer.Option(help="embeddings, terms or auto.")] = "auto",
 ) -> None:
-    """Find the topics that are nearest to a question."""
-    from embedtopics.topics.reading._find import find
+    """Find the topics nearest to a query."""
+    from embedtopics.topics import find
 
     result = open_result(results)
-    found = find(result, query, n_topics=n, by=by)
+    matches = find(result, query, n_topics=n, by=by)
     console = make_console()
-    if not len(found):
-        console.print("no topic holds this")
+    if not len(matches):
+        console.print("no topic matches")
         return
     rows = []
-    for row in found.to_dict("records"):
+    for row in matches.to_dict("records"):
         name = f"{row['label']}: " if result.topics[row["topic"]].is_named else ""
         rows.append([str(row["topic"]), f"{row['similarity']:.2f}", name + ", ".join(row["terms"])])
     print_table(console, [("topic", "number"), ("similarity", "number"), ("terms", "words")], rows)
-    console.print(f"\nby {found['by'].iloc[0]}")
+    console.print(f"\nby {matches['by'].iloc[0]}")

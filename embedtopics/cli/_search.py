@@ -1,4 +1,4 @@
-"""``search`` and ``search-eval`` ask an index and measure its answers; ``index`` builds one."""
+"""``search``, ``serve`` and ``search-eval`` query an index; ``index`` builds and maintains one."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 TextFields = Annotated[
-    str | None, typer.Option(help="Column of texts, or several: title,abstract; guessed.")
+    str | None, typer.Option(help="Column of texts, or several: title,abstract.")
 ]
 Where = Annotated[
     str | None, typer.Option(help="Filter, such as \"year >= 2020 and source == 'Le Monde'\".")
@@ -39,59 +39,62 @@ Where = Annotated[
 
 def search(
     index: opt.IndexFolder,
-    query: Annotated[list[str], typer.Argument(help="What you look for: words or a sentence.")],
-    k: Annotated[int, typer.Option("--k", "-k", min=1, help="Documents shown.")] = 10,
+    query: Annotated[list[str], typer.Argument(help="Words or a sentence.")],
+    k: Annotated[int, typer.Option("--k", "-k", min=1, help="Number of documents.")] = 10,
     mode: Annotated[str, typer.Option(help="dense, lexical or hybrid.")] = "hybrid",
     where: Where = None,
     show: Annotated[
         list[str] | None, typer.Option(help="Column to show, such as date (repeatable).")
     ] = None,
     diversity: Annotated[
-        float, typer.Option(min=0, max=1, help="0 shows the best, more the less similar.")
+        float,
+        typer.Option(
+            min=0, max=1, help="0 for the best hits; larger values for less similar ones."
+        ),
     ] = 0.0,
     rerank: Annotated[
-        str | None, typer.Option(help="Name or folder of a cross-encoder that reorders the best.")
+        str | None, typer.Option(help="Name or folder of a cross-encoder that reranks the hits.")
     ] = None,
     min_score: Annotated[
-        float, typer.Option(min=0, max=1, help="Least relevance shown; gibberish has about 0.")
+        float, typer.Option(min=0, max=1, help="Least relevance of a hit, 0 to 1.")
     ] = 0.0,
     encoder: opt.MovedEncoder = None,
     out: opt.OutTable = None,
 ) -> None:
-    """Search an index: by meaning, by words, or both."""
+    """Search an index by meaning, by words, or both."""
     check_outputs(out)
-    opened = _load(index, encoder)
-    unknown = [name for name in show or () if name not in opened.columns]
+    reader = _load(index, encoder)
+    unknown = [name for name in show or () if name not in reader.columns]
     if unknown:
-        there = ", ".join(map(repr, opened.columns)) or "none"
-        raise InputError(f"--show: there is no column {unknown[0]!r}; the index has {there}")
-    wanted: Any = mode  # refused by the search where it is none
-    found = opened.search(
-        " ".join(query), k, wanted, where, diversity=diversity, reranker=rerank,
+        columns = ", ".join(map(repr, reader.columns)) or "none"
+        raise InputError(f"--show: the index has no column {unknown[0]!r}, only {columns}")
+    search_mode: Any = mode
+    hits = reader.search(
+        " ".join(query), k, search_mode, where, diversity=diversity, reranker=rerank,
         min_score=min_score,
     )  # fmt: skip
-    write_outputs(out, found.to_frame)
-    _print_hits(make_console(), found, show or [])
+    write_outputs(out, hits.to_frame)
+    _print_hits(make_console(), hits, show or [])
 
 
-def _print_hits(console: Console, found: SearchHits, columns: list[str]) -> None:
+def _print_hits(console: Console, hits: SearchHits, columns: list[str]) -> None:
     from rich.text import Text
 
-    for rank, hit in enumerate(found, 1):
+    for rank, hit in enumerate(hits, 1):
         console.print(Text(printable(_headline(rank, hit)), style="bold"), soft_wrap=True)
         if columns:
-            known = [f"{name}: {_cell(hit, name)}" for name in columns]
-            console.print(Text(printable("   " + "  ".join(known)), style="dim"), soft_wrap=True)
+            cells = [f"{name}: {_cell(hit, name)}" for name in columns]
+            console.print(Text(printable("   " + "  ".join(cells)), style="dim"), soft_wrap=True)
         for line in hit.snippet.rich("bold yellow").wrap(console, max(20, console.width - 3)):
             line.rstrip()
             console.print(Text("   ").append_text(line), soft_wrap=True)
-    if not found:
-        console.print("nothing was found")
-    print_notes(console, (decision.message for decision in found.decisions))
+    if not hits:
+        console.print("no document was found")
+    print_notes(console, (decision.message for decision in hits.decisions))
 
 
 def _headline(rank: int, hit: Hit) -> str:
-    """Return where a hit stands and why: its id, score, relevance, cosine, words and topic."""
+    """Return the rank of a hit with its id, score, relevance, cosine, words and topic."""
     parts = [f"{rank}.", str(hit.id), f"{hit.score:.3f}", f"relevance {hit.relevance:.2f}"]
     if hit.similarity == hit.similarity:
         parts.append(f"cosine {hit.similarity:.2f}")
@@ -104,7 +107,7 @@ def _headline(rank: int, hit: Hit) -> str:
 
 
 def _cell(hit: Hit, name: str) -> str:
-    """Return a hit's value of a column for people; a day without a time is only a day."""
+    """Return the value of a column for people, without the time of a whole day."""
     value = hit.topic if name == "topic" and hit.topic is not None else hit.metadata.get(name)
     if value is None:
         return "-"
@@ -113,10 +116,10 @@ def _cell(hit: Hit, name: str) -> str:
 
 def serve(
     index: opt.IndexFolder,
-    port: Annotated[int, typer.Option(help="0 for one that is free.")] = 0,
+    port: Annotated[int, typer.Option(help="Port; 0 for a free one.")] = 0,
     encoder: opt.MovedEncoder = None,
 ) -> None:
-    """Search and read an index on a local page, with a JSON API."""
+    """Serve a local page to search and read an index, with a JSON API."""
     from embedtopics.report import serve_index
 
     server = serve_index(_load(index, encoder), port=port)
@@ -132,23 +135,23 @@ def serve(
 
 def search_eval(
     index: opt.IndexFolder,
-    queries: Annotated[Path, typer.Argument(readable=False, help="jsonl, csv or tsv: id, text.")],
+    queries: Annotated[
+        Path, typer.Argument(readable=False, help="jsonl, csv or tsv file with id and text.")
+    ],
     qrels: Annotated[
-        Path, typer.Argument(readable=False, help="Judgements: TREC, BEIR tsv, or jsonl.")
+        Path, typer.Argument(readable=False, help="Judgements as TREC qrels, BEIR tsv or jsonl.")
     ],
     mode: Annotated[
-        list[str] | None, typer.Option(help="dense, lexical or hybrid; all three if left out.")
+        list[str] | None, typer.Option(help="dense, lexical or hybrid; default: all three.")
     ] = None,
     k: Annotated[int, typer.Option("--k", "-k", min=1, help="Documents for each query.")] = 100,
-    relevant_from: Annotated[
-        float, typer.Option(help="Least grade that counts as relevant.")
-    ] = 1.0,
+    relevant_from: Annotated[float, typer.Option(help="Least grade of a relevant document.")] = 1.0,
     where: Where = None,
     encoder: opt.MovedEncoder = None,
     out: opt.OutTable = None,
     random_state: opt.RandomState = 0,
 ) -> None:
-    """Measure an index on queries whose relevant documents are known."""
+    """Evaluate an index on queries with relevance judgements."""
     import pandas as pd
 
     from embedtopics import evaluation
@@ -156,20 +159,20 @@ def search_eval(
 
     check_outputs(out)
     judged = read_qrels(qrels)
-    asked = {name: text for name, text in read_queries(queries).items() if name in judged}
-    if not asked:
+    texts = {name: text for name, text in read_queries(queries).items() if name in judged}
+    if not texts:
         raise InputError(
-            f"expected judgements of queries in {queries}; none of the {len(judged):,} queries in "
-            f"{qrels} is there: their ids differ"
+            f"the ids of queries differ: none of the {len(judged):,} queries in {qrels} is in "
+            f"{queries}"
         )
-    opened = _load(index, encoder)
+    reader = _load(index, encoder)
     modes: list[Any] = list(dict.fromkeys(mode or ("dense", "lexical", "hybrid")))
     scores = {
         name: evaluation.retrieval(
-            opened.search(list(asked.values()), k, name, where),
+            reader.search(list(texts.values()), k, name, where),
             qrels,
             (min(10, k), k),
-            query_ids=list(asked),
+            query_ids=list(texts),
             relevant_from=relevant_from,
             random_state=random_state,
         )
@@ -207,9 +210,7 @@ def _spell(value: float, low: float, high: float, form: str) -> str:
     return f"{value:{form}} [{low:{form}}, {high:{form}}]"
 
 
-app = Commands(
-    help="Build an index of documents, add to it, remove from it, check it.", no_args_is_help=True
-)
+app = Commands(help="Build and maintain a search index of documents.", no_args_is_help=True)
 
 MIB = 1 << 20
 DAMAGED = 1
@@ -221,31 +222,27 @@ def build(
     out: Annotated[Path, typer.Option(help="Folder for the index.")],
     text: TextFields = None,
     id: opt.IdColumn = None,
-    time: Annotated[str | None, typer.Option(help="Column of dates, to filter by.")] = None,
+    time: Annotated[str | None, typer.Option(help="Column of dates, for filters.")] = None,
     encoder: Annotated[
-        str, typer.Option(help="Name or folder of a checkpoint; none for words alone.")
+        str, typer.Option(help="Name or folder of a checkpoint; none for lexical search only.")
     ] = "all-MiniLM-L6-v2",
     precision: opt.Precision = None,
     long_texts: opt.LongTexts = None,
-    kind: Annotated[str, typer.Option(help="Of the dense index: auto, flat or ivf.")] = "auto",
-    recall: Annotated[
-        float, typer.Option(help="Share of the ten nearest that it has to find, if not flat.")
-    ] = 0.95,
+    kind: Annotated[str, typer.Option(help="Kind of the dense index: auto, flat or ivf.")] = "auto",
     memory: Annotated[
-        int | None, typer.Option(min=1, help="MiB that vectors and dense index may take.")
+        int | None, typer.Option(min=1, help="Memory limit of vectors and dense index in MiB.")
     ] = None,
     whole: Annotated[
-        bool, typer.Option("--whole", help="Do not cut long texts into passages.")
+        bool, typer.Option("--whole", help="Do not divide long texts into passages.")
     ] = False,
     languages: Annotated[
-        str | None, typer.Option(help="Codes, such as en,fr, for stop words and stems; guessed.")
+        str | None,
+        typer.Option(help="Languages of stop words and stems: en,fr; detected if left out."),
     ] = None,
     words: opt.Words = "characters",
-    stems: Annotated[
-        bool, typer.Option(help="Search by word stems, so that inflections are found, too.")
-    ] = True,
+    stems: Annotated[bool, typer.Option(help="Match words by their stems.")] = True,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace an index that is there.")
+        bool, typer.Option("--overwrite", help="Replace an existing index.")
     ] = False,
     encoding: opt.FileEncoding = "utf-8",
     random_state: opt.RandomState = 0,
@@ -256,14 +253,14 @@ def build(
     from embedtopics.retrieval._build import read_documents
     from embedtopics.retrieval._index import SearchIndex
 
-    # Before the work: an encoder that no later command could load again is of no use.
+    # Refused before the work: later commands could not load such an encoder.
     loaded = None
     if encoder != "none":
         loaded = resolve_encoder(encoder, cached=True, precision=precision, long_texts=long_texts)
     if loaded is not None and not loaded.is_fitted and encoder != "auto":
         raise InputError(
-            f"expected an encoder that can be loaded again for queries; {encoder} learns from the "
-            "texts and is not stored with an index; give a checkpoint or a static encoder"
+            f"--encoder must be a checkpoint or a static encoder; {encoder} is fitted to the texts "
+            "and not stored with an index"
         )
     codes = None
     if languages is not None:
@@ -272,7 +269,7 @@ def build(
     columns = {"text": _fields(text), "id": id, "time": time}
     corpus = read_documents(file, columns, encoding)
     index = SearchIndex.build(
-        corpus, out, encoder=loaded, kind=kind, recall=recall,
+        corpus, out, encoder=loaded, kind=kind,
         memory_limit=None if memory is None else memory * MIB,
         passages=not whole, languages=codes, stems=stems, words=words.replace(" ", "").split(","),
         overwrite=overwrite, random_state=random_state,
@@ -289,10 +286,10 @@ def add(
     text: TextFields = None,
     id: opt.IdColumn = None,
     time: Annotated[
-        str | None, typer.Option(help="Column of dates; if left out, as in the index.")
+        str | None, typer.Option(help="Column of dates; default: that of the index.")
     ] = None,
     update: Annotated[
-        bool, typer.Option("--update", help="Replace documents whose ids are there already.")
+        bool, typer.Option("--update", help="Replace documents that have the same id.")
     ] = False,
     encoder: opt.MovedEncoder = None,
     encoding: opt.FileEncoding = "utf-8",
@@ -300,83 +297,80 @@ def add(
     """Add the documents of a file."""
     from embedtopics.retrieval._build import read_more
 
-    opened = _load(index, encoder)
+    writer = _load(index, encoder)
     columns = {"text": _fields(text), "id": id, "time": time}
-    corpus = read_more(opened._reader, file, columns, update, encoding)
-    before = len(opened)
-    n = opened.add(corpus, update=update)
-    _print_decisions(opened)
-    replaced = before + n - len(opened)
-    said = f", of which {replaced:,} replaced one of the same id" if update else ""
-    typer.echo(f"added: {n:,} documents{said}; now {_described(opened)}")
+    corpus = read_more(writer._reader, file, columns, update, encoding)
+    before = len(writer)
+    n = writer.add(corpus, update=update)
+    _print_decisions(writer)
+    n_replaced = before + n - len(writer)
+    replaced = f", of which {n_replaced:,} replaced another" if update else ""
+    typer.echo(f"added: {n:,} documents{replaced}; now {_described(writer)}")
 
 
 @app.command()
 def remove(
     index: opt.IndexFolder,
     ids: Annotated[list[str] | None, typer.Argument(help="Ids of documents.")] = None,
-    file: Annotated[
-        Path | None, typer.Option(help="A file of ids, one a line, to remove as well.")
-    ] = None,
+    file: Annotated[Path | None, typer.Option(help="File of more ids, one a line.")] = None,
     missing: Annotated[
-        bool, typer.Option("--ignore-missing", help="Pass over ids that are not there.")
+        bool, typer.Option("--ignore-missing", help="Ignore ids that are not in the index.")
     ] = False,
 ) -> None:
     """Remove documents by id."""
-    wanted = list(ids or [])
+    targets = list(ids or [])
     if file is not None:
         try:
             lines = file.read_text("utf-8-sig").splitlines()
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"cannot read ids from {file}: {error}") from error
-        wanted += [line.strip() for line in lines if line.strip()]
-    if not wanted:
-        raise InputError("expected ids to remove, or --file with ids; got none")
-    opened = _load(index)
-    n = opened.remove(wanted, missing="ignore" if missing else "raise")
-    typer.echo(f"removed: {n:,} documents; now {_described(opened)}")
+        targets += [line.strip() for line in lines if line.strip()]
+    if not targets:
+        raise InputError("name ids to remove, or a file of ids with --file")
+    writer = _load(index)
+    n = writer.remove(targets, missing="ignore" if missing else "raise")
+    typer.echo(f"removed: {n:,} documents; now {_described(writer)}")
 
 
 @app.command()
 def compact(index: opt.IndexFolder) -> None:
-    """Write all segments as one, and free the space of removed documents."""
-    opened = _load(index)
-    done = opened.compact()
-    said = "compacted" if done else "nothing to do"
-    typer.echo(f"{said}: {_described(opened)}")
+    """Merge all segments, and free the space of removed documents."""
+    writer = _load(index)
+    outcome = "compacted" if writer.compact() else "already compact"
+    typer.echo(f"{outcome}: {_described(writer)}")
 
 
 @app.command()
 def check(index: opt.IndexFolder) -> None:
-    """Compare all files with what was written; exits with 1 if something is damaged."""
+    """Verify the checksums of all files; exits with 1 if one is damaged."""
     from embedtopics.retrieval.storage._checks import check as check_index
     from embedtopics.retrieval.storage._checks import find_damage
 
     problems = check_index(index)
-    # What a killed writer left behind is reported, and damages nothing.
+    # Files left by a killed writer are reported; they are no damage.
     damage = find_damage(index) if problems else []
     for problem in problems:
         kind = "damaged" if problem in damage else "note"
         typer.echo(f"{kind}: {printable(str(problem))}")
     if damage:
         raise typer.Exit(DAMAGED)
-    typer.echo(f"as it was written: {_described(_load(index))}")
+    typer.echo(f"no damage: {_described(_load(index))}")
 
 
 @app.command()
 def info(index: opt.IndexFolder) -> None:
-    """Say what an index holds, and how good its dense part is."""
-    opened = _load(index)
+    """Print the contents of an index, and the recall of its dense part."""
+    reader = _load(index)
     console = make_console()
-    typer.echo(_described(opened))
-    named = ", ".join(f"{name} ({kind})" for name, kind in opened.columns.items())
-    typer.echo(f"columns: {printable(named) or 'none'}")
+    typer.echo(_described(reader))
+    listed = ", ".join(f"{name} ({kind})" for name, kind in reader.columns.items())
+    typer.echo(f"columns: {printable(listed) or 'none'}")
     columns = [(name, "number") for name in ("segment", "passages", "recall@10", "queries/s", "MB")]
     columns.insert(2, ("kind", "text"))
     rows = []
-    for about in opened.measured:
+    for about in reader.measured:
         measured = about["measured"]
-        folder = opened.folder / "segments" / about["segment"]
+        folder = reader.folder / "segments" / about["segment"]
         recall, speed = measured.get("recall"), measured.get("queries_per_second")
         size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
         figures = [
@@ -390,12 +384,12 @@ def info(index: opt.IndexFolder) -> None:
 
 @app.command()
 def topics(index: opt.IndexFolder, results: opt.ResultsFolder) -> None:
-    """Attach topics: hits show theirs, and --where "topic == 3" works."""
-    opened = _load(index)
-    opened.topics(open_result(results))
-    n = sum(document.metadata["topic"] is not None for document in opened)
+    """Attach topics to the documents, for hits and filters such as "topic == 3"."""
+    writer = _load(index)
+    writer.topics(open_result(results))
+    n = sum(document.metadata["topic"] is not None for document in writer)
     typer.echo(
-        f"attached: topics to {n:,} of {_described(opened)}\n"
+        f"attached: topics to {n:,} of {_described(writer)}\n"
         f'next: embedtopics search {printable(str(index))} "your question" --where "topic == 0"'
     )
 
@@ -403,18 +397,18 @@ def topics(index: opt.IndexFolder, results: opt.ResultsFolder) -> None:
 @app.command()
 def export(
     index: opt.IndexFolder,
-    out: Annotated[Path, typer.Option(help="NAME.parquet for passages, vectors and metadata.")],
+    out: Annotated[Path, typer.Option(help="NAME.parquet.")],
 ) -> None:
-    """Write all passages with their vectors to a Parquet file."""
+    """Write all passages with vectors and metadata to a Parquet file."""
     check_target(out, (".parquet",))
-    opened = _load(index)
-    n = opened.export(out)
-    _print_decisions(opened)
+    reader = _load(index)
+    n = reader.export(out)
+    _print_decisions(reader)
     typer.echo(f"written: {n:,} passages to {printable(str(out))}")
 
 
 def _fields(text: str | None) -> Any:
-    """Return the column of texts, or several where commas part them."""
+    """Return the column of texts, or a list of columns."""
     return text.split(",") if text is not None and "," in text else text
 
 
@@ -425,7 +419,7 @@ def _load(folder: Path, encoder: str | None = None) -> SearchIndex:
 
 
 def _described(index: SearchIndex) -> str:
-    """Return what an index holds, in a line for people."""
+    """Describe an index in one line."""
     return printable(
         f"{str(index).removeprefix('SearchIndex(').removesuffix(')')} in {index.folder}"
     )

@@ -1,16 +1,16 @@
-"""From a file of documents to a folder of results: ``inspect``, ``topics``, ``demo``; ``cache``."""
+"""From documents to a folder of results: ``inspect``, ``topics``, ``resolution``, ``demo``."""
 
 from __future__ import annotations
 
 import shlex
 import time
 import warnings
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from embedtopics.cli import _options as opt
 from embedtopics.cli._display import (
     CONTENT,
     PAGE,
@@ -29,169 +29,91 @@ from embedtopics.cli._display import (
     write_results_folder,
 )
 from embedtopics.cli._errors import Commands
-from embedtopics.cli._options import (
-    DocumentsFile,
-    EncoderName,
-    FileEncoding,
-    GroupColumn,
-    IdColumn,
-    Languages,
-    LongTexts,
-    Precision,
-    RandomState,
-    RowLimit,
-    TextColumn,
-    TimeColumn,
-    Words,
-)
 from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from embedtopics.corpus._corpus import Corpus
+    from embedtopics.corpus import Corpus
     from embedtopics.encoders._contract import BaseEncoder
+    from embedtopics.topics import TopicModel
     from embedtopics.topics.constraints._protocol import Constraint
 
 
 STUDENT_FROM = 1000
-"""Texts of a sample from which on it tells how near a static student comes to the encoder."""
+"""Texts of a sample from which its loss by a static student is measured."""
+
+Coverage = Annotated[
+    str | None, typer.Option(help="auto, or the share of texts to assign to topics, 0 to 1.")
+]
 
 
 def topics(
-    file: Annotated[
-        Path,
-        typer.Argument(
-            readable=False,  # a file that cannot be read has an error of its own
-            help="csv, tsv, jsonl, parquet (each also .gz), txt, or a folder of txt; or a folder "
-            "of results, with --resolution.",
-        ),
-    ],
-    context: typer.Context,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Folder for the results; a folder of results itself if left out."),
-    ] = None,
-    text: TextColumn = None,
-    id: IdColumn = None,
-    time: TimeColumn = None,
-    group: GroupColumn = None,
-    encoder: EncoderName = None,
-    precision: Precision = None,
-    long_texts: LongTexts = None,
+    file: opt.DocumentsFile,
+    out: Annotated[Path, typer.Option(help="Folder for the results.")],
+    text: opt.TextColumn = None,
+    id: opt.IdColumn = None,
+    time: opt.TimeColumn = None,
+    group: opt.GroupColumn = None,
+    encoder: opt.EncoderName = None,
     n_topics: Annotated[
-        str, typer.Option("--topics", help="auto, fine, coarse, or a number, met exactly.")
+        str, typer.Option("--topics", help="auto, fine, coarse, or an exact number.")
     ] = "auto",
-    min_topic_size: Annotated[
-        int | None,
-        typer.Option(min=2, help="Fewest texts in a topic's core, in place of --topics."),
-    ] = None,
-    coverage: Annotated[
-        str, typer.Option(help="auto, or the share of the texts to be in a topic, 0 to 1.")
-    ] = "auto",
+    coverage: Coverage = None,
     names: Annotated[
-        str | None,
-        typer.Option(help="Topics to look for, such as 'health,schools', beside others."),
+        str | None, typer.Option(help="Topics to look for, with commas: health,schools.")
     ] = None,
     labels: Annotated[
-        str | None, typer.Option(help="Column of labels, some may be empty, that topics follow.")
+        str | None, typer.Option(help="Column of labels that topics follow; cells may be empty.")
     ] = None,
-    resolution: Annotated[
-        str | None,
-        typer.Option(help="Read a folder of results anew: auto, fine, coarse or a number."),
-    ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="With --resolution, replace edits made by hand.")
-    ] = False,
     replicates: Annotated[
-        int, typer.Option(min=0, help="Replicates that tell how stable each topic is; 0 for none.")
+        int, typer.Option(min=0, help="Replicates that measure each topic's stability.")
     ] = 20,
     sample: Annotated[
         int | None,
-        typer.Option(min=2, help="Fit so many texts, without replicates; assign the others."),
+        typer.Option(min=2, help="Fit a sample of this size, without replicates; assign the rest."),
     ] = None,
     student: Annotated[
         int | None,
-        typer.Option(min=50, help="Encode by a static student of so many texts: faster, rougher."),
+        typer.Option(min=50, help="Encode by a static student of N texts: faster, rougher."),
     ] = None,
-    language: Languages = None,
-    words: Words = "auto",
-    encoding: FileEncoding = "utf-8",
-    limit: RowLimit = None,
-    random_state: RandomState = 42,
-    cache: Annotated[bool, typer.Option(help="Keep vectors on disk, and look there first.")] = True,
+    language: opt.Languages = None,
+    words: opt.Words = "auto",
+    encoding: opt.FileEncoding = "utf-8",
+    random_state: opt.RandomState = 42,
 ) -> None:
-    """Find the topics of a file of documents, or read results coarser or finer."""
-    from embedtopics.corpus._corpus import Corpus
+    """Find the topics of a file of documents."""
+    from embedtopics.corpus import Corpus
+    from embedtopics.topics import TopicModel
 
-    given = {
-        name
-        for name in context.params
-        if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"
-    }
     if is_results_folder(file):
-        ignored = sorted(
-            given - {"file", "resolution", "out", "coverage", "replicates", "overwrite"}
-        )
-        if resolution is None:
-            raise InputError(
-                f"{file} holds results; say with --resolution how fine they are to be read, or "
-                "name a file of documents"
-            )
-        if ignored:
-            name = "topics" if ignored[0] == "n_topics" else ignored[0].replace("_", "-")
-            raise InputError(
-                f"--{name} is for a file of documents, and {file} holds results; with --resolution "
-                "go only --coverage, --replicates and --out"
-            )
-        _reread(
-            file,
-            resolution,
-            out=out,
-            coverage=_share(coverage) if "coverage" in given else None,
-            replicates=replicates if "replicates" in given else None,
-            overwrite=overwrite,
-        )
-        return
-    if resolution is not None:
         raise InputError(
-            f"--resolution reads a folder that topics wrote; {file} is none; for a file of "
-            "documents say how fine with --topics"
+            f"{file} holds results; read them at another resolution with embedtopics resolution, "
+            "or name a file of documents"
         )
-    if out is None:
-        raise InputError("name a folder for the results with --out")
     check_results_folder(out)
-    corpus = Corpus.from_file(
-        file, text=text, id=id, time=time, group=group, encoding=encoding, limit=limit
-    )
-    _run_topics(
-        corpus,
-        out=out,
-        encoder={"spec": encoder, "cached": cache}
-        | {"precision": precision, "long_texts": long_texts},
-        replicates=replicates,
-        sample=sample,
-        student=student,
+    corpus = Corpus.from_file(file, text=text, id=id, time=time, group=group, encoding=encoding)
+    model = TopicModel(
         n_topics=int(n_topics) if n_topics.isdecimal() else n_topics,
-        min_cluster_size=min_topic_size or "auto",
-        coverage=_share(coverage),
+        coverage="auto" if coverage is None else _number_in(coverage),
         constraints=_constraints(corpus, names, labels),
         languages=language or "auto",
         words=words.replace(" ", "").split(","),
         random_state=random_state,
     )
+    _find_topics(corpus, model, out, encoder, replicates, sample, student)
 
 
-def _share(coverage: str) -> float | str:
-    """Return a number where it is one; what is neither is refused later, with a clear error."""
+def _number_in(text: str) -> float | str:
+    """Return a number where the text is one; other texts are refused later."""
     try:
-        return float(coverage)
+        return float(text)
     except ValueError:
-        return coverage
+        return text
 
 
 def _constraints(corpus: Corpus, names: str | None, labels: str | None) -> Constraint | None:
-    """Return what is known of the topics beforehand."""
+    """Return the constraints that --names or --labels put on the topics."""
     from embedtopics.topics.constraints._labels import PartialLabels
     from embedtopics.topics.constraints._words import ZeroShot
 
@@ -204,8 +126,8 @@ def _constraints(corpus: Corpus, names: str | None, labels: str | None) -> Const
     columns = [str(column) for column in corpus.metadata.columns]
     if labels not in columns:
         raise InputError(
-            f"expected a column of labels, got {labels!r}; the file has, beside texts and ids, "
-            f"{', '.join(columns) or 'no other columns'}"
+            f"expected a column of labels, got {labels!r}; the columns other than texts and ids "
+            f"are: {', '.join(columns) or 'none'}"
         )
     values = corpus.metadata.iloc[:, columns.index(labels)]
     return PartialLabels(
@@ -224,154 +146,156 @@ def _label(value: Any) -> str | None:
     return None if str(value) in ("-1", "-1.0") else str(value)
 
 
-def _run_topics(
+def _find_topics(
     corpus: Corpus,
-    *,
+    model: TopicModel,
     out: Path,
-    encoder: Mapping[str, Any],
-    replicates: int,
+    encoder: str | None = None,
+    replicates: int = 20,
     sample: int | None = None,
     student: int | None = None,
-    **parameters: Any,
 ) -> None:
-    """Print the estimate, find the topics, print them, write the folder, say what is next."""
+    """Print the estimate, find the topics, write the folder, and print the topics."""
     from embedtopics.corpus._corpus import require_text
     from embedtopics.encoders._registry import resolve_encoder
-    from embedtopics.topics._inspection import inspect_corpus
-    from embedtopics.topics._model import DEFAULT_ENCODER, TopicModel
-    from embedtopics.topics._stability import with_stability
+    from embedtopics.topics import inspect_corpus, with_stability
+    from embedtopics.topics._model import DEFAULT_ENCODER
     from embedtopics.topics.growing._sample import fit_sample
 
     console = make_console()
     check_results_folder(out)
     require_text(corpus)
     begin = time.perf_counter()
-    wanted = {**encoder, "spec": encoder["spec"] or DEFAULT_ENCODER}
-    loaded = resolve_encoder(**wanted)
+    name = encoder or DEFAULT_ENCODER
+    loaded = resolve_encoder(name, cached=True)
     print_inspection(make_console(stderr=True), inspect_corpus(corpus, loaded))
     if student is not None:
         # By default a teacher computes in float32, which takes twice as long.
         precision = loaded.transformer.precision if loaded.transformer else None
-        teacher = resolve_encoder(**wanted | {"precision": precision})
+        teacher = resolve_encoder(name, cached=True, precision=precision)
         loaded = _student_of(corpus, student, teacher, out.with_name(f"{out.name}-encoder"))
+    model.set_params(encoder=loaded)
+    rows = None
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The encoder ")  # what was printed already
-        model, rows = TopicModel(loaded, **parameters), None
+        warnings.filterwarnings("ignore", "The encoder ")  # the inspection printed these
         if sample is None:
             result = model.fit(corpus).result_
         else:
-            found = fit_sample(corpus, sample, model=model)
-            result, rows = found.result, found.to_frame()
+            assignment = fit_sample(corpus, sample, model=model)
+            result, rows = assignment.result, assignment.to_frame()
     if replicates and result.topics and rows is None:
         result = with_stability(result, replicates)
     # Written before anything is printed: a closed pipe must not cost the results.
     write_results_folder(result, out, title=f"Topics of {corpus.source}", rows=rows)
     typer.echo()
     print_topics(console, result, names=True)
-    # What became of what was asked for: names, labels, a number of topics.
-    asked = [d for d in result.decisions if d.stage == "clustering"]
-    print_notes(console, (d.message for d in asked if d.name not in ("uninformative", "outside")))
+    # How constraints on the topics were met: names, labels, a number of topics.
+    met = [d for d in result.decisions if d.stage == "clustering"]
+    print_notes(console, (d.message for d in met if d.name not in ("uninformative", "outside")))
     console.print(
         f"\n{result.n_topics} topics cover {result.coverage:.0%} of the texts; "
         f"{spell_seconds(time.perf_counter() - begin)} in all."
     )
     console.print(f"\nwritten to {out}:")
-    for name, meaning in (CONTENT if rows is None else CONTENT | SAMPLED).items():
-        typer.echo(f"  {name:<18} {meaning}")
+    for file, meaning in (CONTENT if rows is None else CONTENT | SAMPLED).items():
+        typer.echo(f"  {file:<18} {meaning}")
     typer.echo(f"\nnext: open {out / 'report.html'} in a browser; in Python:")
     typer.echo(f'  model = embedtopics.TopicModel.load("{out / "model"}")')
     console.print('  model.predict(["a new text"])')
 
 
 def _student_of(corpus: Corpus, n: int, teacher: BaseEncoder, folder: Path) -> BaseEncoder:
-    """Let a static student learn from the vectors of some texts; it is kept for new ones."""
-    from embedtopics.encoders.static._encoder import StaticEncoder
-    from embedtopics.training._student import fit_static_student
+    """Train a static student on the vectors of some texts; its folder serves new texts."""
+    from embedtopics.encoders import StaticEncoder
+    from embedtopics.training import fit_static_student
 
     rows = corpus.distinct().first_rows[:n]  # ordered by content hash: a fair sample
     texts = [corpus.texts[row] for row in rows.tolist()]
     fit_static_student(teacher, texts, out=folder, overwrite=True)
-    typer.echo(f"the encoder, {folder}, is needed for new texts", err=True)
+    typer.echo(f"new texts need the encoder in {folder}", err=True)
     return StaticEncoder(folder)
 
 
-def _reread(
-    results: Path,
-    resolution: str,
-    *,
-    out: Path | None,
-    coverage: float | str | None,
-    replicates: int | None,
-    overwrite: bool = False,
+def resolution(
+    results: opt.ResultsFolder,
+    level: Annotated[str, typer.Argument(help="auto, fine, coarse or a number of topics.")],
+    coverage: Coverage = None,
+    replicates: Annotated[
+        int | None, typer.Option(min=0, help="Replicates; default: as many as before.")
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace edits made by hand.")
+    ] = False,
+    out: opt.OutFolder = None,
 ) -> None:
-    """Read results at another resolution, print the topics, and write the folder."""
-    from embedtopics.topics._resolution import at_resolution
-    from embedtopics.topics._stability import with_stability
+    """Read results at another resolution: coarser or finer topics of the same texts."""
+    from embedtopics.topics import at_resolution, with_stability
 
-    console = make_console()
     target = results if out is None else out
     before = read_results_folder(results)
-    stays = {"at_resolution", "update_terms"}  # how terms are chosen is kept
-    by_hand = list(dict.fromkeys(e.name for e in before.history if e.name not in stays))
-    if by_hand and target == results and not overwrite:
+    permanent = {"at_resolution", "update_terms"}  # settings of terms outlive a resolution
+    edits = list(dict.fromkeys(e.name for e in before.history if e.name not in permanent))
+    if edits and target == results and not overwrite:
         raise InputError(
-            f"{results} was edited by hand, and reading it anew would replace that; name another "
-            "folder with --out, or add --overwrite"
+            f"{results} was edited by hand, and another resolution would replace these edits; "
+            "name another folder with --out, or add --overwrite"
         )
     check_results_folder(target)
-    wanted = int(resolution) if resolution.isdecimal() else resolution
-    if wanted not in ("auto", "fine", "coarse") and not isinstance(wanted, int):
-        raise InputError(f"--resolution must be auto, fine, coarse or a number; got {resolution!r}")
-    after = at_resolution(before, wanted, coverage=coverage)
+    number = int(level) if level.isdecimal() else level
+    if number not in ("auto", "fine", "coarse") and not isinstance(number, int):
+        raise InputError("LEVEL", "auto, fine, coarse or a number", level)
+    after = at_resolution(
+        before, number, coverage=None if coverage is None else _number_in(coverage)
+    )
     if replicates is None:
         replicates = 0 if before.stability is None else before.stability.n_replicates
     if replicates and after.topics:
         after = with_stability(after, replicates)
     write_results_folder(after, target)
+    console = make_console()
     print_topics(console, after, names=True)
-    if by_hand:
+    if edits:
         console.print(
-            f"\nnote: what was done by hand before ({', '.join(by_hand)}) was done to other "
-            "topics; these are as the hierarchy has them, with names made of their terms",
+            f"\nnote: these topics do not have the earlier edits ({', '.join(edits)}); their "
+            "names are made from their terms",
             style="yellow",
         )
-    typer.echo(f"\n{after.n_topics} topics cover {after.coverage:.0%} of the texts; written to "
-                  f"{target}")  # fmt: skip
+    typer.echo(
+        f"\n{after.n_topics} topics cover {after.coverage:.0%} of the texts; written to {target}"
+    )
 
 
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("demo-results"),
-    random_state: RandomState = 42,
+    random_state: opt.RandomState = 42,
 ) -> None:
     """Find the topics of the bundled corpus: 631 short texts, English and French."""
-    from embedtopics.corpus._corpus import Corpus
+    from embedtopics.corpus import Corpus
     from embedtopics.corpus._readers import demo_path
+    from embedtopics.topics import TopicModel
 
     corpus = Corpus.from_file(demo_path(), text="text", id="id", time="date", group="source")
-    default = {"spec": "auto", "cached": True}
-    _run_topics(corpus, out=out, encoder=default, replicates=20, random_state=random_state)
+    _find_topics(corpus, TopicModel(random_state=random_state), out, "auto")
 
 
 def inspect(
-    file: DocumentsFile,
-    text: TextColumn = None,
-    encoder: EncoderName = None,
-    precision: Precision = None,
-    long_texts: LongTexts = None,
-    encoding: FileEncoding = "utf-8",
-    limit: RowLimit = None,
+    file: opt.DocumentsFile,
+    text: opt.TextColumn = None,
+    encoder: opt.EncoderName = None,
+    encoding: opt.FileEncoding = "utf-8",
     sample: Annotated[
-        int | None, typer.Option(min=2, help="Also map a sample of so many texts.")
+        int | None, typer.Option(min=2, help="Also draw a map of a sample of this size.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Page for the sample's map; FILE-sample.html if left out.")
+        Path | None, typer.Option(help="Page for that map; default: FILE-sample.html.")
     ] = None,
 ) -> None:
-    """Look at a file: columns, languages, what would be cut, and the time a fit would take."""
+    """Inspect a file: columns, languages, truncated texts, and the time that a fit would take."""
+    from embedtopics.corpus import Corpus
     from embedtopics.corpus._columns import guess_columns
-    from embedtopics.corpus._corpus import Corpus, require_text
+    from embedtopics.corpus._corpus import require_text
     from embedtopics.encoders._registry import resolve_encoder
-    from embedtopics.topics._inspection import inspect_corpus
+    from embedtopics.topics import inspect_corpus
     from embedtopics.topics._model import DEFAULT_ENCODER
 
     console = make_console()
@@ -379,22 +303,20 @@ def inspect(
     if sample is not None:
         page = out or Path(f"{file.name.split('.')[0] or 'sample'}-sample.html")
         check_target(page, PAGE)
-    corpus = Corpus.from_file(file, text=text, encoding=encoding, limit=limit)
+    corpus = Corpus.from_file(file, text=text, encoding=encoding)
     guessed = {"text": corpus.text_column, **guess_columns(corpus.metadata)}
-    found = {
+    flags = {
         role: f"--{role} {shlex.quote(printable(name))}"
         for role, name in guessed.items() if name is not None
     }  # fmt: skip
-    if found:
-        typer.echo(f"columns guessed: {' '.join(found.values())}")
+    if flags:
+        typer.echo(f"columns found: {' '.join(flags.values())}")
     require_text(corpus)
-    loaded = resolve_encoder(
-        encoder or DEFAULT_ENCODER, cached=True, precision=precision, long_texts=long_texts
-    )
+    loaded = resolve_encoder(encoder or DEFAULT_ENCODER, cached=True)
     print_inspection(console, inspect_corpus(corpus, loaded))
     if page is not None and sample is not None:
         _map_sample(console, corpus, loaded, sample, page)
-    options = " ".join(option for role, option in found.items() if role != "id")
+    options = " ".join(flag for role, flag in flags.items() if role != "id")
     name = shlex.quote(printable(str(file)))
     typer.echo(f"\nnext: embedtopics topics {name} {options} --out results")
 
@@ -409,23 +331,21 @@ def _map_sample(
 
     rows = corpus.distinct().first_rows[:size]  # ordered by content hash: a fair sample
     model = TopicModel(encoder, random_state=42).fit(corpus.take(sorted(rows.tolist())))
-    console.print(f"\na first look, at {len(rows):,} texts:")
+    console.print(f"\ntopics of a sample of {len(rows):,} texts:")
     print_topics(console, model.result_, most=12)
     write_report(model.result_, path, title=f"A sample of {corpus.source}")
     typer.echo(f"\nmap of the sample: {path}")
     if encoder.transformer and len(rows) >= STUDENT_FROM:
-        made = CascadeEncoder(encoder, n_learned=len(rows)).fit(model.result_.corpus.texts)
-        print_notes(console, [made.decisions[-1].message], soft_wrap=False)
+        cascade = CascadeEncoder(encoder, n_learned=len(rows)).fit(model.result_.corpus.texts)
+        print_notes(console, [cascade.decisions[-1].message], soft_wrap=False)
 
 
-app = Commands(
-    help="Look at the vectors and models kept on disk, or throw them away.", no_args_is_help=True
-)
+app = Commands(help="Show or delete the vectors and models kept on disk.", no_args_is_help=True)
 
 
 @app.command()
 def info() -> None:
-    """Say where the cache is, and what it holds."""
+    """Show where the cache is and what it holds."""
     from embedtopics.encoders._cache import cache_entries
     from embedtopics.encoders._folders import default_folder
 
@@ -443,13 +363,15 @@ def info() -> None:
 
 
 @app.command()
-def clear(yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False) -> None:
-    """Throw the cache away; all of it can be made again."""
+def clear(
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Delete the cache; its contents are made again when needed."""
     from embedtopics.encoders._cache import cache_entries, clear_cache
 
     total = sum(entry.n_bytes for entry in cache_entries())
     if total and not yes:
-        typer.confirm(f"Throw away {_size(total)}?", abort=True, err=True)
+        typer.confirm(f"Delete {_size(total)}?", abort=True, err=True)
     make_console().print(f"{_size(clear_cache())} freed")
 
 

@@ -1,117 +1,403 @@
-"""``embedtopics train``: a better encoder from labelled examples, and whether it became one."""
+"""``embedtopics train``: train an encoder on examples or texts, and report whether it improved."""
 
+from __future__ import annotations
+
+import functools
+import inspect
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from embedtopics.cli import _options as opt
 from embedtopics.cli._display import PAGE, check_target
-from embedtopics.cli._errors import Commands
-from embedtopics.cli._options import OutFigure, names_in
-from embedtopics.cli._train_options import ExamplesFile, HeldOutOptions, numbers_in, takes
-from embedtopics.cli._train_running import train_on
-from embedtopics.cli._train_texts import distill, pairs, student, unsupervised
+from embedtopics.cli._errors import Commands, options_named
+from embedtopics.errors import InputError
+from embedtopics.training._settings import StudentSettings, TrainingSettings
+
+if TYPE_CHECKING:
+    from embedtopics.decisions import Decision
+    from embedtopics.training import Examples
 
 app = Commands(
-    help="Make a better encoder for your texts, and see whether it became one.",
+    help="Train an encoder on your examples or texts, and report whether it improved.",
     no_args_is_help=True,
 )
 
-First = Annotated[str | None, typer.Option(help="Column of the first texts.")]
-Second = Annotated[str | None, typer.Option(help="Column of the second texts.")]
-Label = Annotated[str | None, typer.Option(help="Column of labels; found by its name.")]
+LOSS_NOT_FINITE = 1
+TERMINATED = 143
+MEASURED, TRAINED = "Evaluation", "Training"
+"""Headings of the options in a help text."""
+
+ExamplesFile = Annotated[
+    Path, typer.Argument(readable=False, help="csv, tsv, jsonl, json or parquet (each also .gz).")
+]
 
 
-@app.command()
-@takes(HeldOutOptions)
-def nli(
-    file: ExamplesFile,
-    premise: Annotated[str | None, typer.Option(help="Column of premises.")] = None,
-    hypothesis: Annotated[str | None, typer.Option(help="Column of hypotheses.")] = None,
-    label: Label = None,
+def _option(text: str, panel: str | None = None) -> Any:
+    return typer.Option(help=text, rich_help_panel=panel)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainOptions:
+    """Options of the training commands, of which each command declares those that it uses."""
+
+    out: Annotated[Path, _option("Folder for the encoder and its report.")]
+    encoder: opt.Checkpoint = "all-MiniLM-L6-v2"
+    columns: Annotated[
+        str | None, _option("Columns of the texts, with commas; found by their names.")
+    ] = None
+    label: Annotated[str | None, _option("Column of labels or scores; found by its name.")] = None
     label_order: Annotated[
-        str | None,
-        typer.Option(help="What 0, 1 and 2 mean: entailment,neutral,contradiction, as it may be."),
-    ] = None,
-    objective: Annotated[str, typer.Option(help="ranking or softmax.")] = "ranking",
-    *,
-    options: HeldOutOptions,
-) -> None:
-    """Learn from inference: premise, hypothesis, and how the one bears on the other."""
-    columns = {"--premise": premise, "--hypothesis": hypothesis}
-    order = None if label_order is None else names_in(label_order)
-    train_on(file, options, "nli", "fit_nli", objective, columns, label=label, label_order=order)
+        str | None, _option("Classes of the labels 0, 1, 2: entailment,neutral,contradiction.")
+    ] = None
+    scale: Annotated[str | None, _option("Lowest and highest possible score: 0,5.")] = None
+    objective: Annotated[str | None, _option("Objective; see the description above.")] = None
+    teacher: Annotated[str, _option("Name or folder of the encoder to learn from.")] = (
+        "all-MiniLM-L6-v2"
+    )
+    student: Annotated[str | None, _option("Name or folder of the student to start from.")] = None
+    keep_layers: Annotated[
+        str | None, _option("Layers that the student keeps: a number (3), or a list (0,2,5).")
+    ] = None
+    text: opt.TextColumn = None
+    encoding: opt.FileEncoding = "utf-8"
+    validation: Annotated[
+        Path | None, _option("Examples that select the weights; default: a tenth.", MEASURED)
+    ] = None
+    test: Annotated[
+        Path | None, _option("Held-out examples, scored before and after training.", MEASURED)
+    ] = None
+    corpus: Annotated[
+        Path | None, _option("Documents whose neighbors and topics are compared.", MEASURED)
+    ] = None
+    classes: Annotated[
+        str | None, _option("Column of --corpus with the classes of its documents.", MEASURED)
+    ] = None
+    figure: Annotated[Path | None, _option("Write the learning curves, NAME.html.")] = None
+    drop_invalid: Annotated[
+        bool, typer.Option("--drop-invalid", help="Leave out rows with a missing text or label.")
+    ] = False
+    allow_overlap: Annotated[
+        bool, typer.Option("--allow-overlap", help="Allow test examples in the training set.")
+    ] = False
+    resume: Annotated[
+        bool, typer.Option("--resume/--fresh", help="Continue from a checkpoint of the same run.")
+    ] = True
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a finished encoder in that folder.")
+    ] = False
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+COMMON = (
+    "out", "text", "encoder", "test", "corpus", "classes", "encoding", "figure", "resume",
+    "overwrite",
+)  # fmt: skip
+HELD_OUT = ("validation", "allow_overlap", "drop_invalid")
+TUNED = (
+    "epochs", "batch_size", "learning_rate", "max_length", "matryoshka", "lora_rank", "precision",
+    "device", "validations_per_epoch", "patience", "random_state",
+)  # fmt: skip
+"""Fields of `TrainingSettings` that are options."""
+
+
+def takes(
+    names: Iterable[str] = COMMON,
+    tuned: Iterable[str] = TUNED,
+    kind: type[Any] = TrainingSettings,
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options `names` and the `tuned` fields of its settings, as `options`."""
+    hints = get_type_hints(TrainOptions, include_extras=True)
+    defaults = {one.name: one.default for one in fields(TrainOptions)}
+    shared = [_parameter(name, hints[name], defaults[name]) for name in names]
+    tuning = _settings_parameters(kind, tuple(tuned))
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        first = [
+            one.replace(kind=one.KEYWORD_ONLY)
+            for one in inspect.signature(command, eval_str=True).parameters.values()
+            if one.name != "options"
+        ]
+
+        @functools.wraps(command)
+        def run(**values: Any) -> None:
+            settings = _settings(kind, {one.name: values.pop(one.name) for one in tuning})
+            options = {one.name: values.pop(one.name) for one in shared}
+            check_target(options["figure"], PAGE, "--figure")
+            if options.get("classes") is not None and options["corpus"] is None:
+                raise InputError("--classes names a column of --corpus; give both")
+            command(**values, options=TrainOptions(settings=settings, **options))
+
+        return opt.with_parameters(run, [*first, *shared, *tuning])
+
+    return decorate
+
+
+def _settings_parameters(kind: type[Any], names: Sequence[str]) -> list[inspect.Parameter]:
+    """Return fields of settings as options, with their defaults and help texts."""
+    hints: dict[str, Any] = {
+        **get_type_hints(kind), "patience": int, "matryoshka": str | None
+    }  # fmt: skip
+    known = {one.name: one for one in fields(kind)}
+    annotated: Any = Annotated
+    parameters = []
+    for name in names:
+        text, default = known[name].metadata["help"], known[name].default or None
+        if name == "patience":
+            text = f"{text[:-1]}; 0 for never."
+        hint = annotated[hints[name], _option(text, TRAINED)]
+        hint = opt.RandomState if name == "random_state" else hint
+        parameters.append(_parameter(name, hint, default))
+    return parameters
+
+
+def _settings(kind: type[Any], values: dict[str, Any]) -> dict[str, Any]:
+    """Return settings from options, checked before any file is read."""
+    values["patience"] = values["patience"] or None
+    if values.get("matryoshka") is None:
+        values.pop("matryoshka", None)
+    else:
+        values["matryoshka"] = opt.whole_numbers_in(values["matryoshka"], "--matryoshka")
+    kind(**values)
+    return values
+
+
+def _parameter(name: str, hint: Any, default: Any) -> inspect.Parameter:
+    default = inspect.Parameter.empty if default is MISSING else default
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
+
+
+FAMILIES: dict[str, tuple[str, str, tuple[str, ...]]] = {
+    "nli": (
+        "nli",
+        "Train on inference pairs: premise, hypothesis, class.\n\nObjectives: ranking, softmax.",
+        ("columns", "label", "label_order", "objective"),
+    ),
+    "sts": (
+        "graded",
+        "Train on pairs of texts with a similarity score.\n\nObjectives: cosine, cosent.",
+        ("columns", "label", "scale", "objective"),
+    ),
+    "triplets": (
+        "triplets",
+        "Train on triplets: an anchor, a similar text, and dissimilar texts.\n\n"
+        "Objectives: ranking, triplet.",
+        ("columns", "objective"),
+    ),
+    "labelled": (
+        "binary",
+        "Train on pairs labelled as similar (1) or dissimilar (0).\n\n"
+        "Objectives: online (the hard pairs of a batch), contrastive (all pairs).",
+        ("columns", "label", "objective"),
+    ),
+    "pairs": ("pairs", "Train on pairs of texts that belong together.", ("columns",)),
+}
+"""Kind of examples, help and own options of each command that learns from examples."""
+
+
+def _add_family(name: str) -> None:
+    kind, text, names = FAMILIES[name]
+
+    @takes((*names, *COMMON, *HELD_OUT))
+    def command(file: ExamplesFile, *, options: TrainOptions) -> None:
+        read = functools.partial(_read, options=options, kind=kind)
+        held_out = {
+            part: read(path)
+            for part, path in (("validation", options.validation), ("test", options.test))
+            if path is not None
+        }
+        run_training(
+            options, "fit", options.encoder, read(file), options.objective,
+            kind=kind, allow_overlap=options.allow_overlap, **held_out,
+        )  # fmt: skip
+
+    app.command(name, help=text)(command)
+
+
+for _name in FAMILIES:
+    _add_family(_name)
 
 
 @app.command()
-@takes(HeldOutOptions)
-def sts(
-    file: ExamplesFile,
-    first: First = None,
-    second: Second = None,
-    score: Annotated[str | None, typer.Option(help="Column of scores; found by its name.")] = None,
-    scale: Annotated[
-        str | None, typer.Option(help="Lowest and highest score that could be given, such as 0,5.")
-    ] = None,
-    objective: Annotated[str, typer.Option(help="cosine or cosent.")] = "cosine",
-    *,
-    options: HeldOutOptions,
-) -> None:
-    """Learn from pairs of texts with a score of their similarity."""
-    columns = {"--first": first, "--second": second}
-    ends = numbers_in(scale, "--scale")
-    train_on(file, options, "graded", "fit_sts", objective, columns, label=score, scale=ends)
+@takes(("objective", *COMMON, *HELD_OUT))
+def unsupervised(file: ExamplesFile, *, options: TrainOptions) -> None:
+    """Train on texts alone; --test has pairs with scores.
+
+    Objectives: simcse, tsdae.
+    """
+    validation = options.validation and _read_texts(options.validation, options)
+    run_training(
+        options, "fit", options.encoder, _read_texts(file, options), options.objective or "simcse",
+        kind="texts", allow_overlap=options.allow_overlap, validation=validation,
+        documents=file, **read_test(options),
+    )  # fmt: skip
 
 
 @app.command()
-@takes(HeldOutOptions)
-def triplets(
-    file: ExamplesFile,
-    anchor: Annotated[str | None, typer.Option(help="Column of anchors.")] = None,
-    positive: Annotated[str | None, typer.Option(help="Column of texts nearer to them.")] = None,
-    negative: Annotated[
-        list[str] | None, typer.Option(help="Column of texts farther from them (repeatable).")
-    ] = None,
-    objective: Annotated[str, typer.Option(help="ranking or margin.")] = "ranking",
-    *,
-    options: HeldOutOptions,
-) -> None:
-    """Learn from triplets: an anchor, a text nearer to it, and texts farther from it."""
-    one, others = (negative[0], negative[1:]) if negative else (None, [])
-    columns = {"--anchor": anchor, "--positive": positive, "--negative": one}
-    train_on(file, options, "triplets", "fit_triplets", objective, columns, others)
+@takes(("teacher", "student", "keep_layers", *(name for name in COMMON if name != "encoder")))
+def distill(file: ExamplesFile, *, options: TrainOptions) -> None:
+    """Train a smaller encoder to reproduce the vectors of a teacher.
+
+    By default the student is the teacher with fewer layers; see --keep-layers.
+    """
+    student = options.student or options.teacher
+    keep_layers: int | tuple[int, ...] | None = None
+    if options.keep_layers is not None:
+        numbers = opt.whole_numbers_in(options.keep_layers, "--keep-layers")
+        keep_layers = numbers if "," in options.keep_layers else numbers[0]
+    elif student == options.teacher:
+        raise InputError(
+            "the student must differ from its teacher; name one with --student, or choose layers "
+            "of the teacher with --keep-layers"
+        )
+    examples = _read_texts(file, options)
+    run_training(
+        options, "fit_distilled", student, options.teacher, examples.columns[0],
+        keep_layers=keep_layers, documents=file, notes=examples.decisions, **read_test(options),
+    )  # fmt: skip
 
 
 @app.command()
-@takes(HeldOutOptions)
-def labelled(
-    file: ExamplesFile,
-    first: First = None,
-    second: Second = None,
-    label: Label = None,
-    objective: Annotated[
-        str, typer.Option(help="online, from the hard pairs of a batch, or contrastive, from all.")
-    ] = "online",
-    *,
-    options: HeldOutOptions,
-) -> None:
-    """Learn from pairs that are labelled as belonging together (1) or not (0)."""
-    columns = {"--first": first, "--second": second}
-    train_on(file, options, "binary", "fit", objective, columns, label=label)
+@takes(
+    ("teacher", "out", "text", "encoding", "figure", "overwrite"),
+    (
+        "dimensions", "epochs", "batch_size", "learning_rate", "max_length",
+        "validations_per_epoch", "patience", "random_state",
+    ),
+    StudentSettings,
+)  # fmt: skip
+def student(file: ExamplesFile, *, options: TrainOptions) -> None:
+    """Train a static student: a table of token vectors that encodes very fast on a CPU.
 
+    Evaluate it on other texts than these.
+    """
+    from embedtopics import training
+    from embedtopics.cli._training_report import print_report
+    from embedtopics.corpus import Corpus
 
-for command in (pairs, unsupervised, distill, student):
-    app.command()(command)
+    texts = Corpus.from_file(file, text=options.text, encoding=options.encoding)
+    result = training.fit_static_student(
+        options.teacher, texts, out=options.out, overwrite=options.overwrite, **options.settings
+    )
+    print_report(
+        result.report, options.out, figure=options.figure, documents=file, text=options.text
+    )
 
 
 @app.command(name="read")
 def read_folder(
-    folder: Annotated[Path, typer.Argument(help="Of an encoder that train wrote.")],
-    figure: OutFigure = None,
+    folder: Annotated[Path, typer.Argument(help="Folder of an encoder that train wrote.")],
+    figure: opt.OutFigure = None,
 ) -> None:
-    """Print the report of a run again."""
-    from embedtopics.cli._train_display import print_report
-    from embedtopics.training._report import read_report
+    """Print the report of a training run again."""
+    from embedtopics import training
+    from embedtopics.cli._training_report import print_report
 
     check_target(figure, PAGE, "--figure")
-    print_report(read_report(folder), folder, figure=figure)
+    print_report(training.read_report(folder), folder, figure=figure)
+
+
+def _read(path: Path, options: TrainOptions, kind: str) -> Examples:
+    """Read examples in the columns that the options name."""
+    from embedtopics import training
+
+    columns = None if options.columns is None else opt.names_in(options.columns)
+    label_order = None if options.label_order is None else opt.names_in(options.label_order)
+    return training.read_examples(
+        path, kind, columns=columns, label=options.label, label_order=label_order,
+        scale=_scale(options.scale), drop_invalid=options.drop_invalid, encoding=options.encoding,
+    )  # fmt: skip
+
+
+def _scale(text: str | None) -> tuple[float, float] | None:
+    if text is None:
+        return None
+    try:
+        low, high = (float(part) for part in text.split(","))
+    except ValueError:
+        raise InputError("scale", "the lowest and the highest score, such as 0,5", text) from None
+    return low, high
+
+
+def _read_texts(path: Path, options: TrainOptions) -> Examples:
+    from embedtopics import training
+
+    with options_named(columns="--text"):
+        return training.read_examples(
+            path, "texts", columns=None if options.text is None else [options.text],
+            drop_invalid=options.drop_invalid, encoding=options.encoding,
+        )  # fmt: skip
+
+
+def read_test(options: TrainOptions) -> dict[str, Examples]:
+    """Read the scored pairs of --test, for commands that learn from texts alone."""
+    from embedtopics import training
+
+    if options.test is None:
+        return {}
+    with options_named(columns="the columns of --test", label="the column of scores of --test"):
+        examples = training.read_examples(options.test, "graded", encoding=options.encoding)
+    return {"test": examples}
+
+
+def run_training(
+    options: TrainOptions,
+    fit: str | Callable[..., Any],
+    *learned: Any,
+    documents: Path | None = None,
+    notes: Sequence[Decision] = (),
+    **keywords: Any,
+) -> None:
+    """Train with a function of `embedtopics.training`, draw the curves and print the report."""
+    from embedtopics import training
+    from embedtopics.cli._training_report import print_report
+    from embedtopics.corpus import Corpus
+
+    if options.corpus is not None:
+        keywords["corpus"] = Corpus.from_file(
+            options.corpus, text=options.text, encoding=options.encoding
+        )
+    keywords |= {"classes": options.classes, "resume": options.resume, **options.settings}
+    function = getattr(training, fit) if isinstance(fit, str) else fit
+    with _decisions_shown_later(), _resumption_announced(options.out):
+        report = function(*learned, out=options.out, overwrite=options.overwrite, **keywords)
+    print_report(
+        report, Path(report.folder), notes=notes, figure=options.figure,
+        documents=options.corpus or documents, text=options.text,
+    )  # fmt: skip
+    if report.stopped == "loss not finite":
+        raise typer.Exit(LOSS_NOT_FINITE)
+
+
+@contextmanager
+def _decisions_shown_later() -> Iterator[None]:
+    """Keep the warnings of a run off the terminal: the report prints them as decisions."""
+    logger = logging.getLogger("embedtopics.training")
+    handler, propagates = logging.NullHandler(), logger.propagate
+    logger.addHandler(handler)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.propagate = propagates
+        logger.removeHandler(handler)
+
+
+@contextmanager
+def _resumption_announced(out: Path) -> Iterator[None]:
+    """Say how to resume a run that is asked to end."""
+    try:
+        yield
+    except SystemExit as end:
+        if end.code == TERMINATED:
+            typer.echo(
+                f"training was ended early; run the same command again to resume from the "
+                f"checkpoint in {out}.training",
+                err=True,
+            )
+        raise

@@ -1,4 +1,4 @@
-"""Commands that change a folder of results: label, edit, topics --resolution, and add."""
+"""Commands that change a folder of results: label, edit, resolution, and add."""
 
 import csv
 import io
@@ -102,10 +102,10 @@ def test_labels_that_were_not_read_are_not_lost(results, tmp_path):
     (tmp_path / "other.csv").write_text("topic,label\n1,Other\n")
     for command in (
         ("edit", results, "--remove", 1),
-        ("topics", results, "--resolution", "coarse"),
+        ("resolution", results, "coarse"),
         ("label", results, "--labels", tmp_path / "other.csv"),
     ):
-        assert "labels.csv was edited and has not been read" in refused(*command)
+        assert "labels.csv has edits that were not applied" in refused(*command)
     assert contents(results) == before
     assert run("edit", results, "--remove", 1, "--out", tmp_path / "new").exit_code == 0
     assert run("label", results).exit_code == 0
@@ -139,12 +139,12 @@ def test_all_edits_in_order_by_the_ids_of_before(results, branched):
     assert f"renamed {named.topic_id} 'Merged'" in done.stdout
     assert "Merged" in {topic.label for topic in result.topics}
     assert result.settings["extra_stop_words"] == ["balcor"]
-    assert "the ids are other ones now" in done.stdout
+    assert "topic ids have changed" in done.stdout
     assert max(map(len, done.stdout.split("merged 3")[0].splitlines())) <= 80
 
 
 def test_splitting(results, tmp_path):
-    coarse = run("topics", results, "--resolution", 4)
+    coarse = run("resolution", results, 4)
     assert coarse.exit_code == 0, coarse.output
     before = load_result(results / "model")
     done = run("edit", results, "--split", "1", "--split", "2=3", "--rename", "0=Kept")
@@ -157,17 +157,20 @@ def test_splitting(results, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ((), "nothing to do; give --merge"),
-        (("--merge", "a,b"), "--merge takes ids parted by commas"),
+        ((), "no edit was given"),
+        (("--merge", "a,b"), "--merge takes ids"),
         (("--merge", "1,99"), "got 99"),
         (("--remove", "x"), "--remove takes ids"),
-        (("--remove", "2", "--rename", "2=x"), "topic 2 was removed by this same command"),
+        (("--remove", "2", "--rename", "2=x"), "topic 2 was removed by this command"),
         (("--rename", "2"), "--rename takes an id and a name"),
-        (("--rename", "2=a", "--rename", "2=b"), "given two names"),
-        (("--merge", "2,3", "--rename", "2=a", "--rename", "3=b"), "given two names"),
+        (("--rename", "2=a", "--rename", "2=b"), "a topic two names"),
+        (
+            ("--merge", "2,3", "--rename", "2=a", "--rename", "3=b"),
+            "a topic two names",
+        ),
         (("--split", "x"), "--split takes an id"),
         (("--split", "2=many"), "n_topics must be"),
-        (("--threshold", "0.5"), "--threshold goes with --reassign"),
+        (("--threshold", "0.5"), "--threshold needs --reassign"),
     ],
 )
 def test_bad_edits_leave_the_folder_whole(results, options, message):
@@ -177,22 +180,22 @@ def test_bad_edits_leave_the_folder_whole(results, options, message):
 
 
 def test_ids_are_those_of_before_also_where_there_are_more_by_now(results):
-    run("topics", results, "--resolution", 4)
+    run("resolution", results, 4)
     before = contents(results)
     for option in (("--remove", "4"), ("--rename", "5=x"), ("--split", "4")):
         line = refused("edit", results, "--split", "0=3", *option)
         assert f"from 0 to 3; got {option[1][0]}" in line
     line = refused("edit", results, "--split", 1, "--rename", "1=x")
-    assert "topic 1 was split by this same command" in line
+    assert "topic 1 was split by this command" in line
     assert contents(results) == before
 
 
 def test_labels_that_change_no_name_do_not_bar_the_way(results):
     write_rows(results, [[*row, "my notes"] for row in label_rows(results)])
     mine = (results / "labels.csv").read_bytes()
-    assert "was edited" in refused("edit", results, "--remove", 1)
+    assert "has edits" in refused("edit", results, "--remove", 1)
     done = run("label", results)
-    assert done.exit_code == 0 and "no name" in done.stdout and "taken over" in done.stdout
+    assert done.exit_code == 0 and "no name" in done.stdout and "kept as it is" in done.stdout
     assert (results / "labels.csv").read_bytes() == mine
     assert load_result(results / "model").history == ()
     assert run("edit", results, "--remove", 1).exit_code == 0
@@ -203,33 +206,25 @@ def test_what_is_no_folder_of_results(tmp_path, results):
     for command in ("edit", "label"):
         assert "expected a folder that embedtopics topics" in refused(command, tmp_path)
         assert "expected a folder that embedtopics topics" in refused(command, tmp_path / "none")
-    assert "name a folder for the results with --out" in refused("topics", tmp_path / "a.csv")
-    assert "is none; for a file of documents" in refused(
-        "topics", tmp_path / "a.csv", "--resolution", "fine", "--out", tmp_path / "o"
-    )
-    assert "say with --resolution" in refused("topics", results)
-    assert "--text is for a file of documents" in refused(
-        "topics", results, "--resolution", "fine", "--text", "body"
-    )
-    assert "--topics is for a file" in refused(
-        "topics", results, "--resolution", "fine", "--topics", 4
-    )
-    assert "--resolution must be auto" in refused("topics", results, "--resolution", "medium")
-    assert "must be at most" in refused("topics", results, "--resolution", 400)
+    out = ("--out", tmp_path / "o")
+    assert "embedtopics resolution" in refused("topics", results, *out)
+    assert "expected a folder" in refused("resolution", tmp_path / "a.csv", "fine", *out)
+    assert "LEVEL must be auto" in refused("resolution", results, "medium")
+    assert "must be at most" in refused("resolution", results, 400)
 
 
 @pytest.mark.parametrize(("resolution", "n_topics"), [("4", 4), ("auto", 12)])
 def test_reading_at_another_resolution(results, resolution, n_topics, tmp_path):
     run("edit", results, "--merge", "1,2", "--rename", "5=Five")
     before = contents(results)
-    done = run("topics", results, "--resolution", resolution, "--out", tmp_path / "new")
+    done = run("resolution", results, resolution, "--out", tmp_path / "new")
     assert done.exit_code == 0, done.output
     assert contents(results) == before
     result = load_result(tmp_path / "new" / "model")
     assert result.n_topics == n_topics and result.stability is None
-    assert "done by hand before (merge, rename) was done to other" in done.stdout
+    assert "earlier edits (merge, rename)" in done.stdout
     assert f"{n_topics} topics cover" in done.stdout
-    again = ("topics", results, "--resolution", resolution, "--coverage", 0.5)
+    again = ("resolution", results, resolution, "--coverage", 0.5)
     assert "--overwrite" in refused(*again) and contents(results) == before
     assert run(*again, "--overwrite").exit_code == 0
     assert load_result(results / "model").settings["coverage"] == 0.5
@@ -237,9 +232,9 @@ def test_reading_at_another_resolution(results, resolution, n_topics, tmp_path):
 
 def test_stability_is_measured_as_before(branched, tmp_path):
     write_results_folder(with_stability(branched, 2), tmp_path / "results")
-    assert run("topics", tmp_path / "results", "--resolution", 4).exit_code == 0
+    assert run("resolution", tmp_path / "results", 4).exit_code == 0
     assert load_result(tmp_path / "results" / "model").stability.n_replicates == 2
-    done = run("topics", tmp_path / "results", "--resolution", 5, "--replicates", 0)
+    done = run("resolution", tmp_path / "results", 5, "--replicates", 0)
     assert done.exit_code == 0
     assert load_result(tmp_path / "results" / "model").stability is None
 

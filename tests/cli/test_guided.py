@@ -22,7 +22,7 @@ def themes(toy, tmp_path):
 def found(themes, tmp_path, *options):
     out = tmp_path / "out"
     done = run(
-        "topics", themes, "--text", "text", "--out", out, "--replicates", 3, "--no-cache", *options,
+        "topics", themes, "--text", "text", "--out", out, "--replicates", 3, *options,
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     return et.TopicModel.load(out / "model").result_
@@ -46,14 +46,14 @@ def test_a_column_of_labels_guides(themes, tmp_path):
 def test_what_became_of_names_is_printed(themes, tmp_path):
     out = tmp_path / "out"
     names = "orchard juice apple, [bold]checkmate rook[/], nowhere"
-    options = ("--names", names, "--encoder", "tfidf", "--replicates", 0, "--no-cache")
+    options = ("--names", names, "--encoder", "tfidf", "--replicates", 0)
     done = run("topics", themes, "--text", "text", "--out", out, *options)
     assert done.exit_code == 0, done.output
     table, notes = done.stdout.split("note: ", 1)
     assert "orchard juice apple: " in table and "[bold]checkmate rook[/]: " in table
     assert "Texts that match a name: orchard juice apple " in notes
     assert "knows no word of these names, which were left out: nowhere" in notes
-    reread = run("topics", out, "--resolution", "4")
+    reread = run("resolution", out, "4")
     assert reread.exit_code == 0 and "orchard juice apple: " in reread.stdout
 
 

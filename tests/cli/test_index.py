@@ -106,7 +106,7 @@ def test_adds_updates_removes_and_compacts_as_the_functions_do(index, built, tmp
     assert "compacted: 8 documents, 8 passages" in run("index", "compact", index).stdout
     assert len(list((index / "segments").iterdir())) == 1
     pd.testing.assert_frame_equal(table(index), before)
-    assert "nothing to do: 8 documents" in run("index", "compact", index).stdout
+    assert "already compact: 8 documents" in run("index", "compact", index).stdout
 
 
 def test_additions_must_name_what_the_index_was_built_from(index, tmp_path):
@@ -170,7 +170,7 @@ def test_exports_what_the_function_exports(index, tmp_path):
 
 def test_check_names_the_damaged_file(index):
     done = run("index", "check", index)
-    assert done.exit_code == 0 and done.stdout.startswith("as it was written: 9 documents")
+    assert done.exit_code == 0 and done.stdout.startswith("no damage: 9 documents")
     (index / "segments" / "000007").mkdir()
     done = run("index", "check", index)
     assert done.exit_code == 0 and "note: " in done.stdout and "000007" in done.stdout

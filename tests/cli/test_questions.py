@@ -60,7 +60,7 @@ def test_by_group_within_a_topic(result, folder):
     done = run("by-group", folder, "--topic", "1")
     assert done.exit_code == 0, done.output
     groups = topics.by_group(result, "source")
-    assert "topic 1" in done.output and "more than others" in done.output
+    assert "topic 1" in done.output and "distinctive: " in done.output
     assert groups.distinctive.of(1, 0)[0] in done.output
 
 
@@ -68,7 +68,7 @@ def test_bad_input_is_one_line(folder, tmp_path):
     for every in ("hour", "0", "-3", "99999"):
         said = refused("over-time", folder, f"--every={every}")
         assert "--every must be " in said and every in said
-    assert "--dates: there is no column 'published'" in refused(
+    assert "--dates: the corpus has no column 'published'" in refused(
         "over-time", folder, "--dates", "published"
     )
     assert "--smooth must be an odd number" in refused("over-time", folder, "--smooth", "2")
@@ -76,7 +76,7 @@ def test_bad_input_is_one_line(folder, tmp_path):
     assert ".csv" in refused("over-time", folder, "--out", tmp_path / "t.txt")
     assert ".html" in refused("by-group", folder, "--figure", tmp_path)
     assert "no such folder" in refused("by-group", folder, "--out", tmp_path / "a" / "t.csv")
-    assert "--group: there is no column 'party' beside the texts; its columns are: 'date'" in (
+    assert "--group: the corpus has no column 'party'; its columns are 'date'" in (
         refused("by-group", folder, "--group", "party")
     )
     assert "from 0 to 3" in refused("by-group", folder, "--topic", "9")
@@ -84,9 +84,7 @@ def test_bad_input_is_one_line(folder, tmp_path):
 
 def test_results_without_dates_say_what_to_do(tmp_path):
     save_result(make_result(dated=False), tmp_path / "model")
-    assert "none with --dates; it has no columns: run embedtopics topics" in refused(
-        "over-time", tmp_path
-    )
+    assert "it has no columns; run embedtopics topics" in refused("over-time", tmp_path)
     save_result(make_result(), tmp_path / "model")
     assert "its columns are: 'date': name one with --group" in refused("by-group", tmp_path)
 

@@ -70,7 +70,7 @@ def test_several_words_are_one_query_and_columns_are_shown(index):
 
 def test_what_finds_nothing_is_told(index):
     done = run("search", index, "zyzzyva", "--mode", "lexical")
-    assert done.exit_code == 0 and "nothing was found" in done.stdout
+    assert done.exit_code == 0 and "no document was found" in done.stdout
     assert "No document holds 'zyzzyva' of the query" in done.stdout
     done = run("search", index, "", "--mode", "hybrid")
     assert done.exit_code == 0 and "The query has no words" in done.stdout
@@ -100,7 +100,7 @@ def test_text_of_the_corpus_is_shown_and_never_obeyed(tmp_path):
     assert "[bold]red[/bold]" in done.stdout and "[link=http://x]here[/link]" in done.stdout
     told = run("index", "info", out)
     asked = run("search", out, f"nothing {EVIL}", "--where", f"'{EVIL}' == 1")
-    assert asked.exit_code == 2 and "there is no column" in asked.stderr
+    assert asked.exit_code == 2 and "has no column" in asked.stderr
     gone = run("index", "remove", out, f"unknown {EVIL}")
     assert gone.exit_code == 2 and "unknown" in gone.stderr
     for output in (done.output, told.output, asked.output, gone.output):
@@ -175,7 +175,7 @@ def test_bad_input(index, tmp_path):
     line = refused("search", index, "x", "--where", "source == 'press' and yaer > 3")
     assert "character 23" in line and ">>>yaer<<<" in line
     assert "mode must be" in refused("search", index, "x", "--mode", "magic")
-    assert "there is no column 'nope'" in refused("search", index, "x", "--show", "nope")
+    assert "has no column 'nope'" in refused("search", index, "x", "--show", "nope")
     line = refused("search", index, "x", "--encoder", "all-MiniLM-L6-v2")
     assert "the encoder of the index" in line
     assert "--out must be a file whose name ends in .csv" in refused(

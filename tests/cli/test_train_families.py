@@ -56,71 +56,42 @@ def test_nli_with_numbered_labels(train, objective):
             hypothesis = " ".join(premise.split()[:3]) if label == 2 else some_words(rng)
             rows.append({"a": premise, "b": hypothesis, "y": label})
     done, report = train(
-        "nli", rows, "--premise", "a", "--hypothesis", "b", "--label", "y", "--label-order",
+        "nli", rows, "--columns", "a,b", "--label", "y", "--label-order",
         "contradiction,neutral,entailment", "--objective", objective,
     )  # fmt: skip
     assert report.objective == f"nli: {objective}" and f"nli: {objective}" in done.stdout
     assert report.data["n_train"] == 297
     made = report.data["n_learned_from"]
     assert made == (99 if objective == "ranking" else 297)
-    assert ("of which 99 were made" in " ".join(done.stdout.split())) == (objective == "ranking")
+    assert ("99 after conversion" in " ".join(done.stdout.split())) == (objective == "ranking")
 
 
 def test_triplets_and_labelled_pairs(train):
     rng = np.random.default_rng(2)
     rows = [{name: some_words(rng) for name in "apno"} for _ in range(240)]
-    named = ("--anchor", "a", "--positive", "p", "--negative", "n")
-    _, report = train("triplets", rows, *named, "--negative", "o")
+    _, report = train("triplets", rows, "--columns", "a,p,n,o")
     assert report.objective.startswith("triplets")
     rows = [{**row, "same": i % 2} for i, row in enumerate(rows)]
-    _, report = train("labelled", rows, "--first", "a", "--second", "p", "--label", "same")
+    _, report = train("labelled", rows, "--columns", "a,p", "--label", "same")
     assert report.data["n_train"] == 216
 
 
-WAYS = {
-    "titles": ("--from-titles", "title,body"),
-    "sentences": ("--neighbouring-sentences", "body"),
-    "groups": ("--same-group", "section", "--text", "body"),
-    "citations": ("--cites", "before", "--id", "name", "--text", "body"),
-}
-
-
-def test_pairs_from_a_corpus_with_hard_negatives(train):
-    done, report = train("pairs", documents(), *WAYS["titles"], "--hard-negatives", 1)
-    assert "titles with texts" in done.stdout and "hard negatives a pair were mined" in done.stderr
-    assert report.data["n_texts_shared_with_validation"] == 0
-    assert "next: embedtopics topics" in done.stdout and "examples.jsonl" in done.stdout
-
-
-@pytest.mark.parametrize("way", ["sentences", "groups", "citations"])
-def test_ways_to_pairs(monkeypatch, tmp_path, way):
-    seen = []
-
-    def fit(encoder, train, **options):
-        seen.append(train)
-        raise SystemExit(143)
-
-    monkeypatch.setattr("embedtopics.training._fit.fit_pairs", fit)
-    path = write(tmp_path / "documents.csv", documents())
-    assert run("train", "pairs", path, *WAYS[way], "--out", tmp_path / "o").exit_code == 143
-    (made,) = seen
-    assert made.kind == "pairs"
-    bodies = [row["body"] for row in documents()]
-    first, second = (column[0] for column in made.columns)
-    if way == "sentences":
-        assert any(f"{first} {second}" in body for body in bodies)
-    elif way == "groups":
-        assert bodies.index(first) % 2 == bodies.index(second) % 2
-    else:
-        assert bodies.index(first) == bodies.index(second) + 1 and len(made) == 259
+def test_pairs(train):
+    done, report = train("pairs", documents(), "--columns", "title,body")
+    assert report.objective.startswith("pairs") and report.data["n_train"] == 234
+    assert "next: embedtopics topics" in done.stdout
 
 
 def test_texts_alone_with_a_corpus_and_a_test(train, tmp_path):
-    test = write(tmp_path / "test.csv", graded_rows(40, seed=8))
+    scored = [
+        {"sentence1": row["one"], "sentence2": row["other"], "score": row["how"]}
+        for row in graded_rows(40, seed=8, highest=1)
+    ]
+    test = write(tmp_path / "test.csv", scored)
     corpus = write(tmp_path / "corpus.csv", documents(60))
     done, report = train(
-        "unsupervised", documents(), "--text", "body", "--test", test, "--graded-columns",
-        "one,other,how", "--graded-scale", "0,5", "--corpus", corpus, "--classes", "section",
+        "unsupervised", documents(), "--text", "body", "--test", test, "--corpus", corpus,
+        "--classes", "section",
     )  # fmt: skip
     assert {change.task for change in report.before_after} == {"test", "corpus"}
     assert "10-NN accuracy" in done.stdout

@@ -1,4 +1,4 @@
-"""What the commands of ``train`` print: first what went wrong, then what a run was and did."""
+"""The report of a training run, as the commands of ``train`` print it: warnings first."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def print_report(
     documents: Path | None = None,
     text: str | None = None,
 ) -> None:
-    """Print a report on stdout, with what was decided on the way on stderr, and draw its curves."""
+    """Print a report on stdout and its decisions on stderr, and draw the learning curves."""
     from embedtopics.training.results import StudentReport
 
     # Drawn before anything is printed: a closed pipe must not cost the figure.
@@ -58,14 +58,14 @@ def print_report(
     console.print()
     _print_diagnosis(console, report.diagnosis)
     if report.before_after:
-        beside = "beside the table that training started from" if of_student else "before and after"
-        console.print(f"\n{beside}:", style="bold")
+        heading = "compared with the table before training" if of_student else "before and after"
+        console.print(f"\n{heading}:", style="bold")
         _print_changes(console, report.before_after)
-    console.print(f"\nthe encoder lies in {printable(str(folder))}", soft_wrap=True)
-    console.print("  training-report   this report, for embedtopics train read")
+    console.print(f"\nencoder written to {printable(str(folder))}:", soft_wrap=True)
+    console.print("  training-report   this report; print it with embedtopics train read")
     console.print("  README.md         the model card")
     if figure is not None:
-        console.print(f"the learning curves are drawn in {printable(str(figure))}", soft_wrap=True)
+        console.print(f"learning curves written to {printable(str(figure))}", soft_wrap=True)
     if report.stopped != "loss not finite":
         column = [] if documents is None or text is None else ["--text", text]
         command = ["embedtopics", "topics", str(documents or "articles.csv"), *column]
@@ -75,11 +75,11 @@ def print_report(
 
 def _of_student(report: StudentReport) -> dict[str, str]:
     added = f"{report.n_words:,} words and {report.n_phrases:,} phrases were added"
-    beside = f" and {report.n_general:,} others" if report.n_general else ""
+    general = f" and {report.n_general:,} others" if report.n_general else ""
     return {
         "static student of": printable(report.teacher),
         "vectors": f"{report.n_tokens:,} of {report.dimensions} dimensions; {added}",
-        "learned from": f"{report.n_texts:,} texts{beside}",
+        "learned from": f"{report.n_texts:,} texts{general}",
         "validated on": f"{report.n_validation:,} texts",
         "steps": _steps(report),
         "time": ", ".join(f"{name} {spell_seconds(s)}" for name, s in report.seconds.items()),
@@ -87,19 +87,19 @@ def _of_student(report: StudentReport) -> dict[str, str]:
 
 
 def _warnings(report: TrainingReport | StudentReport) -> list[str]:
-    """Return all for which this run must not be taken for a good one."""
+    """Return the reasons not to trust this run."""
     from embedtopics.training.results import StudentReport
 
-    found, verdict = [], report.diagnosis.verdict
+    warnings, verdict = [], report.diagnosis.verdict
     if report.stopped == "loss not finite":
-        found.append(
-            f"this run failed: its loss was no longer a finite number after step "
+        warnings.append(
+            f"training failed: the loss was not finite after step "
             f"{report.n_steps:,}; the encoder has the weights of step {report.best_step:,}"
         )
     if verdict == "uncertain":
-        found.append("the learning curves do not tell whether this run is a good one")
+        warnings.append("the learning curves are inconclusive")
     elif verdict not in GOOD:
-        found.append(f"this run is not a good one: {verdict}, say its learning curves")
+        warnings.append(f"the learning curves show a problem: {verdict}")
     worse = [
         f"worse than before on {change.task}: {change.metric} {change.before:.3f} to "
         f"{change.after:.3f}"
@@ -107,34 +107,31 @@ def _warnings(report: TrainingReport | StudentReport) -> list[str]:
         if change.verdict == "worse"
     ]
     if report.best_step:
-        return found + worse
+        return warnings + worse
     if isinstance(report, StudentReport):
-        nothing = "nothing was learned: the student is the table that training started from"
-        return [*found, *worse, nothing]
-    nothing = (
-        "no weights did better on the validation examples than those at the start: the "
-        "encoder is the one that training started from"
-    )
-    return [*found, nothing, *worse]
+        nothing = "training brought no improvement: the student is the table before training"
+        return [*warnings, *worse, nothing]
+    nothing = "training brought no improvement on the validation examples: the encoder is unchanged"
+    return [*warnings, nothing, *worse]
 
 
 def _of_training(report: TrainingReport) -> dict[str, str]:
     data = report.data
-    n_train, n_made = data.get("n_train"), data.get("n_learned_from")
+    n_train, n_used = data.get("n_train"), data.get("n_learned_from")
     learned = f"{_count(n_train)} examples of {_source(data, 'train')}"
-    if n_made != n_train and n_made is not None:
-        learned += f", of which {_count(n_made)} were made for the objective"
+    if n_used != n_train and n_used is not None:
+        learned += f"; {_count(n_used)} after conversion for the objective"
     validated = f"{_count(data.get('n_validation'))} examples of {_source(data, 'validation')}"
     shared = data.get("n_texts_shared_with_validation")
     if shared:
-        validated += f"; {_count(shared)} of their texts are learned from, too"
+        validated += f"; {_count(shared)} of their texts are also training texts"
     rate = f"{report.examples_per_second:,.0f} examples a second"
     return {
         "objective": f"{report.objective}, from {report.base}",
         "learned from": learned,
         "validated on": validated,
         "steps": _steps(report),
-        "time": f"{spell_seconds(report.seconds)} of learning, {rate}",
+        "time": f"{spell_seconds(report.seconds)} of training, {rate}",
     }
 
 
@@ -144,22 +141,22 @@ def _count(value: Any) -> str:
 
 def _source(data: Mapping[str, Any], name: str) -> str:
     source = data.get(name)
-    return source if isinstance(source, str) and source else "the data given"
+    return source if isinstance(source, str) and source else "the input"
 
 
 def _steps(report: TrainingReport | StudentReport) -> str:
-    kept = f"the weights of step {report.best_step:,} were kept"
-    return f"{report.n_steps:,} ({report.stopped}); {kept}"
+    return f"{report.n_steps:,} ({report.stopped}); weights of step {report.best_step:,} kept"
 
 
-def _print_diagnosis(console: Console, found: Diagnosis) -> None:
-    sure = f" (confidence {found.confidence:.0%})" if found.confidence == found.confidence else ""
-    console.print(f"verdict: {printable(found.verdict)}{sure}", style="bold")
-    for evidence in found.evidence:
+def _print_diagnosis(console: Console, diagnosis: Diagnosis) -> None:
+    confidence = diagnosis.confidence
+    sure = f" (confidence {confidence:.0%})" if confidence == confidence else ""
+    console.print(f"verdict: {printable(diagnosis.verdict)}{sure}", style="bold")
+    for evidence in diagnosis.evidence:
         console.print(f"  - {printable(evidence.says)}", soft_wrap=True)
-    if found.advice:
+    if diagnosis.advice:
         console.print("\nadvice:", style="bold")
-    for advice in found.advice:
+    for advice in diagnosis.advice:
         console.print(f"  - {printable(advice)}", soft_wrap=True)
 
 
@@ -178,10 +175,10 @@ def _print_changes(console: Console, changes: Sequence[Change]) -> None:
         size = f"n = {row['n']:,}"
         if row["task"] != task:
             task = str(row["task"])
-            said = [size] if sizes[task] == 1 else []
+            details = [size] if sizes[task] == 1 else []
             if row["n_test_evaluations"] > 1:
-                said.append(f"scored {row['n_test_evaluations']} times so far")
-            heading = f"{task} ({', '.join(said)})" if said else task
+                details.append(f"scored {row['n_test_evaluations']} times so far")
+            heading = f"{task} ({', '.join(details)})" if details else task
             rows.append([Text(printable(heading), style="bold")])
         mark = ""
         if row["note"]:

@@ -41,7 +41,7 @@ def test_labels_given_on_the_page_are_in_the_folder(file):
     process.send_signal(signal.SIGINT)
     rest = process.stdout.read()
     process.stdout.close()
-    assert process.wait(timeout=60) == 0 and "1 texts have a label" in rest
+    assert process.wait(timeout=60) == 0 and "1 texts are labelled" in rest
     lines = (file.parent / "articles.study/journal.jsonl").read_text("utf-8").splitlines()
     answer = json.loads(lines[-1])
     assert (answer["id"], answer["labels"], answer["by"]) == (text["id"], ["health"], "Ada")
@@ -76,5 +76,5 @@ def test_a_colleagues_labels_and_the_page_of_the_study(file):
     done = run("annotate", file, "--labels", "a,b", "--encoder", "lsa", "--merge",
                file.parent / "other", "--report", out)  # fmt: skip
     assert done.exit_code == 0, done.output
-    assert "3 answers of" in done.stdout and "bea" in out.read_text("utf-8")
+    assert "3 new answers from" in done.stdout and "bea" in out.read_text("utf-8")
     assert "--report" in refused("annotate", file, "--labels", "a,b", "--report", "study.pdf")

@@ -31,7 +31,7 @@ def test_a_report_is_printed_and_counted(desk):
     first = run(*asked, desk / "scores.csv", columns=100)
     second = run(*asked, desk / "report.html", columns=100)
     assert first.exit_code == 0, first.output
-    assert "TF-IDF" in first.stdout and "measured on these texts 1 time" in first.stdout
+    assert "TF-IDF" in first.stdout and "evaluated on these texts 1 time" in first.stdout
     assert "measured on these texts 2 times" in second.stdout and "too high" in second.stdout
     assert {"value", "low", "high"} <= set(pd.read_csv(desk / "scores.csv").columns)
     page = (desk / "report.html").read_text("utf-8")
@@ -54,7 +54,7 @@ def test_shares_are_printed(desk):
                "--figure", desk / "shares.html", columns=100)  # fmt: skip
     assert done.exit_code == 0, done.output
     shares = pd.read_csv(desk / "shares.csv")
-    assert shares["n_labelled"].sum() == 3 * 27 and "labels more" in done.stdout
+    assert shares["n_labelled"].sum() == 3 * 27 and "more labels" in done.stdout
     assert ((shares["low"] <= shares["share"]) & (shares["share"] <= shares["high"])).all()
     without = run("classify", "prevalence", desk / "model", desk / "corpus.csv", "--text", "text")
     assert without.exit_code == 0 and "prior shift" in without.stdout

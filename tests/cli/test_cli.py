@@ -41,7 +41,7 @@ def test_help_names_the_commands_and_there_is_a_version():
         ("a.csv", b"body,n\nfirst,1\n", ("--text", "bdy"), "expected a text column 'bdy', got"),
         ("a.csv", b"body,n\nfirst,1\n", ("--text", "n"), "'n'"),
         ("a.csv", b'body,n\n" ",1\n"",2\n', ("--text", "body"), "has no text in column 'body'"),
-        ("a.csv", b"text,n\none,1\ntwo,2,3\n", (), "row 2 (line 3)"),
+        ("a.csv", b"text,n\none,1\ntwo,2,3\n", (), "line 3"),
         ("a.csv", b"text\none\n", ("--encoder", "no-such/model"), "no-such/model"),
         ("a.csv", b"text\ncaf\xe9\n", (), "expected utf-8 text, got the byte 0xe9"),
     ],

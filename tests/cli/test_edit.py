@@ -53,7 +53,7 @@ def test_labels_are_read_back_into_everything(results):
     mine = (results / "labels.csv").read_bytes()
     done = run("label", results)
     assert done.exit_code == 0, done.output
-    assert "2 names given" in done.stdout and "Élections" in done.stdout
+    assert "2 topics renamed" in done.stdout and "Élections" in done.stdout
     result = load_result(results / "model")
     assert result.topics[2].label == "Élections" and result.topics[0].label == "=Sum"
     assert [topic.is_named for topic in result.topics[:4]] == [True, False, True, False]

@@ -57,8 +57,8 @@ def test_options_reach_the_function(built, tmp_path):
     _, file = built
     out = tmp_path / "deep" / "other.index"
     done = run("index", "build", file, "--text", "body", "--encoder", "random", "--out", out,
-               "--whole", "--no-stems", "--languages", "en, fr", "--kind", "flat", "--recall",
-               0.9, "--memory", 64, "--seed", 5, "--words", "lemmas, social")  # fmt: skip
+               "--whole", "--no-stems", "--languages", "en, fr", "--kind", "flat",
+               "--memory", 64, "--seed", 5, "--words", "lemmas, social")  # fmt: skip
     assert done.exit_code == 0, done.output
     settings = et.SearchIndex.load(out).settings
     assert settings["passages"] is False and settings["languages"] == ["en", "fr"]
@@ -66,7 +66,7 @@ def test_options_reach_the_function(built, tmp_path):
     words = settings["lexical"]["words"]
     assert words["social"] == "kept" and words["lemmas"] == ["en", "fr"]
     dense = settings["dense"]
-    assert (dense["kind"], dense["recall"], dense["seed"]) == ("flat", 0.9, 5)
+    assert (dense["kind"], dense["seed"]) == ("flat", 5)
     assert dense["memory_limit"] == 64 << 20
     assert "9 documents, 9 passages, flat, random" in done.stdout
     assert "1 of 9 documents have no text" in " ".join(done.stderr.split())
@@ -90,7 +90,7 @@ def test_adds_updates_removes_and_compacts_as_the_functions_do(index, built, tmp
     again = ("index", "add", index, tmp_path / "changed.csv", "--id", "id")
     assert "'d1'" in (line := refused(*again)) and "--update" in line
     done = run(*again, "--update")
-    assert "added: 3 documents, of which 3 replaced one of the same id; now 11" in done.stdout
+    assert "added: 3 documents, of which 3 replaced another; now 11" in done.stdout
     own.add(corpus("changed.csv"), update=True)
     same(index, own.folder)
 
@@ -197,7 +197,7 @@ def test_bad_input(index, built, tmp_path):
         assert "no transformer checkpoint" in refused("index", "build", file, *new, option, value)
     for learnt in ("lsa", "tfidf", "fasttext"):
         line = refused("index", "build", file, "--out", tmp_path / "new.index", "--encoder", learnt)
-        assert f"{learnt} learns from the texts" in line
+        assert f"{learnt} is fitted to the texts" in line
     refused("index", "build", file, "--out", tmp_path / "new.index", "--encoder", tmp_path / "no")
     assert "--overwrite" in refused("index", "build", file, "--encoder", "random", "--out", index)
     mine = tmp_path / "mine"

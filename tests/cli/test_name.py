@@ -45,7 +45,7 @@ def test_names_are_in_every_file(folder):
     with serving(counted) as server:
         done = run(folder, "--endpoint", server.url, "--model", "m", "--yes", "--documents", 2)
     assert done.exit_code == 0, done.output
-    assert "3 prompts with parts of 6 documents" in done.stderr and server.url in done.stderr
+    assert "3 prompts with excerpts of 6 documents" in done.stderr and server.url in done.stderr
     labels = [t.label for t in topics.load_result(folder / "model").topics]
     assert sum(label.startswith("Name ") for label in labels) == 2
     assert pd.read_csv(folder / "topics.csv")["label"].tolist()[:3] == labels
@@ -103,9 +103,9 @@ def test_the_record_is_not_kept_where_it_would_be_lost(folder, monkeypatch):
     with serving(counted) as server:
         here = ("--endpoint", server.url, "--model", "m", "--yes")
         line = refused(folder, *here, "--record", folder / "names.jsonl")
-        assert "written anew" in line and "--record" in line
+        assert "this command replaces" in line and "--record" in line
         monkeypatch.chdir(folder)
-        assert "written anew" in refused(".", *here)
+        assert "this command replaces" in refused(".", *here)
         assert server.n_calls == 0 and not (folder / "names.jsonl").exists()
 
 

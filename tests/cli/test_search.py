@@ -100,7 +100,7 @@ def test_text_of_the_corpus_is_shown_and_never_obeyed(tmp_path):
     assert "[bold]red[/bold]" in done.stdout and "[link=http://x]here[/link]" in done.stdout
     told = run("index", "info", out)
     asked = run("search", out, f"nothing {EVIL}", "--where", f"'{EVIL}' == 1")
-    assert asked.exit_code == 2 and "has no column" in asked.stderr
+    assert asked.exit_code == 2 and "there is no column" in asked.stderr
     gone = run("index", "remove", out, f"unknown {EVIL}")
     assert gone.exit_code == 2 and "unknown" in gone.stderr
     for output in (done.output, told.output, asked.output, gone.output):
@@ -187,7 +187,7 @@ def test_bad_input(index, tmp_path):
     refused("search-eval", index, queries, tmp_path / "no.tsv")
     assert "mode must be" in refused("search-eval", index, queries, qrels, "--mode", "x")
     qrels.write_text("other 0 d1 1\n")
-    assert "their ids differ" in refused("search-eval", index, queries, qrels)
+    assert "the ids of queries differ" in refused("search-eval", index, queries, qrels)
 
 
 def test_relevance_fields_suggestions_and_words_alone(tmp_path):

@@ -263,7 +263,7 @@ def test_labels_that_are_not_known(tmp_path):
     rows[4]["y"] = None
     write(path, rows)
     missing = refused(*nli, "--label", "y", "--label-order", "entailment,neutral,contradiction")
-    assert "row 5" in missing and "--drop-invalid" in missing
+    assert "line 5" in missing and "--drop-invalid" in missing
 
 
 def test_remedies_are_options(tiny_bert, tmp_path):  # noqa: F811

@@ -1,4 +1,4 @@
-"""Bars of topics and of their terms, of what sets two sets apart, and dots of recurrence."""
+"""Bars of topics, of their terms and of keyness; dots of recurrence; lines of resolutions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from embedtopics._utils.checks import checked_choice, checked_count
+from embedtopics._utils.checks import checked_count
 from embedtopics.clustering.results import NOISE
 from embedtopics.errors import InputError
 from embedtopics.plots._colors import NOISE_COLOR, PALETTE, dark, tint, topic_colors
@@ -17,21 +17,26 @@ from embedtopics.plots._theme import (
     HIDDEN,
     INK,
     MUTED,
+    Spec,
     axes_of,
+    base_layout,
     caption,
     checked_topics,
     empty_figure,
-    look,
+    hover,
     name_axis,
     note,
     panel_figure,
     panel_note,
+    scatter,
+    small,
 )
-from embedtopics.topics.results import ResolutionChoice, TopicResult
 
 if TYPE_CHECKING:
     import pandas as pd
     from plotly.graph_objects import Figure
+
+    from embedtopics.topics.results import ResolutionChoice, TopicResult
 
 _ROW = 26
 _PANELS = 15
@@ -39,18 +44,17 @@ _HEAD = 52
 
 
 def sizes(result: TopicResult, *, max_topics: int = 40) -> Figure:
-    """Draw the rows of each topic as bars, largest first, and the rows of no topic in grey.
+    """Draw the number of rows of each topic as bars, largest first.
 
-    The bars account for every row: topics beyond `max_topics` share a line, rows of no topic and
-    rows without text have one each. The shared line has figures and no bar, which would dwarf
-    the bars of single topics. Where stability was measured, a topic's line shows its recurrence
-    in replicates, and unstable topics are paler.
+    The bars account for every row. Topics beyond `max_topics` share a line without a bar, which
+    would dwarf the others; outliers and rows without text have a line each. If stability was
+    measured, a topic's line shows its recurrence in replicates, and unstable topics are paler.
 
     Parameters
     ----------
     result : TopicResult
     max_topics : int
-        Topics with a bar of their own.
+        Topics that have a bar.
 
     Returns
     -------
@@ -66,21 +70,13 @@ def sizes(result: TopicResult, *, max_topics: int = 40) -> Figure:
 
     bars = _size_bars(result, checked_count(max_topics, "max_topics"))
     names, lengths, colors, notes = (list(values) for values in zip(*bars, strict=True))
-    trace = {
-        "type": "bar",
-        "orientation": "h",
-        "x": lengths,
-        "y": list(range(len(bars))),
-        "marker": {"color": colors},
-        "text": notes,
-        "textposition": "outside",
-        "textfont": {"color": INK, "size": 12},
-        "cliponaxis": False,
-        "hoverinfo": "skip",  # the text at the bar holds all there is to know
-    }
+    trace: Spec = {"type": "bar", "orientation": "h", "x": lengths, "y": list(range(len(bars)))}
+    trace |= {"marker": {"color": colors}, "text": notes, "textposition": "outside"}
+    trace |= {"textfont": {"color": INK, "size": 12}, "cliponaxis": False, "hoverinfo": "skip"}
     right = 110 if result.stability is None else 190
-    layout = {"bargap": 0.25, "xaxis": {**HIDDEN, "range": [0, max(lengths) or 1]}}
-    layout |= {"yaxis": name_axis(names, 36)} | look(len(bars) * _ROW + 48, r=right, t=36, b=12)
+    layout: Spec = {"bargap": 0.25, "xaxis": {**HIDDEN, "range": [0, max(lengths) or 1]}}
+    layout |= {"yaxis": name_axis(names, 36)}
+    layout |= base_layout(len(bars) * _ROW + 48, r=right, t=36, b=12)
     return go.Figure(data=[trace], layout=layout)
 
 
@@ -91,7 +87,7 @@ def _size_bars(result: TopicResult, max_topics: int) -> list[tuple[str, int, str
     n_text = len(of_row) - n_empty
     n_noise = int(np.sum(result.labels == NOISE)) - n_empty
 
-    def note(n_rows: int) -> str:
+    def counted(n_rows: int) -> str:
         return f"{n_rows:,} · {n_rows / n_text:.1%}" if n_text else f"{n_rows:,}"
 
     recurs = [""] * result.n_topics
@@ -99,14 +95,14 @@ def _size_bars(result: TopicResult, max_topics: int) -> list[tuple[str, int, str
         values = result.stability.recurrence
         recurs = [" · in no replicate" if v != v else f" · recurs {v:.2f}" for v in values]
     bars = [
-        (topic.label, topic.size, color, note(topic.size) + recurs[topic.topic_id])
+        (topic.label, topic.size, color, counted(topic.size) + recurs[topic.topic_id])
         for topic, color in zip(result.topics, topic_colors(result), strict=True)
     ][:max_topics]
     rest = result.topics[max_topics:]
     if rest:
         name = "1 smaller topic" if len(rest) == 1 else f"{len(rest):,} smaller topics"
-        bars.append((name, 0, NOISE_COLOR, note(sum(topic.size for topic in rest))))
-    bars.append(("No topic", n_noise, NOISE_COLOR, note(n_noise)))
+        bars.append((name, 0, NOISE_COLOR, counted(sum(topic.size for topic in rest))))
+    bars.append(("No topic", n_noise, NOISE_COLOR, counted(n_noise)))
     if n_empty:
         bars.append(("Without text", n_empty, NOISE_COLOR, f"{n_empty:,}"))
     return bars
@@ -115,14 +111,14 @@ def _size_bars(result: TopicResult, max_topics: int) -> list[tuple[str, int, str
 def terms(result: TopicResult, *, topics: Sequence[int] | None = None, n_terms: int = 8) -> Figure:
     """Draw the keywords of each topic as bars of their weights, one panel a topic.
 
-    The bars of a panel start at zero and its longest fills it: they compare the terms of one
-    topic, never two topics. The weight itself is in the hover text.
+    The longest bar of a panel fills it: bars compare the terms of one topic, not two topics.
+    Hovering shows the weights.
 
     Parameters
     ----------
     result : TopicResult
     topics : sequence of int, optional
-        Topic ids, in the order to draw; without them the 15 largest topics.
+        Topic ids, in the order to draw; by default the 15 largest topics.
     n_terms : int
         Terms of each topic at most.
 
@@ -138,63 +134,67 @@ def terms(result: TopicResult, *, topics: Sequence[int] | None = None, n_terms: 
     """
     checked_count(n_terms, "n_terms")
     largest = range(min(_PANELS, result.n_topics))
-    chosen = checked_topics(largest if topics is None else topics, result.n_topics)
-    if not chosen:
+    topic_ids = checked_topics(largest if topics is None else topics, result.n_topics)
+    if not topic_ids:
         return empty_figure()
     colors = topic_colors(result)
-    columns = panel_columns(len(chosen))
-    heights = [n_terms * (_ROW - 1)] * -(-len(chosen) // columns)
+    columns = panel_columns(len(topic_ids))
+    heights = [n_terms * (_ROW - 1)] * -(-len(topic_ids) // columns)
     margin = {"t": 36 + _HEAD, "b": 28}
-    figure = panel_figure(heights, columns, n=len(chosen), between=_HEAD, gap=32, margin=margin)
+    figure = panel_figure(heights, columns, n=len(topic_ids), between=_HEAD, gap=32, margin=margin)
     notes = []
-    for panel, topic_id in enumerate(chosen):
+    for panel, topic_id in enumerate(topic_ids):
         topic, axes = result.topics[topic_id], axes_of(panel)
         best = list(zip(topic.keywords, topic.weights, strict=True))[:n_terms]
         best.sort(key=lambda one: -one[1])
         words, weights = zip(*best, strict=True) if best else ((), ())
-        bars = {"x": list(weights), "y": list(range(len(weights))), "orientation": "h", **axes}
-        hover: dict[str, Any] = {"hovertext": [caption(term, 60) for term in words]}
-        hover["hovertemplate"] = "%{hovertext}: %{x:.3g}<extra></extra>"
-        figure.add_bar(**bars, **hover, marker_color=tint(colors[topic_id], 0.45))
-        reach = [0, max(weights, default=0.0) or 1.0]
-        figure.update_xaxes({**HIDDEN, "range": reach}, selector={"anchor": axes["yaxis"]})
+        bars: Spec = {
+            "x": list(weights),
+            "y": list(range(len(weights))),
+            "orientation": "h",
+            **axes,
+        }
+        texts: Spec = {"hovertext": [caption(term, 60) for term in words]}
+        texts["hovertemplate"] = "%{hovertext}: %{x:.3g}<extra></extra>"
+        figure.add_bar(**bars, **texts, marker_color=tint(colors[topic_id], 0.45))
+        span = [0, max(weights, default=0.0) or 1.0]
+        figure.update_xaxes({**HIDDEN, "range": span}, selector={"anchor": axes["yaxis"]})
         about = f"topic {topic_id} · {topic.size:,} {'row' if topic.size == 1 else 'rows'}"
         notes.append(panel_note(figure, panel, heading(topic.label, about, columns), size=12))
-        notes += _written(words, 30, xref=axes["xaxis"], yref=axes["yaxis"])
+        notes += _bar_texts(words, 30, xref=axes["xaxis"], yref=axes["yaxis"])
     figure.update_yaxes({**HIDDEN, "range": [n_terms - 0.5, -0.5]})
-    notes += left_out(0 if topics is not None else result.n_topics - len(chosen), -4)
+    notes += left_out(0 if topics is not None else result.n_topics - len(topic_ids), -4)
     return figure.update_layout(bargap=0.18, annotations=notes)
 
 
-def left_out(n_topics: int, yshift: int = -22) -> list[dict[str, Any]]:
-    """Return a note below a figure of how many topics it does not show."""
+def left_out(n_topics: int, yshift: int = -22) -> list[Spec]:
+    """Return a note below a figure with the number of topics that it does not show."""
     if n_topics <= 0:
         return []
-    place: dict[str, Any] = {"across": "right", "up": "top", "size": 11, "color": MUTED}
+    place: Spec = {"across": "right", "up": "top", "size": 11, "color": MUTED}
     more = f"and {n_topics:,} smaller topic{'s' if n_topics > 1 else ''}"
     return [note(more, 1.0, 0.0, yshift=yshift, **place)]
 
 
 def panel_columns(n: int) -> int:
-    """Return in how many columns so many small panels stand; three fit into 500 pixels."""
+    """Return the number of columns of `n` small panels; three fit into 500 pixels."""
     return next((columns for columns, most in ((1, 1), (2, 4)) if n <= most), 3)
 
 
 def heading(name: str, about: str, columns: int) -> str:
-    """Return a name with a smaller line below it that is markup already, in so many columns."""
+    """Return a name, cut for so many columns, above a smaller line of markup."""
     length = {1: 60, 2: 30}.get(columns, 20)
-    small = f'<span style="font-size:11px;color:{MUTED}">{about}</span>'
-    return f"<b>{caption(name, length)}</b><br>{small}"
+    return f"<b>{caption(name, length)}</b><br>{small(about)}"
 
 
-def _written(terms: Sequence[str], length: int, **more: Any) -> list[dict[str, Any]]:
-    """Return terms written over their bars, so that none is cut by a narrow panel."""
+def _bar_texts(terms: Sequence[str], length: int, **more: Any) -> list[Spec]:
+    """Return terms as annotations over their bars, which a narrow panel does not cut."""
     place = {"x": 0, "xanchor": "left", "xshift": 6, **more}
     return [{**place, "y": i, "text": caption(term, length)} for i, term in enumerate(terms)]
 
 
 _KEYNESS_COLORS = ("#7fb8d8", "#f0c67a")
-"""Tints of the first two colours of the palette, pale enough to write on."""
+"""Tints of the first two colours of the palette, pale enough for text."""
 
 _KEYNESS_COLUMNS = {
     "term", "statistic", "effect", "count_target", "count_reference", "rate_target",
@@ -203,16 +203,11 @@ _KEYNESS_COLUMNS = {
 
 
 def keyness(
-    frame: pd.DataFrame,
-    *,
-    n_terms: int = 15,
-    value: str = "statistic",
-    target: str = "target",
-    reference: str = "reference",
+    frame: pd.DataFrame, *, n_terms: int = 15, target: str = "target", reference: str = "reference"
 ) -> Figure:
-    """Draw the terms of the target to the right and those of the reference to the left.
+    """Draw the key terms of the target to the right and those of the reference to the left.
 
-    The strongest stand on top, in the order of the frame; counts and rates are in the hover text.
+    The strongest terms are on top, in the order of the frame. Hovering shows counts and rates.
 
     Parameters
     ----------
@@ -220,8 +215,6 @@ def keyness(
         From `embedtopics.topics.keyness`.
     n_terms : int
         Terms of each side at most.
-    value : {"statistic", "effect"}
-        Column that gives the bars their length.
     target, reference : str
         Names of both sides.
 
@@ -233,52 +226,43 @@ def keyness(
     Raises
     ------
     InputError
-        If the frame is not one of keyness, or another argument is bad.
+        If the frame is not one of keyness, or `n_terms` is below 1.
     """
     import plotly.graph_objects as go
 
     checked_count(n_terms, "n_terms")
-    checked_choice(value, "value", ("statistic", "effect"))
-    missing = sorted(_KEYNESS_COLUMNS - set(getattr(frame, "columns", ())))
+    missing = sorted(_KEYNESS_COLUMNS - set(frame.columns))
     if missing:
         raise InputError("frame", "from topics.keyness", found=f"none of column {missing[0]!r}")
-    rows = list(frame.itertuples())
-    positive = [row for row in rows if getattr(row, value) > 0][:n_terms]
-    negative = [row for row in rows[::-1] if getattr(row, value) < 0][:n_terms]
-    longest = max((abs(getattr(row, value)) for row in positive + negative), default=1.0)
+    rows: list[Any] = list(frame.itertuples())
+    positive = [row for row in rows if row.statistic > 0][:n_terms]
+    negative = [row for row in rows[::-1] if row.statistic < 0][:n_terms]
+    longest = max((abs(row.statistic) for row in positive + negative), default=1.0)
     n_lines = max(len(positive), len(negative), 1)
     traces, notes = [], []
     sides = ((target, positive, 1), (reference, negative, -1))
     for (name, side, sign), color in zip(sides, _KEYNESS_COLORS, strict=True):
-        traces.append(
-            {
-                "type": "bar",
-                "orientation": "h",
-                "name": caption(name, 40),
-                "x": [getattr(row, value) for row in side],
-                "y": list(range(len(side))),
-                "marker": {"color": color},
-                "hovertext": [
-                    f"<b>{caption(str(row.term), 60)}</b><br>statistic {row.statistic:,.1f}, "
-                    f"effect {row.effect:.2f}<br>{row.count_target:,} and "
-                    f"{row.count_reference:,} occurrences<br>{row.rate_target:,.0f} and "
-                    f"{row.rate_reference:,.0f} per million"
-                    for row in side
-                ],
-                "hovertemplate": "%{hovertext}<extra></extra>",
-            }
-        )
-        anchor = {"xref": "x", "xanchor": "left" if sign > 0 else "right", "xshift": 8 * sign}
+        texts = [
+            f"<b>{caption(str(row.term), 60)}</b><br>statistic {row.statistic:,.1f}, "
+            f"effect {row.effect:.2f}<br>{row.count_target:,} and "
+            f"{row.count_reference:,} occurrences<br>{row.rate_target:,.0f} and "
+            f"{row.rate_reference:,.0f} per million"
+            for row in side
+        ]
+        bars: Spec = {"type": "bar", "orientation": "h", "name": caption(name, 40)}
+        bars |= {"x": [row.statistic for row in side], "y": list(range(len(side)))}
+        traces.append({**bars, "marker": {"color": color}, **hover(texts)})
+        anchor: Spec = {"xref": "x", "xanchor": "left" if sign > 0 else "right", "xshift": 8 * sign}
         above = {"x": 0, "y": 1, "yref": "paper", "yanchor": "bottom", "yshift": 10, **anchor}
         none = "" if side else "<br>no term"
         notes.append({**above, "text": f"<b>{caption(name, 28)}</b>{none}"})
-        notes += _written([str(row.term) for row in side], 32, yref="y", **anchor)
+        notes += _bar_texts([str(row.term) for row in side], 32, yref="y", **anchor)
     middle = {"type": "line", "xref": "x", "yref": "paper", "x0": 0, "x1": 0, "y0": 0, "y1": 1}
-    what = {"statistic": "statistic of the test", "effect": "effect"}[value]
-    layout = look(n_lines * (_ROW - 1) + 116, r=16, t=68, b=48) | {
+    axis = {"range": [-longest, longest], "nticks": 7, "showgrid": True}
+    layout = base_layout(n_lines * (_ROW - 1) + 116, r=16, t=68, b=48) | {
         "barmode": "overlay",
         "bargap": 0.18,
-        "xaxis": {"range": [-longest, longest], "title": what, "nticks": 7, "showgrid": True},
+        "xaxis": {**axis, "title": "test statistic"},
         "yaxis": {**HIDDEN, "range": [n_lines - 0.5, -0.5]},
         "shapes": [{**middle, "line": {"color": MUTED, "width": 1}}],
         "annotations": notes,
@@ -289,9 +273,9 @@ def keyness(
 def stability(result: TopicResult) -> Figure:
     """Draw the recurrence of each topic with its interval and its chance level, stablest first.
 
-    A dot is the mean overlap (Jaccard) of a topic with its best match in the replicates, the line
-    through it holds nine tenths of them, and the grey mark is the value of random labels. A topic
-    whose line reaches its grey mark is not distinguished from chance.
+    A dot is the mean overlap (Jaccard) of a topic with its best match in the replicates. The line
+    through it holds nine tenths of the replicates, and the grey mark is the value of random
+    labels. A topic whose line reaches its grey mark cannot be distinguished from chance.
 
     Parameters
     ----------
@@ -301,7 +285,7 @@ def stability(result: TopicResult) -> Figure:
     Returns
     -------
     plotly.graph_objects.Figure
-        All topics: the least stable are those that one wants to see.
+        All topics, because the least stable ones matter most.
 
     Raises
     ------
@@ -322,90 +306,74 @@ def stability(result: TopicResult) -> Figure:
     shades = topic_colors(result)
     colors, rims = [shades[i] for i in order], [dark(shades[i]) for i in order]
     rows, names, texts = list(range(len(order))), [], []
-    for place, topic in enumerate(order):
-        known, label = not np.isnan(value[place]), result.topics[topic].label
-        names.append(caption(label, 40) + ("" if known else " (in no replicate)"))
+    for row, topic in enumerate(order):
+        label = result.topics[topic].label
+        names.append(caption(label, 40) + (" (in no replicate)" if np.isnan(value[row]) else ""))
         texts.append(
             f"{caption(label, 60)}<br>topic {topic} · {result.topics[topic].size:,} rows<br>"
-            f"recurs {value[place]:.2f}, nine in ten from {low[place]:.2f} to {high[place]:.2f}"
+            f"recurrence {value[row]:.2f}, nine in ten from {low[row]:.2f} to {high[row]:.2f}"
         )
     title = "overlap with the best match in a replicate (Jaccard)"
     ticks = {"range": [-0.02, 1.02], "tickvals": [0, 0.25, 0.5, 0.75, 1], "showgrid": True}
-    layout = look(len(order) * 22 + 108, t=64, b=44) | {"showlegend": True}
+    layout = base_layout(len(order) * 22 + 108, t=64, b=44) | {"showlegend": True}
     figure = go.Figure(layout=layout | {"xaxis": {**ticks, "title": title}})
     figure.update_yaxes(name_axis(names, None))
-    hidden = {"type": "scatter", "mode": "lines", "hoverinfo": "skip", "showlegend": False}
-    figure.add_traces(
-        [
-            {**hidden, "x": [low[i], high[i]], "y": [i, i], "line": {"color": rims[i], "width": 2}}
-            for i in rows
-        ]
-    )
+    quiet: Spec = {"hoverinfo": "skip", "showlegend": False}
+    for i in rows:
+        line = {"color": rims[i], "width": 2}
+        figure.add_trace(scatter([low[i], high[i]], [i, i], "lines", line=line, **quiet))
     if measured.chance is not None:
-        mark = {"symbol": "line-ns-open", "size": 13, "color": GREY}
-        chance = {"x": measured.chance[order].tolist(), "y": rows, "name": "chance alone"}
-        chance["hovertemplate"] = "chance: %{x:.2f}<extra></extra>"
-        figure.add_scatter(**chance, mode="markers", marker={**mark, "line_width": 2})
-    return figure.add_scatter(
-        mode="markers",
-        name=f"recurrence, mean of {measured.n_replicates} replicates (line: nine tenths of them)",
-        x=value.tolist(),
-        y=rows,
-        marker={"size": 11, "color": colors, "line": {"width": 1.5, "color": rims}},
-        hovertext=texts,
-        hovertemplate="%{hovertext}<extra></extra>",
-    )
+        mark = {"symbol": "line-ns-open", "size": 13, "color": GREY, "line": {"width": 2}}
+        chance = scatter(measured.chance[order].tolist(), rows, name="chance level", marker=mark)
+        figure.add_trace({**chance, "hovertemplate": "chance: %{x:.2f}<extra></extra>"})
+    name = f"recurrence, mean of {measured.n_replicates} replicates (line: nine tenths of them)"
+    marker = {"size": 11, "color": colors, "line": {"width": 1.5, "color": rims}}
+    return figure.add_trace(scatter(value.tolist(), rows, name=name, marker=marker, **hover(texts)))
 
 
-def resolutions(found: ResolutionChoice) -> Figure:
-    """Draw what speaks for each number of topics: recurrence, separation and coverage.
+def resolutions(choice: ResolutionChoice) -> Figure:
+    """Draw the evidence for each number of topics: recurrence, separation and coverage.
 
     Parameters
     ----------
-    found : ResolutionChoice
+    choice : ResolutionChoice
         From `embedtopics.topics.suggest_resolution`.
 
     Returns
     -------
     plotly.graph_objects.Figure
-        Numbers of topics on a logarithmic scale; a line marks the suggested one. Dots show two
-        example labels of their level.
+        Numbers of topics on a logarithmic scale, with a line at the suggested one. Hovering shows
+        two labels of the level.
     """
     import plotly.graph_objects as go
 
-    shown, best = found.levels[::-1], found.levels[found.chosen]
-    numbers = [level.n_topics for level in shown]
+    levels, best = choice.levels[::-1], choice.levels[choice.chosen]
+    numbers = [level.n_topics for level in levels]
     names = {
-        "recurrence": f"recurrence in {found.n_replicates} random halves",
+        "recurrence": f"recurrence in {choice.n_replicates} random halves",
         "separation": "separation",
         "coverage": "in dense cores",
     }
     texts = [
         f"<b>{level.n_topics} topics</b> (dense cores of {level.min_cluster_size:,} texts)"
         + "".join(f"<br>{caption(label, 60)}" for label in level.examples)
-        for level in shown
+        for level in levels
     ]
     ticks: list[int] = []
     for number in numbers:
         if not ticks or number >= 1.12 * ticks[-1]:
             ticks.append(number)
     axis = {"type": "log", "tickvals": ticks, "ticktext": [str(n) for n in ticks]}
-    layout = look(360, t=64, b=44) | {"showlegend": True}
+    layout = base_layout(360, t=64, b=44) | {"showlegend": True}
     figure = go.Figure(layout=layout | {"xaxis": axis | {"title": "topics"}})
     figure.update_yaxes(range=[-0.02, 1.02], showgrid=True, tickformat=".1f")
     for color, (name, title) in zip(PALETTE, names.items(), strict=False):
-        figure.add_scatter(
-            mode="lines+markers",
-            name=title,
-            x=numbers,
-            y=[getattr(level, name) for level in shown],
-            line={"color": color, "width": 2},
-            marker={"size": 8},
-            text=texts,
-            hovertemplate=f"%{{text}}<br>{title}: %{{y:.2f}}<extra></extra>",
-        )
+        values = [getattr(level, name) for level in levels]
+        style = {"line": {"color": color, "width": 2}, "marker": {"size": 8}, "text": texts}
+        template = f"%{{text}}<br>{title}: %{{y:.2f}}<extra></extra>"
+        line = scatter(numbers, values, "lines+markers", name=title, hovertemplate=template)
+        figure.add_trace(line | style)
     figure.add_vline(best.n_topics, line={"color": GREY, "dash": "dot", "width": 1.5})
-    said = f"{best.n_topics} suggested"
-    return figure.add_annotation(
-        note(said, math.log10(best.n_topics), 0.0, xref="x", size=12, color=MUTED, xshift=6)
-    )
+    look: Spec = {"xref": "x", "size": 12, "color": MUTED, "xshift": 6}
+    suggested = f"{best.n_topics} suggested"
+    return figure.add_annotation(note(suggested, math.log10(best.n_topics), 0.0, **look))

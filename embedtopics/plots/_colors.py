@@ -1,39 +1,44 @@
-"""Colours that stay apart for every kind of colour vision.
+"""Colours that every kind of colour vision can distinguish.
 
-Three hundred topics cannot have three hundred colours that a reader can distinguish. They can
-share a few, assigned so that topics which lie side by side on the map never look similar.
+Many topics share a few colours, assigned so that neighbours on the map never look similar.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics.comparison.results import Comparison
 from embedtopics.plots._labels import densest_points
-from embedtopics.topics.results import TopicResult
+
+if TYPE_CHECKING:
+    from embedtopics.comparison.results import Comparison
+    from embedtopics.topics.results import TopicResult
 
 NOISE_COLOR = "#d3d7dd"
-"""Colour of what belongs to no topic."""
+"""Colour of outliers."""
 
-# Chosen by hand around the colour-blind-safe sets of Okabe & Ito and of Paul Tol: lightness
-# (0.35 to 0.8 in OKLab) varies with hue, so that those who see fewer hues still see a step.
+# Based on the colour-blind-safe sets of Okabe & Ito and of Paul Tol: lightness (0.35 to 0.8 in
+# OKLab) varies with hue, so that readers who see fewer hues still see a step.
 PALETTE = (
     "#0072b2", "#e69f00", "#009e73", "#c51b7d", "#56b4e9", "#d55e00", "#332288", "#ccbb44",
     "#882255", "#44aa99", "#cc79a7", "#8c510a", "#117733", "#8073ac", "#ee8866", "#bf812d",
 )  # fmt: skip
 
 _VARIED = 7
-"""So many colours from the first on differ in hue, and for every kind of colour vision."""
+"""The first colours, which differ in hue for every kind of colour vision."""
 
 _SWEEPS = 4
 
 _CROWDING = 0.04
-"""Penalty of each use of a colour, beside 1 for a group of that colour close by."""
+"""Penalty of each use of a colour, where a near group of that colour costs 1."""
 
 _SOLID = 0.75
-"""Recurrence from which on a topic has its full colour."""
+"""Recurrence from which a topic has its full colour."""
 
 _PALEST = 0.25
-"""Share of its colour that is left to a topic that recurs by chance alone."""
+"""Share of colour that a topic keeps if it recurs only by chance."""
 
 # Machado, Oliveira & Fernandes 2009, "A Physiologically-based Model for Simulation of Color
 # Vision Deficiency", table 1 at severity 1: protanopia, deuteranopia, tritanopia (linear RGB).
@@ -70,19 +75,19 @@ def group_colors(result: Comparison) -> tuple[str, ...]:
     """Return a colour ``#rrggbb`` for each group of a comparison, the same in all of its maps."""
     n_groups = len(result.group_names)
     apart = color_distances((*PALETTE, NOISE_COLOR))
-    chosen = list(range(_VARIED))
-    while len(chosen) < min(n_groups, len(PALETTE)):
-        least = apart[:-1, [*chosen, -1]].min(axis=1)  # grey is taken too
-        least[chosen] = -1.0
-        chosen.append(int(np.argmax(np.round(least, 9))))
-    if n_groups > len(chosen):
+    colors = list(range(_VARIED))
+    while len(colors) < min(n_groups, len(PALETTE)):
+        least = apart[:-1, [*colors, -1]].min(axis=1)  # grey is in use too
+        least[colors] = -1.0
+        colors.append(int(np.argmax(np.round(least, 9))))
+    if n_groups > len(colors):
         places = [densest_points(view.map, result.groups, n_groups) for view in result.encoders]
         near = np.max([_nearness(positions) for positions in places], axis=0)
-        for group in range(len(chosen), n_groups):
-            repulsion = near[group, :group] @ _similarity()[chosen]
-            repulsion += _CROWDING * np.bincount(chosen, minlength=len(PALETTE))
-            chosen.append(int(np.argmin(np.round(repulsion, 9))))
-    return tuple(PALETTE[color] for color in chosen[:n_groups])
+        for group in range(len(colors), n_groups):
+            repulsion = near[group, :group] @ _similarity()[colors]
+            repulsion += _CROWDING * np.bincount(colors, minlength=len(PALETTE))
+            colors.append(int(np.argmin(np.round(repulsion, 9))))
+    return tuple(PALETTE[color] for color in colors[:n_groups])
 
 
 def pale(colors: tuple[str, ...], result: TopicResult) -> tuple[str, ...]:
@@ -92,34 +97,34 @@ def pale(colors: tuple[str, ...], result: TopicResult) -> tuple[str, ...]:
     recurrence = np.nan_to_num(result.stability.recurrence)
     chance = result.stability.chance
     floor = np.zeros_like(recurrence) if chance is None else np.nan_to_num(chance)
-    kept = np.clip((recurrence - floor) / np.maximum(_SOLID - floor, 0.1), 0.0, 1.0)
-    shares = _PALEST + (1 - _PALEST) * kept
+    strength = np.clip((recurrence - floor) / np.maximum(_SOLID - floor, 0.1), 0.0, 1.0)
+    shares = _PALEST + (1 - _PALEST) * strength
     return tuple(tint(color, share) for color, share in zip(colors, shares.tolist(), strict=True))
 
 
 def spread_colors(positions: npt.NDArray[np.float64]) -> tuple[str, ...]:
-    """Give each position (n_topics, 2) a colour that its neighbours do not have."""
+    """Return a colour for each position (n_topics, 2) that its neighbours do not have."""
     n_topics = len(positions)
     nearness, similarity = _nearness(positions), _similarity()
-    chosen = np.full(n_topics, -1)
+    colors = np.full(n_topics, -1)
     for topic in [*range(n_topics)] * _SWEEPS:
-        others = np.flatnonzero((chosen >= 0) & (np.arange(n_topics) != topic))
-        used = np.bincount(chosen[others], minlength=len(PALETTE))
-        # where nothing lies near, the least used colour and then the earliest is best
-        repulsion = nearness[topic, others] @ similarity[chosen[others]]
+        others = np.flatnonzero((colors >= 0) & (np.arange(n_topics) != topic))
+        used = np.bincount(colors[others], minlength=len(PALETTE))
+        # With nothing near, the least used colour is best, then the first.
+        repulsion = nearness[topic, others] @ similarity[colors[others]]
         repulsion += _CROWDING * used + 0.002 * np.arange(len(PALETTE))
         if n_topics <= len(PALETTE):
             repulsion[used > 0] = np.inf
-        chosen[topic] = int(np.argmin(np.round(repulsion, 9)))
-    return tuple(PALETTE[color] for color in chosen)
+        colors[topic] = int(np.argmin(np.round(repulsion, 9)))
+    return tuple(PALETTE[color] for color in colors)
 
 
 def _nearness(positions: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return how near positions lie to one another, from 0 to 1; 0 for what lies nowhere."""
+    """Return the nearness of positions, from 0 to 1; 0 where a position is unknown."""
     n_topics = len(positions)
     gaps = np.linalg.norm(positions[:, None] - positions[None], axis=-1)
     gaps[np.isnan(gaps) | np.eye(n_topics, dtype=bool)] = np.inf
-    # distance counts in steps to the third neighbour, for maps are crowded here and empty there
+    # Distances are relative to the third neighbour, because the density of maps varies.
     reach = np.sort(gaps, axis=1)[:, min(2, n_topics - 1)] if n_topics else np.empty(0)
     reach = np.clip(reach, 1e-9, 1e9)
     return np.asarray(np.exp(-np.square(gaps) / (reach[:, None] * reach)))
@@ -131,7 +136,7 @@ def _similarity() -> npt.NDArray[np.float64]:
 
 
 def color_distances(colors: tuple[str, ...]) -> npt.NDArray[np.float64]:
-    """Return the distance of colours, (n_colors, n_colors), for the vision that sees least."""
+    """Return the distances of colours, (n_colors, n_colors), for the weakest colour vision."""
     linear = _linear(colors)
     seen = np.clip(np.einsum("vij,cj->vci", _VISIONS, linear), 0.0, 1.0)
     lab = 100.0 * np.cbrt(seen @ _TO_CONES.T) @ _TO_LAB.T

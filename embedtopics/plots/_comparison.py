@@ -1,15 +1,14 @@
-"""The maps of several encoders side by side, and their scores as a table."""
+"""The maps of several encoders side by side, with a table of their scores."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from embedtopics._utils.checks import checked_count
 from embedtopics.clustering.results import NOISE
-from embedtopics.comparison.results import Comparison, EncoderView
 from embedtopics.errors import InputError
 from embedtopics.plots._colors import NOISE_COLOR, group_colors
 from embedtopics.plots._labels import densest_points
@@ -20,10 +19,11 @@ from embedtopics.plots._theme import (
     HIDDEN,
     INK,
     MUTED,
+    Spec,
     axes_of,
+    axis_keys,
     caption,
     cut,
-    look,
     panel_figure,
     panel_note,
     wrap,
@@ -33,13 +33,15 @@ from embedtopics.protocols import Float64Array
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
+    from embedtopics.comparison.results import Comparison, EncoderView
+
 _SIDE = 12
 _GAP = 18
 _NAME = 36
-"""Pixels above a map, for the encoder's name."""
+"""Pixels above a map for the name of the encoder."""
 
 _TOOLS = 38
-"""Pixels of Plotly's tools at the upper right, over the legend."""
+"""Pixels of Plotly's toolbar at the upper right, over the legend."""
 
 _LEGEND_LINE = 22
 _LEGEND_LINES = 4
@@ -48,42 +50,36 @@ _LEGEND_LINES = 4
 def comparison(
     result: Comparison,
     *,
-    title: str | None = None,
     width: int | None = None,
-    height: int | None = None,
     max_labels: int = 8,
     hover_characters: int = 200,
 ) -> Figure:
     """Draw the maps of all encoders side by side, and their scores below.
 
     A group has one colour in all maps, and a click in the legend hides it in all. The maps share
-    their axes, for a place means the same in each: moving one moves all. Four encoders or more
-    take two rows. In the table a score is bold only where its interval lies above those of all
-    other encoders.
+    their axes, so that moving one moves all. Four encoders or more take two rows. In the table a
+    score is bold only if its interval lies above those of all other encoders.
 
     Parameters
     ----------
     result : Comparison
-    title : str, optional
-    width, height : int, optional
-        Pixels. Without a width the figure fills its place, and names are placed for 1,100; the
-        height follows from it.
+    width : int, optional
+        Pixels. Without it the figure fills its container, and names are placed for 1,100.
     max_labels : int
         Names of groups on each map at most, largest groups first.
     hover_characters : int
-        How much of a text is shown on hovering; 0 leaves the texts out. Each map holds its own
-        copy of them, so that less is better where there are very many documents.
+        Characters of a text on hovering; 0 leaves the texts out. Each map holds a copy of them.
 
     Returns
     -------
     plotly.graph_objects.Figure
         For each encoder a WebGL trace of documents in no group, and one for each group; then a
-        table, where there are scores.
+        table, if there are scores.
 
     Raises
     ------
     InputError
-        If a number is negative, or `width` or `height` leaves too little space for the maps.
+        If a number is negative, or `width` leaves too little space for the maps.
     """
     checked_count(max_labels, "max_labels", 0)
     checked_count(hover_characters, "hover_characters", 0)
@@ -91,7 +87,7 @@ def comparison(
     rows = score_rows(result)
     present = [g for g in range(NOISE, len(result.group_names)) if np.any(result.groups == g)]
     shape = float(np.clip((high - low)[1] / (high - low)[0], 0.72, 1.05))
-    figure, panel_size = _panels(result, rows, len(present), title, (width, height), shape)
+    figure, panel_size = _panels(result, rows, len(present), width, shape)
     hover = hover_texts(result.corpus.texts, result.documents, hover_characters)
     colors = [*group_colors(result), NOISE_COLOR]
     names = [*result.group_names, "No group"]
@@ -102,14 +98,14 @@ def comparison(
         axes = axes_of(panel)
         for group in present:
             members = np.flatnonzero(result.groups == group)
-            legend = {"legendgroup": str(group), "showlegend": panel == 0, **axes}
-            look_of = (names[group], colors[group], largest)
-            traces.append(cloud(view.map, members, look_of, hover, **legend))
+            legend: Spec = {"legendgroup": str(group), "showlegend": panel == 0, **axes}
+            style = (names[group], colors[group], largest)
+            traces.append(cloud(view.map, members, style, hover, **legend))
         name = f"<b>{caption(view.name, max(int(panel_size[0] / 10), 8))}</b>"
         notes.append(panel_note(figure, panel, name, yshift=4, size=14))
-        own = _labels(result, view, colors, corners, panel_size, max_labels)
-        notes += [{**note, "xref": axes["xaxis"], "yref": axes["yaxis"]} for note in own]
-        figure.layout[f"yaxis{axes['yaxis'][1:]}"].scaleanchor = axes["xaxis"]
+        labels = _labels(result, view, colors, corners, panel_size, max_labels)
+        notes += [{**note, "xref": axes["xaxis"], "yref": axes["yaxis"]} for note in labels]
+        figure.layout[axis_keys(panel)[1]].scaleanchor = axes["xaxis"]
     axis = {**HIDDEN, "fixedrange": False}
     figure.update_xaxes({**axis, "range": [low[0], high[0]], "matches": "x"})
     figure.update_yaxes({**axis, "range": [low[1], high[1]], "matches": "y"})
@@ -131,48 +127,37 @@ def _panels(
     result: Comparison,
     rows: tuple[ScoreRow, ...],
     n_entries: int,
-    title: str | None,
-    size: tuple[int | None, int | None],
+    width: int | None,
     shape: float,
 ) -> tuple[Figure, tuple[float, float]]:
     """Return empty panels with a legend above and a table below, and the size of a panel."""
-    width, height = size
     n_encoders, columns = len(result.encoders), count_columns(len(result.encoders))
     n_rows = math.ceil(n_encoders / columns)
     inner = (width or ASSUMED_WIDTH) - 2 * _SIDE
     panel_width = (inner - (columns - 1) * _GAP) / columns
+    if panel_width < 100:
+        least = 100 * columns + 2 * _SIDE + (columns - 1) * _GAP
+        raise InputError("width", f"at least {least} pixels for {n_encoders} maps", width)
     entry = max([56, *(7 * len(cut(name, 32)) for name in result.group_names)])
     lines = min(math.ceil(n_entries / max(inner // (entry + 40), 1)), _LEGEND_LINES)
-    top = (52 if title else _TOOLS) + lines * _LEGEND_LINE + _NAME
+    top = _TOOLS + lines * _LEGEND_LINE + _NAME
     broken = breaks_lines(n_encoders, width)
     table = sum(line_height(row, broken=broken) for row in rows) + HEAD + 6 if rows else 0
-    between = _NAME + _GAP
-    around = top + (n_rows - 1 + bool(rows)) * between + table + _SIDE
     panel_height = float(np.clip(panel_width * shape, 220, 620))
-    if height is not None:
-        panel_height = (height - around) / n_rows
-    for name, pixels, given, least in (
-        ("width", panel_width, width, 100 * columns + 2 * _SIDE + (columns - 1) * _GAP),
-        ("height", panel_height, height, around + 100 * n_rows),
-    ):
-        if pixels < 100:
-            raise InputError(name, f"at least {least} pixels for {n_encoders} maps", given)
     figure = panel_figure(
         [panel_height] * n_rows,
         columns,
         n=n_encoders,
-        between=between,
+        between=_NAME + _GAP,
         gap=_GAP,
         table=table,
         width=width,
         margin={"l": _SIDE, "r": _SIDE, "t": top, "b": _SIDE},
     )
     drawing = figure.layout.height - top - _SIDE
-    legend = {"entrywidth": entry, "entrywidthmode": "pixels", "itemsizing": "constant"}
+    legend: Spec = {"entrywidth": entry, "entrywidthmode": "pixels", "itemsizing": "constant"}
     legend |= {"maxheight": _LEGEND_LINES * 19 + 4, "y": 1 + _NAME / drawing}
     figure.update_layout(legend=legend, legend_traceorder="normal", showlegend=True)
-    if title:
-        figure.update_layout(title=look(0, title=title)["title"])
     return figure, (panel_width, panel_height)
 
 
@@ -183,8 +168,8 @@ def _labels(
     corners: tuple[Float64Array, Float64Array],
     panel: tuple[float, float],
     max_labels: int,
-) -> list[dict[str, Any]]:
-    """Return names of the largest groups where they are densest, none over another."""
+) -> list[Spec]:
+    """Return the names of the largest groups where these are densest, none over another."""
     n_groups = len(result.group_names)
     sizes = np.bincount(result.groups[result.groups >= 0], minlength=n_groups)
     order = np.argsort(-sizes, kind="stable")
@@ -194,10 +179,10 @@ def _labels(
     return label_annotations(names, anchors, corners, shown, panel, max_labels, size=11)
 
 
-# Plotly makes a line as high as its text with 8 pixels above and below it, whatever less is asked
-# for, and cuts off what then goes beyond the table.
+# Plotly adds at least 8 pixels above and below the text of a row, and cuts off rows beyond the
+# table.
 HEAD = 31
-"""Pixels of the line of names over the scores."""
+"""Pixels of the row of names above the scores."""
 
 _NAMES = {
     "knn_accuracy": "k-NN accuracy",
@@ -208,19 +193,18 @@ _NAMES = {
     "documents_per_second": "texts a second",
     "megabytes": "vectors, MB",
 }
-"""What measures are called for people, where that is not their name in the scores."""
+"""Names of measures that differ from those in the scores."""
 
 UNRANKED = {"silhouette"}
-"""Measures in which nobody leads: a silhouette depends on how an encoder spreads its vectors."""
+"""Measures without a leader: silhouettes depend on how an encoder spreads its vectors."""
 
 _LINE = 17
 _AIR = 16
-"""Pixels that Plotly leaves above and below the text of a cell, together; with less, rows grow
-beyond what is asked for and the last is cut off."""
+"""Pixels that Plotly adds above and below the text of a cell, together."""
 
 
 class Score(NamedTuple):
-    """What one encoder reaches in one measure, NaN where unknown, and whether it leads."""
+    """The score of an encoder in a measure, NaN if unknown, and whether it leads."""
 
     value: float
     low: float
@@ -229,7 +213,7 @@ class Score(NamedTuple):
 
 
 class ScoreRow(NamedTuple):
-    """One measure: the scores in the order of the encoders, and the most documents of any."""
+    """A measure: the scores in the order of the encoders, and the largest number of documents."""
 
     measure: str
     scores: tuple[Score, ...]
@@ -237,34 +221,34 @@ class ScoreRow(NamedTuple):
 
 
 def score_rows(result: Comparison) -> tuple[ScoreRow, ...]:
-    """Arrange the scores of a comparison, and find who leads for certain."""
+    """Arrange the scores of a comparison, and find significant leaders."""
     frame, rows = result.scores, []
     for measure in dict.fromkeys(frame["measure"].tolist()):
-        own = frame[frame["measure"] == measure].set_index("encoder")
+        of_measure = frame[frame["measure"] == measure].set_index("encoder")
         scores = [
-            Score(*own.loc[name, ["value", "low", "high"]].astype(float))
-            if name in own.index
+            Score(*of_measure.loc[name, ["value", "low", "high"]].astype(float))
+            if name in of_measure.index
             else Score(math.nan, math.nan, math.nan)
             for name in result.names
         ]
-        known = [place for place, score in enumerate(scores) if not math.isnan(score.value)]
-        if len(known) > 1 and measure not in UNRANKED:
-            leader = max(known, key=lambda place: scores[place].value)
-            # a comparison with NaN is false, so an unknown interval is never beaten
-            others = [scores[place].high for place in known if place != leader]
+        measured = [place for place, score in enumerate(scores) if not math.isnan(score.value)]
+        if len(measured) > 1 and measure not in UNRANKED:
+            leader = max(measured, key=lambda place: scores[place].value)
+            # Comparisons with NaN are false, so an unknown interval is never beaten.
+            others = [scores[place].high for place in measured if place != leader]
             if all(high < scores[leader].low for high in others):
                 scores[leader] = scores[leader]._replace(best=True)
-        rows.append(ScoreRow(str(measure), tuple(scores), int(own["n"].max())))
+        rows.append(ScoreRow(str(measure), tuple(scores), int(of_measure["n"].max())))
     return tuple(rows)
 
 
 def name_measure(measure: str) -> str:
-    """Return what a measure is called for people."""
+    """Return the displayed name of a measure."""
     return _NAMES.get(measure, measure)
 
 
 def spell(value: float) -> str:
-    """Return a figure as the tables show it, or a dash where it is not known."""
+    """Return a number with three significant places, or a dash if it is unknown."""
     if math.isnan(value):
         return "\u2013"
     digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 3
@@ -272,15 +256,13 @@ def spell(value: float) -> str:
 
 
 def line_height(row: ScoreRow, *, broken: bool) -> int:
-    """Return the pixels that a row of the table takes."""
+    """Return the height of a row of the table in pixels."""
     lines = max(len(wrap(cut(name_measure(row.measure), 80), 26)), 2 if broken else 1)
     return lines * _LINE + _AIR
 
 
-def score_table(
-    names: tuple[str, ...], rows: tuple[ScoreRow, ...], *, broken: bool
-) -> dict[str, Any]:
-    """Return a Plotly table of the scores; where lines are `broken`, intervals lie below values."""
+def score_table(names: tuple[str, ...], rows: tuple[ScoreRow, ...], *, broken: bool) -> Spec:
+    """Return a Plotly table of the scores; if `broken`, intervals are below the values."""
     n_encoders = len(names)
     between = "<br>" if broken else " "
     cells = [[f"<span>{caption(name_measure(row.measure), 80)}</span>" for row in rows]]
@@ -289,29 +271,24 @@ def score_table(
     heads = ["", *(caption(name, max(16, 68 // n_encoders)) for name in names)]
     font = {"family": FONT, "size": 12, "color": MUTED}
     fill = [["#f6f7f9" if i % 2 == 0 else "#fff" for i in range(len(rows))]]
+    header = {"values": heads, "height": HEAD, "fill": {"color": "#fff"}, "font": font}
+    body = {"values": cells, "fill": {"color": fill}, "height": _LINE + _AIR}
     return {
         "type": "table",
         "columnwidth": [1.5, *[1.0] * n_encoders],
-        "header": {"values": heads, "height": HEAD, "fill": {"color": "#fff"}, "font": font}
-        | plain,
-        "cells": {
-            "values": cells,
-            "fill": {"color": fill},
-            "height": _LINE + _AIR,
-            "font": font | {"size": 12.5, "color": INK},
-        }
-        | plain,
+        "header": header | plain,
+        "cells": body | {"font": font | {"size": 12.5, "color": INK}} | plain,
     }
 
 
 def breaks_lines(n_encoders: int, width: int | None) -> bool:
     """Return whether a column is too narrow for a value and its interval side by side."""
-    return (width or 800) / (n_encoders + 1.5) < 165  # the names of measures take 1.5
+    return (width or 800) / (n_encoders + 1.5) < 165  # the column of names takes 1.5
 
 
 def _cell(score: Score, between: str) -> str:
-    """Return a score with its interval, bold where it leads for certain."""
-    # a mark of some kind in every cell: Plotly sets marked text a little lower than plain
+    """Return a score with its interval, in bold if it leads."""
+    # Every cell has a mark, because Plotly sets marked text a little lower than plain text.
     mark = "b" if score.best else "span"
     value = f"<{mark}>{spell(score.value)}</{mark}>"
     if math.isnan(score.low) or math.isnan(score.high):

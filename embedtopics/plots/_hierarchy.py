@@ -1,8 +1,8 @@
-"""The tree in which topics merge, and the similarities it was built from."""
+"""The hierarchy of topics as a tree, and their similarities as a heat map."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,18 +12,23 @@ from embedtopics.plots._theme import (
     ASSUMED_WIDTH,
     LEFT_TO_RIGHT,
     MUTED,
+    SCALE,
+    Spec,
+    base_layout,
     caption,
     checked_sizes,
     cut,
     empty_figure,
-    look,
+    hover,
     name_axis,
+    scatter,
 )
 from embedtopics.protocols import Float64Array
-from embedtopics.topics.tree.results import TopicHierarchy, TopicNode
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
+
+    from embedtopics.topics.tree.results import TopicHierarchy, TopicNode
 
 _LEAF = 19
 _TRUNK = "#9aa3ad"
@@ -31,7 +36,7 @@ _TRUNK = "#9aa3ad"
 
 _NAME_WIDTH = 34
 _LETTER = 7.0
-"""Pixels of a character, somewhat more than most have."""
+"""Pixels of a character, a little more than the average."""
 
 _MOST_GROUPS = 16
 _MOST_ON_A_SCREEN = 40
@@ -40,20 +45,20 @@ _MOST_ON_A_SCREEN = 40
 def hierarchy(
     hierarchy: TopicHierarchy, *, n_groups: int | None = None, width: int | None = None
 ) -> Figure:
-    """Draw the tree in which topics merge, its topics by name on the right.
+    """Draw the tree in which topics merge, with the names of the topics on the right.
 
-    Two topics that meet far on the right are similar; the further left a merge, the less its parts
-    have in common. Each branch below the cut has a colour of its own, and its name where it
+    Topics that merge far on the right are similar; the further left a merge is, the less its
+    branches have in common. Each branch below the cut has its own colour, and its name where it
     begins. The points are merges: hovering shows their terms.
 
     Parameters
     ----------
     hierarchy : TopicHierarchy
     n_groups : int, optional
-        Branches to colour. Without it the level with the widest gap among those of 2 to 16 groups
-        (more than 2 for many topics) in which no group holds more than half of the texts.
+        Number of coloured branches. By default, that with the widest gap to the next merge among
+        2 to 16 (more than 2 for many topics) in which no branch holds more than half of the texts.
     width : int, optional
-        Pixels; without it the figure fills its place. The height follows from the topics.
+        Pixels; without it the figure fills its container. The height follows from the topics.
 
     Returns
     -------
@@ -67,7 +72,7 @@ def hierarchy(
     """
     import plotly.graph_objects as go
 
-    checked_sizes(width, None)
+    checked_sizes(width)
     n_topics = hierarchy.n_topics
     groups = hierarchy.nodes_at(_natural_level(hierarchy) if n_groups is None else n_groups)
     if not n_topics:
@@ -88,11 +93,11 @@ def hierarchy(
     longest = max(len(cut(node.label, _NAME_WIDTH)) for node in hierarchy.nodes[:n_topics])
     pixels = (width or ASSUMED_WIDTH) - 40 - _LETTER * (longest + 8)  # left of the names
     lengths = np.clip(heights / reach * pixels / _LETTER, 6, _NAME_WIDTH).astype(int).tolist()
-    # Of a tall figure the top is seen first, and the scale must be there.
+    # The top of a tall figure is seen first, so the scale is there.
     is_tall = n_topics > _MOST_ON_A_SCREEN
     side, top, bottom = ("top", 52, 28) if is_tall else ("bottom", 28, 52)
     title = {"text": "distance at which topics merge", "standoff": 8}
-    layout = look(max(n_topics, 3) * _LEAF + 92, width, l=24, r=16, t=top, b=bottom) | {
+    layout = base_layout(max(n_topics, 3) * _LEAF + 92, width, l=24, r=16, t=top, b=bottom) | {
         "font": {"size": 12},
         "xaxis": {**distance, "side": side, "title": title, "showgrid": True},
         "yaxis": {**name_axis(names, None), "side": "right", "range": [n_topics - 0.4, -0.6]},
@@ -100,24 +105,16 @@ def hierarchy(
     }
     traces = _lines(hierarchy, colors, heights, places)
     first = n_topics if len(hierarchy.merges) else 0  # the merges; without any, the topics
-    points = {
-        "type": "scatter",
-        "mode": "markers",
-        "x": heights[first:].tolist(),
-        "y": places[first:].tolist(),
-        "marker": {"size": 7, "color": colors[first:], "line": {"color": "#fff", "width": 1}},
-        "hovertext": [
-            _about(node, float(height))
-            for node, height in zip(hierarchy.nodes[first:], heights[first:], strict=True)
-        ],
-        "hovertemplate": "%{hovertext}<extra></extra>",
-    }
+    nodes = zip(hierarchy.nodes[first:], heights[first:].tolist(), strict=True)
+    marker = {"size": 7, "color": colors[first:], "line": {"color": "#fff", "width": 1}}
+    texts = hover([_about(node, height) for node, height in nodes])
+    points = scatter(heights[first:].tolist(), places[first:].tolist(), marker=marker, **texts)
     return go.Figure([*traces, points], layout)
 
 
 def _natural_level(hierarchy: TopicHierarchy) -> int:
-    """Return the number of groups after whose last merge the next is furthest away."""
-    # From single topics to the first merge it is always far: they are no level to find.
+    """Return the number of groups with the widest gap to the next merge."""
+    # The gap from single topics to the first merge is always wide, so they are no level.
     least = max(2, min(round(hierarchy.n_topics**0.5 / 2), _MOST_GROUPS // 2))
     n_topics, sizes = hierarchy.n_topics, np.array([node.size for node in hierarchy.nodes])
     levels = [n for n in range(n_topics - 1, 0, -1) if least <= n <= _MOST_GROUPS]
@@ -132,7 +129,7 @@ def _colors(hierarchy: TopicHierarchy, groups: tuple[int, ...]) -> list[str]:
     """Return the colour of each node: that of its branch, or grey above the cut."""
     first = np.argsort(hierarchy.order)
     middles = np.array([first[list(hierarchy.topics_under(group))].mean() for group in groups])
-    # Branches side by side are distinguished by their order alone, however many topics they hold.
+    # Adjacent branches get different colours, however many topics they hold.
     ranks = np.argsort(np.argsort(middles)).astype(np.float64)
     colors = [_TRUNK] * len(hierarchy.nodes)
     shades = spread_colors(np.column_stack([np.zeros(len(groups)), ranks]))
@@ -148,8 +145,8 @@ def _colors(hierarchy: TopicHierarchy, groups: tuple[int, ...]) -> list[str]:
 
 def _lines(
     hierarchy: TopicHierarchy, colors: list[str], heights: Float64Array, places: Float64Array
-) -> list[dict[str, Any]]:
-    """Return the lines of the tree, all of one colour as one trace."""
+) -> list[Spec]:
+    """Return the lines of the tree, one trace a colour."""
     of_color: dict[str, tuple[list[float | None], list[float | None]]] = {}
     for merge, children in enumerate(hierarchy.merges.tolist()):
         node = hierarchy.n_topics + merge
@@ -157,15 +154,14 @@ def _lines(
             x, y = of_color.setdefault(colors[child], ([], []))
             x += [float(heights[node]), float(heights[node]), float(heights[child]), None]
             y += [float(places[node]), float(places[child]), float(places[child]), None]
-    line = {"type": "scatter", "mode": "lines", "hoverinfo": "skip"}
     return [
-        {**line, "x": x, "y": y, "line": {"color": color, "width": 1.6}}
+        scatter(x, y, "lines", hoverinfo="skip", line={"color": color, "width": 1.6})
         for color, (x, y) in of_color.items()
     ]
 
 
 def _about(node: TopicNode, height: float) -> str:
-    """Return what is shown of a merge: its terms, four a line."""
+    """Return the hover text of a merge: its terms, four a line."""
     terms = [caption(term, 40) for term in node.terms]
     lines = [", ".join(terms[i : i + 4]) for i in range(0, len(terms), 4)]
     topics = "topic" if node.n_topics == 1 else "topics"
@@ -182,44 +178,34 @@ def _group_names(
     heights: Float64Array,
     places: Float64Array,
     lengths: list[int],
-) -> list[dict[str, Any]]:
-    """Return names where branches begin, cut where the names of topics begin."""
+) -> list[Spec]:
+    """Return the names of branches where they begin, cut where the names of topics begin."""
     place = {"xanchor": "left", "yanchor": "bottom", "xshift": 4, "yshift": -1}
-    return [
-        {
-            "x": float(heights[hierarchy.parents[group]]),
-            "y": float(places[group]),
-            "text": f"<b>{caption(hierarchy.nodes[group].label, length)}</b>",
-            "font": {"size": 11, "color": dark(colors[group]), "shadow": HALO},
-            **place,
-        }
-        for group in groups
-        if group >= hierarchy.n_topics and hierarchy.parents[group] >= 0
-        for length in [lengths[hierarchy.parents[group]]]
-    ]
+    notes = []
+    for group in groups:
+        parent = hierarchy.parents[group]
+        if group >= hierarchy.n_topics and parent >= 0:
+            text = f"<b>{caption(hierarchy.nodes[group].label, lengths[parent])}</b>"
+            font = {"size": 11, "color": dark(colors[group]), "shadow": HALO}
+            spot = {"x": float(heights[parent]), "y": float(places[group])}
+            notes.append({**spot, "text": text, "font": font, **place})
+    return notes
 
 
 _NAMED_CELL = 12
-"""Pixels of a cell from which on there is space for the names."""
-
-# Lightness falls evenly, so that the order is seen by every kind of colour vision and in print.
-SCALE = [[0.0, "#f7fbff"], [0.25, "#c6dbef"], [0.5, "#6baed6"], [0.75, "#2171b5"], [1.0, "#08306b"]]
+"""Pixels of a cell from which its row and column have names."""
 
 
-def similarity(
-    hierarchy: TopicHierarchy, *, n_groups: int | None = None, width: int | None = None
-) -> Figure:
-    """Draw the similarity of every two topics, in the order of the tree.
+def similarity(hierarchy: TopicHierarchy, *, width: int | None = None) -> Figure:
+    """Draw the similarity of every pair of topics, in the order of the tree.
 
-    Topics that merge lie side by side, so that groups of similar topics are dark squares along the
-    diagonal. Columns have the numbers of the rows; where there is no space for names, rows too.
-    Hovering shows the names.
+    Topics that merge are adjacent, so that groups of similar topics are dark squares on the
+    diagonal. Columns have the ids of the topics, and rows their names if there is space. Hovering
+    shows the names.
 
     Parameters
     ----------
     hierarchy : TopicHierarchy
-    n_groups : int, optional
-        Draw lines around the groups of this level.
     width : int, optional
         Pixels at most; cells are 4 to 30 wide.
 
@@ -231,13 +217,12 @@ def similarity(
     Raises
     ------
     InputError
-        If there is no such level, or the width is below 300.
+        If the width is below 300.
     """
     import plotly.graph_objects as go
 
-    checked_sizes(width, None)
+    checked_sizes(width)
     n_topics, order = hierarchy.n_topics, hierarchy.order
-    frames = [] if n_groups is None else _frames(hierarchy, n_groups)
     if not n_topics:
         return empty_figure()
     space = (width or ASSUMED_WIDTH) - np.array([150, 390])
@@ -246,12 +231,15 @@ def similarity(
     numbered, gap = cell >= _NAMED_CELL, 1 if cell > 8 else 0
     values = hierarchy.similarities[np.ix_(order, order)].astype(float)
     np.fill_diagonal(values, np.nan)
-    # The ids keep topics of one name apart, which an axis of names would take for one.
+    # With ids, topics of one name stay apart on an axis of names.
     names = [
         f"{caption(hierarchy.nodes[t].label, 34)}{LEFT_TO_RIGHT} [{t}]" for t in order.tolist()
     ]
-    seen = values[~np.isnan(values)]
-    bar = {"title": {"text": "similarity", "font": {"color": MUTED}}, "tickfont": {"color": MUTED}}
+    finite = values[~np.isnan(values)]
+    bar: Spec = {
+        "title": {"text": "similarity", "font": {"color": MUTED}},
+        "tickfont": {"color": MUTED},
+    }
     bar |= {"thickness": 12, "len": 200, "lenmode": "pixels", "outlinewidth": 0}
     trace = {
         "type": "heatmap",
@@ -259,35 +247,27 @@ def similarity(
         "x": names,
         "y": names,
         "colorscale": SCALE,
-        "zmin": min(float(seen.min()), 0.0) if len(seen) else 0.0,
-        "zmax": float(seen.max()) if len(seen) else 1.0,
+        "zmin": min(float(finite.min()), 0.0) if len(finite) else 0.0,
+        "zmax": float(finite.max()) if len(finite) else 1.0,
         "xgap": gap,
         "ygap": gap,
         "hovertemplate": "%{y}<br>%{x}<br>similarity %{z:.2f}<extra></extra>",
         "colorbar": {**bar, "y": 1, "yanchor": "top"},
     }
     axis = {"type": "category", "constrain": "domain", "fixedrange": False}
-    x = {**axis, "range": [-0.5, n_topics - 0.5], "showticklabels": numbered}
-    # Below a column stands the number that its row has behind the name.
+    x: Spec = {**axis, "range": [-0.5, n_topics - 0.5], "showticklabels": numbered}
+    # A column has the id that its row has behind the name.
     ids = [f"[{topic}]" for topic in order.tolist()]
     x |= {"tickvals": list(range(n_topics)), "ticktext": ids, "tickangle": -90, "tickfont_size": 10}
     ticks = {"dtick": 1, "ticks": "outside", "ticklen": 6, "tickcolor": "#fff"}
-    y = {**axis, "range": [n_topics - 0.5, -0.5], "scaleanchor": "x", "showticklabels": numbered}
+    y: Spec = {
+        **axis,
+        "range": [n_topics - 0.5, -0.5],
+        "scaleanchor": "x",
+        "showticklabels": numbered,
+    }
     y |= {} if named else {"tickvals": x["tickvals"], "ticktext": ids, "tickfont_size": 10}
     side = max(n_topics * cell, 160)
-    layout = look(side + 60, side + (390 if named else 150), l=24, r=96, t=24, b=24)
+    layout = base_layout(side + 60, side + (390 if named else 150), l=24, r=96, t=24, b=24)
     layout |= {"font": {"size": 12}, "xaxis": x, "yaxis": y | (ticks if numbered else {})}
-    return go.Figure([trace], layout | {"shapes": frames})
-
-
-def _frames(hierarchy: TopicHierarchy, n_groups: int) -> list[dict[str, Any]]:
-    """Return a square around each group of a level that holds several topics."""
-    place = np.argsort(hierarchy.order)
-    line = {"color": "#d55e00", "width": 1.5}
-    frames = []
-    for group in hierarchy.cut(n_groups):
-        begin, end = place[list(group)].min() - 0.5, place[list(group)].max() + 0.5
-        if len(group) > 1:
-            corners = {"x0": begin, "x1": end, "y0": begin, "y1": end}
-            frames.append({"type": "rect", **corners, "line": line})
-    return frames
+    return go.Figure([trace], layout)

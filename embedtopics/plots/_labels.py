@@ -1,4 +1,4 @@
-"""Where names stand on a map, so that none covers another."""
+"""Placement of names on a map, so that none covers another."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -8,8 +8,8 @@ import numpy.typing as npt
 
 from embedtopics.protocols import FloatArray, Int32Array
 
-# Where a label may stand, in widths and heights of itself from its anchor, best first: on the
-# anchor, then around it. Further out a label would seem to name what lies beneath it.
+# Offsets of a label from its anchor, in its own widths and heights, best first: on the anchor,
+# then around it. Further out, a label would seem to name what lies beneath it.
 _OFFSETS = (
     (0.0, 0.0), (0.0, -1.0), (0.0, 1.0), (0.6, 0.0), (-0.6, 0.0), (0.5, -0.8), (-0.5, -0.8),
     (0.5, 0.8), (-0.5, 0.8),
@@ -18,7 +18,7 @@ _PADDING = 6.0
 
 
 class Placement(NamedTuple):
-    """A label that found space: which one, and pixels from its anchor to its centre."""
+    """A placed label, and the pixels from its anchor to its centre."""
 
     label: int
     shift: tuple[float, float]
@@ -27,22 +27,22 @@ class Placement(NamedTuple):
 def densest_points(
     positions: FloatArray, labels: Int32Array, n_topics: int
 ) -> npt.NDArray[np.float64]:
-    """Return the densest point of each topic, (n_topics, 2): its mean could lie on another."""
+    """Return the densest point of each topic, (n_topics, 2); a mean could lie on another topic."""
     order = np.argsort(labels, kind="stable")
     bounds = np.searchsorted(labels[order], np.arange(n_topics + 1))
-    found = np.full((n_topics, 2), np.nan)
+    densest = np.full((n_topics, 2), np.nan)
     for topic in range(n_topics):
         members = order[bounds[topic] : bounds[topic + 1]]
         if len(members):
-            found[topic] = _densest(positions[members].astype(np.float64))
-    return found
+            densest[topic] = _densest(positions[members].astype(np.float64))
+    return densest
 
 
 def _densest(points: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Return the point nearest to the peak of a smoothed histogram of the points."""
     from scipy.ndimage import gaussian_filter
 
-    low, high = np.quantile(points, (0.02, 0.98), axis=0)  # strays must not coarsen the cells
+    low, high = np.quantile(points, (0.02, 0.98), axis=0)  # so that strays do not coarsen the cells
     span = np.maximum(high - low, 1e-9)
     n_cells = 24
     cells = np.floor((points - low) / span * n_cells).astype(np.int64)
@@ -65,9 +65,9 @@ def place_labels(
     size: tuple[float, float],
     max_labels: int,
 ) -> list[Placement]:
-    """Place labels (n_labels, 2), the first ones first, so that none overlaps another."""
+    """Place labels at anchors (n_labels, 2) in their order, so that none overlaps another."""
     placed: list[Placement] = []
-    taken = np.empty((0, 4))
+    boxes_placed = np.empty((0, 4))
     for index, (anchor, box) in enumerate(zip(anchors, boxes, strict=True)):
         if len(placed) >= max_labels:
             break
@@ -78,22 +78,22 @@ def place_labels(
             centre = anchor + np.array(offset) * extent
             centre = np.clip(centre, extent / 2, np.maximum(np.array(size) - extent / 2, 0.0))
             edges = np.concatenate([centre - extent / 2, centre + extent / 2])
-            if not _overlaps(edges, taken):
+            if not _overlaps(edges, boxes_placed):
                 right, up = centre - anchor
                 placed.append(Placement(index, (round(float(right), 1), round(float(up), 1))))
-                taken = np.vstack([taken, edges])
+                boxes_placed = np.vstack([boxes_placed, edges])
                 break
     return placed
 
 
-def _overlaps(edges: npt.NDArray[np.float64], taken: npt.NDArray[np.float64]) -> bool:
-    """Return whether a box (left, bottom, right, top) touches one of the boxes taken."""
-    apart = (edges[:2] >= taken[:, 2:]) | (edges[2:] <= taken[:, :2])
+def _overlaps(edges: npt.NDArray[np.float64], boxes: npt.NDArray[np.float64]) -> bool:
+    """Return whether a box (left, bottom, right, top) touches one of the boxes (n, 4)."""
+    apart = (edges[:2] >= boxes[:, 2:]) | (edges[2:] <= boxes[:, :2])
     return bool(np.any(~apart.any(axis=1)))
 
 
 def spread(heights: Sequence[float], apart: float) -> list[float]:
-    """Return heights from 0 to 1 at least `apart`, each as near to its own as the others let it."""
+    """Move heights to between 0 and 1 and at least `apart`, by as little as possible."""
     order = sorted(range(len(heights)), key=heights.__getitem__)
     placed = [0.0] * len(heights)
     floor = 0.0

@@ -1,4 +1,4 @@
-"""Scores of a probe by layer, beside its baselines and controls."""
+"""Scores of a probe by layer, with its baselines and controls."""
 
 from __future__ import annotations
 
@@ -12,20 +12,25 @@ from embedtopics.errors import InputError
 from embedtopics.plots._colors import PALETTE, dark
 from embedtopics.plots._labels import spread
 from embedtopics.plots._theme import (
-    ASSUMED_WIDTH,
     HIDDEN,
     INK,
     LEFT_TO_RIGHT,
     MUTED,
+    Spec,
     axes_of,
+    axis_keys,
     caption,
     checked_sizes,
-    chosen_columns,
     cut,
+    domains,
     escape,
+    fit_columns,
+    hover,
     note,
     panel_figure,
     panel_note,
+    scatter,
+    small,
 )
 from embedtopics.probing.results import LOWER_IS_BETTER, LayerScores, ScalarMix
 
@@ -33,11 +38,11 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 _MAIN, _STRIP, _BETWEEN = 300, 64, 58
-"""Pixels of a panel: the scores, each strip below them, and what is between them."""
+"""Pixels of the scores, of a strip below them, and between panels."""
 _NAMES = 164
-"""Pixels for the names at the right ends."""
+"""Pixels for the names of the lines at the right."""
 
-# name, colour, dash, symbol; those of no layer have no symbol. The order is that of the names.
+# Name, colour, dash and symbol of each kind of score; kinds without layers have no symbol.
 _KINDS = {
     "probe": ("probe", PALETTE[0], "solid", "circle"),
     "mlp": ("MLP probe", PALETTE[6], "solid", "diamond"),
@@ -54,7 +59,7 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a panel: its scores by layer, or one score that is a level at all layers."""
+    """A line of a panel: scores by layer, or one score as a level across all layers."""
 
     name: str
     color: str
@@ -65,17 +70,17 @@ class Line:
 
     @property
     def layers(self) -> list[int]:
-        """Its layers, none for a level."""
+        """The layers of the scores; none for a level."""
         return [] if self.is_level else [score.layer for score in self.scores]
 
     @property
     def end(self) -> float:
-        """The value at its right end; NaN where there is none."""
-        known = [score.value for score in self.scores if math.isfinite(score.value)]
-        return known[-1] if known else math.nan
+        """The value at the right end; NaN if no value is known."""
+        values = [score.value for score in self.scores if math.isfinite(score.value)]
+        return values[-1] if values else math.nan
 
     def points(self, span: tuple[float, float]) -> list[tuple[float, Any]]:
-        """Return where along the layers the scores stand: a level goes all the way."""
+        """Return the positions of the scores along the layers; a level spans all of them."""
         if self.is_level:
             [score] = self.scores
             return [(x, score) for x in (span[0], sum(span) / 2, span[1])]
@@ -91,8 +96,8 @@ def spell(value: float) -> str:
 
 def traces_of(
     lines: Sequence[Line], span: tuple[float, float], panel: int, unit: str
-) -> list[dict[str, Any]]:
-    """Return the bands of all lines, then the lines: no band lies over a line."""
+) -> list[Spec]:
+    """Return the bands of all lines, then the lines, which no band covers."""
     bands = [band for line in lines for band in _bands(line, span)]
     return [one | axes_of(panel) for one in (*bands, *(_trace(line, span, unit) for line in lines))]
 
@@ -101,101 +106,92 @@ def _has_interval(score: Any) -> bool:
     return math.isfinite(score.low) and math.isfinite(score.high)
 
 
-def _bands(line: Line, span: tuple[float, float]) -> list[dict[str, Any]]:
+def _bands(line: Line, span: tuple[float, float]) -> list[Spec]:
     bands = []
-    for known, group in groupby(line.points(span), key=lambda point: _has_interval(point[1])):
-        own = list(group)
-        if not known:
+    fill = {
+        "line": {"width": 0},
+        "fillcolor": line.color,
+        "opacity": 0.1 if line.is_level else 0.16,
+    }
+    for is_known, group in groupby(line.points(span), key=lambda point: _has_interval(point[1])):
+        points = list(group)
+        if not is_known:
             continue
-        if len(own) == 1:  # one layer alone has no width of its own
-            [(x, score)] = own
-            own = [(x - 0.12, score), (x + 0.12, score)]
-        edge = [(x, s.low) for x, s in own] + [(x, s.high) for x, s in reversed(own)]
-        band = {
-            "type": "scatter",
-            "mode": "lines",
-            "fill": "toself",
-            "hoverinfo": "skip",
-            "name": line.name,
-            "x": [x for x, _ in edge],
-            "y": [y for _, y in edge],
-            "line": {"width": 0},
-            "fillcolor": line.color,
-            "opacity": 0.1 if line.is_level else 0.16,
-        }
-        bands.append(band)
+        if len(points) == 1:  # a single layer has no width
+            [(x, score)] = points
+            points = [(x - 0.12, score), (x + 0.12, score)]
+        edge = [(x, s.low) for x, s in points] + [(x, s.high) for x, s in reversed(points)]
+        band = scatter([x for x, _ in edge], [y for _, y in edge], "lines", fill="toself")
+        bands.append({**band, "hoverinfo": "skip", "name": line.name, **fill})
     return bands
 
 
-def _trace(line: Line, span: tuple[float, float], unit: str) -> dict[str, Any]:
+def _trace(line: Line, span: tuple[float, float], unit: str) -> Spec:
     points = line.points(span)
-    hover = []
+    texts = []
     for _, score in points:
         text = f"<b>{line.name}</b>" + ("" if line.is_level else f", layer {score.layer}")
         text += f"<br>{spell(score.value)}"
         if _has_interval(score):
             text += f" ({spell(score.low)} to {spell(score.high)})"
-        hover.append(f"{text}<br>{score.n:,} {unit}")
-    return {
-        "type": "scatter",
-        "mode": "lines+markers" if line.symbol else "lines",
-        "name": line.name,
-        "x": [x for x, _ in points],
-        "y": [score.value if math.isfinite(score.value) else None for _, score in points],
-        "line": {"color": line.color, "width": 2.5 if line.symbol else 1.6, "dash": line.dash},
-        "marker": {"color": line.color, "symbol": line.symbol or "circle", "size": 7},
-        "hovertext": hover,
-        "hovertemplate": "%{hovertext}<extra></extra>",
-        "hoverlabel": {"bordercolor": line.color},
-    }
+        texts.append(f"{text}<br>{score.n:,} {unit}")
+    return scatter(
+        [x for x, _ in points],
+        [score.value if math.isfinite(score.value) else None for _, score in points],
+        "lines+markers" if line.symbol else "lines",
+        name=line.name,
+        line={"color": line.color, "width": 2.5 if line.symbol else 1.6, "dash": line.dash},
+        marker={"color": line.color, "symbol": line.symbol or "circle", "size": 7},
+        hoverlabel={"bordercolor": line.color},
+        **hover(texts),
+    )
 
 
 def value_range(lines: Sequence[Line], head: float = 0.0) -> tuple[float, float]:
-    """Return a range of all values and intervals, and 0 where near, with a share `head` free."""
+    """Return a range of all values and intervals, and 0 if near, with a share `head` above."""
     scores = [score for line in lines for score in line.scores]
-    known = [v for s in scores for v in (s.value, s.low, s.high) if math.isfinite(v)]
-    if not known:
+    values = [v for s in scores for v in (s.value, s.low, s.high) if math.isfinite(v)]
+    if not values:
         return 0.0, 1.0
-    low, high = min(known), max(known)
+    low, high = min(values), max(values)
     if 0 < low < 0.6 * high:
         low = 0.0
     air = 0.05 * (high - low) or 0.05 * abs(high) or 0.5
     return low - (0.0 if low == 0 else air), high + air + head * (high - low)
 
 
-def layer_axis(layers: Sequence[int], pixels: float, *, named: bool = True) -> dict[str, Any]:
-    """Return an axis of layers; the numbers stand apart however many there are."""
+def layer_axis(layers: Sequence[int], pixels: float, *, named: bool = True) -> Spec:
+    """Return an axis of layers, whose numbers do not touch."""
     step = max(-(-len(layers) * 24 // max(int(pixels), 1)), 1)
-    return {
+    axis: Spec = {
         "tickvals": list(layers[::step]),
         "showticklabels": named,
-        "range": [min(layers) - 0.5, max(layers) + 0.5],
         "tickfont": {"size": 11},
-        "title": {"text": "layer" if named else "", "standoff": 4},
     }
+    axis |= {"range": [min(layers) - 0.5, max(layers) + 0.5]}
+    return {**axis, "title": {"text": "layer" if named else "", "standoff": 4}}
 
 
 def end_names(
     figure: Figure, lines: Sequence[Line], span: tuple[float, float], panel: int, pixels: float
-) -> list[dict[str, Any]]:
-    """Return the names of lines beside their right ends, moved apart where they would touch."""
+) -> list[Spec]:
+    """Return the names of lines at their right ends, moved apart where they would touch."""
     named = [line for line in lines if math.isfinite(line.end)]
     shares = [(line.end - span[0]) / (span[1] - span[0]) for line in named]
     places = spread([min(max(share, 0.0), 1.0) for share in shares], 16 / pixels)
     texts = [f"{line.name} {spell(line.end)}" if line.is_level else line.name for line in named]
-    x, y = (figure.layout[f"{name[0]}axis{name[1:]}"].domain for name in axes_of(panel).values())
+    x, y = domains(figure, panel)
+    heights = [y[0] + (y[1] - y[0]) * place for place in places]
+    look: Spec = {"up": "middle", "size": 12, "xshift": 7}
     return [
-        note(
-            text, x[1], y[0] + (y[1] - y[0]) * place, up="middle", size=12,
-            color=dark(line.color), xshift=7,
-        )
-        for line, text, place in zip(named, texts, places, strict=True)
-    ]  # fmt: skip
+        note(text, x[1], height, **look, color=dark(line.color))
+        for line, text, height in zip(named, texts, heights, strict=True)
+    ]
 
 
 @dataclass(frozen=True)
 class _Panel:
-    """What is drawn of one task."""
+    """The lines and the mix of one task."""
 
     scores: LayerScores
     lines: list[Line]
@@ -205,8 +201,8 @@ class _Panel:
     @property
     def layers(self) -> list[int]:
         """All layers."""
-        found = {n for line in (*self.lines, *self.selectivity) for n in line.layers}
-        return sorted(found | set(self.mix.layers if self.mix else ())) or [0]
+        layers = {n for line in (*self.lines, *self.selectivity) for n in line.layers}
+        return sorted(layers | set(self.mix.layers if self.mix else ())) or [0]
 
     @property
     def n_strips(self) -> int:
@@ -218,29 +214,23 @@ def layers(
     scores: LayerScores | Sequence[LayerScores],
     metric: str = "accuracy",
     *,
-    same_scale: bool = True,
-    columns: int | None = None,
     width: int | None = None,
-    height: int | None = None,
 ) -> Figure:
-    """Draw the scores of a probe at each layer, beside its controls and baselines.
+    """Draw the scores of a probe at each layer, with its controls and baselines.
 
     Bands are 95 % intervals. The ring marks the layer with the best score on the test part, which
-    is too optimistic by that choice (`LayerScores.chosen` is not). Below the scores are, where
-    they were measured, the selectivity, by which the probe exceeds a control task (Hewitt & Liang
-    2019), and the weights of the scalar mix (Peters et al. 2018) with their extremes over seeds. A
-    dotted line marks the expected layer (Tenney et al. 2019).
+    is optimistic, because this part selects it (`LayerScores.chosen` is not). Below the scores
+    are, if measured: the selectivity, which is the score minus that of a control task (Hewitt &
+    Liang 2019), and the weights of the scalar mix (Peters et al. 2018) with their extremes over
+    seeds. A dotted line marks the expected layer (Tenney et al. 2019).
 
     Parameters
     ----------
     scores : LayerScores or sequence of LayerScores
-        From `embedtopics.probing.probe`; several are a panel each.
+        From `embedtopics.probing.probe`; several are a panel each, on one scale.
     metric : str
-    same_scale : bool
-        Whether the panels share one scale.
-    columns : int, optional
-    width, height : int, optional
-        Pixels. Without a width the figure fills its place, and is laid out for 1,100.
+    width : int, optional
+        Pixels. Without it the figure fills its container, and is laid out for 1,100.
 
     Returns
     -------
@@ -251,204 +241,157 @@ def layers(
     InputError
         If there are no scores, or none of that metric.
     """
-    checked_sizes(width, height)
-    given = [scores] if isinstance(scores, LayerScores) else list(scores)
-    if not given or not all(isinstance(one, LayerScores) for one in given):
-        kinds = ", ".join(type(one).__name__ for one in given) or "none"
-        raise InputError("scores", "LayerScores from probing.probe, or several", found=kinds)
-    found = [_panel(one, metric) for one in given]
-    ranges = [value_range(one.lines, head=0.08) for one in found]
-    if same_scale:
-        ranges = [(min(low for low, _ in ranges), max(high for _, high in ranges))] * len(found)
+    checked_sizes(width)
+    several = [scores] if isinstance(scores, LayerScores) else list(scores)
+    if not several:
+        raise InputError("scores", "at least one LayerScores", found="none")
+    tasks = [_panel(one, metric) for one in several]
+    ranges = [value_range(task.lines, head=0.08) for task in tasks]
+    span = (min(low for low, _ in ranges), max(high for _, high in ranges))
     gap, margin = _NAMES + 56, {"l": 60, "r": _NAMES, "t": 44, "b": 56}
-    inner = (width or ASSUMED_WIDTH) - margin["l"] - margin["r"]
-    columns = chosen_columns(len(found), columns, inner, 280, gap)
-    pixels = max((inner - (columns - 1) * gap) / columns, 80)
-    depth = 1 + max(one.n_strips for one in found)  # the rows that a task may take
-    blocks = -(-len(found) // columns)
-    main = float(_MAIN)
-    if height is not None:
-        free = height - margin["t"] - margin["b"] - (blocks * depth - 1) * _BETWEEN
-        main = max(free / blocks - (depth - 1) * _STRIP, 80)
-    rows = [main, *[_STRIP] * (depth - 1)] * blocks
-    figure = panel_figure(rows, columns, between=_BETWEEN, gap=gap, width=width, margin=margin)
+    columns, across = fit_columns(len(tasks), width, sides=60 + _NAMES, least=280, gap=gap)
+    pixels = max(across, 80)
+    depth = 1 + max(task.n_strips for task in tasks)  # the rows that a task may take
+    heights = [_MAIN, *[_STRIP] * (depth - 1)] * -(-len(tasks) // columns)
+    figure = panel_figure(heights, columns, between=_BETWEEN, gap=gap, width=width, margin=margin)
     figure.update_xaxes(HIDDEN).update_yaxes(HIDDEN)
-    for place, one in enumerate(found):
-        block, column = divmod(place, columns)
-        panels = [(block * depth + row) * columns + column for row in range(1 + one.n_strips)]
-        _draw(figure, one, metric, ranges[place], panels, (pixels, main))
-        heading = _heading(one.scores, pixels + _NAMES)
+    for i, task in enumerate(tasks):
+        block, column = divmod(i, columns)
+        panels = [(block * depth + row) * columns + column for row in range(1 + task.n_strips)]
+        _draw(figure, task, metric, span, panels, pixels)
+        heading = _heading(task.scores, pixels + _NAMES)
         figure.add_annotation(panel_note(figure, panels[0], heading, yshift=6))
     return figure.update_layout(bargap=0.3)
 
 
 def _panel(scores: LayerScores, metric: str) -> _Panel:
-    kinds = list(dict.fromkeys(s.what for s in scores.of(metric=metric)))
+    kinds = list(dict.fromkeys(s.what for s in scores if s.metric == metric))
     if not kinds:
-        known = ", ".join(sorted({s.metric for s in scores})) or "none"
-        raise InputError("metric", f"one of those of {cut(scores.task, 60)!r}, {known}", metric)
+        metrics = ", ".join(sorted({s.metric for s in scores})) or "none"
+        raise InputError("metric", f"one of those of {cut(scores.task, 60)!r}, {metrics}", metric)
     order = list(_KINDS)
     kinds.sort(key=lambda kind: order.index(kind) if kind in order else len(order))
-    chosen: list[Line] = []
+    selectivity: list[Line] = []
     if metric in ("accuracy", "macro F1"):
-        own = [kind for kind in ("probe", "mlp") if scores.of(what=kind, metric="selectivity")]
-        chosen = [_line(scores, kind, "selectivity") for kind in own]
-    return _Panel(scores, [_line(scores, kind, metric) for kind in kinds], chosen, scores.mix)
+        probes = [k for k in ("probe", "mlp") if scores.of(what=k, metric="selectivity")]
+        selectivity = [_line(scores, kind, "selectivity") for kind in probes]
+    lines = [_line(scores, kind, metric) for kind in kinds]
+    return _Panel(scores, lines, selectivity, scores.mix)
 
 
 def _line(scores: LayerScores, kind: str, metric: str) -> Line:
-    found = scores.of(what=kind, metric=metric)
+    rows = scores.of(what=kind, metric=metric)
     name, color, dash, symbol = _KINDS.get(kind, (caption(kind, 24), "#4d5866", "solid", "circle"))
-    by_layer = tuple(score for score in found if score.layer is not None)
-    # the score of a single layer, such as that of the embeddings, is a level to compare with
+    by_layer = tuple(score for score in rows if score.layer is not None)
+    # The score of a single layer, such as that of the embeddings, is a level to compare with.
     if not by_layer or (kind not in ("probe", "mlp") and len(by_layer) == 1):
-        return Line(name, color, dash, "", found[-1:], is_level=True)
+        return Line(name, color, dash, "", tuple(rows[-1:]), is_level=True)
     return Line(name, color, dash, symbol or "circle", by_layer)
 
 
 def _draw(
     figure: Figure,
-    one: _Panel,
+    task: _Panel,
     metric: str,
     span: tuple[float, float],
     panels: Sequence[int],
-    size: tuple[float, float],
+    pixels: float,
 ) -> None:
-    """Draw a task: its scores, and below them the strips that it has."""
-    ends = (min(one.layers) - 0.4, max(one.layers) + 0.4)
+    """Draw a task: its scores, and the strips below them."""
+    main = panels[0]
+    ends = (min(task.layers) - 0.4, max(task.layers) + 0.4)
     y = {"visible": True, "showgrid": True, "tickfont": {"size": 11}, "nticks": 3}
     title = {"text": caption(metric, 40), "standoff": 6}
-    axes = {panels[0]: {**y, "nticks": 7, "range": list(span), "title": title}}
-    notes = end_names(figure, one.lines, span, panels[0], size[1])
-    best, expected = _best(one, metric, panels[0]), _expected(one.scores, span, panels[0])
-    figure.add_traces(
-        [*expected[0], *traces_of(one.lines, ends, panels[0], "test units"), *best[0]]
-    )
+    axes: Spec = {main: {**y, "nticks": 7, "range": list(span), "title": title}}
+    notes = end_names(figure, task.lines, span, main, _MAIN)
+    best, expected = _best(task, metric, main), _expected(task.scores, span, main)
+    lines = traces_of(task.lines, ends, main, "test units")
+    figure.add_traces([*expected[0], *lines, *best[0]])
     notes += [*expected[1], *best[1]]
-    small: dict[str, Any] = {"size": 11, "color": MUTED, "yshift": 2}
+    caption_font: Spec = {"size": 11, "color": MUTED, "yshift": 2}
     strips = list(panels[1:])
-    if one.selectivity:
+    if task.selectivity:
         panel = strips.pop(0)
-        figure.add_traces(traces_of(one.selectivity, ends, panel, "test units"))
-        low, high = value_range(one.selectivity)
+        figure.add_traces(traces_of(task.selectivity, ends, panel, "test units"))
+        low, high = value_range(task.selectivity)
         axes[panel] = {**y, "range": [min(low, 0.0), max(high, 0.0)]}
-        notes.append(panel_note(figure, panel, "selectivity", **small))
-    if one.mix:
-        figure.add_traces([trace | axes_of(strips[0]) for trace in _weights(one.mix)])
+        notes.append(panel_note(figure, panel, "selectivity", **caption_font))
+    if task.mix:
+        figure.add_traces([trace | axes_of(strips[0]) for trace in _weights(task.mix)])
         axes[strips[0]] = {**y, "rangemode": "tozero"}
-        notes.append(panel_note(figure, strips[0], "weights of the scalar mix", **small))
+        notes.append(panel_note(figure, strips[0], "weights of the scalar mix", **caption_font))
     for panel, axis in axes.items():
-        x = layer_axis(one.layers, size[0], named=panel == panels[-1])
-        number = axes_of(panel)["xaxis"][1:]
-        figure.update_layout({f"xaxis{number}": x | {"visible": True}, f"yaxis{number}": axis})
+        x = layer_axis(task.layers, pixels, named=panel == panels[-1])
+        figure.update_layout(
+            dict(zip(axis_keys(panel), (x | {"visible": True}, axis), strict=True))
+        )
     for text in notes:
         figure.add_annotation(text)
 
 
-def _best(
-    one: _Panel, metric: str, panel: int
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return a ring around the best layer of the probe, and what it is."""
-    curves = [line for line in one.lines if not line.is_level]
+def _best(task: _Panel, metric: str, panel: int) -> tuple[list[Spec], list[Spec]]:
+    """Return a ring around the best layer of the probe, and its caption."""
+    curves = [line for line in task.lines if not line.is_level]
     curve = next((line for line in curves if line.name == "probe"), curves[0] if curves else None)
-    known = [s for s in curve.scores if math.isfinite(s.value)] if curve else []
-    if curve is None or len(known) < 2:
+    scores = [s for s in curve.scores if math.isfinite(s.value)] if curve else []
+    if curve is None or len(scores) < 2:
         return [], []
     sign = -1 if metric in LOWER_IS_BETTER else 1
-    best = max(known, key=lambda score: (sign * score.value, -score.layer))
-    ring = {
-        "type": "scatter",
-        "mode": "markers",
-        "x": [best.layer],
-        "y": [best.value],
-        "hoverinfo": "skip",
-        "marker": {"symbol": "circle-open", "size": 16, "color": INK, "line": {"width": 2}},
-        "name": "best layer",
-        **axes_of(panel),
-    }
-    middle = (one.layers[0] + one.layers[-1]) / 2
-    said = {
-        "x": best.layer,
-        "y": best.value,
-        **{f"{name[0]}ref": axis for name, axis in axes_of(panel).items()},
+    best = max(scores, key=lambda score: (sign * score.value, -score.layer))
+    marker = {"symbol": "circle-open", "size": 16, "color": INK, "line": {"width": 2}}
+    ring = scatter([best.layer], [best.value], marker=marker, hoverinfo="skip", name="best layer")
+    axes = axes_of(panel)
+    label = {
+        **{"x": best.layer, "y": best.value, "xref": axes["xaxis"], "yref": axes["yaxis"]},
         "text": f"layer {best.layer}: {spell(best.value)}",
         "yshift": 20,
-        "xanchor": "left" if best.layer <= middle else "right",
+        "xanchor": "left" if best.layer <= (task.layers[0] + task.layers[-1]) / 2 else "right",
         "font": {"size": 12, "color": dark(curve.color), "weight": 650},
         "bgcolor": "rgba(255,255,255,0.75)",
     }
-    return [ring], [said]
+    return [ring | axes], [label]
 
 
 def _expected(
     scores: LayerScores, span: tuple[float, float], panel: int
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return a dotted line at the expected layer, with its name at its foot."""
-    at = scores.expected_layer
-    if not math.isfinite(at):
+) -> tuple[list[Spec], list[Spec]]:
+    """Return a dotted line at the expected layer, and its caption at the foot."""
+    layer = scores.expected_layer
+    if not math.isfinite(layer):
         return [], []
     low, high = scores.expected_layer_interval
     within = f" ({low:.1f} to {high:.1f})" if math.isfinite(low) and math.isfinite(high) else ""
-    axes = axes_of(panel)
-    line = {
-        "type": "scatter",
-        "mode": "lines",
-        "x": [at, at],
-        "y": list(span),
-        "hoverinfo": "skip",
-        "line": {"color": MUTED, "width": 1.2, "dash": "dot"},
-        "name": "expected layer",
-        **axes,
-    }
+    axes, style = axes_of(panel), {"color": MUTED, "width": 1.2, "dash": "dot"}
+    line = scatter([layer, layer], list(span), "lines", hoverinfo="skip", line=style)
     place = {"xref": axes["xaxis"], "yref": f"{axes['yaxis']} domain", "xshift": 3}
-    text = f"expected layer {at:.1f}{within}"
-    white = "rgba(255,255,255,0.75)"
-    return [line], [note(text, at, 0, size=11, color=MUTED, bgcolor=white) | place]
+    text, white = f"expected layer {layer:.1f}{within}", "rgba(255,255,255,0.75)"
+    label = note(text, layer, 0, size=11, color=MUTED, bgcolor=white) | place
+    return [{**line, "name": "expected layer", **axes}], [label]
 
 
-def _weights(mix: ScalarMix) -> list[dict[str, Any]]:
-    """Return the mean weight of each layer as bars, with the extremes over the seeds."""
+def _weights(mix: ScalarMix) -> list[Spec]:
+    """Return the mean weight of each layer as bars, with the extremes over seeds."""
     mean, low, high = (getattr(mix.weights, name)(axis=0) for name in ("mean", "min", "max"))
     n = len(mix.weights)
     ends = [f" ({a:.3f} to {b:.3f})" if n > 1 else "" for a, b in zip(low, high, strict=True)]
     seeds = "1 seed" if n == 1 else f"{n} seeds"
-    extremes = {"array": (high - mean).tolist(), "arrayminus": (mean - low).tolist()}
-    line = {"color": MUTED, "width": 1, "dash": "dot"}
-    return [
-        {
-            "type": "bar",
-            "x": list(mix.layers),
-            "y": mean.tolist(),
-            "marker": {"color": PALETTE[3], "opacity": 0.75},
-            "name": "weight",
-            "error_y": {
-                "type": "data", "symmetric": False, **extremes, "thickness": 1.2, "width": 2,
-                "color": INK, "visible": n > 1,
-            },
-            "hovertext": [
-                f"<b>layer {layer}</b><br>{m:.3f}{end}<br>{seeds}"
-                for layer, m, end in zip(mix.layers, mean, ends, strict=True)
-            ],
-            "hovertemplate": "%{hovertext}<extra></extra>",
-        },
-        {
-            "type": "scatter",
-            "mode": "lines",
-            "hoverinfo": "skip",
-            "x": [min(mix.layers) - 0.5, max(mix.layers) + 0.5],
-            "y": [1 / len(mix.layers)] * 2,
-            "line": line,
-            "name": "equal weights",
-        },
-    ]  # fmt: skip
+    texts = [
+        f"<b>layer {layer}</b><br>{m:.3f}{end}<br>{seeds}"
+        for layer, m, end in zip(mix.layers, mean, ends, strict=True)
+    ]
+    error: Spec = {"type": "data", "symmetric": False, "thickness": 1.2, "width": 2, "color": INK}
+    error |= {"array": (high - mean).tolist(), "arrayminus": (mean - low).tolist()}
+    bars: Spec = {"type": "bar", "x": list(mix.layers), "y": mean.tolist(), "name": "weight"}
+    bars |= {"marker": {"color": PALETTE[3], "opacity": 0.75}, **hover(texts)}
+    span, level = [min(mix.layers) - 0.5, max(mix.layers) + 0.5], [1 / len(mix.layers)] * 2
+    style = {"color": MUTED, "width": 1, "dash": "dot"}
+    equal = scatter(span, level, "lines", hoverinfo="skip", line=style, name="equal weights")
+    return [{**bars, "error_y": error | {"visible": n > 1}}, equal]
 
 
 def _heading(scores: LayerScores, pixels: float) -> str:
-    """Return the task, and beside it as much of the rest as there is space for."""
+    """Return the task, and as much of the test set and encoder as fits."""
     name = cut(scores.task, 28)
     space = max(int((pixels - 8.5 * len(name)) / 6.4), 4)
-    said = caption(f"{scores.n_test:,} in the test · {scores.encoder}", space)
-    return (
-        f"<b>{escape(name)}</b>{LEFT_TO_RIGHT}  "
-        f'<span style="font-size:11px;color:{MUTED}">{said}</span>'
-    )
+    about = caption(f"{scores.n_test:,} test units · {scores.encoder}", space)
+    return f"<b>{escape(name)}</b>{LEFT_TO_RIGHT}  {small(about)}"

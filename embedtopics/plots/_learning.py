@@ -1,10 +1,10 @@
-"""Training: losses and metric along a run, the metric over labels, and what the run changed."""
+"""Training: losses and metric along a run, and scores before and after."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from embedtopics.plots._theme import (
     GREY,
     INK,
     MUTED,
+    Spec,
     axes_of,
     caption,
     checked_sizes,
@@ -25,6 +26,7 @@ from embedtopics.plots._theme import (
     note,
     panel_figure,
     panel_note,
+    scatter,
     wrap,
 )
 from embedtopics.protocols import Float64Array, Int64Array
@@ -51,11 +53,11 @@ _EVIDENCE = {
     "overlearning": ("turn", "gap"),
     "uncertain": ("validations", "learned", "gap", "turn"),
 }
-"""Evidence that is written below each verdict."""
+"""Evidence to write below each verdict."""
 
-_LEGEND: dict[str, Any] = {"x": 0, "y": 0, "yref": "container", "yanchor": "bottom"}
-_NARROW = 900
-"""Pixels for which sentences are broken where no width is given."""
+_LEGEND: Spec = {"x": 0, "y": 0, "yref": "container", "yanchor": "bottom"}
+_HEIGHT, _NARROW = 640, 900
+"""Pixels of the figure: its height, and the width for which sentences are wrapped."""
 
 
 def learning_curves(
@@ -63,49 +65,45 @@ def learning_curves(
     diagnosis: Diagnosis | None = None,
     *,
     width: int | None = None,
-    height: int = 640,
 ) -> Figure:
     """Draw the losses and the metric of a training run, with the verdict and its evidence.
 
-    The training loss is drawn as logged, faint, and smoothed by a running mean. It includes dropout
-    and batches that were just learned from; the validation loss is to be compared with the loss on
-    the sample of training examples. The yellow band is the last third of the learning, in which
-    a run that could learn more still falls; an arrow shows where the validation loss turned.
+    The training loss is drawn as logged (faint) and smoothed by a running mean. It includes dropout
+    and batches that the model has just seen; compare the validation loss with the loss on the
+    sample of training examples. The yellow band is the last third of the run, in which a run that
+    could learn more still falls; an arrow shows where the validation loss turned.
 
     Parameters
     ----------
     report : TrainingReport, StudentReport or Curves
         A report brings its own diagnosis and best step.
     diagnosis : Diagnosis, optional
-        Of curves, as in `TrainingReport.diagnosis`; without it, the curves are drawn alone.
-    width, height : int
+        Of curves, as in `TrainingReport.diagnosis`.
+    width : int, optional
         Pixels.
 
     Returns
     -------
     plotly.graph_objects.Figure
-        Epochs run to the right, up to where the run ended; steps stand beside the pointer.
+        The axis shows epochs up to the end of the run; hovering shows steps.
 
     Raises
     ------
     InputError
-        If given something else, or curves without validations.
+        For curves without validations.
     """
-    checked_sizes(width, height)
+    checked_sizes(width)
     best = None
+    curves: Curves = report  # type: ignore[assignment]
     if isinstance(report, (TrainingReport, StudentReport)):
         best, curves = report.best_step, report.curves
         diagnosis = diagnosis or report.diagnosis
-    elif isinstance(report, Curves):
-        curves = report
-    else:
-        raise InputError("report", "a TrainingReport or its Curves", report)
     if not len(curves.validation_steps):
         raise InputError("report", "one with at least one validation", found="none")
     has_metric = bool(np.isfinite(curves.metric).any())
     heading = _heading(diagnosis, (width or _NARROW) // 8)
     margin = {"l": 70, "r": 24, "t": 40 + 19 * len(heading), "b": 130}
-    inner = height - margin["t"] - margin["b"]
+    inner = _HEIGHT - margin["t"] - margin["b"]
     heights = [0.58 * inner, 0.34 * inner] if has_metric else [inner]
     figure = panel_figure(
         heights, between=0.08 * inner, width=width, margin=margin, shared_xaxes=True
@@ -113,19 +111,17 @@ def learning_curves(
     metric = caption(curves.metric_name or "metric", 40)
     traces = _losses(curves)
     if has_metric:
-        line = _line(
-            curves, curves.validation_steps, curves.metric, metric, _METRIC, symbol="circle",
-            width=2.5, legend=False,
-        )  # fmt: skip
+        style: Spec = {"symbol": "circle", "width": 2.5, "legend": False}
+        line = _line(curves, curves.validation_steps, curves.metric, metric, _METRIC, **style)
         traces.append(line | axes_of(1))
     figure.add_traces(traces + _best(curves, best, has_metric))
     figure.update_yaxes(showgrid=True, fixedrange=False)
-    # What was planned and not done is left out of the axis, and named below it.
-    done = max([*curves.training_steps[-1:].tolist(), int(curves.validation_steps[-1])])
-    end, title = max(1, done) / curves.steps_per_epoch, "epochs"
-    if done < curves.n_steps_planned:
+    # The axis ends with the run; its title names the plan.
+    n_steps = max([*curves.training_steps[-1:].tolist(), int(curves.validation_steps[-1])])
+    end, title = max(1, n_steps) / curves.steps_per_epoch, "epochs"
+    if n_steps < curves.n_steps_planned:
         planned = curves.n_steps_planned / curves.steps_per_epoch
-        title = f"epochs; {done / curves.steps_per_epoch:.3g} of {planned:.3g} planned"
+        title = f"epochs; {n_steps / curves.steps_per_epoch:.3g} of {planned:.3g} planned"
     figure.update_xaxes(range=[-0.015 * end, 1.015 * end], fixedrange=False)
     figure.update_xaxes(title=title, row=len(heights))
     figure.update_yaxes(title="loss", range=_range(curves), row=1)
@@ -137,21 +133,21 @@ def learning_curves(
     )
 
 
-def _losses(curves: Curves) -> list[dict[str, Any]]:
+def _losses(curves: Curves) -> list[Spec]:
     traces = []
-    steps, loss, at = curves.training_steps, curves.training_loss, curves.validation_steps
+    steps, loss, validated = curves.training_steps, curves.training_loss, curves.validation_steps
     if len(steps):
-        faint: dict[str, Any] = {"width": 1, "opacity": 0.3, "legend": False}
+        faint: Spec = {"width": 1, "opacity": 0.3, "legend": False}
         traces.append(_line(curves, steps, loss, "training loss, as logged", GREY, **faint))
         smooth = _smooth(steps, loss)
         traces.append(_line(curves, steps, smooth, "training loss, smoothed", GREY))
     if np.isfinite(curves.sample_loss).any():
         name = f"{curves.n_sample:,} training examples, without dropout"
-        dashed: dict[str, Any] = {"dash": "dash", "symbol": "diamond"}
-        traces.append(_line(curves, at, curves.sample_loss, name, _SAMPLE, **dashed))
+        dashed: Spec = {"dash": "dash", "symbol": "diamond"}
+        traces.append(_line(curves, validated, curves.sample_loss, name, _SAMPLE, **dashed))
     name = f"{curves.n_validation:,} validation examples"
-    dots: dict[str, Any] = {"symbol": "circle", "width": 2.5}
-    traces.append(_line(curves, at, curves.validation_loss, name, _VALIDATION, **dots))
+    dots: Spec = {"symbol": "circle", "width": 2.5}
+    traces.append(_line(curves, validated, curves.validation_loss, name, _VALIDATION, **dots))
     return traces
 
 
@@ -159,46 +155,40 @@ def _line(
     curves: Curves, steps: Int64Array, values: Float64Array, name: str, color: str,
     *, width: float = 2, opacity: float = 1.0, dash: str = "solid", symbol: str = "",
     legend: bool = True,
-) -> dict[str, Any]:  # fmt: skip
-    return {
-        "type": "scatter",
-        "mode": "lines+markers" if symbol else "lines",
-        "name": name,
-        "x": (steps / curves.steps_per_epoch).tolist(),
-        "y": [float(value) if np.isfinite(value) else None for value in values],
-        "line": {"color": color, "width": width, "dash": dash},
-        "opacity": opacity,
-        "marker": {"symbol": symbol or "circle", "size": 6, "color": color},
-        "customdata": steps.tolist(),
-        "showlegend": legend,
-        "hovertemplate": "epoch %{x:.2f}, step %{customdata:,}: %{y:.4g}"
-        f"<extra>{name}</extra>",
-    }
+) -> Spec:  # fmt: skip
+    return scatter(
+        (steps / curves.steps_per_epoch).tolist(),
+        [float(value) if np.isfinite(value) else None for value in values],
+        "lines+markers" if symbol else "lines",
+        name=name,
+        line={"color": color, "width": width, "dash": dash},
+        opacity=opacity,
+        marker={"symbol": symbol or "circle", "size": 6, "color": color},
+        customdata=steps.tolist(),
+        showlegend=legend,
+        hovertemplate=f"epoch %{{x:.2f}}, step %{{customdata:,}}: %{{y:.4g}}<extra>{name}</extra>",
+    )
 
 
-def _best(curves: Curves, step: int | None, has_metric: bool) -> list[dict[str, Any]]:
+def _best(curves: Curves, step: int | None, has_metric: bool) -> list[Spec]:
     """Return a ring around the best validation, in each panel."""
-    at = np.flatnonzero(curves.validation_steps == step)
-    if len(at):
-        best, name = int(at[0]), "kept: best validation"
+    positions = np.flatnonzero(curves.validation_steps == step)
+    if len(positions):
+        best, name = int(positions[0]), "kept: best validation"
     else:
         values = curves.metric if has_metric else -curves.validation_loss
         if not np.isfinite(values).any():
             return []
         best, name = int(np.nanargmax(values)), "best validation"
-    ring = {
-        "type": "scatter",
-        "mode": "markers",
-        "name": name,
-        "marker": {"symbol": "circle-open", "size": 15, "color": INK, "line": {"width": 2}},
-        "x": [float(curves.validation_steps[best] / curves.steps_per_epoch)],
-        "customdata": [int(curves.validation_steps[best])],
-        "hovertemplate": f"{name}<br>epoch %{{x:.2f}}, step %{{customdata:,}}: %{{y:.4g}}"
-        "<extra></extra>",
-    }
+    marker = {"symbol": "circle-open", "size": 15, "color": INK, "line": {"width": 2}}
+    about = f"{name}<br>epoch %{{x:.2f}}, step %{{customdata:,}}: %{{y:.4g}}<extra></extra>"
+    ring: Spec = {"name": name, "marker": marker, "hovertemplate": about}
+    step = int(curves.validation_steps[best])
+    x = [float(curves.validation_steps[best] / curves.steps_per_epoch)]
     panels = [curves.validation_loss, curves.metric][: 1 + has_metric]
     return [
-        {**ring, "y": [float(values[best])], "showlegend": not panel, **axes_of(panel)}
+        scatter(x, [float(values[best])], **ring, customdata=[step], showlegend=not panel)
+        | axes_of(panel)
         for panel, values in enumerate(panels)
         if np.isfinite(values[best])
     ]
@@ -210,13 +200,13 @@ def _smooth(steps: Int64Array, loss: Float64Array) -> Float64Array:
     left = np.searchsorted(steps, steps - half)
     right = np.searchsorted(steps, steps + half, side="right")
     total = np.concatenate([[0.0], np.cumsum(np.where(np.isfinite(loss), loss, 0.0))])
-    known = np.concatenate([[0], np.cumsum(np.isfinite(loss))])
-    counts = known[right] - known[left]
+    finite = np.concatenate([[0], np.cumsum(np.isfinite(loss))])
+    counts = finite[right] - finite[left]
     return np.where(counts > 0, (total[right] - total[left]) / np.maximum(counts, 1), np.nan)
 
 
 def _range(curves: Curves) -> list[float] | None:
-    """Return the span of the losses that are compared; single batches may lie outside of it."""
+    """Return the span of the compared losses; losses of single batches may exceed it."""
     steps, loss = curves.training_steps, curves.training_loss
     smooth = _smooth(steps, loss) if len(steps) else np.empty(0)
     shown = np.concatenate([curves.validation_loss, curves.sample_loss, smooth])
@@ -228,52 +218,45 @@ def _range(curves: Curves) -> list[float] | None:
     return [low - edge, high + edge]
 
 
-def _remarks(
-    curves: Curves, read: Diagnosis | None
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return the band over the last third of the learning with its name, and an arrow at a turn."""
-    found = {item.name: item for item in read.evidence} if read else {}
+def _remarks(curves: Curves, diagnosis: Diagnosis | None) -> tuple[list[Spec], list[Spec]]:
+    """Return a band over the last third of the run with its caption, and an arrow at a turn."""
+    evidence = {item.name: item for item in diagnosis.evidence} if diagnosis else {}
     shapes, notes = [], []
-    if "late_step" in found:
+    if "late_step" in evidence:
         begin, end = (
             step / curves.steps_per_epoch
-            for step in (found["late_step"].value, found["late_step"].high)
+            for step in (evidence["late_step"].value, evidence["late_step"].high)
         )
         band = {"type": "rect", "xref": "x", "yref": "paper", "y0": 0, "y1": 1, "layer": "below"}
         shapes = [{**band, "x0": begin, "x1": end, "fillcolor": "#fff4d6", "line": {"width": 0}}]
-        name = "last third of the learning"
+        name = "last third of the run"
         notes = [note(name, end, across="right", up="top", size=11, color=MUTED, xref="x")]
-    if read and read.verdict == "overlearning" and "turn_step" in found:
-        at = int(np.argmin(np.abs(curves.validation_steps - found["turn_step"].value)))
+    if diagnosis and diagnosis.verdict == "overlearning" and "turn_step" in evidence:
+        turn = int(np.argmin(np.abs(curves.validation_steps - evidence["turn_step"].value)))
         color = dark(_VALIDATION)
         arrow = {"showarrow": True, "arrowhead": 2, "arrowwidth": 1.5, "arrowcolor": color}
-        x = float(curves.validation_steps[at] / curves.steps_per_epoch)
-        place = {"x": x, "ax": 0, "y": float(curves.validation_loss[at]), "ay": -46}
+        x = float(curves.validation_steps[turn] / curves.steps_per_epoch)
+        place = {"x": x, "ax": 0, "y": float(curves.validation_loss[turn]), "ay": -46}
         text = {"text": "turns here", "font": {"size": 12, "color": color}}
         notes.append({**arrow, **place, **text, "bgcolor": "rgba(255,255,255,0.8)"})
     return shapes, notes
 
 
-def _heading(read: Diagnosis | None, n_characters: int) -> list[dict[str, Any]]:
-    """Return the verdict, its evidence and the first advice, one annotation a line."""
-    if read is None:
+def _heading(diagnosis: Diagnosis | None, n_characters: int) -> list[Spec]:
+    """Return the verdict, its evidence and the first advice as annotations, one a line."""
+    if diagnosis is None:
         return []
-    sure = f"{100 * read.confidence:.0f} % of the resampled curves agree"
-    if read.verdict == "uncertain":
-        sure = "too little evidence" if read.confidence == 1 else "within the noise"
-    verdict = escape(read.verdict.capitalize())
+    sure = f"{100 * diagnosis.confidence:.0f} % of the resampled curves agree"
+    if diagnosis.verdict == "uncertain":
+        sure = "too little evidence" if diagnosis.confidence == 1 else "within the noise"
+    verdict = escape(diagnosis.verdict.capitalize())
     lines = [f'<b>{verdict}</b> <span style="color:{MUTED}">{sure}</span>']
-    known = {item.name: item.says for item in read.evidence}
-    texts = [known[name] for name in _EVIDENCE[read.verdict] if name in known][:2]
-    texts += [f"→ {text}" for text in read.advice[:1]]
+    says = {item.name: item.says for item in diagnosis.evidence}
+    texts = [says[name] for name in _EVIDENCE[diagnosis.verdict] if name in says][:2]
+    texts += [f"→ {text}" for text in diagnosis.advice[:1]]
     lines += [escape(line) for text in texts for line in wrap(text, n_characters, 3)]
-    return _stacked(lines, 12, first=16)
-
-
-def _stacked(lines: list[str], above: int, first: int = 13) -> list[dict[str, Any]]:
-    """Return lines of text one below the other, the last so many pixels above the drawing."""
     return [
-        note(line, yshift=above + 19 * (len(lines) - 1 - i), size=13 if i else first)
+        note(line, yshift=12 + 19 * (len(lines) - 1 - i), size=13 if i else 16)
         for i, line in enumerate(lines)
     ]
 
@@ -285,20 +268,20 @@ _VERDICTS = {
     "no difference shown": (GREY, "circle"),
     "descriptive": ("#3d4754", "circle"),
 }
-"""Colour and shape, so that verdicts can be distinguished without colours."""
+"""Colour and shape of each verdict."""
 
 
 def before_after(changes: Sequence[Change]) -> Figure:
-    """Draw what changed from an encoder to the one that was fine-tuned from it.
+    """Draw the scores of an encoder before and after fine-tuning.
 
-    Above, the differences of scores with their intervals: to the right of zero the tuned encoder
-    is better. Below, what is neither good nor bad, such as the share of neighbours kept: its value
-    before (hollow) and after.
+    Above: the differences of scores with their intervals; to the right of zero the tuned encoder is
+    better. Below: measures that are neither good nor bad, such as the share of neighbours kept,
+    with the value before (hollow) and after.
 
     Parameters
     ----------
     changes : sequence of Change
-        As `TrainingReport.before_after`; those of a task stay together in their order.
+        As in `TrainingReport.before_after`.
 
     Returns
     -------
@@ -331,7 +314,7 @@ def before_after(changes: Sequence[Change]) -> Figure:
 
 
 def _names(changes: Sequence[Change]) -> list[str]:
-    """Return the metric of each row, and its task where it is the first of it."""
+    """Return the metric of each row, and the task in its first row."""
     names, last = [], None
     for change in changes:
         task = f"<b>{caption(change.task, 24)}</b>  " if change.task != last else ""
@@ -341,10 +324,8 @@ def _names(changes: Sequence[Change]) -> list[str]:
     return names
 
 
-def _reach(
-    traces: Sequence[dict[str, Any]], low: float, high: float, share: float
-) -> tuple[float, float]:
-    """Return the span of an axis that holds all points and intervals, and `low` and `high`."""
+def _reach(traces: Sequence[Spec], low: float, high: float, share: float) -> tuple[float, float]:
+    """Return a span that holds all points and intervals, and `low` and `high`."""
     ends = [low, high]
     for trace in traces:
         bars = trace.get("error_x", {"array": [0] * len(trace["x"])})
@@ -357,37 +338,35 @@ def _reach(
     return low - edge, high + edge
 
 
-def _differences(changes: Sequence[Change]) -> list[dict[str, Any]]:
-    """Return a trace for each verdict, which is its entry in the legend."""
+def _differences(changes: Sequence[Change]) -> list[Spec]:
+    """Return a trace for each verdict."""
     traces = []
     for verdict in list(_VERDICTS)[:3]:
         rows = [i for i, change in enumerate(changes) if change.verdict == verdict]
         if rows:
-            chosen = [changes[i] for i in rows]
-            traces.append(_dots(rows, chosen, [change.difference for change in chosen], verdict))
+            subset = [changes[i] for i in rows]
+            traces.append(_dots(rows, subset, [change.difference for change in subset], verdict))
     return traces
 
 
-def _positions(changes: Sequence[Change]) -> list[dict[str, Any]]:
-    """Return the values before, hollow, and those after."""
+def _positions(changes: Sequence[Change]) -> list[Spec]:
+    """Return the values before (hollow) and after."""
     rows = list(range(len(changes)))
     after = _dots(rows, changes, [change.after for change in changes], "descriptive")
     rim = {"width": 2, "color": _VERDICTS["descriptive"][0]}
-    before = {
-        "type": "scatter",
-        "mode": "markers",
-        "x": [_finite(change.before) for change in changes],
-        "y": rows,
-        "hoverinfo": "skip",
-        "showlegend": False,
-        "marker": {"size": 10, "color": "#fff", "line": rim},
-    }
+    before = scatter(
+        [_finite(change.before) for change in changes],
+        rows,
+        hoverinfo="skip",
+        showlegend=False,
+        marker={"size": 10, "color": "#fff", "line": rim},
+    )
     return [before, after | {"showlegend": False}]
 
 
 def _dots(
     rows: Sequence[int], changes: Sequence[Change], values: Sequence[float], verdict: str
-) -> dict[str, Any]:
+) -> Spec:
     """Return values with the intervals of their differences."""
     color, symbol = _VERDICTS[verdict]
     ends = (

@@ -1,4 +1,4 @@
-"""The map: every document in two dimensions, coloured by topic; and the topics as circles."""
+"""The map: every document in two dimensions, coloured by topic."""
 
 from __future__ import annotations
 
@@ -14,24 +14,27 @@ from embedtopics.corpus.results import DistinctDocuments
 from embedtopics.plots._colors import NOISE_COLOR, dark, pale, spread_colors
 from embedtopics.plots._labels import densest_points, place_labels
 from embedtopics.plots._theme import (
+    ASSUMED_WIDTH,
     HIDDEN,
     INK,
     MUTED,
+    Spec,
+    base_layout,
     caption,
     checked_sizes,
     cut,
     escape,
-    look,
     wrap,
 )
 from embedtopics.protocols import Int64Array
-from embedtopics.topics.results import TopicResult
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
+    from embedtopics.topics.results import TopicResult
+
 HALO = ", ".join(f"{x}px {y}px 2px #fff" for x in (-1, 0, 1) for y in (-1, 0, 1) if x or y)
-"""A white rim of eight shadows, on which a name can be read over lines and points."""
+"""A white rim of eight shadows, which makes a name legible over lines and points."""
 
 _MARGIN = {"l": 12, "r": 12, "t": 40, "b": 12}
 _LEGEND_WIDTH, _LEAST_FOR_LEGEND = 230, 700
@@ -46,31 +49,30 @@ def map(
     max_labels: int = 30,
     hover_characters: int = 200,
 ) -> Figure:
-    """Draw every document as a point, to show how the topics lie relative to one another.
+    """Draw every document as a point, coloured by topic.
 
-    Rows that share a text are one point; its hover text counts them. Documents of no topic are
-    grey behind the others. Names are placed where their topics are densest, the largest topics
-    first; a name that would cover another is left out, and stays in the legend. Topics that are
-    not stable are paler, where that was measured. A click in the legend hides a topic, a double
-    click shows it alone.
+    Rows with the same text are one point; its hover text counts them. Outliers are grey behind the
+    others. Names are placed where their topics are densest, the largest topics first; a name that
+    would cover another is left out, and stays in the legend. If stability was measured, unstable
+    topics are paler. A click in the legend hides a topic; a double click isolates it.
 
     Parameters
     ----------
     result : TopicResult
     title : str, optional
     width, height : int, optional
-        Pixels. Without them the figure fills its place, and names are placed for 1,100 by 720;
+        Pixels. Without them the figure fills its container, and names are placed for 1,100 by 720;
         below a width of 700 there is no legend.
     max_labels : int
         Names on the map at most.
     hover_characters : int
-        How much of a text is shown on hovering; 0 leaves the texts out, which keeps a figure of
-        very many documents small.
+        Characters of a text on hovering; 0 leaves the texts out, which makes a figure of very many
+        documents smaller.
 
     Returns
     -------
     plotly.graph_objects.Figure
-        WebGL traces: the documents of no topic first, then one trace a topic.
+        WebGL traces: the outliers first, then one trace a topic.
 
     Raises
     ------
@@ -92,20 +94,21 @@ def map(
     for topic_id in range(NOISE, result.n_topics):
         members = np.flatnonzero(labels == topic_id)
         if len(members):
-            look_of = (names[topic_id], colors[topic_id], largest)
-            traces.append(cloud(result.map, members, look_of, hover))
+            style = (names[topic_id], colors[topic_id], largest)
+            traces.append(cloud(result.map, members, style, hover))
     low, high = bounds(result.map)
     margin = {**_MARGIN, "t": 60} if title else _MARGIN
-    wide = (width or 1100) >= _LEAST_FOR_LEGEND
+    assumed = width or ASSUMED_WIDTH
+    wide = assumed >= _LEAST_FOR_LEGEND
     drawing = (
-        (width or 1100) - margin["l"] - margin["r"] - (_LEGEND_WIDTH if traces and wide else 0),
+        assumed - margin["l"] - margin["r"] - (_LEGEND_WIDTH if traces and wide else 0),
         (height or 720) - margin["t"] - margin["b"],
     )
     labelled = [wrap(cut(name, 44), 18, 3) or [""] for name in names[:-1]]
     notes = label_annotations(labelled, anchors, (low, high), colors, drawing, max_labels)
     legend = {"orientation": "v", "x": 1.0, "xanchor": "left", "yanchor": "top"}
     axis = {**HIDDEN, "fixedrange": False}
-    layout = look(height or 720, width, title=title, **margin) | {
+    layout = base_layout(height or 720, width, title=title, **margin) | {
         "xaxis": {**axis, "range": [low[0], high[0]]},
         "yaxis": {**axis, "range": [low[1], high[1]], "scaleanchor": "x"},
         "dragmode": "pan",
@@ -145,17 +148,18 @@ def hover_texts(
 def cloud(
     positions: npt.NDArray[Any],
     members: Int64Array,
-    look_of: tuple[str, str, float],
+    style: tuple[str, str, float],
     hover: npt.NDArray[Any] | None,
     **more: Any,
-) -> dict[str, Any]:
-    """Return the points of one topic or group, or of none, with its name, colour and size."""
-    name, color, size = look_of
+) -> Spec:
+    """Return the points of a topic or group, or of outliers, with their name, colour and size."""
+    name, color, size = style
     noise = color == NOISE_COLOR
     marker = {"color": color, "size": 0.8 * size if noise else size, "line": {"width": 0}}
-    # A constant template with every text put in by reference: Plotly fills a template once, so a
-    # text that holds "%{x}" is shown and never read as a template.
+    # The template is constant and refers to the texts: Plotly fills it once, so a text that holds
+    # "%{x}" is never read as a template.
     texts = "<b>%{fullData.name}</b><br>%{hovertext}<extra></extra>"
+    label = {"bgcolor": "#fff", "bordercolor": MUTED if noise else color, "font": {"color": INK}}
     return {
         "type": "scattergl",
         "mode": "markers",
@@ -165,11 +169,7 @@ def cloud(
         "marker": {**marker, "opacity": 0.7 if noise else 0.8},
         "hovertemplate": texts if hover is not None else "%{fullData.name}<extra></extra>",
         "hovertext": None if hover is None else hover[members].tolist(),
-        "hoverlabel": {
-            "bgcolor": "#fff",
-            "bordercolor": MUTED if noise else color,
-            "font": {"color": INK},
-        },
+        "hoverlabel": label,
         **more,
     }
 
@@ -183,14 +183,14 @@ def label_annotations(
     max_labels: int,
     *,
     size: int = 12,
-) -> list[dict[str, Any]]:
-    """Return names as annotations at anchors (n_names, 2) that do not cover one another."""
+) -> list[Spec]:
+    """Return names as annotations at anchors (n_names, 2), none over another."""
     low, high = corners
     area = np.array(drawing, dtype=float)
-    # the axes share one scale, so the tighter decides
+    # Both axes have one scale, that of the tighter side.
     scale = float(np.min(area / (high - low)))
     pixels = area / 2 + (anchors - (low + high) / 2) * scale
-    # a glyph is about 0.58 of the size wide; measured on the system fonts of FONT
+    # A glyph is about 0.58 of the font size wide, as measured on the system fonts of FONT.
     boxes = [
         (0.58 * size * max(len(line) for line in lines), 1.35 * size * len(lines))
         for lines in names

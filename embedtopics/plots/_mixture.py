@@ -1,9 +1,9 @@
-"""The topics of one text, and the words that are evidence for them."""
+"""The topics of one text, and the weights of its words."""
 
 from __future__ import annotations
 
 import unicodedata
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,28 +15,32 @@ from embedtopics.plots._theme import (
     INK,
     LEFT_TO_RIGHT,
     MUTED,
+    Spec,
     axes_of,
     caption,
     checked_sizes,
     cut,
+    hover,
     panel_figure,
+    scatter,
 )
-from embedtopics.topics.results import TokenMixture, TopicResult
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
+    from embedtopics.topics.results import TokenMixture, TopicResult
+
 _MONO = "ui-monospace, Menlo, 'DejaVu Sans Mono', 'Liberation Mono', 'Courier New', monospace"
 _SIZE = 13
 _GLYPH = 0.602 * _SIZE
-"""Pixels of one character of these fonts, in which words can be laid out without measuring."""
+"""Pixels of a character of these fonts, so that words can be laid out without measuring."""
 
 _LINE = 25
 _BAR = 27
 _MARGIN = 20
 _GAP = 24
 _LONGEST = 32
-"""Characters of a word that are shown."""
+"""Characters of a word at most."""
 
 
 def mixture(
@@ -47,21 +51,21 @@ def mixture(
     max_words: int = 400,
     width: int = 900,
 ) -> Figure:
-    """Draw the topics of a text as bars, and below them its words in the topics' colours.
+    """Draw the topics of a text as bars, and its words below in the colours of the topics.
 
-    A word has the colour of the topic for which it has the most weight, more intense with more
-    weight; words without any are grey. Hovering shows the weights.
+    A word has the colour of the topic in which it has the largest weight, more intense for larger
+    weights; words without weight are grey. Hovering shows the weights.
 
     Parameters
     ----------
     result : TopicResult
-        In which the mixture was found.
+        The result of the mixture.
     mixture : TokenMixture
-        Of `embedtopics.topics.token_topics`.
+        From `embedtopics.topics.token_topics`.
     max_topics : int
-        Bars at most; what is left shares one.
+        Bars at most; other topics share one.
     max_words : int
-        Words shown.
+        Words at most.
     width : int
         Pixels.
 
@@ -76,12 +80,8 @@ def mixture(
         If the mixture is of other topics, or a number is too small.
     """
     if len(mixture.shares) != result.n_topics:
-        raise InputError(
-            "mixture",
-            f"of the result's {result.n_topics} topics",
-            found=f"one of {len(mixture.shares)}",
-            remedy="give the result in which it was found",
-        )
+        expected = f"of the result's {result.n_topics} topics"
+        raise InputError("mixture", expected, found=f"one of {len(mixture.shares)}")
     checked_count(max_words, "max_words")
     checked_sizes(width, None, 400)
     colors = topic_colors(result)
@@ -108,7 +108,7 @@ def mixture(
 
 def _bars(
     result: TopicResult, mixture: TokenMixture, colors: tuple[str, ...], max_topics: int
-) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+) -> tuple[Spec, list[Spec]]:
     shares = mixture.shares.astype(float)
     order = np.argsort(-shares, kind="stable")
     order = order[shares[order] > 0]
@@ -123,14 +123,13 @@ def _bars(
     if not shown:
         shown.append(("No topic", 0.0, "#9aa3ad"))
     longest = max(share for _, share, _ in shown) or 1.0
-    bars = {
+    bars: Spec = {
         "type": "bar",
         "orientation": "h",
         "x": [share / longest for _, share, _ in shown],
-        "y": list(range(len(shown))),
-        "marker": {"color": [tint(color, 0.45) for _, _, color in shown]},
-        "hoverinfo": "skip",  # the text on the bar holds all there is to know
     }
+    bars |= {"y": list(range(len(shown))), "hoverinfo": "skip"}
+    bars["marker"] = {"color": [tint(color, 0.45) for _, _, color in shown]}
     place = {"x": 0, "xref": "x", "yref": "y", "xanchor": "left", "xshift": 6}
     notes = [
         {**place, "y": i, "text": f"{caption(name, 60)}{LEFT_TO_RIGHT} <b>{share:.0%}</b>"}
@@ -140,7 +139,7 @@ def _bars(
 
 
 def _shown(mixture: TokenMixture) -> tuple[str, ...]:
-    """Return the words with case and punctuation, where these are known."""
+    """Return the words as written, if known, with case and punctuation."""
     return mixture.written or mixture.tokens
 
 
@@ -159,46 +158,38 @@ def _lay_out(tokens: tuple[str, ...], n_columns: int) -> list[tuple[int, int, in
     return places
 
 
-def _words(
-    result: TopicResult, mixture: TokenMixture, places: list[tuple[int, int, int]]
-) -> dict[str, Any]:
-    tokens, hover, inks = mixture.tokens[: len(places)], [], []
+def _words(result: TopicResult, mixture: TokenMixture, places: list[tuple[int, int, int]]) -> Spec:
+    tokens, texts, inks = mixture.tokens[: len(places)], [], []
     for token, weights in zip(tokens, mixture.weights[: len(places)].toarray(), strict=True):
         best = [topic for topic in np.argsort(-weights, kind="stable")[:4] if weights[topic] > 0]
         about = [f"{caption(result.topics[t].label, 50)}: {weights[t]:.2f}" for t in best]
-        hover.append("<br>".join([f"<b>{caption(token, 60)}</b>", *(about or ["no topic"])]))
+        texts.append("<br>".join([f"<b>{caption(token, 60)}</b>", *(about or ["no topic"])]))
         inks.append(INK if best else MUTED)
-    return {
-        "type": "scatter",
-        "mode": "text",
-        "x": [column + length / 2 for _, column, length in places],
-        "y": [line for line, _, _ in places],
-        "text": [caption(word, _LONGEST) for word in _shown(mixture)[: len(places)]],
-        "textfont": {"family": _MONO, "size": _SIZE, "color": inks},
-        "hovertext": hover,
-        "hovertemplate": "%{hovertext}<extra></extra>",
-        "cliponaxis": False,
-    }
+    return scatter(
+        [column + length / 2 for _, column, length in places],
+        [line for line, _, _ in places],
+        "text",
+        text=[caption(word, _LONGEST) for word in _shown(mixture)[: len(places)]],
+        textfont={"family": _MONO, "size": _SIZE, "color": inks},
+        cliponaxis=False,
+        **hover(texts),
+    )
 
 
 def _backgrounds(
     mixture: TokenMixture, colors: tuple[str, ...], places: list[tuple[int, int, int]]
-) -> list[dict[str, Any]]:
+) -> list[Spec]:
     if not mixture.weights.nnz:
         return []
     frame = mixture.to_frame()
     strongest = float(frame["weight"].max())
     box = {"type": "rect", "xref": "x2", "yref": "y2", "layer": "below", "line": {"width": 0}}
     words = zip(frame["topic"].tolist(), frame["weight"].tolist(), places, strict=False)
-    return [
-        {
-            **box,
-            "x0": column - 0.6,
-            "x1": column + length + 0.6,
-            "y0": line - 0.42,
-            "y1": line + 0.42,
-            "fillcolor": tint(colors[topic], 0.12 + 0.43 * weight / strongest),
-        }
-        for topic, weight, (line, column, length) in words
-        if topic >= 0
-    ]
+    boxes = []
+    for topic, weight, (line, column, length) in words:
+        if topic >= 0:
+            place: Spec = {"x0": column - 0.6, "x1": column + length + 0.6}
+            place |= {"y0": line - 0.42, "y1": line + 0.42}
+            color = tint(colors[topic], 0.12 + 0.43 * weight / strongest)
+            boxes.append({**box, **place, "fillcolor": color})
+    return boxes

@@ -1,9 +1,9 @@
-"""The shares of topics: over time, by group, and what they depend on."""
+"""The shares of topics: over time, by group, and the effects of covariates on them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,23 +16,30 @@ from embedtopics.plots._theme import (
     HIDDEN,
     INK,
     MUTED,
+    Spec,
     axes_of,
+    axis_keys,
+    base_layout,
     caption,
     checked_topics,
+    domains,
     empty_figure,
+    hover,
     interval_dots,
-    look,
     name_axis,
     note,
     panel_figure,
     panel_note,
+    scatter,
+    small,
     topic_name,
 )
-from embedtopics.topics.trends.results import TopicEffects, TopicGroups, TopicTrends
 
 if TYPE_CHECKING:
     import pandas as pd
     from plotly.graph_objects import Figure
+
+    from embedtopics.topics.trends.results import TopicEffects, TopicGroups, TopicTrends
 
 _PANELS = 15
 _LINES = 8
@@ -41,43 +48,37 @@ _NAME = 34
 
 _VERDICTS = {"emerging": PALETTE[2], "fading": PALETTE[5], "bursting": PALETTE[3]}
 _DRAWN = np.array(["0000-01-01", "9999-12-31"], dtype="datetime64[us]")
-"""Plotly reads years of four digits."""
+"""Plotly reads only years of four digits."""
 
 _FEW_ROWS = 0.1
-"""Share of a usual period's rows below which a period does not rule the scale."""
+"""Share of the median rows of a period below which a period does not set the scale."""
 
 _MARKED = 60
-"""Periods up to which each one has a dot."""
+"""Number of periods up to which each has a dot."""
 
 
 def over_time(
     trends: TopicTrends,
     topics: Sequence[int] | None = None,
     *,
-    measure: str = "share",
     style: str = "panels",
     changes: pd.DataFrame | None = None,
-    same_scale: bool = False,
 ) -> Figure:
     """Draw topics over time, in panels with the intervals of their shares.
+
+    Each panel is as high as its largest value, which it names: panels compare shapes, not sizes.
 
     Parameters
     ----------
     trends : TopicTrends
     topics : sequence of int, optional
-        Topic ids, in the order to draw, -1 for no topic; without them the 15 largest topics, or
-        with `changes` those that change, the most significant first, before the largest; the
-        first 8 of these for lines.
-    measure : {"share", "count"}
-        Counts of rows have no intervals.
+        Topic ids, in the order to draw, -1 for no topic. By default the 15 largest topics, or with
+        `changes` those that change, by significance, before the largest; 8 of them for lines.
     style : {"panels", "lines"}
-        A panel a topic, or lines in one chart, which can be distinguished up to about eight; their
-        intervals, which would cover one another, stand beside the pointer.
+        A panel a topic, or up to about eight lines in one chart, whose intervals are shown on
+        hovering.
     changes : DataFrame, optional
-        As `embedtopics.topics.changes` returns it: panels then show the verdict.
-    same_scale : bool
-        Whether the panels share one scale; otherwise each is as high as its largest value, which
-        is written in it, and panels compare shapes and not sizes.
+        From `embedtopics.topics.changes`; panels then show the verdicts.
 
     Returns
     -------
@@ -87,9 +88,8 @@ def over_time(
     Raises
     ------
     InputError
-        If a topic id does not exist, or a parameter is bad.
+        If a topic id does not exist, or `style` is unknown.
     """
-    checked_choice(measure, "measure", ("share", "count"))
     checked_choice(style, "style", ("panels", "lines"))
     verdicts: dict[int, str] = {}
     order = list(range(trends.n_topics))
@@ -100,49 +100,45 @@ def over_time(
         order = sorted(changing, key=lambda i: (q.get(i, 1.0), i))
         order += [i for i in range(trends.n_topics) if not _color_of(verdicts.get(i, ""))]
     most = _PANELS if style == "panels" else _LINES
-    chosen = checked_topics(order[:most] if topics is None else topics, trends.n_topics, -1)
-    if not chosen:
+    topic_ids = checked_topics(order[:most] if topics is None else topics, trends.n_topics, -1)
+    if not topic_ids:
         return empty_figure()
     if style == "lines":
-        return _lines(trends, chosen, measure)
-    figure = _panels(trends, chosen, measure, verdicts, same_scale)
-    rest = left_out(trends.n_topics - len(chosen) if topics is None else 0)
+        return _lines(trends, topic_ids)
+    figure = _panels(trends, topic_ids, verdicts)
+    rest = left_out(trends.n_topics - len(topic_ids) if topics is None else 0)
     return figure.update_layout(annotations=[*figure.layout.annotations, *rest])
 
 
 def _color_of(verdict: str) -> str:
-    """Return the color of a verdict, of two the first; empty where nothing changes."""
+    """Return the color of a verdict, the first of two; empty if nothing changes."""
     return _VERDICTS.get(verdict.split(", ")[0], "")
 
 
-def _panels(
-    trends: TopicTrends, chosen: list[int], measure: str, verdicts: dict[int, str], same: bool
-) -> Figure:
-    columns = panel_columns(len(chosen))
-    heights = [_PANEL] * -(-len(chosen) // columns)
+def _panels(trends: TopicTrends, topic_ids: list[int], verdicts: dict[int, str]) -> Figure:
+    n = len(topic_ids)
+    columns = panel_columns(n)
+    heights = [_PANEL] * -(-n // columns)
     margin = {"t": 56, "b": 58}
-    figure = panel_figure(heights, columns, n=len(chosen), between=_BETWEEN, gap=40, margin=margin)
-    tops = [_top(trends, topic, measure) for topic in chosen]
+    figure = panel_figure(heights, columns, n=n, between=_BETWEEN, gap=40, margin=margin)
     traces, notes = [], []
-    for panel, topic in enumerate(chosen):
-        axes = axes_of(panel)
-        verdict, top = verdicts.get(topic, ""), max(tops) if same else tops[panel]
+    for panel, topic in enumerate(topic_ids):
+        verdict, top = verdicts.get(topic, ""), _top(trends, topic)
         color = _color_of(verdict) or PALETTE[0]
-        drawn = [*_bands(trends, topic, measure, color), _line(trends, topic, measure, color)]
-        traces += [trace | axes for trace in drawn]
-        figure.layout[f"yaxis{axes['yaxis'][1:]}"].range = [0, top]
+        drawn = [*_bands(trends, topic, color), _line(trends, topic, color)]
+        traces += [trace | axes_of(panel) for trace in drawn]
+        figure.layout[axis_keys(panel)[1]].range = [0, top]
         about = [f"topic {topic}"] if topic >= 0 else []
         if columns < 3:
             about.append(f"{int(trends.counts[topic].sum()):,} rows")
-        about.append(f"0 to {_spell(top, measure)}")
+        about.append(f"0 to {_spell(top)}")
         if _color_of(verdict):
             about.append(f'<b><span style="color:{dark(color)}">{verdict}</span></b>')
         elif verdict:
             about.append(verdict)
-        name = topic_name(trends.labels, topic)
-        text = heading(name, " · ".join(about), columns)
+        text = heading(topic_name(trends.labels, topic), " · ".join(about), columns)
         notes.append(panel_note(figure, panel, text, size=12))
-        if panel + columns >= len(chosen):
+        if panel + columns >= n:
             notes += _ends(figure, trends, panel)
     ends = [0] if trends.n_periods == 1 else [0, trends.n_periods - 1]
     figure.update_xaxes(_time_axis(trends, ends), showticklabels=False)
@@ -150,103 +146,86 @@ def _panels(
     return figure.add_traces(traces).update_layout(annotations=notes)
 
 
-def _ends(figure: Figure, trends: TopicTrends, panel: int) -> list[dict[str, Any]]:
+def _ends(figure: Figure, trends: TopicTrends, panel: int) -> list[Spec]:
     """Return the names of the first and the last period, inside the ends of a panel."""
-    x, y = (figure.layout[f"{name[0]}axis{name[1:]}"].domain for name in axes_of(panel).values())
+    x, y = domains(figure, panel)
     ends = [(x[0], "left", 0), (x[1], "right", -1)]
     if trends.n_periods == 1:
         ends = [(sum(x) / 2, "center", 0)]
-    place: dict[str, Any] = {"up": "top", "yshift": -3, "size": 10, "color": MUTED}
-    return [note(trends.names[i], at, y[0], across=across, **place) for at, across, i in ends]
+    place: Spec = {"up": "top", "yshift": -3, "size": 10, "color": MUTED}
+    return [note(trends.names[i], end, y[0], across=across, **place) for end, across, i in ends]
 
 
-def _lines(trends: TopicTrends, chosen: list[int], measure: str) -> Figure:
-    """Return all topics in one chart, their names at the ends of the lines."""
+def _lines(trends: TopicTrends, topic_ids: list[int]) -> Figure:
+    """Return all topics in one chart, with their names at the ends of the lines."""
     import plotly.graph_objects as go
 
-    top = max(_top(trends, topic, measure) for topic in chosen)
+    top = max(_top(trends, topic) for topic in topic_ids)
     height, lines, ends = 460, [], []
-    for place, topic in enumerate(chosen):
-        color = PALETTE[place % len(PALETTE)]
-        lines.append(_line(trends, topic, measure, color))
-        known = [value for value in lines[-1]["y"] if value is not None]
-        ends.append(known[-1] / top if known else 0.0)
-    names = [topic_name(trends.labels, topic) for topic in chosen]
-    above: dict[str, Any] = {"up": "middle", "xshift": 8, "size": 12}
+    for i, topic in enumerate(topic_ids):
+        lines.append(_line(trends, topic, PALETTE[i % len(PALETTE)]))
+        values = [value for value in lines[-1]["y"] if value is not None]
+        ends.append(values[-1] / top if values else 0.0)
+    names = [topic_name(trends.labels, topic) for topic in topic_ids]
+    place: Spec = {"up": "middle", "xshift": 8, "size": 12}
     notes = [
-        note(caption(name, 30), 1, y, **above, color=dark(line["line"]["color"]))
+        note(caption(name, 30), 1, y, **place, color=dark(line["line"]["color"]))
         for name, line, y in zip(names, lines, spread(ends, 17 / (height - 70)), strict=True)
     ]
-    wanted = np.unique(np.linspace(0, trends.n_periods - 1, min(trends.n_periods, 4)).astype(int))
-    scale = {"range": [0, top], "tickformat": ",.0f" if measure == "count" else ".1~%"}
-    layout = look(height, l=56, r=230, t=30, b=40) | {
-        "xaxis": _time_axis(trends, wanted.tolist()),
-        "yaxis": {**scale, "nticks": 6, "showgrid": True},
+    ticks = np.unique(np.linspace(0, trends.n_periods - 1, min(trends.n_periods, 4)).astype(int))
+    layout = base_layout(height, l=56, r=230, t=30, b=40) | {
+        "xaxis": _time_axis(trends, ticks.tolist()),
+        "yaxis": {"range": [0, top], "tickformat": ".1~%", "nticks": 6, "showgrid": True},
         "annotations": notes,
     }
     return go.Figure(data=lines, layout=layout)
 
 
 def _middles(trends: TopicTrends) -> list[str]:
-    """Return the middle of each period, where its point stands."""
+    """Return the middle of each period, the position of its point."""
     half = (trends.ends - trends.starts).astype(np.int64) // 2
     return [str(moment)[:19] for moment in trends.starts + half.astype("m8[us]")]
 
 
-def _time_axis(trends: TopicTrends, ticks: list[int]) -> dict[str, Any]:
+def _time_axis(trends: TopicTrends, ticks: list[int]) -> Spec:
     middles = _middles(trends)
     pad = (trends.ends[-1] - trends.starts[0]) // 60
     bounds = np.clip([trends.starts[0] - pad, trends.ends[-1] + pad], *_DRAWN)
-    return {
-        "type": "date",
-        "range": [str(moment)[:19] for moment in bounds],
-        "tickvals": [middles[i] for i in ticks],
-        "ticktext": [trends.names[i] for i in ticks],
-        "tickfont": {"size": 10, "color": MUTED},
-        "tickangle": 0,
-        "linecolor": "#c3c9d1",
-        "showline": True,
-        "ticks": "outside",
-        "ticklen": 3,
-        "tickcolor": "#c3c9d1",
-    }
+    axis: Spec = {"type": "date", "range": [str(moment)[:19] for moment in bounds], "tickangle": 0}
+    axis |= {"tickvals": [middles[i] for i in ticks], "ticktext": [trends.names[i] for i in ticks]}
+    line = {"linecolor": "#c3c9d1", "showline": True, "ticks": "outside", "ticklen": 3}
+    return {**axis, **line, "tickcolor": "#c3c9d1", "tickfont": {"size": 10, "color": MUTED}}
 
 
-def _bands(trends: TopicTrends, topic: int, measure: str, color: str) -> list[dict[str, Any]]:
-    """Return the intervals of one topic, in stretches without gaps."""
-    if measure == "count":
-        return []
+def _bands(trends: TopicTrends, topic: int, color: str) -> list[Spec]:
+    """Return the intervals of one topic, one band for each stretch without gaps."""
     middles, low, high = _middles(trends), trends.low[topic], trends.high[topic]
     red, green, blue = (int(color[i : i + 2], 16) for i in (1, 3, 5))
     pale = f"rgba({red},{green},{blue},0.2)"
-    band = {"type": "scatter", "mode": "lines", "fill": "toself", "hoverinfo": "skip"}
+    band: Spec = {"fill": "toself", "hoverinfo": "skip", "fillcolor": pale}
     steps = np.diff(np.concatenate([[0], (~np.isnan(low)).astype(np.int8), [0]]))
     traces = []
     for begin, end in zip(np.flatnonzero(steps == 1), np.flatnonzero(steps == -1), strict=True):
-        around = middles[begin:end]
-        # A single period has no width of its own, and its band is a stroke.
+        x = middles[begin:end]
+        # A single period has no width, so its band is a stroke.
         line = {"width": 0 if end - begin > 1 else 4, "color": pale}
         bounds = [*high[begin:end].tolist(), *low[begin:end][::-1].tolist()]
-        traces.append(
-            {**band, "x": [*around, *around[::-1]], "y": bounds, "fillcolor": pale, "line": line}
-        )
+        traces.append(scatter([*x, *x[::-1]], bounds, "lines", **band, line=line))
     return traces
 
 
-def _line(trends: TopicTrends, topic: int, measure: str, color: str) -> dict[str, Any]:
-    values = (trends.counts if measure == "count" else trends.shares)[topic].astype(np.float64)
-    return {
-        "type": "scatter",
-        "mode": "lines+markers" if trends.n_periods <= _MARKED else "lines",
-        "x": _middles(trends),
-        "y": [None if np.isnan(value) else float(value) for value in values],
-        "line": {"color": color, "width": 2},
-        "marker": {"color": color, "size": 4},
-        "connectgaps": False,
-        "name": caption(topic_name(trends.labels, topic), _NAME),
-        "text": [_hover(trends, topic, period) for period in range(trends.n_periods)],
-        "hovertemplate": "%{text}<extra></extra>",
-    }
+def _line(trends: TopicTrends, topic: int, color: str) -> Spec:
+    values = trends.shares[topic].astype(np.float64)
+    return scatter(
+        _middles(trends),
+        [None if np.isnan(value) else float(value) for value in values],
+        "lines+markers" if trends.n_periods <= _MARKED else "lines",
+        line={"color": color, "width": 2},
+        marker={"color": color, "size": 4},
+        connectgaps=False,
+        name=caption(topic_name(trends.labels, topic), _NAME),
+        **hover([_hover(trends, topic, period) for period in range(trends.n_periods)], "text"),
+    )
 
 
 def _hover(trends: TopicTrends, topic: int, period: int) -> str:
@@ -263,52 +242,48 @@ def _hover(trends: TopicTrends, topic: int, period: int) -> str:
     return f"{line}<br>{terms}" if terms else line
 
 
-def _top(trends: TopicTrends, topic: int, measure: str) -> float:
-    """Return the largest value to be seen in a panel."""
-    if measure == "count":
-        return float(trends.counts[topic].max(initial=0)) or 1.0
-    # A period of three rows has a share of 67 % by chance, and an interval up to the top: neither
-    # may flatten the line. What lies above is cut off; hovering says it.
+def _top(trends: TopicTrends, topic: int) -> float:
+    """Return the largest value that a panel shows."""
+    # A period of three rows has a share of 67 % by chance, and an interval up to the top. Neither
+    # may flatten the line; what exceeds the panel is shown on hovering.
     usual = trends.totals >= _FEW_ROWS * np.median([1, *trends.totals[trends.totals > 0]])
     largest = float(np.nanmax(trends.high[topic][usual], initial=0.0))
     bound = 1.6 * float(np.nanmax(trends.shares[topic][usual], initial=0.0))
     return min(largest, bound or largest) or 1.0
 
 
-def _spell(value: float, measure: str) -> str:
-    if measure == "count":
-        return f"{value:,.0f}"
+def _spell(value: float) -> str:
     return f"{value:.0%}" if value >= 0.1 else f"{value:.1%}" if value >= 0.01 else f"{value:.2%}"
 
 
 _ROW = 22
 _EFFECT_COLUMNS, _EFFECT_PANELS, _WITH_ROWS = 2, 12, 12
-"""Panels side by side and in all, and topics of each where there are several rows of panels."""
+"""Panels in a row and in all, and topics of each panel if there are several rows."""
 
 _SIGNIFICANT, _OPEN = PALETTE[0], "#9aa4b1"
 
 
 def effects(
-    found: TopicEffects,
+    estimates: TopicEffects,
     covariate: str | None = None,
     topics: Sequence[int] | None = None,
     *,
     max_topics: int = 30,
 ) -> Figure:
-    """Draw the effects of covariates on each topic, those of the first panel largest on top.
+    """Draw the effects of covariates on each topic, the largest of the first panel on top.
 
     Points whose interval includes zero are grey.
 
     Parameters
     ----------
-    found : TopicEffects
+    estimates : TopicEffects
     covariate : str, optional
-        All by default. A categorical one has a panel for each level but the reference; beyond
-        twelve panels a note says how many levels are left out.
+        By default all. A categorical covariate has a panel for each level but the reference;
+        beyond twelve panels, a note counts the levels left out.
     topics : sequence of int, optional
-        Topic ids; without them those with the largest effects in either direction.
+        Topic ids; by default those with the largest effects in either direction.
     max_topics : int
-        Topics without `topics`; 12 at most where panels stand in several rows.
+        Topics at most, if `topics` is left out; 12 if there are several rows of panels.
 
     Returns
     -------
@@ -319,33 +294,33 @@ def effects(
     InputError
         If there is no such covariate or topic, or `max_topics` is below 1.
     """
-    names = [name for name in dict.fromkeys(found.covariates) if name]
+    names = [name for name in dict.fromkeys(estimates.covariates) if name]
     if covariate is not None and covariate not in names:
         raise InputError("covariate", f"one of {', '.join(map(repr, names))}", covariate)
-    wanted = names if covariate is None else [covariate]
-    every = [i for i, name in enumerate(found.covariates) if name in wanted]
+    shown = names if covariate is None else [covariate]
+    every = [i for i, name in enumerate(estimates.covariates) if name in shown]
     columns = every[:_EFFECT_PANELS]
     most = checked_count(max_topics, "max_topics")
     across = min(len(columns), _EFFECT_COLUMNS)
     most = min(most, _WITH_ROWS) if len(columns) > across else most
-    chosen = _largest_first(found, topics, columns, most)
-    if not chosen:
+    topic_ids = _largest_first(estimates, topics, columns, most)
+    if not topic_ids:
         return empty_figure()
     margin = {"r": 24, "t": 56, "b": 64}
-    heights = [max(len(chosen), 2) * _ROW + 8] * -(-len(columns) // across)
+    heights = [max(len(topic_ids), 2) * _ROW + 8] * -(-len(columns) // across)
     figure = panel_figure(
         heights, across, n=len(columns), between=76, gap=64, margin=margin, shared_yaxes=True
     )
     notes = []
     for panel, column in enumerate(columns):
-        figure.add_trace(_effect_dots(found, chosen, column) | axes_of(panel))
-        notes.append(panel_note(figure, panel, _covariate(found, column), yshift=6))
+        figure.add_trace(_effect_dots(estimates, topic_ids, column) | axes_of(panel))
+        notes.append(panel_note(figure, panel, _covariate(estimates, column), yshift=6))
     zero = {"zeroline": True, "zerolinecolor": "#6b7684", "zerolinewidth": 1.5}
     figure.update_xaxes(zero, showgrid=True, nticks=4, tickangle=0, tickfont_size=11)
-    figure.update_yaxes(name_axis([topic_name(found.labels, topic) for topic in chosen]))
+    figure.update_yaxes(name_axis([topic_name(estimates.labels, topic) for topic in topic_ids]))
     error = "sampling error"
-    error += f" and {found.n_replicates} replicates" if found.n_replicates else " only"
-    about = f"percentage points of the rows<br>{found.confidence:.0%} intervals: {error}"
+    error += f" and {estimates.n_replicates} replicates" if estimates.n_replicates else " only"
+    about = f"percentage points of the rows<br>{estimates.confidence:.0%} intervals: {error}"
     if len(every) > len(columns):
         about += f"; and {len(every) - len(columns):,} more levels"
     notes.append(note(about, y=0, up="top", yshift=-24, size=11, color=MUTED))
@@ -353,50 +328,51 @@ def effects(
 
 
 def _largest_first(
-    found: TopicEffects, topics: Sequence[int] | None, columns: list[int], most: int
+    estimates: TopicEffects, topics: Sequence[int] | None, columns: list[int], most: int
 ) -> list[int]:
-    """Return the topics to draw, the largest effect in the first panel on top."""
+    """Return the topics to draw, with the largest effect in the first panel on top."""
     if topics is None:
-        size = abs(found.coefficients[:, columns]).max(axis=1)
-        chosen = sorted(range(found.n_topics), key=lambda topic: (-size[topic], topic))[:most]
+        size = abs(estimates.coefficients[:, columns]).max(axis=1)
+        topic_ids = sorted(range(estimates.n_topics), key=lambda topic: (-size[topic], topic))[
+            :most
+        ]
     else:
-        chosen = checked_topics(topics, found.n_topics, -1)
-    return sorted(chosen, key=lambda topic: (-found.coefficients[topic, columns[0]], topic))
+        topic_ids = checked_topics(topics, estimates.n_topics, -1)
+    return sorted(topic_ids, key=lambda topic: (-estimates.coefficients[topic, columns[0]], topic))
 
 
-def _effect_dots(found: TopicEffects, chosen: list[int], column: int) -> dict[str, Any]:
+def _effect_dots(estimates: TopicEffects, topic_ids: list[int], column: int) -> Spec:
     effect, low, high = (
-        100 * values[chosen, column] for values in (found.coefficients, found.low, found.high)
+        100 * values[topic_ids, column]
+        for values in (estimates.coefficients, estimates.low, estimates.high)
     )
     beyond = (low > 0) | (high < 0)
     texts = [
-        f"<b>{caption(topic_name(found.labels, topic), 60)}</b><br>"
+        f"<b>{caption(topic_name(estimates.labels, topic), 60)}</b><br>"
         f"{e:+.2f} ({a:+.2f} to {b:+.2f}) percentage points"
-        for topic, e, a, b in zip(chosen, effect, low, high, strict=True)
+        for topic, e, a, b in zip(topic_ids, effect, low, high, strict=True)
     ]
     ends = ((effect - low).tolist(), (high - effect).tolist())
     colors = [_SIGNIFICANT if one else _OPEN for one in beyond]
-    more = {"marker": {"color": colors, "size": 8}, "error_x": {"color": _OPEN}}
-    return interval_dots(effect.tolist(), range(len(chosen)), ends, texts, **more)
+    more: Spec = {"marker": {"color": colors, "size": 8}, "error_x": {"color": _OPEN}}
+    return interval_dots(effect.tolist(), range(len(topic_ids)), ends, texts, **more)
 
 
-def _covariate(found: TopicEffects, column: int) -> str:
+def _covariate(estimates: TopicEffects, column: int) -> str:
     """Return the heading of a panel: the covariate and its unit, or a level and its reference."""
-    name = found.covariates[column]
-    if name in found.references:
-        what, about = found.levels[column], f"against {caption(found.references[name], 24)}"
+    name = estimates.covariates[column]
+    if name in estimates.references:
+        what, about = estimates.levels[column], f"against {caption(estimates.references[name], 24)}"
     else:
-        what, about = name, f"per {found.units[name]}"
-    return (
-        f'<b>{caption(what, 24)}</b><br><span style="font-size:11px;color:{MUTED}">{about}</span>'
-    )
+        what, about = name, f"per {estimates.units[name]}"
+    return f"<b>{caption(what, 24)}</b><br>{small(about)}"
 
 
 _FEW = 5
-"""Groups up to which each has dots of its own; more are tiles."""
+"""Number of groups up to which they are drawn as dots; more are tiles."""
 
 _MANY = 8
-"""Groups from which on their rows, and tenths of a per cent, would not fit into the tiles."""
+"""Number of groups up to which their rows, and tenths of a per cent, fit into the tiles."""
 
 _STEEP = 2.0
 """Doublings of a share at which a tile has its full colour."""
@@ -405,19 +381,18 @@ _STEEP = 2.0
 def by_group(
     groups: TopicGroups, topics: Sequence[int] | None = None, *, max_topics: int = 25
 ) -> Figure:
-    """Draw how much each group has of each topic.
+    """Draw the share of each topic in each group.
 
-    Up to five groups are dots with the intervals of their shares. More are tiles with the share
-    in them, blue where the group has more of the topic than all groups together, orange where it
-    has less.
+    Up to five groups are dots with the intervals of their shares. More groups are tiles with the
+    shares in them: blue if the share is above that of all rows, orange if it is below.
 
     Parameters
     ----------
     groups : TopicGroups
     topics : sequence of int, optional
-        Topic ids, in the order to draw, -1 for no topic; without them the largest.
+        Topic ids, in the order to draw, -1 for no topic; by default the largest.
     max_topics : int
-        Topics without `topics`.
+        Topics at most, if `topics` is left out.
 
     Returns
     -------
@@ -431,81 +406,80 @@ def by_group(
     import plotly.graph_objects as go
 
     largest = range(min(checked_count(max_topics, "max_topics"), groups.n_topics))
-    chosen = checked_topics(largest if topics is None else topics, groups.n_topics, -1)
-    if not chosen:
+    topic_ids = checked_topics(largest if topics is None else topics, groups.n_topics, -1)
+    if not topic_ids:
         return empty_figure()
-    names = name_axis([topic_name(groups.labels, topic) for topic in chosen])
-    n_rows = max(len(chosen), 2)
+    names = name_axis([topic_name(groups.labels, topic) for topic in topic_ids])
+    n_rows = max(len(topic_ids), 2)
     if len(groups.names) > _FEW:
         sizes = [
             caption(name, 18) + (f"<br>{n:,} rows" if len(groups.names) <= _MANY else "")
             for name, n in zip(groups.names, groups.totals.tolist(), strict=True)
         ]
-        traces, axis = [_tiles(groups, chosen)], name_axis(sizes, None)
-        axis = {**axis, "side": "top", "tickangle": -35, "range": axis["range"][::-1]}
+        traces, axis = [_tiles(groups, topic_ids)], name_axis(sizes, None)
+        axis: Spec = {**axis, "side": "top", "tickangle": -35, "range": axis["range"][::-1]}
         axis["tickfont"] = {"size": 11, "color": MUTED}
-        layout = look(n_rows * 28 + 196, t=120, b=66)
+        layout = base_layout(n_rows * 28 + 196, t=120, b=66)
         key = (
-            'share of the group\'s rows: <span style="color:#2f7fb5">blue</span> above that of<br>'
-            'all rows, <span style="color:#b96a1c">orange</span> below, up to four times'
+            'share of the group\'s rows, <span style="color:#2f7fb5">blue</span> above that of all'
+            '<br>rows, <span style="color:#b96a1c">orange</span> below, up to four times'
         )
         notes = [note(key, 0.0, 0.0, up="top", yshift=-10, size=11, color=MUTED)]
     else:
-        traces = [_group_dots(groups, chosen, group) for group in range(len(groups.names))]
+        traces = [_group_dots(groups, topic_ids, group) for group in range(len(groups.names))]
         axis = {"rangemode": "tozero", "tickformat": ".1~%", "showgrid": True}
         axis["title"] = "share of the group's rows"
-        layout = look(n_rows * 26 + 130, t=50, b=64) | {"showlegend": True}
+        layout = base_layout(n_rows * 26 + 130, t=50, b=64) | {"showlegend": True}
         notes = []
-    notes += left_out(groups.n_topics - len(chosen) if topics is None else 0)
+    notes += left_out(groups.n_topics - len(topic_ids) if topics is None else 0)
     layout |= {"xaxis": axis, "yaxis": names, "annotations": notes}
     return go.Figure(data=traces, layout=layout)
 
 
-def _group_dots(groups: TopicGroups, chosen: list[int], group: int) -> dict[str, Any]:
+def _group_dots(groups: TopicGroups, topic_ids: list[int], group: int) -> Spec:
     shares, low, high = (
-        values[chosen, group] for values in (groups.shares, groups.low, groups.high)
+        values[topic_ids, group] for values in (groups.shares, groups.low, groups.high)
     )
     n_groups = len(groups.names)
     offset = (group - (n_groups - 1) / 2) * 0.6 / max(n_groups, 2)
     return interval_dots(
         shares.tolist(),
-        [place + offset for place in range(len(chosen))],
+        [place + offset for place in range(len(topic_ids))],
         ((shares - low).tolist(), (high - shares).tolist()),
-        [_group_hover(groups, topic, group) for topic in chosen],
+        [_group_hover(groups, topic, group) for topic in topic_ids],
         name=f"{caption(groups.names[group], 30)} ({groups.totals[group]:,} rows)",
         marker={"color": PALETTE[group], "size": 7},
         error_x={"color": PALETTE[group]},
     )
 
 
-def _tiles(groups: TopicGroups, chosen: list[int]) -> dict[str, Any]:
-    """Return the shares as tiles, coloured by how far they lie from those of all groups."""
-    together = groups.counts[chosen].sum(axis=1) / max(int(groups.totals.sum()), 1)
-    # Half a row more on each side, so that a small group without a row is not infinitely rare.
-    ratio = (groups.counts[chosen] + 0.5) / (np.outer(together, groups.totals) + 0.5)
+def _tiles(groups: TopicGroups, topic_ids: list[int]) -> Spec:
+    """Return the shares as tiles, coloured by their ratio to those of all groups."""
+    together = groups.counts[topic_ids].sum(axis=1) / max(int(groups.totals.sum()), 1)
+    # Half a row is added to both, so that a small group without a row has a finite ratio.
+    ratio = (groups.counts[topic_ids] + 0.5) / (np.outer(together, groups.totals) + 0.5)
     n_groups = range(len(groups.names))
     form = ".1%" if len(groups.names) <= _MANY else ".0%"
+    texts = [
+        [f"{share:{form}}" if share == share else "" for share in row]
+        for row in groups.shares[topic_ids]
+    ]
+    scale = [[0, "#f0a35c"], [0.5, "#f4f5f7"], [1, "#6fb1dd"]]
     return {
         "type": "heatmap",
         "z": np.clip(np.log2(ratio), -_STEEP, _STEEP).tolist(),
         "x": list(n_groups),
-        "y": list(range(len(chosen))),
+        "y": list(range(len(topic_ids))),
         "zmin": -_STEEP,
         "zmax": _STEEP,
         "xgap": 2,
         "ygap": 2,
-        "colorscale": [[0, "#f0a35c"], [0.5, "#f4f5f7"], [1, "#6fb1dd"]],
+        "colorscale": scale,
         "showscale": False,
-        "text": [
-            [f"{share:{form}}" if share == share else "" for share in row]
-            for row in groups.shares[chosen]
-        ],
+        "text": texts,
         "texttemplate": "%{text}",
         "textfont": {"size": 11, "color": INK},
-        "customdata": [
-            [_group_hover(groups, topic, group) for group in n_groups] for topic in chosen
-        ],
-        "hovertemplate": "%{customdata}<extra></extra>",
+        **hover([[_group_hover(groups, t, g) for g in n_groups] for t in topic_ids], "customdata"),
     }
 
 

@@ -1,16 +1,18 @@
-"""The look of all figures: text made harmless, one Plotly template, panels, names and notes."""
+"""The theme of all figures: escaped text, one Plotly template, panels, axes and notes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from embedtopics._utils.checks import checked_count
 from embedtopics.errors import InputError
 from embedtopics.plots._colors import PALETTE
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
+
+Spec = dict[str, Any]
+"""A trace, an annotation or an axis, as Plotly's JSON describes it."""
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 INK = "#1b2430"
@@ -20,18 +22,18 @@ MUTED = "#5b6674"
 # It knows no &quot; entity, so quotes stay as they are: no text of ours becomes an attribute.
 _MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;"})
 
-# Controls have no glyph, and directional overrides would turn round the words beside the text.
+# Control characters have no glyph; directional overrides would reverse the words around a text.
 _INVISIBLE = {code: " " for code in (*range(0x20), *range(0x7F, 0xA0))} | {
     code: "" for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
 }
 _JOINERS = "\u200d\ufe0e\ufe0f"
 
 LEFT_TO_RIGHT = "\u200e"
-"""Mark after a name, without which a number that follows one in Arabic would stand before it."""
+"""Mark after a name, so that a number after an Arabic name stays behind it."""
 
 
 def plain(text: str) -> str:
-    """Return `text` on one line, without controls, overrides and lone surrogates."""
+    """Return `text` on one line, without control characters, overrides and lone surrogates."""
     if not text.isascii():
         # a lone surrogate can be held in memory but not written to a file
         text = text.encode("utf-8", "replace").decode("utf-8")
@@ -40,7 +42,7 @@ def plain(text: str) -> str:
 
 def cut(text: str, length: int) -> str:
     """Return `text` as `plain` gives it, at most `length` characters, an ellipsis where cut."""
-    # plain() drops characters too, so more than `length` is read; never the whole of a long text
+    # plain() drops characters, so more than `length` is read, but never all of a long text
     line = plain(text[: 4 * length + 200])
     if len(line) <= length:
         return line
@@ -48,12 +50,12 @@ def cut(text: str, length: int) -> str:
 
 
 def escape(text: str) -> str:
-    """Return `text` so that Plotly shows it as it is, never as markup or TeX."""
+    """Escape `text`, so that Plotly reads no markup or TeX in it."""
     return text.translate(_MARKUP)
 
 
 def wrap(text: str, width: int, most: int | None = None) -> list[str]:
-    """Break `text` into lines of at most `width` characters, within words only where it must."""
+    """Break `text` into lines of at most `width` characters, and only longer words within."""
     lines: list[str] = []
     line = ""
     for word in text.split():
@@ -83,7 +85,11 @@ def caption(text: str, length: int) -> str:
 
 
 ASSUMED_WIDTH = 1100
-"""Pixels for which a figure without a width of its own is laid out."""
+"""Pixels for which a figure without a width is laid out."""
+
+# Lightness falls evenly, so that the order is visible to every kind of colour vision and in print.
+SCALE = [[0.0, "#f7fbff"], [0.25, "#c6dbef"], [0.5, "#6baed6"], [0.75, "#2171b5"], [1.0, "#08306b"]]
+"""Colours of heat maps."""
 
 GRID = "#e6e9ed"
 GREY = "#8a94a3"
@@ -118,23 +124,24 @@ TEMPLATE = {
 """The Plotly template of every figure."""
 
 
-def look(
+def base_layout(
     height: float, width: int | None = None, *, title: str | None = None, **margin: float
-) -> dict[str, Any]:
+) -> Spec:
     """Return the layout that all figures share; `margin` takes Plotly's l, r, t and b."""
-    made = {"template": TEMPLATE, "height": round(height), "width": width, "margin": margin}
+    layout: Spec = {"template": TEMPLATE, "height": round(height), "width": width, "margin": margin}
     if title:
         place = {"x": 0.01, "xanchor": "left", "y": 1.0, "yanchor": "top", "pad": {"t": 14}}
-        made["title"] = {"text": caption(title, 200), "font": {"size": 18}, **place}
-    return made
+        layout["title"] = {"text": caption(title, 200), "font": {"size": 18}, **place}
+    return layout
 
 
 def empty_figure(text: str = "No topics were found") -> Figure:
     """Return a figure with a note in place of data."""
     import plotly.graph_objects as go
 
-    said = note(text, 0.5, 0.5, across="center", up="middle", size=15, color=MUTED)
-    return go.Figure(layout=look(200) | {"xaxis": HIDDEN, "yaxis": HIDDEN, "annotations": [said]})
+    shown = note(text, 0.5, 0.5, across="center", up="middle", size=15, color=MUTED)
+    axes = {"xaxis": HIDDEN, "yaxis": HIDDEN}
+    return go.Figure(layout=base_layout(200) | axes | {"annotations": [shown]})
 
 
 def panel_figure(
@@ -146,10 +153,10 @@ def panel_figure(
     gap: float = 16,
     table: float = 0,
     width: int | None = None,
-    margin: dict[str, Any] | None = None,
+    margin: Spec | None = None,
     **options: Any,
 ) -> Figure:
-    """Return a figure of empty panels, of which the first `n` are there."""
+    """Return a figure of empty panels, the first `n` of a grid; `heights` are in pixels."""
     from plotly.subplots import make_subplots
 
     cells: list[Any] = [{}] * (n or len(heights) * columns)
@@ -162,29 +169,39 @@ def panel_figure(
     margin = {"l": 16, "r": 16, "t": 16, "b": 16} | (margin or {})
     inner = sum(heights) + (len(heights) - 1) * between
     across = (width or ASSUMED_WIDTH) - margin["l"] - margin["r"]
+    spacing: Spec = {
+        "vertical_spacing": between / inner if len(heights) > 1 else 0,
+        "horizontal_spacing": gap / across if columns > 1 else 0,
+    }
     figure = make_subplots(
-        len(heights),
-        columns,
-        specs=specs,
-        row_heights=heights,
-        vertical_spacing=between / inner if len(heights) > 1 else 0,
-        horizontal_spacing=gap / across if columns > 1 else 0,
-        **options,
+        len(heights), columns, specs=specs, row_heights=heights, **spacing, **options
     )
     figure.layout.template = TEMPLATE  # an update would only add to Plotly's own
-    return figure.update_layout(look(inner + margin["t"] + margin["b"], width, **margin))
+    return figure.update_layout(base_layout(inner + margin["t"] + margin["b"], width, **margin))
 
 
 def axes_of(panel: int) -> dict[str, str]:
-    """Return the axes of a panel, as its traces name them."""
+    """Return the axes of a panel under the names that traces use."""
     number = str(panel + 1) if panel else ""
     return {"xaxis": f"x{number}", "yaxis": f"y{number}"}
 
 
-def panel_note(figure: Figure, panel: int, text: str, *, right: bool = False, **more: Any) -> Any:
-    """Return a note above a panel, at its left or right edge."""
-    x, y = (figure.layout[f"{name[0]}axis{name[1:]}"].domain for name in axes_of(panel).values())
-    return note(text, x[right], y[1], across="right" if right else "left", **more)
+def axis_keys(panel: int) -> tuple[str, str]:
+    """Return the axes of a panel under the names that a layout uses."""
+    number = str(panel + 1) if panel else ""
+    return f"xaxis{number}", f"yaxis{number}"
+
+
+def domains(figure: Figure, panel: int) -> tuple[Any, Any]:
+    """Return the span of a panel across and up, in shares of the drawing."""
+    x, y = axis_keys(panel)
+    return figure.layout[x].domain, figure.layout[y].domain
+
+
+def panel_note(figure: Figure, panel: int, text: str, **more: Any) -> Spec:
+    """Return a note above the left edge of a panel."""
+    x, y = domains(figure, panel)
+    return note(text, x[0], y[1], **more)
 
 
 def note(
@@ -197,15 +214,30 @@ def note(
     size: int = 13,
     color: str = INK,
     **more: Any,
-) -> dict[str, Any]:
-    """Return an annotation, by default in shares of the drawing; the text is markup already."""
+) -> Spec:
+    """Return an annotation of markup, by default placed in shares of the drawing."""
     place = {"x": x, "y": y, "xref": "paper", "yref": "paper", "xanchor": across, "yanchor": up}
     font = {"size": size, "color": color}
     return {**place, "text": text, "align": "left", "showarrow": False, "font": font, **more}
 
 
-def name_axis(names: Sequence[str], length: int | None = 40) -> dict[str, Any]:
-    """Return an axis of names from top to bottom; without a `length` they are markup already."""
+def hover(texts: Any, key: str = "hovertext") -> Spec:
+    """Return the entries of a trace that show a text for each point."""
+    return {key: texts, "hovertemplate": f"%{{{key}}}<extra></extra>"}
+
+
+def scatter(x: Any, y: Any, mode: str = "markers", **more: Any) -> Spec:
+    """Return a trace of points or lines."""
+    return {"type": "scatter", "mode": mode, "x": x, "y": y, **more}
+
+
+def small(text: str) -> str:
+    """Return markup in small grey letters."""
+    return f'<span style="font-size:11px;color:{MUTED}">{text}</span>'
+
+
+def name_axis(names: Sequence[str], length: int | None = 40) -> Spec:
+    """Return an axis of names from top to bottom; without a `length` they are markup."""
     shown = names if length is None else [caption(name, length) for name in names]
     return {
         "range": [len(names) - 0.5, -0.5],
@@ -220,74 +252,60 @@ def interval_dots(
     ends: tuple[Iterable[float | None], Iterable[float | None]],
     texts: Sequence[str],
     **more: Any,
-) -> dict[str, Any]:
-    """Return dots with lines that reach by `ends` below and above them."""
-    below, above = (list(reach) for reach in ends)
+) -> Spec:
+    """Return dots with intervals that extend by `ends` below and above them."""
+    below, above = (list(lengths) for lengths in ends)
     bars = {"type": "data", "symmetric": False, "array": above, "arrayminus": below, "width": 0}
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "x": list(x),
-        "y": list(y),
-        "error_x": bars | {"thickness": 1.5} | more.pop("error_x", {}),
-        "text": texts,
-        "hovertemplate": "%{text}<extra></extra>",
-        **more,
-    }
+    error = bars | {"thickness": 1.5} | more.pop("error_x", {})
+    return scatter(list(x), list(y), error_x=error, **hover(texts, "text"), **more)
 
 
 def topic_name(labels: Sequence[str], topic: int) -> str:
-    """Return the name of a topic, or of none."""
+    """Return the label of a topic; -1 is "No topic"."""
     return labels[topic] if topic >= 0 else "No topic"
 
 
 def checked_topics(topics: Iterable[int], n_topics: int, least: int = 0) -> list[int]:
-    """Return topic ids from `least` up, or refuse one that does not exist."""
-    chosen = list(topics)
-    for topic in chosen:
+    """Return topic ids; refuse one below `least` or above the last."""
+    topic_ids = list(topics)
+    for topic in topic_ids:
         if not least <= topic < n_topics:
             none = " (-1 for no topic)" if least else ""
             raise InputError("topics", f"ids from {least} to {n_topics - 1}{none}", topic)
-    return [int(topic) for topic in chosen]
+    return [int(topic) for topic in topic_ids]
 
 
-def chosen_columns(n: int, columns: int | None, width: int, least: float, gap: float = 16) -> int:
-    """Return in how many columns panels stand: as many as fit, with rows as even as can be."""
-    if columns is not None:
-        return min(checked_count(columns, "columns"), max(n, 1))
-    fit = max(int((width + gap) / (least + gap)), 1)
-    rows = -(-n // fit)
-    return max(-(-n // max(rows, 1)), 1)
+def fit_columns(
+    n: int, width: int | None, *, sides: float, least: float, gap: float = 16
+) -> tuple[int, float]:
+    """Return in how many columns `n` panels fit beside `sides`, and the width of a panel.
+
+    All widths are in pixels. The rows have as many panels as possible, as evenly as possible.
+    """
+    inner = (width or ASSUMED_WIDTH) - sides
+    fit = max(int((inner + gap) / (least + gap)), 1)
+    columns = max(-(-n // max(-(-n // fit), 1)), 1)
+    return columns, (inner - (columns - 1) * gap) / columns
 
 
-def checked_sizes(width: int | None, height: int | None, least: int = 300) -> None:
-    """Refuse sizes that no figure can have."""
+def checked_sizes(width: int | None, height: int | None = None, least: int = 300) -> None:
+    """Refuse a width or height below `least` pixels."""
     for name, pixels in (("width", width), ("height", height)):
         if pixels is not None and not pixels >= least:
             raise InputError(name, f"None or at least {least} pixels", pixels)
 
 
-def title_notes(
-    lines: Sequence[str], top: float, *, left: float = 0, size: int = 15
-) -> list[dict[str, Any]]:
-    """Return a title of two lines, `top` pixels above the panels and `left` of their edge."""
-    looks: list[dict[str, Any]] = [{"size": size}, {"size": 12, "color": MUTED}]
+def title_notes(lines: Sequence[str], top: float, *, left: float = 0, size: int = 15) -> list[Spec]:
+    """Return a title of at most two lines, `top` pixels above the panels and `left` of them."""
+    fonts: list[Spec] = [{"size": size}, {"size": 12, "color": MUTED}]
     return [
-        note(line, up="top", xshift=-left, yshift=top - 20 * place, **looks[place])
-        for place, line in enumerate(lines)
+        note(line, up="top", xshift=-left, yshift=top - 20 * i, **font)
+        for i, (line, font) in enumerate(zip(lines, fonts, strict=False))
     ]
 
 
-def color_bar(title: str, n_ticks: int) -> dict[str, Any]:
+def color_bar(title: str, n_ticks: int) -> Spec:
     """Return the scale of a heat map, at the upper right."""
-    return {
-        "title": {"text": title, "font": {"color": MUTED, "size": 12}},
-        "thickness": 12,
-        "len": 180,
-        "lenmode": "pixels",
-        "outlinewidth": 0,
-        "y": 1,
-        "yanchor": "top",
-        "tickfont": {"color": MUTED, "size": 11},
-        "nticks": n_ticks,
-    }
+    bar: Spec = {"thickness": 12, "len": 180, "lenmode": "pixels", "outlinewidth": 0}
+    bar |= {"y": 1, "yanchor": "top", "tickfont": {"color": MUTED, "size": 11}, "nticks": n_ticks}
+    return {**bar, "title": {"text": title, "font": {"color": MUTED, "size": 12}}}

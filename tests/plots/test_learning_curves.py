@@ -133,8 +133,6 @@ def test_names_and_findings_are_no_markup():
 
 def test_what_cannot_be_drawn_is_refused():
     curves, _ = drawn("just right")
-    with refuses("report"):
-        plots.learning_curves({})
     names = ("validation_steps", "validation_loss", "sample_loss", "metric")
     none = {name: getattr(curves, name)[:0] for name in names}
     with refuses("report"):

@@ -67,13 +67,6 @@ def test_axes_stay_within_the_years_that_are_drawn():
     assert figure.layout.xaxis.range == ("0000-01-01T00:00:00", "9999-12-31T00:00:00")
 
 
-def test_counts_have_no_bands(trends):
-    figure = plots.over_time(trends, [2, -1], measure="count")
-    assert [list(trace.y) for trace in figure.data] == [
-        trends.counts[2].tolist(), trends.counts[-1].tolist()
-    ]  # fmt: skip
-
-
 def test_verdicts_stand_in_the_headings_and_come_first(result):
     rng = np.random.default_rng(1)
     dates = rng.integers(2000, 2012, len(result.corpus))
@@ -83,12 +76,6 @@ def test_verdicts_stand_in_the_headings_and_come_first(result):
     assert changes["verdict"][4] in ("emerging", "bursting")
     headings = [a.text for a in plots.over_time(trends, changes=changes).layout.annotations]
     assert "topic 4" in headings[0] and changes["verdict"][4] in headings[0]
-
-
-def test_panels_share_a_scale_when_asked(trends):
-    figure = plots.over_time(trends, same_scale=True)
-    tops = {figure.layout[f"yaxis{n or ''}"].range[1] for n in ("", 2, 3, 4, 5, 6)}
-    assert len(tops) == 1
 
 
 def test_points_of_few_groups_and_tiles_of_many(result, source):

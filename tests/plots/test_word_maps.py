@@ -107,27 +107,11 @@ def test_senses_are_labels():
         plots.word_map(found, colors=other)
 
 
-def test_one_scale_for_all_or_one_each():
-    found = probing.word_map(states_of(), "bat")
-    reach = [np.abs(one).max() * 1.1 for one in found.coordinates]
-    own = plots.word_map(found).layout
-    assert [own.xaxis.range[1], own.xaxis2.range[1]] == pytest.approx(reach[:2])
-    same = plots.word_map(found, same_scale=True).layout
-    assert same.xaxis.range == same.xaxis3.range == pytest.approx((-max(reach), max(reach)))
-
-
-def test_rings_follow_uses_on_every_map():
-    found = probing.word_map(states_of(), "bat")
-    rings = [t for t in plots.word_map(found, follow=[4, 1]).data if t.mode == "markers+text"]
-    assert [list(ring.text) for ring in rings] == [["4", "1"]] * 3
-    np.testing.assert_allclose(rings[1].x, found.coordinates[1, [4, 1], 0])
-
-
 @pytest.mark.parametrize("draw", [plots.word_map, plots.word_paths])
 def test_corpus_text_is_no_markup(draw):
     states = states_of([HOSTILE, "a \u202ebat\ue000 in \ue001 here", "bat"], encoder=HOSTILE)
     found = probing.word_map(states, "bat")
-    written = draw(found, colors=[HOSTILE, "b", "c"], hover_characters=400).to_json()
+    written = draw(found, colors=[HOSTILE, "b", "c"]).to_json()
     said = json.loads(written)
     hover = [text for t in said["data"] for text in t.get("hovertext") or []]
     assert any(
@@ -199,21 +183,17 @@ def test_few_uses_are_drawn(n_uses):
     [
         ({"colors": ["a"]}, "colors"),
         ({"colors": list("abcde")}, "colors"),
-        ({"hover_characters": -1}, "hover_characters"),
-        ({"found": [1, 2]}, "found"),
     ],
 )
 @pytest.mark.parametrize("draw", [plots.word_map, plots.word_paths])
 def test_what_cannot_be_drawn_is_refused(draw, options, parameter):
     with refuses(parameter):
-        draw(**{"found": probing.word_map(states_of(), "bat"), **options})
+        draw(probing.word_map(states_of(), "bat"), **options)
 
 
 @pytest.mark.parametrize("bad", [[5], [True], [-1]])
 def test_uses_that_do_not_exist_are_refused(bad):
     found = probing.word_map(states_of(), "bat", [0, 2])
-    with refuses("follow"):
-        plots.word_map(found, follow=bad)
     with refuses("uses"):
         plots.word_paths(found, uses=bad)
     with refuses("uses"):

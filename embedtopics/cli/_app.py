@@ -7,7 +7,7 @@ import typer
 from embedtopics.cli._annotate import annotate
 from embedtopics.cli._batch import app as batch_app
 from embedtopics.cli._classify import app as classify_app
-from embedtopics.cli._edit import add, edit, export, label, name
+from embedtopics.cli._edit import add, edit, export, label
 from embedtopics.cli._errors import Commands
 from embedtopics.cli._evaluate import compare, evaluate, evaluate_encoder
 from embedtopics.cli._pretrain import pretrain, tokens
@@ -29,7 +29,7 @@ app = Commands(
 )
 for command in (
     add, annotate, by_group, compare, demo, export, find, evaluate, evaluate_encoder, hierarchy,
-    inspect, name, edit, label, over_time, pretrain, probe, resolution, search, search_eval, serve,
+    inspect, edit, label, over_time, pretrain, probe, resolution, search, search_eval, serve,
     tokens, topics,
 ):  # fmt: skip
     app.command()(command)

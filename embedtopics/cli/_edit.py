@@ -1,8 +1,7 @@
-"""Commands that change a folder of results: ``edit``, ``label``, ``add``, ``name``; ``export``."""
+"""Commands that change a folder of results: ``edit``, ``label``, ``add``; ``export``."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,11 +23,6 @@ from embedtopics.cli._display import (
 from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rich.console import Console
-
-    from embedtopics.topics.naming._questions import Question
     from embedtopics.topics.results import TopicResult
 
 
@@ -53,15 +47,9 @@ def edit(
     reassign: Annotated[
         str | None, typer.Option(help="Assign outliers to topics by: graph, terms or embeddings.")
     ] = None,
-    threshold: Annotated[
-        float | None, typer.Option(help="Least similarity of an outlier that is assigned, 0 to 1.")
-    ] = None,
-    stop_word: Annotated[
-        list[str] | None, typer.Option(help="Word that no term may begin or end with (repeatable).")
-    ] = None,
     out: opt.OutFolder = None,
 ) -> None:
-    """Edit topics, in this order: merge, split, remove, rename, reduce, reassign, stop words.
+    """Edit topics, in this order: merge, split, remove, rename, reduce, reassign.
 
     Ids are those of RESULTS before the command.
     """
@@ -89,14 +77,10 @@ def edit(
         if len(names) < len(rename):
             raise InputError("--rename gives a topic two names; give it one")
         steps.do(topics.rename, names)
-    if threshold is not None and reassign is None:
-        raise InputError("--threshold needs --reassign")
     if reduce is not None:
         steps.do(topics.reduce, reduce)
     if reassign is not None:
-        steps.do(topics.reassign, reassign, threshold=threshold)
-    if stop_word:
-        steps.do(topics.update_terms, extra_stop_words=stop_word)
+        steps.do(topics.reassign, reassign)
     after = steps.result
     if len(after.history) == len(before.history):
         raise InputError("no edit was given; add --merge, --rename or another option (see --help)")
@@ -292,96 +276,3 @@ def add(
     if extension.candidates and not adopt:
         typer.echo("next: --adopt makes topics of these groups")
     typer.echo(f"\nwritten to {printable(str(target))}")
-
-
-def name(
-    results: opt.ResultsFolder,
-    endpoint: Annotated[
-        str, typer.Option(help="Address of a chat API: http://localhost:11434/v1.")
-    ],
-    model: Annotated[str, typer.Option(help="Name of the model.")],
-    topic: Annotated[
-        list[int] | None,
-        typer.Option(help="Topic to name (repeatable); default: all without a name."),
-    ] = None,
-    documents: Annotated[int, typer.Option(min=0, help="Documents of each topic to send.")] = 4,
-    characters: Annotated[int, typer.Option(min=1, help="Characters of each document.")] = 500,
-    terms: Annotated[int, typer.Option(min=1, help="Terms of each topic to send.")] = 10,
-    record: Annotated[
-        Path,
-        typer.Option(help="Record of all calls, from which answers are reused."),
-    ] = Path("names.jsonl"),
-    timeout: Annotated[float, typer.Option(help="Seconds to wait for an answer.")] = 30.0,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the prompts and send nothing.")
-    ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before sending.")] = False,
-) -> None:
-    """Name topics with a language model, which reads excerpts of documents.
-
-    The key is read from OPENAI_API_KEY.
-    """
-    from embedtopics.topics.naming._chat import open_endpoint
-    from embedtopics.topics.naming._name_topics import name_topics
-    from embedtopics.topics.naming._questions import naming_questions
-
-    if not dry_run:
-        check_results_folder(results)
-        if record.resolve().is_relative_to(results.resolve()):
-            raise InputError(
-                f"{record} is inside {results}, which this command replaces; choose another "
-                "--record"
-            )
-    result = open_result(results) if dry_run else read_results_folder(results)
-    open_endpoint(endpoint)
-    questions = naming_questions(
-        result, topics=topic or None, n_terms=terms, n_documents=documents, n_characters=characters
-    )
-    plan = _plan(questions, endpoint, model)
-    console = make_console()
-    if dry_run:
-        _print_prompts(console, questions)
-        typer.echo(f"{plan}; nothing was sent", err=True)
-        return
-    if not questions:
-        typer.echo("every topic has a name; choose topics with --topic", err=True)
-        return
-    typer.echo(f"to be sent: {plan}", err=True)
-    if not yes and not sys.stdin.isatty():
-        raise InputError("excerpts of documents are sent only with consent; add --yes or --dry-run")
-    if not yes:
-        typer.confirm("Send them?", abort=True, err=True)
-    request = {"timeout": timeout}
-    named = name_topics(
-        result, endpoint, model, questions=questions, request=request, record=record
-    )
-    # Written before anything is printed: a closed pipe must not cost the names.
-    write_results_folder(named, results)
-    for question in questions:
-        renamed = named.topics[question.topic_id]
-        mark = "" if renamed.is_named else "  (automatic)"
-        typer.echo(f"{renamed.topic_id:>4}  {printable(renamed.label)}{mark}")
-    for decision in named.decisions[len(result.decisions) :]:
-        typer.echo(f"note: {printable(decision.message)}", err=True)
-
-
-def _plan(questions: Sequence[Question], endpoint: str, model: str) -> str:
-    """Return how much is sent, and where."""
-    n_documents, n_characters, n_tokens = (
-        sum(getattr(question, name) for question in questions)
-        for name in ("n_documents", "n_characters", "n_tokens")
-    )
-    return (
-        f"{len(questions)} prompts with excerpts of {n_documents:,} documents, {n_characters:,} "
-        f"characters, about {n_tokens:,} tokens, for {model} at {endpoint}"
-    )
-
-
-def _print_prompts(console: Console, questions: Sequence[Question]) -> None:
-    """Print every message without control characters."""
-    for question in questions:
-        console.print(f"--- topic {question.topic_id}")
-        for message in question.messages:
-            console.print(f"[{message['role']}]")
-            for line in message["content"].splitlines():
-                typer.echo(printable(line))

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from embedtopics.comparison.results import Comparison
     from embedtopics.evaluation.results import CodingScore, EncoderScores, IntrusionScore
-    from embedtopics.protocols import Encoder
 
 
 COVERED = "_covered"
@@ -202,13 +201,12 @@ def evaluate_encoder(
         typer.Option(help="Folder in BEIR's form: corpus, queries, qrels (repeatable)."),
     ] = None,
     split: Annotated[str, typer.Option(help="Split of --retrieval: qrels/SPLIT.")] = "test",
-    precision: opt.Precision = None,
-    long_texts: opt.LongTexts = None,
     out: opt.OutTable = None,
     random_state: opt.RandomState = 0,
 ) -> None:
     """Evaluate encoders on pairs of texts with scores, or queries with judgements."""
     from embedtopics import evaluation
+    from embedtopics.encoders._registry import resolve_encoder
     from embedtopics.evaluation._encoder_tasks import read_pairs, read_retrieval_set
 
     check_outputs(out)
@@ -217,8 +215,10 @@ def evaluate_encoder(
     sets: list[Any] = [read_pairs(path, opt.names_in(columns)) for path in pairs or ()]
     sets += [read_retrieval_set(folder, split=split) for folder in retrieval or ()]
     # All names are checked before the work; each encoder is freed before the next is loaded.
-    named = _load(encoder, cached=False, precision=precision, long_texts=long_texts)
-    waiting = [named.pop(name) for name in encoder]
+    repeated = [name for i, name in enumerate(encoder) if name in encoder[:i]]
+    if repeated:
+        raise InputError(f"the encoder {repeated[0]} is named twice; name each once")
+    waiting = [resolve_encoder(name, cached=False) for name in encoder]
     scored = [
         evaluation.evaluate_encoder(waiting.pop(0), sets, name=name, random_state=random_state)
         for name in encoder
@@ -234,27 +234,6 @@ def evaluate_encoder(
             f"{scores.seconds:.1f} s, {scores.texts_per_second:,.0f} a second"
         )
     print_notes(console, (decision.message for scores in scored for decision in scores.decisions))
-
-
-def _load(names: Sequence[str], *, cached: bool, **options: str | None) -> dict[str, Encoder]:
-    """Load encoders by name; `options` apply to checkpoints only."""
-    from embedtopics.encoders._registry import resolve_encoder
-
-    repeated = [name for i, name in enumerate(names) if name in names[:i]]
-    if repeated:
-        raise InputError(f"the encoder {repeated[0]} is named twice; name each once")
-    encoders, refused = {}, []
-    for name in names:
-        try:
-            encoders[name] = resolve_encoder(name, cached=cached, **options)
-        except InputError as error:
-            if error.parameter not in options:
-                raise
-            refused.append(error)
-            encoders[name] = resolve_encoder(name, cached=cached)
-    if len(refused) == len(names):
-        raise refused[0]
-    return encoders
 
 
 def _table(scored: Sequence[EncoderScores], differences: pd.DataFrame) -> pd.DataFrame:

@@ -68,20 +68,8 @@ def probe(
     mix: Annotated[
         bool, typer.Option("--mix", help="Also train a scalar mix of the layers.")
     ] = False,
-    description_length: Annotated[
-        bool, typer.Option("--description-length", help="Also measure bits per label (MDL).")
-    ] = False,
-    pooling: Annotated[
-        str, typer.Option(help="Pooling of a word's tokens: mean, first, last, max or sum.")
-    ] = "mean",
-    entity_types: Annotated[
-        bool, typer.Option("--entity-types", help="Remove B- and I- from the labels.")
-    ] = False,
     word: Annotated[str | None, typer.Option(help="Column of words in a tsv or csv file.")] = None,
     text: Annotated[str, typer.Option(help="Column of texts in a jsonl file.")] = "text",
-    states: Annotated[
-        Path | None, typer.Option(help="Folder that keeps the vectors for other probes.")
-    ] = None,
     random_state: RandomState = 0,
 ) -> None:
     """Probe what the layers of an encoder encode of words, sentences or pairs of words."""
@@ -89,20 +77,24 @@ def probe(
 
     if probe not in ("linear", "mlp"):
         raise InputError(f"--probe must be linear or mlp; got {probe!r}")
-    if out is not None:  # before the work: nothing there must be lost
+    if out is not None:  # refused before the work
         check_output_folder(out, KIND)
-    wanted = _layers(layers)
-    asked = _task(file, dev, test, task, word, text, entity_types, random_state)
-    read = wanted if isinstance(wanted, str) or min(wanted) < 0 else sorted({0, *wanted})
-    options: dict[str, Any] = {"layers": read, "pooling": pooling}
-    found, others = probing.hidden_states(asked, encoder, out=states, **options), None
+    selection = _layers(layers)
+    probe_task = _task({"train": file, "dev": dev, "test": test}, task, word, text, random_state)
+    extracted: Any = selection
+    if not isinstance(selection, str) and min(selection) >= 0:
+        extracted = sorted({0, *selection})
+    states, controls = probing.hidden_states(probe_task, encoder, layers=extracted), None
     if random:
-        others = probing.random_states(asked, encoder, random_state=random_state, **options)
-    if asked.unit == "text":
-        found, others = probing.pooled(found), probing.pooled(others) if others else None
+        controls = probing.random_states(
+            probe_task, encoder, random_state=random_state, layers=extracted
+        )
+    if probe_task.unit == "text":
+        states = probing.pooled(states)
+        controls = probing.pooled(controls) if controls else None
     scores = probing.probe(
-        found, asked, layers=wanted, probe=probe, control=control, random_states=others,
-        mix=mix, description_length=description_length, random_state=random_state,
+        states, probe_task, layers=selection, probe=probe, control=control,
+        random_states=controls, mix=mix, random_state=random_state,
     )  # fmt: skip
     # Written before anything is printed: a closed pipe must not cost the results.
     if out is not None:
@@ -110,11 +102,10 @@ def probe(
         settings = {
             **{name: None if path is None else str(path) for name, path in files.items()},
             "task": task, "encoder": encoder, "layers": layers, "probe": probe,
-            "control": control, "random": random, "mix": mix,
-            "description_length": description_length, "pooling": pooling,
-            "entity_types": entity_types, "word": word, "text": text, "seed": random_state,
+            "control": control, "random": random, "mix": mix, "word": word, "text": text,
+            "seed": random_state,
         }  # fmt: skip
-        _write(scores, out, settings, found.fingerprint)
+        _write(scores, out, settings, states.fingerprint)
     _print_scores(scores, out)
 
 
@@ -127,44 +118,34 @@ def _layers(text: str) -> str | list[int]:
 
 
 def _task(
-    file: Path,
-    dev: Path | None,
-    test: Path | None,
-    what: str,
-    word: str | None,
-    text: str,
-    entity_types: bool,
-    random_state: int,
+    paths: Mapping[str, Path | None], name: str, word: str | None, text: str, random_state: int
 ) -> ProbeTask:
     """Read the files, and make the task."""
     from embedtopics import probing
     from embedtopics.probing._sentence_tasks import SENTENCE_TASKS
 
-    if dev is not None and test is None:
+    files = {part: path for part, path in paths.items() if path is not None}
+    if "dev" in files and "test" not in files:
         raise InputError("--dev needs --test, the file to evaluate on")
-    given = {"train": file, "dev": dev, "test": test}
-    files = {part: path for part, path in given.items() if path is not None}
     kinds = {_kind(path) for path in files.values()}
     if len(kinds) > 1:
         raise InputError(f"expected files of one kind, got {' and '.join(sorted(kinds))}")
-    kind = kinds.pop()
+    [kind] = kinds
     if kind == "jsonl":
-        source = files if test is not None else file
-        if what == "word in context":
+        source: Any = files if "test" in files else files["train"]
+        if name == "word in context":
             return probing.pair_task(source, random_state=random_state)
-        return probing.text_task(source, text=text, label=what, random_state=random_state)
+        return probing.text_task(source, text=text, label=name, random_state=random_state)
     banks = {
         part: probing.read_conllu(path)
         if kind == "conllu"
         else probing.read_token_table(path, word=word)
         for part, path in files.items()
     }
-    given_parts = banks if test is not None else banks["train"]
-    if what in SENTENCE_TASKS:
-        return probing.sentence_task(given_parts, what, random_state=random_state)
-    return probing.token_task(
-        given_parts, what, entity_types=entity_types, random_state=random_state
-    )
+    parts: Any = banks if "test" in files else banks["train"]
+    if name in SENTENCE_TASKS:
+        return probing.sentence_task(parts, name, random_state=random_state)
+    return probing.token_task(parts, name, random_state=random_state)
 
 
 def _kind(path: Path) -> str:
@@ -234,8 +215,10 @@ def _print_scores(scores: LayerScores, out: Path | None) -> None:
         within = f" ({low:.2f} to {high:.2f})" if low == low else ""
         console.print(f"expected layer: {scores.expected_layer:.2f}{within}", soft_wrap=True)
     if scores.chosen_layer is not None:
-        chosen = scores.chosen("accuracy", what)
-        console.print(f"selected on dev: layer {chosen.layer}, {_spell(chosen)}", soft_wrap=True)
+        best = scores.chosen("accuracy", what)
+        console.print(
+            f"selected on dev: layer {best.layer}, {_spell(best)}", soft_wrap=True
+        )
     best = scores.best("accuracy", what)
     console.print(f"best on test: layer {best.layer}, {_spell(best)}", soft_wrap=True)
     for decision in scores.decisions:
@@ -254,20 +237,19 @@ def _print_layers(console: Console, scores: LayerScores, what: str) -> None:
         "macro F1": (what, "macro F1"),
         "control": ("control", "accuracy"),
         "selectivity": (what, "selectivity"),
-        "bits": (what, "bits per label"),
         "random": ("random model", "accuracy"),
     }
     by_layer = {
         name: {score.layer: score for score in scores.of(what=kind, metric=metric)}
         for name, (kind, metric) in columns.items()
     }
-    others = {name: own for name, own in by_layer.items() if own and name != "accuracy"}
+    others = {name: rows for name, rows in by_layer.items() if rows and name != "accuracy"}
     headings = [("layer", "number"), ("accuracy", "figure"), ("95 %", "line")]
     headings += [(name, "figure") for name in others]
     rows = []
     for layer, score in by_layer["accuracy"].items():
         cells = [str(layer), f"{score.value:.3f}", f"{score.low:.3f} to {score.high:.3f}"]
-        figures = [f"{own[layer].value:.3f}" if layer in own else "" for own in others.values()]
+        figures = [f"{rows[layer].value:.3f}" if layer in rows else "" for rows in others.values()]
         rows.append([*cells, *figures])
     print_table(console, headings, rows)
     console.print()

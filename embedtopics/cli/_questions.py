@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from embedtopics._utils.checks import checked_level
 from embedtopics.cli._display import (
     check_column,
     check_outputs,
@@ -24,7 +23,6 @@ from embedtopics.cli._options import (
     ResultsFolder,
     whole_numbers_in,
 )
-from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -52,10 +50,6 @@ def by_group(
     topic: Annotated[
         int | None, typer.Option(help="Print the terms of each group within this topic.")
     ] = None,
-    only: Annotated[
-        list[str] | None,
-        typer.Option(help="Group to print (repeatable); default: the five largest."),
-    ] = None,
     most: MostTopics = 25,
     out: OutTable = None,
     figure: OutFigure = None,
@@ -72,7 +66,7 @@ def by_group(
     groups = topics.by_group(result, group)
     write_outputs(out, groups.to_frame, figure, lambda: plots.by_group(groups, max_topics=most))
     if topic_id is None:
-        _print_shares(console, groups, most, _columns(groups, only))
+        _print_shares(console, groups, most)
     else:
         _print_topic(console, groups, topic_id)
     _print_end(console, groups.decisions, out, figure)
@@ -85,17 +79,8 @@ def _print_end(console: Console, decisions: Iterable[Decision], *paths: Path | N
         typer.echo(f"written to {path}")
 
 
-def _columns(groups: TopicGroups, only: list[str] | None) -> list[int]:
-    """Return the columns of the groups to print, by default the largest groups."""
-    if only is None:
-        return list(range(min(COLUMNS, len(groups.names))))
-    unknown = [name for name in only if name not in groups.names]
-    if unknown:
-        raise InputError("only", f"among {', '.join(groups.names)}", unknown[0])
-    return [groups.names.index(name) for name in only]
-
-
-def _print_shares(console: Console, groups: TopicGroups, most: int, places: list[int]) -> None:
+def _print_shares(console: Console, groups: TopicGroups, most: int) -> None:
+    places = list(range(min(COLUMNS, len(groups.names))))
     names = [groups.names[place] for place in places]
     columns = [("topic", "number"), ("name", "words")]
     columns += [(name if len(name) <= 10 else name[:9] + "…", "figure") for name in names]
@@ -110,7 +95,7 @@ def _print_shares(console: Console, groups: TopicGroups, most: int, places: list
         console.print(f"... and {groups.n_topics - most} smaller topics")
     n_more = len(groups.names) - len(places)
     if n_more:
-        console.print(f"... and {n_more} more groups; --only GROUP prints one, --out writes all")
+        console.print(f"... and {n_more} more groups; --out writes all")
     console.print("\nnext: --topic ID prints the terms of each group within a topic")
 
 
@@ -151,10 +136,6 @@ def over_time(
         str | None,
         typer.Option(help="Column of dates; default: that of topics --time."),
     ] = None,
-    smooth: Annotated[int, typer.Option(min=1, help="Odd number of periods to average.")] = 1,
-    alpha: Annotated[
-        float, typer.Option(help="False discovery rate of the reported changes.")
-    ] = 0.05,
     most: MostTopics = 25,
     out: OutTable = None,
     figure: OutFigure = None,
@@ -163,7 +144,6 @@ def over_time(
     from embedtopics import plots, topics
 
     console = make_console()
-    checked_level(alpha, "alpha")
     check_outputs(out, figure)
     result = open_result(results)
     check_column(result, dates, result.corpus.time_column, "--dates")
@@ -171,10 +151,9 @@ def over_time(
         result,
         int(every) if every.isdecimal() else every,
         time=dates,
-        smooth=smooth,
         n_terms=5 if out or figure else 0,
     )
-    changes = topics.changes(trends, alpha=alpha)
+    changes = topics.changes(trends)
     write_outputs(
         out,
         lambda: trends.to_frame().merge(changes[["topic", "verdict"]], on="topic", how="left"),

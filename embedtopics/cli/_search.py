@@ -46,18 +46,9 @@ def search(
     show: Annotated[
         list[str] | None, typer.Option(help="Column to show, such as date (repeatable).")
     ] = None,
-    diversity: Annotated[
-        float,
-        typer.Option(
-            min=0, max=1, help="0 for the best hits; larger values for less similar ones."
-        ),
-    ] = 0.0,
     rerank: Annotated[
         str | None, typer.Option(help="Name or folder of a cross-encoder that reranks the hits.")
     ] = None,
-    min_score: Annotated[
-        float, typer.Option(min=0, max=1, help="Least relevance of a hit, 0 to 1.")
-    ] = 0.0,
     encoder: opt.MovedEncoder = None,
     out: opt.OutTable = None,
 ) -> None:
@@ -69,10 +60,7 @@ def search(
         columns = ", ".join(map(repr, reader.columns)) or "none"
         raise InputError(f"--show: the index has no column {unknown[0]!r}, only {columns}")
     search_mode: Any = mode
-    hits = reader.search(
-        " ".join(query), k, search_mode, where, diversity=diversity, reranker=rerank,
-        min_score=min_score,
-    )  # fmt: skip
+    hits = reader.search(" ".join(query), k, search_mode, where, reranker=rerank)
     write_outputs(out, hits.to_frame)
     _print_hits(make_console(), hits, show or [])
 
@@ -212,7 +200,6 @@ def _spell(value: float, low: float, high: float, form: str) -> str:
 
 app = Commands(help="Build and maintain a search index of documents.", no_args_is_help=True)
 
-MIB = 1 << 20
 DAMAGED = 1
 
 
@@ -226,15 +213,7 @@ def build(
     encoder: Annotated[
         str, typer.Option(help="Name or folder of a checkpoint; none for lexical search only.")
     ] = "all-MiniLM-L6-v2",
-    precision: opt.Precision = None,
-    long_texts: opt.LongTexts = None,
     kind: Annotated[str, typer.Option(help="Kind of the dense index: auto, flat or ivf.")] = "auto",
-    memory: Annotated[
-        int | None, typer.Option(min=1, help="Memory limit of vectors and dense index in MiB.")
-    ] = None,
-    whole: Annotated[
-        bool, typer.Option("--whole", help="Do not divide long texts into passages.")
-    ] = False,
     languages: Annotated[
         str | None,
         typer.Option(help="Languages of stop words and stems: en,fr; detected if left out."),
@@ -256,7 +235,7 @@ def build(
     # Refused before the work: later commands could not load such an encoder.
     loaded = None
     if encoder != "none":
-        loaded = resolve_encoder(encoder, cached=True, precision=precision, long_texts=long_texts)
+        loaded = resolve_encoder(encoder, cached=True)
     if loaded is not None and not loaded.is_fitted and encoder != "auto":
         raise InputError(
             f"--encoder must be a checkpoint or a static encoder; {encoder} is fitted to the texts "
@@ -270,8 +249,7 @@ def build(
     corpus = read_documents(file, columns, encoding)
     index = SearchIndex.build(
         corpus, out, encoder=loaded, kind=kind,
-        memory_limit=None if memory is None else memory * MIB,
-        passages=not whole, languages=codes, stems=stems, words=words.replace(" ", "").split(","),
+        languages=codes, stems=stems, words=words.replace(" ", "").split(","),
         overwrite=overwrite, random_state=random_state,
     )  # fmt: skip
     _print_decisions(index)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
@@ -17,10 +17,9 @@ from embedtopics.cli import _options as opt
 from embedtopics.cli._display import PAGE, check_target
 from embedtopics.cli._errors import Commands, options_named
 from embedtopics.errors import InputError
-from embedtopics.training._settings import StudentSettings, TrainingSettings
+from embedtopics.training._settings import TrainingSettings
 
 if TYPE_CHECKING:
-    from embedtopics.decisions import Decision
     from embedtopics.training import Examples
 
 app = Commands(
@@ -57,13 +56,6 @@ class TrainOptions:
     ] = None
     scale: Annotated[str | None, _option("Lowest and highest possible score: 0,5.")] = None
     objective: Annotated[str | None, _option("Objective; see the description above.")] = None
-    teacher: Annotated[str, _option("Name or folder of the encoder to learn from.")] = (
-        "all-MiniLM-L6-v2"
-    )
-    student: Annotated[str | None, _option("Name or folder of the student to start from.")] = None
-    keep_layers: Annotated[
-        str | None, _option("Layers that the student keeps: a number (3), or a list (0,2,5).")
-    ] = None
     text: opt.TextColumn = None
     encoding: opt.FileEncoding = "utf-8"
     validation: Annotated[
@@ -106,16 +98,12 @@ TUNED = (
 """Fields of `TrainingSettings` that are options."""
 
 
-def takes(
-    names: Iterable[str] = COMMON,
-    tuned: Iterable[str] = TUNED,
-    kind: type[Any] = TrainingSettings,
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the options `names` and the `tuned` fields of its settings, as `options`."""
+def takes(names: Iterable[str] = COMMON) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options `names` and those of `TrainingSettings`, as `options`."""
     hints = get_type_hints(TrainOptions, include_extras=True)
     defaults = {one.name: one.default for one in fields(TrainOptions)}
     shared = [_parameter(name, hints[name], defaults[name]) for name in names]
-    tuning = _settings_parameters(kind, tuple(tuned))
+    tuning = _settings_parameters()
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         first = [
@@ -126,7 +114,7 @@ def takes(
 
         @functools.wraps(command)
         def run(**values: Any) -> None:
-            settings = _settings(kind, {one.name: values.pop(one.name) for one in tuning})
+            settings = _settings({one.name: values.pop(one.name) for one in tuning})
             options = {one.name: values.pop(one.name) for one in shared}
             check_target(options["figure"], PAGE, "--figure")
             if options.get("classes") is not None and options["corpus"] is None:
@@ -138,16 +126,16 @@ def takes(
     return decorate
 
 
-def _settings_parameters(kind: type[Any], names: Sequence[str]) -> list[inspect.Parameter]:
+def _settings_parameters() -> list[inspect.Parameter]:
     """Return fields of settings as options, with their defaults and help texts."""
     hints: dict[str, Any] = {
-        **get_type_hints(kind), "patience": int, "matryoshka": str | None
+        **get_type_hints(TrainingSettings), "patience": int, "matryoshka": str | None
     }  # fmt: skip
-    known = {one.name: one for one in fields(kind)}
+    settings = {one.name: one for one in fields(TrainingSettings)}
     annotated: Any = Annotated
     parameters = []
-    for name in names:
-        text, default = known[name].metadata["help"], known[name].default or None
+    for name in TUNED:
+        text, default = settings[name].metadata["help"], settings[name].default or None
         if name == "patience":
             text = f"{text[:-1]}; 0 for never."
         hint = annotated[hints[name], _option(text, TRAINED)]
@@ -156,14 +144,14 @@ def _settings_parameters(kind: type[Any], names: Sequence[str]) -> list[inspect.
     return parameters
 
 
-def _settings(kind: type[Any], values: dict[str, Any]) -> dict[str, Any]:
+def _settings(values: dict[str, Any]) -> dict[str, Any]:
     """Return settings from options, checked before any file is read."""
     values["patience"] = values["patience"] or None
     if values.get("matryoshka") is None:
         values.pop("matryoshka", None)
     else:
         values["matryoshka"] = opt.whole_numbers_in(values["matryoshka"], "--matryoshka")
-    kind(**values)
+    TrainingSettings(**values)
     return values
 
 
@@ -206,7 +194,7 @@ def _add_family(name: str) -> None:
     @takes((*names, *COMMON, *HELD_OUT))
     def command(file: ExamplesFile, *, options: TrainOptions) -> None:
         read = functools.partial(_read, options=options, kind=kind)
-        held_out = {
+        held_out: dict[str, Any] = {
             part: read(path)
             for part, path in (("validation", options.validation), ("test", options.test))
             if path is not None
@@ -236,57 +224,6 @@ def unsupervised(file: ExamplesFile, *, options: TrainOptions) -> None:
         kind="texts", allow_overlap=options.allow_overlap, validation=validation,
         documents=file, **read_test(options),
     )  # fmt: skip
-
-
-@app.command()
-@takes(("teacher", "student", "keep_layers", *(name for name in COMMON if name != "encoder")))
-def distill(file: ExamplesFile, *, options: TrainOptions) -> None:
-    """Train a smaller encoder to reproduce the vectors of a teacher.
-
-    By default the student is the teacher with fewer layers; see --keep-layers.
-    """
-    student = options.student or options.teacher
-    keep_layers: int | tuple[int, ...] | None = None
-    if options.keep_layers is not None:
-        numbers = opt.whole_numbers_in(options.keep_layers, "--keep-layers")
-        keep_layers = numbers if "," in options.keep_layers else numbers[0]
-    elif student == options.teacher:
-        raise InputError(
-            "the student must differ from its teacher; name one with --student, or choose layers "
-            "of the teacher with --keep-layers"
-        )
-    examples = _read_texts(file, options)
-    run_training(
-        options, "fit_distilled", student, options.teacher, examples.columns[0],
-        keep_layers=keep_layers, documents=file, notes=examples.decisions, **read_test(options),
-    )  # fmt: skip
-
-
-@app.command()
-@takes(
-    ("teacher", "out", "text", "encoding", "figure", "overwrite"),
-    (
-        "dimensions", "epochs", "batch_size", "learning_rate", "max_length",
-        "validations_per_epoch", "patience", "random_state",
-    ),
-    StudentSettings,
-)  # fmt: skip
-def student(file: ExamplesFile, *, options: TrainOptions) -> None:
-    """Train a static student: a table of token vectors that encodes very fast on a CPU.
-
-    Evaluate it on other texts than these.
-    """
-    from embedtopics import training
-    from embedtopics.cli._training_report import print_report
-    from embedtopics.corpus import Corpus
-
-    texts = Corpus.from_file(file, text=options.text, encoding=options.encoding)
-    result = training.fit_static_student(
-        options.teacher, texts, out=options.out, overwrite=options.overwrite, **options.settings
-    )
-    print_report(
-        result.report, options.out, figure=options.figure, documents=file, text=options.text
-    )
 
 
 @app.command(name="read")
@@ -350,7 +287,6 @@ def run_training(
     fit: str | Callable[..., Any],
     *learned: Any,
     documents: Path | None = None,
-    notes: Sequence[Decision] = (),
     **keywords: Any,
 ) -> None:
     """Train with a function of `embedtopics.training`, draw the curves and print the report."""
@@ -367,7 +303,7 @@ def run_training(
     with _decisions_shown_later(), _resumption_announced(options.out):
         report = function(*learned, out=options.out, overwrite=options.overwrite, **keywords)
     print_report(
-        report, Path(report.folder), notes=notes, figure=options.figure,
+        report, Path(report.folder), figure=options.figure,
         documents=options.corpus or documents, text=options.text,
     )  # fmt: skip
     if report.stopped == "loss not finite":

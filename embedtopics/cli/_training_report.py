@@ -19,7 +19,6 @@ from embedtopics.cli._display import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from embedtopics.decisions import Decision
     from embedtopics.training.results import Change, Diagnosis, StudentReport, TrainingReport
 
 
@@ -31,7 +30,6 @@ def print_report(
     report: TrainingReport | StudentReport,
     folder: Path,
     *,
-    notes: Sequence[Decision] = (),
     figure: Path | None = None,
     documents: Path | None = None,
     text: str | None = None,
@@ -45,7 +43,7 @@ def print_report(
 
         write_figure(plots.learning_curves(report), figure)
     stderr, console = make_console(stderr=True), make_console()
-    for message in dict.fromkeys(note.message for note in (*notes, *report.decisions)):
+    for message in dict.fromkeys(note.message for note in report.decisions):
         stderr.print(f"note: {printable(message)}", style="yellow", soft_wrap=True)
     of_student = isinstance(report, StudentReport)
     warnings = _warnings(report)

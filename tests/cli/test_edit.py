@@ -123,13 +123,12 @@ def test_files_of_the_users_own_are_not_lost(results, tmp_path):
 def test_all_edits_in_order_by_the_ids_of_before(results, branched):
     done = run(
         "edit", results, "--rename", "4=Merged", "--remove", "2,9", "--merge", "3,4",
-        "--merge", "7,8", "--stop-word", "balcor", "--reassign", "terms", "--reduce", 7,
-        "--threshold", 0.5,
+        "--merge", "7,8", "--reassign", "terms", "--reduce", 7,
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     result = load_result(results / "model")
     names = [edit.name for edit in result.history]
-    assert names == ["merge", "remove", "rename", "reduce", "reassign", "update_terms"]
+    assert names == ["merge", "remove", "rename", "reduce", "reassign"]
     assert result.n_topics == 7
     first = merge(branched, [[3, 4], [7, 8]])
     ids = first.history[-1].new_ids
@@ -138,7 +137,6 @@ def test_all_edits_in_order_by_the_ids_of_before(results, branched):
     named = second.topics[second.history[-1].new_ids[ids[4]]]
     assert f"renamed {named.topic_id} 'Merged'" in done.stdout
     assert "Merged" in {topic.label for topic in result.topics}
-    assert result.settings["extra_stop_words"] == ["balcor"]
     assert "topic ids have changed" in done.stdout
     assert max(map(len, done.stdout.split("merged 3")[0].splitlines())) <= 80
 
@@ -170,7 +168,6 @@ def test_splitting(results, tmp_path):
         ),
         (("--split", "x"), "--split takes an id"),
         (("--split", "2=many"), "n_topics must be"),
-        (("--threshold", "0.5"), "--threshold needs --reassign"),
     ],
 )
 def test_bad_edits_leave_the_folder_whole(results, options, message):

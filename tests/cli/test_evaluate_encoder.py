@@ -3,7 +3,6 @@
 import pandas as pd
 import pytest
 
-from embedtopics.errors import InputError
 from tests.cli.running import refused, run
 from tests.evaluation.task_data import Words, write_pairs, write_retrieval
 
@@ -54,22 +53,6 @@ def test_bad_input(pairs, tmp_path):
     assert "ends in .csv" in refused(
         "evaluate-encoder", "first", "--pairs", pairs, "--out", tmp_path
     )
-
-
-def test_options_are_of_checkpoints_among_the_encoders(pairs, monkeypatch):
-    made = []
-
-    def find(name, *, precision=None, **_):
-        if name == "first" and precision is not None:
-            raise InputError("precision", "left out", precision)
-        made.append((name, precision))
-        return Words()
-
-    monkeypatch.setattr("embedtopics.encoders._registry.resolve_encoder", find)
-    run("evaluate-encoder", "first", "second", "--precision", "int8", "--pairs", pairs)
-    assert made == [("first", None), ("second", "int8")]
-    asked = "evaluate-encoder", "first", "--precision", "int8", "--pairs", pairs
-    assert "precision must be left out" in refused(*asked)
 
 
 def test_all_encoders_are_found_before_one_is_measured(pairs, monkeypatch):

@@ -57,11 +57,11 @@ def test_options_reach_the_function(built, tmp_path):
     _, file = built
     out = tmp_path / "deep" / "other.index"
     done = run("index", "build", file, "--text", "body", "--encoder", "random", "--out", out,
-               "--whole", "--no-stems", "--languages", "en, fr", "--kind", "flat",
-               "--memory", 64, "--seed", 5, "--words", "lemmas, social")  # fmt: skip
+               "--no-stems", "--languages", "en, fr", "--kind", "flat",
+               "--seed", 5, "--words", "lemmas, social")  # fmt: skip
     assert done.exit_code == 0, done.output
     settings = et.SearchIndex.load(out).settings
-    assert settings["passages"] is False and settings["languages"] == ["en", "fr"]
+    assert settings["languages"] == ["en", "fr"]
     assert settings["lexical"]["stems"] == []
     words = settings["lexical"]["words"]
     assert words["social"] == "kept" and words["lemmas"] == ["en", "fr"]
@@ -193,8 +193,6 @@ def test_bad_input(index, built, tmp_path):
     assert "kind must be" in refused("index", "build", file, *new, "--kind", "tree")
     assert "'english'" in refused("index", "build", file, *new, "--languages", "en,english")
     assert "words must be" in refused("index", "build", file, *new, "--words", "stems")
-    for option, value in (("--precision", "int8"), ("--long-texts", "chunk")):
-        assert "no transformer checkpoint" in refused("index", "build", file, *new, option, value)
     for learnt in ("lsa", "tfidf", "fasttext"):
         line = refused("index", "build", file, "--out", tmp_path / "new.index", "--encoder", learnt)
         assert f"{learnt} is fitted to the texts" in line

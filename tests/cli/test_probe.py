@@ -37,17 +37,17 @@ def files(tmp_path):
 
 
 def test_prints_and_writes_what_the_functions_return(tiny_bert, files, tmp_path):  # noqa: F811
-    out, kept = tmp_path / "out", tmp_path / "states"
+    out = tmp_path / "out"
     train, dev, test = files
     done = run(
         "probe", train, "--dev", dev, "--test", test, "--encoder", tiny_bert, "--out", out,
-        "--control", "--random", "--states", kept, columns=100,
+        "--control", "--random", columns=100,
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     banks = {name: probing.read_token_table(path)
              for name, path in zip(("train", "dev", "test"), files, strict=True)}  # fmt: skip
     task = probing.token_task(banks, "upos")
-    states = probing.open_states(kept)
+    states = probing.hidden_states(task, tiny_bert)
     scores = probing.probe(states, task, control=True)
     found = pd.read_csv(out / "scores.csv", keep_default_na=True)
     expected = scores.to_frame().merge(
@@ -68,7 +68,7 @@ def test_prints_and_writes_what_the_functions_return(tiny_bert, files, tmp_path)
     assert f"best on test: layer {best.layer}, {shown}" in done.stdout
     chosen = scores.chosen()
     shown = f"{chosen.value:.3f} ({chosen.low:.3f} to {chosen.high:.3f})"
-    assert f"chosen on dev: layer {chosen.layer}, {shown}" in done.stdout
+    assert f"selected on dev: layer {chosen.layer}, {shown}" in done.stdout
     for score in scores.of(what="probe", metric="accuracy"):
         assert f"{score.value:.3f}  {score.low:.3f} to {score.high:.3f}" in done.stdout
     for name in ("majority", "word type", "selectivity", "random"):

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from embedtopics import topics, training
-from embedtopics.encoders import StaticEncoder
+from embedtopics import training
 from embedtopics.encoders._registry import resolve_encoder
 from tests.cli.running import run
 from tests.cli.test_train import QUICK, graded_rows, some_words, write
@@ -96,43 +95,3 @@ def test_texts_alone_with_a_corpus_and_a_test(train, tmp_path):
     assert {change.task for change in report.before_after} == {"test", "corpus"}
     assert "10-NN accuracy" in done.stdout
     assert f"embedtopics topics {corpus} --text body --out topics" in done.stdout
-
-
-def test_fewer_layers(train, tiny_bert):  # noqa: F811
-    _, report = train(
-        "distill", documents(), "--text", "body", "--teacher", tiny_bert, "--keep-layers", 1,
-        encoder=False,
-    )  # fmt: skip
-    assert report.objective.startswith("distilled") and report.data["n_train"] == 234
-
-
-def test_a_static_student(tiny_bert, tmp_path):  # noqa: F811
-    path = write(tmp_path / "documents.csv", documents())
-    out, figure = tmp_path / "student", tmp_path / "curves.html"
-    done = run(
-        "train", "student", path, "--text", "body", "--teacher", tiny_bert, "--out", out,
-        "--dimensions", 8, "--figure", figure,
-    )  # fmt: skip
-    assert done.exit_code == 0, done.output
-    made = resolve_encoder(out)
-    assert isinstance(made, StaticEncoder) and made.encode(["red light"]).shape == (1, 8)
-    assert "mean cosine with" in done.stdout and "verdict:" in done.stdout
-    assert f"--text body --out topics --encoder {out}" in done.stdout
-    assert figure.stat().st_size > 10_000
-    report = training.read_report(out)
-    assert report.agreement.metric in done.stdout and "README.md" in done.stdout
-    again = run("train", "read", out)
-    assert again.exit_code == 0, again.output
-    assert f"verdict: {report.diagnosis.verdict}" in again.stdout
-    assert "static student of" in again.stdout and "learned from" in again.stdout
-    target = tmp_path / "topics"
-    done = run(
-        "topics", path, "--text", "body", "--out", target, "--encoder", tiny_bert,
-        "--student", 60, "--replicates", 0,
-    )  # fmt: skip
-    assert done.exit_code == 0, done.output
-    result = topics.load_result(target / "model")
-    decision = next(one for one in result.decisions if one.name == "student")
-    assert "static student of" in decision.message and decision.value <= 1
-    new = topics.assign(result, ["a red light over the harbour"])  # encoded by what was kept
-    assert new.labels.shape == (1,)

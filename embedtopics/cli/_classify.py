@@ -97,7 +97,9 @@ def predict(
     """Predict the classes of a file, which may be larger than memory."""
     from embedtopics.classification import TextClassifier, classify
 
-    predictions = classify(TextClassifier.load(model), file, out, text=text, id=id, max_error=max_error)
+    predictions = classify(
+        TextClassifier.load(model), file, out, text=text, id=id, max_error=max_error
+    )
     console = make_console()
     print_notes(console, [note.message for note in predictions.notes])
     console.print(f'next, in Python: pandas.read_parquet("{out}")', soft_wrap=True)

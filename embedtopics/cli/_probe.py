@@ -216,9 +216,7 @@ def _print_scores(scores: LayerScores, out: Path | None) -> None:
         console.print(f"expected layer: {scores.expected_layer:.2f}{within}", soft_wrap=True)
     if scores.chosen_layer is not None:
         best = scores.chosen("accuracy", what)
-        console.print(
-            f"selected on dev: layer {best.layer}, {_spell(best)}", soft_wrap=True
-        )
+        console.print(f"selected on dev: layer {best.layer}, {_spell(best)}", soft_wrap=True)
     best = scores.best("accuracy", what)
     console.print(f"best on test: layer {best.layer}, {_spell(best)}", soft_wrap=True)
     for decision in scores.decisions:

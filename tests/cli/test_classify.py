@@ -32,7 +32,7 @@ def test_a_report_is_printed_and_counted(desk):
     second = run(*asked, desk / "report.html", columns=100)
     assert first.exit_code == 0, first.output
     assert "TF-IDF" in first.stdout and "evaluated on these texts 1 time" in first.stdout
-    assert "measured on these texts 2 times" in second.stdout and "too high" in second.stdout
+    assert "evaluated on these texts 2 times" in second.stdout and "too high" in second.stdout
     assert {"value", "low", "high"} <= set(pd.read_csv(desk / "scores.csv").columns)
     page = (desk / "report.html").read_text("utf-8")
     for part in ("measured on them 2 times", "figure-confusion", "figure-reliability",

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.errors import InputError
 from tests.cli.running import refused, run
 from tests.comparison.conftest import Hashed, WordCounts
@@ -35,11 +36,9 @@ def articles(toy, tmp_path, monkeypatch):
 
     def resolve(spec, *, cached):
         assert cached
-        if not isinstance(spec, str):
-            return spec
-        if spec not in known:
+        if isinstance(spec, str) and spec not in known:
             raise InputError(f"no encoder {spec}")
-        return known[spec]
+        return resolve_encoder(known[spec] if isinstance(spec, str) else spec)
 
     monkeypatch.setattr("embedtopics.comparison._vectors.resolve_encoder", resolve)
     return path

@@ -312,7 +312,7 @@ def test_what_is_refused_with_one_line(grown, tmp_path):
         ((tmp_path / "nowhere", file), "expected a folder that embedtopics topics"),
         ((grown, tmp_path / "nowhere.csv"), "no such file"),
         ((grown, file, "--text", "foo"), "expected a text column 'foo'"),
-        ((grown, file, "--encoder", "tfidf"), "--encoder must be that of the fit"),
+        ((grown, file, "--encoder", "tfidf"), "--encoder must be the encoder of the fit"),
         ((grown, file, "--out", file), "is a file"),
     ):
         assert message in refused("add", *arguments)

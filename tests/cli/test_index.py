@@ -212,7 +212,7 @@ def test_bad_input(index, built, tmp_path):
     ):  # fmt: skip
         assert "nothing.index" in refused("index", *command), command
     assert "'zz'" in refused("index", "remove", index, "d1", "zz")
-    assert "expected ids to remove" in refused("index", "remove", index)
+    assert "name ids to remove" in refused("index", "remove", index)
     assert "cannot read ids" in refused("index", "remove", index, "--file", nothing)
     line = refused("index", "add", index, file, "--id", "id", "--encoder", "all-MiniLM-L6-v2")
     assert "the encoder of the index" in line

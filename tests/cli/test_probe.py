@@ -119,9 +119,7 @@ def test_bad_input(tiny_bert, files, tmp_path):  # noqa: F811
     assert "no such file" in refused("probe", tmp_path / "nothing.conllu")
     broken = tmp_path / "broken.conllu"
     broken.write_text("1\tNo\n")
-    assert "broken.conllu must be 10 columns between tabs; got 2 in row 1" in refused(
-        "probe", broken
-    )
+    assert "broken.conllu must be ten columns" in refused("probe", broken)
     texts = tmp_path / "t.jsonl"
     texts.write_text('{"text": "a", "label": 1}\n')
     assert "files of one kind, got jsonl and table" in refused(*first, "--test", texts)

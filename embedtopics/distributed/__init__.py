@@ -1,4 +1,4 @@
-"""The same work in shards: on a pool of processes, or on Ray; resumable after any kill."""
+"""Process large files in shards, in a pool of processes or on Ray; an interrupted run resumes."""
 
 import lazy_loader as lazy
 

@@ -1,4 +1,4 @@
-"""A search index of the vectors that a batch made."""
+"""Build a search index from the vectors of a batch."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from embedtopics.retrieval._index import SearchIndex
 
 ROWS_AT_ONCE = 50_000
-"""Rows of a segment; all segments are merged once, at the end."""
+"""Rows per segment; the segments are merged at the end."""
 
 
 def build_index(
@@ -38,17 +38,17 @@ def build_index(
     overwrite: bool = False,
     show_progress: bool | None = None,
 ) -> SearchIndex:
-    """Make a search index of the vectors that `run_batch` wrote with `EmbedTexts`.
+    """Build a search index from the vectors that `run_batch` wrote with `EmbedTexts`.
 
     Parameters
     ----------
     job, manifest, out, columns
-        As `run_batch` was given them. Dates and groups become metadata to filter by. Without a
-        column of ids, a row is named by its file and its number, as in ``articles.csv:17``.
+        The arguments of `run_batch`. Dates and groups become metadata for filters. Without a
+        column of ids, the id of a row is its file and number, as in ``articles.csv:17``.
     index : path
-        Folder of the index, which appears when it is whole. Rows without text are left out.
+        Folder of the index, written atomically. Rows without text are omitted.
     overwrite : bool
-        Replace an index that is there.
+        Replace an existing index.
     show_progress : bool, optional
 
     Returns
@@ -58,7 +58,7 @@ def build_index(
     Raises
     ------
     InputError
-        Where parts are missing: run the batch first. Where an id is there twice.
+        If parts are missing (run the batch first), or an id occurs twice.
     """
     from embedtopics.retrieval._index import SearchIndex
     from embedtopics.retrieval.storage._checks import check_target
@@ -69,13 +69,13 @@ def build_index(
     parts = parts_of(job, manifest, folder, columns)
     missing = [shard for shard, part in parts if not part.exists()]
     if missing:
-        undone = f"{len(missing):,} of {len(parts):,} shards not done, of {missing[0].path} first"
+        undone = f"{len(missing):,} of {len(parts):,} shards missing, such as {missing[0].path}"
         raise InputError("out", "a folder of a finished batch", found=undone, remedy="run it first")
     search_index: SearchIndex | None = None
     with only_writer(folder), progress_bar(
         total=manifest.n_rows, unit="row", description="index", show=show_progress
     ) as bar:  # fmt: skip
-        beside = folder / ".writing-index"  # a killed one is cleared by the next run
+        beside = folder / ".writing-index"  # the next run deletes it after a kill
         shutil.rmtree(beside, ignore_errors=True)
         try:
             for frame, vectors in _blocks(parts, columns):
@@ -99,7 +99,7 @@ def build_index(
 def _blocks(
     parts: list[tuple[Shard, Path]], columns: Columns
 ) -> Iterator[tuple[pd.DataFrame, FloatArray]]:
-    """Yield rows with text as frames, and their vectors, many shards together."""
+    """Yield frames of rows with text and their vectors, several shards at a time."""
     import pandas as pd
     import pyarrow.parquet as pq
 
@@ -110,7 +110,7 @@ def _blocks(
         column = pq.read_table(part, columns=["vector"])["vector"].combine_chunks()
         has_vector = np.asarray(column.is_valid())
         if len(has_vector) != len(rows.numbers):
-            raise InputError("files", "as when they were embedded", found=f"another {shard.path}")
+            raise InputError("files", "unchanged since encoding", found=f"a changed {shard.path}")
         if not has_vector.any():
             continue
         name = Path(shard.path).name

@@ -1,4 +1,4 @@
-"""What is done with each shard: rows in, a table out, the same for the same rows."""
+"""Jobs: functions from the rows of a shard to a table, deterministic for given rows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class EmbedTexts:
     Parameters
     ----------
     encoder : str
-        A checkpoint, or the folder of a static encoder; none that learns from the texts.
+        A checkpoint, or the folder of a static encoder. It must not learn from the texts.
     """
 
     encoder: str
@@ -36,21 +36,21 @@ class EmbedTexts:
     row_bytes: ClassVar[int] = 1600
 
     def fingerprint(self, columns: Columns) -> str:
-        """Return what the vectors depend on."""
+        """Return a digest of everything the vectors depend on."""
         return str(self.load().fingerprint or "")
 
     def load(self) -> Any:
-        """Load the encoder; vectors are written to the parts, and to no cache beside them."""
+        """Load the encoder without a cache: the parts hold the vectors."""
         from embedtopics.encoders._registry import resolve_encoder
 
         encoder = resolve_encoder(self.encoder)
         if encoder.learns:
-            expected = "a checkpoint, which gives a text the same vector in every shard"
+            expected = "a checkpoint, so that a text has the same vector in every shard"
             raise InputError("encoder", expected, self.encoder)
         return encoder
 
     def table(self, encoder: Any, rows: Rows, columns: Columns) -> pa.Table:
-        """Return number, id and vector of each row; no vector for those without text."""
+        """Return the number, id and vector of each row; rows without text have no vector."""
         import pyarrow as pa
 
         from embedtopics.topics._vectors import encode_documents
@@ -83,17 +83,17 @@ class AssignTopics:
     row_bytes: ClassVar[int] = 60
 
     def fingerprint(self, columns: Columns) -> str:
-        """Return what the answers depend on: the files of the model."""
+        """Return a digest of the files of the model."""
         return saved_fingerprint(self.model)
 
     def load(self) -> Any:
-        """Load the model; its encoder where a text first needs it."""
+        """Load the model; its encoder loads with the first text."""
         from embedtopics.topics._model import TopicModel
 
         return TopicModel.load(self.model)
 
     def table(self, model: Any, rows: Rows, columns: Columns) -> pa.Table:
-        """Return topic, novelty, and the topics with a share and these shares, of each row."""
+        """Return the topic, the novelty and the topic shares of each row."""
         import pyarrow as pa
 
         assignment = model._assign(Corpus(rows.texts), rows.vectors)
@@ -111,27 +111,27 @@ class AssignTopics:
 
 @dataclass(frozen=True)
 class CountTopics(AssignTopics):
-    """Rows and terms by topic, period and group: counts that add up over shards.
+    """Counts of rows and terms by topic, period and group, which add up over shards.
 
     Parameters
     ----------
     model : path
         Folder of a saved TopicModel, whose terms are counted.
     every : str
-        Length of a period, as in `over_time`; not "auto", which would depend on the shard.
+        Length of a period, as in `over_time`. "auto" is refused: it would depend on the shard.
     """
 
     every: str = "month"
     name: ClassVar[str] = "count"
 
     def fingerprint(self, columns: Columns) -> str:
-        """Return what the counts depend on."""
+        """Return a digest of everything the counts depend on."""
         from embedtopics.topics.trends._over_time import parse_unit
 
         return f"{saved_fingerprint(self.model)} {parse_unit(self.every).name}"
 
     def table(self, model: Any, rows: Rows, columns: Columns) -> pa.Table:
-        """Return n of each topic, period, group and term; the term -1 stands for rows."""
+        """Return the count of each topic, period, group and term; term -1 counts rows."""
         import pandas as pd
         import pyarrow as pa
 
@@ -165,7 +165,7 @@ class CountTopics(AssignTopics):
 
 @dataclass(frozen=True)
 class ClassifyTexts:
-    """Classes and their probabilities, of a saved TextClassifier.
+    """Classes and probabilities of a saved TextClassifier.
 
     Parameters
     ----------
@@ -178,9 +178,9 @@ class ClassifyTexts:
     row_bytes: ClassVar[int] = 60
 
     def fingerprint(self, columns: Columns) -> str:
-        """Return what the classes depend on."""
+        """Return a digest of everything the classes depend on."""
         if columns.vectors:
-            raise InputError("vectors", "left out: a classifier reads texts", columns.vectors)
+            raise InputError("vectors", "omitted: a classifier reads texts", columns.vectors)
         return saved_fingerprint(self.model)
 
     def load(self) -> Any:
@@ -190,7 +190,7 @@ class ClassifyTexts:
         return TextClassifier.load(self.model)
 
     def table(self, classifier: Any, rows: Rows, columns: Columns) -> pa.Table:
-        """Return label, confidence, and the probability of each class, as `classify` does."""
+        """Return the label, its confidence and the probability of each class."""
         import pyarrow as pa
 
         from embedtopics.classification._corpora import classified
@@ -212,7 +212,7 @@ def _keys(rows: Rows) -> dict[str, Any]:
 
 
 def saved_fingerprint(folder: str | Path) -> str:
-    """Return a digest of the files of a saved folder, from its manifest; they are checked later."""
+    """Return a digest of the manifest of a saved folder; loading verifies the files."""
     path = Path(folder).expanduser() / MANIFEST
     try:
         files = parse_json(path.read_bytes())["files"]

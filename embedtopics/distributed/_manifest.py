@@ -1,7 +1,7 @@
-"""Files -> shards: row groups of parquet, and blocks of whole lines of jsonl and csv.
+"""Split files into shards: row groups of parquet, blocks of whole lines of jsonl and csv.
 
-A shard is found again by its content: its digest is taken when the manifest is made, and again by
-the worker that reads it, so that a file that changed in between is noticed.
+The manifest holds the digest of each shard. The worker that reads the shard computes it again, so
+that a changed file is detected.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 SHARD_BYTES = 16 * 2**20
-"""Of a block of lines: some 20,000 abstracts, a minute or less of an encoder."""
+"""Size of a block of lines: about 20,000 abstracts, at most a minute of encoding."""
 
 LINES = (".jsonl", ".ndjson", ".csv", ".tsv")
 
@@ -34,20 +34,20 @@ def make_manifest(
     *,
     shard_bytes: int = SHARD_BYTES,
 ) -> Manifest:
-    """List the shards of files; every byte is read once, for the digests.
+    """List the shards of files; this reads every byte once, for the digests.
 
     Parameters
     ----------
     files : path or sequence of paths
-        parquet, jsonl (ndjson), csv and tsv files, not compressed, in UTF-8; patterns such as
-        "data/*.parquet"; with fsspec installed also what it opens ("s3://bucket/a.parquet").
+        Uncompressed parquet, jsonl (ndjson), csv and tsv files in UTF-8; patterns such as
+        "data/*.parquet"; with fsspec installed also its addresses ("s3://bucket/a.parquet").
     shard_bytes : int
-        Size of a block of lines; row groups of parquet are shards as they are.
+        Size of a block of lines. Each row group of parquet is one shard.
 
     Raises
     ------
     InputError
-        Where no file is found, or one cannot be read.
+        If no file matches, or a file cannot be read.
     """
     checked_count(shard_bytes, "shard_bytes")
     listed = [files] if isinstance(files, (str, os.PathLike)) else list(files)
@@ -56,25 +56,25 @@ def make_manifest(
     for path in paths:
         try:
             shards += _row_groups(path) if path.endswith(".parquet") else _blocks(path, shard_bytes)
-        except (OSError, ValueError) as error:  # of pyarrow too
+        except (OSError, ValueError) as error:  # includes pyarrow's
             if isinstance(error, InputError):
                 raise
             unreadable = f"{path} ({one_line(error)})"
-            raise InputError("files", "files that can be read", found=unreadable) from None
+            raise InputError("files", "readable files", found=unreadable) from None
     return Manifest(tuple(shards))
 
 
 def _matching_files(pattern: str) -> list[str]:
-    """Return the files of a path or a pattern, in the order of their names."""
+    """Return the files that match a path or a pattern, sorted by name."""
     if "://" in pattern:
         system, inside = _remote(pattern)
         paths = sorted(system.unstrip_protocol(p) for p in system.glob(inside))
     else:
-        # A file may have a name that reads like a pattern.
+        # The name of a file may look like a pattern.
         matches = [pattern] if Path(pattern).exists() else glob.glob(pattern, recursive=True)
         paths = sorted(str(Path(path).resolve()) for path in matches)
     if not paths:
-        raise InputError("files", "files that exist", pattern)
+        raise InputError("files", "existing files", pattern)
     for path in paths:
         if not path.endswith((".parquet", *LINES)):
             expected = f"files that end in .parquet, {', '.join(LINES)}"
@@ -91,7 +91,7 @@ def _remote(path: str) -> Any:
 
 
 def open_input(path: str) -> BinaryIO:
-    """Open a file, local or of fsspec."""
+    """Open a local file or an address of fsspec."""
     if "://" not in path:
         return open(path, "rb")
     system, inside = _remote(path)
@@ -100,12 +100,12 @@ def open_input(path: str) -> BinaryIO:
 
 
 def read_shard(shard: Shard) -> bytes:
-    """Return the bytes of a shard, which must be those of the manifest."""
+    """Return the bytes of a shard; refuse a file that has changed."""
     with open_input(shard.path) as stream:
         stream.seek(shard.offset)
         data = stream.read(shard.n_bytes)
     if hashlib.sha256(data).hexdigest() != shard.digest:
-        raise InputError("the file changed since its manifest was made; start another run")
+        raise InputError("the file has changed since its manifest was made; start another run")
     return data
 
 
@@ -130,14 +130,14 @@ def _row_groups(path: str) -> Iterator[Shard]:
 
 
 def _blocks(path: str, shard_bytes: int) -> Iterator[Shard]:
-    """Yield blocks that end where a row ends, each in less than twice the size where rows are."""
+    """Yield blocks of whole rows, each of less than twice the size unless a row is longer."""
     import numpy as np
 
     is_quoted = path.endswith((".csv", ".tsv"))
     with open_input(path) as stream:
         size = stream.seek(0, os.SEEK_END)
         stream.seek(0)
-        offset = len(stream.readline()) if is_quoted else 0  # the header is no row
+        offset = len(stream.readline()) if is_quoted else 0  # the header is not a row
         stream.seek(offset)
         row = number = 0
         buffer = b""
@@ -158,7 +158,7 @@ def _blocks(path: str, shard_bytes: int) -> Iterator[Shard]:
 
 
 def _row_ends(data: npt.NDArray[np.uint8], is_quoted: bool) -> npt.NDArray[np.int64]:
-    """Return the places of the line ends that end a row: those inside of quotes do not."""
+    """Return the positions of line ends that end a row; those inside quotes do not."""
     import numpy as np
 
     ends = np.flatnonzero(data == ord("\n"))

@@ -1,4 +1,4 @@
-"""Shards -> rows that can be worked with, and bad ones with the reason."""
+"""Read the rows of a shard; collect bad rows with the reason."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 LONGEST_CONTENT = 1000
-"""Characters of a bad row that are kept."""
+"""Characters of a bad row that the errors table shows."""
 
 _STRAY = re.compile("[\udc80-\udcff]")
-"""What stands for bytes that are not UTF-8."""
+"""Surrogates that replace bytes that are not UTF-8."""
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows of a shard, all aligned; `numbers` (n_rows,) are their places in the file.
+    """Rows of a shard, aligned; `numbers` (n_rows,) are their positions in the file.
 
-    `vectors` is float32 (n_rows, n_dimensions). `bad` has a place, a reason and the content each.
+    `vectors` is float32 (n_rows, n_dimensions). `bad` holds positions, reasons and contents.
     """
 
     numbers: Int64Array
@@ -56,7 +56,7 @@ class Rows:
 
 
 class _BadRow(Exception):
-    """Why a row cannot be worked with."""
+    """The reason why a row cannot be processed."""
 
 
 def rows_of(shard: Shard, columns: Columns) -> Rows:
@@ -99,17 +99,17 @@ def rows_of(shard: Shard, columns: Columns) -> Rows:
 
 
 def _checked(row: Any, columns: Columns, width: int) -> dict[str, Any]:
-    """Return what is wanted of a row."""
+    """Return the columns of a row, checked."""
     if isinstance(row, _BadRow):
         raise row
     if not isinstance(row, dict):
-        raise _BadRow(f"no object with columns, but a {type(row).__name__}")
+        raise _BadRow(f"expected an object with columns, got a {type(row).__name__}")
     if columns.text not in row:
         raise _BadRow(f"no column {columns.text!r}")
     text = row[columns.text]
     text = None if is_missing(text) else text
     if text is not None and not isinstance(text, str):
-        raise _BadRow(f"the text is no string, but a {type(text).__name__}")
+        raise _BadRow(f"the text must be a string, not a {type(text).__name__}")
     if text is not None and not text.isascii() and _STRAY.search(text):
         raise _BadRow("the text is not UTF-8")
     record: dict[str, Any] = {"text": text, "id": None}
@@ -125,7 +125,7 @@ def _checked(row: Any, columns: Columns, width: int) -> dict[str, Any]:
 
 
 def _as_text(value: Any) -> str | None:
-    """Return a value as `by_group` writes it."""
+    """Return a value in the spelling of `by_group`."""
     if is_missing(value):
         return None
     if isinstance(value, float) and value.is_integer():
@@ -134,7 +134,7 @@ def _as_text(value: Any) -> str | None:
 
 
 def _moment(value: Any) -> Any:
-    """Return an ISO 8601 date: other formats are clear from a whole column at best."""
+    """Return an ISO 8601 date; other formats need the whole column to be unambiguous."""
     import pandas as pd
 
     if is_missing(value) or value == "":
@@ -142,7 +142,7 @@ def _moment(value: Any) -> Any:
     try:
         moment = pd.Timestamp(pd.to_datetime(str(value), format="ISO8601"))
     except (ValueError, TypeError, OverflowError):
-        raise _BadRow(f"{value!r} is no ISO 8601 date") from None
+        raise _BadRow(f"{value!r} is not an ISO 8601 date") from None
     return moment if moment.tzinfo is None else moment.tz_convert("UTC").tz_localize(None)
 
 
@@ -152,9 +152,9 @@ def _vector(value: Any, width: int) -> FloatArray:
     except (TypeError, ValueError):
         vector = np.empty(0, dtype=np.float32)
     if vector.ndim != 1 or not 0 < np.abs(vector).max(initial=0) < np.inf:
-        raise _BadRow("the vector is no list of finite numbers, one of them at least not 0")
+        raise _BadRow("the vector must be a list of finite numbers that are not all 0")
     if width and len(vector) != width:
-        raise _BadRow(f"the vector has {len(vector)} dimensions, those before {width}")
+        raise _BadRow(f"the vector has {len(vector)} dimensions, earlier ones have {width}")
     return vector
 
 
@@ -175,8 +175,8 @@ def _of_json(line: bytes) -> Any:
         return None
     try:
         return json.loads(line)
-    except (ValueError, RecursionError) as error:  # also of what is not UTF-8
-        return _BadRow(f"no JSON ({one_line(error)})")
+    except (ValueError, RecursionError) as error:  # includes bytes that are not UTF-8
+        return _BadRow(f"invalid JSON ({one_line(error)})")
 
 
 def _of_csv(shard: Shard, columns: Columns, data: bytes) -> Iterator[Any]:
@@ -186,13 +186,13 @@ def _of_csv(shard: Shard, columns: Columns, data: bytes) -> Iterator[Any]:
     names = next(csv.reader([head], delimiter=sign), [])
     _need(columns, names)
     text = io.StringIO(data.decode("utf-8", "surrogateescape"), newline="")
-    with fields_of_any_size():  # which is put back, hence no lazy reading
+    with fields_of_any_size():  # reads eagerly, because the limit is reset afterwards
         rows = list(csv.reader(text, delimiter=sign))
     for fields in rows:
         if not fields:
             yield None
         elif len(fields) != len(names):
-            yield _BadRow(f"{len(fields)} fields, the header has {len(names)}")
+            yield _BadRow(f"{len(fields)} fields instead of {len(names)}")
         else:
             yield dict(zip(names, fields, strict=True))
 
@@ -214,10 +214,10 @@ def _of_parquet(shard: Shard, columns: Columns) -> Iterator[Any]:
 
 
 def _arrays(column: pa.Array) -> list[Any]:
-    """Return lists of numbers as arrays: Python's floats would take ten times the memory."""
+    """Return lists of numbers as arrays; Python floats take ten times the memory."""
     if not hasattr(column, "flatten"):
         return list(column.to_pylist())
-    values = column.flatten().to_numpy(zero_copy_only=False)  # of what is no null
+    values = column.flatten().to_numpy(zero_copy_only=False)  # without nulls
     ends = np.cumsum(column.value_lengths().fill_null(0).to_numpy(zero_copy_only=False))
     return [
         values[begin:end] if is_valid else None
@@ -230,4 +230,4 @@ def _arrays(column: pa.Array) -> list[Any]:
 def _need(columns: Columns, names: list[str]) -> None:
     missing = [name for name in columns.wanted() if name not in names]
     if missing:
-        raise InputError(f"there is no column {missing[0]!r}, only {', '.join(names)[:200]}")
+        raise InputError(f"no column {missing[0]!r} among {', '.join(names)[:200]}")

@@ -1,4 +1,4 @@
-"""A batch: which shards are to be done, done by a runner; what is there is not done again."""
+"""Run a job on all shards of a manifest; skip the shards that are already done."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ def run_batch(
     address: str | None = None,
     show_progress: bool | None = None,
 ) -> BatchReport:
-    """Do a job for every shard of a manifest; a run that ended early, however, goes on.
+    """Run a job on every shard of a manifest; an interrupted run resumes.
 
-    Each shard has a file ``part-<id>.parquet``, written whole, and where rows are bad one of these,
-    ``_errors/errors-<id>.parquet``. The bytes depend on the shard and the job alone, so that
-    nothing is counted twice, whatever was killed and done again.
+    Each shard writes one file ``part-<id>.parquet`` atomically, and its bad rows to
+    ``_errors/errors-<id>.parquet``. The bytes depend only on the shard and the job, so nothing is
+    counted twice after a kill.
 
     Parameters
     ----------
@@ -60,30 +60,30 @@ def run_batch(
     manifest : Manifest
         See `make_manifest`.
     out : path
-        Folder, which `pandas.read_parquet` reads as one table.
+        Folder that `pandas.read_parquet` reads as one table.
     columns : Columns, optional
-        By default texts are in the column "text".
+        By default, the column "text" holds the texts.
     n_workers : int
-        Processes, on one thread each, that load the model each.
+        Processes of one thread; each loads the model.
     runner : {"processes", "ray"}
-        "ray" needs the extra ``ray``; `out` must then be a folder that all machines share.
+        "ray" needs the extra ``ray`` and a folder `out` that all machines share.
     address : str, optional
-        Of a Ray cluster; by default one is started on this machine.
+        Address of a Ray cluster; by default one is started on this machine.
     show_progress : bool, optional
 
     Returns
     -------
     BatchReport
-        Its `failures` name the shards that cannot be read or whose worker died twice.
+        `failures` lists the shards that cannot be read or whose worker died twice.
 
     Raises
     ------
     InputError
-        Where `out` is of another job, a file changed since the run before, or the disk is full.
+        If `out` belongs to another job, a file has changed since the last run, or the disk is full.
 
     Notes
     -----
-    Processes are spawned: a script calls this below ``if __name__ == "__main__":``.
+    Processes are spawned, so a script must call this below ``if __name__ == "__main__":``.
     """
     checked_count(n_workers, "n_workers")
     checked_choice(runner, "runner", RUNNERS)
@@ -129,19 +129,19 @@ def plan_batch(
     n_workers: int = 1,
     measure: bool = False,
 ) -> BatchPlan:
-    """Return what `run_batch` would do: shards and rows, the bytes they may take, and the time.
+    """Plan a `run_batch`: the shards and rows to do, their bytes, and the time.
 
     Parameters
     ----------
     job, manifest, out, columns, n_workers
         See `run_batch`.
     measure : bool
-        Whether a worker is to do some rows, without writing anything, to tell the time.
+        Whether a worker processes some rows, without writing them, to estimate the time.
 
     Raises
     ------
     InputError
-        Where the rows that are to be measured cannot be done.
+        If the rows to measure cannot be processed.
     """
     checked_count(n_workers, "n_workers")
     folder = Path(out).expanduser().resolve()
@@ -162,7 +162,7 @@ def plan_batch(
 
 
 def _about(job: Job, columns: Columns) -> dict[str, Any]:
-    """Return what the bytes of a part depend on, beside the shard."""
+    """Return what the bytes of a part depend on, apart from the shard."""
     return {
         "job": job.name, "fingerprint": job.fingerprint(columns),
         "columns": dataclasses.asdict(columns), "versions": package_versions(),
@@ -181,7 +181,7 @@ def _named(manifest: Manifest, about: dict[str, Any]) -> list[Named]:
 def parts_of(
     job: Job, manifest: Manifest, folder: Path, columns: Columns
 ) -> list[tuple[Shard, Path]]:
-    """Return each shard with the file of its part, whether it is there or not."""
+    """Return each shard with the path of its part, which may not exist yet."""
     return [(one[0], _part(folder, one)) for one in _named(manifest, _about(job, columns))]
 
 
@@ -194,7 +194,7 @@ def _part(folder: Path, named: Named) -> Path:
 
 
 def _claim(folder: Path, manifest: Manifest, about: dict[str, Any]) -> None:
-    """Make the folder, or make sure that what is in it is of the same job and the same files."""
+    """Create the folder, or check that it belongs to the same job and the same files."""
     if folder.is_dir() and any(folder.iterdir()):
         try:
             before = json.loads((folder / ABOUT).read_text("utf-8"))
@@ -202,39 +202,36 @@ def _claim(folder: Path, manifest: Manifest, about: dict[str, Any]) -> None:
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             state = f"{folder}, which holds other files"
             raise InputError(
-                "out", "a new folder", found=state, remedy="name another one"
+                "out", "a new folder", found=state, remedy="choose another folder"
             ) from None
         different = [key for key, value in about.items() if before.get(key) != value]
         if different:
-            state = f"{folder}, whose {different[0]} was another"
-            raise InputError("out", "a new folder", found=state, remedy="name another one")
+            state = f"{folder}, whose {different[0]} differs"
+            raise InputError("out", "a new folder", found=state, remedy="choose another folder")
         here = {_key(shard) for shard in manifest.shards}
         changed = [s for s in shards if json.dumps(s, sort_keys=True) not in here]
         if changed:
             files = sorted({str(shard["path"]) for shard in changed})
-            state = f"{len(changed):,} changed or missing shards, of {', '.join(files[:5])}"
-            remedy = "name a new folder, or put the files back"
-            raise InputError("files", f"as when {folder} was begun", found=state, remedy=remedy)
+            state = f"{len(changed):,} changed or missing shards of {', '.join(files[:5])}"
+            remedy = "choose a new folder, or restore the files"
+            raise InputError("files", f"as when {folder} was created", found=state, remedy=remedy)
     try:
         (folder / ERRORS).mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError("out", "a folder that can be made", found=f"{folder} ({error})") from None
+        raise InputError("out", "a writable folder", found=f"{folder} ({error})") from None
     content = {**about, "shards": [dataclasses.asdict(shard) for shard in manifest.shards]}
     with replacing_file(folder / ABOUT) as fresh:
         fresh.write_text(json.dumps(content), "utf-8")
 
 
 def _clear(folder: Path) -> None:
-    """Delete what workers that were killed had begun to write; under the lock, with none at work.
-
-    When one process of a pool dies, the pool ends the others, wherever they are.
-    """
+    """Delete unfinished files of killed workers; call it under the lock, without workers."""
     for left in (*folder.glob(".writing-*"), *(folder / ERRORS).glob(".writing-*")):
         shutil.rmtree(left, ignore_errors=True)
 
 
 def _sums(folder: Path, named: list[Named]) -> tuple[int, int]:
-    """Return the rows and the bad rows of the parts that are there, from the parts themselves."""
+    """Return the numbers of rows and bad rows, as the existing parts record them."""
     import pyarrow.parquet as pq
 
     n_rows = n_bad = 0
@@ -258,7 +255,7 @@ def read_counts(out: str | os.PathLike[str], model: str | os.PathLike[str]) -> T
     Raises
     ------
     InputError
-        Where the folder holds no counts.
+        If the folder holds no counts.
     """
     import pandas as pd
 
@@ -267,7 +264,7 @@ def read_counts(out: str | os.PathLike[str], model: str | os.PathLike[str]) -> T
     by = ["topic", "period", "group", "term"]
     parts = sorted(Path(out).expanduser().glob("part-*.parquet"))
     total = None
-    for path in parts:  # one at a time: all may not fit into memory, their sum does
+    for path in parts:  # one at a time: only the sum has to fit in memory
         table = pd.read_parquet(path)
         if not {*by, "n"} <= set(table.columns):
             break

@@ -1,4 +1,4 @@
-"""Two ways to have shards done: a pool of processes, and Ray."""
+"""Runners of shards: a pool of processes, and Ray."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 Named = tuple["Shard", str]
 """A shard and the name of its part."""
 
-DIED = "the worker died, twice (of memory, often); take fewer workers, or smaller shards"
+DIED = "the worker died twice, often for lack of memory; use fewer workers or smaller shards"
 NONE_LIVED = (
-    "the workers died before one shard was done: a script must call run_batch below "
-    'if __name__ == "__main__"; or memory ran out, then take fewer workers'
+    "the workers died before the first shard was done: call run_batch below "
+    'if __name__ == "__main__", or use fewer workers if memory ran out'
 )
 
 _worker: Worker | None = None
@@ -30,7 +30,7 @@ _fault = ""
 
 
 def _start(work: dict[str, Any]) -> None:
-    """Load the model in a process of the pool, which ends when the one that started it does."""
+    """Load the model in a process of the pool; the process ends with its parent."""
     global _worker, _fault
     import multiprocessing
     from threading import Thread
@@ -40,13 +40,13 @@ def _start(work: dict[str, Any]) -> None:
     def follow() -> None:
         if parent is not None:
             parent.join()
-            os._exit(1)  # else it would wait for work for ever
+            os._exit(1)  # otherwise it waits for work forever
 
     Thread(target=follow, daemon=True).start()
     limit_threads()
     try:
         _worker = Worker(work)
-    except Exception as error:  # reported with a shard: a pool whose start fails says nothing
+    except Exception as error:  # reported with a shard, because a failing pool reports nothing
         _fault = f"a worker could not load the model ({type(error).__name__}: {error})"
 
 
@@ -61,7 +61,7 @@ def _measure(shard: Shard) -> float:
 
 
 def seconds_per_row(shard: Shard, work: dict[str, Any]) -> float:
-    """Return what a row takes a worker, which is a process like those that would do the shards."""
+    """Return the seconds per row of a worker process."""
     with _pool(1, work) as pool:
         try:
             return pool.submit(_measure, shard).result()
@@ -69,16 +69,16 @@ def seconds_per_row(shard: Shard, work: dict[str, Any]) -> float:
             raise InputError(NONE_LIVED) from None
         except (InputError, OSError, ValueError) as error:
             reason = one_line(error)
-            raise InputError("files", "rows that can be done", found=reason) from None
+            raise InputError("files", "rows that can be processed", found=reason) from None
 
 
 def run_processes(
     todo: Sequence[Named], work: dict[str, Any], n_workers: int
 ) -> Iterator[tuple[Named, Outcome]]:
-    """Do shards in a pool of processes.
+    """Run shards in a pool of processes.
 
-    When a process dies, nobody can say which of the shards under way it was: each of these is
-    done again alone, and one that ends its process then, too, is at fault.
+    When a process dies, any of the running shards may be the cause. Each of them runs again alone;
+    one that kills its process again has failed.
     """
     left, suspects, has_worked = list(reversed(todo)), list[Named](), False
     while left or suspects:
@@ -88,7 +88,7 @@ def run_processes(
             running: dict[Future[Outcome], Named] = {}
             is_broken = False
             while running or (queue and not is_broken):
-                # No more than there are workers, so that few are under suspicion.
+                # No more shards than workers, so that few have to run again.
                 while queue and len(running) < n_workers and not is_broken:
                     try:
                         running[pool.submit(_do, *queue[-1])] = queue[-1]
@@ -117,7 +117,7 @@ def _pool(n_workers: int, work: dict[str, Any]) -> ProcessPoolExecutor:
 
 
 class _RayWorker:
-    """An actor: does the shards of a batch of manifest rows."""
+    """An actor that runs the shards of a batch of manifest rows."""
 
     def __init__(self, work: dict[str, Any]) -> None:
         limit_threads()
@@ -142,10 +142,10 @@ class _RayWorker:
 def run_ray(
     todo: Sequence[Named], work: dict[str, Any], n_workers: int, address: str | None
 ) -> Iterator[tuple[Named, Outcome]]:
-    """Do shards by actors of Ray Data, on a cluster or on this machine.
+    """Run shards by actors of Ray Data, on a cluster or on this machine.
 
-    There are as many actors as the cluster has cores for, and more when it grows. Rows of the
-    manifest and outcomes travel, never texts or vectors: the object store holds a few kilobytes.
+    There is one actor per core, and more when the cluster grows. Only rows of the manifest and
+    outcomes travel, never texts or vectors: the object store holds a few kilobytes.
     """
     if find_spec("ray") is None:
         raise MissingExtraError('runner="ray" needs Ray: pip install "embedtopics[ray]"')
@@ -161,7 +161,7 @@ def run_ray(
     by_name = {name: (shard, name) for shard, name in todo}
     rows = [{"shard": json.dumps(dataclasses.asdict(s)), "name": n} for s, n in todo]
     try:
-        # A death is tried again once: by default Ray would do so for ever.
+        # A dead actor restarts once; by default, Ray restarts it forever.
         done = ray.data.from_items(rows, override_num_blocks=len(rows)).map_batches(
             _RayWorker, batch_size=1, fn_constructor_args=(work,), num_cpus=1,
             compute=ray.data.ActorPoolStrategy(min_size=1, max_size=min(n_workers, len(rows))),
@@ -172,8 +172,8 @@ def run_ray(
     except ray.exceptions.RayError as error:
         reason = str(error).strip().splitlines()[0][:300]
         raise InputError(
-            f"Ray gave up ({reason}); what is done stays: run again, with fewer workers if memory "
-            "ran out"
+            f"Ray failed ({reason}); finished shards are kept: run again, with fewer workers if "
+            "memory ran out"
         ) from None
     finally:
         if is_ours:

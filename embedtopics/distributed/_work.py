@@ -1,4 +1,4 @@
-"""One worker: a shard in, a whole file out, counts back. Imports nothing before threads are set."""
+"""A worker: reads a shard and writes a file. It sets the number of threads before it imports."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 SAMPLED_ROWS = 500
-"""Rows by which a plan tells the time."""
+"""Rows from which a plan estimates the time."""
 
 ERRORS = "_errors"
-"""Readers of parquet folders pass over names that begin with "_"."""
+"""Readers of parquet folders skip names that begin with "_"."""
 
 
 class Outcome(NamedTuple):
-    """What became of a shard: nothing, a fault of the shard, or one that stops the whole run."""
+    """The outcome of a shard: success, a fault of the shard, or a fault that stops the run."""
 
     fault: str = ""
     stops: bool = False
 
 
 def describe_work(job: Job, columns: Columns, folder: Path) -> dict[str, Any]:
-    """Return what a worker needs, as plain values."""
+    """Return the arguments of a worker as plain values."""
     fields = {key: str(value) for key, value in vars(job).items()}
     return {
         "job": job.name, "fields": fields, "columns": dataclasses.asdict(columns),
@@ -38,13 +38,13 @@ def describe_work(job: Job, columns: Columns, folder: Path) -> dict[str, Any]:
 
 
 def limit_threads() -> None:
-    """Give this process, which does nothing else, one thread; before heavy libraries are there."""
+    """Limit this process to one thread; call it before heavy libraries are imported."""
     os.environ.update(dict.fromkeys(THREADS, "1"))
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 
 class Worker:
-    """Has the encoder or the model loaded and does shards one after the other."""
+    """Loads the encoder or the model and runs shards one after the other."""
 
     def __init__(self, work: dict[str, Any]) -> None:
         from embedtopics.distributed import _jobs
@@ -61,7 +61,7 @@ class Worker:
         self.model = self.job.load()
 
     def seconds_per_row(self, shard: Shard) -> float:
-        """Return what the first rows of a shard take, read and done; not the first time."""
+        """Return the seconds per row to read and process the first rows, after a warm-up."""
         from time import perf_counter
 
         from embedtopics.distributed._rows import rows_of
@@ -77,7 +77,7 @@ class Worker:
         return reading + doing
 
     def do(self, shard: Shard, name: str) -> Outcome:
-        """Write the part of a shard, and before it its bad rows: a part says that all is done."""
+        """Write the bad rows of a shard, then its part, which marks the shard as done."""
         import pyarrow as pa
 
         from embedtopics._utils.display import one_line
@@ -88,7 +88,7 @@ class Worker:
             rows = rows_of(shard, self.columns)
             table = self.job.table(self.model, rows, self.columns)
         except MemoryError:
-            return Outcome("memory ran out; take fewer workers, or smaller shards")
+            return Outcome("memory ran out; use fewer workers or smaller shards")
         except (InputError, OSError, ValueError, pa.ArrowException) as error:
             return Outcome(one_line(error))
         about = {b"rows": str(len(rows.numbers)).encode(), b"bad": str(len(rows.bad)).encode()}
@@ -101,19 +101,19 @@ class Worker:
                 })  # fmt: skip
                 _write(bad, self.folder / ERRORS / f"errors-{name}.parquet")
             _write(table.replace_schema_metadata(about), self.folder / f"part-{name}.parquet")
-        except InputError as error:  # a full disk, for one: other shards would not fit either
+        except InputError as error:  # such as a full disk: other shards would fail, too
             return Outcome(str(error), stops=True)
         return Outcome()
 
 
 def _write(table: pa.Table, path: Path) -> None:
-    """Write a table whole: under another name, put on disk, renamed."""
+    """Write a table atomically."""
     import pyarrow.parquet as pq
 
     from embedtopics._utils.folders import flush_file, flush_folder, replacing_file
 
     with replacing_file(path) as fresh:
-        # All that could change the bytes is said.
+        # Every option that affects the bytes is explicit.
         pq.write_table(
             table, fresh, compression="zstd", compression_level=3, version="2.6",
             data_page_version="1.0", row_group_size=2**20, use_dictionary=False,

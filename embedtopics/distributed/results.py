@@ -1,4 +1,4 @@
-"""What a batch reads, what it did, and what its counts add up to."""
+"""Columns, shards and reports of a batch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Columns:
-    """Columns of the input: of texts, and where wanted of ids, dates, groups and given vectors."""
+    """Columns of the input: texts, and optionally ids, dates, groups and vectors."""
 
     text: str = "text"
     id: str | None = None
@@ -22,7 +22,7 @@ class Columns:
     vectors: str | None = None
 
     def wanted(self) -> list[str]:
-        """Return the names of the columns to read, each once."""
+        """Return the distinct names of the columns to read."""
         names = (self.text, self.id, self.time, self.group, self.vectors)
         return list(dict.fromkeys(name for name in names if name is not None))
 
@@ -31,8 +31,8 @@ class Columns:
 class Shard:
     """A part of a file: a row group of parquet, or the bytes of whole lines.
 
-    `row` is the number of its first row in the file; `digest` the SHA-256 of its `n_bytes` bytes
-    from `offset` on; `number` counts the shards of the file.
+    `row` is the number of its first row in the file; `digest` is the SHA-256 of its `n_bytes` bytes
+    from `offset`; `number` counts the shards of the file.
     """
 
     path: str
@@ -53,13 +53,13 @@ class Manifest:
 
     @property
     def n_rows(self) -> int:
-        """Rows of all files; blank lines count."""
+        """Number of rows of all files, including blank lines."""
         return sum(shard.n_rows for shard in self.shards)
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A shard that could not be done, and why."""
+    """A shard that failed, and the reason."""
 
     shard: Shard
     reason: str
@@ -73,9 +73,9 @@ class Failure:
 
 @dataclass(frozen=True)
 class BatchPlan:
-    """What a batch would do: shards and rows in all and to do, bytes to write and free.
+    """Shards and rows of a batch, in total and still to do, bytes to write and bytes free.
 
-    `seconds` is what the rows take as many workers, NaN where it was not measured.
+    `seconds` is the estimated time with the given workers; NaN if it was not measured.
     """
 
     n_shards: int
@@ -89,7 +89,7 @@ class BatchPlan:
 
 @dataclass(frozen=True)
 class BatchReport:
-    """What a batch did. Rows and bad rows are of all finished shards, whichever run did them."""
+    """Result of a batch. Rows and bad rows count all finished shards of all runs."""
 
     folder: Path
     n_shards: int
@@ -99,25 +99,25 @@ class BatchReport:
     failures: tuple[Failure, ...] = ()
 
     def __str__(self) -> str:
-        """Return what happened, in a sentence or two."""
+        """Return a summary in one or two sentences."""
         n_done = self.n_shards - len(self.failures)
-        summary = f"{n_done:,} of {self.n_shards:,} shards are done ({self.n_found:,} were there): "
-        summary += f"{self.n_rows:,} rows, and {self.n_bad:,} bad ones in _errors."
+        summary = f"{n_done:,} of {self.n_shards:,} shards are done ({self.n_found:,} before): "
+        summary += f"{self.n_rows:,} rows; _errors lists {self.n_bad:,} bad rows."
         return summary
 
 
 @dataclass(frozen=True, eq=False)
 class TopicCounts:
-    """Sums over all shards; topics are -1 (none) to n_topics - 1, periods and groups "" if none.
+    """Counts over all shards; topic -1 is none, "" is a missing period or group.
 
     Attributes
     ----------
     rows : DataFrame
-        topic, period, group, n: rows with text.
+        topic, period, group, n: number of rows with text.
     terms : DataFrame
-        topic, period, group, term, n: how often the rows of a topic hold a term of the model.
+        topic, period, group, term, n: occurrences of a term of the model.
     names : tuple of str
-        The model's terms, to which `term` points.
+        Terms of the model, indexed by `term`.
     n_topics : int
     """
 
@@ -127,7 +127,7 @@ class TopicCounts:
     n_topics: int
 
     def table(self, by: str) -> pd.DataFrame:
-        """Return rows by topic and "period" or "group"; rows without one are left out."""
+        """Return the rows by topic and "period" or "group", without rows that have none."""
         rows = self.rows[self.rows[by] != ""]
         table = rows.pivot_table(
             index="topic", columns=by, values="n", aggfunc="sum", fill_value=0, observed=True
@@ -135,12 +135,12 @@ class TopicCounts:
         return table.reindex(range(-1, self.n_topics), fill_value=0)
 
     def sizes(self) -> pd.Series:
-        """Return the rows of each topic, -1 first."""
+        """Return the number of rows of each topic, -1 first."""
         sums = self.rows.groupby("topic")["n"].sum()
         return sums.reindex(range(-1, self.n_topics), fill_value=0)
 
     def topic_terms(self) -> csr_matrix:
-        """Return the counts of terms by topic, shape (n_topics, n_terms)."""
+        """Return the counts of terms by topic, of shape (n_topics, n_terms)."""
         from scipy.sparse import coo_matrix
 
         in_topics = self.terms[self.terms["topic"] >= 0]

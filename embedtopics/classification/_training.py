@@ -201,7 +201,7 @@ def _fine_tune(
 def _examples(labelled: LabelledTexts, kind: str) -> Examples:
     marks = label_marks(labelled.codes, len(labelled.classes), kind == "ordinal")
     rows, texts = np.arange(len(marks), dtype=np.int64), (tuple(labelled.texts),)
-    return Examples("taught", texts, marks, rows, source="labelled texts")
+    return Examples("distilled", texts, marks, rows, source="labelled texts")
 
 
 def _describe(train: LabelledTexts, validation: LabelledTexts) -> dict[str, Any]:

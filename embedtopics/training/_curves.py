@@ -23,7 +23,7 @@ FALL, RISE = 4.0, 3.0
 LEAST = 0.02
 """Share of the first validation loss below which a fall or a rise is of no account."""
 RISE_OF_FALL = 0.1
-"""Share of its fall that the validation loss must rise by; half of it where the losses part."""
+"""Share of its fall that the validation loss must rise by. Where the losses part, half of both."""
 LATE = 0.3
 """Speed over the last third of the learning, as a share of the mean speed, above which more can be
 learned: an exponential fall that has 6 % left to fall has 0.3."""
@@ -87,17 +87,20 @@ class Shapes:
 
 
 def fit_shapes(done: Float64Array, curves: Float64Array) -> Shapes:
-    """Fit a constant, an exponential fall, a linear rise from a turn on, or both; by the BIC."""
+    """Fit a constant, an exponential, a rise from a turn on, or a fall and a rise; by the BIC."""
     n = curves.shape[1]
     size = np.ptp(curves, axis=1)
     size = np.where(size > 0, size, 1.0)
     best = np.full(len(curves), np.inf)
     shapes = Shapes(curves.copy(), np.zeros((len(curves), _N_GRID)), np.zeros(len(curves)))
     points = np.concatenate([done, np.linspace(done[0], done[-1], _N_GRID)])
-    for rate, turn in product((None, *_RATES), (None, *_TURNS)):
+    rises = [None, *((turn, saturates) for turn in _TURNS for saturates in (False, True))]
+    for rate, rise in product((None, *_RATES), rises):
         columns = [np.ones_like(points)]
         columns += [] if rate is None else [np.exp(-rate * points)]
-        columns += [] if turn is None else [np.maximum(points - turn, 0.0)]
+        if rise is not None:
+            beyond = np.maximum(points - rise[0], 0.0)
+            columns.append(1.0 - np.exp(-4.0 * beyond) if rise[1] else beyond)
         design, n_parameters = np.column_stack(columns), 2 * len(columns) - 1
         if n_parameters >= n:
             continue
@@ -105,7 +108,9 @@ def fit_shapes(done: Float64Array, curves: Float64Array) -> Shapes:
         fitted = (design @ weights).T
         squares = np.square(curves - fitted[:, :n]).sum(axis=1)
         score = n * np.log(squares / n / size**2 + _NEGLIGIBLE**2) + n_parameters * np.log(n)
-        rows = (score < best) & (weights[1:] >= 0).all(axis=0)
+        # An exponential alone may rise, as the loss of a run that collapses at once.
+        is_allowed = (weights[1:] >= 0).all(axis=0) | (rise is None)
+        rows = (score < best) & is_allowed
         best[rows] = score[rows]
         shapes.values[rows], shapes.grid[rows] = fitted[rows, :n], fitted[rows, n:]
         shapes.noise[rows] = np.sqrt(squares[rows] / (n - n_parameters))
@@ -237,13 +242,15 @@ def decide(facts: Facts) -> npt.NDArray[np.int64]:
     rose = (facts.rise > RISE * facts.noise) & (facts.rise > LEAST * facts.start)
     # Worse on the training examples as well: the steps are too large; nothing is memorized.
     chaotic |= rose & (facts.seen < -SEEN)
+    limit = np.maximum(RISE * facts.noise, RISE_OF_FALL * facts.fall)
     turned = (
-        (facts.rise > RISE * facts.noise)
-        & (facts.rise > np.where(parted, 0.5, 1.0) * RISE_OF_FALL * facts.fall)
+        (facts.rise > np.where(parted, 0.5, 1.0) * limit)
         & (np.maximum(facts.fall, facts.rise) > LEAST * facts.start)
         & (facts.seen > SEEN)
     )
-    fell = (facts.fall > FALL * facts.noise) & (facts.fall > LEAST * facts.start) & ~swings
+    # Where the loss swings, twice the fall is needed.
+    needed = np.where(swings, 2.0, 1.0) * FALL * facts.noise
+    fell = (facts.fall > needed) & (facts.fall > LEAST * facts.start)
     names = np.select(
         [chaotic, turned, ~fell, parted, facts.late > LATE],
         ["chaotic", "overlearning", "learns nothing", "uncertain", "could learn more"],

@@ -13,13 +13,8 @@ from embedtopics.pretraining import (
     SpanMasking,
     WholeWordMasking,
 )
-from embedtopics.pretraining._masking import (
-    Replacements,
-    Tokens,
-    resolve_masking,
-    shown_tokens,
-    surface_of,
-)
+from embedtopics.pretraining._masking import Replacements, resolve_masking, shown_tokens
+from embedtopics.pretraining._tokens import Tokens, surface_of
 from tests.factories import each, refuses
 
 MASK, N_SPECIAL, N_VOCABULARY = 4, 5, 50

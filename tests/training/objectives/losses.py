@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import torch
 
-from embedtopics.training.objectives._objective import given
+from embedtopics.training.objectives._objective import stand_in
 from embedtopics.training.objectives._trainable import trainable_of
 
 FIRST = ["the cat sat on the mat", "a dog ran in the park", "red stone", "the river and light"]
@@ -33,7 +33,7 @@ def ours_with(objective, trainee):
     n_encoded = len(ids) if objective.n_encoded is None else objective.n_encoded
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(3)
-        loss = objective.make_loss(model, given(trainee.n_dimensions)).eval()
+        loss = objective.make_loss(model, stand_in(trainee.n_dimensions)).eval()
     features = [
         {"sentence_embedding": model(trainee.features(column))["sentence_embedding"]}
         for column in ids[:n_encoded]

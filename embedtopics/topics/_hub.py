@@ -259,38 +259,18 @@ def from_pretrained(
         raise InputError(
             "name", 'a folder, or a name on the hub such as "user/name"', os.fspath(name)
         )
-    from huggingface_hub import HfApi, is_offline_mode, snapshot_download
-    from huggingface_hub.errors import RepositoryNotFoundError
+    from huggingface_hub import is_offline_mode, snapshot_download
 
-    offline = is_offline_mode()
+    sys.stderr.write(f"embedtopics: loading {name} from the Hugging Face hub or its cache\n")
     try:
-        if not offline:
-            api = HfApi(endpoint=endpoint, token=token, library_name="embedtopics")
-            info = api.model_info(name, revision=revision, files_metadata=True)
-            sizes = {file.rfilename: file.size or 0 for file in info.siblings or ()}
-            if "manifest.json" not in sizes:
-                raise InputError(f"{name} on the hub holds no saved topic result")
-            size = sum(sizes.get(file, 0) for file in FILES) / 1e6
-            sys.stderr.write(
-                f"embedtopics: loading {name} at revision {info.sha} (about {size:.1f} MB) from "
-                "the Hugging Face hub or its cache\n"
-            )
         folder = snapshot_download(
-            name, revision=revision, token=token, cache_dir=cache_dir, endpoint=endpoint,
-            allow_patterns=list(FILES), local_files_only=offline,
+            str(name), revision=revision, token=token, cache_dir=cache_dir, endpoint=endpoint,
+            allow_patterns=list(FILES), local_files_only=is_offline_mode(),
         )  # fmt: skip
-    except InputError:
-        raise
-    except RepositoryNotFoundError as error:
-        raise InputError(
-            f"there is no folder {name}, and no readable repository of that name on the hub; "
-            "check the name, or log in (hf auth login) to a private one"
-        ) from error
     # The client raises exceptions of its HTTP library.
     except Exception as error:
-        why = "it is not in the cache, and HF_HUB_OFFLINE is set" if offline else one_line(error)
         raise InputError(
-            f"could not load {name} from the hub: {why}; connect to the network, or pass the "
-            "folder of a saved result"
+            f"could not load {name} from the hub: {one_line(error)}; check the name, the network, "
+            "and that you are logged in (hf auth login) for a private repository"
         ) from error
     return load_result(folder)

@@ -48,8 +48,7 @@ def test_to_the_hub_and_back_with_texts(hub, result, tmp_path, capsys):
     assert loaded.corpus.texts == result.corpus.texts and repr(loaded.topics) == repr(result.topics)
     np.testing.assert_array_equal(loaded.embeddings, result.embeddings)
     assert loaded.corpus.metadata["author"].tolist() == result.corpus.metadata["author"].tolist()
-    said = capsys.readouterr().err
-    assert "loading someone/topics at revision " + hub.sha("someone/topics") in said
+    assert "loading someone/topics" in capsys.readouterr().err
     assert all(token == "Bearer hf_secret" for _, path, token in hub.requests if "/api" in path)
 
 
@@ -142,7 +141,7 @@ def test_a_second_load_without_network(hub, result, tmp_path, monkeypatch):
     ).n_topics == result.n_topics  # fmt: skip
     assert from_pretrained("someone/topics", **where).n_topics == result.n_topics
     assert len(hub.requests) == n_requests
-    with pytest.raises(InputError, match="not in the cache, and HF_HUB_OFFLINE is set"):
+    with pytest.raises(InputError, match="could not load someone/unknown"):
         from_pretrained("someone/unknown", **where)
     with pytest.raises(InputError, match="HF_HUB_OFFLINE is set; unset it"):
         push_to_hub(result, "someone/topics", endpoint=hub.endpoint)
@@ -157,10 +156,10 @@ def test_a_folder_needs_no_hub(result, tmp_path):
 
 def test_what_cannot_be_loaded(hub, tmp_path):
     where = options(hub, tmp_path)
-    with pytest.raises(InputError, match="no readable repository"):
+    with pytest.raises(InputError, match="could not load someone/nothing"):
         from_pretrained("someone/nothing", **where)
     hub.add("someone/else", {"config.json": b"{}"})
-    with pytest.raises(InputError, match="someone/else on the hub holds no saved topic result"):
+    with pytest.raises(CorruptFileError, match="not saved by embedtopics|no manifest"):
         from_pretrained("someone/else", **where)
     with pytest.raises(InputError, match="could not load someone/else"):
         from_pretrained("someone/else", revision="nowhere", **where)

@@ -13,16 +13,16 @@ from embedtopics.errors import InputError
 from embedtopics.protocols import BoolArray, Float64Array, Int64Array
 
 SPARE_NEIGHBORS = 5
-"""Neighbours listed beyond the core distance; more find more edges at once, and cost more."""
+"""Neighbors listed beyond the core distance; more find more edges at once, and cost more."""
 
 BLOCK = 1 << 22
-"""Neighbour distances that are held at a time."""
+"""Neighbor distances that are held at a time."""
 
 WORTH_THREADS = 2048
 """Queries below which starting threads costs more than it saves."""
 
 ASKED_FIRST = 64
-"""Every so many of the places that look outside their components do so before the others."""
+"""Every 64th of the places that search outside their component does so before the others."""
 
 CERTAIN_SHARE = 0.25
 """Share of components below which a search outside pays more than another round without it."""

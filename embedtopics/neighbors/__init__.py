@@ -1,1 +1,1 @@
-"""Embeddings -> the one neighbour graph that serves every later stage."""
+"""Embeddings -> the one neighbor graph that serves every later stage."""

@@ -130,7 +130,7 @@ def build_graph(
 def build_partial_graph(
     embeddings: FloatArray, k: int, has_vector: npt.NDArray[np.bool_], seed: int
 ) -> NeighborGraph:
-    """Build a graph in which documents without a vector have neighbours of a similarity of 0."""
+    """Build a graph in which documents without a vector have neighbors of a similarity of 0."""
     rows, n_documents = np.flatnonzero(has_vector), len(has_vector)
     if len(rows) == n_documents:
         return build_graph(embeddings, k, seed=seed)

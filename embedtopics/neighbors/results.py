@@ -1,4 +1,4 @@
-"""The neighbour graph."""
+"""The neighbor graph."""
 
 from __future__ import annotations
 

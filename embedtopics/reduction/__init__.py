@@ -1,1 +1,1 @@
-"""Neighbour graph -> coordinates: one fuzzy graph, laid out for clustering and for the map."""
+"""Neighbor graph -> coordinates: one fuzzy graph, laid out for clustering and for the map."""

@@ -98,7 +98,7 @@ def smooth(
 ) -> FloatArray:
     """Average components (n_documents, n_components) over a fuzzy graph; rows of length 1.
 
-    Each step takes the mean of a document, at weight 1, and its neighbours, at the weights of their
+    Each step takes the mean of a document, at weight 1, and its neighbors, at the weights of their
     edges: the graph filter of Wu et al. (2019), "Simplifying graph convolutional networks", and of
     Zhang et al. (2019), "Attributed graph clustering via adaptive graph convolution". A document in
     one of the `groups` (n_documents,), -1 for none, takes the share `pull` of its mean from

@@ -85,7 +85,7 @@ class NotEnoughTopics(InputError):
 class ClusterTree:
     """The clusters of documents at every resolution.
 
-    The density hierarchy tells which documents lie in dense groups of a smallest size. At "auto",
+    The density hierarchy defines which documents lie in dense groups of a smallest size. At "auto",
     k-means that starts from the informative groups divides the documents; partitions into other
     numbers are nested around this one. `weights` (n_documents,) are those of the density
     hierarchy; the partitions may count fewer documents.

@@ -1,4 +1,4 @@
-"""A step of label propagation along neighbours, compiled by Numba and kept in its cache."""
+"""A step of label propagation along neighbors, compiled by Numba and kept in its cache."""
 
 from typing import Any
 
@@ -58,7 +58,7 @@ def step(
     new_shares: FloatArray,
     n_topics: np.int64,
 ) -> None:
-    """Write, for each document, the weighted mean of its neighbours' shares."""
+    """Write, for each document, the weighted mean of its neighbors' shares."""
     n_passing = passing.shape[0]
     n_slots = ids.shape[1]
     for block in numba.prange((n_passing + BLOCK - 1) // BLOCK):

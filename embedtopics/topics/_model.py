@@ -113,29 +113,28 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
     weighting : object with ``fit(counts, terms=None)`` and ``transform(counts)``, optional
         Weights the terms; by default `ClassTfidf`.
     constraints : object with ``prepare(context)`` and ``describe()``, optional
-        What is known beforehand: `SeedWords`, `ZeroShot` names, `PartialLabels`, `CannotLink`
+        Constraints on the topics: `SeedWords`, `ZeroShot` names, `PartialLabels`, `CannotLink`
         pairs or `ManualLabels`.
     languages : "auto" or sequence of str
         ISO 639-1 codes of the languages of the texts, for stop words and stems.
     across_languages : bool
-        Whether topics are to hold texts of several languages: what tells the languages apart is
-        taken out of the encoder's vectors, which should be those of a multilingual encoder.
+        Whether topics hold texts of several languages: directions that separate the languages are
+        removed from the vectors of a multilingual encoder.
     words : {"auto", "characters", "lemmas", "social", "social-split", "social-drop"} or function
-        What words are; several names make a list. "auto" lets installed libraries find them in
-        Chinese, Japanese, Thai, Lao, Khmer, Burmese and Korean (extras `multilingual`, `japanese`,
-        `thai`, `korean`), and otherwise takes pairs of characters where there are no spaces, as
-        "characters" always does. "lemmas" also replaces words by their lemmas (simplemma); "social"
-        keeps web addresses, @names, #tags and emoji, "social-split" splits names and tags at their
-        capitals, "social-drop" leaves all four out; else names and tags are words without their
-        sign. A function takes a text and returns the list of its words in their order, see
-        `embedtopics.protocols.Segmenter`.
+        Rules for words; a list combines several. "auto" uses installed segmenters for Chinese,
+        Japanese, Thai, Lao, Khmer, Burmese and Korean (extras `multilingual`, `japanese`, `thai`,
+        `korean`), otherwise pairs of characters for text without spaces, like "characters".
+        "lemmas" replaces words by lemmas (simplemma). "social" keeps web addresses, @names, #tags
+        and emoji; "social-split" splits names and tags at capitals; "social-drop" leaves all four
+        out. By default names and tags are words without their sign. A function takes a text and
+        returns the list of its words, see `embedtopics.protocols.Segmenter`.
     stop_words : "auto" or sequence of str
-        Words that are no terms; "auto", alone or among others, takes the languages' lists and
-        finds the words that this corpus uses evenly in all topics.
+        Words to leave out; "auto", alone or with other words, takes the lists of the languages and
+        the words that occur equally in all topics of the corpus.
     ngram_range : (int, int)
         Shortest and longest term in words.
     min_df : int, float or None
-        Fewest documents that hold a term; None chooses by the size of the collection.
+        Smallest number of documents with a term; None depends on the size of the collection.
     random_state : int, numpy.random.Generator or None
         The same embeddings and integer give the same result, bit for bit; None draws a seed
         and records it.
@@ -226,7 +225,7 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         self._check_parameters()
         if self.across_languages and embeddings is not None:
             remedy = "give the encoder that made them, in place of embeddings"
-            raise InputError("across_languages", "False beside embeddings", True, remedy)
+            raise InputError("across_languages", "False with embeddings", True, remedy)
         self._of_fit: tuple[Any, BaseEncoder] | None = None
         resolution = Resolution(self.n_topics, self.min_cluster_size)
         seed = resolve_seed(self.random_state)

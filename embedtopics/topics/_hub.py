@@ -273,4 +273,6 @@ def from_pretrained(
             f"could not load {name} from the hub: {one_line(error)}; check the name, the network, "
             "and that you are logged in (hf auth login) for a private repository"
         ) from error
+    if not os.path.exists(os.path.join(folder, "manifest.json")):
+        raise InputError(f"{name} on the hub holds no saved topic result")
     return load_result(folder)

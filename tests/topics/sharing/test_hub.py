@@ -159,7 +159,7 @@ def test_what_cannot_be_loaded(hub, tmp_path):
     with pytest.raises(InputError, match="could not load someone/nothing"):
         from_pretrained("someone/nothing", **where)
     hub.add("someone/else", {"config.json": b"{}"})
-    with pytest.raises(CorruptFileError, match="not saved by embedtopics"):
+    with pytest.raises(InputError, match="holds no saved topic result"):
         from_pretrained("someone/else", **where)
     with pytest.raises(InputError, match="could not load someone/else"):
         from_pretrained("someone/else", revision="nowhere", **where)

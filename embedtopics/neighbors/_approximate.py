@@ -401,9 +401,14 @@ def _train(reduced: FloatArray) -> Any:
 
     n_documents, n_dimensions = reduced.shape
     clusters: Any = faiss.Kmeans(
-        n_dimensions, int(LISTS * np.sqrt(n_documents)), niter=4, spherical=True, seed=1234,
-        min_points_per_centroid=1, max_points_per_centroid=24,
-    )  # fmt: skip
+        n_dimensions,
+        int(LISTS * np.sqrt(n_documents)),
+        niter=4,
+        spherical=True,
+        seed=1234,
+        min_points_per_centroid=1,
+        max_points_per_centroid=24,
+    )
     with _one_thread():
         clusters.train(reduced)
     quantizer = faiss.IndexFlatIP(n_dimensions)
@@ -428,9 +433,13 @@ def _fill_lists(reduced: FloatArray, lists: Int64Array, quantizer: Any) -> Any:
 
     n_dimensions = reduced.shape[1]
     index = faiss.IndexIVFPQ(
-        quantizer, n_dimensions, quantizer.ntotal, n_dimensions // 2, BITS,
+        quantizer,
+        n_dimensions,
+        quantizer.ntotal,
+        n_dimensions // 2,
+        BITS,
         faiss.METRIC_INNER_PRODUCT,
-    )  # fmt: skip
+    )
     index.by_residual = False
     lists = np.ascontiguousarray(lists, dtype=np.int64)
     with _one_thread():
@@ -510,9 +519,13 @@ def _fill_missing(neighbors: Neighbors, corpus: SearchCorpus) -> None:
     rows = np.flatnonzero((indices == NOBODY).any(axis=1))
     if len(rows):
         indices[rows], similarities[rows] = exact_neighbors(
-            corpus.embeddings[corpus.rows[rows]], corpus.embeddings, indices.shape[1],
-            exclude=rows, row_ids=corpus.row_ids, rows=corpus.rows,
-        )  # fmt: skip
+            corpus.embeddings[corpus.rows[rows]],
+            corpus.embeddings,
+            indices.shape[1],
+            exclude=rows,
+            row_ids=corpus.row_ids,
+            rows=corpus.rows,
+        )
 
 
 def parts_of(n: int, size: int = ROWS_AT_ONCE) -> Iterator[slice]:

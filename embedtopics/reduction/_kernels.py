@@ -251,9 +251,16 @@ def move_all(
             away = np.empty(n_components, dtype=np.float32)
             push = np.empty(ROWS_AT_ONCE, dtype=np.float32)
             _add_all_pulls(
-                move, away, frozen, start, n, counts[in_cycle], pulling, starts[in_cycle, chunk],
+                move,
+                away,
+                frozen,
+                start,
+                n,
+                counts[in_cycle],
+                pulling,
+                starts[in_cycle, chunk],
                 pulls_at,
-            )  # fmt: skip
+            )
             state = _scramble(np.uint64(chunk) ^ salt)
             for _ in range(PUSHES):
                 state = _scramble((state + np.uint64(0x9E3779B9)) & LOW_BITS)

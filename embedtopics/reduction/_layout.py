@@ -101,9 +101,13 @@ def layout(
         return start.copy()
     positions = np.ascontiguousarray(start[schedule.order], dtype=np.float32)
     arrays = (
-        positions, schedule.counts, schedule.starts, schedule.pulling, schedule.strengths,
+        positions,
+        schedule.counts,
+        schedule.starts,
+        schedule.pulling,
+        schedule.strengths,
         *force_tables(*curve_parameters(min_dist)),
-    )  # fmt: skip
+    )
 
     def advance(first: int, end: int) -> None:
         _kernels.move_all(*arrays, first, end, n_epochs, np.uint64(schedule.seed))

@@ -212,9 +212,14 @@ def push_to_hub(
         # The manifest does not list the page, so that people may edit it on the hub.
         (folder / "README.md").write_text(model_card(shared, repo_id, license), "utf-8")
         return upload(
-            folder, repo_id, private=private, token=token, revision=revision,
-            commit_message=commit_message, endpoint=endpoint,
-        )  # fmt: skip
+            folder,
+            repo_id,
+            private=private,
+            token=token,
+            revision=revision,
+            commit_message=commit_message,
+            endpoint=endpoint,
+        )
 
 
 def from_pretrained(
@@ -264,9 +269,14 @@ def from_pretrained(
     sys.stderr.write(f"embedtopics: loading {name} from the Hugging Face hub or its cache\n")
     try:
         folder = snapshot_download(
-            str(name), revision=revision, token=token, cache_dir=cache_dir, endpoint=endpoint,
-            allow_patterns=list(FILES), local_files_only=is_offline_mode(),
-        )  # fmt: skip
+            str(name),
+            revision=revision,
+            token=token,
+            cache_dir=cache_dir,
+            endpoint=endpoint,
+            allow_patterns=list(FILES),
+            local_files_only=is_offline_mode(),
+        )
     # The client raises exceptions of its HTTP library.
     except Exception as error:
         raise InputError(

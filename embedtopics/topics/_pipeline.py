@@ -275,9 +275,12 @@ def _draw_map(schedule: EdgeSchedule, start: FloatArray, stop: Callable[[], bool
     import numba
 
     return layout(
-        schedule, first_components(start, 2), min_dist=MAP_MIN_DIST,
-        n_threads=max(1, numba.get_num_threads() // 2), stop=stop,
-    )  # fmt: skip
+        schedule,
+        first_components(start, 2),
+        min_dist=MAP_MIN_DIST,
+        n_threads=max(1, numba.get_num_threads() // 2),
+        stop=stop,
+    )
 
 
 class _Clusters(NamedTuple):

@@ -100,9 +100,16 @@ def propagate_labels(graph: NeighborGraph, labels: Int32Array, n_topics: int) ->
     new_topics, new_shares = topics.copy(), shares.copy()
     for rows in steps:
         _on_threads(
-            _kernels.step, graph.indices, weights, rows, topics, shares, new_topics, new_shares,
+            _kernels.step,
+            graph.indices,
+            weights,
+            rows,
+            topics,
+            shares,
+            new_topics,
+            new_shares,
             np.int64(n_topics),
-        )  # fmt: skip
+        )
         topics, new_topics, shares, new_shares = new_topics, topics, new_shares, shares
     return Propagation(topics, shares)
 

@@ -181,9 +181,13 @@ def _widened(graph: NeighborGraph, embeddings: FloatArray, k: int) -> NeighborGr
         candidates = np.full((len(n_reached), int(n_reached.max())), NOBODY, dtype=np.int32)
         candidates[np.arange(candidates.shape[1]) < n_reached[:, None]] = reached.indices
         keep_nearest(
-            (neighbors[0][part], neighbors[1][part]), embeddings[part], embeddings, candidates,
-            exclude=rows[part], codes=(codes.take(part), codes),
-        )  # fmt: skip
+            (neighbors[0][part], neighbors[1][part]),
+            embeddings[part],
+            embeddings,
+            candidates,
+            exclude=rows[part],
+            codes=(codes.take(part), codes),
+        )
     return NeighborGraph(*neighbors, graph.method, graph.recall)
 
 

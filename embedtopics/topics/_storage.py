@@ -398,10 +398,14 @@ def read_arrays(stream: BinaryIO) -> dict[str, npt.NDArray[Any]]:
 
 
 def _schema() -> Any:
-    return pa.schema([
-        ("name", pa.string()), ("dtype", pa.string()), ("shape", pa.list_(pa.int64())),
-        ("bytes", pa.large_binary()),
-    ])  # fmt: skip
+    return pa.schema(
+        [
+            ("name", pa.string()),
+            ("dtype", pa.string()),
+            ("shape", pa.list_(pa.int64())),
+            ("bytes", pa.large_binary()),
+        ]
+    )
 
 
 def _bytes_of(array: npt.NDArray[Any]) -> Any:

@@ -40,8 +40,13 @@ EDITS: Mapping[str, Callable[..., TopicResult]] = {
 """Functions that may be replayed. Anybody may have written a history: functions that send texts or
 write files are not among them."""
 
-IDS = {"at_level": "topics", "merge": "topics", "remove": "topics", "rename": "labels",
-       "split": "topic"}  # fmt: skip
+IDS = {
+    "at_level": "topics",
+    "merge": "topics",
+    "remove": "topics",
+    "rename": "labels",
+    "split": "topic",
+}
 """The parameter of an edit that holds topic ids."""
 
 

@@ -105,9 +105,16 @@ class Extension(Displayed):
         """Tabulate the candidates with their terms, nearest topics and examples."""
         texts = self.result.corpus.texts
         names = (
-            "candidate", "size", "label", "terms", "before", "similarity", "nearest_topic",
-            "topic_similarity", "examples",
-        )  # fmt: skip
+            "candidate",
+            "size",
+            "label",
+            "terms",
+            "before",
+            "similarity",
+            "nearest_topic",
+            "topic_similarity",
+            "examples",
+        )
         rows = []
         for number, one in enumerate(self.candidates):
             examples = [excerpt(texts[row]) for row in one.representatives]

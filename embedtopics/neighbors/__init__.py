@@ -1,1 +1,1 @@
-"""Embeddings -> the one neighbor graph that serves every later stage."""
+"""The neighbor graph of embeddings, which serves every later stage."""

@@ -1,1 +1,1 @@
-"""What topics must be like, stated before the fit."""
+"""Constraints on the topics of a fit."""

@@ -179,15 +179,15 @@ def split(result: TopicResult, topic: int, n_topics: int | str = "auto") -> Topi
     ----------
     result : TopicResult
     topic : int
-        Its id.
+        Topic id.
     n_topics : "auto", "fine", "coarse" or int
-        Parts; an integer from 2 up is met exactly. A name chooses the smallest cluster from the
-        size of the topic, and makes parts only of clusters whose words differ from the topic's.
+        Number of parts; an integer from 2 up is met exactly. With a name, the size of the topic
+        determines the smallest cluster, and only clusters with distinctive words become parts.
 
     Returns
     -------
     TopicResult
-        A seeded topic lives on as its largest part; of any other topic a given label is dropped.
+        The largest part continues a seeded topic. The label of any other topic is dropped.
 
     Raises
     ------

@@ -1,1 +1,1 @@
-"""Results that grow: documents added, results merged, and topics followed between results."""
+"""Results that grow: added documents, combined results, and matching topics."""

@@ -35,24 +35,21 @@ def unit_vectors(vectors: Any) -> Any:
 
 
 def load_error(
-    expected: str, found: object, remedy: str = "fetch the checkpoint again"
+    expected: str, actual: object, remedy: str = "fetch the checkpoint again"
 ) -> ModelLoadError:
-    """Return the error of a file that is not what an encoder needs."""
-    return ModelLoadError(f"expected {expected}, got {found}; {remedy}")
+    """Return the error of a file that an encoder cannot use."""
+    return ModelLoadError(f"expected {expected}, got {actual}; {remedy}")
 
 
 def check_texts(texts: Iterable[str]) -> list[str]:
-    """Return the texts as a list."""
+    """Return the texts as a list, after making sure that every row is a string."""
     if isinstance(texts, (str, bytes)):
-        found = f"one {type(texts).__name__}"
-        raise InputError("texts", "a sequence of strings", found=found, remedy="put it in a list")
+        kind = f"one {type(texts).__name__}"
+        raise InputError("texts", "a sequence of strings", found=kind, remedy="put it in a list")
     if isinstance(texts, Mapping) or getattr(texts, "ndim", 1) != 1:
-        found = type(texts).__name__
-        raise InputError("texts", "a sequence of strings", found=found, remedy="give one column")
-    try:
-        texts = list(texts)
-    except TypeError:
-        raise InputError("texts", "a sequence of strings", found=type(texts).__name__) from None
+        kind = type(texts).__name__
+        raise InputError("texts", "a sequence of strings", found=kind, remedy="pass one column")
+    texts = list(texts)
     for row, text in enumerate(texts):
         if not isinstance(text, str):
             remedy = "leave rows without text out, or make them empty strings"

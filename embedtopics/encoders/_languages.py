@@ -82,13 +82,13 @@ class AcrossLanguagesEncoder(WrappedEncoder):
         codes = np.array([language_of(text) or "" for text in texts])
         vectors = self._plain(texts, False).embeddings
         named, counts = np.unique(codes, return_counts=True)
-        kept = [c for c, n in zip(named, counts, strict=True) if c and n >= FEWEST_TEXTS]
+        frequent = [c for c, n in zip(named, counts, strict=True) if c and n >= FEWEST_TEXTS]
         mean = vectors.mean(axis=0)
         axes = np.zeros((0, vectors.shape[1]), dtype=np.float32)
-        if len(kept) > 1:
-            means = np.array([vectors[codes == code].mean(axis=0) for code in kept]) - mean
+        if len(frequent) > 1:
+            means = np.array([vectors[codes == code].mean(axis=0) for code in frequent]) - mean
             _, sizes, rows = np.linalg.svd(means - means.mean(axis=0), full_matrices=False)
-            axes = rows[: len(kept) - 1][sizes[: len(kept) - 1] > 1e-6]
+            axes = rows[: len(frequent) - 1][sizes[: len(frequent) - 1] > 1e-6]
         self._erased = _Erased(mean, axes)
         return self
 
@@ -213,10 +213,10 @@ class JoinedEncoder(WrappedEncoder):
     def _middle(self) -> FloatArray:
         """Return the mean vector of some of the bundled texts, (n_dimensions,)."""
         some = bundled_texts()[::TEXTS_OF_MIDDLE]
-        found: FloatArray = unit_vectors(self.parts[1].reading("document").encode(some)).mean(
+        middle: FloatArray = unit_vectors(self.parts[1].reading("document").encode(some)).mean(
             axis=0
         )
-        return found
+        return middle
 
 
 def _hash_of(hashes: Sequence[str | None]) -> str | None:

@@ -99,10 +99,10 @@ def check_encoder(encoder: BaseEncoder, stored: StoredVectors) -> None:
         is_one_space = space_of(settings) == encoder.space
         matches = is_one_space and _median_cosine(encoder, texts, vectors) >= MIN_SPACE_COSINE
     if not matches:
-        wanted = f"the encoder of {stored.owner} ({name}, fingerprint {expected[:12]})"
-        found = f"{encoder.name} (fingerprint {fingerprint[:12]})"
+        expectation = f"the encoder of {stored.owner} ({name}, fingerprint {expected[:12]})"
+        described = f"{encoder.name} (fingerprint {fingerprint[:12]})"
         remedy = Remedy("encoder", None, f"give the encoder of {stored.owner}, or {stored.redo}")
-        raise InputError("encoder", wanted, found=found, remedy=remedy)
+        raise InputError("encoder", expectation, found=described, remedy=remedy)
 
 
 def check_space(

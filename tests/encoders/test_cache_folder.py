@@ -51,7 +51,7 @@ def test_a_second_run_loads_no_model(filled, tiny_bert):
     encoder = resolve_encoder(tiny_bert, cached=True)
     report = encoder.encode_with_report(["a dog", "the cat"])
     assert report.n_cached == 2
-    assert "_opened" not in vars(encoder.uncached)
+    assert "_loaded" not in vars(encoder.uncached)
     assert report.n_tokens.tolist() == [2, 2]
     np.testing.assert_array_equal(
         report.embeddings, SentenceEncoder(tiny_bert).encode(["a dog", "the cat"])

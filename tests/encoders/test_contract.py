@@ -10,7 +10,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 import embedtopics as et
-from embedtopics.classification import TextClassifier, load_classifier
+from embedtopics.classification import TextClassifier
 from embedtopics.comparison import compare
 from embedtopics.encoders import RandomProjectionEncoder, TfidfEncoder
 from embedtopics.encoders._contract import EncoderInfo, as_encoder, info_of
@@ -102,7 +102,7 @@ def test_classification(encoder, toy, tmp_path):
     assert np.mean(classifier.predict(texts) == labels) > 0.5
     classifier.save(tmp_path / "classifier")
     given = as_encoder(encoder).fitted_to(texts)
-    again = load_classifier(tmp_path / "classifier", encoder=given)
+    again = TextClassifier.load(tmp_path / "classifier", encoder=given)
     np.testing.assert_array_equal(again.predict(texts), classifier.predict(texts))
 
 

@@ -74,7 +74,7 @@ def test_whether_a_checkpoint_bears_half_precision_is_tried_once(tiny_bert, cuda
     assert SentenceEncoder(tiny_bert).precision == "float16"
     monkeypatch.setattr(opening, "_open_half", raising(AssertionError("tried twice")))
     again = SentenceEncoder(tiny_bert)
-    assert again.precision == "float16" and "_opened" not in vars(again)
+    assert again.precision == "float16" and "_loaded" not in vars(again)
     assert again.encode(["the cat"]).shape == (1, 16)
 
 
@@ -170,14 +170,14 @@ def test_no_memory_on_the_cpu_is_an_error():
 def test_the_cpu_that_goes_on_is_a_decision(tiny_bert, texts, cuda, monkeypatch):
     encoder = SentenceEncoder(tiny_bert, precision="float16")
     assert encoder.decisions == []  # nothing is open, and need not be for that
-    forward = type(encoder._opened.run._module).forward
+    forward = type(encoder._loaded.run._module).forward
 
     def limited(self, ids, *masks):
-        if encoder._opened.run.device == "cuda":
+        if encoder._loaded.run.device == "cuda":
             raise torch.OutOfMemoryError("of the texts")
         return forward(self, ids, *masks)
 
-    monkeypatch.setattr(type(encoder._opened.run._module), "forward", limited)
+    monkeypatch.setattr(type(encoder._loaded.run._module), "forward", limited)
     found = encoder.encode(texts)
     assert (cosines(found, exact(tiny_bert).encode(texts)) > 0.999).all()
     [decision] = encoder.decisions
@@ -217,7 +217,7 @@ def test_the_default_model_on_a_gpu(cache):
     encoder = SentenceEncoder()
     texts = opening.bundled_texts()
     found, expected = encoder.encode(texts), exact_encoder(device="cpu").encode(texts)
-    assert (encoder.precision, encoder._opened.run.device) == ("float16", "cuda")
+    assert (encoder.precision, encoder._loaded.run.device) == ("float16", "cuda")
     assert (cosines(found, expected) > 0.999).all()
     alone = np.vstack([encoder.encode([text]) for text in texts[:50]])
     assert (cosines(found[:50], alone) > 0.999).all()

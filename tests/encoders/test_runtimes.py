@@ -131,7 +131,7 @@ def test_a_cpu_computes_in_8_bits_where_nothing_else_is_said(tiny_bert, texts, c
     for more in ({"runtime": "torch"}, {"trust_remote_code": True}):
         on_torch = SentenceEncoder(tiny_bert, **more)
         assert on_torch.precision == "float32" and "torch" in on_torch.precision_note
-    assert opening.known_numbers(encoder.recipe, "mps", None, cache).precision == "float32"
+    assert opening.known_precision(encoder.recipe, "mps", None, cache).name == "float32"
 
 
 def test_a_checkpoint_that_does_not_bear_8_bits_stays_in_float32(
@@ -144,7 +144,7 @@ def test_a_checkpoint_that_does_not_bear_8_bits_stays_in_float32(
     np.testing.assert_array_equal(encoder.encode(texts), exact.encode(texts))
     monkeypatch.setattr(opening, "_round", raising(AssertionError("tried twice")))
     again = SentenceEncoder(tiny_bert)
-    assert again.precision == "float32" and "_opened" not in vars(again)
+    assert again.precision == "float32" and "_loaded" not in vars(again)
     with pytest.raises(ModelLoadError, match="vectors turn too far"):
         SentenceEncoder(tiny_bert, precision="int8").encode(["the cat"])
 

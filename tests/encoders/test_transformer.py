@@ -111,7 +111,7 @@ def test_an_interrupt_comes_through_and_leaves_the_encoder_usable(
 ):
     # The interrupt of a real process is tested with the command line.
     expected = tiny_encoder.encode(texts)
-    run, calls = tiny_encoder._opened.run, []
+    run, calls = tiny_encoder._loaded.run, []
 
     class Interrupted:
         n_workers = workers
@@ -122,9 +122,9 @@ def test_an_interrupt_comes_through_and_leaves_the_encoder_usable(
                 raise KeyboardInterrupt
             return run(*arrays)
 
-    opened = replace(tiny_encoder._opened, run=Interrupted())
+    opened = replace(tiny_encoder._loaded, run=Interrupted())
     monkeypatch.setattr(tiny_encoder, "_tokens_per_batch", 1)
-    monkeypatch.setitem(vars(tiny_encoder), "_opened", opened)
+    monkeypatch.setitem(vars(tiny_encoder), "_loaded", opened)
     with pytest.raises(KeyboardInterrupt):
         tiny_encoder.encode(texts)
     monkeypatch.undo()

@@ -26,18 +26,18 @@ def align(
     inside = np.repeat(spans[:, 0] - np.cumsum(widths) + widths, widths) + np.arange(len(owners))
     first = np.searchsorted(inside, offsets[:, 0])
     behind = np.searchsorted(inside, offsets[:, 1])
-    found = np.full(len(offsets), -1, dtype=np.int64)
+    words = np.full(len(offsets), -1, dtype=np.int64)
     holds = behind > first
-    found[holds] = owners[first[holds]]
+    words[holds] = owners[first[holds]]
     shared = np.flatnonzero(holds)[owners[first[holds]] != owners[behind[holds] - 1]]
     for token in shared.tolist():
-        held = owners[first[token] : behind[token]]
-        found[token] = held[0] + np.bincount(held - held[0]).argmax()
-    alone = np.flatnonzero(found < 0).tolist()
+        candidates = owners[first[token] : behind[token]]
+        words[token] = candidates[0] + np.bincount(candidates - candidates[0]).argmax()
+    alone = np.flatnonzero(words < 0).tolist()
     for order, step in ((reversed(alone), 1), (alone, -1)):
         for token in order:
             near = token + step
-            is_inside = 0 <= near < len(found) and stretches[token] is not None
-            if found[token] < 0 and is_inside and stretches[near] == stretches[token]:
-                found[token] = found[near]
-    return found
+            is_inside = 0 <= near < len(words) and stretches[token] is not None
+            if words[token] < 0 and is_inside and stretches[near] == stretches[token]:
+                words[token] = words[near]
+    return words

@@ -91,20 +91,20 @@ def measure_extremes(
     )
     session = onnx_session(graph.SerializeToString(), table)
     inputs = [value.name for value in session.get_inputs()]
-    found: dict[str, Extremes] = {}
+    extremes: dict[str, Extremes] = {}
     for text in texts:
         ids = text.astype(np.int64)[None]
         arrays = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
         arrays["pooled_mask"] = arrays["attention_mask"]
-        made = session.run(names, {key: arrays[key] for key in inputs})
-        for name, values in zip(names, made, strict=True):
+        outputs = session.run(names, {key: arrays[key] for key in inputs})
+        for name, values in zip(names, outputs, strict=True):
             rows = values.reshape(-1, values.shape[-1])
             low, high = rows.min(axis=0), rows.max(axis=0)
-            if name in found:
-                low = np.minimum(low, found[name][0])
-                high = np.maximum(high, found[name][1])
-            found[name] = low, high
-    return found
+            if name in extremes:
+                low = np.minimum(low, extremes[name][0])
+                high = np.maximum(high, extremes[name][1])
+            extremes[name] = low, high
+    return extremes
 
 
 def quantize_model(model: bytes, extremes: Mapping[str, Extremes], bits: int) -> bytes:
@@ -123,7 +123,7 @@ def quantize_model(model: bytes, extremes: Mapping[str, Extremes], bits: int) ->
     biases = biases_of(whole, linear)
     added = {target: source for source, (_, target) in biases.items()}
     factors: dict[str, npt.NDArray[np.float32]] = {}
-    nodes, made = [], {}
+    nodes, arrays = [], {}
     for node in list(graph.node):
         if node.output[0] in added:  # its product adds the bias itself, which is faster
             continue
@@ -136,17 +136,19 @@ def quantize_model(model: bytes, extremes: Mapping[str, Extremes], bits: int) ->
             factors[source] = _factors(extremes[source], met_weights)
             rounding, constants = _rounding(source, extremes[source], factors[source])
             nodes += rounding
-            made.update(constants)
+            arrays.update(constants)
         scaled = to_array(weights[weight]) * factors[source][:, None]
         product, constants = _product(node.output[0], source, scaled, biases, bits)
         nodes.append(product)
-        made.update(constants)
+        arrays.update(constants)
     del graph.node[:]
     graph.node.extend(nodes)
     used = {name for node in nodes for name in node.input}
-    kept = [tensor for tensor in graph.initializer if tensor.name in used]
+    initializers = [tensor for tensor in graph.initializer if tensor.name in used]
     del graph.initializer[:]
-    graph.initializer.extend([*kept, *(from_array(value, name) for name, value in made.items())])
+    graph.initializer.extend(
+        [*initializers, *(from_array(value, name) for name, value in arrays.items())]
+    )
     if not any(imported.domain == "com.microsoft" for imported in whole.opset_import):
         whole.opset_import.append(make_opsetid("com.microsoft", 1))
     quantized: bytes = whole.SerializeToString()
@@ -225,20 +227,20 @@ _SAMPLE_LENGTH = 512
 _logger = logging.getLogger("embedtopics")
 
 
-class Numbers(NamedTuple):
-    """The precision that is used, and why "auto" is not "int8" where it is not."""
+class Precision(NamedTuple):
+    """Precision that a model computes in, and why "auto" chose it over fewer bits."""
 
-    precision: str
+    name: str
     reason: str = ""
 
 
 @dataclass(frozen=True, eq=False)
-class Opened:
+class LoadedModel:
     """A model that is ready to run."""
 
     run: Runtime
     vocabulary: Vocabulary
-    numbers: Numbers
+    precision: Precision
 
 
 def check_machine(device: str | None, runtime: str | None, precision: str) -> None:
@@ -247,8 +249,8 @@ def check_machine(device: str | None, runtime: str | None, precision: str) -> No
     if device == "cpu" and precision in ("float16", "bfloat16"):
         raise InputError(f'precision="{precision}" is for a GPU; use "float32" or "int8" on a CPU')
     if device not in (None, "cpu") and (runtime == "onnx" or precision == "int8"):
-        wanted = 'left out or "cpu" beside runtime="onnx" or precision="int8"'
-        raise InputError("device", wanted, device)
+        expected = 'left out or "cpu" beside runtime="onnx" or precision="int8"'
+        raise InputError("device", expected, device)
     if runtime == "torch" and precision == "int8":
         raise InputError('precision="int8" needs ONNX Runtime; leave runtime="torch" out')
     if device not in (None, "cpu"):
@@ -260,36 +262,38 @@ def number_format(precision: str) -> str:
     return f"int8-{weight_bits()}" if precision == "int8" else precision
 
 
-def known_numbers(recipe: Recipe, device: str, runtime: str | None, cache: Path) -> Numbers | None:
+def known_precision(
+    recipe: Recipe, device: str, runtime: str | None, cache: Path
+) -> Precision | None:
     """Return what a model computes with; None where fewer bits have to be tried first."""
     if recipe.precision != "auto":
-        return Numbers(recipe.precision)
+        return Precision(recipe.precision)
     shorter = "int8" if device == "cpu" else "float16"
     if shorter == "float16" and not device.startswith("cuda"):
-        return Numbers("float32", f"shorter numbers are for a CPU or CUDA, and this is {device}")
+        return Precision("float32", f"shorter numbers are for a CPU or CUDA, and this is {device}")
     if shorter == "int8" and (runtime == "torch" or recipe.trusts_code):
-        return Numbers("float32", "8 bits need ONNX Runtime, and torch runs this model")
+        return Precision("float32", "8 bits need ONNX Runtime, and torch runs this model")
     key = key_of(recipe.checkpoint, recipe.pooling, recipe.layers)
     refusal = read_refusal(cache, key, number_format(shorter))
     if refusal is None:
         return None
-    return Numbers("float32", refusal) if refusal else Numbers(shorter)
+    return Precision("float32", refusal) if refusal else Precision(shorter)
 
 
-def open_model(recipe: Recipe, device: str, runtime: str | None, cache: Path) -> Opened:
+def open_model(recipe: Recipe, device: str, runtime: str | None, cache: Path) -> LoadedModel:
     """Make a model ready, or find it ready in the cache folder."""
-    known = known_numbers(recipe, device, runtime, cache)
+    choice = known_precision(recipe, device, runtime, cache)
     if runtime == "torch" or device != "cpu" or recipe.trusts_code:
-        if known is None:
+        if choice is None:
             return _open_half(recipe, device, cache)
-        return _open_torch(recipe, device, known)
-    reason = known.reason if known else ""
-    for precision in ("int8", "float32") if known is None else (known.precision,):
+        return _open_torch(recipe, device, choice)
+    reason = choice.reason if choice else ""
+    for precision in ("int8", "float32") if choice is None else (choice.name,):
         try:
             prepared = _prepare(replace(recipe, precision=precision), cache)
-            numbers = Numbers(precision, reason)
+            numbers = Precision(precision, reason)
             run = OnnxRuntime(prepared.model, prepared.table)
-            return Opened(run, prepared.vocabulary, numbers)
+            return LoadedModel(run, prepared.vocabulary, numbers)
         except ExportError as error:
             reason = " ".join(str(error).split())[:300]
     if runtime == "onnx" or recipe.precision == "int8":
@@ -300,13 +304,13 @@ def open_model(recipe: Recipe, device: str, runtime: str | None, cache: Path) ->
             'leave out `runtime`, and let the precision be "float32"',
         )
     return _open_torch(
-        recipe, device, Numbers("float32", reason), f"ONNX Runtime is not used: {reason}"
+        recipe, device, Precision("float32", reason), f"ONNX Runtime is not used: {reason}"
     )
 
 
-def _open_half(recipe: Recipe, device: str, cache: Path) -> Opened:
+def _open_half(recipe: Recipe, device: str, cache: Path) -> LoadedModel:
     """Open a model in float16 if its vectors are nearly those of float32; keep whether they are."""
-    half, exact = (_open_torch(recipe, device, Numbers(n)) for n in ("float16", "float32"))
+    half, exact = (_open_torch(recipe, device, Precision(n)) for n in ("float16", "float32"))
     texts = _sample_texts(exact.vocabulary, _sample_length(recipe.checkpoint))[::HELD_OUT]
     cosine, reason = least_cosine(half.run, exact.run, _alone(texts)), ""
     if not cosine >= LEAST_HALF_COSINE:  # or it is no number, for one was too large for 16 bits
@@ -314,33 +318,33 @@ def _open_half(recipe: Recipe, device: str, cache: Path) -> Opened:
     if not (half.run.note or exact.run.note):  # both were computed on the GPU
         key = key_of(recipe.checkpoint, recipe.pooling, recipe.layers)
         write_refusal(cache, key, "float16", recipe.name, reason)
-    return replace(exact, numbers=Numbers("float32", reason)) if reason else half
+    return replace(exact, precision=Precision("float32", reason)) if reason else half
 
 
-def _open_torch(recipe: Recipe, device: str, numbers: Numbers, note: str = "") -> Opened:
+def _open_torch(recipe: Recipe, device: str, precision: Precision, note: str = "") -> LoadedModel:
     checkpoint, trusted = recipe.checkpoint, recipe.trusts_code
-    model = load_model(checkpoint, dtype=numbers.precision, trust_remote_code=trusted)
+    model = load_model(checkpoint, dtype=precision.name, trust_remote_code=trusted)
     vocabulary = load_vocabulary(checkpoint, trusted)
     module = pooled_model(model, recipe.pooling, recipe.layers)
-    return Opened(TorchRuntime(module, device, note), vocabulary, numbers)
+    return LoadedModel(TorchRuntime(module, device, note), vocabulary, precision)
 
 
 def _prepare(recipe: Recipe, cache: Path) -> Prepared:
     key = key_of(recipe.checkpoint, recipe.pooling, recipe.layers)
     variant = number_format(recipe.precision)
-    made = read_prepared(cache, key, variant)
-    if made is None:
+    prepared = read_prepared(cache, key, variant)
+    if prepared is None:
         _logger.info("Making %s ready for this machine, once.", recipe.name)
         try:
-            made = _export(recipe)
+            prepared = _export(recipe)
             if recipe.precision == "int8":
-                made = _round(made, recipe.checkpoint)
+                prepared = _round(prepared, recipe.checkpoint)
         except ExportError as error:
             if recipe.precision == "int8":
                 write_refusal(cache, key, variant, recipe.name, str(error))
             raise
-        write_prepared(cache, key, variant, recipe.name, made)
-    return made
+        write_prepared(cache, key, variant, recipe.name, prepared)
+    return prepared
 
 
 def _export(recipe: Recipe) -> Prepared:
@@ -397,13 +401,13 @@ def _sample_texts(vocabulary: Vocabulary, max_length: int) -> list[npt.NDArray[n
     """Return token ids of the bundled texts: each alone, and many in a row for long ones."""
     texts = bundled_texts()
     texts += [" ".join(texts[start : start + 24]) for start in range(0, len(texts), 24)]
-    made, total = [], 0
+    samples, total = [], 0
     # From a text of its own to the next by a step that meets short and long ones in turn.
     for place in range(len(texts)):
         ids = vocabulary.tokenizer.encode(texts[place * 61 % len(texts)]).ids[:max_length]
         if ids:
-            made.append(np.array(ids, dtype=np.int32))
+            samples.append(np.array(ids, dtype=np.int32))
             total += len(ids)
         if total >= _SAMPLE_TOKENS:
             break
-    return made
+    return samples

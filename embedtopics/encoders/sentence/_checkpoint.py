@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.checks import is_count
+from embedtopics._utils.checks import checked_count, is_count
 from embedtopics._utils.display import one_line
 from embedtopics._utils.folders import MANIFEST, changed_files, parse_json, sha256
 from embedtopics.encoders._base import load_error
-from embedtopics.errors import ModelLoadError
+from embedtopics.errors import InputError, ModelLoadError
 from embedtopics.protocols import FloatArray
 
 if TYPE_CHECKING:
@@ -144,9 +144,11 @@ def read_head(folder: Path) -> tuple[Head, Path]:
         )
     paths = [folder / path for _, path in modules]
     pooling, pools_prompt = _read_pooling(paths[place])
-    made = [_read_step(kind, path) for kind, path in zip(after, paths[place + 1 :], strict=True)]
+    head_steps = [
+        _read_step(kind, path) for kind, path in zip(after, paths[place + 1 :], strict=True)
+    ]
     layers = _read_layers(paths[1]) if before else 1
-    steps = tuple(step for step in made if step is not None)
+    steps = tuple(step for step in head_steps if step is not None)
     return Head(pooling, layers, steps, pools_prompt), paths[0]
 
 
@@ -178,7 +180,7 @@ def _is_text_map(value: Any) -> bool:
 
 def _read_modules(file: Path) -> list[tuple[str, str]]:
     """Return the kind and the sub-folder of each module, in their order."""
-    found = []
+    modules = []
     for module in read_json(file, list):
         if not isinstance(module, dict):
             raise load_error("a type and a path for each module", f"{module!r} ({file})")
@@ -189,8 +191,8 @@ def _read_modules(file: Path) -> list[tuple[str, str]]:
             raise load_error(expected, f"{name} ({file})", "choose a checkpoint without it")
         if not (file.parent / path).resolve().is_relative_to(file.parent.resolve()):
             raise load_error("modules inside the checkpoint", f"the path {path!r} ({file})")
-        found.append((kind, path))
-    return found
+        modules.append((kind, path))
+    return modules
 
 
 def _read_pooling(folder: Path) -> tuple[tuple[str, ...], bool]:
@@ -201,8 +203,8 @@ def _read_pooling(folder: Path) -> tuple[tuple[str, ...], bool]:
     modes = list(modes) if isinstance(modes, list) else [modes]
     unknown = [str(mode) for mode in modes if mode not in POOLINGS]
     if unknown:
-        found = f"{', '.join(unknown)} ({path})"
-        raise load_error(f"poolings of {', '.join(POOLINGS)}", found, "choose another checkpoint")
+        actual = f"{', '.join(unknown)} ({path})"
+        raise load_error(f"poolings of {', '.join(POOLINGS)}", actual, "choose another checkpoint")
     return tuple(modes), bool(config.get("include_prompt", True))
 
 
@@ -212,9 +214,9 @@ def _legacy_modes(config: dict[str, Any]) -> list[str]:
     names = {"cls_token": "cls", "max_tokens": "max", "mean_tokens": "mean",
              "mean_sqrt_len_tokens": "mean_sqrt_len_tokens", "weightedmean_tokens": "weightedmean",
              "lasttoken": "lasttoken"}  # fmt: skip
-    chosen = [key.removeprefix(prefix) for key in config if key.startswith(prefix) and config[key]]
-    known = [mode for flag, mode in names.items() if flag in chosen]
-    return known + [flag for flag in chosen if flag not in names]
+    flags = [key.removeprefix(prefix) for key in config if key.startswith(prefix) and config[key]]
+    modes = [mode for flag, mode in names.items() if flag in flags]
+    return modes + [flag for flag in flags if flag not in names]
 
 
 def _read_layers(folder: Path) -> tuple[float, ...]:
@@ -255,8 +257,8 @@ def _read_step(kind: str, folder: Path) -> Step | None:
     weight, bias = tensors.get("linear.weight"), tensors.get("linear.bias")
     shape = (int(config.get("out_features", 0)), int(config.get("in_features", 0)))
     if weight is None or weight.shape != shape:
-        found = "none" if weight is None else str(weight.shape)
-        raise load_error(f"a linear.weight of shape {shape} in {file}", found)
+        actual = "none" if weight is None else str(weight.shape)
+        raise load_error(f"a linear.weight of shape {shape} in {file}", actual)
     if bias is None:
         bias = np.zeros(shape[0], dtype=np.float32)
     return Dense(file, weight, bias, activation)
@@ -388,20 +390,20 @@ def read_checkpoint(folder: Path) -> Checkpoint:
         (read_json(inner / f) for f in _LENGTH_FILES if (inner / f).is_file()), {}
     )
     if (task := lengths.get("transformer_task", "feature-extraction")) != "feature-extraction":
-        found = f"transformer_task {task!r} ({inner})"
-        raise load_error("a checkpoint that gives token vectors", found, _CHOOSE)
+        actual = f"transformer_task {task!r} ({inner})"
+        raise load_error("a checkpoint that gives token vectors", actual, _CHOOSE)
     config = read_json(required(inner / "config.json"))
     if config.get("is_encoder_decoder") and config.get("model_type") not in T5:
         kind = config.get("model_type")
-        found = f"an encoder-decoder of type {kind!r} ({inner / 'config.json'})"
-        raise load_error("an encoder", found, _CHOOSE)
+        actual = f"an encoder-decoder of type {kind!r} ({inner / 'config.json'})"
+        raise load_error("an encoder", actual, _CHOOSE)
     for name, most in {
         **dict.fromkeys(_DEPTHS + _HEADS, 1000),
         **dict.fromkeys(_WIDTHS, 1 << 16),
     }.items():
         if config.get(name) is not None and not (is_count(config[name]) and config[name] <= most):
-            expected, found = f"a {name} from 1 to {most:,}", f"{config[name]!r:.40}"
-            raise load_error(expected, f"{found} ({inner / 'config.json'})", _CHOOSE)
+            expected, actual = f"a {name} from 1 to {most:,}", f"{config[name]!r:.40}"
+            raise load_error(expected, f"{actual} ({inner / 'config.json'})", _CHOOSE)
     limit = position_limit(config)
     file = inner / "tokenizer_config.json"
     of_tokenizer: dict[str, Any] = read_json(file) if file.is_file() else {}
@@ -436,8 +438,8 @@ def read_checkpoint(folder: Path) -> Checkpoint:
 
 
 def _without(incidental: tuple[str, ...], config: dict[str, Any]) -> str:
-    kept = {key: value for key, value in config.items() if key not in incidental}
-    return json.dumps(kept, sort_keys=True)
+    entries = {key: value for key, value in config.items() if key not in incidental}
+    return json.dumps(entries, sort_keys=True)
 
 
 def _check_whole(file: Path) -> None:
@@ -453,9 +455,9 @@ def _check_whole(file: Path) -> None:
         except (ValueError, KeyError, TypeError, IndexError):
             ends = []
     if not ends or size != 8 + length + max(ends):
-        found = f"{8 + length + max(ends):,}" if ends else "a header"
+        actual = f"{8 + length + max(ends):,}" if ends else "a header"
         raise load_error(
-            f"whole safetensors weights in {file}", f"{size:,} bytes where {found} should be"
+            f"whole safetensors weights in {file}", f"{size:,} bytes where {actual} should be"
         )
 
 
@@ -490,10 +492,10 @@ def _find_tokenizer(folder: Path) -> tuple[Path, ...]:
     first, *others = (folder / name for name in (*_TOKENIZER_FILES, *_BESIDE_THE_TOKENIZER))
     if first.is_file():  # holds the vocabulary that the others hold, too
         others = others[len(_TOKENIZER_FILES) :]
-    found = tuple(path for path in (first, *others) if path.is_file())
-    if not found or found[0].name in _BESIDE_THE_TOKENIZER:
+    files = tuple(path for path in (first, *others) if path.is_file())
+    if not files or files[0].name in _BESIDE_THE_TOKENIZER:
         required(first)
-    return found
+    return files
 
 
 def position_limit(config: dict[str, Any]) -> int | None:
@@ -522,8 +524,8 @@ def _max_length(declared: Any, limit: int | None, folder: Path) -> int:
             "repair max_seq_length or model_max_length",
         )
     # Tokenizers without a limit declare an astronomical one.
-    known = [length for length in (declared, limit) if length is not None and length < 10**9]
-    return int(min(known, default=_DEFAULT_MAX_LENGTH))
+    limits = [length for length in (declared, limit) if length is not None and length < 10**9]
+    return int(min(limits, default=_DEFAULT_MAX_LENGTH))
 
 
 def _read_prompts(folder: Path) -> tuple[dict[str, str], str]:
@@ -537,3 +539,43 @@ def _read_prompts(folder: Path) -> tuple[dict[str, str], str]:
         expected = f"the default prompt {name!r} among the prompts {', '.join(prompts)}"
         raise load_error(expected, f"none ({path})", "repair it")
     return dict(prompts), prompts[name] if name else ""
+
+
+def check_layers(layers: int | Sequence[float]) -> int | tuple[float, ...]:
+    if isinstance(layers, (int, np.integer)):
+        checked_count(layers, "layers")
+        return int(layers)
+    weights = np.asarray(layers, dtype=np.float64)
+    if weights.ndim != 1 or not np.isfinite(weights).all() or not weights.sum():
+        expected = "a number of last layers, or a finite weight for each, with a sum other than 0"
+        raise InputError("layers", expected, layers)
+    return normalized_layers(weights)
+
+
+def choose_max_length(length: int | None, checkpoint: Checkpoint) -> int:
+    if length is None:
+        return checkpoint.max_length
+    checked_count(length, "max_length", 3)
+    if checkpoint.position_limit is not None and length > checkpoint.position_limit:
+        most = f"at most {checkpoint.position_limit}, all that this model can read"
+        raise InputError("max_length", most, length, "or choose a model for longer texts")
+    return int(length)
+
+
+def check_widths(recipe: Recipe) -> None:
+    """Make sure that what is pooled fits what comes after, and leaves as much as is wanted."""
+    width, n_layers = recipe.checkpoint.width, recipe.checkpoint.n_layers
+    if n_layers is not None:
+        n_pooled = recipe.layers if isinstance(recipe.layers, int) else len(recipe.layers)
+        if n_pooled > n_layers or (n_pooled < n_layers and not isinstance(recipe.layers, int)):
+            most = f"at most {n_layers} last layers, or one weight for each of the {n_layers}"
+            raise InputError("layers", f"{most}, that of the embeddings first", n_pooled)
+    first = next((step for step in recipe.steps if isinstance(step, Dense)), None)
+    if first and width is not None and width * len(recipe.pooling) != first.weight.shape[1]:
+        expected = f"one that gives the {first.weight.shape[1]} numbers which the dense layer takes"
+        raise InputError("pooling", expected, recipe.pooling, "leave it out")
+    if recipe.dimensions is not None:
+        checked_count(recipe.dimensions, "dimensions")
+        if recipe.width is not None and recipe.dimensions > recipe.width:
+            most = f"at most {recipe.width}, the length of this encoder's vectors"
+            raise InputError("dimensions", most, recipe.dimensions)

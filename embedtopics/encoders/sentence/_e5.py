@@ -47,9 +47,9 @@ def e5_checkpoint(package: Path, cache: Path) -> Checkpoint:
             _logger.warning("The checkpoint in %s is damaged (%s); made again.", folder, error)
             shutil.rmtree(folder, ignore_errors=True)
     file = package / _FILE
-    found = sha256(file) if file.is_file() else "no such file"
-    if found != SHA256:
-        raise load_error(f"weights with SHA-256 {SHA256}", f"{found} ({file})", REINSTALL)
+    checksum = sha256(file) if file.is_file() else "no such file"
+    if checksum != SHA256:
+        raise load_error(f"weights with SHA-256 {SHA256}", f"{checksum} ({file})", REINSTALL)
     _logger.info("Making a checkpoint of %s from %s, once (480 MB).", MULTILINGUAL, file)
     try:
         with placing(folder) as fresh:

@@ -24,21 +24,22 @@ from embedtopics.encoders._base import check_texts, known_languages, readable
 from embedtopics.encoders._contract import BaseEncoder, arguments_of
 from embedtopics.encoders._folders import default_folder
 from embedtopics.encoders.sentence._backend import (
-    Numbers,
-    Opened,
+    LoadedModel,
+    Precision,
     check_machine,
-    known_numbers,
+    known_precision,
     number_format,
     open_model,
 )
 from embedtopics.encoders.sentence._checkpoint import (
     POOLINGS,
-    Checkpoint,
     Dense,
     Recipe,
     Scale,
+    check_layers,
+    check_widths,
+    choose_max_length,
     finish,
-    normalized_layers,
 )
 from embedtopics.encoders.sentence._loading import DEFAULT_MODEL, resolve_model
 from embedtopics.encoders.sentence._running import (
@@ -58,12 +59,13 @@ if TYPE_CHECKING:
 PRECISIONS = ("auto", "float32", "int8", "float16", "bfloat16")
 LONG_TEXTS = ("auto", "truncate", "chunk")
 _OPEN = (
-    "_opened", "_cutting", "_whole", "_where", "_numbers", "_n_unpooled", "fingerprint", "space",
+    "_loaded", "_cutting", "_whole", "_where", "_chosen_precision", "_n_unpooled", "fingerprint",
+    "space",
 )  # fmt: skip
 
 AUTO_INT8 = (
-    "The encoder computes in int8, 2 to 3 times as fast on a CPU as in float32 and as good; "
-    'precision="float32" for exact vectors.'
+    "The encoder computes in int8: on a CPU 2 to 3 times as fast as float32, with the same "
+    'accuracy on benchmarks. Set precision="float32" for exact vectors.'
 )
 """With all-MiniLM-L6-v2, int8 against float32: Spearman 0.8202 and 0.8203 on the test of STS-B,
 0.7715 and 0.7715 on that of SICK, 0.7036 and 0.7033 in the mean of ten sets of 2012 to 2014; AMI of
@@ -71,9 +73,7 @@ topics with the classes 0.526 and 0.530 at the number of topics found, 0.584 and
 the classes (means of four corpora, each whole and in three samples of 80 %; single fits differ
 by up to 0.06, either way). Nothing was chosen on these figures but the default itself."""
 
-AUTO_HALF = (
-    'The encoder computes in float16 on a GPU; precision="float32" for vectors with all digits.'
-)
+AUTO_HALF = 'The encoder computes in float16 on a GPU. Set precision="float32" for exact vectors.'
 
 OVERLAP = 8
 """Windows of a long text share up to an eighth of their tokens with the next."""
@@ -89,17 +89,17 @@ was chosen on these corpora."""
 
 
 class SentenceEncoder(BaseEncoder):
-    """Turns texts into vectors with a transformer checkpoint.
+    """Turn texts into vectors with a transformer checkpoint.
 
-    The checkpoint is looked for in a folder of that name, in the local hub cache, in the
-    installed model package (the default model only), and at last on the hub, by one announced
-    download. Weights are read from safetensors, or else from a ``pytorch_model.bin`` that holds
-    nothing but tensors. A vector does not depend on the other texts of the call, nor on their order
-    (to 1e-6, the noise of float32 sums), and equal texts get equal vectors.
+    The encoder looks for the checkpoint in a folder of that name, in the local hub cache, in the
+    installed model package (the default model only), and finally on the hub, which it announces.
+    It reads weights from safetensors, or from a ``pytorch_model.bin`` that contains tensors only. A
+    vector does not depend on the other texts of a call or on their order, up to rounding (1e-6),
+    and equal texts get equal vectors.
 
-    On a CPU the model is run by ONNX Runtime. It is exported once, which takes some seconds, kept
-    in the cache folder (``EMBEDTOPICS_CACHE``), and used only where its vectors are those of
-    torch. Nothing is loaded before the first text is encoded.
+    On a CPU, ONNX Runtime runs the model. The first use exports it, which takes about a minute; the
+    export is stored in the cache folder (``EMBEDTOPICS_CACHE``) and used only if its vectors are
+    those of torch. Nothing is loaded before the first text is encoded.
 
     Parameters
     ----------
@@ -109,56 +109,54 @@ class SentenceEncoder(BaseEncoder):
         Commit, branch or tag on the hub. The default model is pinned, others are at "main".
     pooling : str or sequence of str, optional
         How token vectors become one vector: "mean", "cls", "max", "mean_sqrt_len_tokens",
-        "weightedmean" or "lasttoken"; the vectors of several are joined. As the checkpoint says,
-        else "mean".
+        "weightedmean" or "lasttoken". The vectors of several poolings are concatenated. Default:
+        the checkpoint's pooling, else "mean".
     layers : int or sequence of float, optional
-        Pool the mean of so many last layers, or all layers by these weights, that of the
-        embeddings first. As the checkpoint says, else the last layer alone.
+        Number of last layers whose mean is pooled, or a weight for each layer, the embeddings
+        first. Default: the checkpoint's setting, else the last layer.
     normalize : bool, optional
-        Whether vectors are scaled to length 1; as a sentence-transformers checkpoint says,
+        Whether vectors are scaled to length 1. Default: as in a sentence-transformers checkpoint,
         else True.
     dimensions : int, optional
-        Keep only the first numbers of each vector, before it is scaled: for checkpoints trained
-        for that (Kusupati et al., 2022, "Matryoshka representation learning").
+        Length to which vectors are cut before scaling, for checkpoints trained for it (Kusupati
+        et al., 2022, "Matryoshka representation learning").
     max_length : int, optional
-        Most tokens read of a text, special tokens included; as the checkpoint says.
+        Maximum number of tokens read of a text, special tokens included. Default: the checkpoint's.
     prompt : str, optional
-        Name of one of the checkpoint's `prompts`, or words, to put before every text. If left out,
-        `encode` puts what the checkpoint says, else nothing; `encode_query`, `encode_document`,
-        topics, search, comparison and evaluation put its prompts for queries and for documents.
+        Name of one of the checkpoint's `prompts`, or a string, to put before every text. By
+        default `encode` uses the checkpoint's default prompt; `encode_query`, `encode_document`,
+        topics, search, comparison and evaluation use its prompts for queries and documents.
     long_texts : {"auto", "truncate", "chunk"}
-        What becomes of a text with more tokens: its beginning alone is read, or all of it in
-        overlapping windows of whole sentences, whose vectors are averaged by their tokens. "auto"
-        is "truncate", but where topics are looked for or encoders compared it is "chunk" if more
-        than a third of all tokens would not be read.
+        How texts longer than `max_length` are read. "truncate" reads the beginning. "chunk" reads
+        overlapping windows of whole sentences and averages their vectors, weighted by tokens.
+        "auto" truncates; topics and comparisons use "chunk" instead if more than a third of all
+        tokens would not be read.
     precision : {"auto", "float32", "int8", "float16", "bfloat16"}
-        Numbers that are computed with; what comes out is float32. "auto" is "int8" on a CPU and
-        "float16" on a CUDA device, where the checkpoint bears it (its vectors are compared with
-        those in float32 once), else "float32"; `precision` and `precision_note` say so. "int8" is 2
-        to 3 times as fast on a CPU, turns vectors by a few degrees, and has ranges that are fixed
-        once, so that a vector does not depend on its batch (to a cosine of 0.99999). The last two
-        are for a GPU, round vectors with their batch, and have not been measured yet.
+        Precision of the computation; vectors are always float32. "auto" is "int8" on a CPU and
+        "float16" on a CUDA device if the checkpoint's vectors stay nearly the same (checked once),
+        else "float32"; see `precision_note`. "int8" is 2 to 3 times as fast on a CPU and turns
+        vectors by a few degrees; its ranges are fixed once, so that a vector does not depend on its
+        batch (cosine 0.99999). "float16" and "bfloat16" need a GPU and round with the batch.
     device : str, optional
-        As in torch; "auto", or None, is the first CUDA device where there is one, else the CPU.
-        Where a GPU's memory does not suffice, batches are halved; where it does not hold one text,
-        the CPU goes on, which `runtime_note` and the decisions of results say.
+        Device as in torch. "auto" and None choose the first CUDA device, else the CPU. If a GPU
+        runs out of memory, batches are halved; if one text is too much, the CPU takes over.
     runtime : {"onnx", "torch"}, optional
-        What runs the model; by default ONNX Runtime on a CPU, torch elsewhere, and where a
-        checkpoint cannot be exported.
+        Library that runs the model. Default: ONNX Runtime on a CPU, torch elsewhere and for
+        checkpoints that cannot be exported.
     tokens_per_batch : int, optional
-        Tokens in a batch, padding included; by default 512 on a CPU, whose caches hold no more,
+        Number of tokens in a batch, padding included. Default: 512 on a CPU, which fits its caches,
         and 16,384 on a GPU.
     trust_remote_code : bool
-        Whether a checkpoint may run Python code of its own.
+        Whether the checkpoint may run its own Python code.
     local_files_only : bool
-        Never ask the network.
+        Whether to stay off the network.
 
     Raises
     ------
     InputError
         If a parameter is out of range.
     ModelLoadError
-        If the checkpoint cannot be found, read or verified; some of this shows when the first
+        If the checkpoint cannot be found, read or verified. Some errors appear only when the first
         text is encoded.
 
     Examples
@@ -207,17 +205,17 @@ class SentenceEncoder(BaseEncoder):
             source=source,
             checkpoint=checkpoint,
             pooling=tuple(modes) or head.pooling,
-            layers=head.layers if layers is None else _checked_layers(layers),
+            layers=head.layers if layers is None else check_layers(layers),
             steps=head.steps[:-1] if ends_scaled else head.steps,
             normalize=ends_scaled if normalize is None else bool(normalize),
             dimensions=dimensions,
-            max_length=_choose_length(max_length, checkpoint),
+            max_length=choose_max_length(max_length, checkpoint),
             prompt=checkpoint.prompt if prompt is None else checkpoint.prompts.get(prompt, prompt),
             precision=precision,
             long_texts="truncate" if long_texts == "auto" else long_texts,
             trusts_code=trust_remote_code,
         )
-        _check_widths(self._recipe)
+        check_widths(self._recipe)
         self._tokens_per_batch = tokens_per_batch
         self._device = device
         self._runtime = runtime
@@ -227,33 +225,33 @@ class SentenceEncoder(BaseEncoder):
         return f"SentenceEncoder({self.name!r})"
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what is open: a copy, in this process or another, opens it again."""
+        """Leave out the loaded model: a copy, in this process or another, loads it again."""
         return {key: value for key, value in vars(self).items() if key not in _OPEN}
 
     @property
     def name(self) -> str:
-        """Name or folder that was asked for."""
+        """Name or folder of the checkpoint."""
         return self._recipe.name
 
     @property
     def recipe(self) -> Recipe:
-        """All that a vector depends on, as resolved when the encoder was made."""
+        """Everything that a vector depends on, resolved when the encoder was made."""
         return self._recipe
 
     @property
     def source(self) -> str:
-        """Where the weights were found: "path", "hub cache", "package ..." or "hub"."""
+        """Source of the weights: "path", "hub cache", "package ..." or "hub"."""
         return self._recipe.source
 
     @property
     def prompts(self) -> dict[str, str]:
-        """Words that the checkpoint was trained to see before a text, by their purpose."""
+        """Prompts that the checkpoint was trained with, by their purpose."""
         return dict(self._recipe.checkpoint.prompts)
 
     def reading(self, kind: str) -> SentenceEncoder:
-        """Return the encoder that puts the prompt for a "query" or a "document" before a text."""
+        """Return the encoder with the prompt for a "query" or a "document"."""
         asked, document = self._arguments["prompt"], self._prompt_for("document")
-        # What was encoded as a document is searched for with queries.
+        # An encoder of documents also serves their queries.
         if asked is not None and not (kind == "query" and asked == document):
             return self
         return self._with_prompt(self._prompt_for(kind))
@@ -290,14 +288,14 @@ class SentenceEncoder(BaseEncoder):
         return next((prompts[name] for name in names if name in prompts), "")
 
     def _with_prompt(self, prompt: str) -> SentenceEncoder:
-        """Return an encoder that shares the loaded model and puts other words before a text."""
+        """Return an encoder with another prompt that shares the loaded model."""
         if prompt == self._recipe.prompt:
             return self
-        made = copy.copy(self)
-        made._recipe = replace(self._recipe, prompt=prompt)
-        made._arguments = {**self._arguments, "prompt": prompt}
-        made._lender = self._lender or self
-        return made
+        encoder = copy.copy(self)
+        encoder._recipe = replace(self._recipe, prompt=prompt)
+        encoder._arguments = {**self._arguments, "prompt": prompt}
+        encoder._lender = self._lender or self
+        return encoder
 
     def encode(
         self,
@@ -313,9 +311,9 @@ class SentenceEncoder(BaseEncoder):
         ----------
         texts : str or sequence of str
         prompt : str, optional
-            Words to put before every text of this call.
+            Prompt to put before every text of this call.
         prompt_name : str, optional
-            Which of the checkpoint's `prompts` to put there, where `prompt` is left out.
+            Name of one of the checkpoint's `prompts`, if `prompt` is left out.
         **options
             batch_size, show_progress, normalize_embeddings and convert_to_tensor, as in
             sentence-transformers.
@@ -332,36 +330,36 @@ class SentenceEncoder(BaseEncoder):
         width = self._recipe.width
         if width is None:
             one = np.ones((1, 1), dtype=np.int64)
-            width = int(self._opened.run(one, one, one).shape[1])
+            width = int(self._loaded.run(one, one, one).shape[1])
         return width if self._recipe.dimensions is None else min(width, self._recipe.dimensions)
 
     @property
     def max_length(self) -> int:
-        """Most tokens read of a text, or of a window of it, special tokens included."""
+        """Maximum number of tokens of a text or window, special tokens included."""
         return self._recipe.max_length
 
     @property
     def runtime(self) -> str:
-        """What runs the model: "onnx" or "torch"."""
-        return self._opened.run.name
+        """Library that runs the model: "onnx" or "torch"."""
+        return self._loaded.run.name
 
     @property
     def runtime_note(self) -> str:
-        """Why torch runs the model on a CPU, once it is open; empty where it does not."""
-        opened: Opened | None = vars(self).get("_opened")
+        """Reason why torch runs a loaded model on a CPU; empty if it does not."""
+        opened: LoadedModel | None = vars(self).get("_loaded")
         return "" if opened is None else opened.run.note
 
     @property
     def precision(self) -> str:
-        """Numbers that are computed with: what "auto" is here."""
-        return self._numbers.precision
+        """Precision of the computation, with "auto" resolved."""
+        return self._chosen_precision.name
 
     @property
     def precision_note(self) -> str:
-        """What "auto" has chosen, and why; empty where the precision was named."""
+        """Choice of "auto" and its reason; empty if the precision was set explicitly."""
         if self._recipe.precision != "auto":
             return ""
-        precision, reason = self._numbers
+        precision, reason = self._chosen_precision
         notes = {"int8": AUTO_INT8, "float16": AUTO_HALF}
         return notes.get(precision, f"The encoder computes in float32: {reason}.")
 
@@ -388,20 +386,20 @@ class SentenceEncoder(BaseEncoder):
 
     @property
     def tokenizer_json(self) -> str:
-        """The tokenizer, as the tokenizers library writes it; it neither cuts nor pads."""
+        """Tokenizer as JSON of the tokenizers library, without truncation and padding."""
         return str(self._whole.to_str())
 
     @property
     def languages(self) -> tuple[str, ...] | None:
-        """ISO 639-1 codes, ``("multilingual",)``, or None where the name does not tell."""
+        """ISO 639-1 codes, ``("multilingual",)``, or None for an unknown checkpoint."""
         return known_languages(self.name)
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Arguments that make this encoder again."""
+        """Arguments from which this encoder can be made again."""
         recipe = self._recipe
         return {
-            # A folder is found again from wherever the process is.
+            # An absolute path is valid in every working directory.
             "name": os.path.abspath(recipe.name) if recipe.source == "path" else recipe.name,
             "revision": recipe.revision,
             "pooling": recipe.pooling[0] if len(recipe.pooling) == 1 else list(recipe.pooling),
@@ -416,12 +414,12 @@ class SentenceEncoder(BaseEncoder):
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 over all that a vector depends on: weights, vocabulary and how they are used."""
+        """SHA-256 of everything that a vector depends on: weights, vocabulary and settings."""
         return self._digest(number_format(self.precision))
 
     @cached_property
     def space(self) -> str:
-        """The fingerprint in float32: vectors of encoders that share it can be compared."""
+        """Fingerprint in float32; vectors of encoders with equal spaces can be compared."""
         return self._digest("float32")
 
     def _digest(self, numbers: str) -> str:
@@ -441,12 +439,12 @@ class SentenceEncoder(BaseEncoder):
     def _hub_folder(self, fresh: Path) -> Path:
         name = os.path.abspath(self.name)
         if self._recipe.source != "path":
-            found = f"{self.name!r}, which has a name on the hub"
-            raise InputError("encoder", "the encoder of a folder", found=found)
+            actual = f"{self.name!r}, which has a name on the hub"
+            raise InputError("encoder", "the encoder of a folder", found=actual)
         if SentenceEncoder(name).space != self.space:
             remedy = "change its modules.json, or share the arguments beside it"
-            found = "arguments that its folder does not hold"
-            raise InputError("encoder", "one whose folder says it all", remedy=remedy, found=found)
+            actual = "arguments that its folder does not hold"
+            raise InputError("encoder", "one whose folder says it all", remedy=remedy, found=actual)
         return Path(name)
 
     def encode_with_report(
@@ -456,9 +454,9 @@ class SentenceEncoder(BaseEncoder):
         batch_size: int | None = None,
         show_progress: bool | None = None,
     ) -> Encoding:
-        """Return one vector a text, and how much of each was read; errors as of `encode`."""
+        """Return one vector per text, and how much of each text was read."""
         texts = check_texts(texts)
-        tokens_per_batch = self._tokens_per_batch or self._opened.run.tokens_per_batch
+        tokens_per_batch = self._tokens_per_batch or self._loaded.run.tokens_per_batch
         if batch_size is not None:
             most = checked_count(batch_size, "batch_size") * self.max_length
             tokens_per_batch = min(tokens_per_batch, most)
@@ -474,19 +472,18 @@ class SentenceEncoder(BaseEncoder):
         return self.encode_with_report(texts, batch_size=batch_size, show_progress=show_progress)
 
     def count_tokens(self, texts: Sequence[str]) -> Encoding:
-        """Return how much of each text would be read, in an Encoding without columns."""
+        """Return how much of each text would be read, as an Encoding without columns."""
         texts = check_texts(texts)
         tokens = self._tokenize(texts, False)
-        none = np.empty((len(tokens.ids), 0), dtype=np.float32)
-        if self._recipe.long_texts != "chunk":
-            return Encoding(none, tokens.n_tokens, tokens.n_seen, tokens.n_unknown)
-        unknown = tokens.n_unknown.copy()
-        for row in np.flatnonzero(tokens.n_seen < tokens.n_tokens).tolist():
-            unknown[row] = self._cut(texts[row])[1]
-        return Encoding(none, tokens.n_tokens, tokens.n_tokens, unknown)
+        n_seen, n_unknown = tokens.n_seen, tokens.n_unknown.copy()
+        if self._recipe.long_texts == "chunk":
+            for row in np.flatnonzero(n_seen < tokens.n_tokens).tolist():
+                n_unknown[row] = self._cut(texts[row])[1]
+            n_seen = tokens.n_tokens
+        return Encoding(np.empty((len(texts), 0), np.float32), tokens.n_tokens, n_seen, n_unknown)
 
     def windows(self, texts: Sequence[str]) -> list[list[Span]]:
-        """Cut texts into overlapping windows of whole sentences, each short enough to be read.
+        """Cut texts into overlapping windows of whole sentences that the encoder can read.
 
         Parameters
         ----------
@@ -495,16 +492,16 @@ class SentenceEncoder(BaseEncoder):
         Returns
         -------
         list of list of (int, int)
-            For each text the spans of its windows, in characters; one for a short text.
+            Spans of the windows of each text, in characters; a short text has one.
         """
         return [self._cut(text)[0] for text in check_texts(texts)]
 
     def _cut(self, text: str) -> tuple[list[Span], int]:
-        """Return the windows of a text, and how many of its tokens are unknown."""
+        """Return the windows of a text, and the number of its unknown tokens."""
         text = readable(text)
         most = max(1, self.max_length - len(self._cutting.encode(self._recipe.prompt).ids))
         encoding = self._whole.encode(text, add_special_tokens=False)
-        n_unknown = encoding.ids.count(self._opened.vocabulary.unknown_id)
+        n_unknown = encoding.ids.count(self._loaded.vocabulary.unknown_id)
         if len(encoding) <= most:
             return [(0, len(text))], n_unknown
         starts = np.maximum.accumulate([start for start, _ in encoding.offsets])
@@ -519,9 +516,9 @@ class SentenceEncoder(BaseEncoder):
     ) -> Encoding:
         is_long = tokens.n_seen < tokens.n_tokens
         rows = np.flatnonzero(is_long).tolist()
-        found = [self._cut(texts[row]) for row in rows]
-        of_part = np.repeat(rows, [len(spans) for spans, _ in found])
-        spans = chain.from_iterable(spans for spans, _ in found)
+        cuts = [self._cut(texts[row]) for row in rows]
+        of_part = np.repeat(rows, [len(spans) for spans, _ in cuts])
+        spans = chain.from_iterable(spans for spans, _ in cuts)
         parts = [texts[row][slice(*span)] for row, span in zip(of_part, spans, strict=True)]
         in_parts = self._tokenize(parts, False)
         ids = [b"" if long else text for text, long in zip(tokens.ids, is_long, strict=True)]
@@ -532,41 +529,41 @@ class SentenceEncoder(BaseEncoder):
         embeddings[rows] /= np.bincount(of_part, weights, len(texts))[rows, None].astype(np.float32)
         if self._recipe.normalize:
             embeddings[rows] = finish(embeddings[rows], (Scale(),))
-        # A window may be cut in turn, where a text alone has other tokens than in its sentence.
+        # A window may be truncated: alone, its text can have more tokens than in the document.
         cut = np.bincount(of_part, in_parts.n_tokens - in_parts.n_seen, len(texts)).astype(np.int32)
         seen = np.where(is_long, np.maximum(tokens.n_tokens - cut, 0), tokens.n_seen)
         unknown = tokens.n_unknown.copy()
-        unknown[rows] = np.minimum([n_unknown for _, n_unknown in found], seen[rows])
+        unknown[rows] = np.minimum([n_unknown for _, n_unknown in cuts], seen[rows])
         return Encoding(embeddings, tokens.n_tokens, seen.astype(np.int32), unknown)
 
     @cached_property
     def _where(self) -> tuple[str, str | None, Path]:
-        """Return device, runtime and cache folder."""
+        """Device, runtime and cache folder."""
         may_use_gpu = self._recipe.precision != "int8" and self._runtime != "onnx"
         device = self._device or ("cuda" if may_use_gpu and has_gpu() else "cpu")
         check_machine(device, self._runtime, self._recipe.precision)
         return device, self._runtime, default_folder()
 
     @computed_once
-    def _numbers(self) -> Numbers:
-        known = known_numbers(self._recipe, *self._where)
-        return self._opened.numbers if known is None else known
+    def _chosen_precision(self) -> Precision:
+        precision = known_precision(self._recipe, *self._where)
+        return self._loaded.precision if precision is None else precision
 
     @computed_once
-    def _opened(self) -> Opened:
+    def _loaded(self) -> LoadedModel:
         if self._lender is not None:
-            return self._lender._opened
+            return self._lender._loaded
         return open_model(self._recipe, *self._where)
 
     @computed_once
     def _cutting(self) -> Tokenizer:
-        tokenizer = self._opened.vocabulary.tokenizer
+        tokenizer = self._loaded.vocabulary.tokenizer
         tokenizer.enable_truncation(self.max_length)
         prompt = self._recipe.prompt
         if prompt and len(tokenizer.encode(prompt).ids) >= self.max_length:
             remedy = "give a shorter one or a larger max_length"
-            wanted = f"one that leaves some of the {self.max_length} tokens to the text"
-            raise InputError("prompt", wanted, prompt, remedy)
+            expected = f"one that leaves some of the {self.max_length} tokens to the text"
+            raise InputError("prompt", expected, prompt, remedy)
         return tokenizer
 
     @computed_once
@@ -587,7 +584,7 @@ class SentenceEncoder(BaseEncoder):
 
     def _tokenize(self, texts: Sequence[str], show_progress: bool | None) -> TokenizedTexts:
         return tokenize(
-            self._cutting, texts, unknown_id=self._opened.vocabulary.unknown_id,
+            self._cutting, texts, unknown_id=self._loaded.vocabulary.unknown_id,
             prompt=self._recipe.prompt, show_progress=show_progress,
         )  # fmt: skip
 
@@ -595,7 +592,7 @@ class SentenceEncoder(BaseEncoder):
         self, ids: list[bytes], tokens_per_batch: int, show_progress: bool | None
     ) -> FloatArray:
         return embed(
-            self._opened.run, ids, pad_id=self._opened.vocabulary.pad_id,
+            self._loaded.run, ids, pad_id=self._loaded.vocabulary.pad_id,
             n_unpooled=self._n_unpooled, tokens_per_batch=tokens_per_batch,
             finish=self._finish, dimensions=self.dimensions, show_progress=show_progress,
         )  # fmt: skip
@@ -603,43 +600,3 @@ class SentenceEncoder(BaseEncoder):
     def _finish(self, pooled: FloatArray) -> FloatArray:
         vectors = finish(pooled, self._recipe.steps)[:, : self._recipe.dimensions]
         return finish(vectors, (Scale(),)) if self._recipe.normalize else vectors
-
-
-def _checked_layers(layers: int | Sequence[float]) -> int | tuple[float, ...]:
-    if isinstance(layers, (int, np.integer)):
-        checked_count(layers, "layers")
-        return int(layers)
-    weights = np.asarray(layers, dtype=np.float64)
-    if weights.ndim != 1 or not np.isfinite(weights).all() or not weights.sum():
-        wanted = "a number of last layers, or a finite weight for each, with a sum other than 0"
-        raise InputError("layers", wanted, layers)
-    return normalized_layers(weights)
-
-
-def _choose_length(wanted: int | None, checkpoint: Checkpoint) -> int:
-    if wanted is None:
-        return checkpoint.max_length
-    checked_count(wanted, "max_length", 3)
-    if checkpoint.position_limit is not None and wanted > checkpoint.position_limit:
-        most = f"at most {checkpoint.position_limit}, all that this model can read"
-        raise InputError("max_length", most, wanted, "or choose a model for longer texts")
-    return int(wanted)
-
-
-def _check_widths(recipe: Recipe) -> None:
-    """Make sure that what is pooled fits what comes after, and leaves as much as is wanted."""
-    width, n_layers = recipe.checkpoint.width, recipe.checkpoint.n_layers
-    if n_layers is not None:
-        wanted = recipe.layers if isinstance(recipe.layers, int) else len(recipe.layers)
-        if wanted > n_layers or (wanted < n_layers and not isinstance(recipe.layers, int)):
-            most = f"at most {n_layers} last layers, or one weight for each of the {n_layers}"
-            raise InputError("layers", f"{most}, that of the embeddings first", wanted)
-    first = next((step for step in recipe.steps if isinstance(step, Dense)), None)
-    if first and width is not None and width * len(recipe.pooling) != first.weight.shape[1]:
-        taken = f"one that gives the {first.weight.shape[1]} numbers which the dense layer takes"
-        raise InputError("pooling", taken, recipe.pooling, "leave it out")
-    if recipe.dimensions is not None:
-        checked_count(recipe.dimensions, "dimensions")
-        if recipe.width is not None and recipe.dimensions > recipe.width:
-            most = f"at most {recipe.width}, the length of this encoder's vectors"
-            raise InputError("dimensions", most, recipe.dimensions)

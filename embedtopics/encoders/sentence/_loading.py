@@ -62,9 +62,9 @@ def require_device(device: str) -> None:
     try:
         torch.empty(0, device=device)
     except (AssertionError, NotImplementedError, RuntimeError) as error:  # as torch was built
-        found = f"{device!r}: {one_line(error)}"
+        actual = f"{device!r}: {one_line(error)}"
         remedy = "leave it out for the fastest that is"
-        raise InputError("device", "a device that is there", None, remedy, found=found) from None
+        raise InputError("device", "a device that is there", None, remedy, found=actual) from None
 
 
 def load_model(
@@ -119,8 +119,8 @@ def load_vocabulary(checkpoint: Checkpoint, trust_remote_code: bool = False) -> 
         fast = getattr(wrapper, "backend_tokenizer", None)
         try_out(fast)
     if fast is None:
-        found = f"{type(wrapper).__name__} ({checkpoint.folder})"
-        raise load_error("a fast tokenizer", found, "choose a checkpoint with a tokenizer.json")
+        actual = f"{type(wrapper).__name__} ({checkpoint.folder})"
+        raise load_error("a fast tokenizer", actual, "choose a checkpoint with a tokenizer.json")
     if checkpoint.lower_case:
         steps = [Lowercase()] if fast.normalizer is None else [Lowercase(), fast.normalizer]
         fast.normalizer = Sequence(steps)
@@ -213,14 +213,14 @@ def resolve_model(
         # What is opened later is the folder that was meant now, wherever the process has gone.
         return read_checkpoint(folder.absolute()), "path"
     if folder.exists() or name.startswith(".") or not _HUB_NAME.fullmatch(name):
-        found = "a file" if folder.exists() else "neither a folder nor a hub name"
+        actual = "a file" if folder.exists() else "neither a folder nor a hub name"
         expected = "the folder of a checkpoint or a hub name"
-        raise load_error(expected, f"{name!r}, which is {found}", "check the path")
+        raise load_error(expected, f"{name!r}, which is {actual}", "check the path")
     tried = [f"folder {name}"]
-    for source, found_there in _look_up(name, revision, local_files_only, with_code):
-        if isinstance(found_there, Checkpoint):
-            return found_there, source
-        tried.append(found_there.reason)
+    for source, outcome in _look_up(name, revision, local_files_only, with_code):
+        if isinstance(outcome, Checkpoint):
+            return outcome, source
+        tried.append(outcome.reason)
     raise ModelLoadError(
         f"expected an encoder named {name!r}, found none; tried in order: {'; '.join(tried)}; "
         f"give the folder of a checkpoint, connect to the network once, or use {DEFAULT_MODEL}, "
@@ -299,11 +299,11 @@ def _read_package() -> Checkpoint | Miss:
 
 def _verified(checkpoint: Checkpoint, is_default: bool, remedy: str = "") -> Checkpoint:
     """Return a checkpoint; of the default model only if its weights are the published ones."""
-    found = sha256(checkpoint.weights[0]) if is_default else ""
-    if is_default and found != DEFAULT_SHA256:
+    checksum = sha256(checkpoint.weights[0]) if is_default else ""
+    if is_default and checksum != DEFAULT_SHA256:
         remedy = remedy or f"delete the folder {checkpoint.folder} and try again"
         expected = f"weights with SHA-256 {DEFAULT_SHA256}"
-        raise load_error(expected, f"{found} ({checkpoint.weights[0]})", remedy)
+        raise load_error(expected, f"{checksum} ({checkpoint.weights[0]})", remedy)
     return checkpoint
 
 

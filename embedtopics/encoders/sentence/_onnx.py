@@ -43,14 +43,14 @@ def biases_of(whole: ModelProto, linear: set[str]) -> dict[str, tuple[str, str]]
     for node in whole.graph.node:
         for name in node.input:
             users.setdefault(name, []).append(node)
-    found = {}
+    biases = {}
     for product in linear:
         only = users.get(product, [])
         if len(only) == 1 and only[0].op_type == "Add":
             others = [name for name in only[0].input if name != product]
             if len(others) == 1 and others[0] in vectors:
-                found[product] = (others[0], only[0].output[0])
-    return found
+                biases[product] = (others[0], only[0].output[0])
+    return biases
 
 
 def fold_biases(model: bytes) -> bytes:
@@ -66,7 +66,7 @@ def fold_biases(model: bytes) -> bytes:
     sums = {target for _, target in biases.values()}
     shape = "shape_of_the_texts"
     nodes, constants = [make_node("Shape", ["input_ids"], [shape])], {}
-    known: set[str] = set()
+    reshaped: set[str] = set()
     for node in whole.graph.node:
         if node.output[0] not in biases:
             if node.output[0] not in sums:
@@ -77,12 +77,12 @@ def fold_biases(model: bytes) -> bytes:
         n_in, n_out = sizes[weight]
         constants[f"flat_{n_in}"] = np.array([-1, n_in])
         constants[f"wide_{n_out}"] = np.array([n_out])
-        if source not in known:
+        if source not in reshaped:
             nodes.append(make_node("Reshape", [source, f"flat_{n_in}"], [f"{source}_flat"]))
-        if f"{shape}_{n_out}" not in known:
+        if f"{shape}_{n_out}" not in reshaped:
             wide = [shape, f"wide_{n_out}"]
             nodes.append(make_node("Concat", wide, [f"{shape}_{n_out}"], axis=0))
-        known |= {source, f"{shape}_{n_out}"}
+        reshaped |= {source, f"{shape}_{n_out}"}
         nodes.append(make_node("Gemm", [f"{source}_flat", weight, bias], [f"{target}_flat"]))
         nodes.append(make_node("Reshape", [f"{target}_flat", f"{shape}_{n_out}"], [target]))
     del whole.graph.node[:]
@@ -176,7 +176,7 @@ def _traced(module: Any, words: Any) -> tuple[bytes, Table | None]:
     file = io.BytesIO()
     whole: Any = getattr(words, "weight", None)
     every = module.named_parameters(remove_duplicate=False)
-    names_of_table = {key for key, held in every if held is whole}
+    names_of_table = {key for key, parameter in every if parameter is whole}
     try:
         with torch.no_grad(), _quiet():
             if names_of_table:  # the first rows are all that is looked up here
@@ -194,9 +194,9 @@ def _traced(module: Any, words: Any) -> tuple[bytes, Table | None]:
             words.weight = whole
     if not names_of_table:
         return file.getvalue(), None
-    found = _without(file.getvalue(), names_of_table, whole.detach().numpy())
+    separated = _without(file.getvalue(), names_of_table, whole.detach().numpy())
     # Another layer looks the words up, with the same weights, as in the encoder of a T5.
-    return found or _traced(module, None)
+    return separated or _traced(module, None)
 
 
 def _without(model: bytes, names: set[str], values: FloatArray) -> tuple[bytes, Table] | None:
@@ -204,10 +204,12 @@ def _without(model: bytes, names: set[str], values: FloatArray) -> tuple[bytes, 
     import onnx
 
     graph = onnx.load_from_string(model)
-    held = [one for one in graph.graph.initializer if one.name in names and one.dims[0] == 2]
-    if len(held) != 1:
+    initializers = [
+        one for one in graph.graph.initializer if one.name in names and one.dims[0] == 2
+    ]
+    if len(initializers) != 1:
         return None
-    tensor = held[0]
+    tensor = initializers[0]
     tensor.ClearField("raw_data")
     tensor.dims[:] = values.shape
     tensor.data_location = onnx.TensorProto.EXTERNAL
@@ -269,13 +271,13 @@ def read_prepared(root: Path, key: str, variant: str) -> Prepared | None:
         about: dict[str, Any] = json.loads((folder / "about.json").read_text("utf-8"))
         model, tokenizer = (folder / name for name in ("model.onnx", "tokenizer.json"))
         content, words = model.read_bytes(), tokenizer.read_bytes()
-        held: dict[str, Any] = {model.name: content, tokenizer.name: words}
+        files: dict[str, Any] = {model.name: content, tokenizer.name: words}
         table = None
         if "table" in about:
             shape = tuple(map(int, about["table"]["shape"]))
-            held[_TABLE] = np.memmap(folder / _TABLE, np.float32, "r", shape=shape)
-            table = Table(str(about["table"]["name"]), held[_TABLE])
-        for name, data in held.items():
+            files[_TABLE] = np.memmap(folder / _TABLE, np.float32, "r", shape=shape)
+            table = Table(str(about["table"]["name"]), files[_TABLE])
+        for name, data in files.items():
             if about["sha256"][name] != hashlib.sha256(data).hexdigest():
                 raise ValueError(f"{name} is not what was written")
         vocabulary = Vocabulary(

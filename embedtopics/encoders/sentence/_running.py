@@ -56,10 +56,10 @@ def tokenize(
         for slab in slabs(texts):
             prompted = [prompt + readable(text) for text in slab]
             for text, encoding in zip(slab, tokenizer.encode_batch_fast(prompted), strict=True):
-                kept = encoding.ids
-                ids.append(np.array(kept, dtype=np.int32).tobytes())
-                seen = len(kept) - n_special if text else 0
-                unknown = kept.count(unknown_id) - special_unknown
+                token_ids = encoding.ids
+                ids.append(np.array(token_ids, dtype=np.int32).tobytes())
+                seen = len(token_ids) - n_special if text else 0
+                unknown = token_ids.count(unknown_id) - special_unknown
                 seen, unknown = max(seen, 0), max(unknown, 0)
                 # The tokenizer keeps the tokens behind the cut as further sequences.
                 n_cut = sum(len(part) - n_ends for part in encoding.overflowing)
@@ -126,7 +126,7 @@ class TorchRuntime:
         """Return pooled vectors."""
         import torch
 
-        made: list[FloatArray] = []
+        parts: list[FloatArray] = []
         arrays = [torch.from_numpy(array) for array in (ids, mask, pooled)]
         start, (n_texts, n_tokens) = 0, ids.shape
         while start < n_texts:
@@ -134,7 +134,7 @@ class TorchRuntime:
             try:
                 with torch.inference_mode():
                     inputs = (array[part].to(self.device) for array in arrays)
-                    made.append(self._module(*inputs).float().cpu().numpy())
+                    parts.append(self._module(*inputs).float().cpu().numpy())
                 start = part.stop
             except torch.OutOfMemoryError:
                 if self.device == "cpu":
@@ -143,7 +143,7 @@ class TorchRuntime:
                     self._most_tokens = (part.stop - start) * n_tokens // 2
                 else:
                     self._leave_gpu()
-        return made[0] if len(made) == 1 else np.concatenate(made)
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def _leave_gpu(self) -> None:
         """Let the CPU go on with the same weights, in float32, for half precision is slow there."""
@@ -171,8 +171,8 @@ def onnx_session(model: bytes, table: Table | None, *, n_threads: int = 0) -> An
     # Threads that wait by spinning would take the cores from all other work.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     if table is not None:
-        held = onnxruntime.OrtValue.ortvalue_from_numpy(table.values)
-        options.add_external_initializers([table.name], [held])
+        tensor = onnxruntime.OrtValue.ortvalue_from_numpy(table.values)
+        options.add_external_initializers([table.name], [tensor])
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
@@ -201,8 +201,10 @@ class OnnxRuntime:
     def __call__(self, ids: TokenArray, mask: TokenArray, pooled: TokenArray) -> FloatArray:
         """Return pooled vectors."""
         arrays = {"input_ids": ids, "attention_mask": mask, "pooled_mask": pooled}
-        made: FloatArray = self._session.run(None, {name: arrays[name] for name in self._inputs})[0]
-        return made
+        vectors: FloatArray = self._session.run(
+            None, {name: arrays[name] for name in self._inputs}
+        )[0]
+        return vectors
 
 
 def has_gpu() -> bool:
@@ -263,8 +265,8 @@ def embed(
     with progress_bar(
         total=sum(lengths), unit="token", description="Encoding", show=show_progress
     ) as bar:
-        for batch, made in _side_by_side(work, batches, run):
-            vectors[order[batch]] = made
+        for batch, batch_vectors in _side_by_side(work, batches, run):
+            vectors[order[batch]] = batch_vectors
             bar.update(sum(lengths[batch]))
     repeated = [row for row in range(len(ids)) if first[row] != row]
     vectors[repeated] = vectors[[first[row] for row in repeated]]

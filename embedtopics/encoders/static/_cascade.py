@@ -135,34 +135,38 @@ class CascadeEncoder(WrappedEncoder):
         texts = Corpus.of(some).document_texts()  # ordered by content hash
         vectors = unit_vectors(encode_with(self._encoder, texts, "texts", None))
         is_held = np.arange(len(texts)) % HELD_OUT == 0
-        known = dict(zip(texts, vectors, strict=True))
+        vector_of = dict(zip(texts, vectors, strict=True))
 
         def encode(some: Sequence[str], what: str) -> FloatArray:
-            if all(text in known for text in some):
-                return np.array([known[text] for text in some])
+            if all(text in vector_of for text in some):
+                return np.array([vector_of[text] for text in some])
             return encode_with(self._encoder, some, what, None)
 
-        learns = [text for text, held in zip(texts, is_held, strict=True) if not held]
+        training_texts = [
+            text for text, held_texts in zip(texts, is_held, strict=True) if not held_texts
+        ]
         settings = StudentSettings()
-        gathered = gather(learns, None, settings)
+        gathered = gather(training_texts, None, settings)
         student = learn_student(self._encoder, gathered, settings, encode=encode).encoder
-        student = in_space_of(student, learns, vectors[~is_held])
+        student = in_space_of(student, training_texts, vectors[~is_held])
         centroids = _centroids(vectors[~is_held])
-        held = [text for text, is_out in zip(texts, is_held, strict=True) if is_out]
-        found, margins = _nearest(student.encode(held, show_progress=False), centroids)
-        is_right = found == _nearest(vectors[is_held], centroids)[0]
+        held_texts = [text for text, is_out in zip(texts, is_held, strict=True) if is_out]
+        nearest, margins = _nearest(student.encode(held_texts, show_progress=False), centroids)
+        is_right = nearest == _nearest(vectors[is_held], centroids)[0]
         order = np.argsort(margins, kind="stable")
         # So many are right once the teacher has read the first 0, 1, 2 ... again.
         right = is_right.sum() + np.append(0, np.cumsum(~is_right[order]))
-        n = min(int(np.argmax(right >= self._agreement * len(held))), int(most * len(held)))
+        n = min(
+            int(np.argmax(right >= self._agreement * len(held_texts))), int(most * len(held_texts))
+        )
         self._learned = _Learned(
             student=student,
             centroids=centroids,
             margin=float(margins[order[n - 1]]) if n else -1.0,
-            n_texts=len(learns),
-            share=n / len(held),
+            n_texts=len(training_texts),
+            share=n / len(held_texts),
             before=float(is_right.mean()),
-            after=float(right[n] / len(held)),
+            after=float(right[n] / len(held_texts)),
         )
         return self
 
@@ -205,8 +209,10 @@ def in_space_of(student: StaticEncoder, texts: Sequence[str], targets: FloatArra
     It is the rotation that brings its vectors nearest to them (Schoenemann 1966, "A generalized
     solution of the orthogonal Procrustes problem").
     """
-    own = student.encode(texts, show_progress=False)
-    left, _, right = np.linalg.svd(project(own.T, targets).astype(np.float64), full_matrices=False)
+    vectors = student.encode(texts, show_progress=False)
+    left, _, right = np.linalg.svd(
+        project(vectors.T, targets).astype(np.float64), full_matrices=False
+    )
     return student.with_table(project(student.table, (left @ right).astype(np.float32)))
 
 

@@ -121,10 +121,10 @@ def distill(
             "min_count": min_count,
         }  # fmt: skip
     # Only the tokens that stand for some text.
-    kept = np.array([place for place, text in enumerate(vocabulary.surfaces) if text])
-    alone = [vocabulary.surfaces[place] for place in kept]
+    rows = np.array([place for place, text in enumerate(vocabulary.surfaces) if text])
+    alone = [vocabulary.surfaces[place] for place in rows]
     vectors = np.asarray(encoder.encode(alone, show_progress=show_progress), dtype=np.float64)
-    probabilities = _probabilities(len(kept), None if counts is None else counts[kept])
+    probabilities = _probabilities(len(rows), None if counts is None else counts[rows])
     vectors, explained = _principal_components(vectors, dimensions)
     source = "zipf" if counts is None else "corpus"
     coefficient = COEFFICIENTS[source] if sif_coefficient is None else float(sif_coefficient)
@@ -132,7 +132,7 @@ def distill(
         vectors = vectors * (coefficient / (coefficient + probabilities))[:, None]
     vectors = _without_components(vectors, probabilities, remove_components)
     table = np.zeros((len(vocabulary.surfaces), vectors.shape[1]), dtype=np.float32)
-    table[kept] = vectors
+    table[rows] = vectors
     made_from |= {
         "dimensions": int(vectors.shape[1]),
         "explained_variance": explained,

@@ -371,11 +371,11 @@ def unknown_token(tokenizer: Tokenizer) -> int:
     """Return the token of what a vocabulary does not know; -1 where there is none."""
     model = json.loads(tokenizer.to_str())["model"]
     if model.get("type") == "Unigram" or "unk_id" in model:
-        found = model.get("unk_id")
+        unknown_id = model.get("unk_id")
     else:
         token = model.get("unk_token")
-        found = None if token is None else tokenizer.token_to_id(token)
-    return -1 if found is None else int(found)
+        unknown_id = None if token is None else tokenizer.token_to_id(token)
+    return -1 if unknown_id is None else int(unknown_id)
 
 
 def characters_read(tokenizer: Tokenizer, max_length: int | None) -> int | None:
@@ -403,22 +403,22 @@ def bag_tokens(
             heads[row] = heads[row][:max_characters]
         counted = tokenizer.encode_batch_fast(tails, add_special_tokens=False)
         n_behind[long] = [len(encoding) for encoding in counted]
-    found = [
+    token_ids = [
         encoding.ids for encoding in tokenizer.encode_batch_fast(heads, add_special_tokens=False)
     ]
-    lengths = np.fromiter(map(len, found), dtype=np.int32, count=len(found))
+    lengths = np.fromiter(map(len, token_ids), dtype=np.int32, count=len(token_ids))
     n_seen = lengths
     if max_length is not None and (lengths > max_length).any():
-        found = [ids[:max_length] for ids in found]
+        token_ids = [ids[:max_length] for ids in token_ids]
         n_seen = np.minimum(lengths, max_length).astype(np.int32)
-    ids = np.fromiter(chain.from_iterable(found), dtype=np.int32, count=int(n_seen.sum()))
-    n_unknown = np.zeros(len(found), dtype=np.int32)
+    ids = np.fromiter(chain.from_iterable(token_ids), dtype=np.int32, count=int(n_seen.sum()))
+    n_unknown = np.zeros(len(token_ids), dtype=np.int32)
     unknown = ids == unknown_id
     if unknown.any():
-        of_text = np.repeat(np.arange(len(found)), n_seen)
-        n_unknown += np.bincount(of_text[unknown], minlength=len(found)).astype(np.int32)
+        of_text = np.repeat(np.arange(len(token_ids)), n_seen)
+        n_unknown += np.bincount(of_text[unknown], minlength=len(token_ids)).astype(np.int32)
         ids = ids[~unknown]
-    offsets = np.zeros(len(found) + 1, dtype=np.int64)
+    offsets = np.zeros(len(token_ids) + 1, dtype=np.int64)
     np.cumsum(n_seen - n_unknown, out=offsets[1:])
     return TokenBags(ids, offsets, lengths + n_behind, n_seen, n_unknown)
 

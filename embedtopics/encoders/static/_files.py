@@ -77,8 +77,8 @@ def holds_static_encoder(folder: Path) -> bool:
 def read_static(folder: Path) -> StaticFiles:
     """Read a folder as safetensors and JSON, no code; a `mapping` gives each token its row."""
     if not folder.is_dir():
-        found = f"{str(folder)!r}, which is no folder"
-        raise load_error("the folder of a static encoder", found, "check the path")
+        actual = f"{str(folder)!r}, which is no folder"
+        raise load_error("the folder of a static encoder", actual, "check the path")
     for name in (CONFIG, TABLE, TOKENIZER):
         if not (folder / name).is_file():
             raise ModelLoadError(
@@ -124,8 +124,8 @@ def _read_config(path: Path, content: bytes) -> dict[str, Any]:
 
 
 def _broken(path: Path | str, reason: object) -> ModelLoadError:
-    found = f"{path}: {' '.join(str(reason).split())[:160]}"
-    return load_error("a sound file of a static encoder", found, "fetch or save the encoder again")
+    actual = f"{path}: {' '.join(str(reason).split())[:160]}"
+    return load_error("a sound file of a static encoder", actual, "fetch or save the encoder again")
 
 
 def parse_tokenizer(text: str, source: str) -> Tokenizer:

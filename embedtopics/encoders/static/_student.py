@@ -119,14 +119,16 @@ def _prepare(
         rows[is_read[rows]] for rows in (gathered.training, gathered.validation)
     )
     if len(training) < FEWEST_TEXTS // 2 or not len(validation):
-        found = f"{int(is_read.sum())} such texts of {len(is_read)}"
-        raise InputError("texts", "in words that the teacher knows", found=found)
+        actual = f"{int(is_read.sum())} such texts of {len(is_read)}"
+        raise InputError("texts", "in words that the teacher knows", found=actual)
     vectors /= np.maximum(lengths, 1e-30).astype(np.float32)[:, None]
     axes, explained = axes_of(vectors[training], settings.dimensions)
-    kept = np.flatnonzero([bool(surface) for surface in vocabulary.surfaces])
-    surfaces = [vocabulary.surfaces[place] for place in kept]
+    rows_with_text = np.flatnonzero([bool(surface) for surface in vocabulary.surfaces])
+    surfaces = [vocabulary.surfaces[place] for place in rows_with_text]
     alone = encode(surfaces, "tokens")
-    table, weights = start_table(project(alone, axes), kept, counts, settings.sif_coefficient)
+    table, weights = start_table(
+        project(alone, axes), rows_with_text, counts, settings.sif_coefficient
+    )
 
     def bagged(rows: Int64Array) -> Bagged:
         targets = project(vectors[rows], axes)
@@ -159,14 +161,14 @@ def gather(texts: Any, general: Any, settings: StudentSettings) -> Gathered:
         require_text(mix)
         joined |= dict.fromkeys(mix.document_texts())
         sources.append(mix.source)
-    found = list(joined)
-    if len(found) < FEWEST_TEXTS:
+    distinct = list(joined)
+    if len(distinct) < FEWEST_TEXTS:
         remedy = "give more texts, or use distill(), which needs none"
-        raise InputError("texts", f"{FEWEST_TEXTS} or more", len(found), remedy)
-    n_held = min(MOST_VALIDATION, max(10, round(settings.validation_share * len(found))))
-    order = np.random.default_rng(settings.random_state).permutation(len(found))
+        raise InputError("texts", f"{FEWEST_TEXTS} or more", len(distinct), remedy)
+    n_held = min(MOST_VALIDATION, max(10, round(settings.validation_share * len(distinct))))
+    order = np.random.default_rng(settings.random_state).permutation(len(distinct))
     training, validation = np.sort(order[n_held:]), np.sort(order[:n_held])
-    return Gathered(found, n_corpus, training, validation, tuple(sources))
+    return Gathered(distinct, n_corpus, training, validation, tuple(sources))
 
 
 def frequent_phrases(
@@ -184,16 +186,16 @@ def frequent_phrases(
     pairs, of_place, n_pairs = _runs(ids[:-1] - 1, ids[1:] - 1, len(words), min_count)
     first, second = np.divmod(pairs, len(words))
     expected = singles[first] * (singles[second] / n_words)
-    found = _chosen(n_pairs, expected, n_words, 2, min_npmi, (first, second))
+    runs = _chosen(n_pairs, expected, n_words, 2, min_npmi, (first, second))
     if len(of_place) > 1 and len(pairs):
         triples, _, n_triples = _runs(of_place[:-1], ids[2:] - 1, len(words), min_count)
         pair, third = np.divmod(triples, len(words))
         expected = singles[first[pair]] * (singles[second[pair]] / n_words)
         expected = expected * (singles[third] / n_words)
         parts = (first[pair], second[pair], third)
-        found += _chosen(n_triples, expected, n_words, 3, min_npmi, parts)
+        runs += _chosen(n_triples, expected, n_words, 3, min_npmi, parts)
     named: dict[str, int] = {}
-    for count, parts_of in found:
+    for count, parts_of in runs:
         phrase = " ".join(words[part] for part in parts_of)
         named[phrase] = named.get(phrase, 0) + count
     return sorted(named, key=lambda phrase: (-named[phrase], phrase))[: settings.max_phrases]
@@ -209,8 +211,8 @@ def _read(
     numbers = np.array([number.get(word, 0) for word in raw], dtype=np.int64)
     parts = [np.zeros(0, dtype=np.int64)]
     for slab in slabs(texts):
-        found = reader.encode_batch_fast([readable(text) for text in slab])
-        ids = chain.from_iterable(chain(encoding.ids, (0,)) for encoding in found)
+        encodings = reader.encode_batch_fast([readable(text) for text in slab])
+        ids = chain.from_iterable(chain(encoding.ids, (0,)) for encoding in encodings)
         parts.append(numbers[np.fromiter(ids, dtype=np.int64)])
     return np.concatenate(parts), words
 
@@ -272,13 +274,13 @@ def encode_with(
     """Return a teacher's vectors."""
     vectors = np.asarray(teacher.encode(texts, show_progress=show_progress))
     if vectors.ndim != 2 or len(vectors) != len(texts) or vectors.dtype.kind != "f":
-        found = f"{vectors.dtype} of shape {vectors.shape}"
-        wanted = f"one that gives each of {len(texts)} {what} a vector"
-        raise InputError("teacher", wanted, found=found)
+        actual = f"{vectors.dtype} of shape {vectors.shape}"
+        expected = f"one that gives each of {len(texts)} {what} a vector"
+        raise InputError("teacher", expected, found=actual)
     finite = np.isfinite(vectors).all(axis=1)
     if not finite.all():
-        found = f"another number for {texts[int(np.argmin(finite))][:60]!r}"
-        raise InputError("teacher", "one of finite vectors", found=found)
+        actual = f"another number for {texts[int(np.argmin(finite))][:60]!r}"
+        raise InputError("teacher", "one of finite vectors", found=actual)
     return vectors.astype(np.float32)
 
 

@@ -94,10 +94,10 @@ def frequent_split_words(
     words = dict.fromkeys(word for word in word_reader(vocabulary, texts, min_count)[1] if word)
     parsed = parse_tokenizer(vocabulary.tokenizer, "the tokenizer")
     unknown = unknown_token(parsed)
-    chosen = list(words)
-    found = parsed.encode_batch_fast(chosen, add_special_tokens=False)
-    is_split = [len(each) > 1 or each.ids == [unknown] for each in found]
-    return [word for word, split in zip(chosen, is_split, strict=True) if split][:max_words]
+    candidates = list(words)
+    encodings = parsed.encode_batch_fast(candidates, add_special_tokens=False)
+    is_split = [len(each) > 1 or each.ids == [unknown] for each in encodings]
+    return [word for word, split in zip(candidates, is_split, strict=True) if split][:max_words]
 
 
 def _normal(tokenizer: Tokenizer, word: str) -> str:
@@ -115,8 +115,8 @@ def add_words(vocabulary: Vocabulary, words: Sequence[str]) -> Vocabulary:
     parsed.add_tokens(
         [AddedToken(w, single_word=True, lstrip=keeps_spaces, normalized=True) for w in words]
     )
-    found = parsed.encode_batch_fast(list(words), add_special_tokens=False)
-    for place, (word, encoding) in enumerate(zip(words, found, strict=True)):
+    encodings = parsed.encode_batch_fast(list(words), add_special_tokens=False)
+    for place, (word, encoding) in enumerate(zip(words, encodings, strict=True)):
         if encoding.ids != [n_before + place]:
             raise InputError(
                 f"the tokenizer does not find the word {word!r} that was added to it; leave "

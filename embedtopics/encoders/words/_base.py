@@ -209,16 +209,16 @@ class WordTable:
 def look_up(table: WordTable, words: Sequence[str]) -> tuple[Float64Array, Float64Array, BoolArray]:
     """Return vectors of words (as written, in lower case or from parts), shares, and if known."""
     row_of = table.row_of
-    found = (row_of.get(word, row_of.get(word.lower(), -1)) for word in words)
-    rows = np.fromiter(found, dtype=np.int64, count=len(words))
+    numbers = (row_of.get(word, row_of.get(word.lower(), -1)) for word in words)
+    rows = np.fromiter(numbers, dtype=np.int64, count=len(words))
     is_known = rows >= 0
     vectors = np.zeros((len(words), table.dimensions))
     vectors[is_known] = table.rows[rows[is_known]]
     frequencies = np.where(is_known, table.frequencies[rows], 0.0) if len(words) else np.zeros(0)
     if table.parts is not None:
-        wanted = np.arange(len(words)) if table.is_split else np.flatnonzero(~is_known)
-        for begin in range(0, len(wanted), WORDS_AT_ONCE):
-            some = wanted[begin : begin + WORDS_AT_ONCE]
+        split = np.arange(len(words)) if table.is_split else np.flatnonzero(~is_known)
+        for begin in range(0, len(split), WORDS_AT_ONCE):
+            some = split[begin : begin + WORDS_AT_ONCE]
             # The row stands under the word as it was found, and so do its parts.
             written = [
                 word if row < 0 or word in row_of else word.lower()
@@ -286,16 +286,16 @@ def remove_direction(averages: Float64Array, direction: Float64Array | None) -> 
 
 def hash_table(table: WordTable, settings: object, common: Float64Array | None) -> str:
     """Return SHA-256 over all that a text's vector depends on."""
-    found = hashlib.sha256(repr(settings).encode())
-    found.update(repr((table.shortest, table.longest, table.is_split)).encode())
-    found.update("\0".join(table.row_of).encode("utf-8", "surrogatepass"))
+    digest = hashlib.sha256(repr(settings).encode())
+    digest.update(repr((table.shortest, table.longest, table.is_split)).encode())
+    digest.update("\0".join(table.row_of).encode("utf-8", "surrogatepass"))
     arrays: list[npt.NDArray[Any] | None] = [table.rows, table.frequencies, table.parts, common]
     for array in arrays:
-        found.update(b"none" if array is None else repr(array.shape).encode())
+        digest.update(b"none" if array is None else repr(array.shape).encode())
         if array is not None:
             for begin in range(0, len(array), ROWS_TO_HASH):
-                found.update(np.ascontiguousarray(array[begin : begin + ROWS_TO_HASH]).tobytes())
-    return found.hexdigest()
+                digest.update(np.ascontiguousarray(array[begin : begin + ROWS_TO_HASH]).tobytes())
+    return digest.hexdigest()
 
 
 def check_smoothing(smoothing: float) -> None:

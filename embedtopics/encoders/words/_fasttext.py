@@ -147,18 +147,18 @@ class FastTextEncoder(LearningEncoder):
 
     def epochs_for(self, n_words: int) -> int:
         """Return how often texts of so many words are read in a fit."""
-        wanted = self._settings["epochs"] or np.clip(-(-WORDS_TO_TRAIN // n_words), *EPOCHS)
-        return int(wanted)
+        epochs = self._settings["epochs"] or np.clip(-(-WORDS_TO_TRAIN // n_words), *EPOCHS)
+        return int(epochs)
 
     def _learn(self, texts: list[str], show_progress: bool | None) -> _Learned:
         tokens = tokenize(texts)
         counts = np.bincount(tokens.ids, minlength=len(tokens.words))
         min_count = self._settings["min_count"]
         if not (counts >= min_count).any():
-            found = f"{len(texts):,} texts without one"
+            actual = f"{len(texts):,} texts without one"
             expected = f"texts with a word that occurs {min_count} times"
             remedy = Remedy("min_count", 1, "give more texts")
-            raise InputError("texts", expected, found=found, remedy=remedy)
+            raise InputError("texts", expected, found=actual, remedy=remedy)
         table = self._train(tokens, counts, show_progress)
         common = None
         if self._settings["remove_common"]:
@@ -191,7 +191,7 @@ class FastTextEncoder(LearningEncoder):
         n_workers = settings["n_workers"] or at_most
         n_words = len(tokens.ids)
         epochs = self.epochs_for(n_words)
-        kept = int((counts >= settings["min_count"]).sum())
+        n_learned = int((counts >= settings["min_count"]).sum())
         with progress_bar(
             total=epochs, unit="epoch", description="Learning words", show=show_progress
         ) as bar:
@@ -200,7 +200,7 @@ class FastTextEncoder(LearningEncoder):
                 sg=1, vector_size=settings["dimensions"] or _dimensions_for(n_words),
                 alpha=LEARNING_RATE, window=settings["window"], min_count=settings["min_count"],
                 sample=SUBSAMPLING, epochs=epochs, min_n=NGRAMS[0], max_n=NGRAMS[1],
-                bucket=min(MOST_BUCKETS, 1 << (8 * kept - 1).bit_length()),
+                bucket=min(MOST_BUCKETS, 1 << (8 * n_learned - 1).bit_length()),
                 # Batches of a fiftieth: the rate falls in steps, also where texts are few.
                 batch_words=int(np.clip(n_words // 50, 100, LONGEST_SENTENCE)),
                 workers=n_workers, seed=settings["random_state"], hashfxn=_hash_word,

@@ -143,13 +143,13 @@ class TfidfEncoder(LearningEncoder):
 
     def _learn(self, texts: list[str], show_progress: bool | None) -> _Learned:
         settings = {name: value for name, value in self._settings.items() if name != "words"}
-        given = settings["stop_words"]
-        stop_words = [] if isinstance(given, str) else [word for word in given if word != "auto"]
+        choice = settings["stop_words"]
+        stop_words = [] if isinstance(choice, str) else [word for word in choice if word != "auto"]
         languages: tuple[str, ...] = ()
-        if "auto" in given or needs_languages(self._words, texts):
+        if "auto" in choice or needs_languages(self._words, texts):
             languages = main_languages(detect_languages(texts))
         rules, _ = choose_rules(self._words, languages)
-        if "auto" in given:
+        if "auto" in choice:
             stop_words += stop_words_for(languages, rules=rules)
         counted = count_terms(
             tokenize(texts, rules=rules),
@@ -157,11 +157,11 @@ class TfidfEncoder(LearningEncoder):
             max_df=settings["max_df"], stop_words=stop_words, max_terms=settings["max_features"],
         )  # fmt: skip
         if not counted.terms:
-            found = f"none in {len(texts):,} texts after stop words, min_df and max_df"
+            actual = f"none in {len(texts):,} texts after stop words, min_df and max_df"
             remedy = Remedy("min_df", 1, "give more texts")
-            raise InputError("texts", "texts that share terms", found=found, remedy=remedy)
-        held = np.bincount(counted.counts.indices, minlength=len(counted.terms))
-        idf = np.log((1 + len(texts)) / (1 + held)) + 1
+            raise InputError("texts", "texts that share terms", found=actual, remedy=remedy)
+        n_holders = np.bincount(counted.counts.indices, minlength=len(counted.terms))
+        idf = np.log((1 + len(texts)) / (1 + n_holders)) + 1
         axes = self._axes(self._weigh(counted.counts, idf))
         self._rules, self._settings = rules, settings | _recorded(rules)
         return _Learned(
@@ -182,8 +182,8 @@ class TfidfEncoder(LearningEncoder):
         return vectors, self._known(tokens.words)
 
     def _known(self, words: Sequence[str]) -> npt.NDArray[np.bool_]:
-        known = self._fitted().words
-        return np.fromiter((word in known for word in words), dtype=np.bool_, count=len(words))
+        vocabulary = self._fitted().words
+        return np.fromiter((word in vocabulary for word in words), dtype=np.bool_, count=len(words))
 
     def _count(self, tokens: TokenStream, learned: _Learned) -> csr_matrix:
         """Count the terms that are known, shape (n_texts, n_terms)."""
@@ -191,11 +191,11 @@ class TfidfEncoder(LearningEncoder):
 
         counted = count_terms(tokens, ngram_range=self._settings["ngram_range"], min_df=1)
         columns = np.array([learned.column_of.get(term, -1) for term in counted.terms], np.int64)
-        known = np.flatnonzero(columns >= 0)
-        counts = counted.counts[:, known]
+        positions = np.flatnonzero(columns >= 0)
+        counts = counted.counts[:, positions]
         # Both are in alphabetical order, so that columns stay sorted.
         return csr_matrix(
-            (counts.data, columns[known][counts.indices], counts.indptr),
+            (counts.data, columns[positions][counts.indices], counts.indptr),
             shape=(len(tokens), len(learned.idf)),
         )
 
@@ -234,10 +234,10 @@ def _recorded(words: Any) -> dict[str, Any]:
 
 
 def _hash(words: object, *arrays: npt.NDArray[np.float64] | None) -> str:
-    found = hashlib.sha256(repr(words).encode("utf-8", "surrogatepass"))
+    digest = hashlib.sha256(repr(words).encode("utf-8", "surrogatepass"))
     for array in arrays:
-        found.update(b"" if array is None else np.ascontiguousarray(array).tobytes())
-    return found.hexdigest()
+        digest.update(b"" if array is None else np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
 
 
 class RandomProjectionEncoder(WordEncoder):

@@ -70,11 +70,11 @@ def _refuse(path: Path, what: str, cause: BaseException | None = None) -> NoRetu
 
 def _read_text(path: Path, file: Any, max_words: int | None) -> WordTable:
     n_words, n_dimensions = _text_header(path, file.readline())
-    wanted = n_words if max_words is None else min(n_words, max_words)
+    n_read = n_words if max_words is None else min(n_words, max_words)
     rows: list[FloatArray] = []
     row_of: dict[str, int] = {}
     ranks = []
-    for number in range(2, wanted + 2):
+    for number in range(2, n_read + 2):
         line = file.readline()
         if not line.strip():
             _refuse(path, f"expected {n_words:,} words, as line 1 says, found {number - 2:,}")
@@ -94,7 +94,7 @@ def _read_text(path: Path, file: Any, max_words: int | None) -> WordTable:
             row_of[word] = len(rows)
             rows.append(vector)
             ranks.append(number - 1)
-    if wanted == n_words and file.read(1024).strip():
+    if n_read == n_words and file.read(1024).strip():
         _refuse(path, f"expected {n_words:,} words, as line 1 says, found more")
     frequencies = 1.0 / (np.array(ranks) * np.sum(1.0 / np.arange(1, n_words + 1)))
     return WordTable(row_of, np.array(rows), frequencies)
@@ -144,8 +144,8 @@ def _parse_binary(path: Path, data: mmap.mmap) -> WordTable:
         _refuse(path, f"{expected}, as the header says, found {n_rows:,} of {n_columns}")
     missing = position + 4 * n_rows * n_columns - len(data)
     if missing > 0:
-        found = f"a file that ends {missing:,} bytes early"
-        _refuse(path, f"expected {n_rows:,} vectors, found {found}")
+        actual = f"a file that ends {missing:,} bytes early"
+        _refuse(path, f"expected {n_rows:,} vectors, found {actual}")
     rows: Any = np.memmap(path, "<f4", "r", position, (n_rows, n_columns))
     parts = rows[n_words:] if n_buckets else None
     shares = counts / max(1, counts.sum())

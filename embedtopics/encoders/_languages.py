@@ -1,4 +1,4 @@
-"""Encoders for collections in several languages: two joined, and one that does not tell them."""
+"""Encoders for collections in several languages: joined ones, and a language-agnostic one."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from embedtopics.encoders.sentence._backend import bundled_texts
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray
 
-# The directions in which the languages' mean vectors differ are taken out of every vector: it gets
-# the mean of all texts there. Where all classes have one mean, no linear classifier tells them
-# better than by their shares (Belrose et al. 2023, "LEACE: perfect linear concept erasure in closed
-# form", section 3); scaling the vectors undoes a little of it. What a new text's language is need
-# not be known.
+# The directions in which the mean vectors of the languages differ are removed from every vector: in
+# these directions it gets the mean of all texts. If all classes have one mean, no linear classifier
+# separates them (Belrose et al. 2023, "LEACE: perfect linear concept erasure in closed form",
+# section 3); scaling the vectors undoes a little of it. The language of a new text need not be
+# known.
 #
 # It was chosen over the subtraction of each language's mean, and over erasure around 0, on
 # translations (multi30k, 1,000 pairs of captions, and xnli, 830 premises; English and French) with
@@ -33,14 +33,14 @@ from embedtopics.protocols import FloatArray
 # 0.63, 0.64 and 0.86.
 
 FEWEST_TEXTS = 20
-"""Of a language, from which its mean is known well enough."""
+"""Minimum number of texts of a language for a reliable mean."""
 
 MOST_TEXTS = 2_000
-"""Texts that the means are taken from."""
+"""Maximum number of texts for the means."""
 
 
 class _Erased(NamedTuple):
-    """Where the texts lie, (n_dimensions,), and orthonormal axes that go, (n, n_dimensions)."""
+    """Mean of the texts, (n_dimensions,), and removed orthonormal axes, (n, n_dimensions)."""
 
     mean: FloatArray
     axes: FloatArray
@@ -75,7 +75,7 @@ class AcrossLanguagesEncoder(WrappedEncoder):
         return hashlib.sha256(b"".join(parts)).hexdigest()
 
     def fit(self, X: Iterable[str], y: Any = None) -> Self:
-        """Learn in which directions the languages of the texts differ."""
+        """Learn the directions in which the languages of the texts differ."""
         texts = check_texts(X)
         self._encoder = self._encoder.fitted_to(texts)
         texts = texts[:: max(1, len(texts) // MOST_TEXTS)][:MOST_TEXTS]
@@ -95,7 +95,7 @@ class AcrossLanguagesEncoder(WrappedEncoder):
     def encode_with_report(
         self, texts: Sequence[str], *, show_progress: bool | None = None
     ) -> Encoding:
-        """Return one vector a text, and how much of each text was read."""
+        """Return one vector per text, and how much of each text was read."""
         mean, axes = self._fitted()
         report = self._plain(texts, show_progress)
         vectors = report.embeddings
@@ -113,7 +113,7 @@ class AcrossLanguagesEncoder(WrappedEncoder):
 
     def _fitted(self) -> _Erased:
         if self._erased is None:
-            raise NotFittedError("this encoder has learned from no texts yet; call fit(texts)")
+            raise NotFittedError("this encoder is not fitted yet; call fit(texts) first")
         return self._erased
 
 
@@ -134,7 +134,7 @@ class AcrossLanguagesEncoder(WrappedEncoder):
 # English, or with e5 twice as heavy, nothing is gained.
 
 TEXTS_OF_MIDDLE = 10
-"""Every so many of the bundled texts, English and French, the middle is taken from."""
+"""The centre is the mean of one in this many of the bundled texts, English and French."""
 
 
 class JoinedEncoder(WrappedEncoder):
@@ -200,18 +200,18 @@ class JoinedEncoder(WrappedEncoder):
     def encode_with_report(
         self, texts: Sequence[str], *, show_progress: bool | None = None
     ) -> Encoding:
-        """Return one vector a text, and how much was read by the encoder that reads less."""
+        """Return one vector per text, and the report of the encoder that reads less."""
         reports = [one.encode_with_report(texts, show_progress=show_progress) for one in self.parts]
         first, second = (unit_vectors(report.embeddings) for report in reports)
-        seen = unit_vectors(second - self._middle)
+        seen = unit_vectors(second - self._centre)
         seen[~second.any(axis=1)] = 0.0  # nothing is known of the text
         joined = unit_vectors(np.hstack([first, seen]))
         least: Encoding = max(reports, key=lambda report: report.unseen_token_share)
         return dataclasses.replace(least, embeddings=joined)
 
     @cached_property
-    def _middle(self) -> FloatArray:
-        """Return the mean vector of some of the bundled texts, (n_dimensions,)."""
+    def _centre(self) -> FloatArray:
+        """Mean vector of some of the bundled texts, (n_dimensions,)."""
         some = bundled_texts()[::TEXTS_OF_MIDDLE]
         middle: FloatArray = unit_vectors(self.parts[1].reading("document").encode(some)).mean(
             axis=0

@@ -1,4 +1,4 @@
-"""Files of tokenizers that make the library panic, or take as much memory as they say."""
+"""Guards against tokenizer files that make the library panic or exhaust the memory."""
 
 import base64
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from embedtopics._utils.folders import parse_json
 
 @contextmanager
 def refusing_panics() -> Iterator[None]:
-    """Turn a panic of Rust, which is no Exception of Python, into a ValueError."""
+    """Turn a panic of Rust, which is not an Exception in Python, into a ValueError."""
     try:
         yield
     except BaseException as error:
@@ -20,13 +20,13 @@ def refusing_panics() -> Iterator[None]:
 
 
 def try_out(tokenizer: Any) -> None:
-    """Cut a text: parts that are missing are noticed first there, by a panic."""
+    """Tokenize a text: missing parts show only then, by a panic."""
     with suppress(Exception):  # a vocabulary may lack what it needs for this text
         tokenizer.encode("a")
 
 
 def check_tokenizer(text: str) -> None:
-    """Refuse a character map that is not of the size it says: that much memory would be taken."""
+    """Refuse a character map of another size than it declares: the library allocates that much."""
     if "precompiled_charsmap" in text:
         _check_maps(parse_json(text))
 
@@ -42,6 +42,6 @@ def _check_maps(part: Any) -> None:
         content = base64.b64decode(encoded)
         size = int.from_bytes(content[:4], "little")
         if size % 4 or size > len(content) - 4:
-            raise ValueError(f"its character map has {len(content):,} bytes, and says {size:,}")
+            raise ValueError(f"its character map has {len(content):,} bytes and declares {size:,}")
     for name in ("normalizer", "normalizers"):
         _check_maps(part.get(name))

@@ -154,7 +154,7 @@ def test_what_training_starts_from_keeps_all_digits(tiny_bert, tmp_path):
         assert resolve_exact(given).settings["precision"] == "float32"
     cached = CachedEncoder(SentenceEncoder(tiny_bert, max_length=9), folder=tmp_path)
     found = resolve_exact(cached)
-    assert (found.precision, found.max_length, found.folder) == ("float32", 9, tmp_path)
+    assert (found.uncached.precision, found.max_length, found.folder) == ("float32", 9, tmp_path)
     named = SentenceEncoder(tiny_bert, precision="int8")
     assert resolve_exact(named) is named
 

@@ -1,4 +1,4 @@
-"""A cascade: a static student encodes all texts, and its teacher again those it is unsure about."""
+"""A cascade: a static student encodes all texts; its teacher reads the uncertain ones again."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ from embedtopics.encoders.static._student import (
 from embedtopics.protocols import FloatArray, Int64Array
 
 N_LEARNED, N_CENTROIDS, AGREEMENT = 20_000, 50, 0.9
-"""Texts that the student learns from, centroids that tell where it is unsure, and the share of
-held-out texts that have to be nearest to the teacher's centroid: chosen on 60,000 titles
-(benchmarks, student_topics)."""
+"""Number of texts that the student learns from, number of centroids that define where it is unsure,
+and the required share of held-out texts whose nearest centroid is the teacher's; chosen on 60,000
+titles (benchmarks, student_topics)."""
 
 AGAIN_TEXTS, AGAIN_SHARE = 50_000, 0.05
 """Maximum number of texts that the teacher reads after its student, or their share where that is
 more."""
 
 HELD_OUT = 20
-"""Every so many of the texts is held out."""
+"""One of this many texts is held out."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Learned:
-    """What a fit made."""
+    """Result of a fit."""
 
     student: StaticEncoder  # in the teacher's space
     centroids: FloatArray  # (n_centroids, n_dimensions), of length 1
@@ -56,14 +56,14 @@ class _Learned:
 
 
 class CascadeEncoder(WrappedEncoder):
-    """Encodes by a static student, and again by its teacher what the student is unsure about.
+    """Encode texts with a static student, and with its teacher where the student is unsure.
 
-    The student learns from the teacher's vectors of some of the texts, and is turned into the
-    teacher's space. It is unsure about a text whose vector is nearly as close to the second as to
-    the nearest of the centroids of a spherical k-means of the teacher's vectors. How many texts
-    these are is chosen on held-out ones: as few as bring a share `agreement` of them nearest to the
-    centroid that is nearest by the teacher, but not more than 50,000 of the texts of the fit, or a
-    twentieth. What a text gets does not depend on other texts.
+    The student learns from the teacher's vectors of a sample and is rotated into the teacher's
+    space. It is unsure about a text whose vector is nearly equidistant from the two nearest
+    centroids of a k-means clustering of the teacher's vectors. The threshold is chosen on held-out
+    texts: the teacher reads as few texts as needed for a share `agreement` of them to have the
+    teacher's nearest centroid, and at most 50,000 texts of the fit, or a twentieth. The vector of a
+    text does not depend on other texts.
 
     Parameters
     ----------
@@ -83,17 +83,17 @@ class CascadeEncoder(WrappedEncoder):
 
     @property
     def name(self) -> str:
-        """That of the teacher, and what is done with it."""
+        """Name of the teacher, and how it is used."""
         return f"{self._encoder.name} with a static student"
 
     @property
     def is_fitted(self) -> bool:
-        """Whether there is a student."""
+        """Whether the student has been fitted."""
         return self._learned is not None
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What makes this encoder again, before its fit."""
+        """Arguments from which this encoder can be made again, before it is fitted."""
         return {
             "kind": "cascade", "teacher": self._encoder.settings, "n_learned": self._n,
             "agreement": self._agreement,
@@ -101,19 +101,19 @@ class CascadeEncoder(WrappedEncoder):
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 of both encoders' own, and of when the teacher is asked."""
+        """SHA-256 of both fingerprints and of the threshold."""
         learned = self._fitted()
         parts = str(self._encoder.fingerprint), learned.student.fingerprint, f"{learned.margin:.4f}"
         return hashlib.sha256(":".join(parts).encode()).hexdigest()
 
     @property
     def student(self) -> StaticEncoder:
-        """The student alone, whose vectors lie in the teacher's space."""
+        """The student alone; its vectors lie in the teacher's space."""
         return self._fitted().student
 
     @property
     def decisions(self) -> list[Decision]:
-        """Return what was used, how near it comes to the teacher, and how to have the teacher."""
+        """Agreement of the cascade with the teacher, and how to use the teacher alone."""
         learned, teacher = self._fitted(), self._encoder.name
         message = (
             f"A static student of {teacher}, which learned from {learned.n_texts:,} of the texts, "
@@ -128,7 +128,7 @@ class CascadeEncoder(WrappedEncoder):
         ]
 
     def fit(self, X: Iterable[str], y: Any = None) -> Self:
-        """Let a student learn from some of the texts, whatever their order."""
+        """Fit the student to a sample of the texts, independent of their order."""
         distinct = set(check_texts(X))
         most = most_read_again(len(distinct))
         some = nsmallest(self._n, distinct, key=lambda text: (_checksum(text), text))
@@ -154,7 +154,7 @@ class CascadeEncoder(WrappedEncoder):
         nearest, margins = _nearest(student.encode(held_texts, show_progress=False), centroids)
         is_right = nearest == _nearest(vectors[is_held], centroids)[0]
         order = np.argsort(margins, kind="stable")
-        # So many are right once the teacher has read the first 0, 1, 2 ... again.
+        # Number of right answers after the teacher has read the first 0, 1, 2 ... texts.
         right = is_right.sum() + np.append(0, np.cumsum(~is_right[order]))
         n = min(
             int(np.argmax(right >= self._agreement * len(held_texts))), int(most * len(held_texts))
@@ -173,7 +173,7 @@ class CascadeEncoder(WrappedEncoder):
     def encode_with_report(
         self, texts: Sequence[str], *, show_progress: bool | None = None
     ) -> Encoding:
-        """Return one unit vector a text, and how much was read by whom it is from."""
+        """Return one unit vector per text, and how much of each text was read."""
         learned = self._fitted()
         report = learned.student.encode_with_report(texts, show_progress=show_progress)
         unsure = np.flatnonzero(_nearest(report.embeddings, learned.centroids)[1] <= learned.margin)
@@ -199,14 +199,14 @@ def most_read_again(n_texts: int) -> float:
 
 
 def _checksum(text: str) -> int:
-    """Return a number that draws texts as if at random, much sooner than a content hash would."""
+    """Return a checksum that samples texts pseudo-randomly, faster than a content hash."""
     return crc32(text.encode("utf-8", "surrogatepass"))
 
 
 def in_space_of(student: StaticEncoder, texts: Sequence[str], targets: FloatArray) -> StaticEncoder:
-    """Return a student turned into the space of vectors (n_texts, n_dimensions) of the texts.
+    """Return a student rotated into the space of vectors (n_texts, n_dimensions) of the texts.
 
-    It is the rotation that brings its vectors nearest to them (Schoenemann 1966, "A generalized
+    The rotation minimizes the squared distances to these vectors (Schoenemann 1966, "A generalized
     solution of the orthogonal Procrustes problem").
     """
     vectors = student.encode(texts, show_progress=False)
@@ -217,7 +217,7 @@ def in_space_of(student: StaticEncoder, texts: Sequence[str], targets: FloatArra
 
 
 def _centroids(vectors: FloatArray) -> FloatArray:
-    """Return centroids of unit vectors, of length 1, on one thread and always the same."""
+    """Return unit centroids of unit vectors, deterministically on one thread."""
     from sklearn.cluster import KMeans
     from threadpoolctl import threadpool_limits
 
@@ -227,8 +227,8 @@ def _centroids(vectors: FloatArray) -> FloatArray:
 
 
 def _nearest(vectors: FloatArray, centroids: FloatArray) -> tuple[Int64Array, FloatArray]:
-    """Return the nearest centroid of each vector, and how much nearer it is than the next."""
-    # Row by row: in a product of matrices, the last bits would depend on how many rows it has.
+    """Return the nearest centroid of each vector, and its margin over the second nearest."""
+    # Row by row: the last bits of a matrix product depend on its number of rows.
     similarities = (vectors[:, None, :] @ centroids.T)[:, 0]
     best = np.partition(similarities, -2, axis=1)[:, -2:]
     return similarities.argmax(axis=1), best[:, 1] - best[:, 0]

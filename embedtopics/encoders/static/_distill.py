@@ -1,4 +1,4 @@
-"""A static encoder made from a sentence encoder: each token encoded alone, reduced and weighted."""
+"""Distil a static encoder: encode each token alone, reduce the dimensions, weight by frequency."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from embedtopics.errors import InputError
 from embedtopics.protocols import Float64Array
 
 PRIOR_TOKENS = 1_000_000
-"""Tokens of running text that Zipf's law counts for, beside those of a corpus."""
+"""Weight of Zipf's law, in tokens, relative to the counts of a corpus."""
 
 COEFFICIENTS = {"zipf": 3e-5, "corpus": 3e-4}
-"""The a of the weights, by where the probabilities come from."""
+"""Coefficient a of the weights, by the source of the probabilities."""
 
 
 def distill(
@@ -42,50 +42,49 @@ def distill(
     max_length: int | None = None,
     show_progress: bool | None = None,
 ) -> StaticEncoder:
-    """Make a static encoder from a sentence encoder, in about a minute.
+    """Make a static encoder from a sentence encoder in about a minute.
 
-    Each token of the sentence encoder's tokenizer is encoded alone, as model2vec does. The
-    vectors are reduced to their principal components, and each is multiplied by its smooth
-    inverse frequency a / (a + p(token)) (Arora, Liang and Ma 2017, equation 3), so that the mean
-    over a text is about its rare words. The defaults are those that did best on the development
-    part of the STS benchmark with all-MiniLM-L6-v2.
+    Each token of the tokenizer is encoded alone, as in model2vec. The vectors are reduced to their
+    principal components and weighted by smooth inverse frequency, a / (a + p(token)) (Arora, Liang
+    and Ma 2017, equation 3), so that rare words dominate the mean over a text. The defaults were
+    best on the development part of the STS benchmark with all-MiniLM-L6-v2.
 
     Parameters
     ----------
     encoder : SentenceEncoder, CachedEncoder, or the name or folder of a checkpoint
-        Its checkpoint has to have a tokenizer.json.
+        Encoder whose checkpoint has a tokenizer.json.
     vocabulary_from : Corpus, sequence of str or whatever `Corpus.of` takes, optional
-        Texts whose frequent words get vectors of their own where the tokenizer would split them,
-        and whose counts give p. Without it p is 1 / (rank + 1) in the vocabulary, by Zipf's law.
+        Texts that p is counted in. Frequent words that the tokenizer would split get their own
+        vectors. By default p is 1 / (rank + 1) in the vocabulary (Zipf's law).
     max_words : int
-        Most words that are added.
+        Maximum number of added words.
     min_count : int
-        Fewest occurrences of a word that is added.
+        Minimum count of an added word.
     dimensions : int, optional
-        Principal components kept, at most. None leaves the vectors as they are, not centred either.
+        Maximum number of principal components. None keeps the vectors, without centring.
     weighting : {"sif", "none"}
     sif_coefficient : float, optional
-        The a of the weights; by default 3e-4 with the counts of a corpus, and 3e-5 without.
+        Coefficient a of the weights; by default 3e-4 with counts of a corpus, 3e-5 without.
     remove_components : int
-        Directions taken out of all vectors: those in which tokens drawn from running text differ
-        most from zero, after weighting (section 3 of the paper, by tokens in place of sentences).
+        Number of leading directions removed from the weighted vectors, with tokens drawn by their
+        frequency (section 3 of the paper, with tokens instead of sentences).
     normalize : bool
         Whether vectors of texts are scaled to length 1.
     max_length : int, optional
-        Most tokens read of a text; all by default.
+        Maximum number of tokens read of a text; no limit by default.
     show_progress : bool, optional
-        None shows a bar where stderr is a terminal or a notebook listens.
+        None shows a progress bar in terminals and notebooks.
 
     Returns
     -------
     StaticEncoder
-        Its `made_from` says what was done. Tokens that no text can hold, such as padding, have
-        a vector of zeros.
+        `made_from` records the settings. Tokens that cannot occur in texts, such as padding, have
+        zero vectors.
 
     Raises
     ------
     InputError
-        If a parameter is out of range, or the encoder shows no tokenizer.json.
+        If a parameter is out of range or the encoder has no tokenizer.json.
 
     References
     ----------
@@ -120,7 +119,7 @@ def distill(
             "n_texts": len(texts), "n_tokens": int(counts.sum()), "n_words": len(words),
             "min_count": min_count,
         }  # fmt: skip
-    # Only the tokens that stand for some text.
+    # Tokens that stand for text.
     rows = np.array([place for place, text in enumerate(vocabulary.surfaces) if text])
     alone = [vocabulary.surfaces[place] for place in rows]
     vectors = np.asarray(encoder.encode(alone, show_progress=show_progress), dtype=np.float64)
@@ -163,7 +162,7 @@ def _check(
 
 
 def _probabilities(n_tokens: int, counts: npt.NDArray[np.int64] | None) -> Float64Array:
-    """Return how likely tokens are: counts, and Zipf's law as so many tokens beside them."""
+    """Return the probabilities of tokens, by counts smoothed with Zipf's law."""
     zipf = 1.0 / np.arange(2, n_tokens + 2)
     zipf /= zipf.sum()
     if counts is None:
@@ -175,7 +174,7 @@ def _probabilities(n_tokens: int, counts: npt.NDArray[np.int64] | None) -> Float
 def _principal_components(
     vectors: Float64Array, dimensions: int | None
 ) -> tuple[Float64Array, float | None]:
-    """Return the scores on the first components, and the share of the variance they hold."""
+    """Return the first principal components, and their share of the variance."""
     if dimensions is None:
         return vectors, None
     n_kept = min(dimensions, vectors.shape[1], max(1, len(vectors) - 1))
@@ -195,7 +194,7 @@ def _without_components(
 
 
 def _eigen(rows: Float64Array) -> tuple[Float64Array, Float64Array]:
-    """Return the eigenvalues of ``rows.T @ rows``, descending, and vectors of fixed sign."""
+    """Return eigenvalues of ``rows.T @ rows``, descending, and eigenvectors of fixed sign."""
     from threadpoolctl import threadpool_limits
 
     # On one thread: the order in which BLAS sums depends on how many it has.

@@ -1,4 +1,4 @@
-"""The static encoder: a text's vector is the mean of its tokens' vectors, looked up in a table."""
+"""The static encoder: the vector of a text is the mean of its tokens' vectors in a table."""
 
 from __future__ import annotations
 
@@ -37,43 +37,43 @@ if TYPE_CHECKING:
 
 
 N_AT_ONCE = 2
-"""Slabs that are read at a time: one's vectors are summed on one core, while another is cut into
-tokens on all. Where TOKENIZERS_PARALLELISM is "false", as in workers of a batch, it is one."""
+"""Number of slabs read at a time: one is averaged on one core while another is tokenized on all. It
+is one where TOKENIZERS_PARALLELISM is "false", as in workers of a batch."""
 
 _OURS = "embedtopics"
-"""Key of config.json under which lies what model2vec has no place for."""
+"""Key of config.json for entries that model2vec does not define."""
 
 
 class StaticEncoder(BaseEncoder):
-    """Turns texts into vectors by a table of token vectors, tens of thousands of texts a second.
+    """Turn texts into vectors with a table of token vectors, tens of thousands of texts a second.
 
-    No transformer runs: a word has the same vector in every text, and their order does not
-    count. That is enough for topics and coarse search, at a small part of the cost; see `distill`
-    for making one from a `SentenceEncoder`. Folders are those of model2vec, and read as data
-    (safetensors and JSON). A vector does not depend on the other texts of the call in any bit.
+    No transformer runs. A word has the same vector in every text, and word order does not matter.
+    That is enough for topics and coarse search at a fraction of the cost. `distill` makes a static
+    encoder from a `SentenceEncoder`. Folders have the format of model2vec and are read as data
+    (safetensors and JSON). A vector does not depend on the other texts of a call.
 
-    A text without a single known token, such as the empty one, has a vector of zeros; in the
-    report of `encode_with_report` its `n_seen` equals its `n_unknown`.
+    A text without any known token, such as the empty text, has a zero vector. In the report of
+    `encode_with_report`, its `n_seen` equals its `n_unknown`.
 
     Parameters
     ----------
     folder : path
-        With config.json, model.safetensors and tokenizer.json. Hub names are not looked up.
+        Folder with config.json, model.safetensors and tokenizer.json; hub names are not resolved.
     normalize : bool, optional
-        Whether vectors are scaled to length 1; as the folder says.
+        Whether vectors are scaled to length 1. Default: the setting of the folder.
     max_length : int, None or "auto"
-        Most tokens read of a text; None reads all of it; "auto" does as the folder says. As in
-        model2vec, a limit also limits the characters read, to so many times the median length
-        of a token.
+        Maximum number of tokens read of a text. None reads whole texts, "auto" uses the setting of
+        the folder. As in model2vec, a limit also limits the characters read, to `max_length`
+        times the median length of a token.
 
     Raises
     ------
     InputError
         If a parameter is out of range.
     ModelLoadError
-        If a file is missing or broken, or the tokenizer and the table do not belong together.
+        If a file is missing or damaged, or the tokenizer and the table do not match.
     CorruptFileError
-        If a file of a folder that `save` wrote has changed since.
+        If a file has changed since `save` wrote it.
 
     Examples
     --------
@@ -112,30 +112,30 @@ class StaticEncoder(BaseEncoder):
         languages: Sequence[str] | None = None,
         made_from: Mapping[str, Any] | None = None,
     ) -> StaticEncoder:
-        """Make an encoder of a table and a tokenizer.
+        """Make an encoder from a table and a tokenizer.
 
         Parameters
         ----------
         table : array_like of shape (n_vocabulary, n_dimensions)
-            Vector of each token; copied.
+            Vectors of the tokens; copied.
         tokenizer : tokenizers.Tokenizer or str
-            Or its JSON. Special tokens, truncation and padding are left out of account.
+            Tokenizer or its JSON. Special tokens, truncation and padding are ignored.
         weights : array_like of shape (n_vocabulary,), optional
             Factor of each token's vector.
         normalize : bool
             Whether vectors are scaled to length 1.
         max_length : int, optional
-            Most tokens read of a text; all by default.
+            Maximum number of tokens read of a text; no limit by default.
         name : str
         languages : sequence of str, optional
             ISO 639-1 codes, or ``("multilingual",)``.
         made_from : mapping, optional
-            How the table was made, in what JSON can hold; kept with it.
+            Record of how the table was made, in JSON types.
 
         Raises
         ------
         InputError
-            If the table does not fit the tokenizer, or holds numbers that are not finite.
+            If the table does not match the tokenizer or contains non-finite numbers.
         ModelLoadError
             If the tokenizer cannot be read.
         """
@@ -172,7 +172,7 @@ class StaticEncoder(BaseEncoder):
 
     @property
     def name(self) -> str:
-        """Folder, or the name that was given."""
+        """Folder, or the name passed to `from_arrays`."""
         return self._name
 
     @property
@@ -182,7 +182,7 @@ class StaticEncoder(BaseEncoder):
 
     @property
     def max_length(self) -> int | None:
-        """Most tokens read of a text; None where all are."""
+        """Maximum number of tokens read of a text; None for no limit."""
         return self._files.max_length
 
     @property
@@ -192,12 +192,12 @@ class StaticEncoder(BaseEncoder):
 
     @property
     def table(self) -> FloatArray:
-        """Vector of each token, read-only, shape (n_vocabulary, n_dimensions)."""
+        """Vectors of the tokens, read-only, shape (n_vocabulary, n_dimensions)."""
         return self._files.table
 
     @property
     def weights(self) -> FloatArray | None:
-        """Factor of each token's vector, read-only, shape (n_vocabulary,); None for all 1."""
+        """Factors of the tokens' vectors, read-only, shape (n_vocabulary,); None if all are 1."""
         return self._files.weights
 
     @cached_property
@@ -208,18 +208,18 @@ class StaticEncoder(BaseEncoder):
 
     @property
     def tokenizer_json(self) -> str:
-        """The tokenizer, as the tokenizers library writes it; it neither cuts nor pads."""
+        """Tokenizer as JSON of the tokenizers library, without truncation and padding."""
         return str(self._tokenizer.to_str())
 
     @property
     def languages(self) -> tuple[str, ...] | None:
-        """ISO 639-1 codes, ``("multilingual",)``, or None where they are not known."""
+        """ISO 639-1 codes, ``("multilingual",)``, or None if unknown."""
         recorded = self._ours.get("languages")
         return tuple(recorded) if recorded else known_languages(self._name)
 
     @property
     def made_from(self) -> dict[str, Any]:
-        """How the table was made, as `distill` recorded it; empty where that is not known."""
+        """Record of how the table was made; empty if unknown."""
         return dict(self._ours.get("made_from") or {})
 
     @property
@@ -243,7 +243,7 @@ class StaticEncoder(BaseEncoder):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Arguments that make this encoder again, where it was saved."""
+        """Arguments from which this encoder can be made again, once it is saved."""
         return {
             "kind": "static", "folder": self._name, "normalize": self.normalize,
             "max_length": self.max_length,
@@ -256,7 +256,7 @@ class StaticEncoder(BaseEncoder):
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 over all that a vector depends on: table, weights, vocabulary and settings."""
+        """SHA-256 of everything that a vector depends on: table, weights, vocabulary, settings."""
         digest = hashlib.sha256(repr((self.table.shape, self.normalize, self.max_length)).encode())
         digest.update(str(self._tokenizer.to_str()).encode())
         for array in (self.table, self.weights):
@@ -266,18 +266,18 @@ class StaticEncoder(BaseEncoder):
     def with_table(
         self, table: npt.ArrayLike, weights: npt.ArrayLike | None = None
     ) -> StaticEncoder:
-        """Return an encoder with this one's tokenizer and settings, and another table.
+        """Return an encoder with the same tokenizer and settings and another table.
 
         Parameters
         ----------
         table : array_like of shape (n_vocabulary, any)
         weights : array_like of shape (n_vocabulary,), optional
-            None for no weights: those of this encoder are not taken over.
+            None for no weights; the weights of this encoder are not copied.
 
         Raises
         ------
         InputError
-            If a shape does not fit the vocabulary, or a number is not finite.
+            If a shape does not match the vocabulary or a number is not finite.
         """
         vectors, factors = check_table(table, weights, len(self._files.table))
         files = replace(self._files, table=vectors, weights=factors)
@@ -292,20 +292,20 @@ class StaticEncoder(BaseEncoder):
     def save(self, folder: str | os.PathLike[str], *, dtype: str = "float32") -> None:
         """Write a folder that this class, model2vec and sentence-transformers can read.
 
-        sentence-transformers counts unknown tokens as known, and cuts by tokens only.
+        sentence-transformers treats unknown tokens as known and truncates by tokens only.
 
         Parameters
         ----------
         folder : path
-            May be missing, empty, or hold what was saved there before; it is replaced as a whole.
+            Missing, empty, or an earlier result of `save`, which is replaced.
         dtype : {"float32", "float16", "int8"}
-            How the table is kept: smaller types take a half or a quarter of the space, and
-            change the vectors a little. int8 is for vectors scaled to length 1 only.
+            Type of the stored table. Smaller types take a half or a quarter of the space and change
+            the vectors slightly. int8 requires vectors scaled to length 1.
 
         Raises
         ------
         InputError
-            If the folder cannot be written, or the table does not fit the type.
+            If the folder cannot be written or the table does not fit the type.
         """
         write_static(Path(folder).expanduser(), self._files, dtype)
 
@@ -316,11 +316,11 @@ class StaticEncoder(BaseEncoder):
     def encode_with_report(
         self, texts: Sequence[str], *, show_progress: bool | None = None
     ) -> Encoding:
-        """Return one vector a text, and how much of each was read; errors as of `encode`."""
+        """Return one vector per text, and how much of each text was read."""
         return self._read(check_texts(texts), self.dimensions, show_progress)
 
     def count_tokens(self, texts: Sequence[str]) -> Encoding:
-        """Return how much of each text would be read, in an Encoding without columns."""
+        """Return how much of each text would be read, as an Encoding without columns."""
         return self._read(check_texts(texts), 0, False)
 
     def _read(self, texts: list[str], n_columns: int, show_progress: bool | None) -> Encoding:
@@ -348,7 +348,7 @@ class StaticEncoder(BaseEncoder):
             ) as bar,
             ThreadPoolExecutor(n_at_once) as threads,
         ):
-            # Few at a time: texts that lie in a file are strings only while they are read.
+            # A few slabs at a time: texts in a file become strings only while they are read.
             while some := list(islice(waiting, 4 * N_AT_ONCE)):
                 begins = begin + np.cumsum([0, *map(len, some)])
                 list(threads.map(work, begins[:-1].tolist(), some))
@@ -358,7 +358,7 @@ class StaticEncoder(BaseEncoder):
 
 @dataclass(frozen=True, eq=False)
 class TokenBags:
-    """The known tokens `ids` (n_known,), one text after the other; counts are (n_texts,)."""
+    """Known tokens `ids` (n_known,) of all texts in order; counts are (n_texts,)."""
 
     ids: Int32Array
     offsets: Int64Array
@@ -368,7 +368,7 @@ class TokenBags:
 
 
 def unknown_token(tokenizer: Tokenizer) -> int:
-    """Return the token of what a vocabulary does not know; -1 where there is none."""
+    """Return the id of the unknown token; -1 if there is none."""
     model = json.loads(tokenizer.to_str())["model"]
     if model.get("type") == "Unigram" or "unk_id" in model:
         unknown_id = model.get("unk_id")
@@ -379,7 +379,7 @@ def unknown_token(tokenizer: Tokenizer) -> int:
 
 
 def characters_read(tokenizer: Tokenizer, max_length: int | None) -> int | None:
-    """Return the characters looked at: `max_length` median tokens, as in model2vec."""
+    """Return the maximum number of characters read, as in model2vec."""
     if max_length is None:
         return None
     return max_length * int(np.median([len(token) for token in tokenizer.get_vocab()]))
@@ -393,7 +393,7 @@ def bag_tokens(
     max_length: int | None = None,
     max_characters: int | None = None,
 ) -> TokenBags:
-    """Tokenise texts without special tokens."""
+    """Tokenize texts without special tokens."""
     heads = [readable(text) for text in texts]
     n_behind = np.zeros(len(heads), dtype=np.int32)
     if max_characters is not None:
@@ -426,10 +426,10 @@ def bag_tokens(
 def mean_vectors(
     bags: TokenBags, table: FloatArray, weights: FloatArray | None, *, normalize: bool
 ) -> FloatArray:
-    """Return the means of (weighted) token vectors, summed in float64 in the order of each text."""
+    """Return the means of (weighted) token vectors, summed in float64 in text order."""
     from scipy.sparse import csr_matrix
 
-    # Only the rows that occur are turned into float64: the whole table is much larger.
+    # Convert only the rows that occur: the whole table is much larger.
     is_used = np.zeros(len(table), dtype=np.bool_)
     is_used[bags.ids] = True
     used = np.flatnonzero(is_used)

@@ -40,7 +40,7 @@ KIND = "static encoder"
 FORMAT = 1
 CONFIG, TABLE, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
 DEFAULT_MAX_LENGTH = 512
-"""Tokens read of a text where the configuration does not say, as in model2vec."""
+"""Default maximum number of tokens read of a text, as in model2vec."""
 
 _DTYPES = ("float32", "float16", "int8")
 _LONGEST_HEADER = 100_000_000
@@ -48,7 +48,7 @@ _LONGEST_HEADER = 100_000_000
 
 @dataclass(frozen=True, eq=False)
 class StaticFiles:
-    """What a folder holds: `table` (n_vocabulary, n_dimensions), `weights` (n_vocabulary,)."""
+    """Contents of a folder: `table` (n_vocabulary, n_dimensions), `weights` (n_vocabulary,)."""
 
     table: FloatArray
     weights: FloatArray | None
@@ -59,7 +59,7 @@ class StaticFiles:
 
 
 def holds_static_encoder(folder: Path) -> bool:
-    """Return whether a folder holds a static encoder: by its configuration, or else its tensors."""
+    """Return whether a folder contains a static encoder, by its configuration or its tensors."""
     try:
         config = json.loads((folder / CONFIG).read_text("utf-8"))
         kind = config.get("model_type") if isinstance(config, dict) else None
@@ -75,15 +75,15 @@ def holds_static_encoder(folder: Path) -> bool:
 
 
 def read_static(folder: Path) -> StaticFiles:
-    """Read a folder as safetensors and JSON, no code; a `mapping` gives each token its row."""
+    """Read a folder as safetensors and JSON; a `mapping` assigns a row to each token."""
     if not folder.is_dir():
-        actual = f"{str(folder)!r}, which is no folder"
+        actual = f"{str(folder)!r}, which is not a folder"
         raise load_error("the folder of a static encoder", actual, "check the path")
     for name in (CONFIG, TABLE, TOKENIZER):
         if not (folder / name).is_file():
             raise ModelLoadError(
-                f"expected the file {name} of a static encoder in {folder}, which has none; give "
-                "the folder of a complete model2vec model"
+                f"expected the file {name} of a static encoder in {folder}, which is missing; "
+                "pass the folder of a complete model2vec model"
             )
     names = (CONFIG, TOKENIZER, TABLE)
     if (folder / MANIFEST).is_file():
@@ -125,11 +125,11 @@ def _read_config(path: Path, content: bytes) -> dict[str, Any]:
 
 def _broken(path: Path | str, reason: object) -> ModelLoadError:
     actual = f"{path}: {' '.join(str(reason).split())[:160]}"
-    return load_error("a sound file of a static encoder", actual, "fetch or save the encoder again")
+    return load_error("a valid file of a static encoder", actual, "fetch or save the encoder again")
 
 
 def parse_tokenizer(text: str, source: str) -> Tokenizer:
-    """Return a tokenizer that neither cuts nor pads."""
+    """Return a tokenizer without truncation and padding."""
     from tokenizers import Tokenizer
 
     try:
@@ -143,7 +143,7 @@ def parse_tokenizer(text: str, source: str) -> Tokenizer:
         raise _broken(source, one_line(error)) from None
     numbers = tokenizer.get_vocab().values()
     if not numbers or max(numbers) != len(numbers) - 1 or len(set(numbers)) != len(numbers):
-        raise _broken(source, "its tokens are not numbered from 0 without gaps")
+        raise _broken(source, "token ids must be consecutive and start at 0")
     return tokenizer
 
 
@@ -214,7 +214,7 @@ def _checked(name: str, values: npt.ArrayLike, n_tokens: int, n_axes: int) -> Fl
 
 
 def write_static(folder: Path, files: StaticFiles, dtype: str) -> None:
-    """Write a folder, whole or not at all."""
+    """Write a folder atomically."""
     from safetensors.numpy import save_file
 
     tensors: dict[str, npt.NDArray[Any]] = {"embeddings": _as_dtype(files, dtype)}
@@ -250,7 +250,7 @@ def write_static(folder: Path, files: StaticFiles, dtype: str) -> None:
 
 
 def _cutting(tokenizer: str, max_length: int | None) -> str:
-    """Let the tokenizer cut by itself: sentence-transformers leaves it to the tokenizer."""
+    """Return the tokenizer with truncation, on which sentence-transformers relies."""
     parsed = parse_tokenizer(tokenizer, TOKENIZER)
     if max_length is not None:
         parsed.enable_truncation(max_length)
@@ -264,7 +264,7 @@ def _as_dtype(files: StaticFiles, dtype: str) -> npt.NDArray[Any]:
     if dtype == "int8":
         if not files.normalize:
             raise InputError(
-                'dtype "int8" keeps directions and not lengths, and this encoder does not scale '
+                'dtype "int8" loses the lengths of vectors, and this encoder does not scale '
                 'its vectors to length 1; choose "float16"'
             )
         shortened: npt.NDArray[Any] = np.rint(files.table * (127.0 / (largest or 1.0)))

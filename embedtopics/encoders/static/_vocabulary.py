@@ -21,23 +21,23 @@ if TYPE_CHECKING:
 
 _PLACEHOLDER = re.compile(r"[\[<]unused_?\d+[\]>]")
 _WORD = re.compile(r"(?=.*[^\W\d_])\w{2,}")
-"""What is added as a whole word: letters, digits and marks, at least one a letter."""
+"""Words that can be added: letters, digits and marks, with at least one letter."""
 
 _EVERY_WORD = 10_000_000
 _OTHER = "\0"
-"""Token of what is no frequent word; no text that is read holds it."""
+"""Token of words that are not frequent; it cannot occur in texts."""
 
 
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
-    """A tokenizer without special tokens, and what each of its tokens stands for."""
+    """A tokenizer without special tokens, and the text of each token."""
 
     tokenizer: str
     surfaces: tuple[str, ...]
 
 
 def plain_vocabulary(tokenizer: str) -> Vocabulary:
-    """Return a tokenizer's vocabulary in which the text "[SEP]" is read as what it says."""
+    """Return a tokenizer's vocabulary without special tokens: "[SEP]" in a text is plain text."""
     content = json.loads(tokenizer)
     special = {token["content"] for token in content["added_tokens"] if token["special"]}
     content["added_tokens"] = [token for token in content["added_tokens"] if not token["special"]]
@@ -64,7 +64,7 @@ def plain_vocabulary(tokenizer: str) -> Vocabulary:
 def word_reader(
     vocabulary: Vocabulary, texts: Sequence[str], min_count: int
 ) -> tuple[Tokenizer, tuple[str, ...]]:
-    """Return a tokenizer of a corpus's words as the vocabulary cuts them, and each token's word."""
+    """Return a tokenizer of the words of a corpus, and the word of each token."""
     from tokenizers import Tokenizer
     from tokenizers.models import WordLevel
     from tokenizers.trainers import WordLevelTrainer
@@ -105,12 +105,12 @@ def _normal(tokenizer: Tokenizer, word: str) -> str:
 
 
 def add_words(vocabulary: Vocabulary, words: Sequence[str]) -> Vocabulary:
-    """Return a vocabulary with more tokens of whole words; the rest splits as before."""
+    """Return a vocabulary with additional tokens for whole words."""
     from tokenizers import AddedToken
 
     parsed = parse_tokenizer(vocabulary.tokenizer, "the tokenizer")
     n_before = parsed.get_vocab_size()
-    # Tokenizers that write the space before a word as part of it would be left with a lone one.
+    # Otherwise tokenizers that attach spaces to words would leave a lone space.
     keeps_spaces = json.loads(vocabulary.tokenizer)["model"].get("type") != "WordPiece"
     parsed.add_tokens(
         [AddedToken(w, single_word=True, lstrip=keeps_spaces, normalized=True) for w in words]
@@ -119,8 +119,8 @@ def add_words(vocabulary: Vocabulary, words: Sequence[str]) -> Vocabulary:
     for place, (word, encoding) in enumerate(zip(words, encodings, strict=True)):
         if encoding.ids != [n_before + place]:
             raise InputError(
-                f"the tokenizer does not find the word {word!r} that was added to it; leave "
-                "vocabulary_from out, or use max_words=0"
+                f"the tokenizer does not recognize the added word {word!r}; leave "
+                "vocabulary_from out, or pass max_words=0"
             )
     return Vocabulary(str(parsed.to_str()), (*vocabulary.surfaces, *words))
 

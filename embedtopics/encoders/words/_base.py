@@ -1,4 +1,4 @@
-"""What the encoders that read words have in common: texts in slabs, word vectors, averages."""
+"""Base of the encoders that read words: texts in slabs, word vectors, weighted averages."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 
 TEXTS_A_SLAB = 4096
-"""Texts whose words are held at a time."""
+"""Number of texts processed at a time."""
 
 
 class WordEncoder(BaseEncoder):
-    """Base of the encoders that read words; a subclass has `_embed` and `_known`."""
+    """Base of the encoders that read words; a subclass defines `_embed` and `_known`."""
 
     _kind = ""
     _lowercase = True
@@ -40,18 +40,18 @@ class WordEncoder(BaseEncoder):
 
     @property
     def name(self) -> str:
-        """The name by which `resolve_encoder` makes such an encoder."""
+        """Name under which the encoder can be chosen."""
         return self._kind
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Its kind, and the arguments that make this encoder again, unfitted."""
+        """Kind and arguments from which this encoder can be made again, before it is fitted."""
         return {"kind": self._kind, **self._settings}
 
     def encode_with_report(
         self, texts: Sequence[str], *, show_progress: bool | None = None
     ) -> Encoding:
-        """Return one vector a text, and how many of its words are known; errors as of `encode`."""
+        """Return one vector per text, and how many of its words are known."""
         from scipy.sparse import issparse, vstack
 
         texts = check_texts(texts)
@@ -60,7 +60,7 @@ class WordEncoder(BaseEncoder):
         with progress_bar(
             total=len(texts), unit="text", description="Encoding", show=show_progress
         ) as bar:
-            # Without any text there is one empty slab, which tells the number of columns.
+            # Without texts there is one empty slab, which has the number of columns.
             for begin in range(0, max(1, len(texts)), TEXTS_A_SLAB):
                 slab = texts[begin : begin + TEXTS_A_SLAB]
                 tokens = tokenize(slab, lowercase=self._lowercase, rules=self._rules)
@@ -77,7 +77,7 @@ class WordEncoder(BaseEncoder):
         return Encoding(embeddings, n_words, n_words, n_unknown)
 
     def count_tokens(self, texts: Sequence[str]) -> Encoding:
-        """Return how many words each text has, and how many are known, without encoding it."""
+        """Return how many words each text has and how many are known, without encoding."""
         self._check_fitted()
         tokens = tokenize(check_texts(texts), lowercase=self._lowercase, rules=self._rules)
         return count_known(tokens, self._known(tokens.words))
@@ -91,13 +91,12 @@ class WordEncoder(BaseEncoder):
     def _check_fitted(self) -> None:
         if not self.is_fitted:
             raise NotFittedError(
-                f"this {type(self).__name__} has not learned from any texts yet; "
-                "call fit(texts) first"
+                f"this {type(self).__name__} is not fitted yet; call fit(texts) first"
             )
 
 
 def count_known(tokens: TokenStream, is_known: BoolArray) -> Encoding:
-    """Count the words of each text, and those that are not known; `is_known` (n_words,)."""
+    """Count the words and unknown words of each text; `is_known` has shape (n_words,)."""
     unknown_before = np.concatenate([[0], np.cumsum(~is_known[tokens.ids], dtype=np.int64)])
     n_tokens = np.diff(tokens.offsets).astype(np.int32)
     n_unknown = np.diff(unknown_before[tokens.offsets]).astype(np.int32)
@@ -105,22 +104,22 @@ def count_known(tokens: TokenStream, is_known: BoolArray) -> Encoding:
 
 
 class LearningEncoder(WordEncoder):
-    """Base of the word encoders that are nothing before `fit`; a subclass has `_learn`."""
+    """Base of the word encoders that require `fit`; a subclass defines `_learn`."""
 
     _learned: Any = None
 
     @property
     def is_fitted(self) -> bool:
-        """Whether it has learned from texts."""
+        """Whether the encoder has been fitted."""
         return self._learned is not None
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 over all that a vector depends on: what was learned, and the settings."""
+        """SHA-256 of everything that a vector depends on: the fitted state and the settings."""
         return str(self._fitted().fingerprint)
 
     def fit(self, X: Iterable[str], y: Any = None, *, show_progress: bool | None = None) -> Self:
-        """Learn from texts, whatever their order.
+        """Learn from texts, independent of their order.
 
         Parameters
         ----------
@@ -128,7 +127,7 @@ class LearningEncoder(WordEncoder):
         y : None
             Ignored.
         show_progress : bool, optional
-            None shows a bar, where it takes long, if stderr is a terminal or a notebook listens.
+            None shows a progress bar in terminals and notebooks.
 
         Returns
         -------
@@ -137,13 +136,13 @@ class LearningEncoder(WordEncoder):
         Raises
         ------
         InputError
-            If there are no texts, a row is no string, or there are too few words in them.
+            If there are no texts, a row is not a string, or the texts have too few words.
         """
         self._learned = self._learn(content_order(X), show_progress)
         return self
 
     def _learn(self, texts: list[str], show_progress: bool | None) -> Any:
-        """Return what is learned from texts in the order of their content."""
+        """Return the fitted state, from sorted texts."""
         raise NotImplementedError
 
     def _fitted(self) -> Any:
@@ -152,7 +151,7 @@ class LearningEncoder(WordEncoder):
 
 
 def to_unit(vectors: Float64Array, least: Float64Array | float = 0.0) -> FloatArray:
-    """Scale rows to length 1; those no longer than `least`, (n_texts,), become zero."""
+    """Scale rows to length 1; rows of at most length `least`, (n_texts,), become zero."""
     norms = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
     holds = norms > least
     unit = vectors / np.where(holds, norms, 1.0)[:, None]
@@ -161,7 +160,7 @@ def to_unit(vectors: Float64Array, least: Float64Array | float = 0.0) -> FloatAr
 
 
 def to_unit_sparse(matrix: csr_matrix) -> csr_matrix:
-    """Scale the rows of a sparse matrix of float64 to length 1, in place; empty ones stay."""
+    """Scale the rows of a sparse float64 matrix to length 1, in place; empty rows stay."""
     rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
     squares = np.bincount(rows, matrix.data**2, minlength=matrix.shape[0])
     matrix.data /= np.sqrt(squares)[rows]
@@ -169,7 +168,7 @@ def to_unit_sparse(matrix: csr_matrix) -> csr_matrix:
 
 
 def content_order(texts: Iterable[str]) -> list[str]:
-    """Return the texts sorted, so that what is learned from them does not depend on their order."""
+    """Return sorted texts, so that a fit does not depend on their order."""
     texts = check_texts(texts)
     if not texts:
         raise InputError("texts", "at least one text to learn from", found="none")
@@ -177,17 +176,17 @@ def content_order(texts: Iterable[str]) -> list[str]:
 
 
 WORDS_AT_ONCE = 4096
-"""Words whose parts are held at a time."""
+"""Number of words whose n-grams are processed at a time."""
 
 ROWS_TO_HASH = 65_536
 
 NEGLIGIBLE = 1e-6
-"""Share of an average's length; what is left of it below that is rounding error."""
+"""Share of the length of an average below which the rest is rounding error."""
 
 
 @dataclass(frozen=True, eq=False)
 class WordTable:
-    """Vectors of words, and of parts of words where there are any.
+    """Vectors of words, and of character n-grams if there are any.
 
     Shapes: `rows` (n_words, n_dimensions), `frequencies` (n_words,), `parts` (n_buckets, same).
     """
@@ -207,7 +206,7 @@ class WordTable:
 
 
 def look_up(table: WordTable, words: Sequence[str]) -> tuple[Float64Array, Float64Array, BoolArray]:
-    """Return vectors of words (as written, in lower case or from parts), shares, and if known."""
+    """Return vectors of words (as written, lower-cased or from n-grams), shares, and if known."""
     row_of = table.row_of
     numbers = (row_of.get(word, row_of.get(word.lower(), -1)) for word in words)
     rows = np.fromiter(numbers, dtype=np.int64, count=len(words))
@@ -219,7 +218,7 @@ def look_up(table: WordTable, words: Sequence[str]) -> tuple[Float64Array, Float
         split = np.arange(len(words)) if table.is_split else np.flatnonzero(~is_known)
         for begin in range(0, len(split), WORDS_AT_ONCE):
             some = split[begin : begin + WORDS_AT_ONCE]
-            # The row stands under the word as it was found, and so do its parts.
+            # The row belongs to the spelling that was found, and so do its n-grams.
             written = [
                 word if row < 0 or word in row_of else word.lower()
                 for word, row in ((words[i], rows[i]) for i in some.tolist())
@@ -231,7 +230,7 @@ def look_up(table: WordTable, words: Sequence[str]) -> tuple[Float64Array, Float
 
 
 def _sum_parts(table: WordTable, words: Sequence[str]) -> tuple[Float64Array, Float64Array]:
-    """Return the sums of the vectors of the words' n-grams, and how many n-grams each has."""
+    """Return the sums of the vectors of the words' n-grams, and the numbers of n-grams."""
     from gensim.models.fasttext import ft_ngram_hashes
 
     parts = table.parts
@@ -250,9 +249,9 @@ def _sum_parts(table: WordTable, words: Sequence[str]) -> tuple[Float64Array, Fl
 def average_words(
     tokens: TokenStream, table: WordTable, smoothing: float, shares: Mapping[str, float] | None
 ) -> tuple[Float64Array, BoolArray]:
-    """Return each text's weighted word vectors over its number of words, and if words are known.
+    """Return the weighted mean of word vectors of each text, and whether words are known.
 
-    Weights are a / (a + p) (Arora et al. 2017, algorithm 1), p of the table if not of `shares`.
+    Weights are a / (a + p) (Arora et al. 2017, algorithm 1), p from `shares`, else the table.
     """
     vectors, frequencies, is_known = look_up(table, tokens.words)
     if shares is not None:
@@ -265,7 +264,7 @@ def average_words(
 
 
 def common_direction(averages: Float64Array) -> Float64Array:
-    """Return the direction that texts have most in common, (n_dimensions,)."""
+    """Return the first singular vector of the averages of texts, (n_dimensions,)."""
     from threadpoolctl import threadpool_limits
 
     # On one thread: the order in which BLAS sums depends on how many it has.
@@ -275,17 +274,17 @@ def common_direction(averages: Float64Array) -> Float64Array:
 
 
 def remove_direction(averages: Float64Array, direction: Float64Array | None) -> FloatArray:
-    """Take a direction out of averages, (n_texts, n_dimensions), and scale these to length 1."""
+    """Remove a direction from averages, (n_texts, n_dimensions), and scale to length 1."""
     if direction is None:
         return to_unit(averages)
     lengths = np.sqrt(np.einsum("ij,ij->i", averages, averages))
-    # einsum and not a product of matrices: BLAS sums a row in an order that depends on the others.
+    # einsum instead of a matrix product: BLAS sums a row in an order that depends on the others.
     along = np.einsum("ij,j->i", averages, direction)
     return to_unit(averages - along[:, None] * direction, NEGLIGIBLE * lengths)
 
 
 def hash_table(table: WordTable, settings: object, common: Float64Array | None) -> str:
-    """Return SHA-256 over all that a text's vector depends on."""
+    """Return SHA-256 of everything that a vector depends on."""
     digest = hashlib.sha256(repr(settings).encode())
     digest.update(repr((table.shortest, table.longest, table.is_split)).encode())
     digest.update("\0".join(table.row_of).encode("utf-8", "surrogatepass"))
@@ -299,6 +298,6 @@ def hash_table(table: WordTable, settings: object, common: Float64Array | None) 
 
 
 def check_smoothing(smoothing: float) -> None:
-    """Refuse a smoothing of word weights that is no finite number above 0."""
+    """Make sure that the smoothing of word weights is a finite number above 0."""
     if not is_number(smoothing) or not 0 < smoothing < np.inf:
         raise InputError("smoothing", "a finite number above 0", smoothing)

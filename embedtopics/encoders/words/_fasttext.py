@@ -1,4 +1,4 @@
-"""fastText, learnt from the corpus itself: words by their context, texts by their words."""
+"""fastText, trained on the corpus: word vectors, and texts as averages of their words."""
 
 from __future__ import annotations
 
@@ -30,19 +30,18 @@ from embedtopics.terms._tokens import tokenize
 from embedtopics.terms.results import TokenStream
 
 LONGEST_SENTENCE = 10_000
-"""Words that gensim reads of a sentence; what lies behind would be lost."""
+"""Maximum number of words that gensim reads of a sentence; longer texts are split."""
 
 LEARNING_RATE = 0.05
 SUBSAMPLING = 1e-4
-"""Share of all words above which a word is passed over now and then in training (Mikolov et al.
+"""Relative frequency above which words are subsampled in training (Mikolov et al.
 2013, "Distributed representations of words and phrases", equation 5)."""
 
 NGRAMS = (4, 5)
-"""Characters of a part of a word. Those of 3 and of 6 take half as long again, and scored no
-better on news."""
+"""Lengths of character n-grams. Lengths 3 and 6 take 50 % more time and were not better on news."""
 
 WORDS_TO_TRAIN = 4_000_000
-"""Words to be read in all epochs together, as far as `EPOCHS` allows."""
+"""Number of words to read in all epochs together, within the limits of `EPOCHS`."""
 
 EPOCHS = (5, 50)
 MOST_BUCKETS = 2**18
@@ -50,7 +49,7 @@ MOST_BUCKETS = 2**18
 
 @dataclass(frozen=True, eq=False)
 class _Learned:
-    """What a fit learns; `common` is the direction of shape (n_dimensions,) that is removed."""
+    """Fitted state; `common` is the removed direction, shape (n_dimensions,)."""
 
     table: WordTable
     common: Float64Array | None
@@ -58,44 +57,44 @@ class _Learned:
 
 
 class FastTextEncoder(LearningEncoder):
-    """Turns texts into averages of word vectors that are learnt from the texts themselves.
+    """Turn texts into averages of word vectors that are trained on the corpus.
 
-    Words are those of `embedtopics.terms.tokenize`, in lower case. Their vectors, and those of
-    the character n-grams in them, are learnt by the skip-gram model of fastText (Bojanowski et
-    al. 2017, "Enriching word vectors with subword information"); words that the fit did not meet
-    are read by their n-grams. A text is the average of its words, each weighted by a / (a + p),
-    with p the word's share of all words ("smooth inverse frequency", Arora, Liang and Ma 2017, "A
-    simple but tough-to-beat baseline for sentence embeddings"), scaled to length 1.
+    Words are those of `embedtopics.terms.tokenize`, in lower case. The skip-gram model of fastText
+    learns vectors of words and of their character n-grams (Bojanowski et al. 2017, "Enriching word
+    vectors with subword information"); unknown words are composed from their n-grams. The vector of
+    a text is the mean of its words, each weighted by a / (a + p), where p is the relative frequency
+    of the word ("smooth inverse frequency", Arora, Liang and Ma 2017, "A simple but tough-to-beat
+    baseline for sentence embeddings"), scaled to length 1.
 
-    What is learnt does not depend on the order of the texts. On one thread it is the same, bit
-    for bit, in every process on a machine. Several threads write to the same numbers at once:
-    that is faster, and no two fits are the same.
+    A fit does not depend on the order of the texts. On one thread it is bit-identical in every
+    process on a machine. Several threads update the same values concurrently, which is faster and
+    not reproducible.
 
     Parameters
     ----------
     dimensions : int, optional
-        None takes 50 below 100,000 words, 100 up to ten million, and 200 above.
+        Default: 50 below 100,000 words, 100 up to ten million, and 200 above.
     epochs : int, optional
-        Times that the texts are read; None reads four million words, in 5 to 50 epochs.
+        Number of passes over the texts. Default: as many as read four million words, from 5 to 50.
     window : int
-        Words before and behind a word that are its context, at most.
+        Maximum number of context words on each side.
     min_count : int
-        Words that occur less often are not learnt, but read by their n-grams.
+        Minimum count of a word; rarer words are composed from their n-grams.
     smoothing : float
-        a; the smaller, the less do frequent words count.
+        Coefficient a of the weights; smaller values down-weight frequent words more.
     remove_common : bool
-        Whether the direction that the texts have most in common (their first singular vector) is
-        taken out of all of them, as the paper does; on news it made no difference to neighbours.
+        Whether the first singular vector of the texts is removed, as in the paper. On news it made
+        no difference to neighbours.
     reproducible : bool
-        Whether the same texts give the same vectors; if not, several threads may be used.
+        Whether the same texts give the same vectors; False allows several threads.
     n_workers : int, optional
-        Threads; None is one where `reproducible`, else as many as there are processors.
+        Number of threads. Default: 1 if `reproducible`, else the number of processors.
     random_state : int
 
     Raises
     ------
     InputError
-        If a parameter is out of range, or several workers are to be reproducible.
+        If a parameter is out of range, or if `reproducible` is combined with several workers.
 
     Examples
     --------
@@ -142,11 +141,11 @@ class FastTextEncoder(LearningEncoder):
 
     @property
     def dimensions(self) -> int:
-        """Length of a vector, once it has learned from texts."""
+        """Length of a vector, once fitted."""
         return int(self._fitted().table.dimensions)
 
     def epochs_for(self, n_words: int) -> int:
-        """Return how often texts of so many words are read in a fit."""
+        """Return the number of epochs for texts of `n_words` words."""
         epochs = self._settings["epochs"] or np.clip(-(-WORDS_TO_TRAIN // n_words), *EPOCHS)
         return int(epochs)
 
@@ -201,7 +200,7 @@ class FastTextEncoder(LearningEncoder):
                 alpha=LEARNING_RATE, window=settings["window"], min_count=settings["min_count"],
                 sample=SUBSAMPLING, epochs=epochs, min_n=NGRAMS[0], max_n=NGRAMS[1],
                 bucket=min(MOST_BUCKETS, 1 << (8 * n_learned - 1).bit_length()),
-                # Batches of a fiftieth: the rate falls in steps, also where texts are few.
+                # At least fifty batches: the learning rate falls from batch to batch.
                 batch_words=int(np.clip(n_words // 50, 100, LONGEST_SENTENCE)),
                 workers=n_workers, seed=settings["random_state"], hashfxn=_hash_word,
                 callbacks=[Advance()],
@@ -210,7 +209,7 @@ class FastTextEncoder(LearningEncoder):
 
 
 class _Sentences:
-    """The texts as gensim wants them, as often as it wants them: lists of words, none too long."""
+    """The texts as gensim reads them in each epoch: lists of words of limited length."""
 
     def __init__(self, tokens: TokenStream) -> None:
         self._tokens = tokens
@@ -225,11 +224,11 @@ class _Sentences:
 
 
 def _table_of(vectors: Any, tokens: TokenStream, counts: Int64Array) -> WordTable:
-    """Return gensim's vectors without those that were never trained."""
+    """Return gensim's vectors, with zeros for n-grams that were never trained."""
     parts = np.array(vectors.vectors_ngrams, dtype=np.float32)
     used = np.zeros(len(parts), dtype=np.bool_)
     used[np.concatenate(vectors.buckets_word).astype(np.int64)] = True
-    # The others are still the random numbers that training began with.
+    # The others still have their random initial values.
     parts[~used] = 0.0
     share = dict(zip(tokens.words, (counts / counts.sum()).tolist(), strict=True))
     words = vectors.index_to_key
@@ -243,6 +242,6 @@ def _dimensions_for(n_words: int) -> int:
 
 
 def _hash_word(word: str) -> int:
-    """Return a number that is the same in every process, unlike Python's own hash."""
+    """Return a hash that is the same in every process, unlike Python's own."""
     digest = hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=4).digest()
     return int.from_bytes(digest, "little")

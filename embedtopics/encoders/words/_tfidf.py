@@ -1,4 +1,4 @@
-"""TF-IDF, with or without latent semantic analysis: the baseline that counts words."""
+"""TF-IDF, latent semantic analysis and random projections: baselines that count words."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 
 
 NEGLIGIBLE = 1e-9
-"""Length, of 1, below which what is left of a text after the projection is rounding error; and
-share of the largest singular value below which a component is."""
+"""Length of a projected text, and share of the largest singular value, below which the rest is
+rounding error."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Learned:
-    """What a fit learns: terms, their weights, and axes of shape (n_terms, n_components)."""
+    """Fitted state: terms, their weights, and axes of shape (n_terms, n_components)."""
 
     column_of: dict[str, int]
     words: frozenset[str]
@@ -49,40 +49,40 @@ class _Learned:
 
 
 class TfidfEncoder(LearningEncoder):
-    """Turns texts into weighted counts of their words and, if wanted, projects these.
+    """Turn texts into TF-IDF vectors, optionally projected by latent semantic analysis.
 
     The weight of a term in a text is its count, or ``1 + ln(count)``, times
-    ``ln((1 + n) / (1 + df)) + 1``, with `df` of the `n` texts of the fit that hold the term;
-    vectors have length 1. That is what scikit-learn's ``TfidfVectorizer`` computes, but the words
-    are those of the topics: see `embedtopics.terms.tokenize` and `count_terms`, which make no
-    terms of numbers and single letters. With `n_components`, vectors are projected on the first
-    right singular vectors of the matrix of the fit (Deerwester et al. 1990, "Indexing by latent
-    semantic analysis"), without centring, and scaled to length 1 again.
+    ``ln((1 + n) / (1 + df)) + 1``, where `df` of the `n` texts of the fit contain the term. Vectors
+    have length 1. scikit-learn's ``TfidfVectorizer`` computes the same, but terms are those of
+    topics: `embedtopics.terms.tokenize` and `count_terms` leave out numbers and single letters.
+    With `n_components`, vectors are projected on the first right singular vectors of the matrix of
+    the fit (Deerwester et al. 1990, "Indexing by latent semantic analysis"), without centring, and
+    scaled to length 1 again.
 
-    What is learnt depends neither on the order of the texts nor on the number of threads.
+    The fit depends neither on the order of the texts nor on the number of threads.
 
     Parameters
     ----------
     n_components : int, optional
-        Dimensions of the projection; fewer where texts or terms are fewer. None makes none: there
-        is one column for each term, and the rows are sparse.
+        Number of dimensions of the projection, at most the number of texts or terms. None returns
+        sparse vectors with one column for each term.
     stop_words : "auto" or sequence of str
-        Words that are no terms; "auto", alone or among others, takes the lists of the languages of
-        the texts.
+        Words that are left out. "auto", alone or in the sequence, adds the lists of the languages
+        of the texts.
     ngram_range : (int, int)
-        Shortest and longest term in words.
+        Minimum and maximum number of words of a term.
     min_df, max_df : int, float or None
-        Texts that must hold a term, and may at most; a float is a share. ``min_df=None`` chooses
-        by their number, as `embedtopics.terms.count_terms` does.
+        Minimum and maximum number of texts that contain a term; a float is a share. None chooses
+        the minimum by the number of texts, as in `embedtopics.terms.count_terms`.
     max_features : int, optional
-        Keep only the terms that most texts hold.
+        Maximum number of terms; terms in most texts are kept.
     sublinear_tf : bool
-        Whether a term's count is replaced by one plus its logarithm.
+        Whether counts are replaced by one plus their logarithm.
     words : str, list of str, or function
-        What words are, as in `TopicModel`; or a record of it, as `settings` holds one.
+        Word rules, as in `TopicModel`, or their record in `settings`.
     random_state : int
-        Seed of the singular value decomposition, a randomized one (Halko, Martinsson and Tropp
-        2011, algorithms 4.4 and 5.1).
+        Seed of the randomized singular value decomposition (Halko, Martinsson and Tropp 2011,
+        algorithms 4.4 and 5.1).
 
     Raises
     ------
@@ -132,12 +132,12 @@ class TfidfEncoder(LearningEncoder):
 
     @property
     def name(self) -> str:
-        """The name by which `resolve_encoder` makes such an encoder."""
+        """Name under which the encoder can be chosen: "tfidf", or "lsa" with a projection."""
         return "tfidf" if self._settings["n_components"] is None else "lsa"
 
     @property
     def dimensions(self) -> int:
-        """Length of a vector, once it has learned from texts."""
+        """Length of a vector, once fitted."""
         learned = self._fitted()
         return len(learned.idf) if learned.axes is None else int(learned.axes.shape[1])
 
@@ -166,7 +166,7 @@ class TfidfEncoder(LearningEncoder):
         self._rules, self._settings = rules, settings | _recorded(rules)
         return _Learned(
             column_of={term: column for column, term in enumerate(counted.terms)},
-            # A stop word is left out on purpose, and not for want of knowledge.
+            # Stop words are left out on purpose and do not count as unknown.
             words=frozenset(stop_words).union(*(term.split(" ") for term in counted.terms)),
             idf=idf,
             axes=axes,
@@ -186,14 +186,14 @@ class TfidfEncoder(LearningEncoder):
         return np.fromiter((word in vocabulary for word in words), dtype=np.bool_, count=len(words))
 
     def _count(self, tokens: TokenStream, learned: _Learned) -> csr_matrix:
-        """Count the terms that are known, shape (n_texts, n_terms)."""
+        """Count the known terms, shape (n_texts, n_terms)."""
         from scipy.sparse import csr_matrix
 
         counted = count_terms(tokens, ngram_range=self._settings["ngram_range"], min_df=1)
         columns = np.array([learned.column_of.get(term, -1) for term in counted.terms], np.int64)
         positions = np.flatnonzero(columns >= 0)
         counts = counted.counts[:, positions]
-        # Both are in alphabetical order, so that columns stay sorted.
+        # Both are sorted alphabetically, so that columns stay sorted.
         return csr_matrix(
             (counts.data, columns[positions][counts.indices], counts.indptr),
             shape=(len(tokens), len(learned.idf)),
@@ -207,7 +207,7 @@ class TfidfEncoder(LearningEncoder):
         return to_unit_sparse(weighed)
 
     def _axes(self, weighed: csr_matrix) -> npt.NDArray[np.float64] | None:
-        """Return the first right singular vectors, the largest entry of each positive."""
+        """Return the first right singular vectors, with the largest entry of each positive."""
         n_components = self._settings["n_components"]
         if n_components is None:
             return None
@@ -227,7 +227,7 @@ class TfidfEncoder(LearningEncoder):
 
 
 def _recorded(words: Any) -> dict[str, Any]:
-    """Return the setting of words; of characters nothing, as before there was a choice."""
+    """Return the setting `words`; it is left out for "characters"."""
     rules = WordRules(function=words) if callable(words) else words
     words = rules.to_json() if isinstance(rules, WordRules) else rules
     return {} if words in ({}, "characters") else {"words": words}
@@ -241,20 +241,20 @@ def _hash(words: object, *arrays: npt.NDArray[np.float64] | None) -> str:
 
 
 class RandomProjectionEncoder(WordEncoder):
-    """Turns texts into random projections of their word counts.
+    """Turn texts into random projections of their word counts.
 
-    An encoder that is no better than this one has learnt nothing. Every word has a vector of
-    random signs, made from a hash of the word and the seed; a text is the sum of its words'
-    vectors, scaled to length 1. So cosines are, on average, those of the word counts, with a
+    This is the floor: an encoder that is not better has learned nothing. Every word has a vector of
+    random signs, derived from a hash of the word and the seed. The vector of a text is the sum of
+    its words' vectors, scaled to length 1. Cosines equal those of word counts on average, with a
     standard deviation below ``sqrt(2 / dimensions)`` (Achlioptas 2003, "Database-friendly random
-    projections: Johnson-Lindenstrauss with binary coins"). Nothing is learnt, and a word has the
-    same vector in every process and on every machine.
+    projections: Johnson-Lindenstrauss with binary coins"). A word has the same vector in every
+    process and on every machine.
 
     Parameters
     ----------
     dimensions : int
     random_state : int
-        Another number gives other signs.
+        Seed of the signs.
 
     Raises
     ------
@@ -287,11 +287,11 @@ class RandomProjectionEncoder(WordEncoder):
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 over all that a vector depends on."""
+        """SHA-256 of everything that a vector depends on."""
         return hashlib.sha256(repr(sorted(self.settings.items())).encode()).hexdigest()
 
     def _embed(self, tokens: TokenStream) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
-        # Sums of whole numbers: exact, so that their order does not matter.
+        # Sums of integers are exact, so that their order does not matter.
         sums = np.asarray(count_words(tokens).astype(np.float64) @ self._signs(tokens.words))
         return to_unit(sums), self._known(tokens.words)
 
@@ -299,7 +299,7 @@ class RandomProjectionEncoder(WordEncoder):
         return np.ones(len(words), dtype=np.bool_)
 
     def _signs(self, words: Sequence[str]) -> npt.NDArray[np.float64]:
-        """Return the vector of each word, shape (n_words, n_dimensions), of 1 and -1."""
+        """Return vectors of 1 and -1 for words, shape (n_words, n_dimensions)."""
         n_bytes = -(-self._dimensions // 8)
         salt = f"{self._random_state}:".encode()
         drawn = b"".join(

@@ -1,4 +1,4 @@
-"""Texts as averages of pretrained word vectors, read from a file."""
+"""Texts as averages of pretrained word vectors from a file."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def read_word_vectors(path: str | os.PathLike[str], *, max_words: int | None = N
     """Read pretrained word vectors."""
     path = Path(path)
     if not path.is_file():
-        raise ModelLoadError(f"expected a file of word vectors, found none at {path}")
+        raise ModelLoadError(f"expected a file of word vectors at {path}, which does not exist")
     try:
         if path.suffix == ".bin":
             return _read_binary(path)
@@ -88,7 +88,7 @@ def _read_text(path: Path, file: Any, max_words: int | None) -> WordTable:
             _refuse(path, f"line {number}: expected {n_dimensions} numbers, found {error}", error)
         if not np.isfinite(vector).all():
             _refuse(path, f"line {number}: expected finite numbers, found NaN or infinity")
-        # Words that were cut within a character are in published files; no text has them.
+        # Published files contain words that were cut within a character.
         word = fields[0].decode("utf-8", "backslashreplace")
         if word not in row_of:
             row_of[word] = len(rows)
@@ -137,7 +137,7 @@ def _parse_binary(path: Path, data: mmap.mmap) -> WordTable:
     position += MATRIX.size
     if is_quantised:
         _refuse(path, "expected numbers of full precision, found a compressed model")
-    # Without subwords, buckets are named in the header and have no rows.
+    # Without subwords, the header has a number of buckets, but they have no rows.
     n_buckets = n_buckets if longest > 0 else 0
     if (n_rows, n_columns) != (n_words + n_buckets, n_dimensions):
         expected = f"expected {n_words + n_buckets:,} vectors of {n_dimensions} numbers"
@@ -155,9 +155,9 @@ def _parse_binary(path: Path, data: mmap.mmap) -> WordTable:
 def _dictionary(
     path: Path, data: mmap.mmap, position: int, n_words: int
 ) -> tuple[dict[str, int], Int64Array, int]:
-    """Return the row of each word, the words' counts, and where the dictionary ends."""
+    """Return the row of each word, the counts, and the end position of the dictionary."""
     row_of: dict[str, int] = {}
-    counts = []  # and no array: a damaged number of words may be too large for one
+    counts = []  # not an array: a damaged number of words may be too large
     for row in range(n_words):
         end = data.find(b"\0", position)
         if end < 0 or end + 1 + ENTRY.size > len(data):

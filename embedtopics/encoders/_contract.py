@@ -293,35 +293,27 @@ class BaseEncoder(PushToHub):
         )
 
 
+def forwarded(name: str) -> Any:
+    """Return a property whose value is that of the wrapped encoder, `_encoder`."""
+    document = getattr(BaseEncoder, name).__doc__
+    return property(lambda self: getattr(self._encoder, name), doc=document)
+
+
 class WrappedEncoder(BaseEncoder):
     """Base of encoders that forward to another; a subclass sets `_encoder`."""
 
     _encoder: BaseEncoder
+    name = forwarded("name")
+    languages = forwarded("languages")
+    max_length = forwarded("max_length")
+    prompts = forwarded("prompts")
+    decisions = forwarded("decisions")
 
-    @property
-    def name(self) -> str:
-        """Name of the wrapped encoder."""
-        return self._encoder.name
 
-    @property
-    def languages(self) -> tuple[str, ...] | None:
-        """Languages of the wrapped encoder."""
-        return self._encoder.languages
-
-    @property
-    def max_length(self) -> int | None:
-        """Maximum number of tokens that the wrapped encoder reads of a text."""
-        return self._encoder.max_length
-
-    @property
-    def prompts(self) -> dict[str, str]:
-        """Prompts of the wrapped encoder."""
-        return self._encoder.prompts
-
-    @property
-    def decisions(self) -> list[Decision]:
-        """Decisions of the wrapped encoder."""
-        return self._encoder.decisions
+def _optional(name: str) -> Any:
+    """Return a property whose value is that of the adapted object, or None."""
+    document = getattr(BaseEncoder, name).__doc__
+    return property(lambda self: getattr(self._encoder, name, None), doc=document)
 
 
 class ForeignEncoder(BaseEncoder):
@@ -330,6 +322,10 @@ class ForeignEncoder(BaseEncoder):
     The object may have further attributes of `EncoderInfo`, `encode_query`, `encode_document`, or
     `encode_with_report`; they are used where they exist.
     """
+
+    fingerprint = _optional("fingerprint")
+    space = _optional("space")
+    settings = _optional("settings")
 
     def __init__(self, encoder: Any, method: str = "") -> None:
         self._arguments = {"encoder": encoder, "method": method}
@@ -340,7 +336,7 @@ class ForeignEncoder(BaseEncoder):
     def __repr__(self) -> str:
         return repr(self._encoder)
 
-    def _optional(self, *names: str) -> Any:
+    def _first(self, *names: str) -> Any:
         """Return the first of the object's attributes that is there and not None."""
         values = (getattr(self._encoder, name, None) for name in names)
         return next((value for value in values if value is not None), None)
@@ -348,72 +344,52 @@ class ForeignEncoder(BaseEncoder):
     @property
     def name(self) -> str:
         """Name that the object gives itself, else that of its class."""
-        named = self._optional("name") or getattr(
-            self._optional("model_card_data"), "base_model", None
-        )
+        named = self._first("name") or getattr(self._first("model_card_data"), "base_model", None)
         return named if isinstance(named, str) else type(self._encoder).__name__
 
     @property
     def dimensions(self) -> int | None:
         """Length of a vector, where the object knows it."""
-        width = self._optional(
+        width = self._first(
             "dimensions", "get_embedding_dimension", "get_sentence_embedding_dimension"
         )
         width = width() if callable(width) else width
         return None if width is None else int(width)
 
     @property
-    def fingerprint(self) -> str | None:
-        """Hash of everything that a vector depends on, where the object has one."""
-        fingerprint: str | None = self._optional("fingerprint")
-        return fingerprint
-
-    @property
-    def space(self) -> str | None:
-        """Hash of the space of the vectors, where the object has one."""
-        space: str | None = self._optional("space")
-        return space
-
-    @property
     def languages(self) -> tuple[str, ...] | None:
         """Languages of the object, where it names them."""
-        languages = self._optional("languages")
+        languages = self._first("languages")
         return None if languages is None else tuple(languages)
 
     @property
     def prompts(self) -> dict[str, str]:
         """Prompts of the object, where it has some."""
-        prompts = self._optional("prompts")
+        prompts = self._first("prompts")
         return dict(prompts) if isinstance(prompts, Mapping) else {}
 
     @property
     def max_length(self) -> int | None:
         """Maximum number of tokens that the object reads, where it knows it."""
-        limit = self._optional("max_length", "max_seq_length")
+        limit = self._first("max_length", "max_seq_length")
         return limit if isinstance(limit, int) else None
-
-    @property
-    def settings(self) -> dict[str, Any] | None:
-        """Arguments of the object, where it records them."""
-        settings: dict[str, Any] | None = self._optional("settings")
-        return settings
 
     @property
     def decisions(self) -> list[Decision]:
         """Decisions of the object, where it records them."""
-        return list(self._optional("decisions") or ())
+        return list(self._first("decisions") or ())
 
     @property
     def tokenizer_json(self) -> str | None:
         """Tokenizer of the object, where it shows one."""
-        tokenizer = self._optional("tokenizer_json")
+        tokenizer = self._first("tokenizer_json")
         return tokenizer if isinstance(tokenizer, str) else None
 
     @property
     def learns(self) -> bool:
         """Whether the object learns from texts: it has `fit`, and can be unfitted."""
-        has_state = self._is_transformer or self._optional("is_fitted") is not None
-        return has_state and callable(self._optional("fit"))
+        has_state = self._is_transformer or self._first("is_fitted") is not None
+        return has_state and callable(self._first("fit"))
 
     @property
     def is_fitted(self) -> bool:
@@ -432,7 +408,7 @@ class ForeignEncoder(BaseEncoder):
     @property
     def uncached(self) -> BaseEncoder:
         """The object without its cache, where it has one."""
-        plain = self._optional("uncached")
+        plain = self._first("uncached")
         return self if plain is None else as_encoder(plain)
 
     def fit(self, X: Iterable[str], y: Any = None) -> Any:
@@ -447,27 +423,27 @@ class ForeignEncoder(BaseEncoder):
 
     def reading(self, kind: str) -> BaseEncoder:
         """Return the encoder of queries or documents, where the object tells them apart."""
-        reading = self._optional("reading")
+        reading = self._first("reading")
         if callable(reading):
             return as_encoder(reading(kind))
         method = f"encode_{kind}"
-        return ForeignEncoder(self._encoder, method) if self._optional(method) else self
+        return ForeignEncoder(self._encoder, method) if self._first(method) else self
 
     def count_tokens(self, texts: Sequence[str]) -> Encoding | None:
         """Return how much of each text would be read, where the object counts it."""
-        count = self._optional("count_tokens")
+        count = self._first("count_tokens")
         return None if count is None else count(texts)
 
     def windows(self, texts: Sequence[str]) -> list[list[Span]] | None:
         """Return the spans that the object can read at once, where it cuts texts."""
-        cut = self._optional("windows")
+        cut = self._first("windows")
         return None if cut is None else cut(texts)
 
     def encode_with_report(
         self, texts: Sequence[str], *, show_progress: bool | None = None
     ) -> Encoding:
         """Return one vector a text, and the report of the object, or one without any tokens."""
-        with_report = self._optional("encode_with_report")
+        with_report = self._first("encode_with_report")
         if with_report is not None and self._method == "encode":
             report: Encoding = with_report(texts, show_progress=show_progress)
             return report

@@ -18,7 +18,7 @@ import numpy as np
 from embedtopics._utils.progress import progress_bar
 from embedtopics.corpus._windows import Span, sentence_starts
 from embedtopics.encoders._base import readable, slabs
-from embedtopics.encoders.sentence._alignment import align
+from embedtopics.encoders.sentence._running import align
 from embedtopics.errors import InputError
 from embedtopics.probing.results import ProbeTask
 from embedtopics.protocols import Int32Array, Int64Array

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from embedtopics.encoders.sentence._alignment import align
+from embedtopics.encoders.sentence._running import align
 from embedtopics.probing._plan import (
     cut_into_windows,
     make_plan,

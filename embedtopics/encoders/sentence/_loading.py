@@ -17,9 +17,15 @@ from typing import TYPE_CHECKING, Any
 
 from embedtopics._utils.display import one_line
 from embedtopics._utils.folders import sha256
-from embedtopics.encoders._base import MULTILINGUAL, MULTILINGUAL_PACKAGE, load_error
+from embedtopics.encoders._base import (
+    MULTILINGUAL,
+    MULTILINGUAL_PACKAGE,
+    check_tokenizer,
+    load_error,
+    refusing_panics,
+    try_out,
+)
 from embedtopics.encoders._folders import default_folder
-from embedtopics.encoders._panics import check_tokenizer, refusing_panics, try_out
 from embedtopics.encoders.sentence._checkpoint import T5, Checkpoint, read_checkpoint
 from embedtopics.encoders.sentence._e5 import e5_checkpoint
 from embedtopics.errors import InputError, ModelLoadError

@@ -27,8 +27,7 @@ from embedtopics._utils.folders import (
     replacing_folder,
     write_manifest,
 )
-from embedtopics.encoders._base import load_error
-from embedtopics.encoders._panics import check_tokenizer, refusing_panics, try_out
+from embedtopics.encoders._base import check_tokenizer, load_error, refusing_panics, try_out
 from embedtopics.errors import InputError, ModelLoadError
 from embedtopics.protocols import FloatArray
 

@@ -1,6 +1,6 @@
-"""What a stage of the pipeline must be able to do, and the names of the arrays.
+"""Protocols of the stages of the pipeline, and aliases of array types.
 
-Any object with these methods can take a stage's place; nothing has to be subclassed.
+Any object with these methods can replace a stage, without subclassing.
 """
 
 from collections.abc import Sequence
@@ -19,16 +19,16 @@ RandomState: TypeAlias = int | np.random.Generator | None
 
 @runtime_checkable
 class Encoder(Protocol):
-    """Turns texts into vectors."""
+    """Turn texts into vectors."""
 
     def encode(self, texts: Sequence[str]) -> npt.NDArray[Any]:
-        """Return one vector a text, an array of shape (n_texts, n_dimensions)."""
+        """Return one vector per text, an array of shape (n_texts, n_dimensions)."""
         ...
 
 
 @runtime_checkable
 class Reducer(Protocol):
-    """Turns embeddings into coordinates of fewer dimensions (scikit-learn's protocol)."""
+    """Reduce the dimensions of embeddings (scikit-learn's protocol)."""
 
     def fit_transform(self, X: npt.NDArray[Any], y: Any = None) -> npt.NDArray[Any]:
         """Return coordinates of shape (n_documents, n_components)."""
@@ -37,19 +37,19 @@ class Reducer(Protocol):
 
 @runtime_checkable
 class Clusterer(Protocol):
-    """Turns coordinates into labels (scikit-learn's protocol); noise is -1."""
+    """Cluster coordinates (scikit-learn's protocol); noise is -1."""
 
     def fit_predict(self, X: npt.NDArray[Any], y: Any = None) -> npt.NDArray[Any]:
-        """Return one label a document, an integer array of shape (n_documents,)."""
+        """Return one label per document, an integer array of shape (n_documents,)."""
         ...
 
 
 @runtime_checkable
 class TermWeighting(Protocol):
-    """Turns topic-term counts into topic-term weights (scikit-learn's protocol)."""
+    """Turn topic-term counts into topic-term weights (scikit-learn's protocol)."""
 
     def fit(self, X: Any, y: Any = None) -> Any:
-        """Learn from counts of shape (n_topics, n_terms); may take the names as ``terms``."""
+        """Fit to counts of shape (n_topics, n_terms); may take the term names as ``terms``."""
         ...
 
     def transform(self, X: Any) -> Any:
@@ -59,8 +59,8 @@ class TermWeighting(Protocol):
 
 @runtime_checkable
 class Segmenter(Protocol):
-    """Finds the words of a text, as a function does."""
+    """Split a text into words; any function with this signature."""
 
     def __call__(self, text: str, /) -> list[str]:
-        """Return words that stand in the text in this order; what has no letters is dropped."""
+        """Return words in the order of the text; words without letters are dropped later."""
         ...

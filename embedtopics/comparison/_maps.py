@@ -1,4 +1,4 @@
-"""One map an encoder, all from one start, so that only what the encoders see makes them differ."""
+"""One map per encoder, from a common start, so that only the encoders make them differ."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _fit(source: Float64Array, goal: Float64Array, weights: Float64Array) -> Flo
     share = (weights / weights.sum())[:, None]
     middle, aim = (share * source).sum(axis=0), (share * goal).sum(axis=0)
     centred, centred_goal = source - middle, goal - aim
-    # Sums in a fixed order: BLAS adds up in another with another number of threads.
+    # Sums in a fixed order: the order of BLAS depends on the number of threads.
     cross = np.array(
         [[(share[:, 0] * left * right).sum() for right in centred_goal.T] for left in centred.T]
     )
@@ -107,7 +107,7 @@ def _fit(source: Float64Array, goal: Float64Array, weights: Float64Array) -> Flo
 
 
 MAP_MIN_DIST = 0.1
-"""Distance on the map under which documents need not be drawn closer, as on the map of topics."""
+"""Minimum distance of documents on the map, as on the map of topics."""
 
 LEFT_OUT = 0.5
 """Share of the epochs that is left out where a map starts from the layout of the mean. Where none
@@ -116,7 +116,7 @@ that has nothing in common with the others does not get away from them: its map 
 trustworthiness, against 0.01 here."""
 
 NARROW = 16
-"""Dimensions of what stands for sparse vectors where a start is made of them."""
+"""Number of dimensions to which sparse vectors are reduced for the start."""
 
 POWER_STEPS = 2
 
@@ -148,7 +148,7 @@ def draw_maps(
 
 
 def narrow(rows: FloatArray | csr_matrix, seed: int) -> FloatArray:
-    """Return dense vectors as they are, and sparse ones on their leading directions.
+    """Return dense vectors unchanged, and sparse ones projected on their leading directions.
 
     Source: Halko, Martinsson and Tropp, 2011, "Finding Structure with Randomness", algorithm 4.4.
     """
@@ -167,6 +167,6 @@ def narrow(rows: FloatArray | csr_matrix, seed: int) -> FloatArray:
 
 
 def _scaled(rows: FloatArray) -> FloatArray:
-    """Return vectors whose variance is 1 in total, so that every encoder has the same say."""
+    """Return vectors with a total variance of 1, so that all encoders weigh the same."""
     spread = float(np.sqrt(rows.var(axis=0, dtype=np.float64).sum()))
     return rows / np.float32(spread) if spread > 1e-6 else rows

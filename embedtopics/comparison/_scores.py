@@ -1,4 +1,4 @@
-"""Scores of the encoders, document by document first, then as means with intervals."""
+"""Scores of the encoders: per document, and as means with intervals."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ MEASURES = (
     "knn_accuracy", "probe_accuracy", "probe_macro_f1", "silhouette", "trustworthiness",
     "continuity",
 )  # fmt: skip
-"""All measures with an interval, in the order in which they are shown; of each, more is better."""
+"""Measures with an interval, in display order; larger is better."""
 
 PREDICTED = "probe_prediction"
 VOTERS = 10
 FOLDS = 5
 MOST_RANKED = 2000
-"""Documents by which a map is judged, each against all."""
+"""Maximum number of documents by which a map is measured, each against all others."""
 
 PerDocument = dict[str, npt.NDArray[Any]]
 
@@ -79,14 +79,14 @@ def measure_maps(
         for name in ("trustworthiness", "continuity")
     }
     if not len(able):
-        message = "No text has all its neighbours with every encoder: no map was judged."
+        message = "The maps were not measured: no text has all its neighbours with every encoder."
         log.note("comparison", "maps_not_judged", True, message)
         return measures
     drawn = np.random.default_rng(seed).permutation(len(able))[:MOST_RANKED]
     rows = np.sort(able[drawn])
     if len(rows) < n_documents:
         log.note("comparison", "documents_ranked", len(rows),
-                 f"The maps were judged by {len(rows):,} of {n_documents:,} texts, each against "
+                 f"The maps were measured on {len(rows):,} of {n_documents:,} texts, each against "
                  "all others.")  # fmt: skip
     for place, (vectors, positions) in enumerate(zip(encoders, maps, strict=True)):
         values = trustworthiness_and_continuity(vectors.rows, positions, k, rows=rows)
@@ -97,7 +97,7 @@ def measure_maps(
 def resample(
     per_document: Mapping[str, npt.NDArray[Any]], classes: Int32Array, n_resamples: int, seed: int
 ) -> dict[str, tuple[Float64Array, Float64Array]]:
-    """Return each measure (n_encoders,), and of documents drawn anew (n_resamples, n_encoders)."""
+    """Return each measure (n_encoders,), and on resampled documents (n_resamples, n_encoders)."""
     measured = [name for name in MEASURES if name in per_document]
     means_by_measure: dict[str, tuple[Any, Any]] = {}
     if measured:
@@ -125,7 +125,7 @@ def score_frame(
     n_resamples: int,
     seed: int,
 ) -> pd.DataFrame:
-    """Tabulate the scores and the costs, one row for each encoder and measure."""
+    """Tabulate scores and costs, one row per encoder and measure."""
     import pandas as pd
 
     names = [vectors.name for vectors in encoders]
@@ -153,7 +153,7 @@ def _means(values: npt.NDArray[Any]) -> Float64Array:
 
 
 def _marks(predicted: Int32Array, classes: Int32Array) -> csr_matrix:
-    """Mark documents by class: true positives, those of it, those predicted."""
+    """Mark documents by class: true positives, members, predictions."""
     from scipy.sparse import csr_matrix
 
     asked = np.flatnonzero(predicted >= 0)
@@ -167,7 +167,7 @@ def _marks(predicted: Int32Array, classes: Int32Array) -> csr_matrix:
 
 
 def _macro_f1(sums: Float64Array) -> Float64Array:
-    """Return the mean F1 over the classes that occur, as truth or as answer."""
+    """Return the mean F1 over the classes that occur as truth or prediction."""
     right, true, guess = np.split(sums, 3, axis=1)
     f1 = 2 * right / np.maximum(true + guess, 1)
     occurs = (true + guess) > 0

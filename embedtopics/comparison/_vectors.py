@@ -1,4 +1,4 @@
-"""The vectors of every encoder, dense or sparse, what they cost, and their neighbours."""
+"""Vectors of each encoder, dense or sparse, with their cost and their neighbours."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Log:
-    """Collects the decisions, and the seconds of each stage in the order of their beginning."""
+    """Decisions, and the seconds of each stage in order."""
 
     decisions: list[Decision] = field(default_factory=list)
     timings: dict[str, float] = field(default_factory=dict)
@@ -47,18 +47,18 @@ class Log:
 
 
 WARMING_TEXTS = 4
-"""Texts that a checkpoint encodes before it is timed, which loads it: that is done only once."""
+"""Number of texts that a checkpoint encodes before timing, which loads it."""
 
 TIMED_TEXTS = 128
-"""Texts by which the speed of an encoder is measured where its vectors may lie on disk."""
+"""Number of texts for timing an encoder whose vectors are cached on disk."""
 
 
 @dataclass(frozen=True, eq=False)
 class Vectors:
-    """The vectors of one encoder, dense or csr, of length one; zero without information.
+    """Vectors of one encoder, dense or csr, scaled to length 1; zero without information.
 
-    Shapes: `rows` (n_documents, n_dimensions), `has_vector` (n_documents,). `seconds` is NaN where
-    the vectors were given.
+    Shapes: `rows` (n_documents, n_dimensions), `has_vector` (n_documents,). `seconds` is NaN for
+    given vectors.
     """
 
     name: str
@@ -69,7 +69,7 @@ class Vectors:
 
     @property
     def megabytes(self) -> float:
-        """Memory of the vectors."""
+        """Memory of the vectors in megabytes."""
         parts = [self.rows] if isinstance(self.rows, np.ndarray) else [
             self.rows.data, self.rows.indices, self.rows.indptr
         ]  # fmt: skip
@@ -92,13 +92,13 @@ def name_encoders(encoders: Any) -> dict[str, Any]:
             if not is_path and not can_encode(spec):
                 raise InputError(
                     "encoders", "encoders or names", found=type(spec).__name__,
-                    remedy="give vectors in a dict of name -> array",
+                    remedy="pass vectors in a dict of name -> array",
                 )  # fmt: skip
             name = os.fspath(spec) if is_path else as_encoder(spec).name
             if name in named:
                 raise InputError(
                     "encoders", "of different names", found=f"{name!r} twice",
-                    remedy="give a dict of name -> encoder",
+                    remedy="pass a dict of name -> encoder",
                 )  # fmt: skip
             named[name] = spec
     if len(named) < 2:
@@ -110,7 +110,7 @@ def name_encoders(encoders: Any) -> dict[str, Any]:
 
 
 def open_encoder(spec: Any) -> Any:
-    """Return the encoder of a name or folder, one that keeps its vectors; all else as it is."""
+    """Return the encoder of a name (cached), folder or object; return vectors unchanged."""
     is_encoder = isinstance(spec, (str, os.PathLike)) or can_encode(spec)
     return resolve_encoder(spec, cached=True) if is_encoder else spec
 
@@ -124,7 +124,7 @@ def make_vectors(
     shares: LanguageShares,
     show_progress: bool | None,
 ) -> Vectors:
-    """Encode the documents, or take the vectors that were given, (n_rows, n_dimensions)."""
+    """Encode the documents, or select their rows from given vectors, (n_rows, n_dimensions)."""
     documents = corpus.distinct()
     if can_encode(spec):
         matrix, seconds, settings = _encode(log, name, spec, texts, shares, show_progress)
@@ -163,7 +163,7 @@ def _encode(
     shares: LanguageShares,
     show_progress: bool | None,
 ) -> tuple[Any, float, dict[str, Any]]:
-    """Return the vectors, the seconds that they took, and what the encoder is."""
+    """Return the vectors, the seconds of encoding, and the description of the encoder."""
     encoder = encoder.reading_to_ends(texts)
     warning = language_warning(encoder, shares)
     log.decisions += [] if warning is None else [warning]
@@ -224,7 +224,7 @@ def _chosen_rows(vectors: Any, documents: DistinctDocuments) -> tuple[Int64Array
 def _unit(
     matrix: Any, rows: Int64Array, numbers: Int64Array, name: str
 ) -> tuple[Any, npt.NDArray[np.bool_]]:
-    """Return chosen rows scaled to length one as float32, and which of them are not zero."""
+    """Return rows scaled to length 1 as float32, and whether they are non-zero."""
     what = f"the vectors of {name!r}"
     if isinstance(matrix, np.ndarray):
         unit = unit_rows(matrix, what=what, rows=rows, row_numbers=numbers, keep_zeros=True)
@@ -241,7 +241,7 @@ def _unit(
 
 
 def neighbor_graph(log: Log, vectors: Vectors, k: int, seed: int) -> NeighborGraph:
-    """Find the k neighbours of every document, at a similarity of 0 those that are none."""
+    """Find the k neighbours of every document; fillers have similarity 0."""
     with_vector = np.flatnonzero(vectors.has_vector)
     n_documents = len(vectors.has_vector)
     if len(with_vector) < k + 2:

@@ -60,7 +60,7 @@ def test_smaller_types(tokenizer, table, texts, tmp_path, dtype):
 
 def test_types_that_cannot_hold_the_table(tokenizer, table, tmp_path):
     for rows, dtype, normalize, message in (
-        (table, "int8", False, "keeps directions and not lengths"),
+        (table, "int8", False, "loses the lengths"),
         (table * 0 + 1e6, "float16", True, "within the range of float16, got 1e"),
         (table, "float64", True, "expected dtype to be one of float32"),
     ):
@@ -197,7 +197,7 @@ def _char_map(content):
 
 
 NO_TOKENIZERS = {
-    "says 4,294,967,295": _char_map("/////w=="),  # as many places, 8 GB, would be taken
+    "declares 4,294,967,295": _char_map("/////w=="),  # as many places, 8 GB, would be taken
     "has 1 bytes": _char_map("AA=="),
     "out of bounds": _char_map("BAAAAP////8A"),
     "no entry found": {"post_processor": {

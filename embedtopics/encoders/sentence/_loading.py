@@ -1,4 +1,4 @@
-"""Where a checkpoint comes from, and loading it quietly, with errors that name it."""
+"""Find a checkpoint, and load it quietly, with errors that name it."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ FAMILIES = (
     "albert", "bert", "camembert", "deberta-v2", "distilbert", "electra", "modernbert", "mpnet",
     "roberta", "t5", "xlm-roberta",
 )  # fmt: skip
-"""Families that have tests of their own; most others that transformers knows load as well."""
+"""Tested families; most other families of transformers load as well."""
 
 
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
-    """A tokenizer, and the tokens that have a meaning of their own."""
+    """A tokenizer, and the ids of its padding and unknown tokens."""
 
     tokenizer: Tokenizer
     pad_id: int
@@ -51,7 +51,7 @@ class Vocabulary:
 
 
 def check_device(device: str) -> None:
-    """Make sure that torch knows a device, whether it is there or not."""
+    """Make sure that torch knows a device, available or not."""
     import torch
 
     try:
@@ -61,7 +61,7 @@ def check_device(device: str) -> None:
 
 
 def require_device(device: str) -> None:
-    """Make sure that a device can be used here."""
+    """Make sure that a device is available."""
     import torch
 
     check_device(device)
@@ -69,8 +69,8 @@ def require_device(device: str) -> None:
         torch.empty(0, device=device)
     except (AssertionError, NotImplementedError, RuntimeError) as error:  # as torch was built
         actual = f"{device!r}: {one_line(error)}"
-        remedy = "leave it out for the fastest that is"
-        raise InputError("device", "a device that is there", None, remedy, found=actual) from None
+        remedy = "leave it out for the fastest available device"
+        raise InputError("device", "an available device", None, remedy, found=actual) from None
 
 
 def load_model(
@@ -96,8 +96,8 @@ def load_model(
             output_loading_info=True,
             **({} if attention is None else {"attn_implementation": attention}),
         )
-    # Weights that are not in the file start at random, which must not pass for a model. The
-    # pooler is none of ours: it was trained to guess the next sentence, and is not used.
+    # Missing weights would be initialized at random. The pooler is not used: it was trained to
+    # predict the next sentence.
     lost = sorted(key for key in report["missing_keys"] if "pooler" not in key)
     lost += sorted(str(key[0]) for key in report.get("mismatched_keys") or ())
     if lost:
@@ -145,7 +145,7 @@ def load_vocabulary(checkpoint: Checkpoint, trust_remote_code: bool = False) -> 
 
 @contextmanager
 def _explained(checkpoint: Checkpoint) -> Iterator[None]:
-    """Turn whatever transformers raises about a checkpoint into one line that names it."""
+    """Turn any exception of transformers into one line that names the checkpoint."""
     from transformers import CONFIG_MAPPING
 
     try:
@@ -168,7 +168,7 @@ def _explained(checkpoint: Checkpoint) -> Iterator[None]:
 
 @contextmanager
 def silent_transformers() -> Iterator[None]:
-    """Switch the bars and notes of transformers off, and back to what they were."""
+    """Silence the progress bars and messages of transformers, and restore the settings."""
     logging: Any = import_module("transformers.utils.logging")  # it carries no types
     verbosity, has_bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
@@ -195,7 +195,7 @@ _HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 @dataclass(frozen=True)
 class Miss:
-    """A place where the model was looked for in vain."""
+    """A source that does not have the model."""
 
     reason: str
     final: bool = False
@@ -208,15 +208,15 @@ def resolve_model(
     local_files_only: bool = False,
     with_code: bool = False,
 ) -> tuple[Checkpoint, str]:
-    """Return a checkpoint, and where it was found: folder, hub cache, model package, hub, in turn.
+    """Return a checkpoint and its source: folder, hub cache, model package or hub, in this order.
 
-    The default model's weights are checked against their SHA-256, except in a folder named.
+    The weights of the default model are checked against their SHA-256, except in a given folder.
     """
     if not isinstance(name, (str, os.PathLike)) or not os.fspath(name):
         raise InputError("name", f"the name or folder of an encoder, as {DEFAULT_MODEL!r}", name)
     folder, name = Path(name).expanduser(), os.fspath(name)
     if folder.is_dir():
-        # What is opened later is the folder that was meant now, wherever the process has gone.
+        # An absolute path stays valid if the process changes its working directory.
         return read_checkpoint(folder.absolute()), "path"
     if folder.exists() or name.startswith(".") or not _HUB_NAME.fullmatch(name):
         actual = "a file" if folder.exists() else "neither a folder nor a hub name"
@@ -229,15 +229,15 @@ def resolve_model(
         tried.append(outcome.reason)
     raise ModelLoadError(
         f"expected an encoder named {name!r}, found none; tried in order: {'; '.join(tried)}; "
-        f"give the folder of a checkpoint, connect to the network once, or use {DEFAULT_MODEL}, "
-        f"which comes with the package {PACKAGE}"
+        f"pass the folder of a checkpoint, connect to the network once, or use {DEFAULT_MODEL} "
+        f"from the package {PACKAGE}"
     )
 
 
 def _look_up(
     name: str, revision: str | None, local_files_only: bool, with_code: bool
 ) -> Iterator[tuple[str, Checkpoint | Miss]]:
-    """Yield what each source has, in their order; nothing is asked before its turn."""
+    """Yield the result of each source in order, lazily."""
     is_default = name in (DEFAULT_MODEL, DEFAULT_REPOSITORY)
     is_default = is_default and revision in (None, DEFAULT_REVISION)
     if is_default:
@@ -264,7 +264,7 @@ def _look_up(
 
 
 def _read_cached(folder: Path | Miss, is_default: bool) -> Checkpoint | Miss:
-    """Read a folder of the hub cache; one that is not all there is no reason to stop looking."""
+    """Read a folder of the hub cache; an incomplete folder is a miss."""
     if isinstance(folder, Miss):
         return folder
     try:
@@ -277,7 +277,7 @@ def _read_cached(folder: Path | Miss, is_default: bool) -> Checkpoint | Miss:
 
 
 def package_folder(package: str) -> Path | None:
-    """Return the folder of an installed package, whose code does not run for that."""
+    """Return the folder of an installed package, without running its code."""
     spec = importlib.util.find_spec(package.replace("-", "_"))
     places = None if spec is None else spec.submodule_search_locations
     return Path(places[0]) if places else None
@@ -304,7 +304,7 @@ def _read_package() -> Checkpoint | Miss:
 
 
 def _verified(checkpoint: Checkpoint, is_default: bool, remedy: str = "") -> Checkpoint:
-    """Return a checkpoint; of the default model only if its weights are the published ones."""
+    """Return a checkpoint, after checking the weights of the default model."""
     checksum = sha256(checkpoint.weights[0]) if is_default else ""
     if is_default and checksum != DEFAULT_SHA256:
         remedy = remedy or f"delete the folder {checkpoint.folder} and try again"
@@ -316,7 +316,7 @@ def _verified(checkpoint: Checkpoint, is_default: bool, remedy: str = "") -> Che
 logger = logging.getLogger(__name__)
 
 _TIMEOUT = 5.0
-"""Seconds that the hub has to answer; its client would go on asking for half a minute."""
+"""Seconds to wait for the hub; its client would retry for half a minute."""
 
 _FILES = (
     "*.json", "*.txt", "*.model", "model.safetensors", "*/model.safetensors",
@@ -350,15 +350,15 @@ def cached_snapshot(repository: str, revision: str | None) -> Path | Miss:
 
 
 def download_snapshot(repository: str, revision: str | None, *, with_code: bool) -> Path | Miss:
-    """Fetch a repository from the hub into its cache, after saying so."""
+    """Download a repository from the hub into its cache, after announcing it."""
     from huggingface_hub import HfApi, hf_hub_download, is_offline_mode, snapshot_download
     from huggingface_hub.errors import EntryNotFoundError, RepositoryNotFoundError
 
     place = f"hub ({repository}"
     if is_offline_mode():
         return Miss(f"{place}: HF_HUB_OFFLINE is set)", final=True)
-    # The exceptions of a failed request belong to the HTTP library that the hub's client was
-    # built on, which has changed before; whatever it is, it ends up in our one-line message.
+    # Failed requests raise exceptions of the HTTP library of the hub's client, which has changed
+    # before, so that all exceptions are caught.
     try:
         info = HfApi().model_info(
             repository, revision=revision, timeout=_TIMEOUT, files_metadata=True

@@ -33,7 +33,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
-from embedtopics.protocols import FloatArray
+from embedtopics.protocols import Float64Array, FloatArray
 from embedtopics.terms._representative import best_terms
 from embedtopics.terms._stop_words import Stems, repeats, stems_of
 from embedtopics.terms.results import TermCounts
@@ -46,8 +46,6 @@ _MOSTLY = 0.5
 
 _ELSEWHERE = 0.4
 """Factor of a term that names another topic."""
-
-FloatVector = npt.NDArray[np.float64]
 
 
 def keywords(
@@ -134,20 +132,20 @@ def term_embeddings(
     return unit
 
 
-def _closeness(vectors: FloatArray, weights: FloatVector) -> FloatVector:
+def _closeness(vectors: FloatArray, weights: Float64Array) -> Float64Array:
     """Return the cosine of each candidate with the weighted mean of all, at least 0.01."""
     middle = np.einsum("i,id->d", weights, vectors, dtype=np.float64)
     length = np.sqrt(np.einsum("d,d->", middle, middle)) or 1.0
-    closeness: FloatVector = np.maximum(np.einsum("id,d->i", vectors, middle / length), 0.01)
+    closeness: Float64Array = np.maximum(np.einsum("id,d->i", vectors, middle / length), 0.01)
     return closeness
 
 
 def _demote_shared(
-    ranked: Sequence[FloatVector],
+    ranked: Sequence[Float64Array],
     places: Sequence[npt.NDArray[np.int64]],
     n_terms: int,
     distinct: float = 0.9,
-) -> list[FloatVector]:
+) -> list[Float64Array]:
     """Reduce the relevance of terms that name another topic."""
     scaled = [np.asarray(one / (one.max(initial=0.0) or 1.0)) for one in ranked]
     strongest = np.zeros(n_terms)
@@ -160,8 +158,8 @@ def _demote_shared(
 
 
 def _prefer_longer(
-    relevance: FloatVector, terms: Sequence[str], occurrences: npt.NDArray[Any]
-) -> FloatVector:
+    relevance: Float64Array, terms: Sequence[str], occurrences: npt.NDArray[Any]
+) -> Float64Array:
     """Replace words by a longer candidate if each mostly occurs within it."""
     position = {term: i for i, term in enumerate(terms)}
     handed_on = relevance.copy()

@@ -112,7 +112,7 @@ def _pieces(
     # Such words can span several pieces.
     if rules.social == "kept" or rules.function is not None:
         words = [
-            _words_of(text, lowercase, rules, rows[place] if rows else None)
+            words_of(text, rules, lowercase=lowercase, row=rows[place] if rows else None)
             for place, text in enumerate(texts)
         ]
         return np.arange(len(texts), dtype=np.int32), np.arange(len(texts) + 1), words
@@ -187,12 +187,10 @@ def texts_with(texts: Sequence[str], words: Sequence[str], rules: WordRules = PL
     return np.unique(find_phrase(tokenize(texts, rules=rules), words)[1])
 
 
-def words_of(text: str, rules: WordRules = PLAIN) -> list[str]:
+def words_of(
+    text: str, rules: WordRules = PLAIN, *, lowercase: bool = True, row: int | None = None
+) -> list[str]:
     """Return the words of one text in order, as in `tokenize`."""
-    return _words_of(text, True, rules, None)
-
-
-def _words_of(text: str, lowercase: bool, rules: WordRules, row: int | None) -> list[str]:
     text, words = _clean(text, lowercase, rules), []
     for word, begin, end in special_words(text, rules, row):
         if word is not None:
@@ -372,14 +370,8 @@ def join_tokens(first: TokenStream, second: TokenStream, order: Int64Array) -> T
     lengths = np.concatenate([np.diff(first.offsets), np.diff(second.offsets)])[order]
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     places = np.arange(offsets[-1]) + np.repeat(starts[order] - offsets[:-1], lengths)
-    return replace(_used_words(ids[places], offsets, words), rules=rules)
-
-
-def _used_words(ids: Int32Array, offsets: Int64Array, words: list[str]) -> TokenStream:
-    used = np.zeros(len(words), dtype=np.bool_)
-    used[ids] = True
-    if used.all():
-        return TokenStream(ids, offsets, tuple(words))
-    number = (np.cumsum(used) - 1).astype(np.int32)
-    used_words = tuple(word for word, is_used in zip(words, used.tolist(), strict=True) if is_used)
-    return TokenStream(number[ids], offsets, used_words)
+    ids, is_used = ids[places], np.zeros(len(words), dtype=np.bool_)
+    is_used[ids] = True
+    number_of = (np.cumsum(is_used) - 1).astype(np.int32)
+    used = tuple(word for word, keep in zip(words, is_used.tolist(), strict=True) if keep)
+    return TokenStream(number_of[ids], offsets, used, rules)

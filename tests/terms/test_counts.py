@@ -96,14 +96,6 @@ def test_nothing_to_count(texts):
     assert found.lengths.shape == (0,)
 
 
-def test_the_stream_is_not_changed():
-    stream = tokenize(["bb aa bb", "aa"])
-    before = stream.ids.copy(), stream.offsets.copy()
-    count_terms(stream, min_df=1)
-    assert np.array_equal(stream.ids, before[0])
-    assert np.array_equal(stream.offsets, before[1])
-
-
 def test_topics_are_sums_of_documents():
     rng = np.random.default_rng(0)
     counts = csr_matrix(rng.poisson(0.5, size=(30, 12)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,7 +33,6 @@ def by_group(
     result: TopicResult,
     group: Any = None,
     *,
-    groups: Sequence[str] | None = None,
     max_groups: int = 30,
     n_terms: int = 10,
     global_tuning: bool = True,
@@ -48,10 +47,8 @@ def by_group(
     group : str or array_like of shape (n_rows,), optional
         A column, or a group for each row; by default the group column of the corpus. Rows without
         a value are left out. Bin continuous numbers beforehand, for example with ``pandas.qcut``.
-    groups : sequence of str, optional
-        Names of the groups to compare, in this order; the other groups are pooled.
     max_groups : int
-        Maximum number of groups without `groups`; the smallest groups are pooled.
+        Maximum number of groups; the smallest groups are pooled.
     n_terms : int
         Number of terms, and of distinctive terms, of a topic in a group; 0 for none.
     global_tuning : bool
@@ -89,7 +86,7 @@ def by_group(
     sizes = np.bincount(codes[(codes >= 0) & has_text], minlength=len(names))
     if not sizes.any():
         raise InputError("group", "a column with values in rows with text", by)
-    codes, names, decisions = _select_groups(codes, names, sizes, max_groups, groups, by)
+    codes, names, decisions = _pool_groups(codes, names, sizes, max_groups, by)
     if n_missing := int(np.sum((codes < 0) & has_text)):
         message = f"Left out: {spell_count(n_missing, 'row', 'rows')} without a value in {by!r}."
         decisions = (*decisions, Decision("trends", "rows_without_group", n_missing, message))
@@ -194,33 +191,18 @@ def _as_names(values: pd.Series) -> list[str | None]:
     return [spell(value) for value in values.tolist()]
 
 
-def _select_groups(
-    codes: Int64Array,
-    names: tuple[str, ...],
-    sizes: Int64Array,
-    max_groups: int,
-    groups: Any,
-    by: str,
+def _pool_groups(
+    codes: Int64Array, names: tuple[str, ...], sizes: Int64Array, max_groups: int, by: str
 ) -> tuple[Int64Array, tuple[str, ...], tuple[Decision, ...]]:
-    """Keep the selected or the largest groups, and pool the others."""
-    if groups is not None:
-        selected = [groups] if isinstance(groups, str) else [str(name) for name in groups]
-        unknown = [name for name in selected if name not in names]
-        if unknown or not selected or len(set(selected)) < len(selected):
-            expected = f"different groups of {by!r} ({', '.join(names[:12])})"
-            raise InputError("groups", expected, unknown[0] if unknown else groups)
-        positions = np.array([names.index(name) for name in selected], dtype=np.int64)
-    elif len(names) <= max_groups:
+    """Keep the largest groups, and pool the others."""
+    if len(names) <= max_groups:
         return codes, names, ()
-    else:
-        positions = np.sort(np.argsort(-sizes, kind="stable")[: max_groups - 1])
+    positions = np.sort(np.argsort(-sizes, kind="stable")[: max_groups - 1])
     n_rest = len(names) - len(positions)
     new = np.full(len(names) + 1, len(positions), dtype=np.int64)
     new[positions] = np.arange(len(positions))
     new[-1] = -1
     group_names = tuple(names[code] for code in positions.tolist())
-    if not n_rest:
-        return new[codes], group_names, ()
     other = OTHER
     while other in group_names:  # a group of this name in the data stays separate
         other = f"({other})"

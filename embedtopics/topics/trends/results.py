@@ -154,7 +154,7 @@ class TopicGroups(_ByTopic):
     by : str
         Column of the groups.
     names : tuple of str
-        In the order of the request, else ascending numbers, else the largest group first.
+        Ascending numbers, or else the largest group first.
     labels : tuple of str, one a topic
     counts : int64 ndarray of shape (n_topics + 1, n_groups)
     totals : int64 ndarray of shape (n_groups,)

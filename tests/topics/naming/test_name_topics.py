@@ -417,14 +417,6 @@ def test_nothing_for_this_machine_goes_through_a_proxy(result, monkeypatch):
         assert proxy.n_calls == 1 and "Authorization" not in proxy.headers[0]
 
 
-@pytest.mark.usefixtures("one_by_one")
-def test_a_key_is_not_cut_before_it_is_crossed_out(result):
-    answer = 500, {}, {"error": "x" * 190 + KEY}  # errors are cut at 200 characters
-    with serving(lambda *_: answer) as server, pytest.raises(InputError) as raised:
-        name(result, server.url, api_key=KEY)
-    assert KEY[:5] not in str(raised.value)
-
-
 @pytest.mark.parametrize("key", [f"{KEY}\nX-Evil: 1", f"{KEY}é", f"{KEY} x", 3])
 def test_bad_keys_are_not_repeated(result, key):
     with refuses("api_key") as raised:

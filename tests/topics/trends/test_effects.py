@@ -236,18 +236,7 @@ def test_rows_of_an_author_are_no_more_than_one_witness():
     assert np.mean(held) > 0.9 > 0.75 > np.mean(alone)
 
 
-COVARIATES = [
-    "y ~ date",
-    "0 + date",
-    "~ 1",
-    "log(date)",
-    "date + ",
-    [],
-    ["date", "date"],
-    [3],
-    None,
-    3,
-]
+COVARIATES = ["y ~ date", "0 + date", "~ 1", "log(date)", "date + ", [], ["date", "date"]]
 COLUMNS = {
     "same": ["x"] * 313,
     "flat": [2.0] * 313,
@@ -361,8 +350,8 @@ def test_interactions_are_those_of_least_squares(result, source):
     result = with_columns(result, source=source, words=words)
     found = topics.effects(result, "~ words * source", replicates=0, n_resamples=20)
     reference = found.references["source"]
-    others = [level for level in found.levels[2:4]]
-    assert found.covariates[4:] == ("words:source",) * 2 and found.levels[4:] == tuple(others)
+    others = found.levels[2:4]
+    assert found.covariates[4:] == ("words:source",) * 2 and found.levels[4:] == others
     used = result.documents.of_row >= 0
     levels = np.array([source == level for level in others], dtype=float)
     centred = words - words[used].mean()

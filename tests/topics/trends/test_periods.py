@@ -127,10 +127,7 @@ def test_aliases_and_multiples(every, name):
 @pytest.mark.parametrize(
     ("every", "first"),
     [
-        *(
-            (every, "2020-01-01")
-            for every in ("fortnight", 0, -1, True, None, 2.5, MAX_PERIODS + 1)
-        ),
+        *((every, "2020-01-01") for every in ("fortnight", 0, -1, MAX_PERIODS + 1)),
         *((every, "2020-01-01") for every in ("0M", "3", "hour", "", "M3", "W-SUN")),
         ("day", "0021-01-01"),  # one wrong date does not make a million periods
         (3, "2021-01-01"),  # one moment cannot be cut

@@ -16,10 +16,10 @@ from embedtopics.protocols import BoolArray, Int32Array, Int64Array
 from embedtopics.terms._rules import is_emoji
 from embedtopics.terms.results import TermCounts, TokenStream
 
-_PLACES = 1 << 22
+_BLOCK_WORDS = 1 << 22
 """Words of a stream in one block."""
 
-_MOST_SLOTS = 26
+_MAX_SLOT_BITS = 26
 """Bits of the table that counts n-grams before they are numbered: 64 MB."""
 
 
@@ -167,7 +167,7 @@ def _counts_of(
     data, indices, ends = [], [], [np.zeros(1, dtype=np.int64)]
     first, n_documents = 0, len(offsets) - 1
     while first < n_documents:
-        last = int(np.searchsorted(offsets, offsets[first] + _PLACES, side="right")) - 1
+        last = int(np.searchsorted(offsets, offsets[first] + _BLOCK_WORDS, side="right")) - 1
         last = min(max(last, first + 1), n_documents)
         part = slice(offsets[first], offsets[last])
         terms = np.stack(
@@ -210,7 +210,7 @@ def _ngrams(
     yield 1, grams, holders, ids
     is_common = holders >= fewest
     # Each position may have another n-gram; four slots a position avoid most collisions.
-    n_slots = 1 << min(_MOST_SLOTS, 2 + len(grams).bit_length())
+    n_slots = 1 << min(_MAX_SLOT_BITS, 2 + len(grams).bit_length())
     for n in range(2, longest + 1):
         begins, ends = holders >= fewest, is_common
         if n == longest:

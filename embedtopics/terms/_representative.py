@@ -113,28 +113,30 @@ NEAR_DUPLICATE = 0.95
 def representatives(
     embeddings: FloatArray,
     labels: npt.ArrayLike,
-    strengths: npt.ArrayLike | None = None,
+    probabilities: npt.ArrayLike | None = None,
     *,
     n: int = 5,
     n_topics: int | None = None,
 ) -> list[Int64Array]:
     """Choose documents of each topic near its centroid, without near-duplicates."""
     topic = np.asarray(labels)
-    strength = np.ones(len(topic)) if strengths is None else np.asarray(strengths, dtype=float)
+    weights = np.ones(len(topic))
+    if probabilities is not None:
+        weights = np.asarray(probabilities, dtype=float)
     if n_topics is None:
         n_topics = int(topic.max(initial=-1)) + 1
     by_topic = []
     for number in range(n_topics):
         members = np.flatnonzero(topic == number)
         vectors = embeddings[members]
-        relevance = np.einsum("id,d->i", vectors, centroid(vectors, strength[members]))
-        by_topic.append(members[most_typical(embeddings, relevance, n, members)])
+        relevance = np.einsum("id,d->i", vectors, centroid(vectors, weights[members]))
+        by_topic.append(members[select_representatives(embeddings, relevance, n, members)])
     return by_topic
 
 
-def centroid(vectors: FloatArray, strengths: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+def centroid(vectors: FloatArray, probabilities: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     """Return the unit mean of weighted vectors, (n_dimensions,), or zeros."""
-    weights = strengths.astype(np.float64)
+    weights = probabilities.astype(np.float64)
     if not weights.sum() > 0:
         weights = np.ones(len(vectors))
     # einsum, because the last bits of BLAS depend on the number of threads.
@@ -143,7 +145,7 @@ def centroid(vectors: FloatArray, strengths: npt.NDArray[Any]) -> npt.NDArray[np
     return np.asarray(summed / (length or 1.0))
 
 
-def most_typical(
+def select_representatives(
     embeddings: FloatArray, relevance: npt.NDArray[Any], n: int, members: Int64Array
 ) -> Int64Array:
     """Return the positions of relevant and diverse documents among `members` (n_members,)."""

@@ -14,18 +14,18 @@ from embedtopics.protocols import Int32Array, Int64Array
 from embedtopics.terms._counts import count_by_topic
 from embedtopics.terms.results import TermCounts
 
-LEAST_GAIN = 0.03
+MIN_GAIN = 0.03
 """Gain, in nats a word, below which a topic is uninformative. Groups of texts with shuffled words,
 from three corpora at several resolutions, gain -0.08 to 0.01 in the median; groups of real texts
 0.05 to 1.5."""
 
-ENOUGH_WORDS = 300
+MIN_WORDS = 300
 """Minimum number of words of a tested topic; few short texts may share no word by chance."""
 
 PRIOR_DOCUMENTS = (30, 100, 1000)
 """Weights of the words of the corpus, in documents of mean length."""
 
-JUDGED = 1024
+MAX_DOCUMENTS = 1024
 """Maximum number of tested documents of a topic; more would hardly change the median."""
 
 
@@ -34,7 +34,7 @@ def uninformative_topics(
 ) -> npt.NDArray[np.bool_]:
     """Return a mask of the uninformative topics: dense, but with words of the whole corpus."""
     gains, n_words = word_gains(counts, labels, n_topics)
-    return np.asarray((n_words >= ENOUGH_WORDS) & (gains < LEAST_GAIN))
+    return np.asarray((n_words >= MIN_WORDS) & (gains < MIN_GAIN))
 
 
 def word_gains(
@@ -85,7 +85,7 @@ def _first_of_each(labels: Int32Array, n_topics: int) -> Int64Array:
     """Return the first documents of each topic, in the order of topics."""
     order = np.argsort(labels, kind="stable")
     begins = np.searchsorted(labels[order], np.arange(n_topics + 1))
-    first_documents = [order[b : min(e, b + JUDGED)] for b, e in pairwise(begins)]
+    first_documents = [order[b : min(e, b + MAX_DOCUMENTS)] for b, e in pairwise(begins)]
     return np.concatenate([*first_documents, np.empty(0, np.int64)]).astype(np.int64)
 
 

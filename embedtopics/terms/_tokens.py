@@ -41,9 +41,9 @@ from embedtopics.terms.results import TokenStream, WordRules
 # Only one step runs over the whole text: it cuts at the ASCII characters that no word holds, and
 # numbers the different pieces. Patterns then find the chunks between punctuation in each different
 # piece, and `_split` makes words of them.
-_BELONGS = np.zeros(256, dtype=np.bool_)
-_BELONGS[128:] = True  # the bytes of all other characters
-_BELONGS[[ord(c) for c in ascii_letters + digits + "'-.,"]] = True
+_IS_WORD_BYTE = np.zeros(256, dtype=np.bool_)
+_IS_WORD_BYTE[128:] = True  # the bytes of all other characters
+_IS_WORD_BYTE[[ord(c) for c in ascii_letters + digits + "'-.,"]] = True
 _IN_NUMBER = r"(?<=\d)[.,](?=\d)"
 _ASCII_CHUNK = re.compile(
     rf"[a-z0-9]+(?:(?:['-]|{_IN_NUMBER})[a-z0-9]+)*", re.ASCII | re.IGNORECASE
@@ -70,10 +70,10 @@ _UNSPACED_RUN = re.compile(
     "\U00020000-\U0003ffff]+"
 )
 _PIECE = re.compile(
-    "[" + "".join(re.escape(chr(b)) for b in range(128) if _BELONGS[b]) + "\x80-\U0010ffff]+"
+    "[" + "".join(re.escape(chr(b)) for b in range(128) if _IS_WORD_BYTE[b]) + "\x80-\U0010ffff]+"
 )
 PLAIN = WordRules()
-_CHARACTERS = 1 << 25
+_BLOCK_CHARACTERS = 1 << 25
 """Characters of texts that are split together; the memory is ten times as much."""
 _LETTER_FORMS = {"\u2018": "'", "\u2019": "'", "\u2010": "-", "\u2011": "-", "\u00ad": ""}
 
@@ -98,7 +98,7 @@ def tokenize(
             )
         texts_read.append(text)
         n_characters += len(text)
-        if n_characters >= _CHARACTERS:
+        if n_characters >= _BLOCK_CHARACTERS:
             builder.add(*_pieces(texts_read, lowercase, rules, rows[begin:]))
             texts_read, n_characters, begin = [], 0, row + 1
     builder.add(*_pieces(texts_read, lowercase, rules, rows[begin:]))
@@ -123,7 +123,7 @@ def _pieces(
     for place, text in enumerate(texts):
         data += _clean(text, lowercase, rules).encode("utf-8", "surrogatepass")
         ends[place] = len(data)
-    stream, offsets, spans = number_pieces(np.frombuffer(data, np.uint8), _BELONGS, ends)
+    stream, offsets, spans = number_pieces(np.frombuffer(data, np.uint8), _IS_WORD_BYTE, ends)
     pieces = [data[start:end].decode("utf-8", "surrogatepass") for start, end in spans.tolist()]
     return stream, offsets, [
         # Most pieces are one plain word, which the rules would not change.

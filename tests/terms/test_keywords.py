@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
 from embedtopics.terms import ClassTfidf
 from embedtopics.terms import _keywords as topic_keywords
 from embedtopics.terms._counts import count_by_topic, count_terms
-from embedtopics.terms._keywords import keywords, select_keywords, term_embeddings
+from embedtopics.terms._keywords import keywords, select_keywords, term_embeddings, unique_labels
 from embedtopics.terms._stop_words import repeats, stems_of
 from embedtopics.terms._tokens import tokenize
 from embedtopics.terms.results import TermCounts
@@ -134,3 +136,10 @@ def test_weights_below_zero_are_left_out_and_count_for_nothing():
     positive = keywords(csr_matrix(np.maximum(weights, 0)), counted, embeddings, languages=[])
     assert chosen == positive
     assert [len(row) for row in chosen] == (weights > 0).sum(axis=1).tolist()
+
+
+@given(st.lists(st.lists(st.sampled_from("abc"), max_size=5), max_size=8), st.integers(1, 4))
+def test_labels_are_unique(keywords, n):
+    labels = unique_labels(keywords, n)
+    assert len(set(labels)) == len(keywords)
+    assert unique_labels(["abcd", [], []]) == ["a, b, c", "no terms", "no terms (2)"]

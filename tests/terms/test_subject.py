@@ -60,7 +60,7 @@ small = hnp.arrays(
 def test_gains_equal_the_definition(matrix, n_topics, judged, data):
     labels = data.draw(hnp.arrays(np.int32, len(matrix), elements=st.integers(-1, n_topics - 1)))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(subject, "JUDGED", judged)
+        patch.setattr(subject, "MAX_DOCUMENTS", judged)
         gains, n_words = word_gains(counts_of(matrix), labels, n_topics)
     expected_gains, expected_words = by_definition(
         matrix.tolist(), labels.tolist(), n_topics, judged
@@ -125,7 +125,7 @@ def test_shuffled_words_are_no_subject_and_vocabularies_are():
 def test_few_words_are_not_judged():
     matrix, labels = mixed_corpus(14)
     gains, n_words = word_gains(counts_of(matrix), labels, 4)
-    assert gains[3] < subject.LEAST_GAIN and n_words[3] < 300
+    assert gains[3] < subject.MIN_GAIN and n_words[3] < 300
     assert not uninformative_topics(counts_of(matrix), labels, 4).any()
 
 

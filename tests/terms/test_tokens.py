@@ -22,7 +22,7 @@ def test_texts_may_be_split_some_at_a_time(texts, social, n_characters):
     rules = WordRules(social=social)
     whole = tokenize(texts, rules=rules)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_tokens, "_CHARACTERS", n_characters)
+        patch.setattr(_tokens, "_BLOCK_CHARACTERS", n_characters)
         parts = tokenize(texts, rules=rules)
     assert parts.words == whole.words == tuple(sorted(whole.words))
     assert parts.ids.tolist() == whole.ids.tolist()

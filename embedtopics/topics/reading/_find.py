@@ -17,7 +17,7 @@ from embedtopics.corpus._texts import normalize_text
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import unit_rows
 from embedtopics.protocols import Encoder, Float64Array, Int64Array
-from embedtopics.terms._representative import NEAR_DUPLICATE, most_typical
+from embedtopics.terms._representative import NEAR_DUPLICATE, select_representatives
 from embedtopics.terms._tokens import words_of
 from embedtopics.topics._tables import EXCERPT
 from embedtopics.topics._vectors import (
@@ -302,7 +302,7 @@ def _central(candidates: Candidates, n: int) -> tuple[Int64Array, Float64Array]:
 def _representative(candidates: Candidates, n: int) -> tuple[Int64Array, Float64Array]:
     """Take central and diverse documents; for a whole topic its representatives."""
     vectors = candidates.result.embeddings
-    places = most_typical(vectors, candidates.closeness, n, candidates.documents)
+    places = select_representatives(vectors, candidates.closeness, n, candidates.documents)
     return places, candidates.closeness[places]
 
 

@@ -63,12 +63,13 @@ def parse_covariates(covariates: Any, columns: Set[str]) -> tuple[list[Term], di
             with_terms = "a formula with an intercept and other terms, without a left side"
             raise InputError("covariates", with_terms, covariates)
         # `Formula.required_variables` lacks those within stateful functions such as splines.
-        names = {}
+        variables: dict[str, Any] = {}
         for factor in (factor for term in terms[1:] for factor in term.factors):
             words = re.findall(r"`([^`]+)`|([^\W\d]\w*)", factor.expr)
             is_name = factor.eval_method.value == "lookup"
-            names |= dict.fromkeys([factor.expr] if is_name else columns & set(map("".join, words)))
-        return terms, {name: name for name in names}
+            used_names = [factor.expr] if is_name else sorted(columns & set(map("".join, words)))
+            variables |= {name: name for name in used_names}
+        return terms, variables
     if isinstance(covariates, pd.DataFrame):
         covariates = {str(name): covariates[name] for name in covariates.columns}
     if not isinstance(covariates, Mapping):
@@ -115,9 +116,9 @@ def make_design(
     for name, (values, kind) in series.items():
         used = values.iloc[rows]
         if kind == "level":
-            texts, notes = _pool_rare_levels(name, used, unit_of_row[rows], reference)
+            texts, pooled = _pool_rare_levels(name, used, unit_of_row[rows], reference)
             variables[name] = _read_levels(name, texts, reference.get(name))
-            decisions += notes
+            decisions += pooled
         else:
             variables[name], units[name] = _read_numbers(name, used, kind)
     return _build(rows, terms, pd.DataFrame(variables), units, tuple(decisions))

@@ -1,18 +1,6 @@
-"""Labels and representative documents."""
-
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
 
-from embedtopics.terms._keywords import unique_labels
 from embedtopics.terms._representative import representatives
-
-
-@given(st.lists(st.lists(st.sampled_from("abc"), max_size=5), max_size=8), st.integers(1, 4))
-def test_labels_are_unique(keywords, n):
-    labels = unique_labels(keywords, n)
-    assert len(set(labels)) == len(keywords)
-    assert unique_labels(["abcd", [], []]) == ["a, b, c", "no terms", "no terms (2)"]
 
 
 def unit(rows):
@@ -27,7 +15,7 @@ def test_representatives_are_central_and_not_similar():
     # 0 and 2 are near duplicates of 1, which is nearest to the centroid.
 
 
-def test_strengths_move_the_centre():
+def test_probabilities_move_the_centroid():
     vectors = unit([[1, 0], [0, 1], [1, 1]])
     assert representatives(vectors, [0, 0, 0], [1, 1, 1], n=1)[0].tolist() == [2]
     assert representatives(vectors, [0, 0, 0], [0, 9, 0], n=1)[0].tolist() == [1]

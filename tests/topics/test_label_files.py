@@ -43,7 +43,7 @@ def test_what_is_not_edited_is_no_change(result, path):
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
 @pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
 def test_what_spreadsheets_do(result, path, delimiter, encoding, ending):
     write_labels(result, path)
@@ -66,14 +66,6 @@ def test_what_spreadsheets_do(result, path, delimiter, encoding, ending):
     named = rename(result, expected)
     assert read_labels(path, named) == {}
     assert read_labels(path)[2] == result.topics[2].label
-
-
-def test_a_line_that_says_the_delimiter(result, path):
-    path.write_text("sep=;\ntopic;label\n2;a, b\n")
-    assert read_labels(path, result) == {2: "a, b"}
-    path.write_text("sep=;\ntopic;label\nx;a\n")
-    with refuses("topic"):
-        read_labels(path)
 
 
 def test_topics_csv_may_be_edited_too(result, tmp_path):
@@ -124,11 +116,8 @@ def test_bad_files(result, path, content, parameter):
 
 def test_bytes_of_another_encoding_name_the_row(result, path):
     path.write_bytes("topic,label\n1,a\n2,Été\n".encode("latin-1"))
-    with refuses("labels"):
+    with refuses("labels", row=3):
         read_labels(path, result)
-    path.write_bytes(b"\xff\xfet\x00o\x00\x00\xd8")
-    with refuses("labels"):
-        read_labels(path)
 
 
 def test_a_missing_file_and_a_folder(tmp_path):

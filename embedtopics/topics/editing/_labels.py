@@ -193,27 +193,20 @@ def read_labels(path: str | Path, result: TopicResult | None = None) -> dict[int
 def _read_rows(path: Path) -> list[tuple[int, list[str]]]:
     """Return the rows that are not blank, each with its number in a spreadsheet."""
     try:
-        data = path.read_bytes()
-        is_utf16 = data[:2] in (b"\xff\xfe", b"\xfe\xff")
-        text = data.decode("utf-16" if is_utf16 else "utf-8-sig")
+        text = path.read_bytes().decode("utf-8-sig")
     except OSError as error:
         reason = f"{path} ({error.strerror or error})"
         raise InputError("labels", "a readable file", found=reason) from error
-    except UnicodeError as error:
-        row = data[: getattr(error, "start", 0)].count(b"\n") + 1
+    except UnicodeDecodeError as error:
+        row = error.object[: error.start].count(b"\n") + 1
         expected, remedy = f"UTF-8 text in {path}", "save the table as CSV UTF-8"
         raise InputError("labels", expected, remedy=remedy, found="other bytes", row=row) from error
-    lines = io.StringIO(text, newline="")
-    first = lines.readline()
-    named = re.fullmatch(r"sep=(.)\s*", first, re.IGNORECASE)
-    if not named:
-        lines.seek(0)
-    reader = csv.reader(lines, delimiter=named[1] if named else max(DELIMITERS, key=first.count))
+    delimiter = max(DELIMITERS, key=next(iter(text.splitlines()), "").count)
     try:
-        numbered = list(enumerate(reader, start=2 if named else 1))
+        rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
     except csv.Error as error:
         raise InputError("labels", "a table saved as CSV", found=f"{path} ({error})") from error
-    return [(number, cells) for number, cells in numbered if any(cell.strip() for cell in cells)]
+    return [(n, cells) for n, cells in enumerate(rows, 1) if any(cell.strip() for cell in cells)]
 
 
 def _check_topic(result: TopicResult, topic: int, size: str, path: Path, number: int) -> None:

@@ -256,9 +256,11 @@ def test_bad_levels():
     result = make_result()
     tree = topics.hierarchy(result)
     whole, both = {"hierarchy": tree}, {"hierarchy": tree, "topics": [[0, 1]]}
-    for options in ({}, whole, both, {"topics": [[0, 9]]}):
+    for options in ({}, whole, both):
         with refuses(""):
             topics.at_level(result, **options)
+    with refuses("topic"):
+        topics.at_level(result, topics=[[0, 9]])
     with refuses("topics"):
         topics.at_level(result, topics=[[0, 1], [1, 2]])
     with refuses("hierarchy"):

@@ -22,10 +22,10 @@ def each(name, *values):
 # Of each function what is good, and by the parameter at fault what is not.
 CASES = {
     probing.neighbors: ({"word": "one"}, {
-        "word": each("word", "plya", "ball", "zebra", "match begins", " ", 7),
+        "word": each("word", "plya", "ball", "zebra", "match begins"),
         "occurrence": [{"word": "w", "in_text": text, "occurrence": nth}
                        for text, nth in ((None, None), (1, None), (1, 2))],
-        "in_text": each("in_text", 1, 9, "0"),
+        "in_text": each("in_text", 1, 9),
         "k": [{"k": 0}], "layer": [{"layer": 3}], "among": [{"among": "none"}],
     }),
     probing.senses: ({"word": "w"}, {

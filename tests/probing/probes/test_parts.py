@@ -1,4 +1,4 @@
-"""Who is learnt from and who is measured on, and which labels belong to which rows."""
+"""The parts of units, and the alignment of labels with rows."""
 
 from dataclasses import replace
 
@@ -29,7 +29,7 @@ def told(units):
     return {one.name: one for one in units.decisions}
 
 
-def test_labels_may_be_given_by_text_flat_or_as_a_task():
+def test_labels_by_text_by_unit_and_as_a_task():
     states = random_states(TEXTS)
     nested = tags_of(TEXTS)
     flat = [label for own in nested for label in own]
@@ -97,7 +97,7 @@ def test_shares_are_met_to_a_sentence():
     assert f"{len(units.of(TEST))} for the test" in told(units)["parts"].message
 
 
-def test_parts_that_are_given_count_and_what_is_in_two_is_told():
+def test_parts_of_the_caller_are_kept_and_overlaps_are_reported():
     states = random_states(TEXTS)
     parts = ["train", "train", "test", "dev", "train", "train", "test", "train"]
     units = units_of(states, tags_of(TEXTS), parts)
@@ -108,7 +108,7 @@ def test_parts_that_are_given_count_and_what_is_in_two_is_told():
     assert (units_of(states, of_task).rows == units.rows).all()
 
 
-def test_a_dev_part_is_taken_from_train_where_none_is_given():
+def test_a_missing_dev_part_is_taken_from_train():
     states, tags = tagged_states(n_texts=40)
     parts = ["test"] * 10 + ["train"] * 30
     units = units_of(states, tags, parts, dev_share=0.2)
@@ -119,7 +119,7 @@ def test_a_dev_part_is_taken_from_train_where_none_is_given():
             units_of(states, tags, ["dev" if part == missing else part for part in parts])
 
 
-def test_classes_that_cannot_be_learnt_are_told():
+def test_classes_that_cannot_be_learned_are_reported():
     texts = [f"{word} b c" for word in "nopqrstuvw"]
     tags = [["X", "Y", "X"] for _ in texts]
     tags[3][0] = "once"

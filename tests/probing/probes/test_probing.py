@@ -64,7 +64,7 @@ def test_more_signal_gives_more_and_a_control_gives_nothing(scores):
     found = [one.value for one in scores.of(what="probe", metric="accuracy")]
     assert found[0] < 0.6 < found[1] < found[2] and found[2] > 0.95
     assert scores.best().layer == 2
-    # Types have no vectors of their own here, so that nothing can be learnt by heart.
+    # Vectors do not depend on the word type here, so that nothing can be memorized.
     (types,) = [one.value for one in scores.decisions if one.name == "known_types"]
     assert 0.8 < types < 0.95
     for one in scores.of(what="control", metric="accuracy"):
@@ -120,7 +120,7 @@ def test_of_equally_frequent_classes_of_a_type_the_more_frequent_of_all_wins():
     assert found.tolist() == [1, 0, 1]
 
 
-def test_the_embedding_layer_and_a_random_model_are_probed_beside():
+def test_the_embedding_layer_and_a_random_model_are_baselines():
     other, _ = tagged_states(seed=5, signals=(0.0, 0.0, 0.0))
     other = replace(other, texts=STATES.texts, words=STATES.words)
     scores = probing.probe(
@@ -143,7 +143,7 @@ def test_results_do_not_depend_on_the_order_of_the_texts():
     assert probing.probe(shuffled, tags, layers=[1], control=True).rows == first
 
 
-def test_intervals_are_of_whole_sentences_drawn_anew():
+def test_intervals_resample_whole_sentences():
     rng = np.random.default_rng(3)
     group = np.sort(rng.integers(0, 12, 70))
     asked, said = rng.integers(0, 3, (2, 70))

@@ -24,7 +24,7 @@ from embedtopics.terms.results import TokenStream
 EPSILON = 1e-12
 
 
-class TopicCounts(NamedTuple):
+class CooccurrenceCounts(NamedTuple):
     """Shares of the windows that hold the words of one topic, alone and in pairs.
 
     Shapes: `together` (n_distinct, n_distinct), single words on the diagonal; `order` (n_words,).
@@ -48,7 +48,7 @@ class _TopicOccurrences(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Occurrences:
+class WordOccurrences:
     """Occurrences of the words of all topics in the stream: word by word, ascending.
 
     Shapes: (n_occurrences,), `bounds` (n_words + 1,), `offsets` (n_documents + 1,).
@@ -62,7 +62,7 @@ class Occurrences:
     @classmethod
     def of_stream(
         cls, words: npt.NDArray[Any], positions: Int64Array, n_words: int, offsets: Int64Array
-    ) -> Occurrences:
+    ) -> WordOccurrences:
         """Sort occurrences, given in the order of the stream, by the word."""
         if n_words <= np.iinfo(np.uint16).max:
             words = words.astype(np.uint16)  # NumPy sorts short integers in linear time
@@ -92,7 +92,7 @@ class Occurrences:
 
 def count_together(
     topics: Sequence[Sequence[str]], tokens: TokenStream, window: int | None
-) -> Iterator[TopicCounts]:
+) -> Iterator[CooccurrenceCounts]:
     """Count windows for each topic; the stream is read once for all of them."""
     n_windows = n_windows_of(tokens, window)
     refuse_strings(topics)
@@ -110,11 +110,11 @@ def count_together(
     is_wanted[word_ids] = True
     positions = np.flatnonzero(is_wanted[tokens.ids])
     numbers = np.searchsorted(word_ids, tokens.ids[positions])
-    occurrences = Occurrences.of_stream(numbers, positions, len(word_ids), tokens.offsets)
+    occurrences = WordOccurrences.of_stream(numbers, positions, len(word_ids), tokens.offsets)
     for ids in ids_by_topic:
         distinct, order = np.unique(ids, return_inverse=True)
         counts = occurrences.count(np.searchsorted(word_ids, distinct), window)
-        yield TopicCounts(counts / max(n_windows, 1), order)
+        yield CooccurrenceCounts(counts / max(n_windows, 1), order)
 
 
 def n_windows_of(tokens: TokenStream, window: int | None) -> int:
@@ -341,12 +341,12 @@ def u_mass(topics: Sequence[Sequence[str]], tokens: TokenStream) -> Float64Array
     )
 
 
-def _pmi(counts: TopicCounts) -> Float64Array:
+def _pmi(counts: CooccurrenceCounts) -> Float64Array:
     expected = counts.single[:, None] * counts.single[None, :]
     return np.asarray(np.log((counts.together + EPSILON) / expected))
 
 
-def _npmi(counts: TopicCounts) -> Float64Array:
+def _npmi(counts: CooccurrenceCounts) -> Float64Array:
     return _pmi(counts) / -np.log(counts.together + EPSILON)
 
 
@@ -354,7 +354,7 @@ def _means_over_pairs(
     topics: Sequence[Sequence[str]],
     tokens: TokenStream,
     window: int | None,
-    measure: Callable[[TopicCounts], Float64Array],
+    measure: Callable[[CooccurrenceCounts], Float64Array],
 ) -> Float64Array:
     """Return the mean over all pairs of each word of a topic with those before it."""
     means = []
@@ -365,7 +365,7 @@ def _means_over_pairs(
     return np.array(means, dtype=np.float64)
 
 
-def _mean_cosine(values: Float64Array, counts: TopicCounts) -> float:
+def _mean_cosine(values: Float64Array, counts: CooccurrenceCounts) -> float:
     """Return the mean cosine of the words' vectors with the sum of these."""
     if len(counts.order) == 0:
         return float("nan")
@@ -391,17 +391,17 @@ def npmi_of_pairs(
     index = index_terms(terms, tokens.words)
     matches = find_occurrences(index, tokens.ids, tokens.offsets, edges_only=False)
     positions = np.repeat(np.arange(len(tokens.ids)), np.diff(matches.first))
-    occurrences = Occurrences.of_stream(matches.terms, positions, len(terms), tokens.offsets)
-    measured = []
+    occurrences = WordOccurrences.of_stream(matches.terms, positions, len(terms), tokens.offsets)
+    values_by_topic = []
     for topic in topics:
         distinct, order = np.unique([column[term] for term in topic], return_inverse=True)
-        counted = occurrences.count(distinct.astype(np.int64), window)[order][:, order]
-        single = np.diagonal(counted) / max(n_windows, 1)
-        joint = counted / max(n_windows, 1) + EPSILON
+        counts = occurrences.count(distinct.astype(np.int64), window)[order][:, order]
+        single = np.diagonal(counts) / max(n_windows, 1)
+        joint = counts / max(n_windows, 1) + EPSILON
         expected = np.outer(single, single)
         np.fill_diagonal(expected, 0.0)
         is_known = expected > 0
         ratio = np.divide(joint, expected, out=np.ones_like(joint), where=is_known)
         values = np.log(ratio) / -np.log(joint)
-        measured.append(np.where(is_known, values, np.nan))
-    return measured
+        values_by_topic.append(np.where(is_known, values, np.nan))
+    return values_by_topic

@@ -216,12 +216,12 @@ def read_retrieval_set(folder: str | os.PathLike[str], *, split: str = "test") -
     if "title" in corpus.columns:
         titles = corpus.texts("title", may_be_empty=True)
         texts = tuple(f"{one} {two}".strip() for one, two in zip(titles, texts, strict=True))
-    asked = [query for query in texts_of if query in qrels]
-    if not asked:
+    queries = [query for query in texts_of if query in qrels]
+    if not queries:
         expected = f"judgements of one of the {len(texts_of):,} queries"
         raise InputError("folder", f"with {expected}", found="none")
     cells = []
-    for row, query in enumerate(asked):
+    for row, query in enumerate(queries):
         for document, grade in qrels[query].items():
             if document not in row_of:
                 expected = f"with judgements of documents in {corpus.path.name}"
@@ -233,8 +233,8 @@ def read_retrieval_set(folder: str | os.PathLike[str], *, split: str = "test") -
     return SearchSet(
         task="retrieval",
         file=home.name,
-        columns=(tuple(texts_of[q] for q in asked), texts),
-        relevance=csr_matrix((np.array(grades), (rows, places)), shape=(len(asked), len(ids))),
+        columns=(tuple(texts_of[q] for q in queries), texts),
+        relevance=csr_matrix((np.array(grades), (rows, places)), shape=(len(queries), len(ids))),
         tie_order=order,
     )
 
@@ -288,12 +288,12 @@ def evaluate_encoder(
     checked_count(n_resamples, "n_resamples", 0)
     seed = resolve_seed(random_state)
     kinds = [one.reads or ("document",) * len(one.columns) for one in sets]
-    asked_for: dict[str, set[str]] = {"document": set(), "query": set()}
-    for one, read in zip(sets, kinds, strict=True):
-        for kind, column in zip(read, one.columns, strict=True):
-            asked_for[kind].update(column)
-    asked = {kind: sorted(some) for kind, some in asked_for.items()}
-    texts = sorted(set().union(*asked_for.values()))
+    sets_by_role: dict[str, set[str]] = {"document": set(), "query": set()}
+    for one, roles in zip(sets, kinds, strict=True):
+        for kind, column in zip(roles, one.columns, strict=True):
+            sets_by_role[kind].update(column)
+    texts_by_role = {kind: sorted(some) for kind, some in sets_by_role.items()}
+    texts = sorted(set().union(*sets_by_role.values()))
     decisions = [decision for one in sets for decision in one.decisions]
     if hasattr(encoder, "fit") and not getattr(encoder, "is_fitted", True):
         encoder = copy.copy(encoder).fit(texts)
@@ -302,16 +302,18 @@ def evaluate_encoder(
             "scores depend on which sets are measured together."
         )
         decisions.append(Decision("evaluation", "fitted", len(texts), message))
-    vectors, seconds = _encoded(encoder, asked, show_progress)
-    row_of = {key: row for row, key in enumerate((k, t) for k in asked for t in asked[k])}
+    vectors, seconds = _encoded(encoder, texts_by_role, show_progress)
+    row_of = {
+        key: row for row, key in enumerate((k, t) for k in texts_by_role for t in texts_by_role[k])
+    }
     scores: list[TaskScore] = []
     with progress_bar(
         total=len(sets), unit="set", description="Scoring", show=show_progress
     ) as bar:
-        for one, read in zip(sets, kinds, strict=True):
+        for one, roles in zip(sets, kinds, strict=True):
             rows = [
                 np.array([row_of[kind, text] for text in column])
-                for kind, column in zip(read, one.columns, strict=True)
+                for kind, column in zip(roles, one.columns, strict=True)
             ]
             own_seed = _seed_of(seed, f"{one.task} {one.file}")
             estimates = one.score(
@@ -324,8 +326,8 @@ def evaluate_encoder(
                     f"{one.task}, {one.file}: {', '.join(undefined)} is not defined; are all "
                     "vectors equal?"
                 )
-                where = f"{one.task}_{one.file}_not_defined"
-                decisions.append(Decision("evaluation", where, True, message))
+                decision_name = f"{one.task}_{one.file}_not_defined"
+                decisions.append(Decision("evaluation", decision_name, True, message))
             bar.update(1)
     encoder_name = getattr(encoder, "name", None)
     return EncoderScores(
@@ -392,13 +394,15 @@ def score_differences(scores: Sequence[EncoderScores]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def _encoded(encoder: Any, asked: Mapping[str, list[str]], show: bool | None) -> tuple[Any, float]:
+def _encoded(
+    encoder: Any, texts_by_role: Mapping[str, list[str]], show: bool | None
+) -> tuple[Any, float]:
     """Return the vectors of all texts, documents first, and the seconds of encoding."""
     options, parts, seconds = {}, [], 0.0
     is_ours = hasattr(encoder, "reading")
     if is_ours or "show_progress" in inspect.signature(encoder.encode).parameters:
         options["show_progress"] = show
-    for kind, texts in asked.items():
+    for kind, texts in texts_by_role.items():
         encode = getattr(encoder, f"encode_{kind}", encoder.encode)
         if not texts:
             continue

@@ -141,11 +141,11 @@ def _first_line(path: Path) -> str:
     return line
 
 
-def _read(path: Path, read: Callable[[Any], pd.DataFrame]) -> pd.DataFrame:
+def _read(path: Path, parse: Callable[[Any], pd.DataFrame]) -> pd.DataFrame:
     """Return what pandas reads; its message names the line of an error."""
     with open_text(path, "utf-8") as handle:
         try:
-            return read(handle)
+            return parse(handle)
         except UnicodeDecodeError:
             raise
         except ValueError as error:

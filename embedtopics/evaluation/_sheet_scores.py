@@ -91,11 +91,11 @@ def score_intrusion(
         raise InputError("key", "of a task of intrusion", task, "use score_coding")
     by_question = solutions.set_index("question")
     checked = _checked_answers(answers, by_question, _read_choice)
-    asked = by_question.loc[checked["question"]].reset_index()
+    solutions_of_rows = by_question.loc[checked["question"]].reset_index()
     choice = checked[ANSWER].astype(int).to_numpy()
-    hit = choice == asked["intruder"].astype(int).to_numpy()
-    chance = 1.0 / asked["n_options"].astype(int).to_numpy()
-    table = checked.assign(topic=asked["topic"].astype(int), hit=hit, chance=chance)
+    hit = choice == solutions_of_rows["intruder"].astype(int).to_numpy()
+    chance = 1.0 / solutions_of_rows["n_options"].astype(int).to_numpy()
+    table = checked.assign(topic=solutions_of_rows["topic"].astype(int), hit=hit, chance=chance)
     n_coders = int(checked["coder"].nunique())
     low, high = (float(end) for end in wilson(hit.sum(), len(hit)))
     if n_coders > 1:  # questions are resampled with all of their answers
@@ -113,7 +113,7 @@ def score_intrusion(
         n_questions=int(checked["question"].nunique()),
         n_coders=n_coders,
         by_topic=_by_topic(table),
-        log_odds=_log_odds(asked, choice),
+        log_odds=_log_odds(solutions_of_rows, choice),
         alpha=_alpha_of(checked),
     )
 
@@ -140,15 +140,15 @@ def score_coding(answers: Answers, key: pd.DataFrame | str | Path) -> CodingScor
 
     by_question = _checked_key(key, "in_topic").set_index("question")
     checked = _checked_answers(answers, by_question, _read_yes_or_no)
-    asked = by_question.loc[checked["question"]].reset_index()
+    solutions_of_rows = by_question.loc[checked["question"]].reset_index()
     yes = (checked[ANSWER] == "yes").to_numpy()
-    inside = (asked["in_topic"] == "yes").to_numpy()
+    inside = (solutions_of_rows["in_topic"] == "yes").to_numpy()
     table = pd.DataFrame(
         {
             "question": checked["question"],
-            "topic": asked["topic"].astype(int).to_numpy(),
+            "topic": solutions_of_rows["topic"].astype(int).to_numpy(),
             "inside": inside,
-            "size": asked["topic_size"].astype(int).to_numpy(),
+            "size": solutions_of_rows["topic_size"].astype(int).to_numpy(),
             "yes": yes.astype(float),
         }
     )
@@ -208,7 +208,7 @@ def _checked_key(key: pd.DataFrame | str | Path, column: str) -> pd.DataFrame:
 
 
 def _checked_answers(
-    answers: Any, key: pd.DataFrame, read: Callable[[str, Any], str]
+    answers: Any, key: pd.DataFrame, parse: Callable[[str, Any], str]
 ) -> pd.DataFrame:
     """Return question, coder and answer of each row; `read` takes an answer and its solution."""
     import pandas as pd
@@ -233,7 +233,7 @@ def _checked_answers(
                 remedy = "keep one answer per coder, or add a column coder"
                 raise InputError(source, "one answer per question", question, remedy, row=row)
             try:
-                rows[entry] = read(_as_written(answer), key.loc[entry[0]])
+                rows[entry] = parse(_as_written(answer), key.loc[entry[0]])
             except ValueError as error:
                 raise InputError(source, str(error), answer, row=row) from None
     if not rows:
@@ -287,14 +287,14 @@ def _by_topic(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def _log_odds(asked: pd.DataFrame, choice: Any) -> float:
-    if "share_1" not in asked:
+def _log_odds(solutions: pd.DataFrame, choice: Any) -> float:
+    if "share_1" not in solutions:
         return math.nan
-    n_options = int(asked["n_options"].astype(int).max())
-    written = asked[[f"share_{i}" for i in range(1, n_options + 1)]].replace("", "nan")
+    n_options = int(solutions["n_options"].astype(int).max())
+    written = solutions[[f"share_{i}" for i in range(1, n_options + 1)]].replace("", "nan")
     logs = np.log(np.maximum(written.astype(float).to_numpy(), LEAST_SHARE))
-    rows = np.arange(len(asked))
-    intruder = asked["intruder"].astype(int).to_numpy()
+    rows = np.arange(len(solutions))
+    intruder = solutions["intruder"].astype(int).to_numpy()
     return float(np.mean(logs[rows, intruder - 1] - logs[rows, choice - 1]))
 
 

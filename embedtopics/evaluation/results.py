@@ -121,7 +121,7 @@ class ScoreTable(Generic[Row]):
         import pandas as pd
 
         columns = list(_columns(self.row_type))
-        cells = [[read(row) for _, _, read in columns] for row in self.rows]
+        cells = [[getter(row) for _, _, getter in columns] for row in self.rows]
         frame = pd.DataFrame(cells, columns=[name for name, _, _ in columns])
         dtypes = {name: _DTYPES[kind] for name, kind, _ in columns if kind in _DTYPES}
         return frame.astype(dtypes)

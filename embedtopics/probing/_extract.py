@@ -26,17 +26,23 @@ from embedtopics.encoders.sentence._loading import DEFAULT_MODEL, Vocabulary, lo
 from embedtopics.encoders.sentence._running import longest_first, token_batches
 from embedtopics.errors import InputError, ModelLoadError
 from embedtopics.probing._layers import Layers, layer_numbers
-from embedtopics.probing._open import LayeredModel, Source, load_layers, random_model, source_of
+from embedtopics.probing._open import (
+    CheckpointSource,
+    LayeredModel,
+    load_layers,
+    random_model,
+    source_of,
+)
 from embedtopics.probing._plan import (
-    Plan,
+    ExtractionPlan,
     Reading,
-    Run,
+    TokenSequence,
     cut_into_blocks,
     make_plan,
     number_sentences,
     read_texts,
 )
-from embedtopics.probing._storage import KIND, Writer, assemble, open_store, unfinished_about
+from embedtopics.probing._storage import KIND, StatesWriter, assemble, open_store, unfinished_about
 from embedtopics.probing.results import Attention, HiddenStates
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array
 
@@ -57,7 +63,7 @@ Pooled = tuple[Int64Array, list[FloatArray]]
 
 def pool_block(
     loaded: LayeredModel,
-    runs: Sequence[Run],
+    runs: Sequence[TokenSequence],
     n_pieces: Int32Array,
     *,
     first_row: int,
@@ -77,7 +83,7 @@ def pool_block(
         for batch in token_batches([len(runs[k]) for k in order], tokens_per_batch)
     ]
 
-    def run(batch_runs: list[Run]) -> Pooled:
+    def run(batch_runs: list[TokenSequence]) -> Pooled:
         return _pool_batch(loaded, batch_runs, layers, pad_id, by_maximum)
 
     # A unit may have tokens in several windows, and so in several batches.
@@ -94,8 +100,8 @@ def pool_block(
 
 
 def _results_of(
-    work: Callable[[list[Run]], Pooled], batches: list[list[Run]], device: str
-) -> Iterator[tuple[list[Run], Pooled]]:
+    work: Callable[[list[TokenSequence]], Pooled], batches: list[list[TokenSequence]], device: str
+) -> Iterator[tuple[list[TokenSequence], Pooled]]:
     """Yield each batch with its result, in order; a CPU runs several at once, one core for each."""
     import torch
 
@@ -104,7 +110,7 @@ def _results_of(
         yield from ((batch, work(batch)) for batch in batches)
         return
     executor = ThreadPoolExecutor(n_threads, initializer=torch.set_num_threads, initargs=(1,))
-    waiting: deque[tuple[list[Run], Future[Pooled]]] = deque()
+    waiting: deque[tuple[list[TokenSequence], Future[Pooled]]] = deque()
     try:
         for batch in batches:
             waiting.append((batch, executor.submit(work, batch)))
@@ -119,7 +125,11 @@ def _results_of(
 
 
 def _pool_batch(
-    loaded: LayeredModel, runs: Sequence[Run], layers: Sequence[int], pad_id: int, by_maximum: bool
+    loaded: LayeredModel,
+    runs: Sequence[TokenSequence],
+    layers: Sequence[int],
+    pad_id: int,
+    by_maximum: bool,
 ) -> Pooled:
     import torch
 
@@ -300,7 +310,9 @@ _CAUSAL = Decision(
 )
 
 
-def _extract(reading: Reading, source: Source, options: _Options, out: Path) -> HiddenStates:
+def _extract(
+    reading: Reading, source: CheckpointSource, options: _Options, out: Path
+) -> HiddenStates:
     description = {
         "weights": source.digest(),
         "texts": reading.digest(),
@@ -338,7 +350,11 @@ def _refuse_other_states(
 
 
 def _write(
-    reading: Reading, source: Source, options: _Options, out: Path, description: dict[str, Any]
+    reading: Reading,
+    source: CheckpointSource,
+    options: _Options,
+    out: Path,
+    description: dict[str, Any],
 ) -> HiddenStates:
     begun = unfinished_about(out)
     if begun is not None:
@@ -374,7 +390,7 @@ def _write(
         encoder=source.name,
         fingerprint=hashlib.sha256(repr(parts).encode()).hexdigest(),
     )
-    writer = Writer(out, empty, loaded.width, options.dtype, description)
+    writer = StatesWriter(out, empty, loaded.width, options.dtype, description)
     writer.begin()
     n_clipped = _write_blocks(writer, loaded, vocabulary, plan, options.show_progress)
     decisions = list(source.decisions)
@@ -393,10 +409,10 @@ def _write(
 
 
 def _write_blocks(
-    writer: Writer,
+    writer: StatesWriter,
     loaded: LayeredModel,
     vocabulary: Vocabulary,
-    plan: Plan,
+    plan: ExtractionPlan,
     show_progress: bool | None,
 ) -> int:
     """Run the blocks that remain; return how many numbers float16 could not hold."""

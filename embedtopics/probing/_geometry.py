@@ -122,10 +122,10 @@ class _Layer:
         self.sums = np.zeros((parts[-1][0] + 1, space.vectors.shape[1]))
         sizes, self.square = np.zeros(len(self.sums)), 0.0
         for fold, rows in parts:
-            read = space.raw(rows)
+            vectors = space.raw(rows)
             sizes[fold] += len(rows)
-            self.sums[fold] += read.sum(axis=0)
-            self.square += float(np.einsum("ij,ij->", read, read))
+            self.sums[fold] += vectors.sum(axis=0)
+            self.square += float(np.einsum("ij,ij->", vectors, vectors))
         self.mean = self.sums.sum(axis=0) / sizes.sum()
         self.rest = sizes.sum() - sizes
         # Of the vectors around the mean of all, where the mean of all but one fold lies.
@@ -265,11 +265,11 @@ def draw_uses(
     keys = np.stack([types[rows], content[states.sentences[rows]]])
     rows = rows[(np.diff(keys, axis=1, prepend=-1) != 0).any(axis=0)]
     counts = np.bincount(types[rows], minlength=len(names))
-    able = np.flatnonzero(counts >= min_uses)
-    if len(able) < 2:
+    eligible = np.flatnonzero(counts >= min_uses)
+    if len(eligible) < 2:
         raise InputError("min_uses", "reached by at least two words", min_uses)
     rng = np.random.default_rng(seed)
-    drawn = np.sort(rng.choice(able, min(n_words, len(able)), replace=False))
+    drawn = np.sort(rng.choice(eligible, min(n_words, len(eligible)), replace=False))
     begins = np.searchsorted(types[rows], drawn)
     rows_by_word = []
     for begin, count in zip(begins.tolist(), counts[drawn].tolist(), strict=True):
@@ -283,7 +283,7 @@ def draw_uses(
         np.concatenate(rows_by_word),
         np.cumsum(sizes) - sizes,
         sizes,
-        len(able),
+        len(eligible),
     )
 
 
@@ -294,14 +294,14 @@ def draw_sentences(
     rows = np.flatnonzero(~states.missing)
     sentences = states.sentences[rows]
     numbers, starts, sizes = np.unique(sentences, return_index=True, return_counts=True)
-    able = np.flatnonzero(sizes >= 2)
+    eligible = np.flatnonzero(sizes >= 2)
     rank, content = contexts
-    able = able[np.argsort(rank[numbers[able]], kind="stable")]
-    _, first = np.unique(content[numbers[able]], return_index=True)
-    able = able[np.sort(first)]
+    eligible = eligible[np.argsort(rank[numbers[eligible]], kind="stable")]
+    _, first = np.unique(content[numbers[eligible]], return_index=True)
+    eligible = eligible[np.sort(first)]
     rng = np.random.default_rng([seed, 1])
-    drawn = np.sort(rng.choice(len(able), min(n_sentences, len(able)), replace=False))
-    return [rows[starts[i] : starts[i] + sizes[i]] for i in able[drawn].tolist()]
+    drawn = np.sort(rng.choice(len(eligible), min(n_sentences, len(eligible)), replace=False))
+    return [rows[starts[i] : starts[i] + sizes[i]] for i in eligible[drawn].tolist()]
 
 
 def in_one_sentence(states: HiddenStates, rows: Int64Array) -> Int64Array:
@@ -391,10 +391,10 @@ def contextualization(
     scores, similarity, explainable = [], [], []
     with one_blas_thread():
         for number in numbers:
-            measured = _measure(open_space(states, number), plan)
-            scores += _scores(number, measured, plan, n_resamples, seed)
-            similarity.append(measured.similarity)
-            explainable.append(measured.explainable)
+            measures = _measure(open_space(states, number), plan)
+            scores += _scores(number, measures, plan, n_resamples, seed)
+            similarity.append(measures.similarity)
+            explainable.append(measures.explainable)
     message = (
         f"{len(uses.words):,} of {uses.n_able:,} words in at least {min_uses} different sentences, "
         f"{len(uses.rows):,} uses of them, and {len(sentences):,} sentences were compared."
@@ -493,22 +493,22 @@ def _within(space: Space, sentences: list[Int64Array]) -> Float64Array:
 
 
 def _scores(
-    layer: int, measured: _Measured, plan: _Plan, n_resamples: int, seed: int
+    layer: int, measures: _Measured, plan: _Plan, n_resamples: int, seed: int
 ) -> list[GeometryScore]:
     n_words, n_sentences = len(plan.uses.words), len(plan.sentences)
     once = np.ones((1, n_words))
     drawn: dict[str, list[Float64Array]] = {}
     for times in (once, *resampled_counts(n_words, n_resamples, seed)):
-        for name, figures in _of_words(measured, plan, times).items():
+        for name, figures in _of_words(measures, plan, times).items():
             drawn.setdefault(name, []).append(figures)
     joined = {name: np.concatenate(parts) for name, parts in drawn.items()}
     # Sentences and words are resampled independently.
     of_sentences = [
-        times @ measured.within_sentence / n_sentences
+        times @ measures.within_sentence / n_sentences
         for times in resampled_counts(n_sentences, n_resamples, seed + 1)
     ]
     name = "intra-sentence similarity"
-    joined[name] = np.concatenate([[measured.within_sentence.mean()], *of_sentences])
+    joined[name] = np.concatenate([[measures.within_sentence.mean()], *of_sentences])
     joined[f"corrected {name}"] = joined[name] - joined["anisotropy"]
     scores = []
     for name in sorted(joined):
@@ -518,17 +518,17 @@ def _scores(
     return scores
 
 
-def _of_words(measured: _Measured, plan: _Plan, times: Float64Array) -> dict[str, Float64Array]:
+def _of_words(measures: _Measured, plan: _Plan, times: Float64Array) -> dict[str, Float64Array]:
     """Return the scores over resampled words, each of shape (n_resamples,)."""
     pairs = np.einsum("ij,ij->i", times @ plan.apart, times)
     anisotropy = np.full(len(times), np.nan)
-    between = np.einsum("ij,ij->i", times @ measured.between, times)
+    between = np.einsum("ij,ij->i", times @ measures.between, times)
     np.divide(between, pairs, out=anisotropy, where=pairs > 1e-9)
-    similarity = times @ measured.similarity / times.sum(axis=1)
-    is_defined = ~np.isnan(measured.explainable) & ~np.isnan(measured.chance)
+    similarity = times @ measures.similarity / times.sum(axis=1)
+    is_defined = ~np.isnan(measures.explainable) & ~np.isnan(measures.chance)
     explainable, chance = (
         times[:, is_defined] @ one[is_defined] / np.maximum(times[:, is_defined].sum(axis=1), 1)
-        for one in (measured.explainable, measured.chance)
+        for one in (measures.explainable, measures.chance)
     )
     return {
         "self-similarity": similarity,

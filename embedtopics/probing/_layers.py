@@ -51,25 +51,25 @@ class Space:
 
     def raw(self, rows: Int64Array | slice, dtype: type = np.float64) -> npt.NDArray[Any]:
         """Return some vectors."""
-        read: npt.NDArray[Any] = np.array(self.vectors[rows], dtype=dtype)
-        is_finite = np.isfinite(read).all(axis=1)
+        vectors: npt.NDArray[Any] = np.array(self.vectors[rows], dtype=dtype)
+        is_finite = np.isfinite(vectors).all(axis=1)
         if not is_finite.all():
             bad = int(np.flatnonzero(~is_finite)[0])
             row = rows.start + bad if isinstance(rows, slice) else int(rows[bad])
             expected, remedy = f"finite at layer {self.layer}", "extract them again in float32"
             raise InputError("states", expected, remedy=remedy, found="infinite values", row=row)
-        return read
+        return vectors
 
     def unit(self, rows: Int64Array | slice, dtype: type = np.float64) -> npt.NDArray[Any]:
         """Return some vectors at length one; zeros stay."""
-        read = self.raw(rows, dtype)
-        read /= lengths_of(read)[:, None]
-        return read
+        vectors = self.raw(rows, dtype)
+        vectors /= lengths_of(vectors)[:, None]
+        return vectors
 
 
-def lengths_of(read: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def lengths_of(vectors: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return the length of each vector; 1 for those of zeros."""
-    lengths = np.sqrt(np.einsum("ij,ij->i", read, read))
+    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
     return np.asarray(np.where(lengths > 0, lengths, lengths.dtype.type(1)))
 
 

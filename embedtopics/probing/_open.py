@@ -25,7 +25,7 @@ from embedtopics.errors import InputError, ModelLoadError
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class CheckpointSource:
     """A checkpoint, and how it is read."""
 
     name: str
@@ -51,7 +51,7 @@ class LayeredModel:
     is_causal: bool = False
 
 
-def source_of(encoder: Any, max_length: int | None = None) -> Source:
+def source_of(encoder: Any, max_length: int | None = None) -> CheckpointSource:
     """Return the checkpoint of an encoder."""
     transformer = resolve_encoder(encoder).transformer
     if transformer is None:
@@ -67,10 +67,14 @@ def source_of(encoder: Any, max_length: int | None = None) -> Source:
     if recipe.prompt:
         message = f"The prompt {recipe.prompt!r} is not prepended to the texts."
         decisions = (Decision("probing", "prompt", recipe.prompt, message),)
-    return Source(transformer.name, recipe.checkpoint, length, recipe.trusts_code, decisions)
+    return CheckpointSource(
+        transformer.name, recipe.checkpoint, length, recipe.trusts_code, decisions
+    )
 
 
-def load_layers(source: Source, device: str | None, attention: str | None = None) -> LayeredModel:
+def load_layers(
+    source: CheckpointSource, device: str | None, attention: str | None = None
+) -> LayeredModel:
     """Load a transformer, and see on two sequences that it has all layers, and whether causal."""
     import torch
 

@@ -142,7 +142,7 @@ def number_sentences(reading: Reading, of_text: Int32Array, begins: Int32Array) 
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class TokenSequence:
     """A text's tokens, or a window's, for the model."""
 
     ids: bytes  # of int32
@@ -155,10 +155,10 @@ class Run:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class ExtractionPlan:
     """All sequences, in the order of the texts, and all units; `n_between` tokens have no word."""
 
-    runs: list[Run]
+    runs: list[TokenSequence]
     of_text: Int32Array
     spans: Int32Array
     n_pieces: Int32Array
@@ -184,9 +184,9 @@ def make_plan(
     pooling: str,
     max_length: int,
     show_progress: bool | None,
-) -> Plan:
+) -> ExtractionPlan:
     """Tokenise texts, align their tokens with their words, and cut long ones into windows."""
-    runs: list[Run] = []
+    runs: list[TokenSequence] = []
     spans, pieces = [], []
     n_units = n_between = n_long = row = 0
     with progress_bar(
@@ -213,7 +213,7 @@ def make_plan(
                 row += 1
             bar.update(len(slab))
     sizes = [len(unit_spans) for unit_spans in spans]
-    return Plan(
+    return ExtractionPlan(
         runs=runs,
         of_text=np.repeat(np.arange(len(sizes)), sizes).astype(np.int32),
         spans=np.concatenate(spans).astype(np.int32),
@@ -230,7 +230,7 @@ def _runs_of(
     n_before: int,
     pooling: str,
     max_length: int,
-) -> list[Run]:
+) -> list[TokenSequence]:
     """Return the sequences of one text, without those of which no token is kept."""
     if not len(real):
         return []
@@ -253,11 +253,11 @@ def _runs_of(
         in_window = tokens[window[tokens] == number]
         sequence = np.concatenate([opening, ids[start : start + n_free], closing])
         places = (in_window - start + len(opening)).astype(np.int32)
-        runs.append(Run(sequence.tobytes(), places, of_token[in_window] + n_before))
+        runs.append(TokenSequence(sequence.tobytes(), places, of_token[in_window] + n_before))
     return [run for run in runs if len(run.places)]
 
 
-def cut_into_blocks(plan: Plan, most_tokens: int) -> list[Block]:
+def cut_into_blocks(plan: ExtractionPlan, most_tokens: int) -> list[Block]:
     """Cut the work into blocks of consecutive sequences, each with all tokens of its units."""
     if not plan.runs:
         return [Block(0, 0, 0, len(plan.of_text))]

@@ -22,7 +22,7 @@ from embedtopics.probing.results import ProbeTask, Sentence
 from embedtopics.protocols import RandomState
 
 
-class Answer(NamedTuple):
+class SentenceLabel(NamedTuple):
     """A sentence's label; each `stratum` has classes of equal size."""
 
     label: str
@@ -30,7 +30,7 @@ class Answer(NamedTuple):
     text: str | None = None
 
 
-class Pool(NamedTuple):
+class LabelPool(NamedTuple):
     """The sentences to be labelled, their parts, and the fewest and most words."""
 
     sentences: Sequence[Sentence]
@@ -40,7 +40,7 @@ class Pool(NamedTuple):
     seed: int
 
 
-Answers = list[Answer | None]
+Answers = list[SentenceLabel | None]
 
 
 def sentence_task(
@@ -137,8 +137,8 @@ def sentence_task(
 
 
 def _pool(
-    treebanks: Treebanks, kind: _Task, n_classes: int, lengths: tuple[int, int], seed: int
-) -> tuple[Pool, tuple[Decision, ...]]:
+    treebanks: Treebanks, kind: _SentenceTask, n_classes: int, lengths: tuple[int, int], seed: int
+) -> tuple[LabelPool, tuple[Decision, ...]]:
     """Return distinct sentences of the lengths, and the part of each."""
     is_pair = isinstance(lengths, Sequence) and len(lengths) == 2 and all(map(is_count, lengths))
     if not is_pair or lengths[0] > lengths[1]:
@@ -164,11 +164,11 @@ def _pool(
     if not any(part_of):
         part_of, split = split_contents([key_of(one.words) for one in selected], seed, "sentences")
         decisions += split
-    return Pool(selected, part_of, n_classes, lengths, seed), decisions
+    return LabelPool(selected, part_of, n_classes, lengths, seed), decisions
 
 
 def _balanced(
-    answers: Sequence[Answer],
+    answers: Sequence[SentenceLabel],
     keys: Sequence[str],
     parts: Sequence[str],
     classes: Sequence[str],
@@ -188,7 +188,7 @@ def _balanced(
     return sorted(rows)
 
 
-def length(pool: Pool) -> Answers:
+def length(pool: LabelPool) -> Answers:
     """Return the number of words, in bins of one width."""
     shortest, longest = pool.lengths
     width = (longest - shortest + 1) // pool.n_classes
@@ -196,10 +196,10 @@ def length(pool: Pool) -> Answers:
         expected = f"a range of {pool.n_classes} bins of one width"
         raise InputError("lengths", expected, pool.lengths, "change it, or n_classes")
     begins = [shortest + (len(one.words) - shortest) // width * width for one in pool.sentences]
-    return [Answer(f"{begin:02d}-{begin + width - 1:02d}") for begin in begins]
+    return [SentenceLabel(f"{begin:02d}-{begin + width - 1:02d}") for begin in begins]
 
 
-def tree_depth(pool: Pool) -> Answers:
+def tree_depth(pool: LabelPool) -> Answers:
     """Return the depth of the tree; lengths are the strata, so that they do not predict it."""
     depths = [depth(sentence.heads) for sentence in pool.sentences]
     by_length: defaultdict[int, Counter[int]] = defaultdict(Counter)
@@ -210,11 +210,11 @@ def tree_depth(pool: Pool) -> Answers:
     def n_matched(first: int) -> int:
         """Return how many sentences of each class remain when all lengths are matched."""
         classes = range(first, first + pool.n_classes)
-        return sum(min(counted[one] for one in classes) for counted in by_length.values())
+        return sum(min(counts[one] for one in classes) for counts in by_length.values())
 
     first = max(range(1, max(depths, default=1) + 1), key=lambda one: (n_matched(one), -one))
     return [
-        Answer(str(value), stratum=len(sentence.words))
+        SentenceLabel(str(value), stratum=len(sentence.words))
         if first <= value < first + pool.n_classes
         else None
         for sentence, value in zip(pool.sentences, depths, strict=True)
@@ -234,7 +234,7 @@ def depth(heads: Sequence[int]) -> int:
     return max(depth_of.values())
 
 
-def bigram_shift(pool: Pool) -> Answers:
+def bigram_shift(pool: LabelPool) -> Answers:
     """Return whether two neighbouring words were exchanged; every second time they were."""
     existing = {key_of(tokens_of(sentence)) for sentence in pool.sentences}
     answers: Answers = [None] * len(pool.sentences)
@@ -248,7 +248,7 @@ def bigram_shift(pool: Pool) -> Answers:
     for nth, (_, place, tokens, changed) in enumerate(sorted(shiftable)):
         is_shifted = nth % 2 == 1
         text = " ".join(changed if is_shifted else tokens)
-        answers[place] = Answer("shifted" if is_shifted else "intact", text=text)
+        answers[place] = SentenceLabel("shifted" if is_shifted else "intact", text=text)
     return answers
 
 
@@ -280,19 +280,19 @@ def shifted(tokens: Sequence[str], existing: set[str], seed: int) -> tuple[str, 
 
 
 @dataclass(frozen=True)
-class _Task:
+class _SentenceTask:
     """How sentences are labelled, and what that needs of a treebank."""
 
-    label: Callable[[Pool], Answers]
+    label: Callable[[LabelPool], Answers]
     n_classes: int
     is_fixed: bool = True
     needs_heads: bool = False
 
 
 _TASKS = {
-    "sentence length": _Task(length, 6, False),
-    "tree depth": _Task(tree_depth, 3, False, needs_heads=True),
-    "bigram shift": _Task(bigram_shift, 2),
+    "sentence length": _SentenceTask(length, 6, False),
+    "tree depth": _SentenceTask(tree_depth, 3, False, needs_heads=True),
+    "bigram shift": _SentenceTask(bigram_shift, 2),
 }
 
 SENTENCE_TASKS = tuple(_TASKS)

@@ -48,7 +48,7 @@ _EXTENSIONS = {"float16": "f16", "float32": "f32"}
 
 
 @dataclass(frozen=True, eq=False)
-class Writer:
+class StatesWriter:
     """A store that is being written."""
 
     folder: Path

@@ -290,9 +290,9 @@ def text_task(
         labels += _labels(table, label)
         parts += [part] * len(table)
     rows, parts, decisions = _split([key_of(one) for one in texts], parts, random_state, "texts")
-    shown = [texts[place] for place in rows]
+    kept_texts = [texts[place] for place in rows]
     name = label if name is None else name
-    return _task(name, "text", shown, [labels[place] for place in rows], parts, decisions)
+    return _task(name, "text", kept_texts, [labels[place] for place in rows], parts, decisions)
 
 
 def pair_task(

@@ -159,7 +159,7 @@ Architecture = Linear | Perceptron
 
 
 @dataclass(frozen=True)
-class Plan:
+class TrainingPlan:
     """How a probe is trained by Adam; one of its penalties is chosen on the dev part."""
 
     n_epochs: int = 8
@@ -190,7 +190,7 @@ def fit(
     train: Int64Array,
     dev: Int64Array,
     architecture: Architecture,
-    plan: Plan,
+    plan: TrainingPlan,
     *,
     seed: int = 0,
 ) -> Fit:
@@ -261,7 +261,9 @@ def run_side_by_side(
     return results
 
 
-def batches_of(train: Int64Array, plan: Plan, seed: int) -> tuple[int, Iterator[Int64Array]]:
+def batches_of(
+    train: Int64Array, plan: TrainingPlan, seed: int
+) -> tuple[int, Iterator[Int64Array]]:
     """Return the number of steps, and the units of each; every epoch has its own order."""
     n = len(train)
     size = min(max(n // 32, 32), plan.largest_batch)

@@ -16,7 +16,7 @@ from embedtopics.probing.probes._fit import (
     Architecture,
     Features,
     Fit,
-    Plan,
+    TrainingPlan,
     batches_of,
     fit,
     log_probabilities,
@@ -57,7 +57,13 @@ def measure_mixes(
     def work(number: int) -> tuple[Int64Array, Float64Array, float]:
         features = [Features(one, units.rows).standardised(train) for one in vectors]
         model = fit_mixes(
-            features, units.target, len(units.classes), train, penalties, Plan(), seed + number
+            features,
+            units.target,
+            len(units.classes),
+            train,
+            penalties,
+            TrainingPlan(),
+            seed + number,
         )
         with torch.no_grad():
             shares, gain = model.softmax()[-1].double().numpy(), float(model.gain[-1, 0])
@@ -152,7 +158,7 @@ def fit_mixes(
     n_classes: int,
     train: Int64Array,
     penalties: Sequence[float],
-    plan: Plan,
+    plan: TrainingPlan,
     seed: int,
 ) -> MixModel:
     """Train a linear probe of the first layer, of the first two, up to all; `target` (n_units,)."""
@@ -195,7 +201,7 @@ def code_lengths(
     units: Units,
     target: Int64Array,
     architecture: Architecture,
-    plan: Plan,
+    plan: TrainingPlan,
     seed: int,
 ) -> list[tuple[tuple[str, Estimate], ...]]:
     """Return bits per label and compression, for each task (Voita and Titov 2020, equation 3)."""

@@ -21,7 +21,7 @@ from embedtopics.probing.probes._fit import (
     Fit,
     Linear,
     Perceptron,
-    Plan,
+    TrainingPlan,
     fit,
     log_probabilities,
     run_side_by_side,
@@ -39,10 +39,10 @@ from embedtopics.probing.results import HiddenStates, LayerScores, ProbeScore, P
 from embedtopics.protocols import Int64Array, RandomState
 
 BASELINES = ("majority", "word type", "embedding layer")
-PLANS: dict[str, tuple[str, type[Architecture], Plan]] = {
-    "linear": ("probe", Linear, Plan()),
+PLANS: dict[str, tuple[str, type[Architecture], TrainingPlan]] = {
+    "linear": ("probe", Linear, TrainingPlan()),
     # A hidden layer costs more, and is regularized by early stopping as well.
-    "mlp": ("mlp", Perceptron, Plan(n_evaluations=8, penalties=(100.0, 1.0))),
+    "mlp": ("mlp", Perceptron, TrainingPlan(n_evaluations=8, penalties=(100.0, 1.0))),
 }
 """For each kind of probe the name of its scores, its architecture, and its training plan."""
 
@@ -144,13 +144,13 @@ def probe(
     units = split_units(states, labelled, test_share=test_share, dev_share=dev_share, seed=seed)
     baselines, decisions = _checked_baselines(states, units, baselines)
     task = _Task(units, probe, control, n_seeds, seed, show_progress)
-    probed = [Source(PLANS[probe][0], layer, states.layer(layer)) for layer in numbers]
+    probed = [ProbedVectors(PLANS[probe][0], layer, states.layer(layer)) for layer in numbers]
     if vectors is not None:
         array = np.asarray(vectors)
         if array.ndim != 2 or len(array) != len(states) or array.dtype.kind != "f":
             expected = f"floats, a row for each of the {len(states):,} {states.unit}s"
             raise InputError("vectors", expected, found=f"shape {array.shape} of {array.dtype}")
-        probed = [Source("combination", None, array)]
+        probed = [ProbedVectors("combination", None, array)]
     others = baseline_sources(states, random_states, baselines, numbers, vectors is None)
     trained = task.train([*probed, *others])
     answers = [one for source in trained for one in source.answers]
@@ -184,7 +184,7 @@ def probe(
     return with_mixes(result, learned, estimates) if learned else result
 
 
-class Source(NamedTuple):
+class ProbedVectors(NamedTuple):
     """Vectors to be probed, of shape (n_rows, width); a baseline has no control."""
 
     what: str
@@ -196,7 +196,7 @@ class Source(NamedTuple):
 class _Trained(NamedTuple):
     """The answers of the probes of one source, to the task and the control, and their fits."""
 
-    source: Source
+    source: ProbedVectors
     answers: Sequence[Answers]
     fits: Sequence[Fit]
 
@@ -221,7 +221,7 @@ class _Task:
         counts = np.bincount(units.target[units.of(TRAIN)], minlength=len(units.classes))
         return np.column_stack([units.target, control_target(units.types, counts, self.seed)])
 
-    def train(self, sources: Sequence[Source]) -> list[_Trained]:
+    def train(self, sources: Sequence[ProbedVectors]) -> list[_Trained]:
         """Train the probes of all sources, and predict the test part."""
         units, targets = self.units, self.targets
         train, dev, test = (units.of(part) for part in (TRAIN, DEV, TEST))
@@ -230,7 +230,7 @@ class _Task:
         # A linear probe has one optimum, whatever its first weights.
         n_seeds = 1 if self.kind == "linear" else self.n_seeds
 
-        def work(job: tuple[Source, int]) -> tuple[list[Int64Array], Fit]:
+        def work(job: tuple[ProbedVectors, int]) -> tuple[list[Int64Array], Fit]:
             source, number = job
             features = Features(source.vectors, units.rows).standardised(train)
             labels = targets[:, :1] if source.is_baseline else targets
@@ -285,7 +285,7 @@ class _Task:
                 scores.append(score(what, layer, "selectivity", difference_of(accuracy, control)))
         return scores, accuracies
 
-    def code_lengths(self, sources: Sequence[Source]) -> list[ProbeScore]:
+    def code_lengths(self, sources: Sequence[ProbedVectors]) -> list[ProbeScore]:
         """Return bits per label and compression of the labels of the train part."""
         _, kind, plan = PLANS[self.kind]
         units, targets = self.units, self.targets
@@ -321,15 +321,15 @@ def baseline_sources(
     baselines: Sequence[str],
     layers: Sequence[int],
     probes_layers: bool,
-) -> list[Source]:
+) -> list[ProbedVectors]:
     """Return the vectors of the embedding layer, unless it is probed, and of a random model."""
     sources = []
     if "embedding layer" in baselines and not (probes_layers and 0 in layers):
-        sources.append(Source("embedding layer", 0, states.layer(0), is_baseline=True))
+        sources.append(ProbedVectors("embedding layer", 0, states.layer(0), is_baseline=True))
     if random_states is not None:
         _check_random_states(states, random_states)
         sources += [
-            Source("random model", layer, random_states.layer(layer), is_baseline=True)
+            ProbedVectors("random model", layer, random_states.layer(layer), is_baseline=True)
             for layer in layer_numbers(layers, random_states.layers)
         ]
     return sources

@@ -117,9 +117,11 @@ def _check_task(states: HiddenStates, task: ProbeTask) -> None:
             f"of the {len(texts):,} texts of the task",
         )
         raise InputError("states", expected, found=problem)
-    for row, (text, read) in enumerate(zip(texts, states.texts, strict=True)):
-        if text != read:
-            raise InputError("states", "of the texts of the task", found=start_of(read), row=row)
+    for row, (text, text_of_states) in enumerate(zip(texts, states.texts, strict=True)):
+        if text != text_of_states:
+            raise InputError(
+                "states", "of the texts of the task", found=start_of(text_of_states), row=row
+            )
 
 
 def label_of_each_unit(states: HiddenStates, tags: ProbeTask | Sequence[Any]) -> list[str]:

@@ -60,8 +60,8 @@ class _Cuts:
 
     def best(self, numbers: Iterable[int]) -> int:
         """Return the number with the largest silhouette, of equals the least; 1 without any."""
-        able = [k for k in numbers if k in self.widths]
-        return max(able, key=lambda k: (self.widths[k], -k)) if able else 1
+        available = [k for k in numbers if k in self.widths]
+        return max(available, key=lambda k: (self.widths[k], -k)) if available else 1
 
 
 def _cut(vectors: Float64Array, most: int, min_size: int) -> _Cuts:

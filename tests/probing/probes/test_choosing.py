@@ -10,7 +10,7 @@ from embedtopics import probing
 from embedtopics.evaluation.results import Estimate
 from embedtopics.probing.probes._fit import Fit
 from embedtopics.probing.probes._mix import with_mixes
-from embedtopics.probing.probes._probe import Source, _chosen_layer, _Trained
+from embedtopics.probing.probes._probe import ProbedVectors, _chosen_layer, _Trained
 from embedtopics.probing.probes._units import DEV, TEST, labelled_units, split_units
 from embedtopics.probing.results import LayerScores, ProbeScore, ScalarMix
 from tests.factories import refuses
@@ -57,7 +57,7 @@ def test_the_chosen_layer_loses_least_on_the_dev_part(scores):
     assert scores.chosen() == expected
     made = [
         _Trained(
-            Source("made", layer, None, is_baseline),
+            ProbedVectors("made", layer, None, is_baseline),
             (),
             tuple(Fit((), (), np.array([row])) for row in losses),
         )

@@ -11,7 +11,7 @@ from embedtopics.probing.probes._fit import (
     Features,
     Linear,
     Perceptron,
-    Plan,
+    TrainingPlan,
     fit,
     log_probabilities,
     run_side_by_side,
@@ -33,7 +33,7 @@ def trained(features, target, penalties, plan=None, architecture=None, n_tasks=1
     targets = np.repeat(target[:, None], n_tasks, axis=1)
     inputs = features.standardised(train)
     # Of the summed loss, where these are of the mean loss.
-    plan = replace(plan or Plan(), penalties=tuple(one * len(train) for one in penalties))
+    plan = replace(plan or TrainingPlan(), penalties=tuple(one * len(train) for one in penalties))
     found = fit(inputs, targets, target.max() + 1, train, dev, architecture or Linear(), plan)
     return inputs, train, dev, found
 
@@ -60,7 +60,7 @@ def test_a_feature_that_does_not_vary_is_nothing_and_one_that_is_not_finite_is_r
 @pytest.mark.parametrize("penalty", [0.1, 0.003])
 def test_trained_long_it_ends_at_the_convex_optimum(penalty):
     features, target = problem()
-    plan = Plan(n_epochs=150)
+    plan = TrainingPlan(n_epochs=150)
     inputs, train, dev, found = trained(features, target, [penalty], plan)
     x = inputs.take(np.arange(len(target))).numpy().astype(np.float64)
     oracle = LogisticRegression(C=1 / (penalty * len(train)), tol=1e-8, max_iter=1000)
@@ -126,7 +126,7 @@ def test_a_hidden_layer_learns_what_a_linear_probe_cannot():
     right = []
     for architecture in (Linear(), Perceptron()):
         inputs, _, dev, found = trained(
-            features, target, [1e-3], Plan(n_evaluations=4), architecture
+            features, target, [1e-3], TrainingPlan(n_evaluations=4), architecture
         )
         said = log_probabilities(inputs, dev, architecture, found.parameters[0])
         right.append((said.argmax(axis=1) == target[dev]).mean())
@@ -135,12 +135,12 @@ def test_a_hidden_layer_learns_what_a_linear_probe_cannot():
 
 def test_of_several_looks_the_best_is_kept():
     features, target = problem(n=90, width=40, signal=0.2)
-    plan = Plan(n_epochs=50, n_evaluations=10)
+    plan = TrainingPlan(n_epochs=50, n_evaluations=10)
     inputs, _, dev, found = trained(features, target, [0.0], plan, Perceptron(20))
     said = log_probabilities(inputs, dev, Perceptron(20), found.parameters[0])
     losses = -said[np.arange(len(dev)), target[dev]].mean()
     np.testing.assert_allclose(found.losses, [[losses]], rtol=1e-5)
-    last = trained(features, target, [0.0], Plan(n_epochs=50), Perceptron(20))[3]
+    last = trained(features, target, [0.0], TrainingPlan(n_epochs=50), Perceptron(20))[3]
     assert found.losses[0, 0] < last.losses[0, 0]
 
 
@@ -152,7 +152,7 @@ def test_a_fit_depends_on_the_seed_alone_and_leaves_torch_as_it_was():
         train, dev = np.arange(200), np.arange(200, 300)
         found = fit(
             features.standardised(train), target[:, None], 4, train, dev, Perceptron(8),
-            Plan(least_steps=20), seed=seed,
+            TrainingPlan(least_steps=20), seed=seed,
         )  # fmt: skip
         return found.parameters[0][0].numpy()
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from embedtopics import probing
-from embedtopics.probing.probes._fit import Features, Plan
+from embedtopics.probing.probes._fit import Features, TrainingPlan
 from embedtopics.probing.probes._mix import MixModel, expected_layer, fit_mixes
 from tests.probing.probes.problems import tagged_states
 
@@ -63,7 +63,7 @@ def test_a_mix_is_trained_to_where_its_slopes_end():
     vectors += rng.normal(size=(2, 3, 5))[:, target].astype(np.float32)
     rows, units = np.arange(200)[:, None], np.arange(200)
     features = [Features(one, rows).standardised(units) for one in vectors]
-    model = fit_mixes(features, target, 3, units, [0.05, 0.05], Plan(least_steps=2500), 0)
+    model = fit_mixes(features, target, 3, units, [0.05, 0.05], TrainingPlan(least_steps=2500), 0)
     logits = model.logits(torch.stack([one.take(units) for one in features]))
     losses = [torch.nn.functional.cross_entropy(one, torch.from_numpy(target)) for one in logits]
     loss = sum(losses) + 0.025 * (model.gain[:, :, None] * model.matrix).square().sum()

@@ -169,7 +169,7 @@ def test_an_empty_selection_is_an_empty_frame(press):
 @pytest.mark.parametrize(
     ("arguments", "parameter"),
     [
-        ({"strategy": "best"}, "strategy"), ({"topic": 5}, ""), ({"topic": "0"}, ""),
+        ({"strategy": "best"}, "strategy"), ({"topic": 5}, "topic"),
         ({"n_documents": 0}, "n_documents"), ({"random_state": -1}, "random_state"),
         ({"where": "Die Zeit"}, "where"),
         ({"where": {"paper": 1}}, "where"),

@@ -1,4 +1,4 @@
-"""Choosing what runs a checkpoint, and making it ready."""
+"""Choose the runtime and precision of a checkpoint, and prepare its model."""
 
 from __future__ import annotations
 
@@ -64,14 +64,14 @@ Extremes: TypeAlias = tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]
 """Lowest and highest value of each channel."""
 
 SMOOTHING = 0.8
-"""How much of a channel's size is moved to the weights: 0 is none, 1 is all of it."""
+"""Share of a channel's range that is moved to the weights, from 0 to 1."""
 
 
 def weight_bits() -> int:
-    """Return the bits of a weight that this CPU multiplies exactly: 8, or 7 on x86 without VNNI."""
+    """Return the bits of weights that this CPU multiplies exactly: 8, or 7 on x86 without VNNI."""
     if platform.machine().lower() not in ("x86_64", "amd64", "i386", "i686", "x86"):
         return 8
-    if sys.platform != "linux":  # which has no list of what the CPU can do that is as easy to read
+    if sys.platform != "linux":  # no simple list of the features of the CPU
         return 7
     return 8 if "vnni" in Path("/proc/cpuinfo").read_text("utf-8", "replace") else 7
 
@@ -79,7 +79,7 @@ def weight_bits() -> int:
 def measure_extremes(
     model: bytes, texts: Sequence[npt.NDArray[np.int32]], table: Table | None = None
 ) -> dict[str, Extremes]:
-    """Run a model on sample texts, and return the extremes of what meets its weights."""
+    """Run a model on sample texts, and return the extremes of the inputs of linear layers."""
     import onnx
 
     graph = onnx.load_from_string(model)
@@ -125,7 +125,7 @@ def quantize_model(model: bytes, extremes: Mapping[str, Extremes], bits: int) ->
     factors: dict[str, npt.NDArray[np.float32]] = {}
     nodes, arrays = [], {}
     for node in list(graph.node):
-        if node.output[0] in added:  # its product adds the bias itself, which is faster
+        if node.output[0] in added:  # the product adds the bias, which is faster
             continue
         if node.output[0] not in linear:
             nodes.append(node)
@@ -158,7 +158,7 @@ def quantize_model(model: bytes, extremes: Mapping[str, Extremes], bits: int) ->
 def _factors(
     extremes: Extremes, weights: Sequence[npt.NDArray[np.float32]]
 ) -> npt.NDArray[np.float32]:
-    """Return what each channel is divided by, and its row of the weights multiplied by."""
+    """Return the factors that divide the channels and multiply the rows of the weights."""
     sizes = np.maximum(np.maximum(np.abs(extremes[0]), np.abs(extremes[1])), 1e-5)
     of_weights = np.maximum(np.max([np.abs(w).max(axis=1) for w in weights], axis=0), 1e-5)
     log = SMOOTHING * np.log(sizes) - (1 - SMOOTHING) * np.log(of_weights)
@@ -194,7 +194,7 @@ def _product(
     biases: Mapping[str, tuple[str, str]],
     bits: int,
 ) -> tuple[NodeProto, dict[str, npt.NDArray[Any]]]:
-    """Return the node that multiplies a rounded tensor with rounded weights, and adds a bias."""
+    """Return the node that multiplies rounded inputs and weights and adds a bias."""
     from onnx.helper import make_node
 
     top = 2 ** (bits - 1) - 1
@@ -212,14 +212,14 @@ def _product(
 
 
 LEAST_INT8_COSINE = 0.95
-"""A checkpoint whose vectors turn farther than this when it is rounded does not bear 8 bits."""
+"""Minimum cosine of vectors in 8 bits and float32; below it, 8 bits are not used."""
 
 LEAST_HALF_COSINE = 0.999
-"""As much for 16 bits: all-MiniLM-L6-v2 has 0.999999 at the lowest, computed on a CPU. T5 and its
-kin are known for numbers that float16 cannot hold."""
+"""Minimum cosine for 16 bits. all-MiniLM-L6-v2 has 0.999999 at the lowest, on a CPU. T5 and related
+models have values outside the range of float16."""
 
 HELD_OUT = 8
-"""Every so many of the sample texts, the vectors are compared."""
+"""Vectors are compared on one in this many sample texts."""
 
 _SAMPLE_TOKENS = 20_000
 _SAMPLE_LENGTH = 512
@@ -236,7 +236,7 @@ class Precision(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LoadedModel:
-    """A model that is ready to run."""
+    """A model that is ready to run, with its tokenizer and precision."""
 
     run: Runtime
     vocabulary: Vocabulary
@@ -244,12 +244,12 @@ class LoadedModel:
 
 
 def check_machine(device: str | None, runtime: str | None, precision: str) -> None:
-    """Make sure that device, runtime and precision go together."""
+    """Make sure that device, runtime and precision are compatible."""
     checked_choice(runtime, "runtime", (None, "onnx", "torch"))
     if device == "cpu" and precision in ("float16", "bfloat16"):
         raise InputError(f'precision="{precision}" is for a GPU; use "float32" or "int8" on a CPU')
     if device not in (None, "cpu") and (runtime == "onnx" or precision == "int8"):
-        expected = 'left out or "cpu" beside runtime="onnx" or precision="int8"'
+        expected = 'left out or "cpu" with runtime="onnx" or precision="int8"'
         raise InputError("device", expected, device)
     if runtime == "torch" and precision == "int8":
         raise InputError('precision="int8" needs ONNX Runtime; leave runtime="torch" out')
@@ -258,7 +258,7 @@ def check_machine(device: str | None, runtime: str | None, precision: str) -> No
 
 
 def number_format(precision: str) -> str:
-    """Return what numbers are computed with, for fingerprints; "int8" has `weight_bits`."""
+    """Return the number format for fingerprints; that of "int8" includes `weight_bits`."""
     return f"int8-{weight_bits()}" if precision == "int8" else precision
 
 
@@ -270,7 +270,7 @@ def known_precision(
         return Precision(recipe.precision)
     shorter = "int8" if device == "cpu" else "float16"
     if shorter == "float16" and not device.startswith("cuda"):
-        return Precision("float32", f"shorter numbers are for a CPU or CUDA, and this is {device}")
+        return Precision("float32", f"fewer bits need a CPU or CUDA, and the device is {device}")
     if shorter == "int8" and (runtime == "torch" or recipe.trusts_code):
         return Precision("float32", "8 bits need ONNX Runtime, and torch runs this model")
     key = key_of(recipe.checkpoint, recipe.pooling, recipe.layers)
@@ -281,7 +281,7 @@ def known_precision(
 
 
 def open_model(recipe: Recipe, device: str, runtime: str | None, cache: Path) -> LoadedModel:
-    """Make a model ready, or find it ready in the cache folder."""
+    """Prepare a model, or read a prepared model from the cache folder."""
     choice = known_precision(recipe, device, runtime, cache)
     if runtime == "torch" or device != "cpu" or recipe.trusts_code:
         if choice is None:
@@ -309,11 +309,11 @@ def open_model(recipe: Recipe, device: str, runtime: str | None, cache: Path) ->
 
 
 def _open_half(recipe: Recipe, device: str, cache: Path) -> LoadedModel:
-    """Open a model in float16 if its vectors are nearly those of float32; keep whether they are."""
+    """Load a model in float16 if its vectors are nearly those of float32; store the decision."""
     half, exact = (_open_torch(recipe, device, Precision(n)) for n in ("float16", "float32"))
     texts = _sample_texts(exact.vocabulary, _sample_length(recipe.checkpoint))[::HELD_OUT]
     cosine, reason = least_cosine(half.run, exact.run, _alone(texts)), ""
-    if not cosine >= LEAST_HALF_COSINE:  # or it is no number, for one was too large for 16 bits
+    if not cosine >= LEAST_HALF_COSINE:  # also if it is NaN, after an overflow
         reason = f"with 16 bits, its vectors turn too far (cosine {cosine:.4f})"
     if not (half.run.note or exact.run.note):  # both were computed on the GPU
         key = key_of(recipe.checkpoint, recipe.pooling, recipe.layers)
@@ -334,7 +334,7 @@ def _prepare(recipe: Recipe, cache: Path) -> Prepared:
     variant = number_format(recipe.precision)
     prepared = read_prepared(cache, key, variant)
     if prepared is None:
-        _logger.info("Making %s ready for this machine, once.", recipe.name)
+        _logger.info("Preparing %s for this machine, once; this takes about a minute.", recipe.name)
         try:
             prepared = _export(recipe)
             if recipe.precision == "int8":
@@ -349,11 +349,11 @@ def _prepare(recipe: Recipe, cache: Path) -> Prepared:
 
 def _export(recipe: Recipe) -> Prepared:
     vocabulary = load_vocabulary(recipe.checkpoint)
-    # Other implementations of attention are no operations that ONNX knows.
+    # ONNX has no operations for other implementations of attention.
     model, words = load_model(recipe.checkpoint, attention="eager"), None
     module = pooled_model(model, recipe.pooling, recipe.layers)
     n_tokens = vocabulary.tokenizer.get_vocab_size()
-    with suppress(NotImplementedError):  # of another family
+    with suppress(NotImplementedError):  # in some families
         words = model.get_input_embeddings()
     fold = recipe.precision == "float32"
     content, table, cosine = export_model(
@@ -363,7 +363,7 @@ def _export(recipe: Recipe) -> Prepared:
 
 
 def _round(exact: Prepared, checkpoint: Checkpoint) -> Prepared:
-    """Return the model with 8-bit weights, made for the range of values that texts give it."""
+    """Return the model with 8-bit weights, for the ranges of values on sample texts."""
     texts = _sample_texts(exact.vocabulary, _sample_length(checkpoint))
     samples = [text for place, text in enumerate(texts) if place % HELD_OUT]
     table = exact.table
@@ -372,7 +372,7 @@ def _round(exact: Prepared, checkpoint: Checkpoint) -> Prepared:
     try:
         exactly = OnnxRuntime(exact.model, table)
         cosine = least_cosine(OnnxRuntime(model, table), exactly, _alone(texts[::HELD_OUT]))
-    except Exception as error:  # whatever ONNX Runtime makes of an operation
+    except Exception as error:  # ONNX Runtime may raise anything
         raise ExportError(f"ONNX Runtime cannot run it with 8 bits: {error}") from error
     if not cosine >= LEAST_INT8_COSINE:
         raise ExportError(f"rounded to 8 bits, its vectors turn too far (cosine {cosine:.3f})")
@@ -380,12 +380,12 @@ def _round(exact: Prepared, checkpoint: Checkpoint) -> Prepared:
 
 
 def _alone(texts: Sequence[npt.NDArray[np.int32]]) -> list[tuple[TokenArray, TokenArray]]:
-    """Return token ids and masks of texts, each a batch."""
+    """Return token ids and masks of texts, one batch per text."""
     return [(ids.astype(np.int64)[None], np.ones((1, len(ids)), np.int64)) for ids in texts]
 
 
 def _sample_length(checkpoint: Checkpoint) -> int:
-    """Return the longest sample text's length, by the configuration alone."""
+    """Return the length of the longest sample text, from the configuration."""
     return min(checkpoint.position_limit or _SAMPLE_LENGTH, _SAMPLE_LENGTH)
 
 
@@ -398,11 +398,11 @@ def bundled_texts() -> list[str]:
 
 
 def _sample_texts(vocabulary: Vocabulary, max_length: int) -> list[npt.NDArray[np.int32]]:
-    """Return token ids of the bundled texts: each alone, and many in a row for long ones."""
+    """Return token ids of the bundled texts, alone and concatenated to long texts."""
     texts = bundled_texts()
     texts += [" ".join(texts[start : start + 24]) for start in range(0, len(texts), 24)]
     samples, total = [], 0
-    # From a text of its own to the next by a step that meets short and long ones in turn.
+    # The step visits short and long texts in turn.
     for place in range(len(texts)):
         ids = vocabulary.tokenizer.encode(texts[place * 61 % len(texts)]).ids[:max_length]
         if ids:

@@ -141,11 +141,9 @@ class SentenceEncoder(BaseEncoder):
         Device as in torch. "auto" and None choose the first CUDA device, else the CPU. If a GPU
         runs out of memory, batches are halved; if one text is too much, the CPU takes over.
     runtime : {"onnx", "torch"}, optional
-        Library that runs the model. Default: ONNX Runtime on a CPU, torch elsewhere and for
-        checkpoints that cannot be exported.
+        Library that runs the model. Default: ONNX Runtime on a CPU if it can, else torch.
     tokens_per_batch : int, optional
-        Number of tokens in a batch, padding included. Default: 512 on a CPU, which fits its caches,
-        and 16,384 on a GPU.
+        Number of tokens in a batch with padding. Default: 512 on a CPU, 16,384 on a GPU.
     trust_remote_code : bool
         Whether the checkpoint may run its own Python code.
     local_files_only : bool

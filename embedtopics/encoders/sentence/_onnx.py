@@ -1,4 +1,4 @@
-"""From a torch model to an ONNX one that gives the same vectors."""
+"""Export torch models to ONNX, and store prepared models."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def linear_layers(model: ModelProto) -> list[NodeProto]:
-    """Return the products of something with a matrix of weights."""
+    """Return the products with weight matrices."""
     weights = {tensor.name for tensor in model.graph.initializer if len(tensor.dims) == 2}
     return [
         node for node in model.graph.node if node.op_type == "MatMul" and node.input[1] in weights
@@ -37,7 +37,7 @@ def linear_layers(model: ModelProto) -> list[NodeProto]:
 
 
 def biases_of(whole: ModelProto, linear: set[str]) -> dict[str, tuple[str, str]]:
-    """Return, for each product that a bias alone is added to, the bias and the name of the sum."""
+    """Return the bias and the name of the sum for each product followed by a bias only."""
     vectors = {tensor.name for tensor in whole.graph.initializer if len(tensor.dims) == 1}
     users: dict[str, list[NodeProto]] = {}
     for node in whole.graph.node:
@@ -54,7 +54,7 @@ def biases_of(whole: ModelProto, linear: set[str]) -> dict[str, tuple[str, str]]
 
 
 def fold_biases(model: bytes) -> bytes:
-    """Return a model whose linear layers add biases in the product, which is faster."""
+    """Return a model whose linear layers add biases within the product, which is faster."""
     import onnx
     from onnx.helper import make_node
     from onnx.numpy_helper import from_array
@@ -93,10 +93,10 @@ def fold_biases(model: bytes) -> bytes:
 
 
 LEAST_COSINE = 0.9999
-"""An export that gives vectors farther than this from torch's is not used."""
+"""Minimum cosine of the vectors of an export and of torch."""
 
 MOST_BYTES = 1_900_000_000
-"""An ONNX file of one piece holds 2 GB at most."""
+"""Limit of a single ONNX file, which is 2 GB."""
 
 _OPSET = 17
 
@@ -104,15 +104,15 @@ _logger = logging.getLogger("embedtopics")
 
 
 class ExportError(EmbedTopicsError):
-    """A model cannot be run by ONNX Runtime, or gives other vectors there."""
+    """ONNX Runtime cannot run a model, or returns different vectors."""
 
 
 def export_model(
     module: Any, vocabulary: int, max_length: int, *, fold: bool = True, words: Any = None
 ) -> tuple[bytes, Table | None, float]:
-    """Export a pooled model, and make sure that it gives the vectors that torch gives.
+    """Export a pooled model, and check its vectors against those of torch.
 
-    The weights of its layer `words` are kept apart, where there is such a layer.
+    The weights of the layer `words`, if given, are separated from the model.
     """
     size = sum(p.numel() * p.element_size() for p in module.parameters())
     if size > MOST_BYTES:
@@ -131,10 +131,10 @@ def export_model(
 def _checked(
     model: bytes, table: Table | None, module: Any, batches: list[tuple[TokenArray, TokenArray]]
 ) -> float:
-    """Return the lowest cosine with the vectors of torch, or raise where it is too low."""
+    """Return the lowest cosine with the vectors of torch, or raise if it is too low."""
     try:
         cosine = least_cosine(OnnxRuntime(model, table), TorchRuntime(module, "cpu"), batches)
-    except Exception as error:  # whatever ONNX Runtime makes of an operation
+    except Exception as error:  # ONNX Runtime may raise anything
         raise ExportError(f"ONNX Runtime cannot run it: {error}") from error
     if not cosine >= LEAST_COSINE:
         raise ExportError(f"its vectors differ from those of torch (cosine {cosine:.5f})")
@@ -142,7 +142,7 @@ def _checked(
 
 
 def sample_batches(vocabulary: int, max_length: int) -> list[tuple[TokenArray, TokenArray]]:
-    """Return token ids and masks of several shapes, none of them that of the export."""
+    """Return token ids and masks of several shapes that differ from that of the export."""
     random = np.random.default_rng(0)
     batches = []
     for lengths in ((1,), (5,), (24, 17, 3), (min(70, max_length), 9), (max_length,)):
@@ -154,7 +154,7 @@ def sample_batches(vocabulary: int, max_length: int) -> list[tuple[TokenArray, T
 
 
 def least_cosine(first: Any, second: Any, batches: list[tuple[TokenArray, TokenArray]]) -> float:
-    """Return the lowest cosine of the vectors that two runtimes give the same texts, or NaN."""
+    """Return the lowest cosine of the vectors of two runtimes, or NaN."""
     lowest: Any = 1.0
     for ids, mask in batches:
         a, b = (np.asarray(run(ids, mask, mask), dtype=np.float64) for run in (first, second))
@@ -165,7 +165,7 @@ def least_cosine(first: Any, second: Any, batches: list[tuple[TokenArray, TokenA
 
 
 def _traced(module: Any, words: Any) -> tuple[bytes, Table | None]:
-    """Return the model, and the weights of the layer `words` if they could be left out of it."""
+    """Return the model, and the weights of the layer `words` if they could be separated."""
     import torch
 
     ids = torch.full((2, 7), 1, dtype=torch.int64)
@@ -179,7 +179,7 @@ def _traced(module: Any, words: Any) -> tuple[bytes, Table | None]:
     names_of_table = {key for key, parameter in every if parameter is whole}
     try:
         with torch.no_grad(), _quiet():
-            if names_of_table:  # the first rows are all that is looked up here
+            if names_of_table:  # the trace looks up the first rows only
                 words.weight = torch.nn.Parameter(whole[:2].clone())
             torch.onnx.export(
                 module, (ids, mask, mask), file,  # type: ignore[arg-type]
@@ -187,7 +187,7 @@ def _traced(module: Any, words: Any) -> tuple[bytes, Table | None]:
                 dynamic_axes={**dict.fromkeys(names, axes), "vectors": {0: "texts"}},
                 opset_version=_OPSET, dynamo=False,
             )  # fmt: skip
-    except Exception as error:  # tracing runs the model's own code, which may raise anything
+    except Exception as error:  # tracing runs the code of the model, which may raise anything
         raise ExportError(f"torch cannot export it: {error}") from error
     finally:
         if names_of_table:
@@ -195,12 +195,12 @@ def _traced(module: Any, words: Any) -> tuple[bytes, Table | None]:
     if not names_of_table:
         return file.getvalue(), None
     separated = _without(file.getvalue(), names_of_table, whole.detach().numpy())
-    # Another layer looks the words up, with the same weights, as in the encoder of a T5.
+    # Another layer uses the same weights, as in the encoder of a T5.
     return separated or _traced(module, None)
 
 
 def _without(model: bytes, names: set[str], values: FloatArray) -> tuple[bytes, Table] | None:
-    """Return a model that is given a table of weights when it is opened, if it holds its rows."""
+    """Return a model without a table of weights, which is passed when it is opened."""
     import onnx
 
     graph = onnx.load_from_string(model)
@@ -219,7 +219,7 @@ def _without(model: bytes, names: set[str], values: FloatArray) -> tuple[bytes, 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep the tracer's notes about constants to itself: the check finds those that matter."""
+    """Silence the tracer's warnings about constants; the check of vectors finds real problems."""
     logger = logging.getLogger("torch.onnx")
     level = logger.level
     logger.setLevel(logging.ERROR)
@@ -241,7 +241,7 @@ _TABLE = "tokens.f32"
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A model for ONNX Runtime with its tokenizer."""
+    """A model for ONNX Runtime, with its tokenizer."""
 
     model: bytes
     table: Table | None
@@ -252,13 +252,13 @@ class Prepared:
 def key_of(
     checkpoint: Checkpoint, pooling: tuple[str, ...], layers: int | tuple[float, ...]
 ) -> str:
-    """Return what tells a prepared model from others: weights, tokenizer and pooling."""
+    """Return the key of a prepared model: a hash of weights, tokenizer and pooling."""
     parts = (checkpoint.contents, checkpoint.lower_case, pooling, layers)
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
 
 
 def read_prepared(root: Path, key: str, variant: str) -> Prepared | None:
-    """Return a prepared model, or None where there is none that can be used."""
+    """Return a prepared model, or None if there is no usable one."""
     from tokenizers import Tokenizer
 
     folder = root / MODELS / f"{key}-{variant}"
@@ -292,7 +292,7 @@ def read_prepared(root: Path, key: str, variant: str) -> Prepared | None:
 
 
 def read_refusal(root: Path, key: str, variant: str) -> str | None:
-    """Return why there is no such model; "" where there is one, None where nobody has tried."""
+    """Return why a model could not be prepared; "" if it could, None if it was not tried."""
     try:
         about = (root / MODELS / f"{key}-{variant}" / "about.json").read_text("utf-8")
         return str(json.loads(about).get("refused", ""))
@@ -301,13 +301,13 @@ def read_refusal(root: Path, key: str, variant: str) -> str | None:
 
 
 def write_refusal(root: Path, key: str, variant: str, name: str, reason: str) -> None:
-    """Keep why a model could not be made, so that it is tried once."""
+    """Store why a model could not be prepared, so that it is tried only once."""
     about = {"encoder": name, "variant": variant, "refused": " ".join(reason.split())[:300]}
     _keep(root / MODELS / f"{key}-{variant}", {"about.json": json.dumps(about).encode()})
 
 
 def write_prepared(root: Path, key: str, variant: str, name: str, prepared: Prepared) -> None:
-    """Keep a prepared model."""
+    """Store a prepared model."""
     words = prepared.vocabulary.tokenizer.to_str().encode()
     files: dict[str, Any] = {"model.onnx": prepared.model, "tokenizer.json": words}
     if prepared.table is not None:
@@ -327,7 +327,7 @@ def write_prepared(root: Path, key: str, variant: str, name: str, prepared: Prep
 
 
 def _keep(folder: Path, files: Mapping[str, Any]) -> None:
-    """Write a folder as a whole; where the disk does not take it, say so and go on."""
+    """Write a folder atomically; log a warning if that fails."""
     try:
         with placing(folder) as fresh:
             for file, data in files.items():
@@ -337,6 +337,6 @@ def _keep(folder: Path, files: Mapping[str, Any]) -> None:
                     os.fsync(opened.fileno())
     except OSError as error:
         _logger.warning(
-            "The model made ready for this machine cannot be kept in %s (%s); it will be made "
-            "again each time.", folder.parent, error
+            "The prepared model cannot be stored in %s (%s); it is prepared again each time.",
+            folder.parent, error,
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Texts to token ids, and these to vectors: batch after batch, on as many cores as there are."""
+"""Texts to token ids to vectors, in batches on all cores; and alignment of tokens with words."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class TokenizedTexts:
-    """What a transformer reads of each text; counts are (n_texts,)."""
+    """Token ids of each text, as bytes; counts are (n_texts,)."""
 
     ids: list[bytes]
     n_tokens: Int32Array
@@ -41,9 +41,9 @@ def tokenize(
     prompt: str = "",
     show_progress: bool | None = None,
 ) -> TokenizedTexts:
-    """Tokenise texts, a slab at a time."""
-    # A prompt is no part of the text: its tokens are not counted as read. The space at its end
-    # is a token in some vocabularies, and before a text the beginning of the text's first.
+    """Tokenize texts, one slab at a time."""
+    # The tokens of a prompt are not counted. The space at its end is a token in some vocabularies,
+    # and part of the first token of the text in others.
     empty = tokenizer.encode(prompt.rstrip()).ids
     n_special, special_unknown = len(empty), empty.count(unknown_id)
     n_ends = len(tokenizer.encode("").ids)
@@ -61,7 +61,7 @@ def tokenize(
                 seen = len(token_ids) - n_special if text else 0
                 unknown = token_ids.count(unknown_id) - special_unknown
                 seen, unknown = max(seen, 0), max(unknown, 0)
-                # The tokenizer keeps the tokens behind the cut as further sequences.
+                # The tokenizer returns truncated tokens as further sequences.
                 n_cut = sum(len(part) - n_ends for part in encoding.overflowing)
                 counts[:, row] = seen + n_cut, seen, unknown
                 row += 1
@@ -70,7 +70,7 @@ def tokenize(
 
 
 def n_leading(tokenizer: Tokenizer, prompt: str) -> int:
-    """Return how many tokens come before the text: those of the prompt, and what opens a text."""
+    """Return the number of tokens before the text: prompt and opening special tokens."""
     if not prompt:
         return 0
     encoding = tokenizer.encode(prompt)
@@ -91,13 +91,13 @@ class Runtime(Protocol):
 
     name: str
     tokens_per_batch: int
-    """How many are fastest together."""
+    """Fastest batch size in tokens."""
     note: str
-    """Why it is not what was wanted that runs the model; empty where it is."""
+    """Reason for a fallback; empty without one."""
 
     @property
     def n_workers(self) -> int:
-        """Calls that may go on at the same time."""
+        """Number of concurrent calls."""
         ...
 
     def __call__(self, ids: TokenArray, mask: TokenArray, pooled: TokenArray) -> FloatArray:
@@ -106,7 +106,7 @@ class Runtime(Protocol):
 
 
 class TorchRuntime:
-    """Runs a pooled model with torch: on the CPU from when a GPU's memory does not hold a text."""
+    """Run a pooled model with torch; the CPU takes over if a text exceeds the memory of the GPU."""
 
     name = "torch"
     n_workers = 1
@@ -146,29 +146,29 @@ class TorchRuntime:
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def _leave_gpu(self) -> None:
-        """Let the CPU go on with the same weights, in float32, for half precision is slow there."""
-        self.note = f"The CPU encodes, because the memory of {self.device} did not suffice"
+        """Continue on the CPU with the same weights in float32: half precision is slow there."""
+        self.note = f"The CPU encodes, because the memory of {self.device} is too small"
         _logger.warning("%s.", self.note)
         self.device, self.tokens_per_batch, self._most_tokens = "cpu", _FOR_CACHES, sys.maxsize
         self._module.to("cpu").float()
 
 
 class Table(NamedTuple):
-    """The vectors of a model's tokens, which take more memory than all else, on their own."""
+    """Token vectors of a model, separated because they take most of the memory."""
 
     name: str
     values: FloatArray  # (n_tokens, n_dimensions)
 
 
 def onnx_session(model: bytes, table: Table | None, *, n_threads: int = 0) -> Any:
-    """Open an exported model on the CPU; 0 threads are as many as there are cores."""
+    """Open an exported model on the CPU; 0 threads means all cores."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = n_threads
     options.inter_op_num_threads = n_threads
-    options.log_severity_level = 4  # what goes wrong is raised, and need not be printed
-    # Threads that wait by spinning would take the cores from all other work.
+    options.log_severity_level = 4  # errors are raised; they need not be printed
+    # Spinning threads would take the cores from other work.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     if table is not None:
         tensor = onnxruntime.OrtValue.ortvalue_from_numpy(table.values)
@@ -177,7 +177,7 @@ def onnx_session(model: bytes, table: Table | None, *, n_threads: int = 0) -> An
 
 
 class OnnxRuntime:
-    """Runs an exported model on the CPU, one thread a batch: threads that share one wait."""
+    """Run an exported model on the CPU with one thread per batch: sharing a batch costs waiting."""
 
     name = "onnx"
     note = ""
@@ -190,11 +190,11 @@ class OnnxRuntime:
 
     @cached_property
     def n_workers(self) -> int:
-        """Calls that may go on at the same time: one on each core, hyper-threads counted once."""
+        """Number of concurrent calls: one on each physical core."""
         from joblib import cpu_count
 
         with warnings.catch_warnings():
-            # It says so where it cannot tell threads from cores, which does not matter here.
+            # joblib warns if it cannot distinguish threads from cores, which does not matter here.
             warnings.simplefilter("ignore")
             return max(1, int(cpu_count(only_physical_cores=True)))
 
@@ -208,7 +208,7 @@ class OnnxRuntime:
 
 
 def has_gpu() -> bool:
-    """Return whether torch could use a CUDA device, without loading torch where it could not."""
+    """Return whether torch can use a CUDA device; torch is not loaded without a driver."""
     if not has_cuda_driver():
         return False
     import torch
@@ -223,7 +223,7 @@ def distinct_rows(keys: Sequence[bytes]) -> list[int]:
 
 
 def longest_first(keys: Sequence[bytes], rows: Sequence[int]) -> list[int]:
-    """Order rows by length, longest first, and by content among equals."""
+    """Order rows by length, longest first; ties by content."""
     # Sorting by length leaves next to no padding. Breaking ties by content instead of position
     # makes the batches, and so every bit of the result, independent of the order of the input.
     # The longest come first so that too little memory shows at once and not at the end.
@@ -231,7 +231,7 @@ def longest_first(keys: Sequence[bytes], rows: Sequence[int]) -> list[int]:
 
 
 def token_batches(lengths: Sequence[int], tokens_per_batch: int) -> Iterator[slice]:
-    """Cut texts, longest first, into batches of at most so many tokens, padding included."""
+    """Split texts, longest first, into batches of at most `tokens_per_batch` padded tokens."""
     start = 0
     while start < len(lengths):
         stop = start + max(1, tokens_per_batch // max(1, lengths[start]))
@@ -250,9 +250,9 @@ def embed(
     dimensions: int,
     show_progress: bool | None,
 ) -> FloatArray:
-    """Return one vector a text, (n_texts, dimensions)."""
+    """Return one vector per text, (n_texts, dimensions)."""
     first = distinct_rows(ids)
-    # A tokenizer without special tokens makes nothing of an empty text: a vector of zeros.
+    # Without special tokens, an empty text has no tokens and gets a zero vector.
     order = longest_first(ids, [row for row in range(len(ids)) if first[row] == row and ids[row]])
     lengths = [len(ids[row]) // 4 for row in order]
     vectors = np.zeros((len(ids), dimensions), dtype=np.float32)
@@ -284,7 +284,7 @@ def _side_by_side(
         try:
             for future in futures:
                 yield future.result()
-        finally:  # nothing is left to do, or an error or an interrupt came through
+        finally:  # finished, or interrupted by an error
             pool.shutdown(wait=True, cancel_futures=True)
 
 
@@ -312,8 +312,8 @@ def align(
 ) -> Int64Array:
     """Return the word of each token, the one with most of its characters; -1 between words.
 
-    One without characters of a word, such as a mark for the space before it, belongs to the word of
-    the next token, else of the previous one, within what the tokenizer split off as one piece.
+    A token without characters of a word, such as a mark for a space, belongs to the word of the
+    next token, else of the previous one, within one piece of the pre-tokenizer.
     """
     spans, offsets = spans.astype(np.int64), offsets.astype(np.int64)
     widths = spans[:, 1] - spans[:, 0]

@@ -35,8 +35,8 @@ def test_a_report_is_printed_and_counted(desk):
     assert "evaluated on these texts 2 times" in second.stdout and "too high" in second.stdout
     assert {"value", "low", "high"} <= set(pd.read_csv(desk / "scores.csv").columns)
     page = (desk / "report.html").read_text("utf-8")
-    for part in ("measured on them 2 times", "figure-confusion", "figure-reliability",
-                 "figure-risk", "Words that set each class apart", "mislabelled"):  # fmt: skip
+    for part in ("2 times", "figure-confusion", "figure-reliability", "figure-risk",
+                 "Distinctive words of each class", "mislabelled"):  # fmt: skip
         assert part in page
 
 

@@ -67,7 +67,6 @@ def test_options_reach_the_function(built, tmp_path):
     assert words["social"] == "kept" and words["lemmas"] == ["en", "fr"]
     dense = settings["dense"]
     assert (dense["kind"], dense["seed"]) == ("flat", 5)
-    assert dense["memory_limit"] == 64 << 20
     assert "9 documents, 9 passages, flat, random" in done.stdout
     assert "1 of 9 documents have no text" in " ".join(done.stderr.split())
 

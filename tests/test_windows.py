@@ -107,7 +107,6 @@ def test_passages_as_long_as_an_encoder_reads():
     [
         ({"most": 0}, "at least one word"),
         ({"most": 4, "overlap": 4}, "an overlap of fewer"),
-        ({"encoder": object()}, "knows how much it reads"),
     ],
 )
 def test_bad_passages(arguments, message):

@@ -27,8 +27,8 @@ from embedtopics.errors import InputError, name_rows
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
-    """Rows and columns as they were read, and where they came from."""
+class DocumentTable:
+    """A table of documents and its source; `lines` holds the line of each row of a text file."""
 
     frame: pd.DataFrame
     source: str
@@ -40,19 +40,19 @@ class Table:
 
 
 def is_frame(data: object) -> bool:
-    """Return whether something has named columns: a frame, a table, a dataset or a mapping."""
+    """Return whether data has named columns: a frame, a table, a dataset or a mapping."""
     if isinstance(data, Mapping):
         return True
-    # Asked of the type, because asking a lazy frame would set it to work.
+    # The type, because the attribute of a lazy frame would start its computation.
     return hasattr(type(data), "columns") or hasattr(type(data), "column_names")
 
 
 def is_records(data: object) -> bool:
-    """Return whether something is a list of mappings, a row each."""
+    """Return whether data is a list of mappings, one for each row."""
     return isinstance(data, Sequence) and bool(len(data)) and isinstance(data[0], Mapping)
 
 
-def as_table(data: object) -> Table:
+def as_table(data: object) -> DocumentTable:
     """Read a frame of any kind, or a list of mappings."""
     source = type(data).__name__
     _refuse_unread(data)
@@ -62,7 +62,7 @@ def as_table(data: object) -> Table:
     elif is_records(data) or isinstance(data, Mapping):
         columns = data if isinstance(data, Mapping) else _columns_of(cast(Sequence[Any], data))
         _check_columns(columns)
-        # Objects, because half of a surrogate pair cannot be held by pandas' own strings.
+        # Objects, because strings of pandas cannot hold lone surrogates.
         frame = pd.DataFrame({k: pd.Series(list(v), dtype=object) for k, v in columns.items()})
         untyped = True
     elif is_frame(data) and hasattr(data, "to_pandas"):
@@ -70,14 +70,14 @@ def as_table(data: object) -> Table:
     else:
         raise InputError(
             "expected a pandas or polars frame, an Arrow table, a datasets.Dataset or a dict of "
-            f"lists, got a {source}; give a list of strings to Corpus.from_texts"
+            f"lists, got a {source}; give a list of strings as Corpus(texts)"
         )
     refuse_repeated(frame, source)
-    return Table(frame, source, untyped=untyped)
+    return DocumentTable(frame, source, untyped=untyped)
 
 
 def refuse_repeated(frame: pd.DataFrame, source: str) -> None:
-    """Refuse two columns of one name."""
+    """Refuse repeated column names."""
     repeated = frame.columns[frame.columns.duplicated()]
     if len(repeated):
         raise InputError(
@@ -87,7 +87,7 @@ def refuse_repeated(frame: pd.DataFrame, source: str) -> None:
 
 
 def _refuse_unread(data: object) -> None:
-    """Refuse what looks like a table and is only the promise, or a bundle, of one."""
+    """Refuse lazy frames, streams and dictionaries of data sets."""
     polars, datasets = sys.modules.get("polars"), sys.modules.get("datasets")
     if polars and isinstance(data, polars.LazyFrame):
         raise InputError("expected a polars DataFrame, got a LazyFrame; call .collect() first")
@@ -98,7 +98,7 @@ def _refuse_unread(data: object) -> None:
         )
     if datasets and isinstance(data, datasets.IterableDataset | datasets.IterableDatasetDict):
         raise InputError(
-            f"expected a datasets.Dataset, got a {type(data).__name__}, which is read as a stream; "
+            f"expected a datasets.Dataset, got a {type(data).__name__}, which is a stream; "
             "load it with streaming=False"
         )
 
@@ -126,10 +126,10 @@ def _check_columns(columns: Mapping[Any, Any]) -> None:
         )
 
 
-# No leading zeros: those of a postcode or a file number mean something.
+# No leading zeros, which are significant in a postcode or a file number.
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 _REAL = re.compile(r"-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?")
-# In order of preference: a file with "abstract" and "description" holds abstracts.
+# In order of preference.
 _TEXT_NAMES = (
     "text", "texts", "full_text", "fulltext", "body", "content", "contents", "document",
     "abstract", "message", "tweet", "review", "comment", "article", "post", "description", "speech",
@@ -156,7 +156,7 @@ _NOT_TEXT = {
 }  # fmt: skip
 
 
-def find_column(table: Table, name: str, role: str) -> str:
+def find_column(table: DocumentTable, name: str, role: str) -> str:
     """Return the name of an existing column."""
     columns = list(table.frame.columns)
     if name in columns:
@@ -175,17 +175,17 @@ def list_names(columns: Sequence[Hashable]) -> str:
     return shown + (f" and {len(columns) - 30} more" if len(columns) > 30 else "")
 
 
-def guess_text_column(table: Table) -> tuple[str, Decision]:
-    """Choose the column that holds the texts: by its name, else the longest strings on average."""
+def guess_text_column(table: DocumentTable) -> tuple[str, Decision]:
+    """Choose the text column by its name, else by the average length of its strings."""
     frame = table.frame
     named = _named_as_text(frame)
     every = list(frame.columns)
-    # Columns that are called like identifiers and dates are left out, however long these are.
+    # Columns with names of ids and dates are excluded, however long their strings are.
     likely = [name for name in every if str(name).casefold() not in {*_ID_NAMES, *_TIME_NAMES}]
     chosen = named or _longest(frame, likely) or _longest(frame, every)
     if chosen is None:
         raise InputError(
-            f"{table.source}: expected a column of texts, got none that holds strings among "
+            f"{table.source}: no column holds strings among "
             f"{list_names(list(frame.columns))}; give the texts as strings"
         )
     how = "by its name" if named is not None else "because its strings are the longest"
@@ -194,7 +194,7 @@ def guess_text_column(table: Table) -> tuple[str, Decision]:
 
 
 def guess_columns(frame: pd.DataFrame) -> dict[str, str | None]:
-    """Guess what columns beside the texts are, to propose them to the user."""
+    """Guess the columns of ids, dates and groups."""
     left = list(frame.columns)
     identifier = first_named(left, _ID_NAMES, lambda name: _holds_keys(frame[name]))
     left = [name for name in left if name != identifier]
@@ -208,14 +208,14 @@ def guess_columns(frame: pd.DataFrame) -> dict[str, str | None]:
     return {"id": identifier, "time": time, "group": group}
 
 
-def check_text_column(table: Table, name: str) -> None:
+def check_text_column(table: DocumentTable, name: str) -> None:
     """Refuse a column of numbers, dates or booleans where texts are expected."""
     column = table.frame[name]
     kind = pd.api.types.infer_dtype(column, skipna=True)
     if kind in _NOT_TEXT and column.isna().all():
         return
     dtype = str(column.infer_objects().dtype) if kind in _NOT_TEXT else ""
-    if dtype == "object":  # dates and decimals have no type of their own
+    if dtype == "object":  # dates and decimals have no dtype
         dtype = f"{kind} values"
     if table.cells_only and not dtype and _holds_only_numbers(column.tolist()):
         dtype = "numbers in every cell"
@@ -228,39 +228,39 @@ def check_text_column(table: Table, name: str) -> None:
         )
 
 
-def read_ids(values: Iterable[object], table: Table) -> tuple[str, ...]:
-    """Read identifiers as strings, one a row."""
+def read_ids(values: Iterable[object], table: DocumentTable) -> tuple[str, ...]:
+    """Read ids as strings, one for each row."""
     ids = [read_id(value) for value in values]
     missing = [row for row, value in enumerate(ids) if not value]
     if missing:
-        found = f"none in {name_rows(missing, table.lines)} of {table.source}"
-        raise InputError("ids", "given in every row", found=found)
+        names = f"none in {name_rows(missing, table.lines)} of {table.source}"
+        raise InputError("ids", "given in every row", found=names)
     first_row: dict[str, int] = {}
     for row, value in enumerate(ids):
         if first_row.setdefault(value, row) != row:
             both = name_rows([first_row[value], row], table.lines)
-            found = f"{value!r} in {both} of {table.source}"
-            raise InputError("ids", "different in every row", found=found)
+            names = f"{value!r} in {both} of {table.source}"
+            raise InputError("ids", "different in every row", found=names)
     return tuple(ids)
 
 
 def read_id(value: object) -> str:
-    """Return an identifier as a corpus keeps it; "" where there is none."""
+    """Return an id as a string, "" if it is missing."""
     if is_missing(value):
         return ""
     if isinstance(value, float | np.floating) and float(value).is_integer():
         value = int(value)
-    # "?" rather than U+FFFD: identifiers end up in addresses and file names.
+    # "?" rather than U+FFFD, because ids become part of URLs and file names.
     return str(value).strip().encode("utf-8", "replace").decode("utf-8")
 
 
 def first_named(
-    names: list[str], wanted: Iterable[str], accept: Callable[[str], bool]
+    names: list[str], candidates: Iterable[str], accept: Callable[[str], bool]
 ) -> str | None:
-    """Return the first of the wanted names that exists, in any case, and is accepted."""
+    """Return the first candidate that is a column, in any case, and is accepted."""
     by_lower = {str(name).strip().casefold(): name for name in reversed(names)}
-    found = (by_lower[name] for name in wanted if name in by_lower)
-    return next(filter(accept, found), None)
+    matches = (by_lower[name] for name in candidates if name in by_lower)
+    return next(filter(accept, matches), None)
 
 
 def _sample(column: pd.Series) -> list[object]:
@@ -269,7 +269,7 @@ def _sample(column: pd.Series) -> list[object]:
 
 
 def _named_as_text(frame: pd.DataFrame) -> str | None:
-    """Return the column with the likeliest name, unless all that it holds is something else."""
+    """Return the column with the likeliest name that holds some strings."""
 
     def may_be_text(name: str) -> bool:
         values = _sample(frame[name])
@@ -279,7 +279,7 @@ def _named_as_text(frame: pd.DataFrame) -> str | None:
 
 
 def _longest(frame: pd.DataFrame, names: list[str]) -> str | None:
-    """Return the column, of these, whose strings are the longest on average; ties to the first."""
+    """Return the column with the longest strings on average; ties go to the first."""
     lengths = {}
     for name in names:
         values = _sample(frame[name])
@@ -320,7 +320,7 @@ def _holds_groups(column: pd.Series) -> bool:
     values = _sample(column)
     try:
         return 2 <= len(set(values)) <= max(2, len(values) // 2)
-    except TypeError:  # lists and dicts are no names of groups
+    except TypeError:  # lists and dicts cannot name groups
         return False
 
 
@@ -332,11 +332,11 @@ def read_list(
     time: str | None = None,
     group: str | None = None,
 ) -> dict[str, Any]:
-    """Return the fields of a corpus of a list of texts; see `Corpus`."""
+    """Return the fields of a corpus from a list of texts; see `Corpus`."""
     source = type(texts).__name__
     values = _as_list(texts)
     about = pd.DataFrame(index=range(len(values)))
-    table = Table(about, source) if metadata is None else as_table(metadata)
+    table = DocumentTable(about, source) if metadata is None else as_table(metadata)
     _check_length("metadata", table.frame, len(values))
     if index is None:
         index = texts.index if isinstance(texts, pd.Series) else table.frame.index
@@ -356,7 +356,7 @@ def read_list(
     rows = read_texts(values, source)
     names: Iterable[str] = content_ids(rows.hashes)
     if ids is not None:
-        names = read_ids(ids, Table(about, source))
+        names = read_ids(ids, DocumentTable(about, source))
         _check_length("ids", names, len(values))
     roles = (None, time, group)
     return _fields(rows, n_repaired, names, about, source, notes, roles)
@@ -364,21 +364,23 @@ def read_list(
 
 def _check_length(name: str, values: Any, n_texts: int) -> None:
     if len(values) != n_texts:
-        raise InputError(name, "one entry a text", found=f"{len(values)} for {n_texts} texts")
+        raise InputError(
+            name, "one entry for each text", found=f"{len(values)} for {n_texts} texts"
+        )
 
 
 def read_table(
-    table: Table, text: str | None, id: str | None, time: str | None, group: str | None
+    table: DocumentTable, text: str | None, id: str | None, time: str | None, group: str | None
 ) -> dict[str, Any]:
-    """Return the fields of a corpus of the columns of a table; see `Corpus.from_frame`."""
+    """Return the fields of a corpus from the columns of a table; see `Corpus`."""
     notes = list(table.notes)
     named = {"text": text, "id": id, "time": time, "group": group}
     for role, name in named.items():
         if name is not None:
             find_column(table, name, role)
     if text is None:
-        text, chosen = guess_text_column(table)
-        notes.append(chosen)
+        text, decision = guess_text_column(table)
+        notes.append(decision)
     for role, name in named.items():
         if role != "text" and name == text:
             raise InputError(
@@ -410,7 +412,7 @@ def read_table(
 
 
 def _as_list(texts: Any) -> Sequence[object]:
-    """Return the values of a list, an array, or a column of any library."""
+    """Return the values of a list, an array or a column of any library."""
     if isinstance(texts, str | bytes):
         raise InputError(
             f"expected a list of texts, got one {type(texts).__name__}; give a list: [text], or "
@@ -421,8 +423,8 @@ def _as_list(texts: Any) -> Sequence[object]:
             f"expected a one-dimensional array of texts, got the shape {texts.shape}; "
             "give one column"
         )
-    if (held := held_in_arrow(texts)) is not None:
-        return held
+    if (column := held_in_arrow(texts)) is not None:
+        return column
     if not is_frame(texts):
         for method in ("tolist", "to_list", "to_pylist"):  # numpy and pandas, polars, Arrow
             if hasattr(texts, method):
@@ -430,34 +432,34 @@ def _as_list(texts: Any) -> Sequence[object]:
                 return values
         if isinstance(texts, Sequence):
             return texts
-    remedy = "Corpus.from_frame" if is_frame(texts) else "list(...)"
+    remedy = "Corpus(frame)" if is_frame(texts) else "list(...)"
     raise InputError(f"expected a list of texts, got a {type(texts).__name__}; use {remedy}")
 
 
-def _read_metadata(table: Table, used: list[str]) -> tuple[pd.DataFrame, int]:
-    """Return the other columns, fit to be written, and the number of repaired values."""
+def _read_metadata(table: DocumentTable, used: list[str]) -> tuple[pd.DataFrame, int]:
+    """Return the other columns without lone surrogates, and the number of repaired values."""
     metadata = table.frame.drop(columns=used)
     n_repaired = 0
     for name in metadata.columns:
         column = metadata[name]
         if isinstance(column.dtype, np.dtype) and column.dtype == object:
-            given = column.tolist()
-            clean = [replace_surrogates(v) if isinstance(v, str) else v for v in given]
-            n_changed = sum(a is not b for a, b in zip(given, clean, strict=True))
+            cells = column.tolist()
+            clean = [replace_surrogates(v) if isinstance(v, str) else v for v in cells]
+            n_changed = sum(a is not b for a, b in zip(cells, clean, strict=True))
             n_repaired += n_changed
             if table.cells_only:
                 clean = [None if value == "" else value for value in clean]
             if n_changed or table.untyped:
                 objects = pd.Series(clean, index=metadata.index, dtype=object)
-                # Column by column: a whole frame of objects keeps its strings as objects.
+                # Column by column: pandas would keep strings of a frame of objects as objects.
                 metadata[name] = _inferred(objects) if table.untyped else objects
     return metadata, n_repaired
 
 
 def _inferred(objects: pd.Series) -> pd.Series:
-    """Return a column with its own type; integers with gaps stay integers, to the last digit."""
-    known = [value for value in objects.tolist() if value is not None]
-    if len(known) < len(objects) and known and all(type(value) is int for value in known):
+    """Infer the type of a column; integers with missing values stay integers."""
+    present = [value for value in objects.tolist() if value is not None]
+    if len(present) < len(objects) and present and all(type(value) is int for value in present):
         with suppress(OverflowError):  # beyond 64 bits they stay objects
             return objects.astype("Int64")
         return objects
@@ -465,7 +467,7 @@ def _inferred(objects: pd.Series) -> pd.Series:
 
 
 def _read_numbers(metadata: pd.DataFrame, others: set[str | None]) -> tuple[Decision, ...]:
-    """Turn columns that hold nothing but numerals into numbers; integers stay integers."""
+    """Convert columns that hold only numerals to numbers."""
     read = []
     for name in metadata.columns:
         cells = [None if value in MISSING_MARKERS else value for value in metadata[name].tolist()]
@@ -483,7 +485,7 @@ def _read_numbers(metadata: pd.DataFrame, others: set[str | None]) -> tuple[Deci
             read.append(str(name))
     if not read:
         return ()
-    message = f"Columns that hold nothing but numerals are read as numbers: {', '.join(read)}."
+    message = f"Columns of numerals are read as numbers: {', '.join(read)}."
     return (Decision("corpus", "numeric_columns", read, message),)
 
 
@@ -496,10 +498,10 @@ def _fields(
     notes: Iterable[Decision],
     roles: tuple[str | None, str | None, str | None],
 ) -> dict[str, Any]:
-    """Return the fields of a corpus; `roles` are its columns of texts, dates and groups."""
+    """Return the fields of a corpus; `roles` are the columns of texts, dates and groups."""
     n = rows.n_repaired + n_repaired
     if n:
-        message = f"Half characters (lone surrogates) were replaced by U+FFFD in {n} values."
+        message = f"Lone surrogates were replaced by U+FFFD in {n} values."
         notes = (*notes, Decision("corpus", "replaced_characters", n, message))
     columns = ("text_column", "time_column", "group_column")
     return {
@@ -509,7 +511,7 @@ def _fields(
         "metadata": metadata,
         "source": replace_surrogates(source),
         "notes": tuple(notes),
-        # They were needed for the ids; a cached property keeps its value under its name.
+        # Values of cached properties, computed for the ids already.
         "hashes": rows.hashes,
         "_is_normal": rows.is_normal,
         **dict(zip(columns, roles, strict=True)),

@@ -1,4 +1,4 @@
-"""The corpus: texts with identifiers and metadata, row by row as the caller gave them."""
+"""The corpus: texts with ids and metadata, in the rows of the caller."""
 
 from __future__ import annotations
 
@@ -40,55 +40,55 @@ from embedtopics.protocols import RandomState
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class Corpus:
-    """Texts with what is known about each, aligned with the caller's rows.
+    """Texts with ids and metadata, aligned with the rows of the caller.
 
-    Rows without text stay in place and are marked.
+    Rows without text stay in place; `status` marks them.
 
     Parameters
     ----------
     data : sequence of str, frame, str, path-like or Corpus
-        A list, array, Series or column of texts (None, NaN, NaT and pandas.NA are missing texts);
+        A list, array, Series or column of texts, in which None, NaN, NaT and pandas.NA are missing;
         a pandas or polars frame, Arrow table, ``datasets.Dataset``, dict of lists or list of dicts;
-        or the path of a file. Never changed.
+        or the path of a file. The data are never changed.
     text : str, optional
-        Column of texts, in a frame or a file. By default it is chosen by name or length, which is
-        noted.
+        Text column of a frame or a file. By default it is chosen by name or length, and `notes`
+        reports the choice.
     id, time, group : str, optional
-        Columns of identifiers, of dates (see `parse_dates`) and of groups. With a list of texts,
-        `time` and `group` are columns of `metadata`.
+        Columns of ids, dates (see `parse_dates`) and groups. With a list of texts, `time` and
+        `group` are columns of `metadata`.
     ids : iterable, optional
-        With a list of texts: a different identifier for each.
+        Distinct ids of a list of texts.
     metadata : frame or dict of lists, optional
-        With a list of texts: what is known about each of them.
+        Metadata of a list of texts, a row for each.
     index : pandas.Index or sequence, optional
-        With a list of texts: row labels; by default those of a Series, else 0, 1, 2 ...
+        Row labels of a list of texts; by default those of a Series, else 0, 1, 2 ...
     encoding : str, default="utf-8"
-        Of a file; a byte-order mark is obeyed.
+        Encoding of a file, unless it has a byte-order mark.
     limit : int, optional
-        Read only so many rows of a file.
+        Maximum number of rows to read of a file.
 
     Attributes
     ----------
     texts : tuple of str, or a sequence that reads them from Arrow
-        As given, one a row; "" where missing. Lone surrogates are replaced by U+FFFD. What comes
-        in Arrow (a table, a parquet or an Arrow file, strings of pandas) stays there.
+        Texts of the rows, "" where missing, with lone surrogates replaced by U+FFFD. Texts in
+        Arrow (a table, a parquet or Arrow file, strings of pandas) stay there.
     ids : tuple of str, or such a sequence
-        From the id column, else made from the content of the text.
+        From the id column, else derived from the texts.
     status : int8 ndarray of shape (n_rows,)
         0: text, 1: empty (nothing visible), 2: missing (None, NaN).
     metadata : pandas.DataFrame
-        The other columns, with the caller's index; dates parsed, numerals of csv files as numbers.
+        The other columns, with the index of the caller; dates and numerals of csv files are parsed.
     text_column, time_column, group_column : str or None
     source : str
-        Name of the file, or the type that was given.
+        Name of the file, or type of the data.
     notes : tuple of Decision
-        What the reader guessed or repaired.
+        Guesses and repairs of the reader.
 
     Raises
     ------
     InputError
-        The file is missing, empty or broken, a column does not exist or does not hold what it
-        should, ids are missing or repeated, a text is no string: the message names the row.
+        If the file is missing, empty or damaged, a column does not exist or has unsuitable values,
+        ids are missing or repeated, or a text is not a string. The message names the row.
 
     Examples
     --------
@@ -153,7 +153,7 @@ class Corpus:
         index: Any = None,
         metadata: Any = None,
     ) -> Corpus:
-        """Make a corpus of a list of strings; see `Corpus`."""
+        """Make a corpus from a list of strings; see `Corpus`."""
         return cls.of_fields(**read_list(texts, ids, index, metadata))
 
     @classmethod
@@ -165,7 +165,7 @@ class Corpus:
         time: str | None = None,
         group: str | None = None,
     ) -> Corpus:
-        """Make a corpus of a table; see `Corpus`."""
+        """Make a corpus from a table; see `Corpus`."""
         return cls.of_fields(**read_table(as_table(frame), text, id, time, group))
 
     @classmethod
@@ -184,24 +184,24 @@ class Corpus:
         Parameters
         ----------
         path : path-like
-            A csv, tsv, jsonl (ndjson), json, parquet or Arrow (arrow, feather) file; a .txt file
-            of one document a line; each may be gzipped. Or a folder of .txt files, one document
-            each. For millions of texts take parquet, or Arrow without compression, which is
-            mapped as it is.
+            A csv, tsv, jsonl (ndjson), json, parquet or Arrow (arrow, feather) file, or a .txt
+            file with one document on each line; each may be gzipped. Or a folder of .txt files,
+            one document each. For millions of texts use parquet, or Arrow without compression,
+            which is mapped into memory.
         text, id, time, group, encoding, limit
             See `Corpus`. Cells such as "NA" in the text column of a csv or tsv file are missing
-            texts, which is noted.
+            texts, and `notes` reports their number.
         """
         return cls(Path(path), text, id, time, group, encoding=encoding, limit=limit)
 
     @classmethod
     def of(cls, data: Any) -> Corpus:
-        """Return a corpus as it is, and make one of anything else that holds texts."""
+        """Return a corpus unchanged, or make one of other data."""
         return data if isinstance(data, Corpus) else cls(data)
 
     @classmethod
     def of_fields(cls, **fields: Any) -> Corpus:
-        """Make a corpus of its attributes, as they were read or saved."""
+        """Make a corpus from its attributes."""
         corpus = cls.__new__(cls)
         defaults = {"text_column": None, "time_column": None, "group_column": None, "notes": ()}
         vars(corpus).update({"source": "list", **defaults, **fields})
@@ -224,10 +224,10 @@ class Corpus:
             return self.texts[int(rows)]
         if isinstance(rows, slice):
             return self.take(np.arange(len(self))[rows])
-        chosen = np.asarray(rows)
-        if chosen.dtype == bool and chosen.shape == (len(self),):
-            chosen = np.flatnonzero(chosen)
-        return self.take(chosen)
+        positions = np.asarray(rows)
+        if positions.dtype == bool and positions.shape == (len(self),):
+            positions = np.flatnonzero(positions)
+        return self.take(positions)
 
     def __repr__(self) -> str:
         n_text, n_empty, n_missing = (
@@ -246,21 +246,21 @@ class Corpus:
         return self.take(np.arange(min(checked_count(n, "n"), len(self))))
 
     def sample(self, n: int = 5, random_state: RandomState = None) -> Corpus:
-        """Return the corpus of some rows with text, drawn at random, in their order."""
+        """Return the corpus of randomly drawn rows with text, in their order."""
         rows = np.flatnonzero(self.status == TEXT)
         rng = np.random.default_rng(resolve_seed(random_state))
         return self.take(np.sort(rng.permutation(rows)[: checked_count(n, "n")]))
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a table with the columns id, text and those of the metadata."""
-        own = {"id": as_column(self.ids), "text": as_column(self.texts)}
-        frame = pd.DataFrame(own, index=self.index)
-        others = [name for name in self.metadata.columns if name not in own]
+        """Return a data frame with the columns id, text and the metadata."""
+        columns = {"id": as_column(self.ids), "text": as_column(self.texts)}
+        frame = pd.DataFrame(columns, index=self.index)
+        others = [name for name in self.metadata.columns if name not in columns]
         return pd.concat([frame, self.metadata[others]], axis=1)
 
     @property
     def index(self) -> pd.Index:
-        """The caller's row labels."""
+        """Row labels of the caller."""
         return self.metadata.index
 
     @property
@@ -275,12 +275,12 @@ class Corpus:
 
     @cached_property
     def hashes(self) -> npt.NDArray[np.uint64]:
-        """128-bit hash of each normalised text, shape (n_rows, 2)."""
+        """128-bit hash of each normalized text, (n_rows, 2)."""
         return read_texts(self.texts, "texts").hashes
 
     @cached_property
     def _is_normal(self) -> npt.NDArray[np.bool_]:
-        """Whether each text is known to be its own normal form."""
+        """Whether each text is known to be normalized."""
         return np.zeros(len(self), dtype=np.bool_)
 
     @cached_property
@@ -288,17 +288,17 @@ class Corpus:
         return find_distinct(self.hashes, self.status)
 
     def distinct(self) -> DistinctDocuments:
-        """Return which rows share a text: equal after `normalize_text`.
+        """Group the rows by normalized text.
 
-        Documents are ordered by their hash, so that nothing computed from them depends on the
-        order of the rows.
+        Documents are ordered by their hash, so that no computation depends on the order of the
+        rows.
         """
         return self._distinct
 
     def document_texts(self) -> Sequence[str]:
-        """Return the normalised text of each distinct document, in the order of `distinct`.
+        """Return the normalized text of each distinct document, in the order of `distinct`.
 
-        A list, or where the texts are in Arrow a sequence that reads them there.
+        The result is a list, or a sequence over the texts in Arrow.
         """
         rows = self.distinct().first_rows
         if isinstance(self.texts, ArrowTexts):
@@ -319,65 +319,65 @@ class Corpus:
         Raises
         ------
         InputError
-            A position is repeated or does not exist, or `rows` is not made of integers.
+            If a position is repeated or does not exist, or `rows` are not integers.
         """
-        chosen = np.atleast_1d(np.asarray(rows))
-        if chosen.size == 0:
-            chosen = chosen.astype(np.int64)
-        if chosen.dtype.kind not in "iu" or chosen.ndim != 1:
-            found = f"an array of {chosen.dtype} with shape {chosen.shape}"
+        positions = np.atleast_1d(np.asarray(rows))
+        if positions.size == 0:
+            positions = positions.astype(np.int64)
+        if positions.dtype.kind not in "iu" or positions.ndim != 1:
+            shown = f"an array of {positions.dtype} with shape {positions.shape}"
             raise InputError(
-                "rows", "integer positions", found=found, remedy="use np.flatnonzero(mask)"
+                "rows", "integer positions", found=shown, remedy="use np.flatnonzero(mask)"
             )
-        outside = chosen[(chosen < 0) | (chosen >= len(self))]
+        outside = positions[(positions < 0) | (positions >= len(self))]
         if len(outside):
             raise InputError("rows", f"positions from 0 to {len(self) - 1}", int(outside[0]))
-        if len(np.unique(chosen)) < len(chosen):
+        if len(np.unique(positions)) < len(positions):
             raise InputError("rows", "distinct", remedy="use np.unique(rows)")
-        message = f"{len(chosen)} of {len(self)} rows were taken."
+        message = f"{len(positions)} of {len(self)} rows were taken."
         return self._with(
-            Decision("corpus", "rows_taken", len(chosen), message),
-            texts=rows_of(self.texts, chosen),
-            ids=rows_of(self.ids, chosen),
-            status=self.status[chosen],
-            metadata=self.metadata.iloc[chosen],
-            hashes=self.hashes[chosen],
-            _is_normal=self._is_normal[chosen],
+            Decision("corpus", "rows_taken", len(positions), message),
+            texts=rows_of(self.texts, positions),
+            ids=rows_of(self.ids, positions),
+            status=self.status[positions],
+            metadata=self.metadata.iloc[positions],
+            hashes=self.hashes[positions],
+            _is_normal=self._is_normal[positions],
         )
 
     def _with(self, *notes: Decision, **fields: Any) -> Corpus:
         """Return a corpus of other fields, with further notes."""
-        kept = ("text_column", "time_column", "group_column", "source")
-        own = {name: getattr(self, name) for name in kept}
+        names = ("text_column", "time_column", "group_column", "source")
+        unchanged = {name: getattr(self, name) for name in names}
         fields["status"].flags.writeable = False
-        return Corpus.of_fields(**{**own, **fields, "notes": (*self.notes, *notes)})
+        return Corpus.of_fields(**{**unchanged, **fields, "notes": (*self.notes, *notes)})
 
     def passages(
         self, encoder: Any = None, *, most: int | None = None, overlap: int | None = None
     ) -> Corpus:
-        """Return a corpus of passages, so that a long text may hold several topics.
+        """Split texts into passages, so that a long text can have several topics.
 
-        A passage is a window of whole sentences, which overlaps the next. The row that it comes
-        from, its number there, and where it lies are the columns ``passage_of`` (an id),
-        ``passage``, ``passage_start`` and ``passage_stop``.
+        A passage is a window of whole sentences that overlaps the next. The columns
+        ``passage_of`` (an id), ``passage``, ``passage_start`` and ``passage_stop`` hold the row,
+        the number and the characters of each passage.
 
         Parameters
         ----------
         encoder : SentenceEncoder, optional
-            Passages are as long as it reads. Without one, words are counted.
+            Passages have the maximum length of the encoder. By default words are counted.
         most : int, optional
-            Words of a passage, punctuation marks counted; 180 by default.
+            Maximum number of words and punctuation marks of a passage; 180 by default.
         overlap : int, optional
-            Words that a passage shares with the next at most; an eighth by default.
+            Maximum number of words in the overlap of two passages; by default an eighth.
 
         Raises
         ------
         InputError
-            A column of such a name is there already, or a parameter is bad.
+            If the corpus has such a column, or a parameter is invalid.
         """
-        taken = [name for name in PASSAGE_COLUMNS if name in self.metadata]
-        if taken:
-            raise InputError(f"the corpus has a column {taken[0]!r} already; rename it")
+        clashes = [name for name in PASSAGE_COLUMNS if name in self.metadata]
+        if clashes:
+            raise InputError(f"the corpus already has a column {clashes[0]!r}; rename it")
         texts, rows, spans = split_into_passages(self, encoder, most=most, overlap=overlap)
         metadata = self.metadata.iloc[rows].reset_index(drop=True)
         numbers = metadata.groupby(np.array(rows)).cumcount().to_numpy() + 1
@@ -416,7 +416,7 @@ def _is_path(text: str) -> bool:
 
 
 def recall_hashes(corpus: Corpus, documents: DistinctDocuments) -> Corpus:
-    """Return a corpus that knows its documents from before, so that no text is hashed again."""
+    """Return a corpus with its known documents, so that no text is hashed again."""
     if "hashes" not in vars(corpus):
         hashes = documents.hashes[np.maximum(documents.of_row, 0)]
         others = np.flatnonzero(documents.of_row < 0)
@@ -429,7 +429,7 @@ def recall_hashes(corpus: Corpus, documents: DistinctDocuments) -> Corpus:
 
 
 def blank_corpus(corpus: Corpus, columns: Sequence[Any] = ()) -> Corpus:
-    """Return a corpus of as many rows, without texts, ids, labels, notes and most columns."""
+    """Return a corpus of the same rows without texts, ids, labels, notes and most columns."""
     for name in columns:
         if name not in corpus.metadata.columns:
             there = list(corpus.metadata.columns)
@@ -452,7 +452,7 @@ def blank_corpus(corpus: Corpus, columns: Sequence[Any] = ()) -> Corpus:
 
 
 def join_corpora(first: Corpus, second: Corpus) -> Corpus:
-    """Put the rows of a corpus below those of another."""
+    """Append the rows of a corpus to those of another."""
     notes: list[Decision] = []
     table = second.metadata
     roles = {}
@@ -460,16 +460,16 @@ def join_corpora(first: Corpus, second: Corpus) -> Corpus:
         table, roles[role] = _same_role(first, second, table, role, notes)
     ids, n_renamed = _apart(first.ids, second.ids)
     if n_renamed:
-        message = f'{n_renamed:,} ids of added rows were taken; they got "-2", "-3" ... at the end.'
+        message = f'{n_renamed:,} ids of added rows existed and got the suffix "-2", "-3" ...'
         notes.append(Decision("corpus", "ids_renamed", n_renamed, message))
     metadata = _below(first.metadata, table)
     shared = first.metadata.columns.intersection(table.columns)
     lacking = [str(name) for name in metadata.columns if name not in shared]
     if lacking:
-        message = f"Columns that not all rows have are missing in the others: {lacking}."
+        message = f"Columns of only some rows have missing values in the others: {lacking}."
         notes.append(Decision("corpus", "columns_missing", lacking, message))
     message = spell_count(len(second), "row", "rows")
-    message += f" from {second.source} put below {len(first):,}."
+    message += f" from {second.source} appended to {len(first):,}."
     notes.append(Decision("corpus", "rows_added", len(second), message))
     return first._with(
         *second.notes,
@@ -480,7 +480,7 @@ def join_corpora(first: Corpus, second: Corpus) -> Corpus:
         metadata=metadata,
         time_column=roles["time"],
         group_column=roles["group"],
-        # Hashing is the slow part of reading; what is known already is not worked out again.
+        # Hashing is the slow part of reading.
         hashes=np.concatenate([first.hashes, second.hashes]),
         _is_normal=np.concatenate([first._is_normal, second._is_normal]),
     )
@@ -492,35 +492,34 @@ def _same_role(
     """Return the second table with the first's name for a role, and the name."""
     ours, theirs = (getattr(corpus, f"{role}_column") for corpus in (first, second))
     if ours is None:
-        # A column of the first that has this name was not read as one of dates or groups.
+        # A column of this name in the first corpus does not hold dates or groups.
         return table, None if theirs in first.metadata.columns else theirs
     if theirs == ours:
         return table, ours
     if theirs is not None:
         if ours in table.columns:
             raise InputError(
-                f"expected one column of {role}s in the added rows, got {theirs!r}, which would "
-                f"get the name {ours!r} of the rows that are there, and another of that name; "
-                "rename one of them"
+                f"the {role} column {theirs!r} of the added rows would be renamed to {ours!r}, "
+                "which exists; rename one of them"
             )
         message = f"The column {theirs!r} of added rows became {ours!r}."
         notes.append(Decision("corpus", f"{role}_renamed", str(theirs), message))
         return table.rename(columns={theirs: ours}), ours
     if role == "time" and ours in table.columns:
-        dates, found = read_dates(table[ours], f"added rows, column {ours!r}", None)
-        notes.extend(found)
+        dates, decisions = read_dates(table[ours], f"added rows, column {ours!r}", None)
+        notes.extend(decisions)
         return table.assign(**{ours: dates}) if isinstance(ours, str) else table, ours
     return table, ours
 
 
 def _below(upper: pd.DataFrame, lower: pd.DataFrame) -> pd.DataFrame:
-    """Return one table below another, the columns of the first first."""
+    """Concatenate two tables, columns of the upper one first."""
     if _is_numbered(upper.index) and _is_numbered(lower.index):
         lower = lower.set_axis(pd.RangeIndex(len(upper), len(upper) + len(lower)))
     index = upper.index.append(lower.index)
     columns: dict[Any, pd.Series] = {}
     for name in [*upper.columns, *(name for name in lower.columns if name not in upper.columns)]:
-        # What a table lacks is missing, of the type that pandas gives a column with gaps.
+        # Missing values get the type that pandas gives a column with gaps.
         parts = []
         for table, other in ((upper, lower), (lower, upper)):
             if name in table.columns:
@@ -528,28 +527,28 @@ def _below(upper: pd.DataFrame, lower: pd.DataFrame) -> pd.DataFrame:
             else:
                 like = other[name].set_axis(range(len(other)))
                 parts.append(like.reindex(range(-len(table), 0)))
-        if 0 in map(len, parts):  # whose type says nothing
+        if 0 in map(len, parts):  # the type of an empty column does not count
             parts = [part for part in parts if len(part)] or parts[:1]
         columns[name] = pd.concat(parts, ignore_index=True)
-    made = pd.DataFrame(columns, index=pd.RangeIndex(len(index)))
-    made.columns = pd.Index(list(columns), dtype=object if not columns else None)
-    return made.set_axis(index)
+    frame = pd.DataFrame(columns, index=pd.RangeIndex(len(index)))
+    frame.columns = pd.Index(list(columns), dtype=object if not columns else None)
+    return frame.set_axis(index)
 
 
 def _is_numbered(index: pd.Index) -> bool:
     return isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1
 
 
-def _apart(taken: Sequence[str], ids: Sequence[str]) -> tuple[tuple[str, ...], int]:
-    """Return ids of which none is taken, and how many had to change."""
-    used, wanted = set(taken), set(ids)
-    found: list[str] = []
+def _apart(used_ids: Sequence[str], ids: Sequence[str]) -> tuple[tuple[str, ...], int]:
+    """Return ids that differ from those used, and the number of changed ids."""
+    used, own_ids = set(used_ids), set(ids)
+    unique_ids: list[str] = []
     n_renamed = 0
     for name in ids:
         unique, number = name, 2
-        while unique in used or (unique != name and unique in wanted):
+        while unique in used or (unique != name and unique in own_ids):
             unique, number = f"{name}-{number}", number + 1
         n_renamed += unique != name
         used.add(unique)
-        found.append(unique)
-    return tuple(found), n_renamed
+        unique_ids.append(unique)
+    return tuple(unique_ids), n_renamed

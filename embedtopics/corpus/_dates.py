@@ -174,8 +174,8 @@ def _parse(column: _Column) -> tuple[np.ndarray, list[Decision]]:
         description = "day/month/year" if day_first else "month/day/year"
         texts = [_iso_of_slashed(text, day_first) for text in texts]
     if expected in _UNITS:
-        numbers = [int(text) for text in texts]
-        moments = pd.to_datetime(numbers, unit=_UNITS[expected], errors="coerce", utc=True)
+        numbers, seconds = [int(text) for text in texts], _UNITS[expected] == "s"
+        moments = pd.to_datetime(numbers, unit="s" if seconds else "ms", errors="coerce", utc=True)
     else:
         texts = [re.sub(r"(\.\d{6})\d+", r"\1", text).replace("t", "T") for text in texts]
         texts = [text[:11] + text[11:].replace(" ", "") for text in texts]

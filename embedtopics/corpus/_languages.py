@@ -1,4 +1,4 @@
-"""Which languages a corpus is written in, from a sample of its texts."""
+"""Language detection on a sample of the texts of a corpus."""
 
 from __future__ import annotations
 
@@ -36,37 +36,37 @@ _SCRIPTS = {
     "pa": "\u0a00-\u0a7f", "gu": "\u0a80-\u0aff", "or": "\u0b00-\u0b7f", "ta": "\u0b80-\u0bff",
     "te": "\u0c00-\u0c7f", "kn": "\u0c80-\u0cff", "ml": "\u0d00-\u0d7f", "si": "\u0d80-\u0dff",
 }  # fmt: skip
-"""Characters of scripts that one language, or nearly one, is written in."""
+"""Characters of scripts that only one language, or nearly only one, uses."""
 _OF_SCRIPTS = re.compile("|".join(f"(?P<{code}>[{span}]+)" for code, span in _SCRIPTS.items()))
 
 MAIN_LANGUAGE = 0.1
-"""Share of the texts from which on a language counts as one of the corpus's."""
+"""Minimum share of the texts of a main language of a corpus."""
 
 
 def detect_languages(texts: Iterable[str], sample: int = 500) -> LanguageShares:
     """Estimate the shares of languages among the distinct texts of a corpus.
 
-    The sample is drawn by content (the texts with the smallest hashes), so that it is the same
-    in every run and does not depend on the order of the texts or on how often one is repeated.
+    The sample consists of the texts with the smallest hashes. It does not depend on the order of
+    the texts or on repetitions.
 
     Parameters
     ----------
     texts : iterable of str
-        Texts with fewer than 20 letters are passed over, or 4 where most are of a script that
-        one language has, which tells it.
+        Texts with fewer than 20 letters are skipped. In a script of a single language, 4 letters
+        are enough.
     sample : int, default=500
-        How many texts to look at; the standard error of a share is then at most 0.022.
+        Maximum number of texts. With 500, the standard error of a share is at most 0.022.
 
     Returns
     -------
     LanguageShares
-        Shares of the texts looked at, largest first, ties by code. They add up to less than 1
-        where the language of some texts is not recognized.
+        Shares of the sampled texts, largest first, ties by code. The sum is below 1 if the
+        language of some texts is not recognized.
 
     Raises
     ------
     InputError
-        One string was given instead of a collection, or `sample` is not positive.
+        If `texts` is a string, or `sample` is not positive.
 
     Examples
     --------
@@ -74,9 +74,9 @@ def detect_languages(texts: Iterable[str], sample: int = 500) -> LanguageShares:
     'fr'
     """
     if isinstance(texts, str):
-        raise InputError("texts must be a list of strings, got one str; give a list: [text]")
+        raise InputError("texts", "a list of strings", texts)
     if sample < 1:
-        raise InputError(f"sample must be at least 1, got {sample}")
+        raise InputError("sample", "at least 1", sample)
     by_hash = {}
     for normal in map(normalize_text, texts):
         by_hash[blake2b(normal.encode(), digest_size=16).digest()] = normal
@@ -84,21 +84,21 @@ def detect_languages(texts: Iterable[str], sample: int = 500) -> LanguageShares:
 
 
 def languages_in_order(documents: Iterable[str], sample: int = 500) -> LanguageShares:
-    """Estimate the shares of languages from the first of distinct texts in order of their hash."""
-    found: Counter[str] = Counter()
+    """Estimate the shares of languages from distinct texts, ordered by hash."""
+    counts: Counter[str] = Counter()
     for text in documents:
         if (code := language_of(text)) is not None:
-            found[code] += 1
-        if found.total() == sample:
+            counts[code] += 1
+        if counts.total() == sample:
             break
-    ranked = sorted(found.items(), key=lambda item: (-item[1], item[0]))
-    n_sampled = found.total()
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    n_sampled = counts.total()
     return LanguageShares({code: n / n_sampled for code, n in ranked if code}, n_sampled)
 
 
 def language_of(text: str) -> str | None:
-    """Return the language of a text, "" of one that is not recognized, None of too few letters."""
-    # The beginning is enough, and the identifier reads every byte in Python.
+    """Return the language of a text, "" if it is not recognized, None for too few letters."""
+    # The identifier reads every byte in Python, and the beginning is enough.
     text = text[:_MOST_CHARACTERS]
     n_letters = sum(map(str.isalpha, text))
     by_script = _by_script(text, n_letters)
@@ -109,40 +109,40 @@ def language_of(text: str) -> str | None:
 
 
 def _by_script(text: str, n_letters: int) -> str | None:
-    """Return the language of a text of whose letters most are of a script that tells it."""
+    """Return the language of a text if most letters belong to the script of one language."""
     if n_letters < _FEWEST_OF_SCRIPT or text.isascii():
         return None
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for run in _OF_SCRIPTS.finditer(text):
-        found[str(run.lastgroup)] += sum(map(str.isalpha, run[0]))
-    if found["ja"] > 0.1 * found["zh"]:  # kana stand between Chinese characters
-        found["ja"] += found.pop("zh", 0)
-    code, count = max(found.items(), key=lambda item: item[1], default=("", 0))
+        counts[str(run.lastgroup)] += sum(map(str.isalpha, run[0]))
+    if counts["ja"] > 0.1 * counts["zh"]:  # Japanese mixes kana and Chinese characters
+        counts["ja"] += counts.pop("zh", 0)
+    code, count = max(counts.items(), key=lambda item: item[1], default=("", 0))
     return code if count > n_letters / 2 else None
 
 
 def checked_languages(codes: Any, parameter: str = "languages") -> tuple[str, ...]:
-    """Return ISO 639-1 codes of languages; one that does not exist is refused."""
-    given = (codes,) if isinstance(codes, str) else codes
-    if not isinstance(given, (list, tuple)) or not all(isinstance(code, str) for code in given):
-        raise InputError(parameter, "a list of ISO 639-1 codes, as in en or fr", codes)
-    for row, code in enumerate(given):
+    """Return ISO 639-1 codes of languages; refuse unknown codes."""
+    listed = (codes,) if isinstance(codes, str) else codes
+    if not isinstance(listed, (list, tuple)) or not all(isinstance(code, str) for code in listed):
+        raise InputError(parameter, "a list of ISO 639-1 codes, such as en and fr", codes)
+    for row, code in enumerate(listed):
         if code not in _CODES:
-            expected = "ISO 639-1 codes of languages, two small letters as in en or fr"
+            expected = "ISO 639-1 codes of languages, such as en and fr"
             raise InputError(parameter, expected, code, row=row)
-    return tuple(given)
+    return tuple(listed)
 
 
-def main_languages(found: LanguageShares) -> tuple[str, ...]:
+def main_languages(languages: LanguageShares) -> tuple[str, ...]:
     """Return the languages whose stop words and stems apply to a corpus."""
-    # Of many languages none may have a tenth.
-    least = min(MAIN_LANGUAGE, max(found.shares.values(), default=0.0) / 2)
-    return tuple(code for code, share in found.shares.items() if share >= least)
+    # Among many languages, none may have a share of a tenth.
+    least = min(MAIN_LANGUAGE, max(languages.shares.values(), default=0.0) / 2)
+    return tuple(code for code, share in languages.shares.items() if share >= least)
 
 
 @functools.cache
 def _identifier() -> Any:
-    """Load the identifier once (a second); our own, so that its settings are nobody else's."""
+    """Load an identifier, which takes a second; the settings of the module are global."""
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

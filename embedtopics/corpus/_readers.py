@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, cast
 
 import pandas as pd
 
-from embedtopics.corpus._columns import Table, refuse_repeated
+from embedtopics.corpus._columns import DocumentTable, refuse_repeated
 from embedtopics.corpus._texts import mapped_table, replace_surrogates
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError, Remedy, name_rows
@@ -34,11 +34,11 @@ _MARKS = (
 
 
 def check_path(path: Path) -> None:
-    """Raise InputError where there is nothing to read at a path."""
+    """Raise InputError for a path that cannot be read."""
     try:
         mode = path.stat().st_mode
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-            raise InputError(f"{path}: is a pipe or a device; write its content to a file first")
+            raise InputError(f"{path} is a pipe or a device; write its content to a file")
     except FileNotFoundError:
         names: list[str] = []
         with suppress(OSError):
@@ -51,22 +51,22 @@ def check_path(path: Path) -> None:
 
 
 MOST_UNPACKED, MOST_RATIO = 1 << 30, 100
-"""Bytes that a packed file may always unpack to, and times its own size. Texts shrink to a third or
-a tenth; what shrinks a thousand times was made to fill a memory."""
+"""Bytes, or times its own size, that a compressed file may unpack to. Texts shrink to a third or a
+tenth; a file that shrinks a thousand times was made to exhaust memory."""
 
 
 def check_unpacked(path: Path, n_bytes: int) -> None:
-    """Refuse a packed file of which so much comes out."""
+    """Refuse a compressed file that unpacks to too many bytes."""
     most = max(MOST_UNPACKED, MOST_RATIO * path.stat().st_size)
     if n_bytes > most:
         raise InputError(
-            f"{path.name}: unpacks to more than {most:,} bytes, over {MOST_RATIO} times its size; "
-            "if that is meant, unpack it yourself and read the unpacked file"
+            f"{path.name} unpacks to more than {most:,} bytes, over {MOST_RATIO} times its size; "
+            "unpack it first, and read the unpacked file"
         )
 
 
 class _Unpacked(gzip.GzipFile):
-    """A gzip file of which no more is unpacked than a corpus holds."""
+    """A gzip file with a limit on its unpacked size."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, "rb")
@@ -87,7 +87,7 @@ class _Unpacked(gzip.GzipFile):
 
 @contextmanager
 def open_binary(path: Path) -> Iterator[BinaryIO]:
-    """Open a file for reading bytes, decompressed where its name ends in .gz."""
+    """Open a file for reading bytes; decompress a .gz file."""
     try:
         if path.suffix.lower() == ".gz":
             with _Unpacked(path) as stream:
@@ -110,7 +110,7 @@ def open_binary(path: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def open_text(path: Path, encoding: str, newline: str | None = None) -> Iterator[io.TextIOBase]:
-    """Open a file for reading text; a byte-order mark wins over the encoding "utf-8"."""
+    """Open a file for reading text; a byte-order mark overrides the encoding "utf-8"."""
     actual = _actual_encoding(path, encoding)
     try:
         with open_binary(path) as stream:
@@ -124,7 +124,7 @@ def open_text(path: Path, encoding: str, newline: str | None = None) -> Iterator
             f"{offset}",
             remedy=Remedy("encoding", "cp1252", "name the encoding of the file"),
         ) from None
-    except UnicodeError as error:  # of codecs with errors of their own
+    except UnicodeError as error:  # some codecs have no byte to report
         raise InputError(
             f"{path.name}: expected {encoding} text ({error})",
             remedy=Remedy("encoding", alternative="save the file as UTF-8"),
@@ -132,7 +132,7 @@ def open_text(path: Path, encoding: str, newline: str | None = None) -> Iterator
 
 
 def describe_encoding(path: Path, encoding: str) -> tuple[Decision, ...]:
-    """Return a note if a byte-order mark decides over the file's encoding."""
+    """Return a note if a byte-order mark overrides the encoding."""
     actual = _actual_encoding(path, encoding)
     if actual == encoding:
         return ()
@@ -158,7 +158,7 @@ def _actual_encoding(path: Path, encoding: str) -> str:
 
 
 def _first_bad_byte(path: Path, encoding: str) -> int:
-    """Return the offset at which decoding fails; a text stream only knows it within its buffer."""
+    """Return the offset at which decoding fails; a text stream reports it within its buffer."""
     decoder = codecs.getincrementaldecoder(encoding.removesuffix("-sig"))()
     offset = 0
     with open_binary(path) as stream:
@@ -167,25 +167,25 @@ def _first_bad_byte(path: Path, encoding: str) -> int:
             pending = len(decoder.getstate()[0])
             try:
                 decoder.decode(chunk, final=not chunk)
-            except UnicodeError as error:  # that of a missing byte-order mark has no place
+            except UnicodeError as error:  # a missing byte-order mark has no offset
                 return offset - pending + getattr(error, "start", 0)
             if not chunk:
                 return offset
             offset += len(chunk)
 
 
-# A csv file may use ``,``, ``;``, ``|`` or a tab; the one that splits its first rows as it splits
-# its header is taken. Quotes follow the common rule: a field that holds a delimiter, a quote or a
-# line end stands in double quotes, and a quote inside it is doubled.
+# The delimiter of a csv file is ``,``, ``;``, ``|`` or a tab: the one that splits the first rows
+# like the header. Quotes follow the common rule: a field that holds a delimiter, a quote or a line
+# end is in double quotes, and a quote inside it is doubled.
 #
-# Tab-separated files are written both with that rule and without any quoting, and do not say
-# which. They are read with quoting if the whole file can be read so (every quote that opens a field
-# closes it, every row has the header's number of fields), and otherwise with every quote taken as
-# an ordinary character. The same holds for files of one column.
+# Tab-separated files exist with this rule and without any quoting. They are read with quoting if
+# that works for the whole file (every quote that opens a field closes it, every row has as many
+# fields as the header), and otherwise with quotes as ordinary characters. The same holds for files
+# of one column.
 
 _DELIMITERS = ",;\t|"
 _DELIMITER_NAMES = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a vertical bar"}
-# A control character that no document holds: the file is read as a single column.
+# A control character that no document holds, for a file of a single column.
 _NO_DELIMITER = "\x1f"
 _SNIFFED_CHARACTERS = 1 << 16
 _LARGEST_FIELD = 2**31 - 1
@@ -193,42 +193,42 @@ _field_limit = Lock()
 
 
 class _BrokenRow(Exception):
-    """A row that does not fit; `row` tells how far the reading came."""
+    """A row that does not fit; `row` is its position."""
 
     def __init__(self, row: int, message: str) -> None:
         super().__init__(message)
         self.row = row
 
 
-def _read_csv(path: Path, encoding: str, limit: int | None) -> Table:
-    """Read a csv file with a header line; its delimiter is found from its first rows."""
+def _read_csv(path: Path, encoding: str, limit: int | None) -> DocumentTable:
+    """Read a csv file with a header line; detect its delimiter."""
     with open_text(path, encoding, newline="") as handle:
         delimiter = sniff_delimiter(handle.read(_SNIFFED_CHARACTERS))
     if delimiter is None:
         message = f"{path.name} has one column."
     else:
         message = f"The columns of {path.name} are separated by {_DELIMITER_NAMES[delimiter]}."
-    found = (Decision("corpus", "delimiter", delimiter or "", message),)
-    return _read_delimited(path, encoding, limit, delimiter or _NO_DELIMITER, found)
+    notes = (Decision("corpus", "delimiter", delimiter or "", message),)
+    return _read_delimited(path, encoding, limit, delimiter or _NO_DELIMITER, notes)
 
 
 def sniff_delimiter(head: str) -> str | None:
     """Return the delimiter of the beginning of a csv file, or None for a single column."""
     best: tuple[float, int] = (0.0, 1)
-    found = None
+    best_delimiter = None
     for delimiter in _DELIMITERS:
         rows = [row for row in _read_loosely(head, delimiter) if row]
         width = len(rows[0]) if rows else 1
         body = rows[1:]
         fitting = sum(len(row) == width for row in body) / len(body) if body else 1.0
         if width > 1 and (fitting, width) > best:
-            best, found = (fitting, width), delimiter
-    return found
+            best, best_delimiter = (fitting, width), delimiter
+    return best_delimiter
 
 
 def _read_loosely(head: str, delimiter: str) -> list[list[str]]:
     rows: list[list[str]] = []
-    with suppress(csv.Error):  # the strict reading will say what is wrong, and where
+    with suppress(csv.Error):  # the strict reader reports the fault
         rows.extend(csv.reader(io.StringIO(head, newline=""), delimiter=delimiter))
     cut_off = len(head) == _SNIFFED_CHARACTERS and len(rows) > 1
     return rows[:-1] if cut_off else rows
@@ -240,7 +240,7 @@ def _read_delimited(
     limit: int | None,
     delimiter: str = "\t",
     notes: tuple[Decision, ...] = (),
-) -> Table:
+) -> DocumentTable:
     try:
         header, rows, lines = _read_rows(path, delimiter, encoding, limit, quoted=True)
     except _BrokenRow as with_quotes:
@@ -249,7 +249,7 @@ def _read_delimited(
         try:
             header, rows, lines = _read_rows(path, delimiter, encoding, limit, quoted=False)
         except _BrokenRow as without_quotes:
-            # The reading that came further is the one that the file's author had in mind.
+            # The reading that came further is the right one.
             further = max(with_quotes, without_quotes, key=lambda broken: broken.row)
             raise InputError(str(further)) from None
         message = (
@@ -261,7 +261,7 @@ def _read_delimited(
     header, header_notes = _name_columns(header)
     frame = pd.DataFrame(rows, columns=pd.Index(header, dtype=object), dtype=object)
     notes = describe_encoding(path, encoding) + notes + header_notes
-    return Table(frame, path.name, notes, lines, cells_only=True, untyped=True)
+    return DocumentTable(frame, path.name, notes, lines, cells_only=True, untyped=True)
 
 
 def _read_rows(
@@ -288,7 +288,7 @@ def _read_rows(
                             f"fields as in the header, got {len(fields)}; put fields that hold "
                             "the delimiter or a line end in double quotes",
                         )
-                    # Tuples of strings, unlike lists, cost the garbage collector nothing.
+                    # The garbage collector does not track tuples of strings.
                     rows.append(tuple(fields))
                     if len(rows) == limit:
                         break
@@ -308,14 +308,14 @@ def _read_rows(
 
 
 def _name_columns(header: list[str]) -> tuple[list[str], tuple[Decision, ...]]:
-    """Give a name to columns without one, and tell apart those that share one."""
+    """Name columns without a name, and make repeated names distinct."""
     names: list[str] = []
     changed = []
-    for position, given in enumerate(header, start=1):
-        name = given.strip() or f"column {position}"
+    for position, cell in enumerate(header, start=1):
+        name = cell.strip() or f"column {position}"
         while name in names:
             name = f"{name} ({position})"
-        if name != given.strip():
+        if name != cell.strip():
             changed.append(name)
         names.append(name)
     if not changed:
@@ -326,7 +326,7 @@ def _name_columns(header: list[str]) -> tuple[list[str], tuple[Decision, ...]]:
 
 @contextmanager
 def fields_of_any_size() -> Iterator[None]:
-    """Lift the csv module's limit on the size of a field; it is global, hence put back."""
+    """Lift the global limit of the csv module on the size of a field."""
     with _field_limit:
         before = csv.field_size_limit(_LARGEST_FIELD)
         try:
@@ -335,10 +335,10 @@ def fields_of_any_size() -> Iterator[None]:
             csv.field_size_limit(before)
 
 
-def read_file(path: Path, encoding: str = "utf-8", limit: int | None = None) -> Table:
+def read_file(path: Path, encoding: str = "utf-8", limit: int | None = None) -> DocumentTable:
     """Read a file of documents, or a folder of text files."""
     if limit is not None and limit < 1:
-        raise InputError(f"limit must be None or at least 1, got {limit}")
+        raise InputError("limit", "None or at least 1", limit)
     check_path(path)
     if path.is_dir():
         return _read_folder(path, encoding, limit)
@@ -352,25 +352,22 @@ def read_file(path: Path, encoding: str = "utf-8", limit: int | None = None) -> 
     return _READERS[suffix](path, encoding, limit)
 
 
-def _read_folder(folder: Path, encoding: str, limit: int | None) -> Table:
+def _read_folder(folder: Path, encoding: str, limit: int | None) -> DocumentTable:
     """Read each .txt file below a folder as one document, in the order of their names."""
     names = sorted(
         path.relative_to(folder).as_posix()
         for path in folder.rglob("*")
         if path.name.lower().endswith((".txt", ".txt.gz")) and path.is_file()
     )
-    # Names with a leading dot are what systems leave behind, not documents.
+    # Operating systems leave files with a leading dot.
     visible = [n for n in names if not any(part.startswith(".") for part in n.split("/"))]
     if not visible:
-        raise InputError(
-            f"{folder}: expected a file, or a folder that holds .txt files, got a folder without "
-            "any; give the path of a file"
-        )
+        raise InputError(f"{folder} is a folder without .txt files; give the path of a file")
     notes: list[Decision] = []
     if len(visible) < len(names):
         n_hidden = len(names) - len(visible)
         notes.append(
-            Decision("corpus", "hidden_files", n_hidden, f"{n_hidden} hidden files were left out.")
+            Decision("corpus", "hidden_files", n_hidden, f"{n_hidden} hidden files were skipped.")
         )
     visible = visible[:limit]
     texts = []
@@ -382,21 +379,23 @@ def _read_folder(folder: Path, encoding: str, limit: int | None) -> Table:
     if any("/" in name for name in visible):
         columns["folder"] = [name.rpartition("/")[0] for name in visible]
     frame = pd.DataFrame(columns, dtype=object)
-    return Table(frame, folder.name or str(folder), tuple(notes), untyped=True, id_column="file")
+    return DocumentTable(
+        frame, folder.name or str(folder), tuple(notes), untyped=True, id_column="file"
+    )
 
 
-def _read_lines(path: Path, encoding: str, limit: int | None) -> Table:
-    """Read each line as one document; blank lines stay as rows without text."""
+def _read_lines(path: Path, encoding: str, limit: int | None) -> DocumentTable:
+    """Read each line as one document; a blank line is a row without text."""
     with open_text(path, encoding) as handle:
         texts = [line.removesuffix("\n") for line in itertools.islice(handle, limit)]
     if not texts:
-        raise InputError(f"{path.name}: expected one document a line, got an empty file")
+        raise InputError(f"{path.name} is empty; write one document on each line")
     frame = pd.DataFrame({"text": texts}, dtype=object)
-    return Table(frame, path.name, describe_encoding(path, encoding), untyped=True)
+    return DocumentTable(frame, path.name, describe_encoding(path, encoding), untyped=True)
 
 
-def _read_json_lines(path: Path, encoding: str, limit: int | None) -> Table:
-    """Read one JSON object a line; blank lines are skipped."""
+def _read_json_lines(path: Path, encoding: str, limit: int | None) -> DocumentTable:
+    """Read one JSON object from each line; skip blank lines."""
     lines = array("q")
 
     def parsed(handle: Iterable[str]) -> Iterator[object]:
@@ -407,18 +406,18 @@ def _read_json_lines(path: Path, encoding: str, limit: int | None) -> Table:
 
     with open_text(path, encoding) as handle:
         frame = _frame_of_records(itertools.islice(parsed(handle), limit), path, lines)
-    return Table(frame, path.name, describe_encoding(path, encoding), lines, untyped=True)
+    return DocumentTable(frame, path.name, describe_encoding(path, encoding), lines, untyped=True)
 
 
-def _read_json(path: Path, encoding: str, limit: int | None) -> Table:
-    """Read a JSON array of objects; anything else must be JSON Lines under another name."""
+def _read_json(path: Path, encoding: str, limit: int | None) -> DocumentTable:
+    """Read a JSON array of objects, or JSON Lines under this suffix."""
     with open_text(path, encoding) as handle:
         content = handle.read()
     if not content.lstrip().startswith("["):
         return _read_json_lines(path, encoding, limit)
     records = _parse_json(content, path, "")
     frame = _frame_of_records(records[:limit], path)
-    return Table(frame, path.name, describe_encoding(path, encoding), untyped=True)
+    return DocumentTable(frame, path.name, describe_encoding(path, encoding), untyped=True)
 
 
 def _parse_json(text: str, path: Path, where: str) -> Any:
@@ -440,7 +439,7 @@ def _parse_json(text: str, path: Path, where: str) -> Any:
 def _frame_of_records(
     records: Iterable[object], path: Path, lines: Sequence[int] | None = None
 ) -> pd.DataFrame:
-    """Turn objects into columns in the order in which their keys appear; strings into texts."""
+    """Convert objects to columns, in the order of their keys; a string is a text."""
     columns: dict[str, list[object]] = {}
     n_rows = 0
     for record in records:
@@ -464,13 +463,13 @@ def _frame_of_records(
     return pd.DataFrame(columns, dtype=object, index=pd.RangeIndex(n_rows))
 
 
-def _read_parquet(path: Path, encoding: str, limit: int | None) -> Table:
-    """Read a Parquet file; its text has an encoding of its own."""
+def _read_parquet(path: Path, encoding: str, limit: int | None) -> DocumentTable:
+    """Read a Parquet file, whose encoding is fixed."""
     import pyarrow.parquet as pq
 
     def batches_of(data: Any) -> tuple[Any, Iterator[Any]]:
         file = pq.ParquetFile(data)
-        if limit is None:  # else, of the others, none is read
+        if limit is None:  # with a limit, other row groups are not read
             groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
             check_unpacked(path, sum(group.total_byte_size for group in groups))
         return file.schema_arrow, file.iter_batches(batch_size=min(limit or 8192, 8192))
@@ -478,8 +477,8 @@ def _read_parquet(path: Path, encoding: str, limit: int | None) -> Table:
     return _table_of_batches(path, limit, "a Parquet", batches_of)
 
 
-def _read_arrow(path: Path, encoding: str, limit: int | None) -> Table:
-    """Read an Arrow file or stream; one that is not compressed is mapped as it is."""
+def _read_arrow(path: Path, encoding: str, limit: int | None) -> DocumentTable:
+    """Read an Arrow file or stream; map an uncompressed one."""
     import pyarrow as pa
 
     def batches_of(data: Any) -> tuple[Any, Iterator[Any]]:
@@ -495,8 +494,8 @@ def _read_arrow(path: Path, encoding: str, limit: int | None) -> Table:
 
 def _table_of_batches(
     path: Path, limit: int | None, kind: str, batches_of: Callable[[Any], tuple[Any, Iterator[Any]]]
-) -> Table:
-    """Read a file of record batches; not all need ever be in memory."""
+) -> DocumentTable:
+    """Read a file of record batches, which may exceed memory."""
     import pyarrow as pa
 
     def checked(batches: Iterator[Any]) -> Iterator[Any]:
@@ -504,7 +503,7 @@ def _table_of_batches(
         for batch in batches:
             yield batch
             n_rows += len(batch)
-            # A value that is repeated is stored once: sizes in the file do not tell all.
+            # Repeated values are stored once, so that sizes in the file are too low.
             n_bytes += batch.nbytes
             check_unpacked(path, n_bytes)
             if limit is not None and n_rows >= limit:
@@ -524,10 +523,10 @@ def _table_of_batches(
             ) from None
     if not len(frame):
         raise InputError(f"{path.name}: expected rows, got an empty file (no rows)")
-    return Table(frame, path.name)
+    return DocumentTable(frame, path.name)
 
 
-_READERS: dict[str, Callable[[Path, str, int | None], Table]] = {
+_READERS: dict[str, Callable[[Path, str, int | None], DocumentTable]] = {
     ".csv": _read_csv,
     ".tsv": _read_delimited,
     ".jsonl": _read_json_lines,
@@ -539,7 +538,7 @@ _READERS: dict[str, Callable[[Path, str, int | None], Table]] = {
     ".txt": _read_lines,
 }
 SUFFIXES = tuple(_READERS)
-"""What the name of a file that can be read ends in."""
+"""Suffixes of files that can be read."""
 
 
 def demo_path() -> Path:

@@ -1,4 +1,4 @@
-"""Data frames as files for other programs: csv, tsv, parquet, lines of JSON, or a workbook."""
+"""Export of data frames: csv, tsv, parquet, JSON Lines and workbooks."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ FORMAT = 1
 FORMATS = ("csv", "tsv", "parquet", "jsonl")
 WORKBOOK = "xlsx"
 FLAT = ("csv", "tsv", WORKBOOK)
-"""Formats whose cells hold no lists."""
+"""Formats whose cells cannot hold lists."""
 
 
 def format_of(path: str | Path) -> str:
-    """Return the format that the name of a file asks for; "" for a folder."""
+    """Return the format of a file by its suffix; "" for a folder."""
     path = Path(path)
     suffix = "" if path.is_dir() else path.suffix.lower().removeprefix(".")
     if suffix not in ("", WORKBOOK, *FORMATS):
@@ -79,7 +79,7 @@ def write_tables(
         path.absolute().parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(
-            f"cannot make the folder of {path}: {error.strerror or error}; name another file"
+            f"cannot create the folder of {path}: {error.strerror or error}; name another file"
         ) from error
     with replacing_file(path) as fresh:
         if suffix == WORKBOOK:
@@ -94,10 +94,10 @@ def write_tables(
 
 
 def _write(path: Path, name: str, frame: pd.DataFrame, format: str, safe: bool) -> list[Decision]:
-    """Write one table to a file; return what was changed."""
+    """Write one table to a file; return the changes that the format needs."""
     if format == "jsonl":
         labelled = with_labels(frame)
-        # Numbers keep all digits, of which pandas would keep 15.
+        # pandas would write 15 digits of a number.
         columns = [[_plain(value) for value in labelled[name].tolist()] for name in labelled]
         with path.open("w", encoding="utf-8", errors="replace", newline="\n") as stream:
             for values in zip(*columns, strict=True):
@@ -105,39 +105,41 @@ def _write(path: Path, name: str, frame: pd.DataFrame, format: str, safe: bool) 
                 stream.write(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n")
         return []
     if format == "parquet":
-        kept, changed = storable(frame)
-        kept.to_parquet(path, engine="pyarrow", compression="zstd")
-        message = f"{name}: columns that parquet cannot hold were written as text: {changed}."
+        stored, changed = storable(frame)
+        stored.to_parquet(path, engine="pyarrow", compression="zstd")
+        message = (
+            f"{name}: parquet cannot hold some columns, which were written as text: {changed}."
+        )
         return [Decision("export", "columns_as_text", changed, message)] if changed else []
     separator = "\t" if format == "tsv" else ","
     n_marked = write_csv(path, with_labels(frame), separator=separator, safe=safe)
     message = (
-        f"{name}: an apostrophe stands in front of what a spreadsheet would run as a formula "
+        f"{name}: an apostrophe precedes cells that a spreadsheet would run as formulas "
         f"(cells: {n_marked:,})."
     )
     return [Decision("export", "formulas", n_marked, message)] if n_marked else []
 
 
 def with_labels(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame with its row labels as columns, unless they only count the rows."""
+    """Return a frame with its row labels as columns, unless they are 0, 1, 2 ..."""
     import pandas as pd
 
     index = frame.index
     names = {str(name) for name in frame.columns}
-    made = frame.reset_index(drop=True)
+    labelled = frame.reset_index(drop=True)
     if index.name is not None or not index.equals(pd.RangeIndex(len(index))):
         for place in range(index.nlevels):
             label = index.get_level_values(place)
             name = "index" if label.name is None else str(label.name)
             name = name if name not in names else f"{name} (row label {place + 1})"
             names.add(name)
-            made.insert(place, name, label.array, allow_duplicates=True)
-    made.columns = pd.Index(unique_names(made.columns))
-    return made
+            labelled.insert(place, name, label.array, allow_duplicates=True)
+    labelled.columns = pd.Index(unique_names(labelled.columns))
+    return labelled
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON holds it."""
+    """Return a value that JSON can hold."""
     import pandas as pd
 
     value = plain_value(value)
@@ -157,44 +159,44 @@ def _plain(value: Any) -> Any:
 
 
 def storable(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """Return a frame that parquet can hold, and the names of the columns that became text."""
+    """Return a frame that parquet can hold, and the columns converted to text."""
     import pandas as pd
 
-    kept = frame.copy(deep=False)
+    stored = frame.copy(deep=False)
     names = unique_names(frame.columns)
-    kept.columns = pd.Index(names)
+    stored.columns = pd.Index(names)
     changed = []
     for place, name in enumerate(names):
         column = frame.iloc[:, place]
         if not _can_be_written(column):
-            kept.isetitem(place, _as_text(column).array)
+            stored.isetitem(place, _as_text(column).array)
             changed.append(name)
     index = frame.index
     levels = [index.get_level_values(level).to_series() for level in range(index.nlevels)]
     if not all(_can_be_written(level) for level in levels):
         texts = [level if _can_be_written(level) else _as_text(level) for level in levels]
-        kept.index = (
+        stored.index = (
             pd.Index(texts[0], name=index.name) if index.nlevels == 1
             else pd.MultiIndex.from_arrays(texts, names=index.names)
         )  # fmt: skip
-    return kept, changed
+    return stored, changed
 
 
 def unique_names(names: Any) -> list[str]:
-    """Return names as strings that can be written, each once."""
+    """Return names as distinct strings of valid UTF-8."""
     found: list[str] = []
-    taken = {_writable(str(name)) for name in names}
+    plain_names = {_writable(str(name)) for name in names}
     for name in names:
         plain = _writable(str(name))
         unique, number = plain, 2
-        while unique in found or (unique != plain and unique in taken):
+        while unique in found or (unique != plain and unique in plain_names):
             unique, number = f"{plain}_{number}", number + 1
         found.append(unique)
     return found
 
 
 def _can_be_written(column: pd.Series) -> bool:
-    """Find out by writing it; nothing else knows all that the writer refuses."""
+    """Return whether pyarrow can write a column, by writing it."""
     import pandas as pd
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -228,11 +230,11 @@ def _writable(text: str) -> str:
 
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""What a cell begins with that a spreadsheet may run; the last four are full-width signs."""
+"""Characters that begin a formula in a spreadsheet; the last four are full-width signs."""
 
 
 def spreadsheet_safe(value: Any) -> Any:
-    """Keep a spreadsheet from running a text as a formula, by a leading apostrophe."""
+    """Prefix an apostrophe to a text that a spreadsheet would run as a formula."""
     if isinstance(value, str) and value.startswith(FORMULA_STARTS):
         return "'" + value
     return value
@@ -246,9 +248,9 @@ def write_csv(
     safe: bool = True,
     encoding: str = "utf-8",
 ) -> int:
-    """Write a table without its index; return how many cells were marked as text."""
+    """Write a table without its index; return the number of cells marked as text."""
     table, n_marked = _marked(table) if safe else (table, 0)
-    # Only quotes keep a lone carriage return from ending the line.
+    # A lone carriage return ends a line unless it is quoted.
     cells = (cell for _, column in _texts(table) for cell in column if isinstance(cell, str))
     has_returns = any("\r" in text for text in chain(map(str, table.columns), cells))
     quoting: Literal[0, 2] = csv.QUOTE_NONNUMERIC if has_returns else csv.QUOTE_MINIMAL
@@ -260,22 +262,22 @@ def write_csv(
 
 
 def _marked(table: pd.DataFrame) -> tuple[pd.DataFrame, int]:
-    """Return a table of which a spreadsheet runs no cell, and how many cells had to be marked."""
+    """Return a table without formulas, and the number of marked cells."""
     import pandas as pd
 
-    made, n_marked = table.copy(deep=False), 0
+    marked, n_marked = table.copy(deep=False), 0
     for name, cells in _texts(table):
         safe = [spreadsheet_safe(cell) for cell in cells]
         n_changed = sum(a is not b for a, b in zip(cells, safe, strict=True))
         if n_changed:
-            made[name] = pd.Series(safe, index=made.index, dtype=object)
+            marked[name] = pd.Series(safe, index=marked.index, dtype=object)
             n_marked += n_changed
-    made.columns = made.columns.map(spreadsheet_safe)
-    return made, n_marked
+    marked.columns = marked.columns.map(spreadsheet_safe)
+    return marked, n_marked
 
 
 def _texts(table: pd.DataFrame) -> Iterator[tuple[Any, list[Any]]]:
-    """Yield the names of the columns that can hold texts, with their cells."""
+    """Yield name and cells of each column that can hold texts."""
     from pandas.api.types import is_bool_dtype, is_datetime64_any_dtype, is_numeric_dtype
 
     plain = (is_bool_dtype, is_datetime64_any_dtype, is_numeric_dtype)
@@ -293,11 +295,11 @@ MOST_DIGITS = 10**15
 """Excel keeps 15 digits of a number."""
 
 FIRST_DATE, AFTER_LAST_DATE = datetime(1900, 3, 1), datetime(9999, 12, 31)
-"""Excel counts a day in February 1900 that there was not, and no days before."""
+"""Excel counts February 29, 1900, which did not exist, and no earlier days."""
 
 NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 READ_AS_OTHER = (*FORMULA_STARTS, "#")
-"""What a text begins with that could be read as a formula or as the name of an error."""
+"""Characters that begin a formula or the name of an error."""
 
 CHANGES = {
     "control_characters": "Control characters were removed",
@@ -313,12 +315,12 @@ CHANGES = {
 def write_workbook(
     path: Path, tables: Mapping[str, pd.DataFrame], show_progress: bool | None
 ) -> list[tuple[str, int, str]]:
-    """Write tables as sheets; return name, count and description of what had to be changed."""
+    """Write tables as sheets; return name, count and description of each change."""
     try:
         from openpyxl import Workbook
     except ImportError as error:
         raise MissingExtraError(
-            "openpyxl is needed to write Excel files and is not installed; install it with "
+            "writing Excel files needs openpyxl; install it with "
             'pip install "embedtopics[excel]", or write a .csv file'
         ) from error
     for name, table in tables.items():
@@ -349,7 +351,7 @@ def write_workbook(
 
 
 def _lines(sheet: Any, table: pd.DataFrame, changed: Counter[str]) -> Iterator[list[Any]]:
-    """Set up a sheet, and yield its rows of cells, column names first."""
+    """Format a sheet, and yield its rows of cells, column names first."""
     from openpyxl.cell import WriteOnlyCell
     from openpyxl.styles import Font
     from openpyxl.utils import get_column_letter
@@ -364,14 +366,14 @@ def _lines(sheet: Any, table: pd.DataFrame, changed: Counter[str]) -> Iterator[l
         is_text = isinstance(value, str) and value.startswith(READ_AS_OTHER)
         if not is_text and not bold:
             return value
-        made = WriteOnlyCell(sheet, value)
+        write_cell = WriteOnlyCell(sheet, value)
         if is_text:
-            # Stored as a text, and marked so that it stays one when somebody edits the cell.
-            made.data_type = "s"
-            made.quotePrefix = True
+            # The quote prefix keeps the cell a text when somebody edits it.
+            write_cell.data_type = "s"
+            write_cell.quotePrefix = True
         if bold:
-            made.font = Font(bold=True)
-        return made
+            write_cell.font = Font(bold=True)
+        return write_cell
 
     yield [cell(_text(str(column), changed), bold=True) for column in table.columns]
     for line in zip(*columns, strict=True):
@@ -379,7 +381,7 @@ def _lines(sheet: Any, table: pd.DataFrame, changed: Counter[str]) -> Iterator[l
 
 
 def plain_value(value: Any) -> Any:
-    """Return a value of NumPy's as one of Python's or pandas'; others as they are."""
+    """Convert a value of NumPy to one of Python or pandas."""
     import pandas as pd
 
     if isinstance(value, np.datetime64):
@@ -392,7 +394,7 @@ def plain_value(value: Any) -> Any:
 
 
 def _values(column: pd.Series, changed: Counter[str]) -> list[Any]:
-    """Return the values of a column as cells hold them."""
+    """Return the values of a column for cells."""
     kind = column.dtype.kind if isinstance(column.dtype, np.dtype) else "O"
     if kind == "b" or (kind in "iu" and column.between(1 - MOST_DIGITS, MOST_DIGITS - 1).all()):
         return list(column.tolist())
@@ -400,7 +402,7 @@ def _values(column: pd.Series, changed: Counter[str]) -> list[Any]:
 
 
 def _value(value: Any, changed: Counter[str]) -> Any:
-    """Return one value as a cell holds it; None for a missing one."""
+    """Return one value for a cell; None for a missing one."""
     import pandas as pd
 
     value = plain_value(value)
@@ -422,7 +424,7 @@ def _value(value: Any, changed: Counter[str]) -> Any:
 
 
 def _moment(moment: pd.Timestamp, changed: Counter[str]) -> Any:
-    """Return a moment without time zone, or its text where Excel has no such day."""
+    """Return a moment without time zone, or its text if Excel has no such day."""
     if moment.tzinfo is not None:
         changed["time_zones"] += 1
         moment = moment.tz_convert("UTC").tz_localize(None)
@@ -434,16 +436,16 @@ def _moment(moment: pd.Timestamp, changed: Counter[str]) -> Any:
 
 
 def _text(text: str, changed: Counter[str]) -> str:
-    """Return a text as a cell holds it."""
-    made = NOT_IN_XML.sub("", replace_surrogates(text))
-    changed["control_characters"] += made != text
-    if "\r" in made:
-        made = re.sub("\r\n?", "\n", made)
+    """Return a text for a cell."""
+    cleaned = NOT_IN_XML.sub("", replace_surrogates(text))
+    changed["control_characters"] += cleaned != text
+    if "\r" in cleaned:
+        cleaned = re.sub("\r\n?", "\n", cleaned)
         changed["line_ends"] += 1
-    if len(made) > MOST_CHARACTERS // 2:
-        units = made.encode("utf-16-le")
+    if len(cleaned) > MOST_CHARACTERS // 2:
+        units = cleaned.encode("utf-16-le")
         if len(units) > 2 * MOST_CHARACTERS:
-            # A character of two units at the cut is left out as a whole.
-            made = units[: 2 * MOST_CHARACTERS].decode("utf-16-le", "ignore")
+            # Do not split a character of two units.
+            cleaned = units[: 2 * MOST_CHARACTERS].decode("utf-16-le", "ignore")
             changed["long_texts"] += 1
-    return made
+    return cleaned

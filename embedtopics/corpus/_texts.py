@@ -31,7 +31,7 @@ from embedtopics.protocols import BoolArray, Int64Array
 TEXT = 0
 """Status of a row that has text."""
 EMPTY = 1
-"""Status of a row whose text shows nothing: whitespace, control or zero-width characters only."""
+"""Status of a row whose text has only whitespace, control or zero-width characters."""
 MISSING = 2
 """Status of a row without a value: None, NaN, NaT or pandas.NA."""
 
@@ -40,9 +40,9 @@ MISSING_MARKERS = frozenset(
 )
 """Cells of csv and tsv files that stand for "no value" in the text and time columns."""
 
-# Control characters that str.split does not already take for whitespace.
+# Control characters that str.split does not treat as whitespace.
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
-# Anything but whitespace and the format characters that have no glyph of their own.
+# Anything but whitespace and format characters without a glyph.
 _VISIBLE = re.compile(r"[^\s\xad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 
 
@@ -61,13 +61,13 @@ def replace_surrogates(text: str) -> str:
 
 
 def normalize_text(text: str) -> str:
-    """Return the form of a text by which two texts count as the same document.
+    """Return the normal form of a text; texts with equal forms are one document.
 
-    Canonical composition (Unicode NFC), control characters and runs of whitespace to one space,
-    none at the ends, lone surrogates to U+FFFD. Case, punctuation, combining marks, emoji,
-    zero-width joiners and the direction of writing stay as they are. The function is idempotent.
+    The text is composed (Unicode NFC), runs of control characters and whitespace become one space,
+    spaces at the ends are removed, and lone surrogates become U+FFFD. Case, punctuation, combining
+    marks, emoji, zero-width joiners and the writing direction stay. The function is idempotent.
     """
-    # Most texts need nothing, and that is seen in a tenth of the time. Printable text holds no
+    # Most texts are normal, which is checked in a tenth of the time. Printable text has no
     # surrogate, no control character and no whitespace but the space.
     if text.isascii() and _is_plain(text):
         return text
@@ -76,16 +76,16 @@ def normalize_text(text: str) -> str:
 
 
 def _is_plain(text: str) -> bool:
-    """Return whether words are parted by single spaces, and nothing else is to be cleaned."""
+    """Return whether words are separated by single spaces, and all characters are printable."""
     if "  " in text or text[:1] == " " or text[-1:] == " ":
         return False
-    if text.isascii():  # of long texts, bytes tell it in a fifth of the time
+    if text.isascii():  # on long texts, bytes take a fifth of the time
         return not text.encode().translate(None, _PRINTABLE)
     return text.isprintable()
 
 
 def is_missing(value: object) -> bool:
-    """Return whether a value stands for "no value": None, NaN, NaT or pandas.NA."""
+    """Return whether a value is missing: None, NaN, NaT or pandas.NA."""
     if value is None or value is pd.NA or value is pd.NaT:
         return True
     if isinstance(value, float | np.floating):
@@ -94,7 +94,7 @@ def is_missing(value: object) -> bool:
 
 
 def content_ids(hashes: npt.NDArray[np.uint64]) -> Iterator[str]:
-    """Name rows by content, (n_rows, 2): 16 hexadecimal digits, with "-2", "-3" ... for repeats."""
+    """Yield ids from hashes (n_rows, 2): 16 hexadecimal digits, with "-2", "-3" ... for repeats."""
     order = np.argsort(hashes[:, 0], kind="stable")
     ordered, place = hashes[order, 0], np.arange(len(order))
     first = np.zeros(len(order), dtype=np.int64)
@@ -110,7 +110,7 @@ def find_distinct(
 ) -> DistinctDocuments:
     """Group the rows with text by content; `hashes` (n_rows, 2), `status` (n_rows,)."""
     rows = np.flatnonzero(status == TEXT)
-    # lexsort is stable, so that within a document the first row comes first.
+    # lexsort is stable: the rows of a document stay in order.
     rows = rows[np.lexsort((hashes[rows, 1], hashes[rows, 0]))]
     ordered = hashes[rows]
     is_first = np.ones(len(rows), dtype=bool)
@@ -128,23 +128,23 @@ def find_distinct(
 
 
 _BLOCK = 8192
-"""Strings that are decoded, or written, at a time."""
+"""Strings decoded or written at a time."""
 
 MOST_IN_MEMORY = 1 << 26
-"""Bytes of a table above which it goes to a mapped file."""
+"""Maximum bytes of a table in memory; a larger one goes to a mapped file."""
 
 _FREE_ON_DISK = 1 << 34
-"""Bytes that must be free where temporary files lie."""
+"""Minimum free bytes for a mapped file."""
 
 _Part: TypeAlias = tuple[npt.NDArray[Any], memoryview]
-"""Where the strings of an Arrow array begin and end, (n_strings + 1,), and their bytes."""
+"""Offsets (n_strings + 1,) and bytes of the strings of an Arrow array."""
 
 
 class ArrowTexts(Sequence[str]):
-    """A sequence of strings that stay in the buffers of Arrow, equal to a tuple of the same.
+    """Strings in the buffers of Arrow; the sequence equals a tuple of the same strings.
 
-    Taking rows copies no string. Those without a value read as "", and `is_missing` (n_strings,)
-    of a whole column says which they are.
+    Taking rows copies no string. A missing string reads as "", and `is_missing` (n_strings,) marks
+    those of a whole column.
     """
 
     is_missing: BoolArray | None = None
@@ -205,13 +205,13 @@ class ArrowTexts(Sequence[str]):
         return ArrowTexts, (_column_of(self),)
 
     def take(self, rows: npt.ArrayLike, is_normal: BoolArray | None = None) -> ArrowTexts:
-        """Return the strings of some rows, (n_taken,), normalised unless they are `is_normal`."""
-        made = ArrowTexts.__new__(ArrowTexts)
-        made._parts, made._starts = self._parts, self._starts
-        chosen = np.asarray(rows, dtype=np.int64)
-        made._rows = chosen if self._rows is None else self._rows[chosen]
-        made._is_normal = is_normal if self._is_normal is None else self._is_normal[chosen]
-        return made
+        """Return the strings of rows, (n_taken,), normalized unless they are `is_normal`."""
+        subset = ArrowTexts.__new__(ArrowTexts)
+        subset._parts, subset._starts = self._parts, self._starts
+        positions = np.asarray(rows, dtype=np.int64)
+        subset._rows = positions if self._rows is None else self._rows[positions]
+        subset._is_normal = is_normal if self._is_normal is None else self._is_normal[positions]
+        return subset
 
     def _above(self, lower: ArrowTexts) -> ArrowTexts:
         n_upper, whole = self._starts[-1], self.take(())
@@ -230,7 +230,9 @@ def _part(chunk: Any) -> _Part:
     kind = np.int64 if pa.types.is_large_string(chunk.type) else np.int32
     _, places, data = chunk.buffers()
     offsets = np.frombuffer(places, kind)[chunk.offset : chunk.offset + len(chunk) + 1]
-    if chunk.null_count and np.diff(offsets)[_is_null(chunk)].any():  # as hardly anybody writes it
+    if (
+        chunk.null_count and np.diff(offsets)[_is_null(chunk)].any()
+    ):  # rare: null strings with bytes
         return _part(chunk.fill_null(""))
     return offsets, memoryview(b"" if data is None else data)
 
@@ -247,14 +249,14 @@ def _column_of(strings: Iterable[str]) -> Any:
 
 
 def blocks_of(strings: Iterable[str]) -> Iterator[list[str]]:
-    """Yield strings as lists of a bounded length."""
+    """Yield lists of at most 8,192 strings."""
     rest = iter(strings)
     while block := list(islice(rest, _BLOCK)):
         yield block
 
 
 def held_in_arrow(values: Any) -> ArrowTexts | None:
-    """Return a column as it lies in the buffers of Arrow, or None where it does not, or no text."""
+    """Return a text column in the buffers of Arrow, or None for any other column."""
     import pyarrow as pa
 
     if isinstance(values, pd.Series):
@@ -268,19 +270,19 @@ def held_in_arrow(values: Any) -> ArrowTexts | None:
 
 
 def as_column(strings: Sequence[str]) -> Any:
-    """Return strings as a frame takes them; those in Arrow never as a list of all."""
+    """Return strings as a column of a frame, without a list of those in Arrow."""
     return _column_of(strings).to_pandas().array if isinstance(strings, ArrowTexts) else [*strings]
 
 
 def rows_of(strings: Sequence[str], rows: npt.NDArray[np.integer[Any]]) -> Sequence[str]:
-    """Return the strings of some rows, (n_taken,), held as they are."""
+    """Return the strings of rows, (n_taken,), in Arrow or as a tuple."""
     if isinstance(strings, ArrowTexts):
         return strings.take(rows)
     return tuple(strings[row] for row in rows.tolist())
 
 
 def below(upper: Sequence[str], lower: Sequence[str]) -> Sequence[str]:
-    """Return strings below others, in Arrow where some of them are."""
+    """Concatenate strings, in Arrow if some of them are."""
     if not isinstance(upper, ArrowTexts) and not isinstance(lower, ArrowTexts):
         return (*upper, *lower)
     both = [one if isinstance(one, ArrowTexts) else ArrowTexts.of(one) for one in (upper, lower)]
@@ -288,26 +290,26 @@ def below(upper: Sequence[str], lower: Sequence[str]) -> Sequence[str]:
 
 
 def mapped_table(batches: Iterable[Any], schema: Any) -> Any:
-    """Return a table of record batches; a large one goes to a mapped file without a name.
+    """Return a table of record batches; a large one goes to an unnamed mapped file.
 
-    What is mapped need not stay in memory, and is gone with the process.
+    The file disappears with the process.
     """
     import pyarrow as pa
 
-    held: list[Any] = []
+    in_memory: list[Any] = []
     rest, before = iter(batches), pa.total_allocated_bytes()
     for batch in rest:
-        batch.validate(full=True)  # else what it says of its own places is believed
-        held.append(batch)
-        # What lies in a mapped file already is allocated nowhere.
+        batch.validate(full=True)  # offsets of a damaged file could point anywhere
+        in_memory.append(batch)
+        # A mapped batch allocates nothing.
         if pa.total_allocated_bytes() - before > MOST_IN_MEMORY and _has_space():
             break
     else:
-        return pa.Table.from_batches(held, schema=schema)
+        return pa.Table.from_batches(in_memory, schema=schema)
     with tempfile.TemporaryFile() as file:
         with pa.ipc.new_stream(file, schema) as writer:
-            while held:
-                writer.write_batch(held.pop(0))
+            while in_memory:
+                writer.write_batch(in_memory.pop(0))
             for batch in rest:
                 batch.validate(full=True)
                 writer.write_batch(batch)
@@ -322,7 +324,7 @@ def _has_space() -> bool:
 
 @dataclass(frozen=True, eq=False)
 class TextRows:
-    """A column of texts after its single reading: (n_rows,), but `hashes` (n_rows, 2)."""
+    """A column of texts, each array (n_rows,) but `hashes` (n_rows, 2)."""
 
     texts: Sequence[str]
     status: npt.NDArray[np.int8]
@@ -332,8 +334,8 @@ class TextRows:
 
 
 def read_texts(values: Iterable[object], what: str, lines: Sequence[int] | None = None) -> TextRows:
-    """Read a column of texts in one pass; what Arrow holds is not copied."""
-    held = values if isinstance(values, ArrowTexts) else None
+    """Read a column of texts in one pass, without copying those in Arrow."""
+    arrow = values if isinstance(values, ArrowTexts) else None
     texts: list[str] = []
     status, is_normal, digests = bytearray(), bytearray(), bytearray()
     n_repaired = 0
@@ -351,15 +353,17 @@ def read_texts(values: Iterable[object], what: str, lines: Sequence[int] | None 
                 f"{what} must hold strings; {name_rows([len(texts)], lines)} holds a "
                 f"{type(value).__name__}: convert the values with str() or choose another column"
             )
-        if held is None:
+        if arrow is None:
             texts.append(text)
         is_normal.append(normal is text)
         digests += blake2b(normal.encode(), digest_size=16).digest()
     kinds = np.frombuffer(status, dtype=np.int8)
-    if held is not None and held.is_missing is not None:
-        kinds[held.is_missing] = MISSING
+    if arrow is not None and arrow.is_missing is not None:
+        kinds[arrow.is_missing] = MISSING
     kinds.flags.writeable = False
     hashes = np.frombuffer(digests, dtype=">u8").astype(np.uint64).reshape(-1, 2)
     hashes.flags.writeable = False
-    known = np.frombuffer(is_normal, dtype=np.bool_)
-    return TextRows(tuple(texts) if held is None else held, kinds, hashes, known, n_repaired)
+    is_normal_form = np.frombuffer(is_normal, dtype=np.bool_)
+    return TextRows(
+        tuple(texts) if arrow is None else arrow, kinds, hashes, is_normal_form, n_repaired
+    )

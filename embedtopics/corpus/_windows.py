@@ -1,4 +1,4 @@
-"""Long texts in parts: overlapping windows that begin and end with a sentence."""
+"""Passages: overlapping windows of whole sentences."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 Span: TypeAlias = tuple[int, int]
-"""First character of a part of a text, and the one behind its last."""
+"""Characters of a part of a text: the first, and the one after the last."""
 
 # Boundaries in ten sentences in a row of Universal Dependencies, F1: English EWT .810 and GUM .921,
 # French GSD .966 and Sequoia .878, by sentencex with its rules for English. Marks before what is no
@@ -25,22 +25,22 @@ Span: TypeAlias = tuple[int, int]
 _RULES = "en"
 
 _CHARACTERS = 20_000
-"""Characters read at a time: the time for unclosed quotations grows with the square of a text."""
+"""Characters split at a time: time grows with the square of the length of an unclosed quotation."""
 
 
 def sentence_starts(text: str) -> list[int]:
-    """Return where the sentences of a text begin."""
+    """Return the first character of each sentence."""
     from sentencex import get_sentence_boundaries
 
-    whole = text.encode("utf-8", "replace").decode()  # as long, without halves of characters
+    whole = text.encode("utf-8", "replace").decode()  # without lone surrogates
     starts, begin = [], 0
     while begin < len(whole):
         read = get_sentence_boundaries(_RULES, whole[begin : begin + _CHARACTERS])
-        found = [begin + one["start_index"] for one in read if not one["text"].isspace()]
-        starts += [start for start in found if start > begin]
-        # The last one may go on in the next part.
+        batch = [begin + one["start_index"] for one in read if not one["text"].isspace()]
+        starts += [start for start in batch if start > begin]
+        # The last sentence may continue in the next part.
         is_last = begin + _CHARACTERS >= len(whole)
-        begin = begin + _CHARACTERS if is_last or found[-1:] <= [begin] else found[-1]
+        begin = begin + _CHARACTERS if is_last or batch[-1:] <= [begin] else batch[-1]
     if starts and whole[: starts[0]].isspace():
         starts = starts[1:]
     return [0, *starts]
@@ -62,7 +62,7 @@ def windows(text: str, token_starts: npt.ArrayLike, most: int, overlap: int) -> 
         if last == len(costs):
             break
         begin, first, shared = first, last, 0
-        # What is shared leaves space for what is new.
+        # The overlap leaves space for a new sentence.
         space = min(overlap, most - costs[last])
         while first - 1 > begin and shared + costs[first - 1] <= space:
             first -= 1
@@ -76,7 +76,7 @@ def windows(text: str, token_starts: npt.ArrayLike, most: int, overlap: int) -> 
 
 
 def _bounds(text: str, starts: npt.NDArray[np.int64], most: int, piece: int) -> list[int]:
-    """Return where units that a window is made of begin, and the end of the text."""
+    """Return the first character of each unit of a window, and the end of the text."""
     sentences = [*sentence_starts(text), len(text)]
     tokens = np.searchsorted(starts, sentences).tolist()
     bounds = []
@@ -96,7 +96,7 @@ def _bounds(text: str, starts: npt.NDArray[np.int64], most: int, piece: int) -> 
 
 PASSAGE_COLUMNS = ("passage_of", "passage", "passage_start", "passage_stop")
 WORDS_A_PASSAGE = 180
-"""A passage of so many words fits into the 256 tokens that small encoders read."""
+"""A passage of 180 words fits into the 256 tokens that small encoders read."""
 
 _WORD = re.compile(r"\w+|[^\w\s]")
 
@@ -104,7 +104,7 @@ _WORD = re.compile(r"\w+|[^\w\s]")
 def split_into_passages(
     corpus: Corpus, encoder: Any = None, *, most: int | None = None, overlap: int | None = None
 ) -> tuple[list[str], list[int], list[Span]]:
-    """Return the passages of all rows, the row of each, and where it lies."""
+    """Return the passages of all rows, their rows and their characters."""
     if encoder is not None and (most is not None or overlap is not None):
         raise InputError("expected either an encoder or most= and overlap=, got both")
     from embedtopics.corpus._texts import TEXT  # which imports pandas
@@ -112,8 +112,8 @@ def split_into_passages(
     rows = np.flatnonzero(np.asarray(corpus.status) == TEXT).tolist()
     texts = [corpus.texts[row] for row in rows]
     if encoder is not None:
-        found: Sequence[Sequence[Span]] | None = encoder.windows(texts)
-        if found is None:
+        spans_of_text: Sequence[Sequence[Span]] | None = encoder.windows(texts)
+        if spans_of_text is None:
             remedy = "leave it out to count words"
             raise InputError("encoder", "one that cuts texts into `windows`", encoder, remedy)
     else:
@@ -125,11 +125,11 @@ def split_into_passages(
                 f"most={most} and overlap={overlap}"
             )
         starts = [[match.start() for match in _WORD.finditer(text)] for text in texts]
-        found = [
+        spans_of_text = [
             windows(text, words, most, overlap) if words else [(0, len(text))]
             for text, words in zip(texts, starts, strict=True)
         ]
-    spans_of: dict[int, Sequence[Span]] = dict(zip(rows, found, strict=True))
+    spans_of: dict[int, Sequence[Span]] = dict(zip(rows, spans_of_text, strict=True))
     passages, of_row, places = [], [], []
     for row, text in enumerate(corpus.texts):
         for start, stop in spans_of.get(row, [(0, len(text))]):

@@ -1,4 +1,4 @@
-"""What is known of the texts before anything is found in them."""
+"""Results of reading, encoding and language detection."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class DistinctDocuments:
     of_row : int64 ndarray of shape (n_rows,)
         Document of each row; -1 where the row has no text.
     weights : int64 ndarray of shape (n_documents,)
-        How many rows hold each document.
+        Number of rows of each document.
     """
 
     hashes: npt.NDArray[np.uint64]
@@ -37,14 +37,14 @@ class DistinctDocuments:
 
 @dataclass(frozen=True)
 class LanguageShares:
-    """Languages found in a sample of texts.
+    """Languages of a sample of texts.
 
     Parameters
     ----------
     shares : mapping of str to float
         Share of the sampled texts by ISO 639-1 code, largest first.
     n_sampled : int
-        Texts that were looked at.
+        Texts in the sample.
     """
 
     shares: Mapping[str, float]
@@ -52,27 +52,27 @@ class LanguageShares:
 
     @property
     def main(self) -> str | None:
-        """The most frequent language, or None where no text could be judged."""
+        """The most frequent language, or None if no language was recognized."""
         return next(iter(self.shares), None)
 
 
 @dataclass(frozen=True, eq=False)
 class Encoding:
-    """Embeddings with an account of what the encoder saw.
+    """Embeddings, with the tokens that the encoder read.
 
     Parameters
     ----------
     embeddings : float32 ndarray of shape (n_texts, n_dimensions)
         Or a csr_matrix of float32, from an encoder of sparse vectors.
     n_tokens : int32 ndarray of shape (n_texts,)
-        Sub-word tokens of each text before truncation, special tokens left out; words, where that
-        is what an encoder reads.
+        Tokens of each text before truncation, without special tokens; words for an encoder of
+        words.
     n_seen : int32 ndarray of shape (n_texts,)
-        Of these, the tokens that the encoder read.
+        Tokens of each text that the encoder read.
     n_unknown : int32 ndarray of shape (n_texts,)
-        Of the tokens read, those that the vocabulary does not know.
+        Tokens read that are not in the vocabulary.
     n_cached : int
-        Texts whose vectors were on disk already.
+        Texts whose vectors came from the cache on disk.
     """
 
     embeddings: FloatArray
@@ -83,17 +83,17 @@ class Encoding:
 
     @property
     def truncated_share(self) -> float:
-        """Share of the texts that were cut."""
+        """Share of truncated texts."""
         return float(np.mean(self.n_seen < self.n_tokens)) if len(self.n_tokens) else 0.0
 
     @property
     def unseen_token_share(self) -> float:
-        """Share of all tokens that lay behind a cut."""
+        """Share of all tokens that truncation removed."""
         total = int(self.n_tokens.sum())
         return 1.0 - int(self.n_seen.sum()) / total if total else 0.0
 
     @property
     def unknown_token_share(self) -> float:
-        """Share of the tokens read that the vocabulary does not know."""
+        """Share of the tokens read that are not in the vocabulary."""
         total = int(self.n_seen.sum())
         return int(self.n_unknown.sum()) / total if total else 0.0

@@ -20,7 +20,7 @@ _OPENVINO_PREFIX = "openvino_"
 
 
 @runtime_checkable
-class PairScorer(Protocol):
+class PairModel(Protocol):
     """Scorer of pairs of query and passage, such as `sentence_transformers.CrossEncoder`."""
 
     def predict(self, pairs: list[tuple[str, str]], /) -> Any:
@@ -30,7 +30,7 @@ class PairScorer(Protocol):
 
 def load_cross_encoder(
     name: str | os.PathLike[str], *, revision: str | None = None, device: str = "cpu"
-) -> PairScorer:
+) -> PairModel:
     """Load a cross-encoder from a folder, from the cache of the hub, or from the hub.
 
     A download is announced. Code in a checkpoint is never run; pickled weights are never read.
@@ -46,7 +46,7 @@ def load_cross_encoder(
 
     Returns
     -------
-    PairScorer
+    PairModel
 
     Raises
     ------
@@ -86,7 +86,7 @@ def load_cross_encoder(
             f"expected a cross-encoder with one output, got one with {model.num_labels} "
             f"({folder}); choose one that was trained for ranking"
         )
-    scorer: PairScorer = model
+    scorer: PairModel = model
     return scorer
 
 

@@ -17,7 +17,7 @@ import pandas as pd
 
 from embedtopics._utils.checks import is_number
 from embedtopics.corpus._columns import (
-    Table,
+    DocumentTable,
     as_table,
     find_column,
     first_named,
@@ -300,7 +300,7 @@ def read_examples(
     )
 
 
-def _as_table(source: Any, kind: str, encoding: str) -> Table:
+def _as_table(source: Any, kind: str, encoding: str) -> DocumentTable:
     if isinstance(source, (str, os.PathLike)):
         return read_file(Path(source).expanduser(), encoding)
     if is_frame(source):
@@ -343,7 +343,7 @@ def _is_row(row: object) -> bool:
 
 
 def _choose_columns(
-    table: Table, kind: str, columns: Sequence[str] | None, label: str | None
+    table: DocumentTable, kind: str, columns: Sequence[str] | None, label: str | None
 ) -> tuple[list[str], str | None]:
     """Return the columns of texts and of labels, by default those with a usual name."""
     usual = _KINDS[kind]
@@ -378,7 +378,9 @@ def _choose_columns(
     return text_columns, label_column
 
 
-def _guess(table: Table, usual: Sequence[str], role: str, exclude: Sequence[str] = ()) -> str:
+def _guess(
+    table: DocumentTable, usual: Sequence[str], role: str, exclude: Sequence[str] = ()
+) -> str:
     columns = list(table.frame.columns)
     name = first_named(columns, usual, lambda got: got not in exclude)
     if name is None:
@@ -388,14 +390,14 @@ def _guess(table: Table, usual: Sequence[str], role: str, exclude: Sequence[str]
     return str(name)
 
 
-def _cells(table: Table, column: str) -> list[Any]:
+def _cells(table: DocumentTable, column: str) -> list[Any]:
     values: list[Any] = table.frame[column].tolist()
     if table.cells_only:
         return [None if value in MISSING_MARKERS else value for value in values]
     return values
 
 
-def _read_side(table: Table, name: str) -> TextRows:
+def _read_side(table: DocumentTable, name: str) -> TextRows:
     values = _cells(table, name)
     for row, value in enumerate(values):
         if _is_row(value):
@@ -406,7 +408,7 @@ def _read_side(table: Table, name: str) -> TextRows:
 
 
 def _read_labels(
-    table: Table, kind: str, column: str | None, order: Sequence[str] | None, scale: Any
+    table: DocumentTable, kind: str, column: str | None, order: Sequence[str] | None, scale: Any
 ) -> _Labels | None:
     for name, of, value in (("label_order", "nli", order), ("scale", "graded", scale)):
         if kind != of and value is not None:
@@ -524,7 +526,7 @@ def _number(value: object, row: int, source: str, lines: Sequence[int] | None) -
 
 
 def _usable_rows(
-    table: Table,
+    table: DocumentTable,
     sides: Mapping[str, TextRows],
     label_column: str | None,
     labels: _Labels | None,

@@ -168,7 +168,7 @@ def test_hashes_are_computed_when_a_corpus_is_put_together_by_hand():
         ({"text": ["a"], "n": [1, 2]}, r"\{'text': 1, 'n': 2\}"),
         ({"text": "a"}, "got a str under 'text'"),
         (pd.DataFrame([["a", "b"]], columns=["t", "t"]), "got 't' more than once"),
-        (pd.DataFrame({"n": [1, 2]}), "none that holds strings among 'n'"),
+        (pd.DataFrame({"n": [1, 2]}), "no column holds strings among 'n'"),
     ],
 )
 def test_what_is_no_collection_of_texts(texts, message):
@@ -178,7 +178,7 @@ def test_what_is_no_collection_of_texts(texts, message):
 
 
 def test_frames_and_lists_are_not_confused():
-    with pytest.raises(InputError, match=r"Corpus\.from_frame"):
+    with pytest.raises(InputError, match=r"Corpus\(frame\)"):
         Corpus.from_texts(pd.DataFrame({"text": ["a"]}))
     with pytest.raises(InputError, match=r"Corpus\.from_texts"):
         Corpus.from_frame(["a"])

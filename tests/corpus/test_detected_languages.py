@@ -67,7 +67,7 @@ def test_shares_are_of_the_texts_that_were_looked_at(texts, shares, n_sampled):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"), [((ENGLISH[0],), "got one str"), ((ENGLISH, 0), "at least 1, got 0")]
+    ("arguments", "message"), [((ENGLISH[0],), "texts must be"), ((ENGLISH, 0), "sample must be")]
 )
 def test_refused(arguments, message):
     with pytest.raises(InputError, match=message):

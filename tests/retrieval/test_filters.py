@@ -191,10 +191,10 @@ def test_quoted_texts(written, value):
         ("", ">>><<<", "a column"),
         ("year == 99999999999999999999", ">>>9", "64 bits"),
         ("year == 1e999", ">>>1e999<<<", "1.8e308"),
-        ("year == 1_000", ">>>1<<<_000", "in digits"),
+        ("year == 1_000", ">>>1<<<_000", "write numbers as"),
         ("source == 'a\\d'", r">>>\<<<d", "a backslash"),
         ("source == 'a\0'", r">>>\x00<<<", "NUL"),
-        ("source == '\ud800'", r">>>\ud800<<<", "half of a character"),
+        ("source == '\ud800'", r">>>\ud800<<<", "lone surrogate"),
         ("source == \u201cx\u201d", ">>>\u201c<<<", "straight quotes"),
         ("\t\U0001f600 == 1", "\\t>>>\U0001f600<<<", "character 2: "),
         ("(" * 200 + "year == 1" + ")" * 200, ">>>(<<<", "12 levels"),
@@ -220,7 +220,7 @@ def test_names_that_are_words_of_filters_stand_in_quotes():
     where = parse_filter('"in" in (1) and "True" == 2 and not "not" == 3', columns)
     assert [part.column for part in where.tree.parts[:2]] == ["in", "True"]
     for text in ("in == 1", "True == 2", "between < 'a'"):
-        with pytest.raises(InputError, match="is a word of filters, too"):
+        with pytest.raises(InputError, match="is a keyword of filters"):
             parse_filter(text, columns)
 
 

@@ -1,4 +1,4 @@
-"""From an expression, or a mapping, to a filter. A filter is read, never run."""
+"""Parsing of filters: an expression or a mapping, which is never executed."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 MOST_CHARACTERS = 10_000
 MOST_VALUES = 30_000
-"""Values in one filter, a date counting twice; SQLite binds at most 32,766."""
+"""Maximum values of a filter, a date counts twice; SQLite binds at most 32,766."""
 MOST_LEVELS = 12
-"""Levels of parentheses and not: from 13 on, some filters overflow the parser of SQLite."""
+"""Maximum levels of parentheses and not; 13 may overflow the parser of SQLite."""
 
 _GRAMMAR = r"""
 ?start: disjunction
@@ -73,25 +73,17 @@ _QUOTED_SO_FAR = {
     for quote in "'\""
 }
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
-_QUOTE_NAMES = "if it belongs to the name of a column, put the whole name in double quotes"
 _REMEDIES = {
-    "`": "put names of columns in double quotes",
     ";": "give one expression",
     "&": "write and",
     "|": "write or",
     "!": "write not, or != for unequal",
-    "~": "write not",
-    "{": "write lists in parentheses: (1, 2)",
-    **dict.fromkeys(".:#", _QUOTE_NAMES),
-    **dict.fromkeys("+-*/%^@", f"filters do not compute and have no comments; {_QUOTE_NAMES}"),
-    **dict.fromkeys("‘’‚‛“”„«»‹›′″´", "use straight quotes: ' or \""),  # noqa: RUF001
-    **dict.fromkeys("‐‑‒–—−", "write the minus of a number as -"),  # noqa: RUF001
-    "≤": "write <=",
-    "≥": "write >=",
-    "≠": "write !=",
-    **dict.fromkeys("0123456789", "write numbers in digits, as 12, -0.5 or 1e6, and put dates and "
-                                  "texts in quotes; filters do not compute"),
+    **dict.fromkeys("+-*/%^@", "filters do not compute; put names with signs in double quotes"),
+    **dict.fromkeys("\u2018\u2019\u201c\u201d\u00ab\u00bb", "use straight quotes: ' or \""),
+    **dict.fromkeys("0123456789", "write numbers as 12, -0.5 or 1e6, and put dates in quotes; "
+                                  "filters do not compute"),
 }  # fmt: skip
+_REMEDY = "put texts in quotes, and unusual names of columns in double quotes"
 _EXPECTED = (
     ("TRUE", "NAME", "expected a value; put texts in quotes, as in '{}'; columns are not compared "
                      "with one another"),
@@ -110,19 +102,19 @@ _EXPECTED = (
     ("_OR", "", "expected and, or, or the end of the filter"),
     ("_AND", "", "expected and: between has two ends, such as year between 2000 and 2010"),
 )  # fmt: skip
-"""What a parser could go on with, what it found, and what to say."""
+"""A token that the parser accepts, the token that it got, and the message."""
 
 
 @cache
 def _parser() -> Lark:
-    """Build the parser; lark is imported only where a filter is used."""
+    """Build the parser, at the first filter."""
     from lark import Lark
 
     return Lark(_GRAMMAR, parser="lalr", lexer="basic", propagate_positions=True)
 
 
 def parse_filter(where: str | Mapping[str, Any], columns: Mapping[str, str]) -> Filter:
-    """Read which documents are wanted, given the kind of each column of the metadata."""
+    """Read a filter, given the kind of each column of the metadata."""
     if isinstance(where, str):
         return Filter(where.strip(), parse_expression(where, columns))
     if not isinstance(where, Mapping) or not where:
@@ -134,7 +126,7 @@ def parse_filter(where: str | Mapping[str, Any], columns: Mapping[str, str]) -> 
     n_values = _n_values(tree)
     if n_values > MOST_VALUES:
         raise InputError(
-            "where", f"a filter of at most {MOST_VALUES:,} values, a date counting twice",
+            "where", f"a filter of at most {MOST_VALUES:,} values, a date counts twice",
             found=f"{n_values:,}", remedy="split it",
         )  # fmt: skip
     text = str(dict(where))
@@ -158,11 +150,11 @@ def parse_expression(text: str, columns: Mapping[str, str]) -> Node:
         raise _fault(text, at, at + len(written), _expected(error, columns)) from None
     except UnexpectedCharacters as error:
         raise _unreadable(text, int(error.pos_in_stream or 0)) from None
-    return _Reader(text, columns).read(parsed, 0)
+    return _FilterReader(text, columns).read(parsed, 0)
 
 
-class _Reader:
-    """From lark's tree to ours."""
+class _FilterReader:
+    """Converts the tree of lark to conditions."""
 
     def __init__(self, text: str, columns: Mapping[str, str]) -> None:
         self.text = text
@@ -172,13 +164,13 @@ class _Reader:
         """Read one rule of the grammar."""
         if level > MOST_LEVELS:
             at = tree.meta.start_pos
-            message = f"a filter has at most {MOST_LEVELS} levels of parentheses and not"
+            message = f"use at most {MOST_LEVELS} levels of parentheses and not"
             raise _fault(self.text, at, at + 1, message)
         rule: str = tree.data
         parts: list[Any] = [part for part in tree.children if part is not None]
         if rule in ("disjunction", "conjunction"):
-            found = tuple(self.read(part, level) for part in parts)
-            return Or(found) if rule == "disjunction" else And(found)
+            nodes = tuple(self.read(part, level) for part in parts)
+            return Or(nodes) if rule == "disjunction" else And(nodes)
         if rule == "group":
             return self.read(parts[0], level + 1)
         if rule == "negation":
@@ -205,10 +197,10 @@ class _Reader:
         return Not(node) if negated else node
 
     def condition(self, column: Token, operator: str, values: list[Token]) -> Condition:
-        """Return a condition; what does not fit is refused with its place."""
+        """Return a condition, or refuse it with its position."""
         at = column
         name = str(self.value(column))
-        made: list[Value] = []
+        typed_values: list[Value] = []
         try:
             kind = kind_of_column(name, self.columns)
             if operator == "element":
@@ -222,15 +214,15 @@ class _Reader:
                 operator = "=="
             for at in values:
                 one = make_condition(name, kind, operator, (self.value(at),))
-                made.extend(one.values)
-                kind = one.kind  # what a column without any value is compared as
-            return make_condition(name, kind, operator, tuple(made))
+                typed_values.extend(one.values)
+                kind = one.kind  # the kind of a column without values is that of its first value
+            return make_condition(name, kind, operator, tuple(typed_values))
         except InvalidCondition as error:
             start = int(at.start_pos or 0)
             raise _fault(self.text, start, start + len(at), str(error)) from None
 
     def value(self, token: Token) -> str | int | float | bool:
-        """Return the value of a token; of a quoted one the text inside."""
+        """Return the value of a token, without quotes."""
         if token.type == "QUOTED":
             pattern = rf"\\(.)|({token[0]}){token[0]}"
             return re.sub(
@@ -251,37 +243,37 @@ def _fault(text: str, start: int, stop: int, message: str) -> InputError:
     part = text[start:stop] if stop - start <= 40 else f"{text[start : start + 40]}..."
     before = ("..." if start > 30 else "") + text[max(0, start - 30) : start]
     after = text[stop : stop + 20] + ("..." if len(text) > stop + 20 else "")
-    # One line, in which nothing that somebody wrote can act on a terminal.
+    # One line without characters that control a terminal.
     shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in f"{before}>>>{part}<<<{after}")
     return InputError("where", "a filter that can be read", found=shown,
                       remedy=f"at character {start + 1}: {message}")  # fmt: skip
 
 
 def _expected(error: UnexpectedToken, columns: Mapping[str, str]) -> str:
-    kind, written, wanted = error.token.type, str(error.token), error.accepts or set()
-    if "TRUE" not in wanted and "NAME" in wanted and written in columns:
-        return f'{written} is a word of filters, too; write the column as "{written}"'
-    for accepted, found, message in _EXPECTED:
-        if accepted in wanted and found in ("", kind):
+    kind, written, accepts = error.token.type, str(error.token), error.accepts or set()
+    if "TRUE" not in accepts and "NAME" in accepts and written in columns:
+        return f'{written} is a keyword of filters; write the column as "{written}"'
+    for accepted, token, message in _EXPECTED:
+        if accepted in accepts and token in ("", kind):
             return message.format(written)
     return "expected and, or, or the end of the filter"
 
 
 def _unreadable(text: str, at: int) -> InputError:
     if text[at] not in _QUOTED_SO_FAR:
-        remedy = _REMEDIES.get(text[at], "put texts, dates and unusual names in quotes")
-        return _fault(text, at, at + 1, f"this character cannot stand here; {remedy}")
+        remedy = _REMEDIES.get(text[at], _REMEDY)
+        return _fault(text, at, at + 1, f"this character is not allowed here; {remedy}")
     match = _QUOTED_SO_FAR[text[at]].match(text, at)
     end = match.end() if match else at
     if end == len(text):
         message = f"this quote is never closed; add {text[at]}, and write a quote inside twice"
         return _fault(text, at, end, message)
-    message = "a text holds no NUL and no half of a character, and a backslash is written \\\\"
+    message = "a text cannot hold NUL or a lone surrogate, and a backslash is written \\\\"
     return _fault(text, end, end + 1, message)
 
 
 def _entry(name: Any, value: Any, columns: Mapping[str, str]) -> Node:
-    """Return the condition of one entry of a mapping: equal to a value, or to one of several."""
+    """Return the condition of one entry of a mapping: one value, or one of several."""
     is_list = isinstance(value, list | tuple | set | frozenset | np.ndarray) or (
         hasattr(value, "tolist") and getattr(value, "ndim", 0) == 1
     )
@@ -291,12 +283,12 @@ def _entry(name: Any, value: Any, columns: Mapping[str, str]) -> Node:
         values = [_plain(item) for item in items] if is_list else [_plain(value)]
         if not values:
             raise InvalidCondition("expected at least one value; got an empty list")
-        known = tuple(value for value in values if value is not None)
+        present = tuple(value for value in values if value is not None)
         parts: list[Node] = []
-        if known:
-            operator = "==" if len(known) == 1 else "in"
-            parts.append(make_condition(str(name), kind, operator, known))
-        if len(known) < len(values):
+        if present:
+            operator = "==" if len(present) == 1 else "in"
+            parts.append(make_condition(str(name), kind, operator, present))
+        if len(present) < len(values):
             parts.append(make_condition(str(name), kind, "is null", ()))
         return parts[0] if len(parts) == 1 else Or(tuple(parts))
     except InvalidCondition as error:
@@ -306,7 +298,7 @@ def _entry(name: Any, value: Any, columns: Mapping[str, str]) -> Node:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as the parser would give it; None where it is missing."""
+    """Return a value as the parser returns it; None if it is missing."""
     if is_missing(value):
         return None
     if isinstance(value, np.datetime64):
@@ -316,7 +308,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, date) and not isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, str) and re.search("[\0\ud800-\udfff]", value):
-        raise InvalidCondition("a text holds no NUL and no half of a character; correct it")
+        raise InvalidCondition("a text cannot hold NUL or a lone surrogate; correct it")
     if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
         raise InvalidCondition(f"an integer must fit into 64 bits; got {value}")
     if isinstance(value, float) and abs(value) == float("inf"):

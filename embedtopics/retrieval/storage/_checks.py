@@ -117,9 +117,9 @@ def check_target(folder: Path, overwrite: bool) -> None:
     if folder.exists() and not folder.is_dir():
         raise InputError("folder", "a folder for the index", found=f"{folder}, which is a file")
     if os.path.ismount(folder):
-        found = f"{folder}, a mount point"
+        shown = f"{folder}, a mount point"
         remedy = "name a folder inside it"
-        raise InputError("folder", "a folder for the index", found=found, remedy=remedy)
+        raise InputError("folder", "a folder for the index", found=shown, remedy=remedy)
     if not folder.is_dir() or not any(folder.iterdir()):
         return
     if not _is_ours(folder):

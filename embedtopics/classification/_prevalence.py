@@ -136,8 +136,8 @@ def prevalence(
     chances = None
     if probability is not None:
         chances = _chances(read, probability, predictions.has_label, rows)
-    rows = tuple(_shares_with_labels(predictions, groups, chances, seed))
-    return Prevalence(rows, predictions.decisions, method=method, by=by)
+    estimates = tuple(_shares_with_labels(predictions, groups, chances, seed))
+    return Prevalence(estimates, predictions.decisions, method=method, by=by)
 
 
 def predict_corpus(
@@ -210,11 +210,11 @@ def _column(corpus: Corpus, values: Any, parameter: str) -> Sequence[Any]:
         return list(_metadata(corpus, [values], parameter)[values])
     if getattr(values, "ndim", 1) != 1 or hasattr(values, "columns"):
         return values  # type: ignore[no-any-return]
-    values = list(values)
-    if len(values) != len(corpus):
-        lengths = f"{len(values):,} for {len(corpus):,} rows"
+    cells = list(values)
+    if len(cells) != len(corpus):
+        lengths = f"{len(cells):,} for {len(corpus):,} rows"
         raise InputError(parameter, "one value for each row of the corpus", found=lengths)
-    return values
+    return cells
 
 
 def _metadata(corpus: Corpus, names: Sequence[str], parameter: str) -> pd.DataFrame:

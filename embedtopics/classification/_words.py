@@ -385,8 +385,8 @@ def checked_words(X: Any, may_be_empty: bool = False) -> list[list[str]]:
         raise InputError("X", "a list of sentences, each a list of words", X)
     sentences: list[list[Any]] = []
     for row, words in enumerate(X):
-        sentence = [None] if isinstance(words, str) else list(words)
-        if not all(isinstance(word, str) for word in sentence):
+        sentence = [] if isinstance(words, str) else list(words)
+        if isinstance(words, str) or not all(isinstance(word, str) for word in sentence):
             raise InputError("X", "a list of words for each sentence", words, row=row)
         if not may_be_empty and not (sentence and all(word.strip() for word in sentence)):
             raise InputError("X", "words in each sentence, with characters", words, row=row)

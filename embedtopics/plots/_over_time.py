@@ -363,8 +363,10 @@ def _covariate(estimates: TopicEffects, column: int) -> str:
     name = estimates.covariates[column]
     if name in estimates.references:
         what, about = estimates.levels[column], f"against {caption(estimates.references[name], 24)}"
-    else:
+    elif name in estimates.units:
         what, about = name, f"per {estimates.units[name]}"
+    else:
+        what, about = name, estimates.levels[column]
     return f"<b>{caption(what, 24)}</b><br>{small(about)}"
 
 

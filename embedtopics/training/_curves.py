@@ -236,7 +236,8 @@ def ratio(part: Float64Array, whole: Float64Array) -> Float64Array:
 
 def decide(facts: Facts) -> npt.NDArray[np.int64]:
     """Return the place in `VERDICTS` for each curve; swings first, for they hide all else."""
-    swings = facts.swings > SWINGS
+    # A fall that is large beside the noise is seen in spite of it.
+    swings = (facts.swings > SWINGS) & (facts.fall <= 2.0 * FALL * facts.noise)
     chaotic = swings & (facts.swings * facts.spread > SWINGS_OF_START * facts.start)
     parted = facts.gap > GAP
     rose = (facts.rise > RISE * facts.noise) & (facts.rise > LEAST * facts.start)
@@ -248,9 +249,7 @@ def decide(facts: Facts) -> npt.NDArray[np.int64]:
         & (np.maximum(facts.fall, facts.rise) > LEAST * facts.start)
         & (facts.seen > SEEN)
     )
-    # Where the loss swings, twice the fall is needed.
-    needed = np.where(swings, 2.0, 1.0) * FALL * facts.noise
-    fell = (facts.fall > needed) & (facts.fall > LEAST * facts.start)
+    fell = (facts.fall > FALL * facts.noise) & (facts.fall > LEAST * facts.start) & ~swings
     names = np.select(
         [chaotic, turned, ~fell, parted, facts.late > LATE],
         ["chaotic", "overlearning", "learns nothing", "uncertain", "could learn more"],

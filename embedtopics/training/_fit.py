@@ -215,8 +215,6 @@ def _prepare(
 
 def _read_sets(sets: _Sets, kind: str) -> _Sets:
     """Read everything that a run is measured on."""
-    from embedtopics.corpus._corpus import Corpus
-    from embedtopics.training._compare import MOST_DOCUMENTS, corpus_texts
 
     def read(value: Any, name: str, read_as: str) -> dict[str, Examples] | None:
         named = value if isinstance(value, Mapping) else {} if value is None else {name: value}
@@ -225,8 +223,12 @@ def _read_sets(sets: _Sets, kind: str) -> _Sets:
             for key, each in named.items()
         } or None
 
-    corpus = None if sets.corpus is None else Corpus.of(sets.corpus)
+    corpus = sets.corpus
     if corpus is not None:
+        from embedtopics.corpus._corpus import Corpus
+        from embedtopics.training._compare import MOST_DOCUMENTS, corpus_texts
+
+        corpus = Corpus.of(corpus)
         corpus_texts(corpus, sets.classes, MOST_DOCUMENTS)
     validation = sets.validation
     if validation is not None:

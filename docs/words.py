@@ -1,6 +1,6 @@
-"""Refuse words of a private language: the field has a term for each of these things.
+"""Refuse words of a private language and forms that a native writer would not use.
 
-``python docs/words.py [PATHS]`` prints every line with such a word and fails where there is one.
+``python docs/words.py [PATHS]`` prints every line with such a word and fails if there is one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 
-# Pattern -> the field's term. Names in code are compared word by word (split at "_").
+# Pattern -> what to write. Names in code are compared word by word (split at "_").
 BANNED = {
     r"walks?|walked|walking|walker": "label propagation",
     r"springs?": "edge schedule",
@@ -34,8 +34,17 @@ BANNED = {
     r"at its highest": "peak",
     r"how_many": "n_terms, n_documents, k",
     r"alike": "similar, equal",
+    r"near[- ]cop(y|ies)": "near-duplicates",
+    r"strangers?": "not neighbours",
+    r"whoever": "a named subject",
+    r"that (is|are) to be": "to + verb, or must",
+    r"of which": "a verb and its object",
+    r"no \w+ but": "only, except",
+    r"for ever": "forever",
+    r"so many (of|texts|words|tokens)": "a number, n",
+    r"of one's own": "your, a custom",
 }
-# Where a word means what it says: a list of stop words, other libraries, and keys on disk.
+# Lines in which a word means what it says: stop words, other libraries.
 ALLOWED = re.compile(
     r"orders page pages problem|walk_packages|(os|ast)\.walk|docs/words\.py"
     r"|[\"'](road|names_told_apart)[\"']"
@@ -45,24 +54,24 @@ FILES = ("embedtopics/**/*.py", "README.md", "CONTRIBUTING.md", "docs/*.md")
 
 def offences(path: Path) -> list[str]:
     """Return the lines of a file that hold a banned word, with the term to use."""
-    found = []
+    lines = []
     for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
         if ALLOWED.search(line):
             continue
         for pattern, term in BANNED.items():
             if re.search(rf"(?<![A-Za-z])({pattern})(?![A-Za-z])", line):
                 shown = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
-                found.append(f"{shown}:{number}: {line.strip()[:80]} -> {term}")
-    return found
+                lines.append(f"{shown}:{number}: {line.strip()[:80]} -> {term}")
+    return lines
 
 
 def main(arguments: list[str]) -> int:
     """Print the offences of the given files, by default of the package and its documents."""
-    paths = [Path(a).resolve() for a in arguments]
+    paths = [Path(argument).resolve() for argument in arguments]
     paths = paths or sorted(path for pattern in FILES for path in ROOT.glob(pattern))
-    found = [line for path in paths for line in offences(path)]
-    sys.stdout.write("".join(f"{line}\n" for line in found))
-    return int(bool(found))
+    lines = [line for path in paths for line in offences(path)]
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    return int(bool(lines))
 
 
 if __name__ == "__main__":

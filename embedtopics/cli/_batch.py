@@ -58,8 +58,8 @@ def _run(
     if dry_run:
         plan = plan_batch(job, manifest, out, columns=columns, n_workers=n_workers, measure=True)
         print_lines(console, {
-            "shards": f"{plan.n_shards:,}, of which {plan.n_shards_to_do:,} remain",
-            "rows": f"{plan.n_rows:,}, of which {plan.n_rows_to_do:,} remain",
+            "shards": f"{plan.n_shards:,} ({plan.n_shards_to_do:,} remain)",
+            "rows": f"{plan.n_rows:,} ({plan.n_rows_to_do:,} remain)",
             "disk": f"{plan.n_bytes / 1e6:,.0f} MB or less, {plan.n_bytes_free / 1e6:,.0f} free",
             "time": f"about {spell_seconds(plan.seconds)}, estimated from the first rows",
         })  # fmt: skip

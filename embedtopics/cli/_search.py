@@ -282,7 +282,7 @@ def add(
     n = writer.add(corpus, update=update)
     _print_decisions(writer)
     n_replaced = before + n - len(writer)
-    replaced = f", of which {n_replaced:,} replaced another" if update else ""
+    replaced = f" ({n_replaced:,} replaced an older version)" if update else ""
     typer.echo(f"added: {n:,} documents{replaced}; now {_described(writer)}")
 
 

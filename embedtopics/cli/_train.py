@@ -43,7 +43,7 @@ def _option(text: str, panel: str | None = None) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainOptions:
-    """Options of the training commands, of which each command declares those that it uses."""
+    """Options of the training commands; each command declares those that it uses."""
 
     out: Annotated[Path, _option("Folder for the encoder and its report.")]
     encoder: opt.Checkpoint = "all-MiniLM-L6-v2"

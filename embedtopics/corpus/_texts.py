@@ -68,7 +68,7 @@ def normalize_text(text: str) -> str:
     marks, emoji, zero-width joiners and the writing direction stay. The function is idempotent.
     """
     # Most texts are normal, which is checked in a tenth of the time. Printable text has no
-    # surrogate, no control character and no whitespace but the space.
+    # surrogates, no control characters, and no whitespace except the space.
     if text.isascii() and _is_plain(text):
         return text
     text = unicodedata.normalize("NFC", replace_surrogates(text))

@@ -254,7 +254,7 @@ class CachedEncoder(WrappedEncoder):
         return self._caching(self._encoder.reading_to_ends(texts))
 
     def reading_as(self, settings: Mapping[str, Any]) -> CachedEncoder:
-        """Return an encoder that reads long texts as a recorded one does, unless told otherwise."""
+        """Return an encoder with the recorded `long_texts`, unless its own was set explicitly."""
         return self._caching(self._encoder.reading_as(settings))
 
     def exact(self) -> CachedEncoder:

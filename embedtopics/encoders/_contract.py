@@ -227,7 +227,7 @@ class BaseEncoder(PushToHub):
         return self
 
     def reading_as(self, settings: Mapping[str, Any]) -> BaseEncoder:
-        """Return an encoder that reads long texts as a recorded one does, unless told otherwise."""
+        """Return an encoder with the recorded `long_texts`, unless its own was set explicitly."""
         return self
 
     def exact(self) -> BaseEncoder:

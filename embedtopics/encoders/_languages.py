@@ -125,13 +125,13 @@ class AcrossLanguagesEncoder(WrappedEncoder):
 # bundled texts in place of the collection's own: 0.44 on the second, the same on the demo; an
 # encoder that learns nothing from the collection can be searched, combined and loaded alone.
 #
-# Checked on corpora of which nothing was chosen (one fit each, AMI for MiniLM, e5 and both): laws
-# and BBC news 0.75, 0.74 and 0.77; French and BBC news 0.59, 0.60 and 0.63; French news and AG News
-# 0.46, 0.50 and 0.50; debates and addresses by speaker 0.38, 0.36 and 0.36. Taking the languages
-# out of both as well, unasked, would put translations together (0.00 -> 0.78 of multi30k, 0.12 ->
-# 0.72 of xnli), and costs where themes are of one language: 0.61 on laws and BBC news, 0.67 on the
-# demo; hence `across_languages`. Without MiniLM for other texts than
-# English, or with e5 twice as heavy, nothing is gained.
+# Checked on other corpora than the constants were chosen on (AMI of one fit each for MiniLM, e5 and
+# both): laws and BBC news 0.75, 0.74 and 0.77; French and BBC news 0.59, 0.60 and 0.63; French news
+# and AG News 0.46, 0.50 and 0.50; debates and addresses by speaker 0.38, 0.36 and 0.36. Removing
+# the languages from both vectors by default would put translations together (0.00 -> 0.78 of
+# multi30k, 0.12 -> 0.72 of xnli), but harms themes of one language (0.61 on laws and BBC news, 0.67
+# on the demo); hence `across_languages`. MiniLM for English texts only, or e5 with twice the
+# weight, gains nothing.
 
 TEXTS_OF_MIDDLE = 10
 """The centre is the mean of one in this many of the bundled texts, English and French."""

@@ -1,4 +1,4 @@
-"""Further pre-training of encoders on texts of one's own: vocabulary, masking, and the verdict."""
+"""Further pre-training of encoders on your texts: vocabulary, masking, and the verdict."""
 
 import lazy_loader as lazy
 

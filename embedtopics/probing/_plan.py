@@ -231,7 +231,7 @@ def _runs_of(
     pooling: str,
     max_length: int,
 ) -> list[TokenSequence]:
-    """Return the sequences of one text, without those of which no token is kept."""
+    """Return the sequences of one text, without those that keep no token."""
     if not len(real):
         return []
     ids = np.array(token_ids, dtype=np.int32)

@@ -67,7 +67,7 @@ class Propagation:
 
 
 def propagate_labels(graph: NeighborGraph, labels: Int32Array, n_topics: int) -> Propagation:
-    """Propagate labels along random walks that end at the first labelled document.
+    """Propagate labels along random paths that end at the first labelled document.
 
     Steps are in proportion to similarity, at most 30. Every document takes the first step, so the
     shares of a labelled document come from its neighbors. In the limit this is the harmonic

@@ -89,7 +89,7 @@ def test_adds_updates_removes_and_compacts_as_the_functions_do(index, built, tmp
     again = ("index", "add", index, tmp_path / "changed.csv", "--id", "id")
     assert "'d1'" in (line := refused(*again)) and "--update" in line
     done = run(*again, "--update")
-    assert "added: 3 documents, of which 3 replaced another; now 11" in done.stdout
+    assert "added: 3 documents (3 replaced an older version); now 11" in done.stdout
     own.add(corpus("changed.csv"), update=True)
     same(index, own.folder)
 

@@ -92,7 +92,7 @@ def learn_student(
 
 @dataclass(frozen=True, eq=False)
 class StudentData:
-    """What a student learns from: texts of which it reads at least one token."""
+    """Training data of a student: texts with at least one token of its vocabulary."""
 
     table: FloatArray
     weights: FloatArray
@@ -111,7 +111,7 @@ def _prepare(
 ) -> StudentData:
     vectors = encode(gathered.texts, "texts")
     lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))
-    # A teacher that reads so many tokens of a text knows nothing of the rest.
+    # Tokens beyond the teacher's limit did not influence its vector of the text.
     bags = bags_of(vocabulary, gathered.texts, teacher.max_length)
     counts = np.asarray(bags[gathered.training].sum(axis=0)).ravel().astype(np.int64)
     is_read = (np.diff(bags.indptr) > 0) & (lengths > 0)

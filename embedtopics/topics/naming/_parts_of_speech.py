@@ -44,7 +44,7 @@ def matching_terms(
     n_documents: int,
     min_share: float,
 ) -> list[list[tuple[str, float]]]:
-    """Keep the terms of which at least a share of the occurrences matches a pattern."""
+    """Keep the terms that match a pattern in at least a given share of their occurrences."""
     checked_count(n_documents, "n_documents")
     min_share = checked_share(min_share, "min_share")
     parsed = _parse_patterns(patterns)

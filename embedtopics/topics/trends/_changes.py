@@ -1,4 +1,4 @@
-"""Tests of which topics emerge, fade or burst."""
+"""Tests for emerging, fading and bursting topics."""
 
 from __future__ import annotations
 

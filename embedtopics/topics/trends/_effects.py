@@ -53,8 +53,8 @@ def effects(
     covariates : str, sequence of str, mapping or DataFrame
         A formula over columns of the corpus, such as "~ date + source"; a list of columns; or
         values for each row by name. Formulas are those of formulaic: "~ date * source" adds an
-        interaction, "~ bs(date, df=4) + source" a spline. They can call functions, so do not take
-        them from strangers.
+        interaction, "~ bs(date, df=4) + source" a spline. They can call functions, so do not
+        accept them from untrusted sources.
 
         Dates count from their mean in days if they span at most two months, in months if they span
         at most two years, and else in years; `units` of the result holds the unit. Other values

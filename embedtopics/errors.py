@@ -1,18 +1,17 @@
 """The errors that embedtopics raises on purpose.
 
-Everything here derives from one root, so that ``except EmbedTopicsError`` catches what the
-toolkit can explain and nothing else::
+All of them derive from one root, so ``except EmbedTopicsError`` catches them and nothing else::
 
     EmbedTopicsError
-    ├── InputError (also ValueError)             what was given cannot be worked with
+    ├── InputError (also ValueError)             an argument or an input is invalid
     ├── ModelLoadError (also OSError)            an encoder could not be found, read or verified
     ├── MissingExtraError (also ImportError)     an optional dependency is not installed
     └── CorruptFileError (also OSError)          a saved file is damaged, incomplete or not ours
 
 Asking an unfitted model for its result raises scikit-learn's ``NotFittedError``.
 
-A message says what was expected, what came instead (naming the row or the file), and what to
-do about it, in one line.
+A message is one line. It names the parameter, the expected value, the actual value with its row
+or file, and a remedy.
 """
 
 from __future__ import annotations
@@ -74,7 +73,7 @@ class Remedy:
 
 
 class InputError(EmbedTopicsError, ValueError):
-    """What the caller gave cannot be worked with.
+    """An argument or an input is invalid.
 
     Parameters
     ----------
@@ -83,11 +82,11 @@ class InputError(EmbedTopicsError, ValueError):
     expected : str
         What it must be, to be read after "must be".
     got : object, optional
-        The value that came, shown by its `repr`.
+        The actual value, shown by its `repr`.
     remedy : str or Remedy, optional
-        What to do about it: a `Remedy` where it names a parameter, else a clause in words.
+        What to do: a `Remedy` if it names a parameter, otherwise a clause in words.
     found : str, optional
-        What came, in words, where the value itself says little ("3 rows").
+        The actual value in words, such as "3 rows", instead of `got`.
     row : int, optional
         Row of the input at fault.
 

@@ -119,7 +119,7 @@ KINDS = {
 """The head of the model for each kind of labels; for spans it predicts the labels of a text."""
 
 MULTILABEL = ("several", "spans")
-"""Kinds with any number of labels a text."""
+"""Kinds with any number of labels per text."""
 
 
 @dataclass(frozen=True)

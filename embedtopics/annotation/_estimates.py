@@ -114,7 +114,7 @@ def classifier(state: StudyState, method: str, options: dict[str, Any]) -> TextC
 def suspicious(state: StudyState) -> pd.DataFrame:
     """Return the labelled texts with a likely wrong label."""
     if state.is_multilabel:
-        raise InputError("kind", "one label a text", state.kind)
+        raise InputError("kind", "one label per text", state.kind)
     labelled = state.labelled()
     keys, labels = list(labelled), [label[0] for label in labelled.values()]
     texts = [state.texts.text(key) for key in keys]

@@ -210,7 +210,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         vectors = encoded.tocsr() if hasattr(encoded, "tocsr") else np.asarray(encoded)
         if vectors.ndim != 2 or vectors.shape[0] != len(texts):
             shape = f"shape {vectors.shape} for {len(texts)} texts"
-            raise InputError("encoder", "an object that returns one vector a text", found=shape)
+            raise InputError("encoder", "an object that returns one vector per text", found=shape)
         return vectors
 
     def decision_function(self, X: Sequence[str]) -> Float64Array:

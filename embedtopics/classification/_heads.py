@@ -31,7 +31,7 @@ MAX_STEPS = 500
 
 @dataclass(frozen=True, eq=False)
 class LinearHead:
-    """A linear map to one score a class; "ordinal": the log-odds of exceeding each threshold."""
+    """A linear map to one score per class; "ordinal": the log-odds of exceeding each threshold."""
 
     kind: str
     weights: Float64Array  # (n_outputs, n_dimensions)

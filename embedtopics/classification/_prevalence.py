@@ -346,7 +346,7 @@ def _shares_without_labels(
     left_out = classifier.left_out_scores_, classifier.left_out_codes_
     if classifier.head == "multilabel" or not len(left_out[0]):
         remedy = "fit it with a calibration, or give labels of some texts of the corpus"
-        expected = "of one label a text, with scores of left-out texts"
+        expected = "of one label per text, with scores of left-out texts"
         raise InputError("classifier", expected, classifier, remedy)
     scores = classifier.decision_function(texts)
     guess = classifier.calibration_.apply(scores).argmax(axis=1)

@@ -239,7 +239,7 @@ def suspicious_labels(classifier: TextClassifier, texts: Sequence[str], y: Any) 
         raise InputError("texts", expected, found="others")
     is_cross_fitted = classifier.method != "fine_tune" and len(classifier.left_out_scores_)
     if classifier.head == "multilabel" or not is_cross_fitted:
-        expected = "a classifier of one label a text, with cross-fitted probabilities"
+        expected = "a classifier of one label per text, with cross-fitted probabilities"
         remedy = 'fit one with method="frozen" and a calibration'
         raise InputError("classifier", expected, classifier, remedy)
     chances = classifier.calibration_.apply(classifier.left_out_scores_)

@@ -185,8 +185,8 @@ def _as_list(y: Any, expected: str = "a sequence of labels") -> list[Any]:
     if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
         y = np.asarray(y).ravel()
     if getattr(y, "ndim", 1) != 1:
-        remedy = 'give one column, or head="multilabel" for several labels a text'
-        raise InputError("y", "one label a text", found=f"shape {y.shape}", remedy=remedy)
+        remedy = 'give one column, or head="multilabel" for several labels per text'
+        raise InputError("y", "one label per text", found=f"shape {y.shape}", remedy=remedy)
     return list(y)
 
 
@@ -205,7 +205,7 @@ def _python_label(value: Any, row: int) -> Any:
         return value
     remedy = "bin numbers into classes first" if isinstance(value, float) else ""
     if isinstance(value, (list, tuple, Set, np.ndarray)):
-        remedy = 'use head="multilabel" for several labels a text'
+        remedy = 'use head="multilabel" for several labels per text'
     raise InputError("y", "strings or integers", value, remedy, row=row)
 
 
@@ -236,7 +236,7 @@ def _class_array(labels: list[Any]) -> npt.NDArray[Any]:
 
 
 def _multilabel_targets(y: Any, order: list[Any] | None, learned: bool) -> Targets:
-    """Read a table of 0 and 1, one column a class, or a list of labels for each text."""
+    """Read a table of 0 and 1, one column per class, or a list of labels for each text."""
     if getattr(y, "ndim", 1) == 2:
         values = np.asarray(y, dtype=np.float64)
         has_label = np.asarray(~np.isnan(values).any(axis=1))

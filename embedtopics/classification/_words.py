@@ -397,7 +397,7 @@ def checked_words(X: Any, may_be_empty: bool = False) -> list[list[str]]:
 
 
 def checked_labels(y: Any, sentences: Sequence[Sequence[Any]]) -> list[list[str]]:
-    """Return the labels of words, or refuse the first sentence without one label a word."""
+    """Return the labels of words, or refuse the first sentence without one label per word."""
     labels = checked_words(y, may_be_empty=True) if hasattr(y, "__len__") else []
     if len(labels) != len(sentences):
         lengths = f"{len(labels):,} for {len(sentences):,} sentences"

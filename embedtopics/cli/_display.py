@@ -76,7 +76,7 @@ def print_table(
 
 
 def print_lines(console: Console, lines: Mapping[str, str]) -> None:
-    """Print names and values, one pair a line."""
+    """Print names and values, one pair per line."""
     from rich.table import Table
     from rich.text import Text
 
@@ -225,7 +225,7 @@ FORMAT = 1
 LABELS = "labels.csv"
 CONTENT = {
     "report.html": "page to search, select and compare documents",
-    "topics.csv": "the topics, one a row",
+    "topics.csv": "the topics, one per row",
     "labels.csv": "names of the topics; edit them, then run embedtopics label",
     "documents.parquet": "every input row with its topic and map position",
     "terms.parquet": "the terms of every topic",

@@ -153,9 +153,8 @@ def _score(
     if tasks[0] == "coding":
         score = score_coding(answers, key)
         said = (
-            f"coding: {score.precision:.2f} [{score.low:.2f}, {score.high:.2f}] of the texts in "
-            f"topics belong there; so do, people say, {score.decoys:.2f} of the decoys; "
-            f"{_spell_answers(score)}"
+            f"coding: coders accept {score.precision:.2f} [{score.low:.2f}, {score.high:.2f}] of "
+            f"the texts in topics, and {score.decoys:.2f} of the decoys; {_spell_answers(score)}"
         )
     else:
         score = score_intrusion(answers, key, random_state=random_state)

@@ -65,8 +65,8 @@ def pretrain(
     terms: Annotated[
         str | None,
         typer.Option(
-            help="For selective masking: a file with a word a line, or a column of classes whose "
-            "distinctive terms are masked."
+            help="For selective masking: a file with one word per line, or a column of classes; "
+            "their distinctive terms are masked."
         ),
     ] = None,
     objective: Annotated[str, typer.Option(help="mlm, mlm+nsp, mlm+sop or rtd.")] = "mlm",

@@ -39,8 +39,8 @@ def probe(
         Path,
         typer.Argument(
             readable=False,  # a file that cannot be read has an error of its own
-            help="CoNLL-U; a tsv or csv file of one word a line; or jsonl with a labelled text, or "
-            "pair, a line (each also .gz).",
+            help="CoNLL-U; tsv or csv with one word per line; or jsonl with one labelled text or "
+            "pair per line (each also .gz).",
         ),
     ],
     task: Annotated[

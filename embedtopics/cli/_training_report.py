@@ -123,7 +123,7 @@ def _of_training(report: TrainingReport) -> dict[str, str]:
     shared = data.get("n_texts_shared_with_validation")
     if shared:
         validated += f"; {_count(shared)} of their texts are also training texts"
-    rate = f"{report.examples_per_second:,.0f} examples a second"
+    rate = f"{report.examples_per_second:,.0f} examples per second"
     return {
         "objective": f"{report.objective}, from {report.base}",
         "learned from": learned,

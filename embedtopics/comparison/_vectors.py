@@ -139,7 +139,7 @@ def make_vectors(
             raise InputError(name, expected, found=f"shape {matrix.shape}")
         rows, n_conflicts = _chosen_rows(matrix, documents)
         numbers = rows
-        log.note("encoder", "given", name, f"The vectors of {name} were given, not made here.")
+        log.note("encoder", "given", name, f"The vectors of {name} were given, not computed here.")
         if n_conflicts:
             repeated = spell_count(n_conflicts, "text that repeats was", "texts that repeat were")
             log.note("encoder", "conflicting_embeddings", n_conflicts,
@@ -149,9 +149,9 @@ def make_vectors(
     n_without = int((~has_vector).sum())
     if n_without:
         log.note("encoder", "no_vector", n_without,
-                 f"The vectors of {n_without:,} of {len(texts):,} texts by {name} are zero: they "
-                 "have no neighbours with it, count as wrong in accuracies, and have the place of "
-                 "the other encoders on its map.")  # fmt: skip
+                 f"{name} gives zero vectors to {n_without:,} of {len(texts):,} texts. With it, "
+                 "they have no neighbours and count as errors in accuracies. On its map they have "
+                 "their position on the other encoders' maps.")  # fmt: skip
     return Vectors(name, unit, has_vector, seconds, settings)
 
 
@@ -175,7 +175,7 @@ def _encode(
     if report.truncated_share > 0:
         log.note("encoder", "truncated", report.truncated_share,
                  f"{report.truncated_share:.1%} of the texts are longer than {name} reads; "
-                 f"{report.unseen_token_share:.1%} of all tokens were not seen.")  # fmt: skip
+                 f"{report.unseen_token_share:.1%} of all tokens were not read.")  # fmt: skip
     seconds = time.perf_counter() - begin
     log.decisions += encoder.decisions
     if report.n_cached:
@@ -184,8 +184,8 @@ def _encode(
         encoder.uncached.encode(sample)
         seconds = (time.perf_counter() - begin) * len(texts) / len(sample)
         log.note("encoder", "estimated_seconds", seconds,
-                 f"{report.n_cached:,} vectors of {name} were on disk: its time was estimated by "
-                 f"encoding {len(sample)} texts anew.")  # fmt: skip
+                 f"{report.n_cached:,} vectors of {name} were in the cache. Its time was estimated "
+                 f"by encoding {len(sample)} texts again.")  # fmt: skip
     return _as_matrix(report.embeddings, name), seconds, describe_encoder(encoder)
 
 
@@ -196,7 +196,7 @@ def _as_matrix(vectors: Any, name: str) -> Any:
     matrix: Any = csr_matrix(vectors) if is_sparse else np.asarray(vectors)
     if matrix.ndim != 2 or matrix.dtype.kind not in "fiu" or matrix.shape[1] == 0:
         shape = f"shape {matrix.shape} of {matrix.dtype}"
-        raise InputError(name, "a 2-d array of numbers, one row a text", found=shape)
+        raise InputError(name, "a 2-d array of numbers, one row per text", found=shape)
     return matrix
 
 
@@ -254,6 +254,6 @@ def neighbor_graph(log: Log, vectors: Vectors, k: int, seed: int) -> NeighborGra
     graph = build_partial_graph(vectors.rows, k, vectors.has_vector, seed)
     if graph.method != "exact":
         log.note("neighbors", "recall", graph.recall,
-                 f"Neighbours with {vectors.name} were searched approximately; {graph.recall:.1%} "
-                 "of the true ones were found in a sample.")  # fmt: skip
+                 f"The neighbour search for {vectors.name} is approximate; it found "
+                 f"{graph.recall:.1%} of the true neighbours of a sample.")  # fmt: skip
     return graph

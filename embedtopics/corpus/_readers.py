@@ -320,7 +320,7 @@ def _name_columns(header: list[str]) -> tuple[list[str], tuple[Decision, ...]]:
         names.append(name)
     if not changed:
         return names, ()
-    message = f"Columns without a name of their own were named {', '.join(map(repr, changed))}."
+    message = f"Columns without a distinct name were named {', '.join(map(repr, changed))}."
     return names, (Decision("corpus", "named_columns", changed, message),)
 
 

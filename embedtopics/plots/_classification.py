@@ -54,7 +54,7 @@ def confusion(report: ClassificationReport) -> Figure:
     Raises
     ------
     InputError
-        For several labels a text, and for more than 40 classes.
+        For several labels per text, and for more than 40 classes.
     """
     import plotly.graph_objects as go
 
@@ -136,7 +136,7 @@ def risk_coverage(report: ClassificationReport | RiskCoverage) -> Figure:
 
     curve = report.risk_coverage if isinstance(report, ClassificationReport) else report
     if curve is None:
-        raise InputError("report", "of a classifier of one label a text", found="several labels")
+        raise InputError("report", "of a classifier of one label per text", found="several labels")
     texts = [
         f"{c:.0%} predicted: {e:.1%} wrong, at most {h:.1%}"
         for c, e, h in zip(curve.coverage, curve.error, curve.high, strict=True)

@@ -190,7 +190,7 @@ _NAMES = {
     "probe_macro_f1": "probe macro-F1",
     "trustworthiness": "trustworthiness of the map",
     "continuity": "continuity of the map",
-    "documents_per_second": "texts a second",
+    "documents_per_second": "texts per second",
     "megabytes": "vectors, MB",
 }
 """Names of measures that differ from those in the scores."""

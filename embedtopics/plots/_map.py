@@ -72,7 +72,7 @@ def map(
     Returns
     -------
     plotly.graph_objects.Figure
-        WebGL traces: the outliers first, then one trace a topic.
+        WebGL traces: the outliers first, then one trace per topic.
 
     Raises
     ------

@@ -64,7 +64,7 @@ def tokens(report: TokenizerReport, *, width: int = 900) -> Figure:
         textfont={"family": "monospace", "size": _FONT, "color": INK},
         hoverinfo="skip",
     )
-    title = f"{report.fertility:.2f} tokens a word, {report.share_cut:.1%} of words in 3 or more"
+    title = f"{report.fertility:.2f} tokens per word, {report.share_cut:.1%} of words in 3 or more"
     below = f"{cut(report.encoder, 60)}; texts from the least to the most divided"
     markup = f"<span style='font-size:12px;color:{MUTED}'>{escape(below)}</span>"
     hidden = {"visible": False, "fixedrange": True}

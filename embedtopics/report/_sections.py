@@ -35,11 +35,11 @@ _TEXT_LENGTH = 400
 _LARGEST, _GROUPS, _MOST_DAYS = 15, 6, 150_000
 """Topics and groups of the tables over time and by group, and the days of 400 years."""
 
-_PERSISTENCE_NOTE = "Persistence: the range of density levels over which a topic is one cluster."
+_PERSISTENCE_NOTE = "Persistence is the range of density levels over which a topic is one cluster."
 _RECURRENCE_NOTE = (
-    "Recurrence: mean Jaccard overlap of a topic with its best match in topics fitted to random "
-    "subsets of the documents, over {n_replicates} replicates, and the interval of 90 % of them. "
-    "Paler topics have a lower recurrence."
+    "Recurrence is the mean Jaccard overlap of a topic with its best match among the topics of "
+    "{n_replicates} random subsets of the documents (replicates). Brackets contain 90 % of the "
+    "replicates. Paler topics have a lower recurrence."
 )
 
 
@@ -63,7 +63,7 @@ def summary(result: TopicResult) -> str:
     ]
     if result.stability is not None and len(result.stability.adjusted_rand):
         index = float(result.stability.adjusted_rand.mean())
-        tiles.append(("Replicates agree (ARI)", f"{index:.2f}"))
+        tiles.append(("Agreement of replicates (ARI)", f"{index:.2f}"))
     if encoder := encoder_name(result):
         tiles.append(("Encoder", text(encoder, 60)))
     if period := _period(result):
@@ -151,7 +151,7 @@ def topics_section(result: TopicResult) -> str:
     return section(
         "topics",
         "Topics",
-        '<p class="note">A bar under a keyword shows its weight relative to the topic\'s highest. '
+        '<p class="note">The bar under a keyword shows its weight, relative to the largest. '
         f"{note}</p>",
         '<table class="topics"><thead><tr><th scope="col">Topic</th>'
         '<th scope="col" class="number">Rows</th><th scope="col">Share</th>'

@@ -166,7 +166,7 @@ def _reach(lengths: npt.ArrayLike, most: int) -> int:
 def _measure(
     encoder: BaseEncoder | None, sample: Sequence[str], learning: float
 ) -> tuple[float, float, float, float]:
-    """Return mean tokens, mean tokens read, share of texts cut, and tokens a second."""
+    """Return mean tokens, mean tokens read, share of texts cut, and tokens per second."""
     counted = encoder.count_tokens(sample) if encoder is not None and sample else None
     if encoder is None or counted is None:
         return float("nan"), float("nan"), 0.0, float("nan")

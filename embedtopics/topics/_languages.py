@@ -25,7 +25,7 @@ TEXTS_TO_TELL = 1_000
 
 
 def language_information(topics: Int32Array, codes: Sequence[str], seed: int = 0) -> Estimate:
-    """Return Theil's U: the share of the uncertainty about a text's language that topics remove.
+    """Return Theil's U: the share of the entropy of the languages that the topics explain.
 
     It is the mutual information over the entropy of the languages, less the bias to first order,
     (n_topics - 1) (n_languages - 1) / 2n (Miller 1955).
@@ -65,9 +65,10 @@ def leakage_decisions(
     topics, detected = zip(*pairs, strict=True)
     share = language_information(np.array(topics, dtype=np.int32), detected)
     message = (
-        f"The topic of a text removes {share.value:.0%} ({share.low:.0%} to {share.high:.0%}) of "
-        f"the uncertainty about its language ({', '.join(languages)}; {len(pairs):,} texts). "
-        "across_languages=True of the model, with a multilingual encoder, reduces that."
+        f"The topic of a text explains {share.value:.0%} (95 % interval {share.low:.0%} to "
+        f"{share.high:.0%}) of the entropy of its language ({', '.join(languages)}; "
+        f"{len(pairs):,} texts). To reduce this, use a multilingual encoder and set "
+        "across_languages=True in the model."
     )
     figures = {"share": share.value, "low": share.low, "high": share.high}
     value = {name: round(figure, 4) for name, figure in figures.items()}

@@ -404,7 +404,7 @@ def read_corpus(log: Log, corpus: Corpus) -> tuple[DistinctDocuments, Sequence[s
     log.decisions.extend(corpus.notes)
     n_empty = int((documents.of_row < 0).sum())
     if n_empty:
-        message = f"{n_empty:,} of {len(corpus):,} rows hold no text; they stay, in no topic."
+        message = f"Rows without text: {n_empty:,} of {len(corpus):,}. They are in no topic."
         log.note("corpus", "empty", n_empty, message)
     _, as_text = storable(corpus.metadata)
     if as_text:
@@ -439,7 +439,8 @@ def choose_languages(
 def note_encoding(log: Log, encoding: Encoding, encoder: BaseEncoder) -> None:
     max_length = encoder.max_length
     recipe = None if encoder.transformer is None else encoder.transformer.recipe
-    longer = f"of the texts are longer than the encoder reads ({max_length} tokens)"
+    limit = "" if max_length is None else f" of {max_length:,} tokens"
+    longer = f"of the texts are longer than the encoder's limit{limit}"
     if encoding.truncated_share > 0:
         unseen = encoding.unseen_token_share
         if unseen > UNREAD:
@@ -451,7 +452,7 @@ def note_encoding(log: Log, encoding: Encoding, encoder: BaseEncoder) -> None:
         message = f"{encoding.truncated_share:.1%} {longer}; {unseen:.1%} of all tokens were not "
         message += "read."
         if recipe and unseen > UNREAD:
-            message += ' An encoder with long_texts="chunk" reads all.'
+            message += ' An encoder with long_texts="chunk" reads them all.'
         log.note("encoder", "truncated", encoding.truncated_share, message)
     elif recipe and recipe.long_texts == "chunk":
         behind = np.maximum(encoding.n_tokens - recipe.max_length, 0)
@@ -489,11 +490,11 @@ def note_graph(log: Log, graph: NeighborGraph, unique: UniqueVectors, k: int) ->
     n_shared = len(unique.of_document) - len(unique.first)
     if n_shared and unique.means is None:
         message = spell_count(n_shared, "text has", "texts have")
-        message += " the same vector as another text, and the same position."
+        message += " the same vector, and the same position, as another text."
         log.note("neighbors", "same_vector", n_shared, message)
     elif n_shared:
         message = spell_count(n_shared, "text is a near-duplicate", "texts are near-duplicates")
-        message += " of other texts, and share their position."
+        message += " of other texts and share their positions."
         log.note("neighbors", "near_duplicates", n_shared, message)
     if graph.method != "exact":
         message = f"The neighbor search is approximate; it found {graph.recall:.1%} of the true "
@@ -510,7 +511,7 @@ def note_topics(
     n_uninformative = int((~cut.is_informative).sum())
     if n_uninformative:
         message = spell_count(n_uninformative, "dense group is", "dense groups are")
-        message += " uninformative and no topic: the words are those of the whole corpus."
+        message += " not topics, because their words do not differ from those of the corpus."
         log.note("clustering", "uninformative", n_uninformative, message)
     reasons = assigned.clustering.reasons
     if reasons is None or not (outside := reasons != Reason.IN_TOPIC).any():

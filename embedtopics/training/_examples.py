@@ -403,7 +403,7 @@ def _read_side(table: DocumentTable, name: str) -> TextRows:
         if _is_row(value):
             row_name = name_rows([row], table.lines)
             got = f"a list of {len(value)} texts in {table.source}, {row_name}"
-            raise InputError(name, "one text a row", found=got)
+            raise InputError(name, "one text per row", found=got)
     return read_texts(values, f"{table.source}: column {name!r}", table.lines)
 
 

@@ -183,18 +183,18 @@ _PATH = re.compile(r"(?<![\w:/\\.])(?:[A-Za-z]:|~|\.\.?)?(?:[/\\][^\s/\\:;,\"'()
 """Of two names and more, so that "and/or" and a lone slash are none."""
 
 LIMITS = (
-    "An interval in the table shows how a difference varies with other examples of the same kind, "
-    "not with the random state of the training, nor on texts of another kind.",
-    "Examples that were scored repeatedly to choose between encoders overrate the chosen one.",
+    "The intervals in the table show how a difference varies over examples of the same kind. They "
+    "do not cover the random state of the training, or texts of another kind.",
+    "If examples were scored repeatedly to choose an encoder, they overrate the chosen one.",
     "This encoder inherits the biases of the base model and of the training examples. They were "
     "not checked.",
     "Texts longer than the maximum length are truncated.",
     "This card states no license: those of the base model and of the training examples apply.",
 )
 OF_STUDENTS = (
-    "It has read all texts that it was made from, including the validation texts: figures on a "
-    "test are valid only if the texts of the test were left out.",
-    "Words that occur in none of these texts have the vectors that the teacher gives them alone.",
+    "The training used all of these texts, including the validation texts. Test scores are valid "
+    "only if the test texts were left out of the training.",
+    "A word that occurs in none of the training texts has the teacher's vector of that word alone.",
 )
 
 _BEGINNING = """---
@@ -344,7 +344,7 @@ def _training(report: Report) -> list[str]:
         aside = ", ".join(f"{escaped(k)} {number(s, 3)}" for k, s in report.seconds.items())
     else:
         seconds = report.seconds
-        aside = f"{number(report.examples_per_second, 3)} examples a second"
+        aside = f"{number(report.examples_per_second, 3)} examples per second"
     about = (
         f"Training took {report.n_steps:,} steps and {number(seconds, 3)} seconds ({aside}) and "
         f"ended: {_sentence(report.stopped)}; {kept}."

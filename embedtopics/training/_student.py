@@ -70,7 +70,7 @@ def fit_static_student(
 ) -> StudentResult:
     """Learn a static encoder, a table of token vectors, from a transformer's vectors of texts.
 
-    A static encoder reads tens of thousands of texts a second. `distill` makes one of the
+    A static encoder reads tens of thousands of texts per second. `distill` makes one of the
     teacher's vectors of single tokens; a student learns from its vectors of whole texts, and is
     nearer to it. Frequent words that the teacher's tokenizer splits, and frequent phrases such as
     "neural network", get vectors of their own. The teacher reads each text once.

@@ -76,7 +76,7 @@ def test_what_is_not_sent(hub, tiny_bert, table, tokenizer, monkeypatch):
     with refuses("repo_id"):
         static.push_to_hub("no slash")
     hub.add("someone/public", private=False)
-    with pytest.raises(et.InputError, match="exists and is public, so nothing was uploaded"):
+    with pytest.raises(et.InputError, match="is public, so nothing was uploaded"):
         static.push_to_hub("someone/public")
     assert list(hub.repositories) == ["someone/public"]
     assert hub.repositories["someone/public"]["files"] == {}

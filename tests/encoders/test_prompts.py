@@ -94,7 +94,7 @@ def test_search_asks_with_the_prompt_for_queries(folder, cache, tmp_path):
         found = opened.search(TEXTS[1], k=5, mode="dense")
         assert found[0].text == TEXTS[cosines.argmax()]
     assert index.settings["encoder_settings"]["prompt"] == TWO["document"]
-    assert "'the mat ' is put before each text, and 'cat dog ' to queries" in " ".join(
+    assert "'the mat ' is put before each text, and 'cat dog ' before each query" in " ".join(
         decision.message for decision in index.decisions
     )
 

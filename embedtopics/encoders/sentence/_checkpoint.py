@@ -225,7 +225,7 @@ def _read_layers(folder: Path) -> tuple[float, ...]:
     weights = _read_tensors(file).get("layer_weights")
     start = int(config.get("layer_start", 0))
     if weights is None or weights.ndim != 1 or not weights.sum():
-        raise load_error(f"one weight a layer as layer_weights in {file}", "none")
+        raise load_error(f"one weight per layer as layer_weights in {file}", "none")
     return normalized_layers([0.0] * start + weights.tolist())
 
 

@@ -303,7 +303,7 @@ class SentenceEncoder(BaseEncoder):
         prompt_name: str | None = None,
         **options: Any,
     ) -> Any:
-        """Return one vector a text, (n_texts, n_dimensions); of one text, (n_dimensions,).
+        """Return one vector per text, (n_texts, n_dimensions); of one text, (n_dimensions,).
 
         Parameters
         ----------
@@ -372,7 +372,7 @@ class SentenceEncoder(BaseEncoder):
         prompt = self._recipe.prompt
         if prompt:
             of_query = self.reading("query").recipe.prompt
-            of_queries = f", and {of_query!r} to queries" if of_query != prompt else ""
+            of_queries = f", and {of_query!r} before each query" if of_query != prompt else ""
             message = f"The prompt {prompt!r} is put before each text{of_queries}."
             decisions.append(Decision("encoder", "prompt", prompt, message))
         return decisions
@@ -440,9 +440,10 @@ class SentenceEncoder(BaseEncoder):
             actual = f"{self.name!r}, which has a name on the hub"
             raise InputError("encoder", "the encoder of a folder", found=actual)
         if SentenceEncoder(name).space != self.space:
-            remedy = "change its modules.json, or share the arguments beside it"
+            remedy = "change its modules.json, or share the arguments as well"
             actual = "arguments that its folder does not hold"
-            raise InputError("encoder", "one whose folder says it all", remedy=remedy, found=actual)
+            expected = "one that its folder describes completely"
+            raise InputError("encoder", expected, remedy=remedy, found=actual)
         return Path(name)
 
     def encode_with_report(

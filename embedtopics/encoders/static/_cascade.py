@@ -116,11 +116,11 @@ class CascadeEncoder(WrappedEncoder):
         """Agreement of the cascade with the teacher, and how to use the teacher alone."""
         learned, teacher = self._fitted(), self._encoder.name
         message = (
-            f"A static student of {teacher}, which learned from {learned.n_texts:,} of the texts, "
-            f"encoded all; about {learned.share:.0%}, which it was unsure about, were encoded by "
-            f"{teacher} again. Of held-out texts {learned.after:.0%} are nearest to the same of "
-            f"{len(learned.centroids)} centroids as by {teacher} alone ({learned.before:.0%} by "
-            f'the student alone). To encode all by it: TopicModel(encoder="{teacher}").'
+            f"A static student of {teacher}, trained on {learned.n_texts:,} of the texts, encoded "
+            f"all texts. {teacher} encoded again the {learned.share:.0%} about which the student "
+            f"was unsure. {learned.after:.0%} of held-out texts have the same nearest of "
+            f"{len(learned.centroids)} centroids as with {teacher} alone ({learned.before:.0%} "
+            f'with the student alone). To use it alone: TopicModel(encoder="{teacher}").'
         )
         return [
             *self._encoder.decisions,

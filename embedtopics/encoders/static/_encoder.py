@@ -45,7 +45,7 @@ _OURS = "embedtopics"
 
 
 class StaticEncoder(BaseEncoder):
-    """Turn texts into vectors with a table of token vectors, tens of thousands of texts a second.
+    """Turn texts into vectors with a table of token vectors, tens of thousands of texts per second.
 
     No transformer runs. A word has the same vector in every text, and word order does not matter.
     That is enough for topics and coarse search at a fraction of the cost. `distill` makes a static

@@ -98,11 +98,11 @@ def with_mixes(
     decisions = scores.decisions
     share = float(np.isnan(again).mean()) if len(again) else 0.0
     if np.isnan(value[0]):
-        message = "No mix is better than the first layer alone: the task has no expected layer."
+        message = "No mix is better than the first layer alone, so there is no expected layer."
         decisions += (Decision("probing", "no_expected_layer", True, message),)
         low = high = np.nan
     elif share > MOST_WITHOUT:
-        message = f"The layers add nothing in {share:.0%} of the resamples: there is no interval."
+        message = f"There is no interval: in {share:.0%} of the resamples, the layers add nothing."
         decisions += (Decision("probing", "unsure_expected_layer", share, message),)
         low = high = np.nan
     return replace(

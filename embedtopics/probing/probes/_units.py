@@ -125,7 +125,7 @@ def _check_task(states: HiddenStates, task: ProbeTask) -> None:
 
 
 def label_of_each_unit(states: HiddenStates, tags: ProbeTask | Sequence[Any]) -> list[str]:
-    """Return one label a unit, from a flat sequence or one sequence a text."""
+    """Return one label per unit, from a flat sequence or one sequence per text."""
     if isinstance(tags, ProbeTask):
         _check_task(states, tags)
         tags = tags.labels
@@ -310,17 +310,17 @@ def _class_decisions(units: Units) -> tuple[Decision, ...]:
     decisions = []
     if (sizes == 1).any():
         named = [units.classes[i] for i in np.flatnonzero(sizes == 1).tolist()]
-        message = f"{_listed(named)} occurred once: it cannot be both learned and measured."
+        message = f"{_listed(named)} occurred once, and cannot be both learned and tested."
         decisions.append(Decision("probing", "single_examples", named, message))
     unseen = np.flatnonzero((in_test > 0) & (in_train == 0))
     if len(unseen):
         named = [units.classes[i] for i in unseen.tolist()]
-        message = f"{_listed(named)} occurred in the test part alone: {in_test[unseen].sum():,} of "
-        message += f"{in_test.sum():,} test {units.unit}s cannot be right."
+        message = f"{_listed(named)} occurred only in the test part: no probe can be right on "
+        message += f"{in_test[unseen].sum():,} of {in_test.sum():,} test {units.unit}s."
         decisions.append(Decision("probing", "unseen_classes", named, message))
     n = len(np.unique(units.group[units.of(TEST)]))
     if n < FEW_SENTENCES:
-        message = f"The test part has {n} distinct sentences: intervals from so few are rough."
+        message = f"The test part has only {n} distinct sentences, so the intervals are rough."
         decisions.append(Decision("probing", "few_sentences", n, message))
     return tuple(decisions)
 

@@ -63,7 +63,7 @@ def by_text(states: HiddenStates, rows: Int64Array) -> list[int]:
 def refuse_texts(states: HiddenStates) -> None:
     """Refuse states that have one vector for each text."""
     if states.unit == "text":
-        raise InputError("states", "of words or tokens", found="one vector a text")
+        raise InputError("states", "of words or tokens", found="one vector per text")
 
 
 def checked_words(words: Any) -> list[str]:

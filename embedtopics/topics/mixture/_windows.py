@@ -214,7 +214,7 @@ class _Topics(NamedTuple):
         if by_topic.nnz:
             weighting = fitted_weighting(result, by_topic)
             if not hasattr(weighting, "idf_"):
-                raise InputError("weighting", "an object with one factor a term in idf_", weighting)
+                raise InputError("weighting", "an object with a factor per term in idf_", weighting)
             factors = np.asarray(weighting.idf_, dtype=np.float64)
             is_root = bool(getattr(weighting, "sqrt_tf", False))
         by_term = csr_matrix(unit_term_rows(result.topic_terms).T)

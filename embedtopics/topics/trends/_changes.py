@@ -51,9 +51,9 @@ def changes(trends: TopicTrends, *, alpha: float = 0.05) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a topic. Columns topic, label, verdict ("not tested" for topics with fewer than five
-        rows or with all rows, and if fewer than three periods have rows); odds_ratio (odds of the
-        topic in the last period over those in the first, by the fitted trend) with low and high;
+        One row per topic. Columns topic, label, verdict ("not tested" for topics with fewer than
+        five rows or with all rows, and if fewer than three periods have rows); odds_ratio (odds of
+        the topic in the last period over those in the first, by the fitted trend), low and high;
         share_first and share_last (fitted); p and q of the trend; dispersion (1 for binomial
         counts); n_bursts, burst_start and burst_end (first and last period of the strongest burst),
         burst_strength (Kleinberg's weight, in units of log-likelihood), burst_p and burst_q.
@@ -74,7 +74,7 @@ def changes(trends: TopicTrends, *, alpha: float = 0.05) -> pd.DataFrame:
     curve, corrected for autocorrelation, and shrunken to that of all topics (Lund et al. 2012). In
     simulations without any change, 1 to 6 % of the topics have p <= 0.05, but 10 to 36 % if
     neighbouring periods correlate by 0.5 to 0.8. If the odds of a topic triple, from 5 % of 400
-    rows a period, the test finds it in half of the cases in 4 or 6 periods, and in 90 % in 12.
+    rows per period, the test finds it in half of the cases in 4 or 6 periods, and in 90 % in 12.
 
     Bursts are those of Kleinberg (2002, "Bursty and hierarchical structure in streams", section 4;
     s = 2, gamma = 1). burst_p is the probability of at least as many rows in the strongest burst

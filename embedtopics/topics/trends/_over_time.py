@@ -83,7 +83,7 @@ def over_time(
     every : str or int
         Length of a period: "day", "week", "month", "quarter", "year", "decade", or an alias of
         pandas such as "W" or "3M". A number is the number of periods of equal length. "auto" takes
-        the shortest unit with at most 40 periods and ten rows a period on average.
+        the shortest unit with at most 40 periods and ten rows per period on average.
     time : str or array_like of shape (n_rows,), optional
         A column, or a date for each row; by default the time column of the corpus. Times with a
         zone are converted to UTC; other times stay the same.

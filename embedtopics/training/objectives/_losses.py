@@ -308,7 +308,7 @@ def _reconstruction(model: Any, stand_in: Any) -> Any:
         def forward(self, features: Any, labels: Any) -> Any:
             damaged, whole = features
             vectors = damaged["sentence_embedding"]
-            # The decoder attends to one vector a text.
+            # The decoder attends to one vector per text.
             seen = torch.ones(len(vectors), 1, dtype=torch.long, device=vectors.device)
             return self.loss([{**damaged, "attention_mask": seen}, whole], labels)
 

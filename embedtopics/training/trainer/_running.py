@@ -320,8 +320,8 @@ class _Training:
         """Return the measurements."""
         notes = self.notes
         if self.plan.n_left_out:
-            text = f"{self.plan.n_left_out:,} times an example was left out of an epoch, because "
-            self.decide("left_out", self.plan.n_left_out, f"{text}all batches held its texts.")
+            text = f"Examples were left out of an epoch {self.plan.n_left_out:,} times, because "
+            self.decide("left_out", self.plan.n_left_out, f"{text}all batches held their texts.")
         arrays: dict[str, Any] = {
             name: np.array(values, dtype=np.int64 if name.endswith("steps") else np.float64)
             for name, values in vars(notes).items()

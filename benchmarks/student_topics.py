@@ -146,12 +146,11 @@ def _student(
     teacher: _Teacher, texts: list[str], n_learned: int, *, asks: bool, most: int = 50_000
 ) -> tuple[np.ndarray, float]:
     """Return vectors by a student, where it is unsure and `asks` by its teacher, and seconds."""
-    from embedtopics.encoders import _registry
-    from embedtopics.encoders.static._cascade import CascadeEncoder
+    from embedtopics.encoders.static import _cascade
 
     began = time.process_time()
-    _registry.AGAIN_TEXTS = most  # as if the collection were larger
-    made = CascadeEncoder(teacher, n_learned).fit(texts)
+    _cascade.AGAIN_TEXTS = most  # as if the collection were larger
+    made = _cascade.CascadeEncoder(teacher, n_learned).fit(texts)
     print(f"  {made.decisions[-1].message}", file=sys.stderr)
     made = made if asks else made.student
     vectors = made.encode(texts, show_progress=False)

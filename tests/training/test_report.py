@@ -99,7 +99,7 @@ def test_damage_is_told(tmp_path):
             read_report(tmp_path)
     manifest = json.loads((place / "manifest.json").read_text())
     (place / "manifest.json").write_text(json.dumps({**manifest, "version": 2}))
-    with pytest.raises(CorruptFileError, match="newer"):
+    with pytest.raises(CorruptFileError, match="format 2"):
         read_report(tmp_path)
 
 

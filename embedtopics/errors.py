@@ -28,7 +28,7 @@ _LONGEST = 3000
 
 
 class EmbedTopicsError(Exception):
-    """Root of all errors that embedtopics raises on purpose."""
+    """Base class of all errors that embedtopics raises."""
 
     def __str__(self) -> str:
         """Return the message alone: OSError would format several arguments as errno."""

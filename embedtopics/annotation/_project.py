@@ -42,7 +42,7 @@ MAX_NOTE = 10_000
 
 
 class AnnotationProject:
-    """A study in which people label texts while a model learns and shares stay valid.
+    """An annotation study: people label texts, a model learns, and estimated shares stay valid.
 
     Texts come from two streams. *Count* texts are drawn at random. *Teach* texts are picked by an
     active learning strategy. Shares and quality are estimated from the count texts, so they are
@@ -317,7 +317,7 @@ class AnnotationProject:
     def queue(self, keys: Sequence[str]) -> int:
         """Put texts at the head of the queue, such as search hits or suspicious labels.
 
-        Texts without an answer count as taught.
+        Queued texts without an answer belong to the *teach* stream.
 
         Parameters
         ----------

@@ -184,12 +184,12 @@ def trim(root: Path, most_bytes: float) -> None:
 
 
 class CachedEncoder(WrappedEncoder):
-    """Looks texts up on disk, and encodes only those that are not there.
+    """Cache the vectors of an encoder on disk, so that no text is encoded twice.
 
     Vectors are stored under the encoder's fingerprint (its weights, and all settings that a vector
-    depends on) and a hash of the text. So a second run on the same corpus encodes nothing, and
-    a run with some more texts encodes only these. Where the disk is full or read-only, encoding
-    goes on without the cache, after one warning.
+    depends on) and a hash of the text. A second run on the same corpus encodes nothing, and a run
+    with additional texts encodes only these. If the disk is full or read-only, encoding continues
+    without the cache, after one warning.
 
     Parameters
     ----------
@@ -250,7 +250,7 @@ class CachedEncoder(WrappedEncoder):
         return self._caching(self._encoder.reading(kind))
 
     def reading_to_ends(self, texts: Sequence[str]) -> CachedEncoder:
-        """Return an encoder that reads whole texts where a sample shows the need for it."""
+        """Return an encoder that reads whole texts if truncation would lose too many tokens."""
         return self._caching(self._encoder.reading_to_ends(texts))
 
     def reading_as(self, settings: Mapping[str, Any]) -> CachedEncoder:

@@ -223,7 +223,7 @@ class BaseEncoder(PushToHub):
         return self
 
     def reading_to_ends(self, texts: Sequence[str]) -> BaseEncoder:
-        """Return an encoder that reads whole texts where a sample shows the need for it."""
+        """Return an encoder that reads whole texts if truncation would lose too many tokens."""
         return self
 
     def reading_as(self, settings: Mapping[str, Any]) -> BaseEncoder:

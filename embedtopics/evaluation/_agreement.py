@@ -198,7 +198,7 @@ def agreement(
         Numbers of the groups that are resampled together, such as rows of one text; by default
         each document is a group.
     random_state : None, int or numpy.random.Generator
-        Of the resamples.
+        Seed of the resamples.
 
     Returns
     -------

@@ -189,7 +189,7 @@ def read_retrieval_set(folder: str | os.PathLike[str], *, split: str = "test") -
     Returns
     -------
     TaskSet
-        Of the queries that have judgements.
+        The queries that have judgements.
 
     Raises
     ------
@@ -347,7 +347,7 @@ def score_differences(scores: Sequence[EncoderScores]) -> pd.DataFrame:
     Parameters
     ----------
     scores : sequence of EncoderScores
-        Of the same examples and the same `random_state`.
+        Scores with the same examples and the same `random_state`.
 
     Returns
     -------

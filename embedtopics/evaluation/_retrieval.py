@@ -216,7 +216,7 @@ def retrieval(
     complete : bool
         Whether judged queries that the run lacks count as 0 (trec_eval with -c).
     n_resamples, random_state, confidence
-        Of the intervals, over queries drawn with replacement; 0 resamples for none. A single query
+        For the intervals, over queries drawn with replacement; 0 resamples for none. A single query
         has no interval (NaN).
 
     Returns
@@ -282,9 +282,9 @@ def compare_retrieval(
     Parameters
     ----------
     first, second : RetrievalScores
-        Of the same queries, judgements, ks and relevant_from.
+        Scores with the same queries, judgements, ks and relevant_from.
     n_resamples, random_state, confidence
-        Of the intervals, over queries drawn with replacement; 0 resamples for none.
+        For the intervals, over queries drawn with replacement; 0 resamples for none.
 
     Returns
     -------

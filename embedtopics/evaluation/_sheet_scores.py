@@ -73,7 +73,7 @@ def score_intrusion(
         need not have seen all questions.
     key : DataFrame or file
     random_state : None, int or numpy.random.Generator
-        Of the resamples behind the interval with several coders.
+        Seed of the resamples for the interval with several coders.
 
     Returns
     -------

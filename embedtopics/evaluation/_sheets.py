@@ -125,7 +125,7 @@ def word_intrusion(
     topics : sequence of sequence of str
         Words of each topic, best first; more than `n_terms`, because no intruder is among them.
     weights : array_like or sparse matrix of shape (n_topics, n_terms), optional
-        With it, an intruder weighs at most a tenth of the weakest word shown.
+        If given, an intruder weighs at most a tenth of the weakest word shown.
     terms : sequence of str
         Columns of `weights`.
     n_questions : int, optional
@@ -189,7 +189,7 @@ def document_intrusion(
     labels : array_like of int, shape (n_texts,)
         Topic ids; texts of -1 are not shown.
     probabilities : array_like of shape (n_texts,), optional
-        Of each text in its topic: with it, texts come from the more probable half.
+        Probability of each text in its topic. If given, texts come from the more probable half.
     n_questions : int, optional
         One per topic by default.
     random_state : None, int or numpy.random.Generator

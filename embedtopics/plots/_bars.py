@@ -120,12 +120,12 @@ def terms(result: TopicResult, *, topics: Sequence[int] | None = None, n_terms: 
     topics : sequence of int, optional
         Topic ids, in the order to draw; by default the 15 largest topics.
     n_terms : int
-        Terms of each topic at most.
+        Maximum number of terms of each topic.
 
     Returns
     -------
     plotly.graph_objects.Figure
-        One bar trace a topic, in the topics' colours.
+        One bar trace per topic, in the topics' colours.
 
     Raises
     ------
@@ -214,7 +214,7 @@ def keyness(
     frame : DataFrame
         From `embedtopics.topics.keyness`.
     n_terms : int
-        Terms of each side at most.
+        Maximum number of terms of each side.
     target, reference : str
         Names of both sides.
 

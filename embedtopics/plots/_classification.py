@@ -59,7 +59,7 @@ def confusion(report: ClassificationReport) -> Figure:
     import plotly.graph_objects as go
 
     if report.confusion is None or len(report.classes) > _MOST:
-        expected = f"one of at most {_MOST} classes, one a text"
+        expected = f"one of at most {_MOST} classes, one per text"
         raise InputError("report", expected, found=f"{len(report.classes)} classes, {report.head}")
     counts = report.confusion
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
@@ -176,7 +176,7 @@ def prevalence(estimates: Prevalence, classes: Sequence[Any] | None = None) -> F
     Returns
     -------
     plotly.graph_objects.Figure
-        A panel a class.
+        One panel per class.
 
     Raises
     ------

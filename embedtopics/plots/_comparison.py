@@ -66,9 +66,9 @@ def comparison(
     width : int, optional
         Pixels. Without it the figure fills its container, and names are placed for 1,100.
     max_labels : int
-        Names of groups on each map at most, largest groups first.
+        Maximum number of group names on each map, largest groups first.
     hover_characters : int
-        Characters of a text on hovering; 0 leaves the texts out. Each map holds a copy of them.
+        Characters of a text in its hover text; 0 leaves texts out. Each map holds a copy of them.
 
     Returns
     -------

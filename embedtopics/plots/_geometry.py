@@ -106,7 +106,7 @@ def contextualization(result: Contextualization, *, width: int | None = None) ->
 def cka(result: LayerSimilarity, *, width: int | None = None) -> Figure:
     """Draw how similar the layers of one encoder, or of two, are on the same words.
 
-    Cells show their values where they are large enough, and the standard errors on hovering.
+    Cells show their values if they are large enough, and the standard errors in the hover texts.
     Layer 0 is at the lower left.
 
     Parameters

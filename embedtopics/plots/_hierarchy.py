@@ -63,7 +63,7 @@ def hierarchy(
     Returns
     -------
     plotly.graph_objects.Figure
-        One line trace a colour, then the points of the merges.
+        One line trace per colour, then the points of the merges.
 
     Raises
     ------
@@ -146,7 +146,7 @@ def _colors(hierarchy: TopicHierarchy, groups: tuple[int, ...]) -> list[str]:
 def _lines(
     hierarchy: TopicHierarchy, colors: list[str], heights: Float64Array, places: Float64Array
 ) -> list[Spec]:
-    """Return the lines of the tree, one trace a colour."""
+    """Return the lines of the tree, one trace per colour."""
     of_color: dict[str, tuple[list[float | None], list[float | None]]] = {}
     for merge, children in enumerate(hierarchy.merges.tolist()):
         node = hierarchy.n_topics + merge
@@ -207,7 +207,7 @@ def similarity(hierarchy: TopicHierarchy, *, width: int | None = None) -> Figure
     ----------
     hierarchy : TopicHierarchy
     width : int, optional
-        Pixels at most; cells are 4 to 30 wide.
+        Maximum width in pixels; cells are 4 to 30 wide.
 
     Returns
     -------

@@ -78,7 +78,7 @@ def learning_curves(
     report : TrainingReport, StudentReport or Curves
         A report brings its own diagnosis and best step.
     diagnosis : Diagnosis, optional
-        Of curves, as in `TrainingReport.diagnosis`.
+        Diagnosis of the curves, as in `TrainingReport.diagnosis`.
     width : int, optional
         Pixels.
 

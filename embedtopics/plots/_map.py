@@ -64,10 +64,10 @@ def map(
         Pixels. Without them the figure fills its container, and names are placed for 1,100 by 720;
         below a width of 700 there is no legend.
     max_labels : int
-        Names on the map at most.
+        Maximum number of names on the map.
     hover_characters : int
-        Characters of a text on hovering; 0 leaves the texts out, which makes a figure of very many
-        documents smaller.
+        Characters of a text in its hover text; 0 leaves texts out, which makes the figure of a
+        large collection smaller.
 
     Returns
     -------

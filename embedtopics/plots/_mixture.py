@@ -63,9 +63,9 @@ def mixture(
     mixture : TokenMixture
         From `embedtopics.topics.token_topics`.
     max_topics : int
-        Bars at most; other topics share one.
+        Maximum number of bars; other topics share one.
     max_words : int
-        Words at most.
+        Maximum number of words.
     width : int
         Pixels.
 

@@ -75,8 +75,8 @@ def over_time(
         Topic ids, in the order to draw, -1 for no topic. By default the 15 largest topics, or with
         `changes` those that change, by significance, before the largest; 8 of them for lines.
     style : {"panels", "lines"}
-        A panel a topic, or up to about eight lines in one chart, whose intervals are shown on
-        hovering.
+        "panels" draws one panel per topic. "lines" draws up to about eight lines in one chart,
+        with the intervals in their hover texts.
     changes : DataFrame, optional
         From `embedtopics.topics.changes`; panels then show the verdicts.
 
@@ -283,7 +283,7 @@ def effects(
     topics : sequence of int, optional
         Topic ids; by default those with the largest effects in either direction.
     max_topics : int
-        Topics at most, if `topics` is left out; 12 if there are several rows of panels.
+        Maximum number of topics, if `topics` is left out; 12 if there are several rows of panels.
 
     Returns
     -------
@@ -394,7 +394,7 @@ def by_group(
     topics : sequence of int, optional
         Topic ids, in the order to draw, -1 for no topic; by default the largest.
     max_topics : int
-        Topics at most, if `topics` is left out.
+        Maximum number of topics, if `topics` is left out.
 
     Returns
     -------

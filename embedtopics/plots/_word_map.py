@@ -154,7 +154,7 @@ def word_paths(
     result : WordMap
         From `embedtopics.probing.word_map`.
     uses : sequence of int, optional
-        Numbers of uses, 8 at most. By default the use of each label that is nearest to the median
+        Numbers of at most 8 uses. By default the use of each label that is nearest to the median
         of its label, or without labels four uses that are far apart.
     colors : sequence or WordSenses, optional
         As for `word_map`.

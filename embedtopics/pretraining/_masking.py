@@ -183,7 +183,7 @@ class SelectiveMasking(RandomMasking):
         n_words : int
             Number of words; each class in turn gives its next best.
         **options
-            Of `SelectiveMasking`.
+            Parameters of `SelectiveMasking`.
 
         Raises
         ------

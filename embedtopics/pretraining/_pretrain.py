@@ -140,16 +140,16 @@ def pretrain(
 ) -> PretrainingResult:
     """Pre-train an encoder further on a corpus without labels.
 
-    A model that predicts hidden tokens of a field's texts learns its language (Gururangan et al.
-    2020, "Don't stop pretraining"). That need not improve the vectors: see the report, and
-    `embedtopics.training.compare_before_after`. Texts longer than the model reads are cut into
-    blocks.
+    A model learns the language of a field by predicting hidden tokens of its texts (Gururangan et
+    al. 2020, "Don't stop pretraining"). This does not always improve the vectors: see the report,
+    and `embedtopics.training.compare_before_after`. Texts longer than the model's limit are cut
+    into blocks.
 
     Parameters
     ----------
     encoder : str, path, SentenceEncoder or CachedEncoder
-        A checkpoint of any family with masked language models; it is not changed. If it has no head
-        that predicts tokens, as sentence encoders, a head tied to the embeddings is learned first,
+        A checkpoint of any family with masked language models; it is not changed. Sentence encoders
+        have no head that predicts tokens. For them, a head tied to the embeddings is trained first,
         on the frozen transformer, in at most 500 steps.
     corpus : Corpus, or what `Corpus.of` takes
     masking : {"random", "whole_word", "span"} or object

@@ -32,7 +32,7 @@ TEXTS_AT_ONCE = 1000
 def tokenizer_report(
     corpus: Any, encoder: Any = "all-MiniLM-L6-v2", *, most_words: int = 100_000
 ) -> TokenizerReport:
-    """Report how many pieces an encoder's tokenizer makes of the words of a corpus.
+    """Report into how many pieces an encoder's tokenizer splits the words of a corpus.
 
     Many pieces per word mean that the checkpoint has hardly seen the words, and that less of each
     text is read.

@@ -224,8 +224,8 @@ def new_encoder(
 ) -> SentenceEncoder:
     """Make a BERT with random weights for a tokenizer.
 
-    It has to be trained by `pretrain`. Compare it with a checkpoint of the hub, which learned from
-    billions of words.
+    Train it with `pretrain`. Compare it with a checkpoint of the hub, which was trained on billions
+    of words.
 
     Parameters
     ----------

@@ -57,11 +57,11 @@ def extend_vocabulary(
     n_words: int = 500,
     start: str | Mapping[str, Sequence[str]] = "pieces",
 ) -> ExtendedVocabulary:
-    """Add words to an encoder's vocabulary, each as one piece with a vector of its own.
+    """Add words to an encoder's vocabulary, each as one piece with a new vector.
 
-    A new word becomes one piece if it stands alone, not within a longer word; the longer of two new
-    words wins. Texts without new words keep their vectors. A new vector keeps its initial value
-    until further pre-training.
+    The tokenizer recognizes a new word only as a whole word, not within a longer word; of two new
+    words that overlap, the longer one wins. Texts without new words keep their vectors. A new
+    vector keeps its initial value until further pre-training.
 
     Parameters
     ----------

@@ -260,15 +260,15 @@ def random_states(
 ) -> HiddenStates:
     """Return hidden states of an encoder with the same architecture and random weights.
 
-    Pass them to `probe` as `random_states`: a probe of them measures how much the task needs no
-    training of the encoder (Zhang & Bowman 2018; Conneau et al. 2018).
+    Pass them to `probe` as `random_states`. Their scores show how well the task can be solved
+    without any training of the encoder (Zhang & Bowman 2018; Conneau et al. 2018).
 
     Parameters
     ----------
     texts, encoder
         As for `hidden_states`.
     random_state : int
-        Of the weights, which are initialized as before training.
+        Seed of the weights, which are initialized as before training.
     **options
         As for `hidden_states`.
 

@@ -66,7 +66,7 @@ def cka(
     n_folds : int
         Groups of texts of the jackknife, which estimates the standard errors.
     random_state : int, Generator or None
-        Of the sample and the groups.
+        Seed of the sample and the groups.
 
     Returns
     -------
@@ -342,7 +342,7 @@ def contextualization(
     Parameters
     ----------
     states : HiddenStates
-        Of words or tokens, in sentences.
+        States of words or tokens, in sentences.
     layers : int, sequence of int, "all" or "last N"
     min_uses, max_uses : int
         Number of different sentences in which a word must occur, and maximum number of its uses
@@ -351,7 +351,7 @@ def contextualization(
     n_words, n_sentences : int
         Sizes of the samples. Memory grows with the square of `n_words`.
     n_resamples : int
-        Of the intervals, over words (over sentences for the intra-sentence similarity).
+        For the intervals, over words (over sentences for the intra-sentence similarity).
     random_state : int, Generator or None
 
     Returns

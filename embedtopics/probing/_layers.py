@@ -98,7 +98,7 @@ def pooled(states: HiddenStates) -> HiddenStates:
     Parameters
     ----------
     states : HiddenStates
-        Of words or tokens.
+        States of words or tokens.
 
     Returns
     -------

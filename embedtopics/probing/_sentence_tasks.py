@@ -72,11 +72,11 @@ def sentence_task(
         intact or shifted, with spaces between words; the first word and punctuation keep their
         places.
     n_classes : int, optional
-        Of "sentence length" (default 6) and "tree depth" (default 3).
+        Number of classes of "sentence length" (default 6) and "tree depth" (default 3).
     lengths : (int, int)
         Minimum and maximum number of words; by default those of SentEval.
     random_state : int, Generator or None
-        Of the hashes.
+        Seed of the hashes.
 
     Returns
     -------

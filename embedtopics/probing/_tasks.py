@@ -157,7 +157,7 @@ def token_task(
     missing : collection of str
         Values that mean no label.
     random_state : int, Generator or None
-        Of the split.
+        Seed of the split.
 
     Returns
     -------
@@ -265,7 +265,7 @@ def text_task(
     name : str, optional
         By default that of the column of labels.
     random_state : int, Generator or None
-        Of the split.
+        Seed of the split.
 
     Returns
     -------
@@ -318,7 +318,7 @@ def pair_task(
         Column of the labels; true and false become "true" and "false".
     name : str
     random_state : int, Generator or None
-        Of the split.
+        Seed of the split.
 
     Returns
     -------

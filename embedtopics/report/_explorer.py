@@ -60,8 +60,8 @@ def write_explorer(
         more topics appear when a reader zooms in.
     beside : TopicResult, optional
         Another result of the same documents. Its map is aligned with the first (Procrustes) and
-        drawn beside it, with its own names and the colours of the first. Documents that are
-        selected or highlighted on one map are so on both.
+        drawn next to it, with its own names and the colours of the first. Selections and highlights
+        appear on both maps.
 
     Returns
     -------

@@ -464,7 +464,7 @@ class SearchIndex(PushToHub):
             return writer.remove(names, missing=missing)
 
     def compact(self) -> bool:
-        """Merge all segments, without removed documents; return False if nothing was to do."""
+        """Merge all segments, and drop removed documents; return False if nothing changed."""
         return _build.compact(self._reader.collection)
 
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> SearchIndex:

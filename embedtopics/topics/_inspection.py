@@ -80,7 +80,7 @@ class Inspection:
 
 
 def inspect_corpus(corpus: Corpus, encoder: Encoder | None = None) -> Inspection:
-    """Count what a corpus holds, and estimate the cost of a fit.
+    """Summarize a corpus, and estimate the cost of a fit.
 
     Parameters
     ----------

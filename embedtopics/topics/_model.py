@@ -84,16 +84,16 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
     encoder : str or object with ``encode(texts)``, optional
         Name or folder of a checkpoint, or any encoder; by default all-MiniLM-L6-v2 for English.
         "auto" takes multilingual-e5-small if more than a tenth of the texts are in other languages
-        and the extra ``multilingual`` is installed; a static student encodes most of 100,000 texts
-        or more with a hundred million characters. Vectors of a named checkpoint are cached on disk;
-        ``SentenceEncoder(name)`` does not cache.
+        and the extra ``multilingual`` is installed. With "auto", a static student encodes most
+        texts of collections with at least 100,000 texts and a hundred million characters. Vectors
+        of a named checkpoint are cached on disk; ``SentenceEncoder(name)`` does not cache.
     n_topics : {"auto", "fine", "coarse"} or int
         Resolution of the topics; an integer is met exactly. `embedtopics.topics.at_resolution`
         changes it after the fit.
     coverage : "auto" or float
         Share of the rows with text to assign to a topic. Label propagation assigns the texts
         outside the clusters. "auto" leaves out texts without a clear topic, 0 keeps the clusters
-        alone, 1 leaves out only texts that lead to no topic.
+        alone, 1 leaves out only texts that propagation cannot reach.
     n_neighbors : int
         Neighbors of each document in the graph.
     n_components : int, optional
@@ -118,8 +118,8 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
     languages : "auto" or sequence of str
         ISO 639-1 codes of the languages of the texts, for stop words and stems.
     across_languages : bool
-        Whether topics hold texts of several languages: directions that separate the languages are
-        removed from the vectors of a multilingual encoder.
+        Whether to remove the directions that separate the languages from the vectors of a
+        multilingual encoder. Then texts and their translations share topics.
     words : {"auto", "characters", "lemmas", "social", "social-split", "social-drop"} or function
         Rules for words; a list combines several. "auto" uses installed segmenters for Chinese,
         Japanese, Thai, Lao, Khmer, Burmese and Korean (extras `multilingual`, `japanese`, `thai`,
@@ -144,7 +144,7 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
     Attributes
     ----------
     result_ : TopicResult
-        Topics, labels, map and everything else of the fit.
+        Topics, labels, map and all other results of the fit.
     labels_ : int32 ndarray of shape (n_rows,)
         Topic of each row, -1 for none.
 

@@ -162,7 +162,7 @@ def suggest_resolution(
     Parameters
     ----------
     result : TopicResult
-        Of the default coordinates and clusterer.
+        A result of the default reducer and clusterer.
     n_replicates : int
         Random halves of the documents, clustered again at each level.
     random_state : int, numpy.random.Generator or None

@@ -243,7 +243,7 @@ def with_stability(
     Parameters
     ----------
     result : TopicResult
-        Of the default coordinates and clusterer.
+        A result of the default reducer and clusterer.
     n_replicates : int
         At least 1; an interval needs some twenty.
     random_state : int, numpy.random.Generator or None
@@ -263,8 +263,8 @@ def with_stability(
 
     Notes
     -----
-    In two or three dimensions, parts of an even spread recur to some degree, because any two maps
-    cut into regions agree to some degree.
+    In two or three dimensions, topics recur to some degree even in evenly spread points, because
+    any two divisions of a plane into regions overlap.
 
     References
     ----------

@@ -204,7 +204,7 @@ def validation_sheets(
     Parameters
     ----------
     result : TopicResult
-        Of two topics or more.
+        A result with two topics or more.
     n_questions : int, optional
         Questions per intrusion sheet; by default one per topic, and fifty for topic intrusion.
     n_per_topic, n_decoys : int

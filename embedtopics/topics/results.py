@@ -269,7 +269,7 @@ class TopicConstraints:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TopicResult:
-    """Everything that a fit computed, as arrays; `embedtopics.topics` has functions of it.
+    """Result of a fit: topics, labels, map, arrays. `embedtopics.topics` has functions for it.
 
     Parameters
     ----------

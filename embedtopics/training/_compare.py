@@ -84,11 +84,11 @@ def compare_before_after(
     n_resamples: int = 2000,
     random_state: Any = 0,
 ) -> tuple[Change, ...]:
-    """Compare a trained encoder with the one that it came from, on what it did not learn from.
+    """Compare an encoder before and after training, on held-out examples and texts.
 
     Every difference has a 95 % interval, from the same examples resampled for both encoders.
-    Examples that share a text, directly or by way of others, are drawn together: on the test set of
-    the STS benchmark, 1,379 pairs in 1,179 groups, that makes intervals a quarter wider.
+    Examples that share a text, directly or through others, are resampled together. On the test set
+    of the STS benchmark (1,379 pairs in 1,179 groups), this makes the intervals a quarter wider.
 
     Parameters
     ----------

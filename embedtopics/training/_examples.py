@@ -92,7 +92,7 @@ _MOST_LISTED = 12
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """Examples for training or for measuring.
+    """Examples for training or evaluation.
 
     Parameters
     ----------

@@ -69,7 +69,7 @@ def fit(
     callbacks: Sequence[Any] = (),
     **options: Any,
 ) -> TrainingReport:
-    """Train an encoder on examples, keep the weights of the best validation, and report.
+    """Train an encoder on examples, and keep the weights with the best validation score.
 
     Parameters
     ----------
@@ -497,8 +497,8 @@ def fit_unsupervised(
 ) -> TrainingReport:
     """Train on texts alone.
 
-    Its objective is not a task: give `test`, or `corpus` and `classes`, to see whether training
-    helped.
+    The loss does not measure a task. Pass `test`, or `corpus` and `classes`, to measure whether
+    training helped.
 
     Parameters
     ----------

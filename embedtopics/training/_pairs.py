@@ -412,7 +412,7 @@ def mine_hard_negatives(
     Parameters
     ----------
     examples : Examples
-        Of kind "pairs".
+        Examples of kind "pairs".
     encoder : Encoder, str or path
         Encoder for the cosine similarities; a better encoder than the trained one makes fewer
         mistakes. An encoder that learns from texts is fitted to these.

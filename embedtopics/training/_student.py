@@ -70,13 +70,13 @@ def fit_static_student(
 ) -> StudentResult:
     """Learn a static encoder, a table of token vectors, from a transformer's vectors of texts.
 
-    A static encoder reads tens of thousands of texts per second. `distill` makes one of the
-    teacher's vectors of single tokens; a student learns from its vectors of whole texts, and is
-    nearer to it. Frequent words that the teacher's tokenizer splits, and frequent phrases such as
-    "neural network", get vectors of their own. The teacher reads each text once.
+    A static encoder reads tens of thousands of texts per second. `distill` uses the teacher's
+    vectors of single tokens. A student learns from the teacher's vectors of whole texts, and its
+    vectors are nearer to them. Frequent words that the teacher's tokenizer splits, and frequent
+    phrases such as "neural network", get separate vectors. The teacher encodes each text once.
 
-    A student has read all its texts, including the validation texts. Leave the texts of a test out
-    of `texts` and `general`, or its figures are too high.
+    A student learns from all its texts, including the validation texts. Leave test texts out of
+    `texts` and `general`; otherwise test scores are too high.
 
     Parameters
     ----------
@@ -86,8 +86,8 @@ def fit_static_student(
     texts : Corpus, or what `Corpus.of` takes
         A few thousand texts help; a hundred thousand are better.
     general : the same, optional
-        Other texts to learn from, such as sentences of an encyclopedia: without them the student
-        knows the words of its corpus only.
+        Other texts to learn from, such as sentences of an encyclopedia. Without them, the student
+        knows only the words of its corpus.
     out : path, optional
         Folder to save the student in, in model2vec's format, with its report and model card.
     overwrite : bool

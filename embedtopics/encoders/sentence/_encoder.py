@@ -255,7 +255,7 @@ class SentenceEncoder(BaseEncoder):
         return self._with_prompt(self._prompt_for(kind))
 
     def reading_to_ends(self, texts: Sequence[str]) -> SentenceEncoder:
-        """Return an encoder that reads whole texts where a sample shows the need for it."""
+        """Return an encoder that reads whole texts if truncation would lose too many tokens."""
         if self._arguments["long_texts"] != "auto":
             return self
         sample = texts[:: max(1, len(texts) // TEXTS_TO_COUNT)][:TEXTS_TO_COUNT]

@@ -53,7 +53,7 @@ def distill(
     ----------
     encoder : SentenceEncoder, CachedEncoder, or the name or folder of a checkpoint
         Encoder whose checkpoint has a tokenizer.json.
-    vocabulary_from : Corpus, sequence of str or whatever `Corpus.of` takes, optional
+    vocabulary_from : Corpus, sequence of str or anything that `Corpus.of` takes, optional
         Texts that p is counted in. Frequent words that the tokenizer would split get their own
         vectors. By default p is 1 / (rank + 1) in the vocabulary (Zipf's law).
     max_words : int

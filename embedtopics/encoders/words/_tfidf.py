@@ -243,9 +243,9 @@ def _hash(words: object, *arrays: npt.NDArray[np.float64] | None) -> str:
 class RandomProjectionEncoder(WordEncoder):
     """Turn texts into random projections of their word counts.
 
-    This is the floor: an encoder that is not better has learned nothing. Every word has a vector of
-    random signs, derived from a hash of the word and the seed. The vector of a text is the sum of
-    its words' vectors, scaled to length 1. Cosines equal those of word counts on average, with a
+    This is a baseline, which other encoders should beat. Every word has a vector of random signs,
+    derived from a hash of the word and the seed. The vector of a text is the sum of its words'
+    vectors, scaled to length 1. Cosines equal those of word counts on average, with a
     standard deviation below ``sqrt(2 / dimensions)`` (Achlioptas 2003, "Database-friendly random
     projections: Johnson-Lindenstrauss with binary coins"). A word has the same vector in every
     process and on every machine.

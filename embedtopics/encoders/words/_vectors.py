@@ -176,23 +176,23 @@ SOURCES = ("file", "corpus")
 
 
 class WordVectorEncoder(WordEncoder):
-    """Turns texts into averages of pretrained word vectors.
+    """Turn texts into averages of pretrained word vectors.
 
     Words are those of `embedtopics.terms.tokenize`. A word is looked up as it is written, then in
-    lower case; in a fastText model (.bin), one that is in it in neither way is read by its
-    character n-grams. Words are weighted, and texts scaled, as in `FastTextEncoder`.
+    lower case. A fastText model (.bin) composes the vectors of other words from their character
+    n-grams. Words are weighted, and texts scaled, as in `FastTextEncoder`.
 
     Parameters
     ----------
     path : path
         fastText's ``.bin``, or text with a header line (``.vec``, ``.vec.gz``).
     frequencies : {"file", "corpus"}
-        Where the words' frequencies come from: the counts in a .bin, or the order of a text file
-        by Zipf's law; or the texts, by ``fit(texts)``.
+        Source of the word frequencies. "file" takes the counts of a .bin file, or derives them from
+        the order of a text file by Zipf's law. "corpus" counts the texts of ``fit(texts)``.
     smoothing : float
         a of the weights a / (a + p).
     remove_common : bool
-        Whether the direction that the texts of ``fit(texts)`` have most in common is removed.
+        Whether to remove the first singular vector of the texts of ``fit(texts)``.
     max_words : int, optional
         Read only the first words of a text file.
 
@@ -243,7 +243,7 @@ class WordVectorEncoder(WordEncoder):
 
     @property
     def is_fitted(self) -> bool:
-        """Whether all is known that texts are needed for."""
+        """Whether the encoder can encode: it needs no fit, or was fitted."""
         return (self._shares is not None or not self._from_corpus) and (
             self._common is not None or not self._remove_common
         )
@@ -267,7 +267,7 @@ class WordVectorEncoder(WordEncoder):
         return hash_table(self._table, (), None)
 
     def fit(self, X: Iterable[str], y: Any = None) -> WordVectorEncoder:
-        """Learn how frequent words are in the texts, and what the texts have in common, if wanted.
+        """Count the words of the texts, and learn the direction to remove, as the parameters ask.
 
         Parameters
         ----------

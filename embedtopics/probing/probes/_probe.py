@@ -77,7 +77,7 @@ def probe(
     Parameters
     ----------
     states : HiddenStates
-        Of words or whole texts; of either for a task on pairs.
+        States of words or whole texts; of either for a task on pairs.
     tags : ProbeTask, one sequence of labels per text, or one label per unit
         An empty string or None is no label: the unit is left out.
     layers : int, sequence of int, "all" or "last N"
@@ -111,7 +111,7 @@ def probe(
     n_seeds : int
         Fits with different initial weights of hidden layers and mixes; their scores are averaged.
     random_state : int, Generator or None
-        Of the parts, control labels, initial weights, batches and resamples.
+        Seed of the parts, control labels, initial weights, batches and resamples.
     show_progress : bool, optional
 
     Returns

@@ -294,13 +294,13 @@ def sense_separation(
     Parameters
     ----------
     states : HiddenStates
-        Of words or tokens.
+        States of words or tokens.
     word : str
     labels : sequence of str
         The sense of each use in order; uses with "", None or NaN are left out.
     layers : int, sequence of int, "all" or "last N"
     n_resamples : int
-        Of the intervals, over texts; the neighbors stay the same.
+        For the intervals, over texts; the neighbors stay the same.
     random_state : int, Generator or None
 
     Returns

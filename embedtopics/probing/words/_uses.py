@@ -185,7 +185,7 @@ def neighbors(
     Parameters
     ----------
     states : HiddenStates
-        Of words or tokens.
+        States of words or tokens.
     word : str
     in_text : int, optional
         Number of the text of the use; optional if the word occurs once.
@@ -277,7 +277,7 @@ def word_map(
     Parameters
     ----------
     states : HiddenStates
-        Of words or tokens.
+        States of words or tokens.
     word : str or sequence of str
         Case is ignored. Inflected forms are different words; pass them in a list:
         ``["play", "plays", "played"]``.

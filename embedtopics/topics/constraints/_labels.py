@@ -110,7 +110,7 @@ def _read(value: Any, row: int) -> str | int | None:
 
 
 class PartialLabels:
-    """Topics that follow labels of some or all rows.
+    """Let the topics follow labels of some or all rows.
 
     The fuzzy graph behind the coordinates gets edges between labelled documents and the nearest
     others of their class, and its edges between classes are weakened. Documents without a label
@@ -177,7 +177,7 @@ class PartialLabels:
 
 
 class ManualLabels:
-    """Topics that are exactly the given labels, without clustering.
+    """Use labels as topics, without clustering.
 
     All later stages are the same. Topics are numbered from the largest down; the decisions of the
     result list the topic of each label.
@@ -241,12 +241,13 @@ def checked_weight(value: Any, name: str) -> float:
 
 
 class CannotLink:
-    """Documents that cannot be in the same topic.
+    """Keep documents in different topics.
 
-    If a topic holds both documents of a pair, the document with fewer such pairs there stays, then
-    the deeper one. The other moves to the next topic that its neighbors clearly lead to and that no
-    pair bars, or to none. No pair is in one topic at any resolution. Edits after the fit, such as a
-    merge, may put a pair in one topic; their decisions record that.
+    If both documents of a pair fall into one topic, the document with fewer such pairs in it stays,
+    or of equal ones the document deeper in the cluster. The other document moves to the next topic
+    for which label propagation has a clear margin and that no pair excludes, or to no topic. This
+    holds at every resolution. Edits after the fit, such as a merge, can put a pair into one topic;
+    their decisions record that.
 
     Parameters
     ----------

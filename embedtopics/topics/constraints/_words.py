@@ -163,7 +163,7 @@ def _mean(vectors: FloatArray) -> Any:
 
 
 class ZeroShot:
-    """Topics named before the fit, and the other topics of the texts.
+    """Name topics before the fit, and find the other topics of the texts.
 
     Documents that match a name become its seeded topic: its label is the name, and no automatic
     step merges or renames it. The rest is clustered. Label propagation assigns outliers to both

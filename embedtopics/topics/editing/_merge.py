@@ -299,7 +299,7 @@ def at_level(
     ----------
     result : TopicResult
     hierarchy : TopicHierarchy, optional
-        Of this result.
+        A hierarchy of this result.
     n_topics : int, optional
         Number of topics; constraints of the fit may keep more apart, as in `reduce`.
     topics : sequence of sequence of int, optional

@@ -208,15 +208,15 @@ GAP = 0.1
 def combine(results: Sequence[TopicResult], *, min_similarity: float = 0.7) -> TopicResult:
     """Combine results of one encoder on different corpora.
 
-    Two topics become one if each has the most similar mean vector to the other, with a cosine of at
-    least `min_similarity`. Results are added one after the other. Topics are numbered by size and
+    Two topics are merged if their mean vectors are nearest to each other, with a cosine of at least
+    `min_similarity`. Results are added one after the other. Topics are numbered by size and
     described by the terms of all documents, with the settings of the first result; names given by
     users stay. On the map later results are to the right of earlier ones.
 
     Parameters
     ----------
     results : sequence of TopicResult
-        Two or more. A common text keeps its topic of the first result that has it in a topic.
+        Two or more. A text in several results keeps its topic in the first result that has one.
     min_similarity : float
         Smallest cosine of the mean vectors of topics that become one.
 

@@ -36,10 +36,10 @@ def changes(trends: TopicTrends, *, alpha: float = 0.05) -> pd.DataFrame:
     """Test which topics emerge, fade or burst.
 
     A topic is *emerging* or *fading* if its share rises or falls from the first period to the last.
-    It is *bursting* if it is more frequent in a stretch of periods than its share elsewhere allows.
-    Both need a q of at most `alpha`. Both can hold ("emerging, bursting"): a trend outside of the
-    bursts and a burst above the trend. For all others, *no trend found* does not prove that there
-    is none.
+    It is *bursting* if it is more frequent in some consecutive periods than in the others. Both
+    verdicts need a q of at most `alpha`. A topic can have both ("emerging, bursting"): a trend
+    outside of the bursts and a burst above the trend. The verdict *no trend found* does not prove
+    that there is none.
 
     Parameters
     ----------

@@ -14,7 +14,8 @@ from embedtopics.evaluation._bootstrap import interval
 from embedtopics.protocols import Float64Array
 from embedtopics.training.results import VERDICTS, Curves, Diagnosis, Evidence
 
-# The limits were set on 1,000 drawn and 300 simulated runs (benchmarks, learning_curves).
+# The limits were set on 1,000 drawn and 300 simulated runs, others than those of the benchmark
+# learning_curves.
 SWINGS, SWINGS_OF_START = 0.05, 0.02
 """Movement back and forth, of the range of the validation loss and of its first value, above which
 a run is chaotic. Noise without a trend has about 0.2 of the range."""
@@ -91,30 +92,27 @@ def fit_shapes(done: Float64Array, curves: Float64Array) -> Shapes:
     n = curves.shape[1]
     size = np.ptp(curves, axis=1)
     size = np.where(size > 0, size, 1.0)
-    best = np.full(len(curves), np.inf)
-    shapes = Shapes(curves.copy(), np.zeros((len(curves), _N_GRID)), np.zeros(len(curves)))
     points = np.concatenate([done, np.linspace(done[0], done[-1], _N_GRID)])
-    rises = [None, *((turn, saturates) for turn in _TURNS for saturates in (False, True))]
-    for rate, rise in product((None, *_RATES), rises):
-        columns = [np.ones_like(points)]
-        columns += [] if rate is None else [np.exp(-rate * points)]
-        if rise is not None:
-            beyond = np.maximum(points - rise[0], 0.0)
-            columns.append(1.0 - np.exp(-4.0 * beyond) if rise[1] else beyond)
-        design, n_parameters = np.column_stack(columns), 2 * len(columns) - 1
-        if n_parameters >= n:
-            continue
-        weights = np.linalg.lstsq(design[:n], curves.T, rcond=None)[0]
-        fitted = (design @ weights).T
-        squares = np.square(curves - fitted[:, :n]).sum(axis=1)
-        score = n * np.log(squares / n / size**2 + _NEGLIGIBLE**2) + n_parameters * np.log(n)
-        # An exponential alone may rise, as the loss of a run that collapses at once.
-        is_allowed = (weights[1:] >= 0).all(axis=0) | (rise is None)
-        rows = (score < best) & is_allowed
-        best[rows] = score[rows]
-        shapes.values[rows], shapes.grid[rows] = fitted[rows, :n], fitted[rows, n:]
-        shapes.noise[rows] = np.sqrt(squares[rows] / (n - n_parameters))
-    return shapes
+    none = np.zeros_like(points)
+    falls, rises = [none, *(np.exp(-rate * points) for rate in _RATES)], [none]
+    for turn in _TURNS:
+        beyond = np.maximum(points - turn, 0.0)
+        rises += [beyond, 1.0 - np.exp(-4.0 * beyond)]
+    designs = np.stack([[none + 1.0, fall, rise] for fall, rise in product(falls, rises)])
+    is_used = np.asarray(designs.any(axis=2))  # (n_shapes, 3)
+    n_parameters = 2 * is_used.sum(axis=1) - 1
+    inverse = np.linalg.pinv(designs[:, :, :n], rcond=1e-12) * is_used[:, None]
+    weights = curves @ inverse  # (n_shapes, n_curves, 3)
+    squares = np.square(curves - weights @ designs[:, :, :n]).sum(axis=2)
+    scores = n * np.log(squares / n / size**2 + _NEGLIGIBLE**2)
+    scores += (n_parameters * np.log(n))[:, None]
+    # An exponential alone may rise, as the loss of a run that collapses at once.
+    is_allowed = (weights[:, :, 1:] >= 0).all(axis=2) | ~is_used[:, 2:]
+    is_allowed &= (n_parameters < n)[:, None]
+    best, each = np.where(is_allowed, scores, np.inf).argmin(axis=0), np.arange(len(curves))
+    fitted = np.einsum("ij,ijk->ik", weights[best, each], designs[best])
+    noise = np.sqrt(squares[best, each] / (n - n_parameters[best]))
+    return Shapes(values=fitted[:, :n], grid=fitted[:, n:], noise=noise)
 
 
 @dataclass(frozen=True, eq=False)

@@ -332,7 +332,7 @@ def _resumption_announced(out: Path) -> Iterator[None]:
     except SystemExit as end:
         if end.code == TERMINATED:
             typer.echo(
-                f"training was ended early; run the same command again to resume from the "
+                f"training was interrupted; run the same command again to resume from the "
                 f"checkpoint in {out}.training",
                 err=True,
             )

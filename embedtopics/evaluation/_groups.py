@@ -51,8 +51,8 @@ def groups_of(labels: Any, corpus: Corpus, decisions: list[Decision]) -> Groups:
                 "comparison",
                 "conflicting_labels",
                 n_conflicts,
-                f"{spell_count(n_conflicts, 'text that repeats has', 'texts that repeat have')} "
-                "rows of different labels; the most frequent was taken.",
+                f"{spell_count(n_conflicts, 'repeated text has', 'repeated texts have')} "
+                "different labels; the most frequent label applies.",
             )
         )
     sizes = Counter(label for label in of_document if label is not None)
@@ -65,8 +65,8 @@ def groups_of(labels: Any, corpus: Corpus, decisions: list[Decision]) -> Groups:
                 "comparison",
                 "unlabelled",
                 n_missing,
-                f"{n_missing:,} of {len(documents):,} texts have no label; they are on the maps, "
-                "and in no score by label.",
+                f"{n_missing:,} of {len(documents):,} texts have no label. They are on the maps, "
+                "but not in scores by label.",
             )
         )
     names = tuple(sorted(sizes, key=lambda label: (-sizes[label], label)))
@@ -117,8 +117,8 @@ def scored_classes(groups: Groups, decisions: list[Decision]) -> Int32Array:
                 "comparison",
                 "single_labels",
                 names,
-                f"{spell_count(len(single), 'label has', 'labels have')} a single text ({shown}): "
-                "coloured, and in no score.",
+                f"{spell_count(len(single), 'label has', 'labels have')} a single text ({shown}). "
+                "Such texts are on the maps, but not in scores.",
             )
         )
     return np.where(np.isin(groups.of_document, single), NOISE, groups.of_document).astype(np.int32)

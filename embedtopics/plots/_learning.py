@@ -299,7 +299,7 @@ def before_after(changes: Sequence[Change]) -> Figure:
     legend = _LEGEND | {"itemclick": False, "itemdoubleclick": False}
     figure.update_layout(legend=legend, showlegend=True)
     for panel, part in enumerate(parts):
-        text = "<b>neither good nor bad</b>: before (hollow), after"
+        text = "<b>descriptive measures</b>: before (hollow), after"
         traces, reach = _positions(part), (0.0, 1.0, 0.02)
         if part is scores:
             text = "<b>after minus before</b> (95 % interval)"

@@ -120,7 +120,7 @@ def sentence_task(
         raise InputError("treebanks", required, remedy=remedy, found=", ".join(classes) or "none")
     message = (
         f"{task}: {len(rows):,} of {len(pool.sentences):,} sentences of {lengths[0]} to "
-        f"{lengths[1]} words are labelled, as many of each of {len(classes)} classes in each part."
+        f"{lengths[1]} words are labelled, with {len(classes)} classes of equal size in each part."
     )
     texts = []
     for one in rows:

@@ -73,7 +73,7 @@ def read_conllu(path: str | Path) -> Treebank:
     messages = {
         "multiword_tokens": "{:,} multi-word tokens are read as their syntactic words.",
         "empty_nodes": "{:,} empty nodes are left out.",
-        "texts_made": "The text of {:,} sentences does not match their words, and was made anew.",
+        "texts_made": "The text of {:,} sentences did not match their words and was replaced.",
         "without_heads": "{:,} sentences have no heads.",
     }
     decisions = tuple(

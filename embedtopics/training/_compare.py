@@ -235,7 +235,7 @@ def judge(
     elif effect.n_units < FEW_UNITS:
         notes.append(f"The interval is rough, from {effect.n_units} independent examples.")
     elif effect.n_units < n:
-        notes.append(f"{effect.n_units:,} groups of examples with common texts were drawn anew.")
+        notes.append(f"Resamples are of {effect.n_units:,} groups of examples with common texts.")
     difference = effect.after - effect.before
     figures = (effect.before, effect.after, difference, effect.low, effect.high)
     return Judged(
@@ -351,10 +351,10 @@ def _topics_kept(views: tuple[_View, ...], n_resamples: int, seed: int, note: st
         for view in views
     )
     text = (
-        "Adjusted Rand index, 0 by chance, of two runs from different seeds; before: both of the "
-        "encoder before training, which is what an encoder that stays the same reaches; "
-        f"after: one of each encoder. Two runs of one encoder agree by {before:.2f} before and by "
-        f"{itself:.2f} after training. {numbers}, before and after."
+        "Adjusted Rand index (0 by chance) of two runs from different seeds. Before: two runs of "
+        "the encoder before training, the value of an unchanged encoder. After: one run of each "
+        f"encoder. Two runs of one encoder agree by {before:.2f} before and by {itself:.2f} after "
+        f"training. {numbers}, before and after."
     )
     return _described(name, (before, after, low, high), len(first_run), f"{text} {note}")
 

@@ -241,8 +241,8 @@ def units_of(examples: Examples) -> tuple[Int64Array, str]:
     if not is_one_lump or by_first.max() + 1 <= len(sizes):
         return units.astype(np.int64), ""
     return by_first.astype(np.int64), (
-        "Many examples are connected by texts that they share: those with the same first "
-        "text were drawn together, and the interval may be a little narrow."
+        "Many examples share texts. Only examples with the same first text were resampled "
+        "together, so the interval may be slightly too narrow."
     )
 
 

@@ -120,7 +120,7 @@ def _distinct(
     notes = [
         *decisions,
         *_counted("identical_sides", n_same, "pairs of equal texts were left out."),
-        *_counted("repeated_pairs", n_repeated, "pairs occur again and were left out."),
+        *_counted("repeated_pairs", n_repeated, "repeated pairs were left out."),
     ]
     if not pair_of:
         reasons = " ".join(decision.message for decision in notes)
@@ -169,7 +169,7 @@ def _titles(
         *_counted("rows_without_pair", n_missing, "rows have no title or no text."),
         *_counted("titles_cut", n_cut, "texts begin with their title, which was cut off there."),
         *_counted("title_is_text", n_whole, "rows hold no text besides the title."),
-        *_counted("titles_in_text", n_inside, "texts hold their title further on; they are kept."),
+        *_counted("titles_in_text", n_inside, "texts contain their title later; they are kept."),
         *_counted("common_titles", len(candidates) - len(with_title), common),
     ]
     return with_title, decisions, "titles with texts"
@@ -208,7 +208,7 @@ def _sentences(
         drawn = sorted(pairs, key=digest)[:most_per_document]
         candidates += [(first, second, row) for first, second in drawn]
     without = f"documents have no two consecutive sentences of {least_words} words."
-    more = f"pairs are beyond the {most_per_document} that a document gives at most."
+    more = f"pairs exceeded the maximum of {most_per_document} per document and were left out."
     decisions = [
         *_counted("documents_without_pair", n_without, without),
         *_counted("pairs_beyond_limit", n_more, more),
@@ -241,8 +241,13 @@ def _duplicates(
     n_more = int(near.sum() - allowed.sum())
     more = f"neighbors beyond the {most_per_document} nearest of a document were not paired."
     decisions = [
-        Decision("training", "least_similarity", float(least), f"Pairs are as near as {least:g}."),
-        *_counted("documents_without_pair", n_without, "documents have none so near."),
+        Decision(
+            "training",
+            "least_similarity",
+            float(least),
+            f"Pairs have a cosine of at least {least:g}.",
+        ),
+        *_counted("documents_without_pair", n_without, "documents have no such pair."),
         *_counted("pairs_beyond_limit", n_more, more),
     ]
     candidates = [(texts[i], texts[j], rows[i]) for i, j in edges]
@@ -279,7 +284,7 @@ def _groups(
             candidates.append((texts[i], texts[j], rows[i]))
         sizes.append(len(firsts))
     n_alone = sum(len(of_group) < 2 for of_group in members.values())
-    more = f"pairs are beyond the {most_per_group} that a group gives at most."
+    more = f"pairs exceeded the maximum of {most_per_group} per group and were left out."
     decisions = [
         *_counted("rows_without_group", n_missing, "rows have no group or no text."),
         *_counted("groups_without_pair", n_alone, "groups have one document and give no pair."),
@@ -288,7 +293,7 @@ def _groups(
     n_pairs = sum(sizes)
     if n_pairs > 1:
         share = sum(size * (size - 1) for size in sizes) / (n_pairs * (n_pairs - 1))
-        message = f"{share:.1%} of other pairs, negatives in a batch, are of a pair's own group."
+        message = f"{share:.1%} of the other pairs, which are in-batch negatives, share the group."
         decisions.append(Decision("training", "other_pairs_of_own_group", share, message))
     return candidates, decisions, f"documents of one {column}"
 
@@ -322,7 +327,7 @@ def _citations(corpus: Corpus, column: str | None) -> Found:
         *_counted("rows_without_pair", n_without, "rows cite no other."),
         *_counted("unknown_ids", unknown.total(), f"ids are of no row, such as {shown}."),
         *_counted("self_citations", n_itself, "rows cite themselves, which gives no pair."),
-        *_counted("pairs_without_text", n_empty, "pairs were left out for want of a text."),
+        *_counted("pairs_without_text", n_empty, "pairs without a text were left out."),
     ]
     return candidates, decisions, "documents with those that they cite"
 

@@ -203,7 +203,7 @@ def test_a_cache_without_modules_counts_only_if_that_is_all_there_is(
         note.touch()
         assert resolve_model("owner/plain")[1] == "hub cache"
     else:
-        with pytest.raises(ModelLoadError, match=r"modules\.json was never asked for"):
+        with pytest.raises(ModelLoadError, match=r"modules\.json was never requested"):
             resolve_model("owner/plain")
 
 

@@ -314,7 +314,7 @@ def _open_half(recipe: Recipe, device: str, cache: Path) -> LoadedModel:
     texts = _sample_texts(exact.vocabulary, _sample_length(recipe.checkpoint))[::HELD_OUT]
     cosine, reason = least_cosine(half.run, exact.run, _alone(texts)), ""
     if not cosine >= LEAST_HALF_COSINE:  # also if it is NaN, after an overflow
-        reason = f"with 16 bits, its vectors turn too far (cosine {cosine:.4f})"
+        reason = f"16 bits change its vectors too much (cosine {cosine:.4f})"
     if not (half.run.note or exact.run.note):  # both were computed on the GPU
         key = key_of(recipe.checkpoint, recipe.pooling, recipe.layers)
         write_refusal(cache, key, "float16", recipe.name, reason)
@@ -375,7 +375,7 @@ def _round(exact: Prepared, checkpoint: Checkpoint) -> Prepared:
     except Exception as error:  # ONNX Runtime may raise anything
         raise ExportError(f"ONNX Runtime cannot run it with 8 bits: {error}") from error
     if not cosine >= LEAST_INT8_COSINE:
-        raise ExportError(f"rounded to 8 bits, its vectors turn too far (cosine {cosine:.3f})")
+        raise ExportError(f"8 bits change its vectors too much (cosine {cosine:.3f})")
     return Prepared(model, table, exact.vocabulary, cosine)
 
 

@@ -251,7 +251,7 @@ def _look_up(
     if name in E5_NAMES and revision is None:
         yield f"package {MULTILINGUAL_PACKAGE}", _read_e5()
     if local_files_only:
-        yield "hub", Miss("hub (not asked: local_files_only is set)")
+        yield "hub", Miss("hub (not tried: local_files_only is set)")
         return
     for repository in names:
         fetched = download_snapshot(repository, revision, with_code=with_code)
@@ -346,7 +346,7 @@ def cached_snapshot(repository: str, revision: str | None) -> Path | Miss:
         return Miss(f"{place}: not there)")
     if modules is _CACHED_NO_EXIST:
         return Path(config).parent
-    return Miss(f"{place}: incomplete, modules.json was never asked for)")
+    return Miss(f"{place}: incomplete, modules.json was never requested)")
 
 
 def download_snapshot(repository: str, revision: str | None, *, with_code: bool) -> Path | Miss:

@@ -147,7 +147,7 @@ class TorchRuntime:
 
     def _leave_gpu(self) -> None:
         """Continue on the CPU with the same weights in float32: half precision is slow there."""
-        self.note = f"The CPU encodes, because the memory of {self.device} is too small"
+        self.note = f"The CPU encodes the texts, because the memory of {self.device} is too small"
         _logger.warning("%s.", self.note)
         self.device, self.tokens_per_batch, self._most_tokens = "cpu", _FOR_CACHES, sys.maxsize
         self._module.to("cpu").float()

@@ -24,24 +24,24 @@ def setting(default: Any, text: str) -> Any:
 class StudentSettings:
     """Settings of a static student; ``metadata["help"]`` of a field describes it."""
 
-    dimensions: int = setting(256, "Length of its vectors, by the teacher's principal components.")
-    max_words: int = setting(20_000, "Whole words that get a vector of their own, at most.")
-    max_phrases: int = setting(20_000, "Phrases that get a vector of their own, at most.")
-    min_count: int = setting(5, "Occurrences of a word that is added.")
-    min_phrase_count: int = setting(10, "Occurrences of a phrase that is added.")
-    min_npmi: float = setting(0.3, "Normalized pointwise mutual information of a phrase.")
+    dimensions: int = setting(256, "Dimensions: principal components of the teacher's vectors.")
+    max_words: int = setting(20_000, "Maximum number of words with a separate vector.")
+    max_phrases: int = setting(20_000, "Maximum number of phrases with a separate vector.")
+    min_count: int = setting(5, "Minimum occurrences of such a word.")
+    min_phrase_count: int = setting(10, "Minimum occurrences of such a phrase.")
+    min_npmi: float = setting(0.3, "Minimum NPMI of the words of a phrase.")
     # a of the weights a / (a + p(token)) that training starts from (Arora, Liang and Ma 2017)
     sif_coefficient: float = setting(3e-4, "Coefficient of the SIF weights at the start.")
     epochs: float = setting(5.0, "Passes over the texts.")
-    min_steps: int = setting(500, "Steps at least: small corpora are repeated.")
-    batch_size: int = setting(1024, "Texts of a batch; fewer where there are under 16 batches.")
+    min_steps: int = setting(500, "Minimum number of steps; small corpora are repeated.")
+    batch_size: int = setting(1024, "Texts of a batch; fewer for fewer than 16 batches.")
     learning_rate: float = setting(0.05, "Peak learning rate, relative to the table's values.")
-    contrast: float = setting(0.05, "Weight of the contrastive loss beside the cosine.")
+    contrast: float = setting(0.05, "Weight of the contrastive loss, added to the cosine loss.")
     temperature: float = setting(0.05, "Temperature of the contrastive loss.")
     validation_share: float = setting(0.05, "Share of the texts for validation, at most 5,000.")
     validations_per_epoch: float = setting(4.0, "Validations per epoch.")
     patience: int | None = setting(6, "Validations without improvement that end training.")
-    max_length: int | None = setting(None, "Tokens of a text that are read; all if left out.")
+    max_length: int | None = setting(None, "Maximum number of tokens of a text; all if left out.")
     random_state: Any = setting(42, "Seed of held-out texts and batches.")  # noqa: RUF009
 
     def __post_init__(self) -> None:

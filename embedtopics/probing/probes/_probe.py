@@ -309,8 +309,8 @@ class _Task:
         test = units.of(TEST).tolist()
         share = sum(units.types[i] in seen for i in test) / len(test)
         message = (
-            f"{share:.1%} of the test {units.unit}s are of types in the train part; a control can "
-            "solve no others."
+            f"{share:.1%} of the test {units.unit}s are of types in the train part. A control task "
+            "can be solved only for these."
         )
         return Decision("probing", "known_types", share, message)
 

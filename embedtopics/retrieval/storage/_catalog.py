@@ -330,7 +330,7 @@ def explaining(folder: Path, is_writing: bool = False) -> Iterator[None]:
         code = _code(error)
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             raise InputError(
-                f"another process keeps {path} busy{whole}; try again when it is done"
+                f"another process is using {path}{whole}; try again when it is done"
             ) from error
         if code in _OF_THE_DISK:
             verb = "write" if is_writing else "read"

@@ -109,7 +109,7 @@ def replacing_folder(folder: str | Path, kind: str) -> Iterator[Path]:
 
 @contextmanager
 def fresh_folder(folder: Path) -> Iterator[Path]:
-    """Yield an empty folder beside another and delete leftover ones; call it under the lock."""
+    """Yield an empty folder next to another and delete leftover ones; call it under the lock."""
     put_back(folder)
     left = _beside(folder, "new")
     if os.path.lexists(folder):
@@ -203,7 +203,7 @@ def put_back(folder: Path) -> None:
 
 
 def _beside(folder: Path, kind: str) -> list[Path]:
-    """Return the new or old versions of a folder that lie beside it."""
+    """Return the new or old versions of a folder in its parent folder."""
     # The pattern for folder "a" must not match the versions of a folder "a.b".
     name = re.compile(rf"\.{re.escape(folder.name)}\.[a-z0-9_]{{8}}\.{kind}")
     siblings = sorted(os.listdir(folder.parent)) if folder.parent.is_dir() else []
@@ -460,7 +460,7 @@ def _digest(stream: BinaryIO) -> str:
 
 @contextmanager
 def only_writer(folder: Path, patience: float = 0.0) -> Iterator[None]:
-    """Hold the lock ``.<name>.lock`` beside a folder; wait for it up to `patience` seconds.
+    """Hold the lock ``.<name>.lock`` next to a folder; wait for it up to `patience` seconds.
 
     The operating system releases the lock when the process ends, however it ends.
     """

@@ -22,7 +22,7 @@ Text = Annotated[str, typer.Option(help="Column of texts.")]
 Model = Annotated[Path, typer.Option(help="Folder of a saved model.")]
 Encoder = Annotated[str, typer.Option(help="A checkpoint, or a folder of a static encoder.")]
 Vectors = Annotated[
-    str | None, typer.Option(help="Column of vectors, used in place of the encoder.")
+    str | None, typer.Option(help="Column of vectors, used instead of the encoder.")
 ]
 
 

@@ -139,7 +139,7 @@ def _constraints(corpus: Corpus, names: str | None, labels: str | None) -> Const
 
 
 def _label(value: Any) -> str | None:
-    """Return a label as text; None where it says that there is none."""
+    """Return a label as text, or None for a missing label."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)  # a column of integers with gaps is read as one of floats
     # Of numbers, -1 stands for no label, as in Python; with gaps, pandas writes -1.0 to a file.

@@ -320,7 +320,7 @@ class CachedEncoder(WrappedEncoder):
         except (OSError, sqlite3.Error) as error:
             self._writes = False
             _logger.warning(
-                "Vectors cannot be stored in %s (%s); encoding goes on without.",
+                "Vectors cannot be stored in %s (%s); encoding continues without the cache.",
                 self._folder, error,
             )  # fmt: skip
 

@@ -422,7 +422,7 @@ class ForeignEncoder(BaseEncoder):
         return as_encoder(copy.copy(self._encoder).fit(texts))
 
     def reading(self, kind: str) -> BaseEncoder:
-        """Return the encoder of queries or documents, where the object tells them apart."""
+        """Return the encoder of queries or documents, if the object distinguishes them."""
         reading = self._first("reading")
         if callable(reading):
             return as_encoder(reading(kind))

@@ -118,7 +118,7 @@ class AcrossLanguagesEncoder(WrappedEncoder):
 
 
 # Vectors of multilingual-e5-small lie in nearly one direction (their mean has length 0.89), so that
-# beside those of all-MiniLM-L6-v2 they would hardly count; seen from the middle of some texts they
+# next to those of all-MiniLM-L6-v2 they would hardly count; relative to the mean of some texts they
 # do. AMI of topics with the classes for MiniLM, e5 and both: 0.44, 0.43 and 0.50 on masakhanews_eng
 # and _fra together, 0.39, 0.39 and 0.45 with a quarter of the English (means of the whole and two
 # samples of 80 %; both higher in each), 0.82, 0.76 and 0.86 on the demo. With the middle of the

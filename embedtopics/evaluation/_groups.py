@@ -22,7 +22,7 @@ from embedtopics.protocols import Int32Array
 class Groups:
     """Labels or topics of the documents, (n_documents,), as places in `names`; -1 for none.
 
-    The largest group comes first, ties by name; `grouped_by` says where they come from.
+    The largest group comes first, ties by name; `grouped_by` names their source.
     """
 
     of_document: Int32Array

@@ -34,7 +34,7 @@ LEAST_SHARE = 0.05
 """Share from which a topic counts as a topic of a document."""
 
 N_DOCUMENTS, N_TOPICS, N_TERMS = 4, 3, 8
-"""Texts of a topic and topics of a text beside the intruder, and words that name a topic."""
+"""Texts of a topic and topics of a text, without the intruder, and words that name a topic."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

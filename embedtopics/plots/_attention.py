@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _LEAST, _WIDEST = 190, 620
 """Pixels of a matrix."""
 _TOKEN, _LETTER = 12, 6.0
-"""Characters of a token beside a matrix, and pixels of a character."""
+"""Characters of a token next to a matrix, and pixels of a character."""
 
 
 def attention(

@@ -40,7 +40,7 @@ _BAR = 27
 _MARGIN = 20
 _GAP = 24
 _LONGEST = 32
-"""Characters of a word at most."""
+"""Maximum number of characters of a word."""
 
 
 def mixture(

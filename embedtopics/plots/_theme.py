@@ -278,7 +278,7 @@ def checked_topics(topics: Iterable[int], n_topics: int, least: int = 0) -> list
 def fit_columns(
     n: int, width: int | None, *, sides: float, least: float, gap: float = 16
 ) -> tuple[int, float]:
-    """Return in how many columns `n` panels fit beside `sides`, and the width of a panel.
+    """Return the number of columns for `n` panels next to `sides`, and the width of a panel.
 
     All widths are in pixels. The rows have as many panels as possible, as evenly as possible.
     """

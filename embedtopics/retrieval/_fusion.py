@@ -38,7 +38,7 @@ DEPTH = 100
 FEEDBACK = 3
 """Towards how many of the best candidates the query moves."""
 FEEDBACK_WEIGHT = 0.6
-"""How much their mean weighs beside the query's 1."""
+"""Weight of their mean; the query has weight 1."""
 RANK_CONSTANT = 60.0
 """The k of reciprocal rank fusion."""
 

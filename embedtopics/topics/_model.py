@@ -224,7 +224,7 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         """
         self._check_parameters()
         if self.across_languages and embeddings is not None:
-            remedy = "give the encoder that made them, in place of embeddings"
+            remedy = "pass the encoder that made them instead of embeddings"
             raise InputError("across_languages", "False with embeddings", True, remedy)
         self._of_fit: tuple[Any, BaseEncoder] | None = None
         resolution = Resolution(self.n_topics, self.min_cluster_size)

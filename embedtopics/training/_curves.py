@@ -234,7 +234,7 @@ def ratio(part: Float64Array, whole: Float64Array) -> Float64Array:
 
 def decide(facts: Facts) -> npt.NDArray[np.int64]:
     """Return the place in `VERDICTS` for each curve; swings first, for they hide all else."""
-    # A fall that is large beside the noise is seen in spite of it.
+    # A fall that is large compared with the noise is visible in spite of it.
     swings = (facts.swings > SWINGS) & (facts.fall <= 2.0 * FALL * facts.noise)
     chaotic = swings & (facts.swings * facts.spread > SWINGS_OF_START * facts.start)
     parted = facts.gap > GAP
@@ -296,7 +296,7 @@ def diverged_at(step: int) -> Diagnosis:
     evidence = Evidence("not_finite", step, step, step, np.nan, text)
     advice = (
         "Lower the learning rate to a tenth.",
-        "Use float32 in place of half precision, and lower max_gradient.",
+        "Use float32 instead of half precision, and lower max_gradient.",
     )
     return Diagnosis("chaotic", 1.0, _certain("chaotic"), (evidence,), advice)
 
@@ -326,20 +326,20 @@ def advise(
         return (
             "Lower the learning rate to a third.",
             "Or use batches four times as large (accumulation=4 needs no more memory).",
-            "Do not trust a single checkpoint: its score may be one side of a swing.",
+            "Do not trust a single checkpoint: its score may be an extreme of the fluctuation.",
         )
     if verdict == "could learn more":
         done = int(curves.validation_steps[-1])
         first = f"Train for about {2 * epochs:.2g} epochs instead of {epochs:.2g}."
         if done < 0.95 * curves.n_steps_planned:
-            first = f"Let the run go on from step {done:,}; after early stopping, raise patience."
+            first = f"Continue the run from step {done:,}; after early stopping, raise patience."
         return first, "Or use a learning rate two to three times as large."
     if verdict == "learns nothing":
         advice = [
             "Use a learning rate five to ten times as large.",
             "Or use smaller batches, which make more steps of the same examples.",
             "Check the labels against the texts by hand: wrong labels cannot be learned.",
-            f"Label more: {curves.n_validation:,} validation examples do not show small gains.",
+            f"Label more: {curves.n_validation:,} validation examples cannot show small gains.",
         ]
         if np.isfinite(curves.metric).all() and curves.metric.mean() > 0.9:
             text = f"{curves.metric_name} is {curves.metric.mean():.2f} from the start: the encoder"
@@ -372,11 +372,11 @@ def _against_overlearning(curves: Curves, evidence: Mapping[str, Evidence]) -> t
         epoch = step / curves.steps_per_epoch
         first = f"The best validation was at step {step:,} (epoch {epoch:.2g}): keep that step."
     if step and has_metric and step > turn.high:
-        first += " The validation loss had turned by then: errors grow more confident, not more."
+        first += " By then the validation loss was rising: errors get more confident, not more."
     epochs = max(turn.value, curves.validation_steps[1]) / curves.steps_per_epoch
     return (
         first,
-        "Label more: too few examples are memorized.",
+        "Label more examples: a small training set is memorized.",
         f"Train for about {1.5 * epochs:.2g} epochs, or use half the learning rate.",
         "Use ten times the weight decay.",
     )

@@ -455,7 +455,7 @@ def _read_classes(values: Sequence[object], order: Sequence[str] | None, source:
         numbers = all(_spelled(value) in {"", "-1", "0", "1", "2"} for value in values)
         remedy: str | Remedy = "rename them, or leave those rows out"
         if numbers and not numbered:
-            remedy = Remedy("label_order", alternative="write these words in place of the numbers")
+            remedy = Remedy("label_order", alternative="write these words instead of the numbers")
         expected = f"{', '.join(NLI_NAMES)} in {source}"
         raise InputError("label", expected, found=_listed(values), remedy=remedy)
     message = f"labels were read as one of {', '.join(NLI_NAMES)}."

@@ -34,7 +34,7 @@ class TrainingSettings:
     epochs : float
         Passes over the training examples.
     max_steps : int, optional
-        Optimizer steps after which training ends, in place of `epochs`.
+        Maximum number of optimizer steps, instead of `epochs`.
     batch_size : int
         Examples whose loss is computed together. With in-batch negatives, each example is compared
         with all others of its batch.
@@ -81,7 +81,7 @@ class TrainingSettings:
     """
 
     epochs: float = setting(3.0, "Passes over the training examples.")
-    max_steps: int | None = setting(None, "Maximum number of optimizer steps, in place of epochs.")
+    max_steps: int | None = setting(None, "Maximum number of optimizer steps, instead of epochs.")
     batch_size: int = setting(32, "Examples of a batch.")
     accumulation: int = setting(1, "Batches whose gradients are summed before a step.")
     learning_rate: float = setting(2e-5, "Peak learning rate.")
@@ -147,7 +147,7 @@ def require_libraries() -> None:
 
 
 def settings_from(kind: type[Any], options: Mapping[str, Any], more: Iterable[str] = ()) -> Any:
-    """Make settings of keywords; refuse unknown ones, also beside `more`, by the nearest name."""
+    """Make settings of keywords; refuse keywords outside of both, and suggest the nearest name."""
     names = [each.name for each in fields(kind) if each.default is not MISSING]
     for name in sorted(set(options) - set(names)):
         every = [*names, *more]

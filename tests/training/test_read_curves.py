@@ -160,7 +160,7 @@ def test_a_straight_fall_over_the_learning_done_has_its_full_speed_to_the_end():
         **{name: getattr(curves, name)[:12]
            for name in ("validation_steps", "validation_loss", "sample_loss", "metric")},
     )  # fmt: skip
-    assert "Let the run go on" in read_curves(stopped).advice[0]
+    assert "Continue the run" in read_curves(stopped).advice[0]
 
 
 def test_without_noise_and_without_training_notes_and_without_a_change():

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 # The weights of each linear layer become 8-bit integers with a scale for each column; what is
 # multiplied with them is rounded to 8 bits within a range that was fixed once, on sample texts.
 # Ranges that are taken from the batch, as dynamic quantisation does, would make a text's vector
-# depend on the texts beside it. Everything else stays in float32.
+# depend on the other texts. Everything else stays in float32.
 #
 # A few channels of a transformer are ten times larger than the others, and a range that holds them
 # leaves too few steps for the rest. So each channel is divided by a factor before it is rounded,

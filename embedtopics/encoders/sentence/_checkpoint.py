@@ -196,7 +196,7 @@ def _read_modules(file: Path) -> list[tuple[str, str]]:
 
 
 def _read_pooling(folder: Path) -> tuple[tuple[str, ...], bool]:
-    """Return how the folder pools, and whether a prompt takes part in it."""
+    """Return the pooling of the folder, and whether it includes the prompt."""
     path = required(folder / "config.json")
     config = read_json(path)
     modes = config.get("pooling_mode") or _legacy_modes(config) or ["mean"]
@@ -375,7 +375,7 @@ class Recipe:
 
     @property
     def width(self) -> int | None:
-        """Length of a vector before it is cut; None where the configuration does not tell."""
+        """Length of a vector before it is cut; None if the configuration does not state it."""
         dense = [step for step in self.steps if isinstance(step, Dense)]
         if dense:
             return len(dense[-1].bias)
@@ -443,7 +443,7 @@ def _without(incidental: tuple[str, ...], config: dict[str, Any]) -> str:
 
 
 def _check_whole(file: Path) -> None:
-    """Make sure that a safetensors file is as long as its header says, before torch is loaded."""
+    """Check the length of a safetensors file against its header, before torch is loaded."""
     if file.suffix == ".bin":
         return
     size = file.stat().st_size
@@ -499,7 +499,7 @@ def _find_tokenizer(folder: Path) -> tuple[Path, ...]:
 
 
 def position_limit(config: dict[str, Any]) -> int | None:
-    """Return how many tokens a model of a configuration can read, if it says so."""
+    """Return the maximum number of tokens of a model, if the configuration states it."""
     positions = config.get("max_position_embeddings")
     if not isinstance(positions, int) or positions < 1:
         return None

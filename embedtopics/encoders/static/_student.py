@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 FEWEST_TEXTS = 50
 MOST_VALIDATION = 5_000
 PRIOR_TOKENS = 1_000_000
-"""Tokens of running text that Zipf's law counts for, beside those of the texts; as in `distill`."""
+"""Tokens of running text that Zipf's law adds to those of the texts, as in `distill`."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -77,10 +77,10 @@ def _read_text(path: Path, file: Any, max_words: int | None) -> WordTable:
     for number in range(2, n_read + 2):
         line = file.readline()
         if not line.strip():
-            _refuse(path, f"expected {n_words:,} words, as line 1 says, found {number - 2:,}")
+            _refuse(path, f"expected {n_words:,} words, as line 1 declares, found {number - 2:,}")
         fields = line.rstrip().rsplit(b" ", n_dimensions)
         if len(fields) != n_dimensions + 1:
-            expected = f"expected a word and {n_dimensions} numbers, as line 1 says"
+            expected = f"expected a word and {n_dimensions} numbers, as line 1 declares"
             _refuse(path, f"line {number}: {expected}, found {len(line.split()) - 1} numbers")
         try:
             vector = np.array(fields[1:], dtype=np.float32)
@@ -95,7 +95,7 @@ def _read_text(path: Path, file: Any, max_words: int | None) -> WordTable:
             rows.append(vector)
             ranks.append(number - 1)
     if n_read == n_words and file.read(1024).strip():
-        _refuse(path, f"expected {n_words:,} words, as line 1 says, found more")
+        _refuse(path, f"expected {n_words:,} words, as line 1 declares, found more")
     frequencies = 1.0 / (np.array(ranks) * np.sum(1.0 / np.arange(1, n_words + 1)))
     return WordTable(row_of, np.array(rows), frequencies)
 
@@ -141,7 +141,7 @@ def _parse_binary(path: Path, data: mmap.mmap) -> WordTable:
     n_buckets = n_buckets if longest > 0 else 0
     if (n_rows, n_columns) != (n_words + n_buckets, n_dimensions):
         expected = f"expected {n_words + n_buckets:,} vectors of {n_dimensions} numbers"
-        _refuse(path, f"{expected}, as the header says, found {n_rows:,} of {n_columns}")
+        _refuse(path, f"{expected}, as the header declares, found {n_rows:,} of {n_columns}")
     missing = position + 4 * n_rows * n_columns - len(data)
     if missing > 0:
         actual = f"a file that ends {missing:,} bytes early"

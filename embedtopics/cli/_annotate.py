@@ -16,7 +16,7 @@ from embedtopics.errors import InputError
 def annotate(
     file: DocumentsFile,
     labels: Annotated[
-        str | None, typer.Option(help='Labels, such as "gender,other", when the study begins.')
+        str | None, typer.Option(help='Labels of a new study, such as "gender,other".')
     ] = None,
     text: TextColumn = None,
     id: IdColumn = None,

@@ -243,7 +243,7 @@ def add(
     encoding: opt.FileEncoding = "utf-8",
     out: opt.OutFolder = None,
 ) -> None:
-    """Add documents to topics, which keep their ids, and report new themes."""
+    """Add documents to a results folder, assign them to its topics, and report new themes."""
     from embedtopics.corpus._corpus import Corpus
     from embedtopics.topics.growing._extend import extend
     from embedtopics.topics.growing._novelty import adopt as adopted

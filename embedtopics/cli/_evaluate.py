@@ -60,7 +60,7 @@ def evaluate(
     ] = None,
     random_state: opt.RandomState = 42,
 ) -> None:
-    """Evaluate the topics of a results folder, write sheets for people, or score answers."""
+    """Evaluate topics: print measures, write validation sheets, or score their answers."""
     from embedtopics.topics._report_card import report_card
     from embedtopics.topics._stability import with_stability
     from embedtopics.topics._tables import validation_sheets

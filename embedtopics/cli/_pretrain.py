@@ -28,7 +28,7 @@ def tokens(
     out: opt.OutTable = None,
     encoding: opt.FileEncoding = "utf-8",
 ) -> None:
-    """Show into how many tokens an encoder cuts the words of a file."""
+    """Show how the tokenizer of an encoder splits the words of a file."""
     from embedtopics import plots
     from embedtopics.corpus import Corpus
     from embedtopics.pretraining import tokenizer_report

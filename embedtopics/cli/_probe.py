@@ -72,7 +72,7 @@ def probe(
     text: Annotated[str, typer.Option(help="Column of texts in a jsonl file.")] = "text",
     random_state: RandomState = 0,
 ) -> None:
-    """Probe what the layers of an encoder encode of words, sentences or pairs of words."""
+    """Probe the layers of an encoder with labels of words, sentences or pairs of words."""
     from embedtopics import probing
 
     if probe not in ("linear", "mlp"):

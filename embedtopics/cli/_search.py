@@ -133,7 +133,9 @@ def search_eval(
         list[str] | None, typer.Option(help="dense, lexical or hybrid; default: all three.")
     ] = None,
     k: Annotated[int, typer.Option("--k", "-k", min=1, help="Documents for each query.")] = 100,
-    relevant_from: Annotated[float, typer.Option(help="Least grade of a relevant document.")] = 1.0,
+    relevant_from: Annotated[
+        float, typer.Option(help="Minimum grade of a relevant document.")
+    ] = 1.0,
     where: Where = None,
     encoder: opt.MovedEncoder = None,
     out: opt.OutTable = None,

@@ -75,7 +75,7 @@ def topics(
     ] = None,
     student: Annotated[
         int | None,
-        typer.Option(min=50, help="Encode by a static student of N texts: faster, rougher."),
+        typer.Option(min=50, help="Encode with a static student of N texts: fast, less exact."),
     ] = None,
     language: opt.Languages = None,
     words: opt.Words = "auto",
@@ -228,7 +228,7 @@ def resolution(
     ] = False,
     out: opt.OutFolder = None,
 ) -> None:
-    """Read results at another resolution: coarser or finer topics of the same texts."""
+    """Cut the topics of a results folder at another resolution, coarser or finer."""
     from embedtopics.topics import at_resolution, with_stability
 
     target = results if out is None else out

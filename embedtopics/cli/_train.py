@@ -214,7 +214,7 @@ for _name in FAMILIES:
 @app.command()
 @takes(("objective", *COMMON, *HELD_OUT))
 def unsupervised(file: ExamplesFile, *, options: TrainOptions) -> None:
-    """Train on texts alone; --test has pairs with scores.
+    """Train on texts without labels; --test takes pairs with scores.
 
     Objectives: simcse, tsdae.
     """

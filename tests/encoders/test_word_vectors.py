@@ -114,8 +114,8 @@ def test_odd_texts_have_zeros(files):
         (["2 2", "a 1 2", "b 1"], "line 3: expected a word and 2 numbers, .* found 1 numbers"),
         (["2 2", "a 1 2", "b 1 x"], "line 3: expected 2 numbers, found"),
         (["2 2", "a 1 nan", "b 1 2"], "line 2: expected finite numbers"),
-        (["3 2", "a 1 2", "b 1 2"], "expected 3 words, as line 1 says, found 2"),
-        (["1 2", "a 1 2", "b 1 2"], "expected 1 words, as line 1 says, found more"),
+        (["3 2", "a 1 2", "b 1 2"], "expected 3 words, as line 1 declares, found 2"),
+        (["1 2", "a 1 2", "b 1 2"], "expected 1 words, as line 1 declares, found more"),
     ],
 )
 def test_damaged_text_is_refused_by_line(tmp_path, lines, message):
@@ -136,7 +136,7 @@ def test_damaged_binaries_are_refused(files, tmp_path):
         read_word_vectors(path)
     wide = whole[:8] + (7).to_bytes(4, "little") + whole[12:]
     path.write_bytes(wide)
-    with pytest.raises(ModelLoadError, match="vectors of 7 numbers, as the header says, found"):
+    with pytest.raises(ModelLoadError, match="vectors of 7 numbers, as the header declares, found"):
         read_word_vectors(path)
     many = whole[:64] + (2**31 - 1).to_bytes(4, "little") + whole[68:]
     path.write_bytes(many)

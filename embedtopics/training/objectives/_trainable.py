@@ -329,8 +329,8 @@ def _sentence_trainable(encoder: SentenceEncoder, settings: TrainingSettings) ->
 def _shorter(read: int | None, encoder_reads: int | None) -> tuple[Decision, ...]:
     if read == encoder_reads:
         return ()
-    all_of_it = "all of it" if encoder_reads is None else f"{encoder_reads} tokens"
-    message = f"Training read at most {read} tokens of a text; the encoder goes on to read "
+    all_of_it = "whole texts" if encoder_reads is None else f"{encoder_reads} tokens"
+    message = f"Training read at most {read} tokens of a text; the trained encoder reads "
     return (Decision("training", "max_length", read, f"{message}{all_of_it}."),)
 
 

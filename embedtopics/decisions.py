@@ -43,5 +43,5 @@ class Exported:
 
 
 def counted(stage: str, name: str, n: int, message: str) -> list[Decision]:
-    """Return a decision about some rows, or nothing where there are none."""
+    """Return a decision about some rows, or nothing if there are none."""
     return [Decision(stage, name, n, f"{n:,} {message}")] if n else []

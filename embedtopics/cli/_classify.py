@@ -212,7 +212,7 @@ def _print_shares(console: Console, estimates: Any, width: float | None) -> None
 
 
 def _labelled(file: Path, text: str | None, label: str) -> tuple[list[str], list[Any]]:
-    """Return the texts of a file and their labels, None where a text has none."""
+    """Return the texts of a file and their labels, None if a text has none."""
     from embedtopics.corpus import Corpus
 
     corpus = Corpus(file, text)

@@ -205,7 +205,7 @@ def export(
         list[str] | None,
         typer.Option(
             help="topics, documents, terms, decisions, history or settings (repeatable); default: "
-            "all, or documents where the file holds one table."
+            "all, or documents if the file holds one table."
         ),
     ] = None,
     format: Annotated[

@@ -27,7 +27,7 @@ def align_maps(maps: Sequence[npt.ArrayLike], target: npt.ArrayLike) -> tuple[Fl
     """Align maps with one another, (n_documents, 2) each; the target gives the first mean.
 
     Generalised Procrustes analysis (Gower, 1975): each map is fitted to the mean of all (see
-    `fit_similarity`), and the mean computed anew, until it stands still.
+    `fit_similarity`), and the mean computed again, until it converges.
     """
     positions_by_map = [np.asarray(positions, dtype=np.float64) for positions in maps]
     mean = np.asarray(target, dtype=np.float64)
@@ -72,7 +72,7 @@ def displacement(first: npt.ArrayLike, second: npt.ArrayLike) -> Float64Array:
     """Return how far documents lie apart in two aligned maps, (n_documents,).
 
     As a share of the root mean squared distance of two documents drawn from either map: 0 where
-    the maps coincide, about 1 where they have nothing in common.
+    the maps coincide, about 1 if they have nothing in common.
     """
     one, other = (np.asarray(positions, dtype=np.float64) for positions in (first, second))
     # Two documents drawn at random are apart, in the root mean square, sqrt(2) times the extent.

@@ -265,7 +265,7 @@ class Corpus:
 
     @property
     def time(self) -> pd.Series | None:
-        """Date of each row (datetime64, NaT where missing), or None without a time column."""
+        """Date of each row (datetime64, NaT if missing), or None without a time column."""
         return None if self.time_column is None else self.metadata[self.time_column]
 
     @property
@@ -397,7 +397,7 @@ class Corpus:
 
 
 def require_text(corpus: Corpus) -> None:
-    """Raise InputError where no row of a corpus has text."""
+    """Raise InputError if no row of a corpus has text."""
     if (corpus.status == TEXT).any():
         return
     n_missing = int((corpus.status == MISSING).sum())

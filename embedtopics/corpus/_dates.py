@@ -86,7 +86,7 @@ def parse_dates(values: Iterable[Any]) -> pd.Series:
     Returns
     -------
     Series of datetime64[us], without time zone
-        With the index and the name of `values`; NaT where missing. A year or a month alone
+        With the index and the name of `values`; NaT if missing. A year or a month alone
         stands for its first day.
 
     Raises
@@ -125,7 +125,7 @@ def read_dates(
 
 
 def _as_string(value: object) -> str | None:
-    """Return a value as text, "" where missing, None where it cannot be a date."""
+    """Return a value as text, "" where missing, None if it cannot be a date."""
     if isinstance(value, str):
         return value.strip()
     if is_missing(value):

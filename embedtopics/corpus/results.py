@@ -20,7 +20,7 @@ class DistinctDocuments:
     first_rows : int64 ndarray of shape (n_documents,)
         The first row that holds each document.
     of_row : int64 ndarray of shape (n_rows,)
-        Document of each row; -1 where the row has no text.
+        Document of each row; -1 if the row has no text.
     weights : int64 ndarray of shape (n_documents,)
         Number of rows of each document.
     """

@@ -163,7 +163,7 @@ def _checked(key: bytes, values: bytes) -> bytes:
 
 
 def _verified(key: bytes, content: bytes) -> bytes | None:
-    """Return the values that `_checked` was given; None where they have changed since."""
+    """Return the values that `_checked` was given; None if they have changed since."""
     values = content[_DIGEST_BYTES:]
     return values if _checked(key, values) == content else None
 

@@ -34,17 +34,17 @@ class EncoderInfo:
     Parameters
     ----------
     name : str
-        Name of the model, or of the class where the model has none.
+        Name of the model, or of the class if the model has none.
     dimensions : int, optional
         Length of a vector.
     fingerprint : str, optional
         Hash of everything that a vector depends on. Encoders with equal fingerprints return equal
-        vectors. None where it is not known.
+        vectors. None if it is not known.
     space : str, optional
         Hash of everything but the numerical precision. Vectors of encoders with equal spaces can
         be compared.
     languages : tuple of str, optional
-        ISO 639-1 codes, ``("multilingual",)``, or None where no language is preferred.
+        ISO 639-1 codes, ``("multilingual",)``, or None if no language is preferred.
     prompts : mapping of str to str
         Prompts of the checkpoint by their purpose.
     max_length : int, optional
@@ -83,7 +83,7 @@ class BaseEncoder(PushToHub):
 
     @property
     def fingerprint(self) -> str | None:
-        """SHA-256 of everything that a vector depends on; None where it is not known."""
+        """SHA-256 of everything that a vector depends on; None if it is not known."""
         return None
 
     @property
@@ -93,7 +93,7 @@ class BaseEncoder(PushToHub):
 
     @property
     def languages(self) -> tuple[str, ...] | None:
-        """ISO 639-1 codes, ``("multilingual",)``, or None where no language is preferred."""
+        """ISO 639-1 codes, ``("multilingual",)``, or None if no language is preferred."""
         return None
 
     @property
@@ -118,7 +118,7 @@ class BaseEncoder(PushToHub):
 
     @property
     def tokenizer_json(self) -> str | None:
-        """The tokenizer as JSON of the tokenizers library; None where there is none."""
+        """The tokenizer as JSON of the tokenizers library; None if there is none."""
         return None
 
     @property
@@ -143,12 +143,12 @@ class BaseEncoder(PushToHub):
 
     @property
     def transformer(self) -> SentenceEncoder | None:
-        """The encoder itself where it runs a transformer, without its cache; else None."""
+        """The encoder itself, without its cache, if it runs a transformer; else None."""
         return None
 
     @property
     def static(self) -> StaticEncoder | None:
-        """The encoder itself where it looks up a table of tokens, without its cache; else None."""
+        """The encoder itself, without its cache, if it looks up a table of tokens; else None."""
         return None
 
     @property
@@ -211,11 +211,11 @@ class BaseEncoder(PushToHub):
         return self.encode_with_report(texts, show_progress=show_progress)
 
     def count_tokens(self, texts: Sequence[str]) -> Encoding | None:
-        """Return how much of each text would be read; None where the encoder does not know."""
+        """Return how much of each text would be read; None if the encoder does not know."""
         return None
 
     def windows(self, texts: Sequence[str]) -> list[list[Span]] | None:
-        """Return the spans that the encoder can read at once; None where it does not know."""
+        """Return the spans that the encoder can read at once; None if it does not know."""
         return None
 
     def reading(self, kind: str) -> BaseEncoder:
@@ -243,7 +243,7 @@ class BaseEncoder(PushToHub):
         return self
 
     def fitted_to(self, texts: Sequence[str]) -> BaseEncoder:
-        """Return the encoder, or a copy fitted to the texts where it has not been fitted yet."""
+        """Return the encoder, or a copy fitted to the texts if it has not been fitted yet."""
         if self.is_fitted or not self.learns:
             return self
         fitted: BaseEncoder = copy.copy(self).fit(texts)
@@ -263,7 +263,7 @@ class BaseEncoder(PushToHub):
         return dict(self._arguments)
 
     def set_params(self, **params: Any) -> Self:
-        """Make the encoder anew with other arguments; it forgets what it has learned."""
+        """Set arguments; the encoder loses its fit."""
         unknown = sorted(set(params) - set(self._arguments))
         if unknown:
             raise InputError(unknown[0], f"one of the parameters {', '.join(self._arguments)}")
@@ -349,7 +349,7 @@ class ForeignEncoder(BaseEncoder):
 
     @property
     def dimensions(self) -> int | None:
-        """Length of a vector, where the object knows it."""
+        """Length of a vector, if the object knows it."""
         width = self._first(
             "dimensions", "get_embedding_dimension", "get_sentence_embedding_dimension"
         )
@@ -430,7 +430,7 @@ class ForeignEncoder(BaseEncoder):
         return ForeignEncoder(self._encoder, method) if self._first(method) else self
 
     def count_tokens(self, texts: Sequence[str]) -> Encoding | None:
-        """Return how much of each text would be read, where the object counts it."""
+        """Return how much of each text would be read, if the object counts it."""
         count = self._first("count_tokens")
         return None if count is None else count(texts)
 

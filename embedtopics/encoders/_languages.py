@@ -61,7 +61,7 @@ class AcrossLanguagesEncoder(WrappedEncoder):
 
     @property
     def settings(self) -> dict[str, Any] | None:
-        """What makes this encoder again, before its fit; None where it cannot be made again."""
+        """What makes this encoder again, before its fit; None if it cannot be made again."""
         settings = self._encoder.settings
         return None if settings is None else {"kind": "across languages", "encoder": settings}
 
@@ -157,12 +157,12 @@ class JoinedEncoder(WrappedEncoder):
 
     @property
     def fingerprint(self) -> str | None:
-        """SHA-256 of the fingerprints of both; None where one has none."""
+        """SHA-256 of the fingerprints of both; None if one has none."""
         return _hash_of([part.fingerprint for part in self.parts])
 
     @property
     def space(self) -> str | None:
-        """SHA-256 of the spaces of both; None where one has none."""
+        """SHA-256 of the spaces of both; None if one has none."""
         return _hash_of([part.space for part in self.parts])
 
     @property

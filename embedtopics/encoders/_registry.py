@@ -72,9 +72,9 @@ class AutomaticEncoder(BaseEncoder):
         self._arguments = {"cached": cached, **options}
 
     def fit(self, X: Iterable[str], y: Any = None) -> BaseEncoder:
-        """Return the default encoder, one of many languages where it does not suit, or both.
+        """Return the default encoder, the multilingual one, or both, by the languages of the texts.
 
-        Both are joined where the default encoder suits one main language of the texts and not the
+        Both are joined if the default encoder suits one main language of the texts and not the
         others. A large collection that the default encoder suits gets it with a static student.
         """
         texts = list(X)

@@ -66,7 +66,7 @@ def describe_encoder(encoder: BaseEncoder) -> dict[str, Any]:
 
 
 def space_of(settings: Mapping[str, Any]) -> str | None:
-    """Return the recorded space of vectors; the fingerprint where the encoder has no space."""
+    """Return the recorded space of vectors, or the fingerprint if the encoder has no space."""
     space: str | None = settings.get("encoder_space") or settings.get("encoder_fingerprint")
     return space
 

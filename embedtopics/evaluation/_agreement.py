@@ -25,15 +25,15 @@ class Information:
     of_labels: Float64Array
 
     def homogeneity(self) -> Float64Array:
-        """Return the information about the classes as a share; 1 where there is one class."""
+        """Return the information about the classes as a share; 1 if there is one class."""
         return _ratio(self.mutual, self.of_classes)
 
     def completeness(self) -> Float64Array:
-        """Return the information about the labels as a share; 1 where there is one label."""
+        """Return the information about the labels as a share; 1 if there is one label."""
         return _ratio(self.mutual, self.of_labels)
 
     def normalized(self) -> Float64Array:
-        """Return the mutual information over the mean entropy; 1 where both are 0."""
+        """Return the mutual information over the mean entropy; 1 if both are 0."""
         return _ratio(self.mutual, (self.of_classes + self.of_labels) / 2)
 
     def adjusted(self, expected: float) -> Float64Array:

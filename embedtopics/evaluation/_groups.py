@@ -76,7 +76,7 @@ def groups_of(labels: Any, corpus: Corpus, decisions: list[Decision]) -> Groups:
 
 
 def _spell(value: Any) -> str | None:
-    """Return a label as a string; None where it is missing."""
+    """Return a label as a string; None if it is missing."""
     if value is None or type(value).__name__ in ("NAType", "NaTType") or value != value:
         return None
     if isinstance(value, (float, np.floating)) and value.is_integer():

@@ -95,7 +95,7 @@ def spearman_correlation(
     n_resamples: int = 1000,
     seed: int = 0,
 ) -> Estimate:
-    """Return the rank correlation (Spearman 1904), ranked anew in every resample."""
+    """Return the rank correlation (Spearman 1904), with new ranks in every resample."""
     rows = _checked_numbers(first, second)
     measure = rank_correlations(*rows)
     return estimate_of_counts(measure, len(rows[0]), n_resamples, seed, bounds=(-1.0, 1.0))
@@ -123,7 +123,7 @@ def pearson_correlation(
     n_resamples: int = 1000,
     seed: int = 0,
 ) -> Estimate:
-    """Return the linear correlation; NaN where all numbers of one row are equal."""
+    """Return the linear correlation; NaN if all numbers of one row are equal."""
     # Near mean 0 and variance 1, so that the differences of sums below keep their digits.
     one, other = (_standardized(values) for values in _checked_numbers(first, second))
     n = len(one)

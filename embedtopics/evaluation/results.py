@@ -197,7 +197,7 @@ class EncoderScores(ScoreTable[TaskScore]):
 
     @property
     def texts_per_second(self) -> float:
-        """Distinct texts encoded per second; NaN where no time was measured."""
+        """Distinct texts encoded per second; NaN if no time was measured."""
         return self.n_texts / self.seconds if self.seconds > 0 else float("nan")
 
     def _summary(self) -> str:

@@ -319,7 +319,7 @@ def _find(
 
 
 def _search(corpus: SearchCorpus, neighbors: Neighbors, rows: Int64Array, n_lists: int) -> None:
-    """Search lists for some documents (n_rows,), and insert what is near into their lists."""
+    """Search lists for some documents (n_rows,), and insert the near ones into their lists."""
     corpus.index.nprobe = n_lists
 
     def search(part: slice) -> None:

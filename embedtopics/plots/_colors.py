@@ -120,7 +120,7 @@ def spread_colors(positions: npt.NDArray[np.float64]) -> tuple[str, ...]:
 
 
 def _nearness(positions: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the nearness of positions, from 0 to 1; 0 where a position is unknown."""
+    """Return the nearness of positions, from 0 to 1; 0 if a position is unknown."""
     n_topics = len(positions)
     gaps = np.linalg.norm(positions[:, None] - positions[None], axis=-1)
     gaps[np.isnan(gaps) | np.eye(n_topics, dtype=bool)] = np.inf

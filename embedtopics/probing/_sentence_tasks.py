@@ -263,7 +263,7 @@ def tokens_of(sentence: Sentence) -> tuple[str, ...]:
 
 
 def shifted(tokens: Sequence[str], existing: set[str], seed: int) -> tuple[str, ...] | None:
-    """Exchange two neighbours, chosen by the content; None where no two can be."""
+    """Exchange two neighbours, chosen by the content; None if no two can be."""
     key = key_of(tokens)
     # A small first letter, or a full stop inside, would reveal it: these keep their places.
     places = [

@@ -140,7 +140,7 @@ class StatesWriter:
 
 
 def unfinished_about(folder: Path) -> dict[str, Any] | None:
-    """Return the description of an unfinished store, or None where there is none."""
+    """Return the description of an unfinished store, or None if there is none."""
     folder = _unfinished(folder)
     if not (folder / _PROGRESS).is_file():
         return None

@@ -490,7 +490,7 @@ class LexicalSearcher:
     def _parts_at(
         self, term: _QueryTerm, segments: npt.NDArray[Any], rows: npt.NDArray[Any]
     ) -> FloatVector:
-        """Return the part of a term in the scores of passages, 0 where they do not hold it."""
+        """Return the part of a term in the scores of passages, 0 if they do not hold it."""
         parts = np.zeros(len(rows))
         for number in np.unique(segments).tolist():
             passages = np.flatnonzero(np.asarray(segments) == number)

@@ -1,4 +1,4 @@
-"""One order from two: what is near in meaning, and what shares words with the query.
+"""One ranking from two: by similar meaning, and by words shared with the query.
 
 Scores are fused after they were put on one scale for each query. A similarity is measured from
 what the query has with any passage of the collection (its *background*: the cosine with the mean
@@ -15,7 +15,7 @@ each scale. A cosine's -1 is none that a text ever has, and encoders differ in w
 lie (near 0, or at 0.7), which the background takes out: the order is the same for any encoder
 whose cosines are those of another, stretched and moved.
 
-Before that, similarities are measured anew from a query that has moved towards the best few
+Before that, similarities are measured again from a query that has moved towards the best few
 candidates (pseudo-relevance feedback, Rocchio 1971): they are what the query asks for in the words
 and at the length of the collection. Candidates stay the same; nothing is searched twice.
 

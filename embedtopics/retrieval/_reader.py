@@ -36,7 +36,7 @@ SUM = "sum.npy"
 N_STRINGS = 32
 """Random strings whose cosines show what chance gives."""
 ATTEMPTS = 5
-"""Times that an answer is begun anew because another process removed a document of it."""
+"""Maximum restarts of a search because another process removed a document of its answer."""
 
 T = TypeVar("T")
 

@@ -84,7 +84,7 @@ class SearchOptions:
 
 @dataclass(frozen=True, eq=False)
 class RankedDocuments:
-    """The best passage of each document, best first, (n,); NaN where a score was not computed."""
+    """The best passage of each document, best first, (n,); NaN if a score was not computed."""
 
     documents: Int64Array
     segments: Int64Array
@@ -199,7 +199,7 @@ def _lexical_options(options: SearchOptions, vectors: object) -> SearchOptions:
 def query_vectors(
     reader: IndexReader, queries: Sequence[str], vectors: npt.ArrayLike | None, mode: str
 ) -> FloatArray | None:
-    """Return the unit vectors of the queries, or None where a search needs none."""
+    """Return the unit vectors of the queries, or None if a search needs none."""
     if mode == "lexical":
         return None
     width = reader.newest().n_dimensions
@@ -514,7 +514,7 @@ def _decisions(
     mode: str,
     suggestions: Mapping[str, str],
 ) -> tuple[Decision, ...]:
-    """Report the constraints of each distinct query, and what it cannot find."""
+    """Report the constraints of each distinct query, and its unknown words."""
     decisions: list[Decision] = []
     for position, query in enumerate(queries):
         if query in queries[:position]:

@@ -49,9 +49,9 @@ class Hit:
     score : float
         Score by which hits are ranked, higher is better; comparable within one search only.
     similarity : float
-        Cosine of the best passage with the query; NaN where it was not computed.
+        Cosine of the best passage with the query; NaN if it was not computed.
     bm25 : float
-        BM25 score of the best passage; NaN where it was not computed.
+        BM25 score of the best passage; NaN if it was not computed.
     reranked : float
         Score of a cross-encoder; NaN without one.
     text : str

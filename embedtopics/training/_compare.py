@@ -259,7 +259,7 @@ class CorpusTexts:
 
     texts: tuple[str, ...]
     weights: npt.NDArray[np.int64]  # (n_documents,), rows that hold each
-    classes: Int32Array | None  # (n_documents,), -1 where there is none
+    classes: Int32Array | None  # (n_documents,), -1 if there is none
     note: str  # what was left out
 
 

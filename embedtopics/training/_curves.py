@@ -189,7 +189,7 @@ class Facts:
     late: Float64Array  # speed over the last third, as a share of the mean speed
     seen: Float64Array  # fall of the loss on training examples, in units of its noise
     gap: Float64Array  # share of that fall that the validation loss did not follow
-    gain: Float64Array  # of the metric; NaN where there is none
+    gain: Float64Array  # of the metric; NaN if there is none
 
 
 def measure(series: Series) -> Facts:

@@ -427,7 +427,7 @@ def _read_labels(
 class _Labels:
     """A column of labels that was read."""
 
-    values: npt.NDArray[Any]  # (n_rows,), int64 or float64; NaN or below 0 where there is none
+    values: npt.NDArray[Any]  # (n_rows,), int64 or float64; NaN or below 0 if there is none
     names: tuple[str, ...] = ()
     decisions: tuple[Decision, ...] = ()
 
@@ -470,7 +470,7 @@ def _read_classes(values: Sequence[object], order: Sequence[str] | None, source:
 def _read_binary(values: Sequence[object], source: str) -> _Labels:
     spelled = [_spelled(value) for value in values]
     if any(cell and cell not in _TRUTHS for cell in spelled):
-        remedy = "write 1 where the two texts belong together and 0 where not"
+        remedy = "write 1 if the two texts belong together and 0 if not"
         raise InputError("label", f"0 or 1 in {source}", found=_listed(values), remedy=remedy)
     return _Labels(np.array([_TRUTHS.get(cell, _MISSING) for cell in spelled], dtype=np.int64))
 

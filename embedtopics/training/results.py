@@ -33,9 +33,9 @@ class Curves:
         Steps after which validation took place, ascending; 0 is before training.
     validation_loss, sample_loss : float64 ndarray of shape (n_validations,)
         Without dropout, over all validation examples, and over a fixed sample of the training
-        examples; NaN where it was not measured.
+        examples; NaN if it was not measured.
     metric : float64 ndarray of shape (n_validations,)
-        On the validation examples; higher is better. NaN where there is none.
+        On the validation examples; higher is better. NaN if there is none.
     metric_name : str
         Such as "Spearman"; empty where there is none.
     steps_per_epoch, n_steps_planned : int
@@ -57,7 +57,7 @@ class Curves:
     n_sample: int
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a row for each step with a note; NaN where a figure was not noted."""
+        """Return a row for each step with a note; NaN if a figure was not noted."""
         import pandas as pd
 
         training = pd.DataFrame({"step": self.training_steps, "training_loss": self.training_loss})
@@ -77,7 +77,7 @@ class Evidence:
     value: float
     low: float
     high: float
-    threshold: float  # what it was compared with; NaN where it was not
+    threshold: float  # what it was compared with; NaN if it was not
     says: str  # the finding in one sentence
 
 

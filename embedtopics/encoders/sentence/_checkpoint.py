@@ -563,7 +563,7 @@ def choose_max_length(length: int | None, checkpoint: Checkpoint) -> int:
 
 
 def check_widths(recipe: Recipe) -> None:
-    """Make sure that what is pooled fits what comes after, and leaves as much as is wanted."""
+    """Check that layers, pooled dimensions and the requested length fit together."""
     width, n_layers = recipe.checkpoint.width, recipe.checkpoint.n_layers
     if n_layers is not None:
         n_pooled = recipe.layers if isinstance(recipe.layers, int) else len(recipe.layers)

@@ -56,7 +56,7 @@ class _Learned:
 
 
 class CascadeEncoder(WrappedEncoder):
-    """Encode texts with a static student, and with its teacher where the student is unsure.
+    """Encode texts with a static student, and with its teacher if the student is unsure.
 
     The student learns from the teacher's vectors of a sample and is rotated into the teacher's
     space. It is unsure about a text whose vector is nearly equidistant from the two nearest

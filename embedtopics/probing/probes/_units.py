@@ -58,7 +58,7 @@ class Units:
 def labelled_units(
     states: HiddenStates, tags: ProbeTask | Sequence[Any], parts: Sequence[str] | None = None
 ) -> Labelled:
-    """Align labels with the rows of the states; leave out what has no label or no vector."""
+    """Align labels with the rows of the states; leave out units without a label or a vector."""
     task = tags if isinstance(tags, ProbeTask) else None
     if task is not None and task.unit == "pair":
         _check_task(states, task)

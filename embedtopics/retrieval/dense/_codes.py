@@ -62,7 +62,7 @@ class Codes:
     def candidates(
         self, queries: FloatArray, n_candidates: int, n_probe: int, allowed: Any | None
     ) -> Int64Array:
-        """Return rows that may be near, (n_queries, n_candidates); -1 where there are no more."""
+        """Return rows that may be near, (n_queries, n_candidates); -1 if there are no more."""
         faiss = faiss_module()
         coordinates = _projected(queries, self.axes)
         options = faiss.IVFSearchParameters(nprobe=min(n_probe, self.n_lists), sel=allowed)

@@ -16,7 +16,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 class Nearest(NamedTuple):
-    """The nearest passages of queries, each (n_queries, k); -1 where there are no more."""
+    """The nearest passages of queries, each (n_queries, k); -1 if there are no more."""
 
     similarities: FloatArray
     segments: Int64Array

@@ -29,9 +29,9 @@ class CellTerms:
     vocabulary : tuple of str
         All terms.
     ids : int32 ndarray of shape (n_topics, n_cells, n_terms)
-        Indices into the vocabulary, best first; -1 where there are fewer terms.
+        Indices into the vocabulary, best first; -1 if there are fewer terms.
     weights : float64 ndarray of shape (n_topics, n_cells, n_terms)
-        0 where there are fewer terms.
+        0 if there are fewer terms.
     """
 
     vocabulary: tuple[str, ...]

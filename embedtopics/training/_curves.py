@@ -16,13 +16,13 @@ from embedtopics.training.results import VERDICTS, Curves, Diagnosis, Evidence
 
 # The limits were set on 1,000 drawn and 300 simulated runs, others than those of the benchmark
 # learning_curves.
-SWINGS, SWINGS_OF_START = 0.05, 0.02
-"""Movement back and forth, of the range of the validation loss and of its first value, above which
-a run is chaotic. Noise without a trend has about 0.2 of the range."""
+SWINGS = 0.05
+"""Movement back and forth, as a share of the range of the validation loss, above which a run is
+chaotic. Noise without a trend has about 0.2."""
 FALL, RISE = 4.0, 3.0
 """Noise that the validation loss must fall by to have fallen, and rise by to have turned."""
 LEAST = 0.02
-"""Share of the first validation loss below which a fall or a rise is of no account."""
+"""Share of the first validation loss below which a fall, a rise or a swing is of no account."""
 RISE_OF_FALL = 0.1
 """Share of its fall that the validation loss must rise by. Where the losses part, half of both."""
 LATE = 0.3
@@ -236,7 +236,7 @@ def decide(facts: Facts) -> npt.NDArray[np.int64]:
     """Return the place in `VERDICTS` for each curve; swings first, for they hide all else."""
     # A fall that is large compared with the noise is visible in spite of it.
     swings = (facts.swings > SWINGS) & (facts.fall <= 2.0 * FALL * facts.noise)
-    chaotic = swings & (facts.swings * facts.spread > SWINGS_OF_START * facts.start)
+    chaotic = swings & (facts.swings * facts.spread > LEAST * facts.start)
     parted = facts.gap > GAP
     rose = (facts.rise > RISE * facts.noise) & (facts.rise > LEAST * facts.start)
     # Worse on the training examples as well: the steps are too large; nothing is memorized.

@@ -87,7 +87,7 @@
     }
     const [value, low, high] = found.accuracy;
     $("quality").textContent =
-      `Accuracy of the model on ${found.n} left-out count texts: ${percent(value)} (95 %: ${percent(low)} to ${percent(high)}).`;
+      `Accuracy of the model on ${found.n} held-out count texts: ${percent(value)} (95 %: ${percent(low)} to ${percent(high)}).`;
     drawShares(found.classes);
     const widest = [...found.classes].sort((a, b) => (b.high - b.low) - (a.high - a.low))[0];
     const lines = [];

@@ -85,7 +85,7 @@ def scores_section(result: Comparison) -> str:
     costs = (
         ("Dimensions", [f"{view.dimensions:,}" for view in result.encoders]),
         ("Time to encode", [_seconds(view.seconds) for view in result.encoders]),
-        *(("Texts a second", [_rate(score.value) for score in row.scores]) for row in speed),
+        *(("Texts per second", [_rate(score.value) for score in row.scores]) for row in speed),
         ("Memory of the vectors", [f"{view.megabytes:,.1f} MB" for view in result.encoders]),
     )
     price = "\n".join(

@@ -286,11 +286,11 @@ def learn_batches(
     settings: TrainingSettings,
 ) -> None:
     """Train a network in batches of similar lengths; `loss_of` takes rows and the device."""
-    from embedtopics.training.trainer._batching import BatchPlan
+    from embedtopics.training.trainer._batching import StepPlan
 
     device = _device(settings)
     network.to(device)
-    plan = BatchPlan(lengths, settings.batch_size, settings.random_state)
+    plan = StepPlan(lengths, settings.batch_size, settings.random_state)
     n_steps = settings.max_steps or max(1, round(settings.epochs * len(plan)))
     batches = [b for epoch in range(-(-n_steps // len(plan))) for b in plan.of_epoch(epoch)]
 

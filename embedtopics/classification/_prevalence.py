@@ -51,7 +51,7 @@ class CorpusPredictions(NamedTuple):
     decisions: tuple[Decision, ...]
 
 
-class _Group(NamedTuple):
+class _ShareGroup(NamedTuple):
     name: str | None
     members: BoolArray  # (n_texts,)
 
@@ -246,20 +246,22 @@ def _chances(
     return np.asarray(chances[rows])
 
 
-def _groups(corpus: Corpus, by: str | None, every: str, rows: Int64Array) -> list[_Group]:
+def _groups(corpus: Corpus, by: str | None, every: str, rows: Int64Array) -> list[_ShareGroup]:
     """Return the groups or periods of the texts, sorted by name."""
     import pandas as pd
 
     checked_choice(every, "every", PERIODS)
     if by is None:
-        return [_Group(None, np.ones(len(rows), dtype=np.bool_))]
+        return [_ShareGroup(None, np.ones(len(rows), dtype=np.bool_))]
     name = {"time": corpus.time_column, "group": corpus.group_column}.get(by) or by
     column = _metadata(corpus, [name], "by")[name].iloc[rows]
     if pd.api.types.is_datetime64_any_dtype(column):
         starts = column.dt.tz_localize(None).dt.to_period(PERIODS[every]).dt.start_time
         column = starts.dt.strftime("%Y-%m-%d")
     names = np.array([None if pd.isna(one) else str(one) for one in column], dtype=object)
-    return [_Group(one, names == one) for one in sorted({one for one in names if one is not None})]
+    return [
+        _ShareGroup(one, names == one) for one in sorted({one for one in names if one is not None})
+    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -300,7 +302,10 @@ class _ClassSample:
 
 
 def _shares_with_labels(
-    predictions: CorpusPredictions, groups: list[_Group], chances: Float64Array | None, seed: int
+    predictions: CorpusPredictions,
+    groups: list[_ShareGroup],
+    chances: Float64Array | None,
+    seed: int,
 ) -> Iterator[ShareOfClass]:
     has_label = predictions.has_label
     sample = np.flatnonzero(has_label)
@@ -340,7 +345,7 @@ def _shares_with_labels(
 
 
 def _shares_without_labels(
-    classifier: TextClassifier, texts: list[str], groups: list[_Group], method: str, seed: int
+    classifier: TextClassifier, texts: list[str], groups: list[_ShareGroup], method: str, seed: int
 ) -> tuple[list[ShareOfClass], Decision]:
     check_is_fitted(classifier, "head_")
     left_out = classifier.left_out_scores_, classifier.left_out_codes_

@@ -59,7 +59,7 @@ def edit(
     target = results if out is None else out
     before = read_results_folder(results)
     check_results_folder(target)
-    steps = _Steps(before)
+    steps = _EditSteps(before)
     if merge:
         steps.do(topics.merge, [_ids(group, "--merge") for group in merge])
     for text in split or ():
@@ -93,7 +93,7 @@ def edit(
                   f"{target}; topic ids have changed")  # fmt: skip
 
 
-class _Steps:
+class _EditSteps:
     """The edits of one command, and the current id of each topic by its id before the command."""
 
     def __init__(self, result: TopicResult) -> None:

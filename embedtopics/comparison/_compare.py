@@ -18,7 +18,7 @@ from embedtopics.comparison._maps import draw_maps, narrow
 from embedtopics.comparison._scores import measure_by_labels, measure_maps, score_frame
 from embedtopics.comparison._tables import compare_neighbors, difference_table, find_moves
 from embedtopics.comparison._vectors import (
-    Log,
+    ComparisonLog,
     Vectors,
     make_vectors,
     name_encoders,
@@ -163,7 +163,7 @@ def compare(
     _check_settings(k, n_moves, n_resamples, languages)
     seed = resolve_seed(random_state)
     corpus = Corpus.of(corpus)
-    log = Log()
+    log = ComparisonLog()
     require_text(corpus)
     documents = corpus.distinct()
     _check_size(corpus, documents, k, log)
@@ -230,7 +230,7 @@ def _check_settings(k: int, n_moves: int, n_resamples: int, languages: Any) -> N
         raise InputError("languages", '"auto" or codes of two letters such as ["en"]', languages)
 
 
-def _check_size(corpus: Corpus, documents: DistinctDocuments, k: int, log: Log) -> None:
+def _check_size(corpus: Corpus, documents: DistinctDocuments, k: int, log: ComparisonLog) -> None:
     """Refuse a corpus that is too small, and note rows that are left out."""
     if len(documents) < k + 2:
         raise InputError(
@@ -250,7 +250,7 @@ def _check_size(corpus: Corpus, documents: DistinctDocuments, k: int, log: Log) 
 
 
 def _languages(
-    log: Log, texts: Sequence[str], languages: Sequence[str] | str
+    log: ComparisonLog, texts: Sequence[str], languages: Sequence[str] | str
 ) -> tuple[LanguageShares, tuple[str, ...]]:
     """Return the languages of the texts, and those whose stop words are removed."""
     if languages != "auto":
@@ -263,7 +263,7 @@ def _languages(
     return shares, codes
 
 
-def _read_words(log: Log, texts: Sequence[str], languages: Sequence[str]) -> TokenStream:
+def _read_words(log: ComparisonLog, texts: Sequence[str], languages: Sequence[str]) -> TokenStream:
     rules, notes = choose_rules("auto", languages)
     log.decisions += notes
     return tokenize(texts, rules=rules)

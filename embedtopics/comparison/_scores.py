@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics.comparison._vectors import Log, Vectors
+from embedtopics.comparison._vectors import ComparisonLog, Vectors
 from embedtopics.evaluation._bootstrap import bounded_interval, resampled_means, resampled_sums
 from embedtopics.evaluation._label_probes import neighbor_votes, probe_classes, silhouettes
 from embedtopics.evaluation._maps import trustworthiness_and_continuity
@@ -36,7 +36,7 @@ PerDocument = dict[str, npt.NDArray[Any]]
 
 
 def measure_by_labels(
-    log: Log,
+    log: ComparisonLog,
     encoders: Sequence[Vectors],
     graphs: Sequence[NeighborGraph],
     classes: Int32Array,
@@ -64,7 +64,7 @@ def measure_by_labels(
 
 
 def measure_maps(
-    log: Log,
+    log: ComparisonLog,
     encoders: Sequence[Vectors],
     graphs: Sequence[NeighborGraph],
     maps: Sequence[FloatArray],

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Log:
+class ComparisonLog:
     """Decisions, and the seconds of each stage in order."""
 
     decisions: list[Decision] = field(default_factory=list)
@@ -116,7 +116,7 @@ def open_encoder(spec: Any) -> Any:
 
 
 def make_vectors(
-    log: Log,
+    log: ComparisonLog,
     name: str,
     spec: Any,
     corpus: Corpus,
@@ -156,7 +156,7 @@ def make_vectors(
 
 
 def _encode(
-    log: Log,
+    log: ComparisonLog,
     name: str,
     encoder: BaseEncoder,
     texts: Sequence[str],
@@ -240,7 +240,7 @@ def _unit(
     return sparse.astype(np.float32), lengths > 0
 
 
-def neighbor_graph(log: Log, vectors: Vectors, k: int, seed: int) -> NeighborGraph:
+def neighbor_graph(log: ComparisonLog, vectors: Vectors, k: int, seed: int) -> NeighborGraph:
     """Find the k neighbours of every document; fillers have similarity 0."""
     with_vector = np.flatnonzero(vectors.has_vector)
     n_documents = len(vectors.has_vector)

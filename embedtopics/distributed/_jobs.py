@@ -13,7 +13,7 @@ import numpy as np
 from embedtopics._utils.folders import MANIFEST, parse_json
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus._texts import TEXT
-from embedtopics.distributed._rows import Rows
+from embedtopics.distributed._rows import ShardRows
 from embedtopics.distributed.results import Columns
 from embedtopics.errors import CorruptFileError, InputError
 
@@ -49,7 +49,7 @@ class EmbedTexts:
             raise InputError("encoder", expected, self.encoder)
         return encoder
 
-    def table(self, encoder: Any, rows: Rows, columns: Columns) -> pa.Table:
+    def table(self, encoder: Any, rows: ShardRows, columns: Columns) -> pa.Table:
         """Return the number, id and vector of each row; rows without text have no vector."""
         import pyarrow as pa
 
@@ -92,7 +92,7 @@ class AssignTopics:
 
         return TopicModel.load(self.model)
 
-    def table(self, model: Any, rows: Rows, columns: Columns) -> pa.Table:
+    def table(self, model: Any, rows: ShardRows, columns: Columns) -> pa.Table:
         """Return the topic, the novelty and the topic shares of each row."""
         import pyarrow as pa
 
@@ -130,7 +130,7 @@ class CountTopics(AssignTopics):
 
         return f"{saved_fingerprint(self.model)} {parse_unit(self.every).name}"
 
-    def table(self, model: Any, rows: Rows, columns: Columns) -> pa.Table:
+    def table(self, model: Any, rows: ShardRows, columns: Columns) -> pa.Table:
         """Return the count of each topic, period, group and term; term -1 counts rows."""
         import pandas as pd
         import pyarrow as pa
@@ -189,7 +189,7 @@ class ClassifyTexts:
 
         return TextClassifier.load(self.model)
 
-    def table(self, classifier: Any, rows: Rows, columns: Columns) -> pa.Table:
+    def table(self, classifier: Any, rows: ShardRows, columns: Columns) -> pa.Table:
         """Return the label, its confidence and the probability of each class."""
         import pyarrow as pa
 
@@ -205,7 +205,7 @@ class ClassifyTexts:
 Job = EmbedTexts | AssignTopics | CountTopics | ClassifyTexts
 
 
-def _keys(rows: Rows) -> dict[str, Any]:
+def _keys(rows: ShardRows) -> dict[str, Any]:
     import pyarrow as pa
 
     return {"row": pa.array(rows.numbers, pa.int64()), "id": pa.array(rows.ids, pa.string())}

@@ -33,7 +33,7 @@ _STRAY = re.compile("[\udc80-\udcff]")
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class ShardRows:
     """Rows of a shard, aligned; `numbers` (n_rows,) are their positions in the file.
 
     `vectors` is float32 (n_rows, n_dimensions). `bad` holds positions, reasons and contents.
@@ -47,19 +47,19 @@ class Rows:
     vectors: FloatArray | None
     bad: list[tuple[int, str, str]]
 
-    def first(self, n: int) -> Rows:
+    def first(self, n: int) -> ShardRows:
         """Return the first rows."""
         columns: dict[str, Any] = {
             name: None if value is None else value[:n] for name, value in vars(self).items()
         }
-        return Rows(**columns)
+        return ShardRows(**columns)
 
 
 class _BadRow(Exception):
     """The reason why a row cannot be processed."""
 
 
-def rows_of(shard: Shard, columns: Columns) -> Rows:
+def rows_of(shard: Shard, columns: Columns) -> ShardRows:
     """Read the rows of a shard."""
     import pandas as pd
 
@@ -85,7 +85,7 @@ def rows_of(shard: Shard, columns: Columns) -> Rows:
     if columns.time:
         moments = [row["time"] for row in records]
         times = pd.Series(moments, dtype="datetime64[us]")
-    return Rows(
+    return ShardRows(
         np.array(numbers, dtype=np.int64),
         [row["text"] for row in records],
         [row["id"] for row in records],

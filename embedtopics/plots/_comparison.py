@@ -203,7 +203,7 @@ _AIR = 16
 """Pixels that Plotly adds above and below the text of a cell, together."""
 
 
-class Score(NamedTuple):
+class ScoreInterval(NamedTuple):
     """The score of an encoder in a measure, NaN if unknown, and whether it leads."""
 
     value: float
@@ -216,7 +216,7 @@ class ScoreRow(NamedTuple):
     """A measure: the scores in the order of the encoders, and the largest number of documents."""
 
     measure: str
-    scores: tuple[Score, ...]
+    scores: tuple[ScoreInterval, ...]
     n: int
 
 
@@ -226,9 +226,9 @@ def score_rows(result: Comparison) -> tuple[ScoreRow, ...]:
     for measure in dict.fromkeys(frame["measure"].tolist()):
         of_measure = frame[frame["measure"] == measure].set_index("encoder")
         scores = [
-            Score(*of_measure.loc[name, ["value", "low", "high"]].astype(float))
+            ScoreInterval(*of_measure.loc[name, ["value", "low", "high"]].astype(float))
             if name in of_measure.index
-            else Score(math.nan, math.nan, math.nan)
+            else ScoreInterval(math.nan, math.nan, math.nan)
             for name in result.names
         ]
         measured = [place for place, score in enumerate(scores) if not math.isnan(score.value)]
@@ -286,7 +286,7 @@ def breaks_lines(n_encoders: int, width: int | None) -> bool:
     return (width or 800) / (n_encoders + 1.5) < 165  # the column of names takes 1.5
 
 
-def _cell(score: Score, between: str) -> str:
+def _cell(score: ScoreInterval, between: str) -> str:
     """Return a score with its interval, in bold if it leads."""
     # Every cell has a mark, because Plotly sets marked text a little lower than plain text.
     mark = "b" if score.best else "span"

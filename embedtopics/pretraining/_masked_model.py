@@ -40,7 +40,7 @@ TOKENS, PAIRS, REPLACED = "masked", "pair", "replaced-token"
 together, and which tokens were replaced."""
 
 
-class Rows(NamedTuple):
+class MaskedRows(NamedTuple):
     """Masked texts with their targets."""
 
     shown: list[list[int]]
@@ -48,10 +48,10 @@ class Rows(NamedTuple):
     begins: list[int]  # of each second segment; none where there are no pairs
     labels: list[int]  # of pairs
 
-    def of(self, group: Int64Array) -> Rows:
+    def of(self, group: Int64Array) -> MaskedRows:
         """Return some of the texts."""
         parts: list[Any] = [[part[i] for i in group] if part else [] for part in self]
-        return Rows(*parts)
+        return MaskedRows(*parts)
 
     def sizes(self) -> dict[str, int]:
         """Return the number of predictions of each kind."""
@@ -63,7 +63,7 @@ class Rows(NamedTuple):
 class MaskedBatch(NamedTuple):
     """Masked texts, and unmasked texts with target vectors."""
 
-    rows: Rows
+    rows: MaskedRows
     kept: list[list[int]]  # as they are, without masks
     wanted: torch.Tensor | None  # (n_kept, n_dimensions), of length one
 
@@ -131,7 +131,7 @@ class MaskedData(TrainingData):
         pool: Blocks,
         rngs: Sequence[np.random.Generator],
         is_learning: bool,
-    ) -> Rows:
+    ) -> MaskedRows:
         pairs = Paired(blocks.tokens, [], [])
         if self.segments is not None:
             pairs = self.segments.draw(blocks, pool, rngs)
@@ -144,13 +144,13 @@ class MaskedData(TrainingData):
             )
             shown.append(seen.tolist())
             truth.append(np.where(is_predicted, tokens.ids, IGNORED).tolist())
-        return Rows(shown, truth, pairs.begins, pairs.labels)
+        return MaskedRows(shown, truth, pairs.begins, pairs.labels)
 
     def loss_of(self, batch: Any, vectors: Sequence[torch.Tensor]) -> torch.Tensor:
         """Return the loss that `MaskedEncoder.learn` has computed."""
         return vectors[0]
 
-    def predictions(self, rows: Rows, is_learning: bool) -> dict[str, Predicted]:
+    def predictions(self, rows: MaskedRows, is_learning: bool) -> dict[str, Predicted]:
         """Predict hidden tokens; the generator runs only in training."""
         features = self.trainable.features(rows.shown)
         inputs = {name: features[name] for name in ("input_ids", "attention_mask")}

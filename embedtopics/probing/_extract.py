@@ -22,7 +22,7 @@ from embedtopics._utils.folders import MANIFEST, check_output_folder, only_write
 from embedtopics._utils.progress import progress_bar
 from embedtopics.decisions import Decision, counted
 from embedtopics.encoders._base import readable
-from embedtopics.encoders.sentence._loading import DEFAULT_MODEL, Vocabulary, load_vocabulary
+from embedtopics.encoders.sentence._loading import DEFAULT_MODEL, PlainVocabulary, load_vocabulary
 from embedtopics.encoders.sentence._running import longest_first, token_batches
 from embedtopics.errors import InputError, ModelLoadError
 from embedtopics.probing._layers import Layers, layer_numbers
@@ -411,7 +411,7 @@ def _write(
 def _write_blocks(
     writer: StatesWriter,
     loaded: LayeredModel,
-    vocabulary: Vocabulary,
+    vocabulary: PlainVocabulary,
     plan: ExtractionPlan,
     show_progress: bool | None,
 ) -> int:

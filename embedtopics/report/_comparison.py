@@ -13,7 +13,7 @@ from embedtopics.evaluation._maps import chance_overlap
 from embedtopics.plots._colors import group_colors
 from embedtopics.plots._comparison import (
     UNRANKED,
-    Score,
+    ScoreInterval,
     ScoreRow,
     name_measure,
     score_rows,
@@ -122,7 +122,7 @@ def _rate(value: float) -> str:
     return spell(value) if math.isnan(value) or value >= 10 else f"{value:.1f}"
 
 
-def _score(score: Score, row: ScoreRow) -> str:
+def _score(score: ScoreInterval, row: ScoreRow) -> str:
     """Return a score and its interval, and both as a strip on the scale of the row."""
     value = f"<strong>{spell(score.value)}</strong>" if score.best else spell(score.value)
     if math.isnan(score.low) or math.isnan(score.high):

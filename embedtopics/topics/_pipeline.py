@@ -95,7 +95,7 @@ def fit_topics(
     corpus: Corpus, embeddings: npt.ArrayLike | None, stages: Stages, settings: Mapping[str, Any]
 ) -> TopicResult:
     """Find the topics of a corpus."""
-    log = Log()
+    log = FitLog()
     with log.stage("corpus"):
         documents, texts = read_corpus(log, corpus)
         languages = choose_languages(log, texts, stages.languages)
@@ -167,14 +167,14 @@ def _with_scored_labels(
     return score_or_choose_labels(result, encode, choose=True)
 
 
-def _word_rules(log: Log, words: Any, languages: tuple[str, ...]) -> WordRules:
+def _word_rules(log: FitLog, words: Any, languages: tuple[str, ...]) -> WordRules:
     rules, decisions = choose_rules(words, languages)
     log.decisions += decisions
     return rules
 
 
 def _encode(
-    log: Log,
+    log: FitLog,
     corpus: Corpus,
     embeddings: npt.ArrayLike | None,
     stages: Stages,
@@ -215,7 +215,9 @@ def _encode(
     return vectors, describe_encoder(encoder), lambda names: encode_uncached(encoder, names)
 
 
-def _prepare_constraints(log: Log, context: FitContext, stages: Stages) -> TopicConstraints | None:
+def _prepare_constraints(
+    log: FitLog, context: FitContext, stages: Stages
+) -> TopicConstraints | None:
     """Return what the constraints require of the documents."""
     if stages.constraints is None:
         return None
@@ -310,7 +312,7 @@ def _cluster(
 
 
 def _cut(
-    log: Log,
+    log: FitLog,
     context: FitContext,
     stages: Stages,
     clusters: _Clusters,
@@ -337,7 +339,7 @@ def _cut(
 
 
 def _assign(
-    log: Log,
+    log: FitLog,
     context: FitContext,
     stages: Stages,
     cut: ClusterCut,
@@ -353,7 +355,7 @@ def _assign(
 
 
 def _describe(
-    log: Log,
+    log: FitLog,
     context: FitContext,
     stages: Stages,
     clustering: Clustering,
@@ -380,7 +382,7 @@ STAGES = (
 
 
 @dataclass
-class Log:
+class FitLog:
     """The decisions of the stages, and the seconds that the fit waited for each."""
 
     decisions: list[Decision] = field(default_factory=list)
@@ -397,7 +399,7 @@ class Log:
         self.timings[name] = time.perf_counter() - begin
 
 
-def read_corpus(log: Log, corpus: Corpus) -> tuple[DistinctDocuments, Sequence[str]]:
+def read_corpus(log: FitLog, corpus: Corpus) -> tuple[DistinctDocuments, Sequence[str]]:
     """Return the distinct documents and their texts; record empty and repeated rows."""
     require_text(corpus)
     documents = corpus.distinct()
@@ -420,7 +422,7 @@ def read_corpus(log: Log, corpus: Corpus) -> tuple[DistinctDocuments, Sequence[s
 
 
 def choose_languages(
-    log: Log, texts: Sequence[str], languages: Sequence[str] | str
+    log: FitLog, texts: Sequence[str], languages: Sequence[str] | str
 ) -> tuple[str, ...]:
     """Return the languages whose stop words and stems apply."""
     if languages != "auto":
@@ -436,7 +438,7 @@ def choose_languages(
     return codes
 
 
-def note_encoding(log: Log, encoding: Encoding, encoder: BaseEncoder) -> None:
+def note_encoding(log: FitLog, encoding: Encoding, encoder: BaseEncoder) -> None:
     max_length = encoder.max_length
     recipe = None if encoder.transformer is None else encoder.transformer.recipe
     limit = "" if max_length is None else f" of {max_length:,} tokens"
@@ -470,7 +472,7 @@ def note_encoding(log: Log, encoding: Encoding, encoder: BaseEncoder) -> None:
         log.note("encoder", "unknown_tokens", share, message)
 
 
-def note_without_vector(log: Log, vectors: FloatArray, documents: DistinctDocuments) -> None:
+def note_without_vector(log: FitLog, vectors: FloatArray, documents: DistinctDocuments) -> None:
     """Record texts with a zero vector: they are similar to nothing and in no topic."""
     is_zero = ~vectors.any(axis=1)
     if not is_zero.any():
@@ -486,7 +488,7 @@ def note_without_vector(log: Log, vectors: FloatArray, documents: DistinctDocume
     log.note("encoder", "without_vector", n_rows, message)
 
 
-def note_graph(log: Log, graph: NeighborGraph, unique: UniqueVectors, k: int) -> None:
+def note_graph(log: FitLog, graph: NeighborGraph, unique: UniqueVectors, k: int) -> None:
     n_shared = len(unique.of_document) - len(unique.first)
     if n_shared and unique.means is None:
         message = spell_count(n_shared, "text has", "texts have")
@@ -506,7 +508,7 @@ def note_graph(log: Log, graph: NeighborGraph, unique: UniqueVectors, k: int) ->
 
 
 def note_topics(
-    log: Log, cut: ClusterCut, assigned: OutlierAssignment, documents: DistinctDocuments
+    log: FitLog, cut: ClusterCut, assigned: OutlierAssignment, documents: DistinctDocuments
 ) -> None:
     n_uninformative = int((~cut.is_informative).sum())
     if n_uninformative:
@@ -523,7 +525,7 @@ def note_topics(
 
 
 def note_words(
-    log: Log,
+    log: FitLog,
     tokens: TokenStream,
     counts: TermCounts,
     languages: tuple[str, ...],
@@ -543,7 +545,10 @@ def note_words(
 
 
 def note_terms(
-    log: Log, stop_words: Sequence[str], function_words: Sequence[str], languages: tuple[str, ...]
+    log: FitLog,
+    stop_words: Sequence[str],
+    function_words: Sequence[str],
+    languages: tuple[str, ...],
 ) -> None:
     unlisted = [code for code in languages if not stop_words_for([code])]
     if unlisted:

@@ -51,7 +51,7 @@ ROWS_AT_ONCE = 2048
 
 
 @dataclass(frozen=True, eq=False)
-class Recipe:
+class ReplicateRecipe:
     """What all replicates of a result have in common, by unique vector except `of_document`."""
 
     of_document: Int64Array
@@ -66,7 +66,7 @@ class Recipe:
     constraints: TopicConstraints | None
 
 
-def recipe_of(result: TopicResult) -> Recipe:
+def recipe_of(result: TopicResult) -> ReplicateRecipe:
     """Return the recipe of a result's topics."""
     settings = result.settings
     foreign = [name for name in ("reducer", "clusterer") if settings.get(name) is not None]
@@ -94,7 +94,7 @@ def recipe_of(result: TopicResult) -> Recipe:
     near = dataclasses.replace(graph, indices=indices, similarities=graph.similarities[first])
     k = near.k
     enough = math.ceil((k + SPARE_DEVIATIONS * math.sqrt(k * (1 - SHARE))) / SHARE)
-    return Recipe(
+    return ReplicateRecipe(
         of_document=unique.of_document,
         embeddings=embeddings,
         weights=np.bincount(unique.of_document, result.documents.weights).astype(np.int64),
@@ -108,13 +108,13 @@ def recipe_of(result: TopicResult) -> Recipe:
     )
 
 
-def replicate(recipe: Recipe, rng: np.random.Generator) -> Int32Array:
+def replicate(recipe: ReplicateRecipe, rng: np.random.Generator) -> Int32Array:
     """Find topics in a random half of the unique vectors, shape (n_documents,)."""
     return next(replicate_at(recipe, rng, [recipe.resolution]))
 
 
 def replicate_at(
-    recipe: Recipe, rng: np.random.Generator, resolutions: Sequence[Resolution]
+    recipe: ReplicateRecipe, rng: np.random.Generator, resolutions: Sequence[Resolution]
 ) -> Iterator[Int32Array]:
     """Find topics in a random half at several resolutions, (n_documents,) each."""
     n_unique = len(recipe.embeddings)

@@ -10,7 +10,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from embedtopics.comparison import _compare as module
 from embedtopics.comparison import compare, difference_table
-from embedtopics.comparison._vectors import Log
+from embedtopics.comparison._vectors import ComparisonLog
 from embedtopics.corpus import Corpus
 from embedtopics.errors import InputError, ModelLoadError
 from embedtopics.evaluation._bootstrap import bounded_interval
@@ -252,7 +252,7 @@ def test_an_encoder_that_is_not_there_is_told_before_any_encodes(themed, tmp_pat
 
 def grouped(texts, labels):
     corpus = Corpus.of(list(texts))
-    log = Log()
+    log = ComparisonLog()
     groups = groups_of(labels, corpus, log.decisions)
     documents = corpus.distinct()
     by_text = {

@@ -6,7 +6,7 @@ from scipy.sparse import csr_matrix
 
 from embedtopics.comparison import _vectors as module
 from embedtopics.comparison._vectors import (
-    Log,
+    ComparisonLog,
     make_vectors,
     name_encoders,
     neighbor_graph,
@@ -22,7 +22,7 @@ from tests.factories import refuses
 
 
 def made(spec, corpus, name="it", languages=("en",)):
-    log, texts = Log(), corpus.document_texts()
+    log, texts = ComparisonLog(), corpus.document_texts()
     shares = LanguageShares({code: 1 / len(languages) for code in languages}, len(texts))
     return make_vectors(log, name, open_encoder(spec), corpus, texts, shares, False), log
 

@@ -19,7 +19,7 @@ from embedtopics._utils.checks import checked_choice
 from embedtopics.encoders._base import load_error
 from embedtopics.encoders.sentence._checkpoint import Checkpoint, Recipe, pooled_model
 from embedtopics.encoders.sentence._loading import (
-    Vocabulary,
+    PlainVocabulary,
     load_model,
     load_vocabulary,
     require_device,
@@ -239,7 +239,7 @@ class LoadedModel:
     """A model that is ready to run, with its tokenizer and precision."""
 
     run: Runtime
-    vocabulary: Vocabulary
+    vocabulary: PlainVocabulary
     precision: Precision
 
 
@@ -397,7 +397,7 @@ def bundled_texts() -> list[str]:
         return [row["text"] for row in csv.DictReader(file)]
 
 
-def _sample_texts(vocabulary: Vocabulary, max_length: int) -> list[npt.NDArray[np.int32]]:
+def _sample_texts(vocabulary: PlainVocabulary, max_length: int) -> list[npt.NDArray[np.int32]]:
     """Return token ids of the bundled texts, alone and concatenated to long texts."""
     texts = bundled_texts()
     texts += [" ".join(texts[start : start + 24]) for start in range(0, len(texts), 24)]

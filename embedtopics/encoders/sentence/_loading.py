@@ -42,7 +42,7 @@ FAMILIES = (
 
 
 @dataclass(frozen=True, eq=False)
-class Vocabulary:
+class PlainVocabulary:
     """A tokenizer, and the ids of its padding and unknown tokens."""
 
     tokenizer: Tokenizer
@@ -108,7 +108,7 @@ def load_model(
     return model.eval()
 
 
-def load_vocabulary(checkpoint: Checkpoint, trust_remote_code: bool = False) -> Vocabulary:
+def load_vocabulary(checkpoint: Checkpoint, trust_remote_code: bool = False) -> PlainVocabulary:
     """Load a checkpoint's fast tokenizer."""
     from tokenizers.normalizers import Lowercase, Sequence
     from transformers import AutoTokenizer
@@ -140,7 +140,7 @@ def load_vocabulary(checkpoint: Checkpoint, trust_remote_code: bool = False) -> 
             "fetch both from the same checkpoint",
         )
     unknown_id = -1 if wrapper.unk_token_id is None else wrapper.unk_token_id
-    return Vocabulary(fast, wrapper.pad_token_id or 0, unknown_id)
+    return PlainVocabulary(fast, wrapper.pad_token_id or 0, unknown_id)
 
 
 @contextmanager

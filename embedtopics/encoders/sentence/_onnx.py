@@ -19,7 +19,7 @@ import numpy as np
 
 from embedtopics.encoders._folders import MODELS, placing
 from embedtopics.encoders.sentence._checkpoint import Checkpoint
-from embedtopics.encoders.sentence._loading import Vocabulary
+from embedtopics.encoders.sentence._loading import PlainVocabulary
 from embedtopics.encoders.sentence._running import OnnxRuntime, Table, TokenArray, TorchRuntime
 from embedtopics.errors import EmbedTopicsError
 from embedtopics.protocols import FloatArray
@@ -245,7 +245,7 @@ class Prepared:
 
     model: bytes
     table: Table | None
-    vocabulary: Vocabulary
+    vocabulary: PlainVocabulary
     cosine: float
 
 
@@ -280,7 +280,7 @@ def read_prepared(root: Path, key: str, variant: str) -> Prepared | None:
         for name, data in files.items():
             if about["sha256"][name] != hashlib.sha256(data).hexdigest():
                 raise ValueError(f"{name} is not what was written")
-        vocabulary = Vocabulary(
+        vocabulary = PlainVocabulary(
             Tokenizer.from_buffer(words), int(about["pad_id"]), int(about["unknown_id"])
         )
         cosine = float(about["cosine"])

@@ -43,7 +43,7 @@ HELD_OUT = 20
 
 
 @dataclass(frozen=True, eq=False)
-class _Learned:
+class _CascadeState:
     """Result of a fit."""
 
     student: StaticEncoder  # in the teacher's space
@@ -79,7 +79,7 @@ class CascadeEncoder(WrappedEncoder):
         self._n = checked_count(n_learned, "n_learned", FEWEST_TEXTS)
         self._agreement = checked_between(agreement, "agreement", 0, 1)
         self.teacher, self._encoder = teacher, as_encoder(teacher)
-        self._learned: _Learned | None = None
+        self._learned: _CascadeState | None = None
 
     @property
     def name(self) -> str:
@@ -159,7 +159,7 @@ class CascadeEncoder(WrappedEncoder):
         n = min(
             int(np.argmax(right >= self._agreement * len(held_texts))), int(most * len(held_texts))
         )
-        self._learned = _Learned(
+        self._learned = _CascadeState(
             student=student,
             centroids=centroids,
             margin=float(margins[order[n - 1]]) if n else -1.0,
@@ -187,7 +187,7 @@ class CascadeEncoder(WrappedEncoder):
             getattr(report, name)[unsure] = getattr(again, name)
         return replace(report, n_cached=again.n_cached)
 
-    def _fitted(self) -> _Learned:
+    def _fitted(self) -> _CascadeState:
         if self._learned is None:
             raise NotFittedError("this encoder has learned from no texts yet; call fit(texts)")
         return self._learned

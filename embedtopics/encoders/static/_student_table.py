@@ -78,7 +78,7 @@ class _State:
 
 
 @dataclass
-class _Notes:
+class _StudentNotes:
     """The curves in work."""
 
     training: list[tuple[int, float]] = field(default_factory=list)
@@ -112,7 +112,7 @@ def learn(
     sample = training.take(
         np.sort(rng.permutation(training.bags.shape[0])[: validation.bags.shape[0]])
     )
-    notes, waited, stopped = _Notes(), 0, "finished"
+    notes, waited, stopped = _StudentNotes(), 0, "finished"
     best = (-math.inf, 0, state.table.copy(), weights)
     step = 0
     # On one thread: the order in which BLAS sums depends on how many it has.
@@ -238,7 +238,7 @@ def _validate(
     sample: Bagged,
     size: int,
     settings: StudentSettings,
-    notes: _Notes,
+    notes: _StudentNotes,
 ) -> float:
     """Note the losses after a step, and return the mean cosine of the validation texts."""
     weights = np.exp(state.logs)

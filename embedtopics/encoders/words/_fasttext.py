@@ -48,7 +48,7 @@ MOST_BUCKETS = 2**18
 
 
 @dataclass(frozen=True, eq=False)
-class _Learned:
+class _FastTextState:
     """Fitted state; `common` is the removed direction, shape (n_dimensions,)."""
 
     table: WordTable
@@ -149,7 +149,7 @@ class FastTextEncoder(LearningEncoder):
         epochs = self._settings["epochs"] or np.clip(-(-WORDS_TO_TRAIN // n_words), *EPOCHS)
         return int(epochs)
 
-    def _learn(self, texts: list[str], show_progress: bool | None) -> _Learned:
+    def _learn(self, texts: list[str], show_progress: bool | None) -> _FastTextState:
         tokens = tokenize(texts)
         counts = np.bincount(tokens.ids, minlength=len(tokens.words))
         min_count = self._settings["min_count"]
@@ -164,7 +164,7 @@ class FastTextEncoder(LearningEncoder):
             smoothing = self._settings["smoothing"]
             common = common_direction(average_words(tokens, table, smoothing, None)[0])
         fingerprint = hash_table(table, sorted(self.settings.items()), common)
-        return _Learned(table, common, fingerprint)
+        return _FastTextState(table, common, fingerprint)
 
     def _embed(self, tokens: TokenStream) -> tuple[FloatArray, BoolArray]:
         learned = self._fitted()

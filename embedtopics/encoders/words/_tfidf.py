@@ -38,7 +38,7 @@ rounding error."""
 
 
 @dataclass(frozen=True, eq=False)
-class _Learned:
+class _TfidfState:
     """Fitted state: terms, their weights, and axes of shape (n_terms, n_components)."""
 
     column_of: dict[str, int]
@@ -141,7 +141,7 @@ class TfidfEncoder(LearningEncoder):
         learned = self._fitted()
         return len(learned.idf) if learned.axes is None else int(learned.axes.shape[1])
 
-    def _learn(self, texts: list[str], show_progress: bool | None) -> _Learned:
+    def _learn(self, texts: list[str], show_progress: bool | None) -> _TfidfState:
         settings = {name: value for name, value in self._settings.items() if name != "words"}
         choice = settings["stop_words"]
         stop_words = [] if isinstance(choice, str) else [word for word in choice if word != "auto"]
@@ -164,7 +164,7 @@ class TfidfEncoder(LearningEncoder):
         idf = np.log((1 + len(texts)) / (1 + n_holders)) + 1
         axes = self._axes(self._weigh(counted.counts, idf))
         self._rules, self._settings = rules, settings | _recorded(rules)
-        return _Learned(
+        return _TfidfState(
             column_of={term: column for column, term in enumerate(counted.terms)},
             # Stop words are left out on purpose and do not count as unknown.
             words=frozenset(stop_words).union(*(term.split(" ") for term in counted.terms)),
@@ -185,7 +185,7 @@ class TfidfEncoder(LearningEncoder):
         vocabulary = self._fitted().words
         return np.fromiter((word in vocabulary for word in words), dtype=np.bool_, count=len(words))
 
-    def _count(self, tokens: TokenStream, learned: _Learned) -> csr_matrix:
+    def _count(self, tokens: TokenStream, learned: _TfidfState) -> csr_matrix:
         """Count the known terms, shape (n_texts, n_terms)."""
         from scipy.sparse import csr_matrix
 

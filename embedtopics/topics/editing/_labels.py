@@ -27,7 +27,7 @@ from embedtopics.terms._keywords import unique_labels
 from embedtopics.terms._stop_words import function_words, stop_words_for
 from embedtopics.terms.results import TermCounts
 from embedtopics.topics._describe import languages_of, term_settings_of
-from embedtopics.topics._pipeline import Log, note_terms
+from embedtopics.topics._pipeline import FitLog, note_terms
 from embedtopics.topics._relabel import checked_topic_id, edit_of, relabeled
 from embedtopics.topics.results import TopicResult
 
@@ -286,7 +286,7 @@ def update_terms(
     counts = _recounted(result, settings)
     if not counts.terms and result.term_counts.terms:
         raise InputError("these parameters leave no term; leave out fewer words, or lower min_df")
-    log = Log()
+    log = FitLog()
     note_terms(log, counts.stop_words, counts.function_words, languages_of(result))
     others = [note for note in result.decisions if note.name not in WORD_NOTES]
     return relabeled(

@@ -22,7 +22,7 @@ BATCHES_IN_A_WINDOW = 16
 and all negatives of a text would have its length."""
 
 
-class BatchPlan:
+class StepPlan:
     """Every epoch's batches, by seed: shuffled, sorted by length within windows, cut, shuffled."""
 
     def __init__(
@@ -319,7 +319,7 @@ class TrainingData:
                 columns = [_encode_distinct(encoder, column) for column in whole.encoded]
                 total, n_measured = 0.0, 0
                 keys = examples.keys if objective.in_batch_negatives else None
-                for places in BatchPlan(np.zeros(len(examples)), batch_size, 0, keys).of_epoch(0):
+                for places in StepPlan(np.zeros(len(examples)), batch_size, 0, keys).of_epoch(0):
                     rows = torch.as_tensor(places)
                     batch = self.batch(examples, places, np.random.default_rng(0))
                     vectors = [column[rows.to(column.device)] for column in columns]

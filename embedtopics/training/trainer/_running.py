@@ -21,7 +21,7 @@ from embedtopics.training._curves import diverged_at, read_curves
 from embedtopics.training._settings import TrainingSettings
 from embedtopics.training.results import Curves, Diagnosis
 from embedtopics.training.trainer._batching import (
-    BatchPlan,
+    StepPlan,
     TokenizedExamples,
     TrainingData,
     tokens_held,
@@ -73,7 +73,7 @@ class Run:
 
 
 @dataclass
-class _Notes:
+class _RunNotes:
     """Curves and state of a run, also written into checkpoints."""
 
     training_steps: list[int] = field(default_factory=list)
@@ -126,13 +126,13 @@ class _Training:
         data.model.to(self.device)
         data.loss.to(self.device)
         keys = data.examples.keys if data.objective.in_batch_negatives else None
-        self.plan = BatchPlan(
+        self.plan = StepPlan(
             data.examples.lengths, settings.batch_size, settings.random_state, keys
         )
         self.steps_per_epoch = -(-len(self.plan) // settings.accumulation)
         self.n_steps = settings.max_steps or max(1, round(settings.epochs * self.steps_per_epoch))
         at_once = settings.tokens_at_once or tokens_held(data.model, self.device)
-        self.notes = _Notes(tokens_at_once=at_once)
+        self.notes = _RunNotes(tokens_at_once=at_once)
         self.encoder = data.batch_encoder(at_once)
         every = self.steps_per_epoch / settings.validations_per_epoch
         size = min(settings.sample_size, len(data.examples))
@@ -267,7 +267,7 @@ class _Training:
     def go_on_from(self, place: Path) -> None:
         """Load the notes of a checkpoint, and the best weights so far."""
         state = read_state(place)
-        self.notes = _Notes(**state["notes"])
+        self.notes = _RunNotes(**state["notes"])
         self.encoder.tokens_at_once = self.notes.tokens_at_once
         self.best_weights = read_best(self.folder, self.notes.best_step)
         self.best_written = self.notes.best_step

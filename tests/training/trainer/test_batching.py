@@ -4,17 +4,17 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedtopics.training.trainer._batching import BatchPlan
+from embedtopics.training.trainer._batching import StepPlan
 
 SIZES = st.lists(st.integers(1, 60), min_size=1, max_size=200)
 
 
 @given(SIZES, st.integers(1, 17), st.integers(0, 5), st.integers(0, 4))
 def test_an_epoch_holds_each_example_once(lengths, size, seed, epoch):
-    batches = BatchPlan(lengths, size, seed).of_epoch(epoch)
+    batches = StepPlan(lengths, size, seed).of_epoch(epoch)
     assert sorted(place for batch in batches for place in batch) == list(range(len(lengths)))
     assert all(len(batch) <= size for batch in batches)
-    assert len(batches) == len(BatchPlan(lengths, size, seed))
+    assert len(batches) == len(StepPlan(lengths, size, seed))
 
 
 @given(
@@ -22,7 +22,7 @@ def test_an_epoch_holds_each_example_once(lengths, size, seed, epoch):
     st.integers(2, 12),
 )
 def test_no_batch_holds_a_text_twice_in_two_examples(keys, size):
-    plan = BatchPlan(np.ones(len(keys)), size, 0, keys)
+    plan = StepPlan(np.ones(len(keys)), size, 0, keys)
     batches = plan.of_epoch(3)
     assert len(batches) == len(plan)
     for batch in batches:
@@ -41,7 +41,7 @@ def test_no_batch_holds_a_text_twice_in_two_examples(keys, size):
 )  # fmt: skip
 def test_no_known_partner_is_a_negative(keys, size):
     pairs = {frozenset(row[:2]) for row in keys}
-    for batch in BatchPlan(np.ones(len(keys)), size, 0, keys).of_epoch(1):
+    for batch in StepPlan(np.ones(len(keys)), size, 0, keys).of_epoch(1):
         for one in batch:
             others = {text for other in batch if other != one for text in keys[other]}
             assert not any(frozenset((text, keys[one][0])) in pairs for text in others)
@@ -49,14 +49,14 @@ def test_no_known_partner_is_a_negative(keys, size):
 
 
 def test_epochs_differ_and_a_seed_repeats():
-    plan, again = BatchPlan(range(1, 101), 8, 5), BatchPlan(range(1, 101), 8, 5)
+    plan, again = StepPlan(range(1, 101), 8, 5), StepPlan(range(1, 101), 8, 5)
     assert plan.of_epoch(0) == again.of_epoch(0)
     assert plan.of_epoch(0) != plan.of_epoch(1)
-    assert plan.of_epoch(0) != BatchPlan(range(1, 101), 8, 6).of_epoch(0)
+    assert plan.of_epoch(0) != StepPlan(range(1, 101), 8, 6).of_epoch(0)
 
 
 def test_the_sampler_gives_the_batches_of_its_epoch():
-    plan = BatchPlan(range(1, 101), 8, 5)
+    plan = StepPlan(range(1, 101), 8, 5)
     plan.epoch = 2
     assert list(plan) == plan.of_epoch(2)
 
@@ -64,7 +64,7 @@ def test_the_sampler_gives_the_batches_of_its_epoch():
 def test_batches_need_little_padding():
     rng = np.random.default_rng(0)
     lengths = rng.geometric(0.08, 4000) + 4
-    batches = BatchPlan(lengths, 32, 0).of_epoch(0)
+    batches = StepPlan(lengths, 32, 0).of_epoch(0)
     padded = sum(len(batch) * lengths[batch].max() for batch in batches)
     shuffled = rng.permutation(4000).reshape(-1, 32)
     assert padded < 1.25 * lengths.sum()
@@ -76,7 +76,7 @@ def test_batches_need_little_padding():
     st.integers(2, 12),
 )
 def test_each_example_is_in_the_first_batch_that_can_take_it(keys, size):
-    plan = BatchPlan(np.ones(len(keys)), size, 0, keys)
+    plan = StepPlan(np.ones(len(keys)), size, 0, keys)
     order = list(range(len(keys)))
     batches = [[] for _ in range(len(plan))]
     paired = {frozenset(key[:2]) for key in keys}
@@ -102,6 +102,6 @@ def test_a_few_texts_that_all_examples_share_are_not_looked_for_in_each_batch():
 
     # Texts with one of ten class names: of 320 batches, each can hold ten examples.
     keys = [Counted((number % 10, 100 + number)) for number in range(10_240)]
-    plan = BatchPlan(np.ones(len(keys)), 32, 0, keys)
+    plan = StepPlan(np.ones(len(keys)), 32, 0, keys)
     assert sorted(map(len, plan.of_epoch(0))) == [10] * 320
     assert Counted.n_test_evaluations < 20 * len(keys)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from embedtopics.errors import name_rows
-from embedtopics.training.trainer._batching import BatchEncoder, BatchPlan
+from embedtopics.training.trainer._batching import BatchEncoder, StepPlan
 from embedtopics.training.trainer._running import train
 from embedtopics.training.trainer._trainer import EncoderTrainer
 from tests.factories import raising, refuses
@@ -51,7 +51,7 @@ def test_what_is_no_number_stops_the_run_and_keeps_the_best(
     (decision,) = run.decisions
     assert decision.value == step and said in decision.message
     if step == 8:
-        batch = BatchPlan(data.examples.lengths, 8, 1).of_epoch(1)[1]
+        batch = StepPlan(data.examples.lengths, 8, 1).of_epoch(1)[1]
         assert f"Its batch holds {name_rows(batch)}. " in decision.message
     assert run.best_step in (0, 3, 6) and np.isfinite(run.curves.validation_loss).all()
     assert all(torch.isfinite(tensor).all() for tensor in weights_of(data).values())

@@ -15,7 +15,7 @@ from embedtopics.training.objectives._trainable import trainable_of
 from embedtopics.training.trainer import _running as running
 from embedtopics.training.trainer._batching import (
     BatchEncoder,
-    BatchPlan,
+    StepPlan,
     TrainingData,
     prepare,
     tokenized,
@@ -60,7 +60,7 @@ def by_a_plain_loop(data, options):
         [{"params": decayed, "weight_decay": options.weight_decay},
          {"params": others, "weight_decay": 0.0}], lr=options.learning_rate,
     )  # fmt: skip
-    plan = BatchPlan(data.examples.lengths, options.batch_size, options.random_state)
+    plan = StepPlan(data.examples.lengths, options.batch_size, options.random_state)
     epochs = int(options.epochs)
     n_steps = epochs * len(plan) // options.accumulation
     n_warm = -(-options.warmup * n_steps // 1)
@@ -246,7 +246,7 @@ def test_examples_without_room_in_a_batch_are_left_out_of_the_mean(tiny_bert):
     losses = torch.nn.functional.cross_entropy(cosines, torch.tensor(own), reduction="none")
     # Three batches of a text of either class: which ones, the fixed seed of the plan says.
     assert float(losses.min()) <= loss <= float(losses.max())
-    chosen = [place for batch in BatchPlan(np.zeros(24), 8, 0, held_out.keys) for place in batch]
+    chosen = [place for batch in StepPlan(np.zeros(24), 8, 0, held_out.keys) for place in batch]
     assert len(chosen) == 6
     assert loss == pytest.approx(float(losses[chosen].mean()), rel=1e-5)
 

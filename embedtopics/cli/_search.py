@@ -82,8 +82,8 @@ def _print_hits(console: Console, hits: SearchHits, columns: list[str]) -> None:
 
 
 def _headline(rank: int, hit: Hit) -> str:
-    """Return the rank of a hit with its id, score, relevance, cosine, words and topic."""
-    parts = [f"{rank}.", str(hit.id), f"{hit.score:.3f}", f"relevance {hit.relevance:.2f}"]
+    """Return the rank of a hit with its id, score, cosine, words and topic."""
+    parts = [f"{rank}.", str(hit.id), f"{hit.score:.3f}"]
     if hit.similarity == hit.similarity:
         parts.append(f"cosine {hit.similarity:.2f}")
     if hit.terms:

@@ -69,7 +69,7 @@ def of_report(folder: Path) -> Any:
 
 
 USES: dict[str, Callable[[Path], Any]] = {
-    "result": of_result, "index": of_index, "index-hnsw": of_index, "index-ivf": of_index,
+    "result": of_result, "index": of_index, "index-ivf": of_index,
     "static": partial(of_encoder, et.StaticEncoder), "states-words": of_states, "student": of_report,
     "tuned": partial(of_encoder, et.SentenceEncoder, runtime="torch"), "cache": of_cache,
 }  # fmt: skip

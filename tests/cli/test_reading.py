@@ -66,7 +66,6 @@ COMMANDS = {
     "hierarchy": (),
     "over-time": (),
     "by-group": (),
-    "name": ("--endpoint", "http://localhost:9/v1", "--model", "m", "--dry-run"),
 }
 
 

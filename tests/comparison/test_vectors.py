@@ -152,7 +152,7 @@ def test_bad_vectors_are_refused_by_row(corpus):
     given = np.zeros((30, 3))
     given[:5] = 1
     found, log = made(given, corpus)
-    with pytest.raises(InputError, match="'it' has a vector for 5 of 30 documents; 4 neighbours"):
+    with pytest.raises(InputError, match="'it' has vectors for 5 of 30 documents; 4 neighbours"):
         neighbor_graph(log, found, 4, 0)
 
 

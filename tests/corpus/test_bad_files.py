@@ -141,7 +141,7 @@ def test_missing_files(tmp_path, path, message):
 def test_folders_without_documents_and_rows_without_number(tmp_path):
     with pytest.raises(InputError, match="limit must be None or at least 1"):
         Corpus.from_file(tmp_path / "a.csv", limit=0)
-    with pytest.raises(InputError, match=r"got a folder without any; give the path of a file"):
+    with pytest.raises(InputError, match=r"a folder without .txt files; give the path of a file"):
         Corpus.from_file(tmp_path)
     (tmp_path / "a.csv").write_bytes(UTF8)
     (tmp_path / ".a.txt").write_bytes(UTF8)

@@ -180,7 +180,7 @@ def test_what_is_no_collection_of_texts(texts, message):
 def test_frames_and_lists_are_not_confused():
     with pytest.raises(InputError, match=r"Corpus\(frame\)"):
         Corpus.from_texts(pd.DataFrame({"text": ["a"]}))
-    with pytest.raises(InputError, match=r"Corpus\.from_texts"):
+    with pytest.raises(InputError, match=r"Corpus\(texts\)"):
         Corpus.from_frame(["a"])
 
 

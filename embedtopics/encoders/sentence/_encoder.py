@@ -587,13 +587,11 @@ class SentenceEncoder(BaseEncoder):
             prompt=self._recipe.prompt, show_progress=show_progress,
         )  # fmt: skip
 
-    def _embed(
-        self, ids: list[bytes], tokens_per_batch: int, show_progress: bool | None
-    ) -> FloatArray:
+    def _embed(self, ids: list[bytes], tokens_per_batch: int, show: bool | None) -> FloatArray:
         return embed(
             self._loaded.run, ids, pad_id=self._loaded.vocabulary.pad_id,
             n_unpooled=self._n_unpooled, tokens_per_batch=tokens_per_batch,
-            finish=self._finish, dimensions=self.dimensions, show_progress=show_progress,
+            finish=self._finish, dimensions=self.dimensions, show_progress=show,
         )  # fmt: skip
 
     def _finish(self, pooled: FloatArray) -> FloatArray:

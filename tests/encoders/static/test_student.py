@@ -128,7 +128,7 @@ def test_the_folder_holds_the_report_and_a_card(teacher, student, corpus_texts, 
         f"- n texts: {report.n_texts:,}", f"- n validation: {report.n_validation}",
         f"Training took {report.n_steps:,} steps", "| `dimensions` | 12 |",
         f"{report.agreement.before:.3f}", f"{report.agreement.after:.3f}",
-        "text of the test",
+        "test texts were left out",
         "decided which step was kept", report.diagnosis.verdict,
     ):  # fmt: skip
         assert said in text

@@ -176,7 +176,7 @@ def test_measures_have_names_and_costs_stand_once():
     made = replace(made, scores=pd.DataFrame(rows, columns=columns), encoders=views)
     found = cells(comparison_html(made), "scores")
     assert [row[0].split("<")[0] for row in found[1:]] == [
-        "k-NN accuracy", "silhouette", "Dimensions", "Time to encode", "Texts a second",
+        "k-NN accuracy", "silhouette", "Dimensions", "Time to encode", "Texts per second",
         "Memory of the vectors",
     ]  # fmt: skip
     assert "labels predicted from the nearest neighbours; 9 documents" in found[1][0]

@@ -53,7 +53,7 @@ def test_answers_are_those_of_the_index(server, index):
     assert (first["relevance"], first["terms"]) == (hit.relevance, hit.terms)
     assert "".join(piece for piece, _ in first["snippet"]) == str(hit.snippet)
     assert first["metadata"]["day"] == hit.metadata["day"].date().isoformat()
-    assert answer["notes"] == ["For the query only documents without 'owl' are searched."]
+    assert answer["notes"] == ["For the query, search covers only documents without 'owl'."]
     assert ask(server, "/search", q="twon")["suggestions"] == {"twon": "town"}
     ids, others = list(index.ids[:2]), [index.ids[3]]
     like = ask(server, "/similar", id=ids, unlike=others, passage="sea", k=4)["hits"]

@@ -111,7 +111,7 @@ def test_checkpoints_that_cannot_rank_are_refused(folders, tmp_path):
         load_cross_encoder(tmp_path)
     with pytest.raises(ModelLoadError, match="check the path"):
         load_cross_encoder("./nowhere")
-    with pytest.raises(ModelLoadError, match=r"none; tried in order.*HF_HUB_OFFLINE"):
+    with pytest.raises(ModelLoadError, match=r"tried in order.*HF_HUB_OFFLINE"):
         load_cross_encoder("nobody/nothing")
     with refuses("name"):
         load_cross_encoder(3)

@@ -144,7 +144,7 @@ def test_newer_formats_are_refused(tmp_path):
     connection.execute("PRAGMA user_version = 2")
     connection.close()
     for ask in (lambda: Collection.open(tmp_path / "a"), collection.snapshot):
-        with pytest.raises(CorruptFileError, match=r"format 2; .* upgrade"):
+        with pytest.raises(CorruptFileError, match=r"format 2.* upgrade"):
             ask()
-    with pytest.raises(CorruptFileError, match="newer"), collection.writing():
+    with pytest.raises(CorruptFileError, match="format 2"), collection.writing():
         pass

@@ -72,7 +72,7 @@ def test_what_is_there_is_replaced_only_if_asked_and_ours(tmp_path):
         collection.copy_to(tmp_path / "b", overwrite=True)
     assert state(other) == expected
     (tmp_path / "b" / "notes.txt").unlink()
-    with other.writing(), pytest.raises(InputError, match="the only one"):
+    with other.writing(), pytest.raises(InputError, match="another process is writing"):
         collection.copy_to(tmp_path / "b", overwrite=True)
     other.snapshot()
     collection.copy_to(tmp_path / "b", overwrite=True)

@@ -79,7 +79,7 @@ OVER = {
     "report": (1970, 10),
     "retrieval": (7190, 27),
     "topics": (15150, 61),
-    "training": (6890, 21),
+    "training": (6900, 21),
 }
 LONGEST_FILE, LONGEST_FUNCTION = 600, 60
 

@@ -124,7 +124,7 @@ def test_every_task_has_the_figures_known_by_hand(data):
     scores = evaluate_encoder(
         Words(), read_tasks(sorted(set(TASKS) - NOT_HERE), data), n_resamples=10
     )
-    found = {(s.task, s.file, s.metric): s.estimate for s in scores.scores}
+    found = {(s.task, s.file, s.metric): s.estimate for s in scores.rows}
     assert {task for task, *_ in found} == {*TASKS, "sts12_14 pooled"} - NOT_HERE
     # Each claim is the text of its document; one query of Cranfield has no relevant document.
     assert found["scifact", "test", "ndcg@10"].value == 1.0
@@ -194,7 +194,7 @@ def test_the_default_model_scores_what_is_published(data_folder):
     published = {"test": 0.8203, "2013": 0.8060, "2014": 0.7559}
     sets = [one for one in sets if one.file in published]
     made = evaluate_encoder(SentenceEncoder(), sets)
-    found = {s.file: s.estimate for s in made.scores if s.metric == "spearman_cosine"}
+    found = {s.file: s.estimate for s in made.rows if s.metric == "spearman_cosine"}
     for file, value in published.items():
         assert found[file].value == pytest.approx(value, abs=0.0005), file
         assert found[file].low < value < found[file].high

@@ -57,7 +57,7 @@ def test_compiles_where_nothing_can_be_kept(tmp_path):
     done = run(tmp_path, CALL, **nowhere_to_write(tmp_path))
     assert done.stdout.startswith("8 15"), done.stderr
     assert done.stderr.count("\n") == 1
-    assert done.stderr.startswith("No folder can be written to keep compiled code")
+    assert done.stderr.startswith("No folder for compiled code is writable")
 
 
 def test_what_cannot_be_compiled_is_an_error_as_before(tmp_path):

@@ -345,7 +345,7 @@ def test_what_is_there_stays_until_all_is_written(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="No space left on device; the previous content is intact"):
         write_table(FRAME, path)
     assert path.read_text() == "mine" and [p.name for p in tmp_path.iterdir()] == ["r.csv"]
-    with pytest.raises(InputError, match="cannot make the folder"):
+    with pytest.raises(InputError, match="cannot create the folder"):
         write_table(FRAME, path / "t.csv")
 
 

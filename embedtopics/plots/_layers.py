@@ -302,7 +302,7 @@ def _draw(
     ends = (min(task.layers) - 0.4, max(task.layers) + 0.4)
     y = {"visible": True, "showgrid": True, "tickfont": {"size": 11}, "nticks": 3}
     title = {"text": caption(metric, 40), "standoff": 6}
-    axes: Spec = {main: {**y, "nticks": 7, "range": list(span), "title": title}}
+    axes: dict[int, Spec] = {main: {**y, "nticks": 7, "range": list(span), "title": title}}
     notes = end_names(figure, task.lines, span, main, _MAIN)
     best, expected = _best(task, metric, main), _expected(task.scores, span, main)
     lines = traces_of(task.lines, ends, main, "test units")

@@ -418,8 +418,9 @@ def by_group(
             caption(name, 18) + (f"<br>{n:,} rows" if len(groups.names) <= _MANY else "")
             for name, n in zip(groups.names, groups.totals.tolist(), strict=True)
         ]
-        traces, axis = [_tiles(groups, topic_ids)], name_axis(sizes, None)
-        axis: Spec = {**axis, "side": "top", "tickangle": -35, "range": axis["range"][::-1]}
+        traces, names_above = [_tiles(groups, topic_ids)], name_axis(sizes, None)
+        axis: Spec = {**names_above, "side": "top", "tickangle": -35}
+        axis["range"] = names_above["range"][::-1]
         axis["tickfont"] = {"size": 11, "color": MUTED}
         layout = base_layout(n_rows * 28 + 196, t=120, b=66)
         key = (

@@ -166,9 +166,9 @@ def panel_figure(
     if table:
         heights.append(table)
         specs.append([{"type": "table", "colspan": columns}, *[None] * (columns - 1)])
-    margin = {"l": 16, "r": 16, "t": 16, "b": 16} | (margin or {})
+    margins: Spec = {"l": 16, "r": 16, "t": 16, "b": 16} | (margin or {})
     inner = sum(heights) + (len(heights) - 1) * between
-    across = (width or ASSUMED_WIDTH) - margin["l"] - margin["r"]
+    across = (width or ASSUMED_WIDTH) - margins["l"] - margins["r"]
     spacing: Spec = {
         "vertical_spacing": between / inner if len(heights) > 1 else 0,
         "horizontal_spacing": gap / across if columns > 1 else 0,
@@ -177,7 +177,7 @@ def panel_figure(
         len(heights), columns, specs=specs, row_heights=heights, **spacing, **options
     )
     figure.layout.template = TEMPLATE  # an update would only add to Plotly's own
-    return figure.update_layout(base_layout(inner + margin["t"] + margin["b"], width, **margin))
+    return figure.update_layout(base_layout(inner + margins["t"] + margins["b"], width, **margins))
 
 
 def axes_of(panel: int) -> dict[str, str]:

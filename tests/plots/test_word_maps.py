@@ -96,7 +96,7 @@ def test_senses_are_labels():
     nothing = np.full(4, np.nan)
     senses = WordSenses(
         "bat", 2, found.encoder, uses, np.array([1, 0, 0, 0], np.int32), nothing, nothing,
-        np.zeros((2, 4), np.float32), (), np.nan, nothing[:2], True,
+        np.zeros((2, 4), np.float32), np.nan, True,
     )  # fmt: skip
     traces = points(plots.word_map(found, colors=senses), 0)
     assert {t.name.rstrip("\u200e"): list(t.customdata) for t in traces} == {

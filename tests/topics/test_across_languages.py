@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import mutual_info_score
 
+from embedtopics.encoders import RandomProjectionEncoder
 from embedtopics.encoders._languages import AcrossLanguagesEncoder
 from embedtopics.encoders._registry import encoder_from_settings
 from embedtopics.topics import TopicModel
@@ -86,7 +87,7 @@ def test_means_of_the_languages_are_equal(texts):
 
 
 def test_it_is_made_again_from_its_settings(texts):
-    encoder = AcrossLanguagesEncoder("random").fit(texts)
+    encoder = AcrossLanguagesEncoder(RandomProjectionEncoder()).fit(texts)
     again = encoder_from_settings(encoder.settings).fit(texts)
     assert again.fingerprint == encoder.fingerprint
     np.testing.assert_array_equal(again.encode(texts[:3]), encoder.encode(texts[:3]))

@@ -406,7 +406,7 @@ def test_the_command_line_runs_and_reports(fitted, tmp_path, here):
                "body", "--time", "date", "--group", "source", "--vectors", "vector")  # fmt: skip
     plan = run(*counted, "--dry-run")
     n_rows = len(result.corpus)
-    assert plan.exit_code == 0 and f"{n_rows}, {n_rows} of them to do" in plan.output
+    assert plan.exit_code == 0 and f"{n_rows} ({n_rows} remain)" in plan.output
     done = run(*counted)
     assert done.exit_code == 0 and f"{n_rows} rows" in " ".join(done.output.split()), done.output
     assert read_counts(tmp_path / "out", model).rows["n"].sum() == n_rows - 1  # one has no text

@@ -178,10 +178,10 @@ class JoinedEncoder(WrappedEncoder):
             "because the texts are in the languages of both encoders. Encoding takes the time of "
             "both. To put translations into one topic, set across_languages=True in the model."
         )
-        return [
-            *(decision for part in self.parts for decision in part.decisions),
-            Decision("encoder", "joined", self.name, message),
-        ]
+        decisions: list[Decision] = []
+        for part in self.parts:
+            decisions += [decision for decision in part.decisions if decision not in decisions]
+        return [*decisions, Decision("encoder", "joined", self.name, message)]
 
     @cached_property
     def uncached(self) -> JoinedEncoder:

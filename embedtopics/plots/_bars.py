@@ -182,7 +182,7 @@ def panel_columns(n: int) -> int:
 
 
 def heading(name: str, about: str, columns: int) -> str:
-    """Return a name, cut for so many columns, above a smaller line of markup."""
+    """Return a name, cut to fit its panel, above a smaller line of markup."""
     length = {1: 60, 2: 30}.get(columns, 20)
     return f"<b>{caption(name, length)}</b><br>{small(about)}"
 

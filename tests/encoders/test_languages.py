@@ -112,7 +112,10 @@ def test_two_encoders_stand_side_by_side_the_second_seen_from_its_middle(toy, tm
     np.testing.assert_allclose(found[:-1], np.hstack([first, second])[:-1] / 2**0.5, atol=1e-6)
     assert not found[-1].any()  # nothing is known of the text
     model = TopicModel(joined).fit(texts)
-    assert "joined" in [decision.name for decision in model.result_.decisions]
+    decisions = model.result_.decisions
+    assert "joined" in [decision.name for decision in decisions]
+    messages = [decision.message for decision in decisions]
+    assert len(messages) == len(set(messages))  # both encoders chose int8: said once
     model.save(tmp_path / "model")
     again = TopicModel.load(tmp_path / "model")
     new = texts[0] + " " + texts[1]

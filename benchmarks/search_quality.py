@@ -72,9 +72,7 @@ def _searched(
 ) -> list[dict[str, Any]]:
     from embedtopics import Corpus, SearchIndex, evaluation
 
-    index = SearchIndex.build(
-        Corpus.from_texts(texts, ids), encoder=ENCODER, languages=["en"], **named
-    )
+    index = SearchIndex.build(Corpus(texts, ids=ids), encoder=ENCODER, languages=["en"], **named)
     judged = {query: qrels[query] for query in queries}
     scores = {}
     for mode in MODES:

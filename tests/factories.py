@@ -170,10 +170,10 @@ def _texts(truth, rng):
 def _corpus(texts, *, dated):
     """Return the rows as a corpus, of a dated table or of a list."""
     if not dated:
-        return Corpus.from_texts(texts)
+        return Corpus(texts)
     dates = pd.date_range("2021-01-01", periods=len(texts))
     frame = pd.DataFrame({"text": pd.Series(texts, dtype=object), "date": dates})
-    return Corpus.from_frame(frame, text="text", time="date")
+    return Corpus(frame, text="text", time="date")
 
 
 def _by_size(truth, weights, n_topics):

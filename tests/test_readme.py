@@ -200,7 +200,7 @@ def collection(tmp_path_factory):
     """The index that the README's commands search."""
     folder = tmp_path_factory.mktemp("collection")
     demo = pd.read_csv(demo_path(), keep_default_na=False).rename(columns={"text": "body"})
-    corpus = et.Corpus.from_frame(demo, text="body", id="id", time="date")
+    corpus = et.Corpus(demo, text="body", id="id", time="date")
     et.SearchIndex.build(corpus, folder / "articles.index", show_progress=False)
     return folder / "articles.index"
 

@@ -79,7 +79,7 @@ def test_passages_keep_their_rows_ids_and_metadata():
     frame = pd.DataFrame(
         {"text": [long, None, "Short."], "year": [1, 2, 3], "key": ["x", "y", "z"]}, index=[7, 8, 9]
     )
-    corpus = Corpus.from_frame(frame, text="text", id="key", group="year")
+    corpus = Corpus(frame, text="text", id="key", group="year")
     made = corpus.passages(most=18, overlap=6)
     assert made.ids == ("x#1", "x#2", "x#3", "y#1", "z#1")
     assert made.metadata["passage_of"].tolist() == ["x", "x", "x", "y", "z"]
@@ -115,7 +115,7 @@ def test_bad_passages(arguments, message):
 
 
 def test_a_column_of_the_same_name_is_not_lost():
-    corpus = Corpus.from_frame({"text": ["One."], "passage": [3]}, text="text")
+    corpus = Corpus({"text": ["One."], "passage": [3]}, text="text")
     with pytest.raises(InputError, match="'passage'"):
         corpus.passages()
 

@@ -25,7 +25,7 @@ def main() -> None:
     asked = job.options
     texts, embeddings = job.load()
     frame = pd.DataFrame({"text": texts, "date": asked["dates"], "class": asked["classes"]})
-    corpus = et.Corpus.from_frame(frame, text="text", time="date", group="class")
+    corpus = et.Corpus(frame, text="text", time="date", group="class")
     model = et.TopicModel(n_topics=asked["n_topics"], random_state=asked["random_state"])
     result = model.fit(corpus, embeddings=embeddings).result_
     mixed = range(asked["n_mixed"])

@@ -142,7 +142,7 @@ def _build(job: dict[str, Any]) -> dict[str, Any]:
     frame = pd.DataFrame({
         "id": [f"t{i}" for i in range(len(titles))], "title": titles, "bucket": bucket,
     })  # fmt: skip
-    corpus = Corpus.from_frame(frame, text="title", id="id")
+    corpus = Corpus(frame, text="title", id="id")
     began = time.perf_counter()
     index = SearchIndex.build(
         corpus, job["index"], encoder="all-MiniLM-L6-v2", embeddings=vectors, languages=["en"]

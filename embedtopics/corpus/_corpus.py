@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from embedtopics._utils.checks import checked_count, resolve_seed
 from embedtopics._utils.display import html_table, spell_count
 from embedtopics.corpus._columns import as_table, is_frame, is_records, read_list, read_table
 from embedtopics.corpus._dates import read_dates
@@ -35,7 +34,6 @@ from embedtopics.corpus._windows import PASSAGE_COLUMNS, split_into_passages
 from embedtopics.corpus.results import DistinctDocuments
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
-from embedtopics.protocols import RandomState
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -146,29 +144,6 @@ class Corpus:
         vars(self).update(read_table(table, text, id, time, group))
 
     @classmethod
-    def from_texts(
-        cls,
-        texts: Any,
-        ids: Iterable[object] | None = None,
-        index: Any = None,
-        metadata: Any = None,
-    ) -> Corpus:
-        """Make a corpus from a list of strings; see `Corpus`."""
-        return cls.of_fields(**read_list(texts, ids, index, metadata))
-
-    @classmethod
-    def from_frame(
-        cls,
-        frame: Any,
-        text: str | None = None,
-        id: str | None = None,
-        time: str | None = None,
-        group: str | None = None,
-    ) -> Corpus:
-        """Make a corpus from a table; see `Corpus`."""
-        return cls.of_fields(**read_table(as_table(frame), text, id, time, group))
-
-    @classmethod
     def from_file(
         cls,
         path: str | os.PathLike[str],
@@ -239,17 +214,7 @@ class Corpus:
         )
 
     def _repr_html_(self) -> str:
-        return html_table(self.head(10).to_frame(), repr(self))
-
-    def head(self, n: int = 5) -> Corpus:
-        """Return the corpus of the first rows."""
-        return self.take(np.arange(min(checked_count(n, "n"), len(self))))
-
-    def sample(self, n: int = 5, random_state: RandomState = None) -> Corpus:
-        """Return the corpus of randomly drawn rows with text, in their order."""
-        rows = np.flatnonzero(self.status == TEXT)
-        rng = np.random.default_rng(resolve_seed(random_state))
-        return self.take(np.sort(rng.permutation(rows)[: checked_count(n, "n")]))
+        return html_table(self[:10].to_frame(), repr(self))
 
     def to_frame(self) -> pd.DataFrame:
         """Return a data frame with the columns id, text and the metadata."""

@@ -252,7 +252,7 @@ def grown(tmp_path_factory):
         "body": [*texts_of(FARM, 60, 0), *texts_of(SKY, 40, 1)],
         "when": "2024-01-01", "paper": ["a", "b"] * 50,
     })  # fmt: skip
-    corpus = et.Corpus.from_frame(frame, text="body", time="when", group="paper")
+    corpus = et.Corpus(frame, text="body", time="when", group="paper")
     model = et.TopicModel("lsa", languages=["en"], random_state=1, n_topics=2)
     folder = tmp_path_factory.mktemp("written") / "results"
     write_results_folder(rename(model.fit(corpus).result_, {0: "Farms"}), folder)

@@ -63,7 +63,7 @@ def frame():
 
 @pytest.fixture(scope="session")
 def corpus(frame):
-    return et.Corpus.from_frame(frame, text="text", time="date", group="source")
+    return et.Corpus(frame, text="text", time="date", group="source")
 
 
 @pytest.fixture(scope="session")

@@ -66,7 +66,7 @@ def themed(toy):
     labels = [THEMES[theme] for theme in themes]
     labels = [*labels, labels[0], "fruit", None, labels[5]]
     frame = pd.DataFrame({"text": texts, "label": labels})
-    return Corpus.from_frame(frame, text="text"), np.vstack([vectors, extra]).astype(np.float32)
+    return Corpus(frame, text="text"), np.vstack([vectors, extra]).astype(np.float32)
 
 
 @pytest.fixture(scope="session")

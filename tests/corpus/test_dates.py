@@ -143,7 +143,5 @@ def test_dates_of_a_file_name_row_and_line(tmp_path):
 
 
 def test_a_sample_keeps_what_the_whole_column_decided():
-    corpus = Corpus.from_frame(
-        {"text": ["a", "b"], "day": ["03/04/2021", "17/04/2021"]}, time="day"
-    )
+    corpus = Corpus({"text": ["a", "b"], "day": ["03/04/2021", "17/04/2021"]}, time="day")
     assert corpus.take([0]).time.dt.month.tolist() == [4]

@@ -66,7 +66,7 @@ def test_missing_values(value, missing):
 
 
 def test_hashes_are_blake2b_of_the_normal_form():
-    corpus = Corpus.from_texts(["  Été  comme hiver "])
+    corpus = Corpus(["  Été  comme hiver "])
     digest = blake2b("Été comme hiver".encode(), digest_size=16).digest()
     assert corpus.hashes.tolist() == [
         [int.from_bytes(digest[:8], "big"), int.from_bytes(digest[8:], "big")]
@@ -96,7 +96,7 @@ def test_distinct_documents_by_hand():
 
 @pytest.mark.parametrize("texts", [[], [None, " "]])
 def test_nothing_distinct_in_nothing(texts):
-    corpus = Corpus.from_texts(texts)
+    corpus = Corpus(texts)
     found = corpus.distinct()
     assert len(found) == 0
     assert found.hashes.shape == (0, 2)
@@ -111,7 +111,7 @@ rows_of_texts = st.lists(st.none() | st.sampled_from(["a", " a", "b\n", "b", "",
 @settings(deadline=None)
 @given(rows_of_texts)
 def test_distinct_agrees_with_a_dictionary(texts):
-    corpus = Corpus.from_texts(texts)
+    corpus = Corpus(texts)
     found = corpus.distinct()
     rows_of = {}
     for row, text in enumerate(texts):
@@ -131,7 +131,7 @@ def test_distinct_agrees_with_a_dictionary(texts):
 @given(rows_of_texts, st.randoms(use_true_random=False))
 def test_documents_do_not_depend_on_the_order_of_the_rows(texts, random):
     shuffled = random.sample(texts, len(texts))
-    one, other = Corpus.from_texts(texts), Corpus.from_texts(shuffled)
+    one, other = Corpus(texts), Corpus(shuffled)
     assert one.document_texts() == other.document_texts()
     assert np.array_equal(one.distinct().hashes, other.distinct().hashes)
     assert np.array_equal(one.distinct().weights, other.distinct().weights)
@@ -141,7 +141,7 @@ def test_documents_do_not_depend_on_the_order_of_the_rows(texts, random):
 def test_status():
     texts = ["a", "", " \n\t", "\x00", "\u200b\ufeff", None, float("nan"), pd.NA, "\ud800", "!"]
     expected = [TEXT, EMPTY, EMPTY, EMPTY, EMPTY, MISSING, MISSING, MISSING, TEXT, TEXT]
-    corpus = Corpus.from_texts(texts)
+    corpus = Corpus(texts)
     assert corpus.status.tolist() == expected
     assert corpus.status.dtype == np.int8
     assert corpus.texts[5:8] == ("", "", "")

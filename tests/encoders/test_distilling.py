@@ -132,7 +132,7 @@ def test_byte_level_tokenizers(tiny_roberta):
 
 def test_probabilities_of_a_corpus(tiny_encoder):
     """By hand: counts of the corpus, and Zipf's law as a million tokens more."""
-    corpus = Corpus.from_texts(["the cat", "the dog", ""])
+    corpus = Corpus(["the cat", "the dog", ""])
     options = {"dimensions": None, "vocabulary_from": corpus, "max_words": 0}
     plain = distill(tiny_encoder, weighting="none", **options)
     static = distill(tiny_encoder, sif_coefficient=0.5, **options)

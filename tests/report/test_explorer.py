@@ -175,7 +175,7 @@ def test_groups_ids_addresses_and_missing_times_come_back():
         "who": [None if i % 7 == 0 else "ab"[i % 2] for i in range(n)],
         "link": [f"https://example.org/{i}" if i % 2 else None for i in range(n)],
     })  # fmt: skip
-    corpus = Corpus.from_frame(frame, text="text", id="key", time="when", group="who")
+    corpus = Corpus(frame, text="text", id="key", time="when", group="who")
     page = explorer_html(replace(base, corpus=corpus))
     held, rows = about(page), np.flatnonzero(base.documents.of_row >= 0)
     assert held["columns"] == {"time": "when", "group": "who", "url": "link"}

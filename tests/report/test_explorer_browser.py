@@ -46,7 +46,7 @@ def result():
         "text": list(made.corpus.texts), "date": made.corpus.time.dt.strftime("%Y-%m-%d"),
         "who": ["ann" if i % 3 else "bob's" for i in range(len(made.corpus))],
     })  # fmt: skip
-    corpus = Corpus.from_frame(frame, text="text", time="date", group="who")
+    corpus = Corpus(frame, text="text", time="date", group="who")
     return replace(made, corpus=corpus)
 
 

@@ -175,7 +175,7 @@ def test_topics_over_time_and_by_group_are_shares_of_rows(result):
     who = [["ann", None, "<i>bob"][i % 3] for i in range(len(result.corpus))]
     frame = pd.DataFrame({"text": result.corpus.texts, "who": who})
     frame["date"] = [f"{2001 + i % 9}-06-01" for i in range(len(frame))]
-    dated = replace(result, corpus=Corpus.from_frame(frame, "text", time="date", group="who"))
+    dated = replace(result, corpus=Corpus(frame, "text", time="date", group="who"))
     page = explorer_html(dated)
     held = result.documents.of_row >= 0
     first = max(result.topics, key=lambda topic: topic.size).topic_id

@@ -13,7 +13,7 @@ def text_of(rng):
 
 
 def corpus(texts):
-    return Corpus.from_texts(list(texts.values()), ids=list(texts))
+    return Corpus(list(texts.values()), ids=list(texts))
 
 
 def build(folder, texts, **others):

@@ -18,7 +18,7 @@ FRAME = pd.DataFrame({"body": ["Cats purr.", "Dogs bark."], "id": ["1", "2"], "n
 
 
 def index_of(texts, **others):
-    corpus = Corpus.from_texts(texts, ids=list("abcde"))
+    corpus = Corpus(texts, ids=list("abcde"))
     return SearchIndex.build(corpus, **{"encoder": "random", "languages": ["en"], **others})
 
 
@@ -69,7 +69,7 @@ def test_a_recall_that_is_missed_is_reported():
 
 
 def corpus(**columns):
-    return Corpus.from_frame(FRAME.assign(**columns), text="body", id="id")
+    return Corpus(FRAME.assign(**columns), text="body", id="id")
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ def corpus(documents):
         "id": list(documents), "text": [text for text, _ in documents.values()],
         "year": pd.array([year for _, year in documents.values()], dtype="Int64"),
     })  # fmt: skip
-    return Corpus.from_frame(frame, text="text", id="id")
+    return Corpus(frame, text="text", id="id")
 
 
 class IndexMachine(RuleBasedStateMachine):
@@ -178,7 +178,7 @@ def test_every_kind_survives_parts_and_compaction(kind, limit):
     vectors = rng.normal(size=(n, 16)).astype(np.float32)
     texts = [f"number {i}" for i in range(n)]
     ids = [str(i) for i in range(n)]
-    made = Corpus.from_texts(texts, ids=ids)
+    made = Corpus(texts, ids=ids)
     index = build(
         made.take(range(1200)),
         embeddings=vectors[:1200],

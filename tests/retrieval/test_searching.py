@@ -28,7 +28,7 @@ def frame():
 
 @pytest.fixture(scope="module")
 def index(frame):
-    return build(Corpus.from_frame(frame, text="text", id="id"))
+    return build(Corpus(frame, text="text", id="id"))
 
 
 def texts_of(frame):
@@ -59,7 +59,7 @@ def test_many_passages_of_one_document_do_not_hide_the_others(monkeypatch):
 def test_documents_without_text_may_be_added_alone():
     index = build(["cat", "dog"])
     assert index.add([None, " "], show_progress=False) == 2
-    index.add(Corpus.from_texts(["owl"], ids=["o"]), show_progress=False)
+    index.add(Corpus(["owl"], ids=["o"]), show_progress=False)
     index.compact()
     assert len(index) == 5 and index.search("owl", 1)[0].id == "o"
     for data in ([], [None, ""]):
@@ -69,7 +69,7 @@ def test_documents_without_text_may_be_added_alone():
 
 def test_ids_of_any_kind_are_texts(index):
     assert index.similar(1001, 1).hits[0][0].id == index.similar("1001", 1).hits[0][0].id
-    other = build(Corpus.from_texts(["cat", "dog", "owl"], ids=[17, 18.0, "x"]))
+    other = build(Corpus(["cat", "dog", "owl"], ids=[17, 18.0, "x"]))
     assert other.remove([17, np.int64(18)]) == 2
     assert [hit.id for hit in other.search("owl").hits[0]] == ["x"]
     with refuses("ids"):
@@ -328,7 +328,7 @@ def test_additions_reuse_the_columns_of_the_build(frame):
     with refuses("text"):
         index.add(pd.DataFrame({"id": [1], "n": ["a long text in another column"]}))
     with refuses("id"):
-        index.add(Corpus.from_texts(["a"]), id="id")
+        index.add(Corpus(["a"]), id="id")
     made = build(records[["id", "body"]], text="body")
     with refuses("id"):  # ids are made of the texts, and would replace nothing that changed
         made.add(changed, update=True, show_progress=False)

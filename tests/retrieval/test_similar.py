@@ -30,7 +30,7 @@ class Table:
 
 
 def table_index(texts, **vectors):
-    corpus = Corpus.from_texts(list(texts.values()), ids=list(texts))
+    corpus = Corpus(list(texts.values()), ids=list(texts))
     return build(corpus, encoder=Table(**vectors))
 
 
@@ -60,7 +60,7 @@ def test_the_most_similar_passage_is_shown():
 
 
 def test_what_cannot_be_compared_is_refused_or_left_out():
-    corpus = Corpus.from_texts(["cat", None, "  ", "dog", "?"], ids=[1, 2, 3, 4, 5])
+    corpus = Corpus(["cat", None, "  ", "dog", "?"], ids=[1, 2, 3, 4, 5])
     index = build(corpus)
     assert {hit.id for hit in index.similar(1).hits[0]} <= {"4", "5"}
     assert [hit.id for hit in index.similar(4.0, 1).hits[0]] == ["1"] or index.similar(4).hits
@@ -80,7 +80,7 @@ def test_similar_under_a_filter_and_after_changes():
     rng = np.random.default_rng(1)
     vectors = rng.normal(size=(60, 8)).astype(np.float32)
     frame = pd.DataFrame({"id": range(60), "text": [f"t{i}" for i in range(60)], "n": range(60)})
-    corpus = Corpus.from_frame(frame, text="text", id="id")
+    corpus = Corpus(frame, text="text", id="id")
     index = build(corpus.take(range(40)), embeddings=vectors[:40], encoder=Eight())
     index.add(corpus.take(range(40, 60)), embeddings=vectors[40:], show_progress=False)
     index.remove(range(0, 60, 7))
@@ -118,7 +118,7 @@ def by_all_pairs(vectors, threshold):
 
 
 def index_of(vectors):
-    corpus = Corpus.from_texts([f"t{i}" for i in range(len(vectors))], ids=range(len(vectors)))
+    corpus = Corpus([f"t{i}" for i in range(len(vectors))], ids=range(len(vectors)))
     return build(corpus, embeddings=vectors, encoder=Eight())
 
 
@@ -244,7 +244,7 @@ def test_topics_stay_with_their_documents_through_all_changes(result, tmp_path):
     again = corpus.ids[3]
     index.remove(corpus.ids[:3])
     new = pd.DataFrame({"id": ["new", again], "text": ["people often found", "line field"]})
-    index.add(Corpus.from_frame(new, text="text", id="id"), update=True, show_progress=False)
+    index.add(Corpus(new, text="text", id="id"), update=True, show_progress=False)
     index.compact()
     index.save(tmp_path / "j")
     other = SearchIndex.load(tmp_path / "j", encoder=Tiny(), verify=True)
@@ -276,7 +276,7 @@ def test_results_that_do_not_belong(result):
 def test_columns_of_the_metadata_are_never_overwritten(result, name):
     corpus = result.corpus
     frame = pd.DataFrame({"id": corpus.ids, "text": corpus.texts, name: ["mine"] * len(corpus)})
-    own = Corpus.from_frame(frame, text="text", id="id")
+    own = Corpus(frame, text="text", id="id")
     index = build(own)
     with pytest.raises(InputError, match=f"column '{name}'.*rename"):
         index.topics(result)

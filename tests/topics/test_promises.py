@@ -196,7 +196,7 @@ def test_nothing_is_lost_and_nothing_is_changed(collection, chosen):
     frame = pd.DataFrame({"text": texts, "n": np.arange(len(texts))}, index=index)
     before, bytes_before = frame.copy(deep=True), vectors.tobytes()
     vectors.setflags(write=False)
-    corpus = et.Corpus.from_frame(frame, text="text")
+    corpus = et.Corpus(frame, text="text")
     model = et.TopicModel(languages=["en"], **chosen).fit(corpus, embeddings=vectors)
     pd.testing.assert_frame_equal(frame, before)
     assert vectors.tobytes() == bytes_before

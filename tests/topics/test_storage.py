@@ -31,7 +31,7 @@ def fitted(toy):
         },
         index=[f"r{i}" for i in range(len(texts) + 1)],
     )
-    corpus = et.Corpus.from_frame(frame, text="body", time="when")
+    corpus = et.Corpus(frame, text="body", time="when")
     given = np.vstack([vectors, np.zeros(16)])
     return et.TopicModel(languages=["en"], random_state=3).fit(corpus, embeddings=given)
 
@@ -110,7 +110,7 @@ ODD = {
 def test_any_metadata_and_index_can_be_saved(tmp_path, index):
     frame = pd.DataFrame(ODD, index=index)
     frame["text"] = ["one text", "another text", "a third"]
-    corpus = et.Corpus.from_frame(frame, text="text")
+    corpus = et.Corpus(frame, text="text")
     model = et.TopicModel(languages=["en"]).fit(corpus, embeddings=np.eye(3))
     noted = [d for d in model.result_.decisions if d.name == "columns_as_text"]
     assert {"nested", "big", "complex", "mixed category"} <= set(noted[0].value)
@@ -128,7 +128,7 @@ def test_any_metadata_and_index_can_be_saved(tmp_path, index):
 
 def test_a_time_column_named_by_a_number_comes_back(tmp_path):
     frame = pd.DataFrame({0: ["a text", "b text"], 1: ["2024-01-01", "2024-01-02"]})
-    corpus = et.Corpus.from_frame(frame, text=0, time=1)
+    corpus = et.Corpus(frame, text=0, time=1)
     model = et.TopicModel(languages=["en"]).fit(corpus, embeddings=np.eye(2))
     loaded = et.TopicModel.load(model.save(tmp_path / "model")).result_.corpus
     assert loaded.time.tolist() == corpus.time.tolist()

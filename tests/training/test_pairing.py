@@ -20,7 +20,7 @@ from tests.training.rows import told
 
 
 def corpus(columns, **roles):
-    return Corpus.from_frame(pd.DataFrame(columns), text="text", **roles)
+    return Corpus(pd.DataFrame(columns), text="text", **roles)
 
 
 def found(examples):

@@ -277,8 +277,8 @@ def test_columns_and_dates_are_joined(branches):
         pd.DataFrame({"text": texts[:60], "when": "2024-01-01", "a": 1}),
         pd.DataFrame({"body": texts[60:140], "day": "2025-01-01", "b": 2}),
     ]
-    one = et.Corpus.from_frame(frames[0], text="text", time="when")
-    two = et.Corpus.from_frame(frames[1], text="body", time="day")
+    one = et.Corpus(frames[0], text="text", time="when")
+    two = et.Corpus(frames[1], text="body", time="day")
     whole = combine([fit(one, vectors[:60]), fit(two, vectors[60:140])])
     assert whole.corpus.time.dt.year.value_counts().to_dict() == {2025: 80, 2024: 60}
     assert list(whole.corpus.metadata.columns) == ["when", "a", "b"]

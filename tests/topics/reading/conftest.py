@@ -21,7 +21,7 @@ def _build(
     ngram_range=(1, 2), reasons=None, settings=None, **columns,
 ):  # fmt: skip
     """Return a result; `topics`, `vectors`, `memberships`, `probabilities`: one a row."""
-    corpus = Corpus.from_frame(data, **columns) if hasattr(data, "columns") else Corpus.of(data)
+    corpus = Corpus(data, **columns) if hasattr(data, "columns") else Corpus.of(data)
     documents = corpus.distinct()
     rows = documents.first_rows
     n = len(rows)

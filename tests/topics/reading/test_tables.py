@@ -194,7 +194,7 @@ def test_bad_arguments(result, tmp_path, path, arguments, parameter):
 def fitted(toy):
     texts, vectors, _ = toy
     frame = pd.DataFrame({"t": texts, "topic": "given", "id": [f"x{i}" for i in range(len(texts))]})
-    corpus = et.Corpus.from_frame(frame, text="t", id="id")
+    corpus = et.Corpus(frame, text="t", id="id")
     return et.TopicModel(languages=["en"], random_state=1).fit(corpus, embeddings=vectors).result_
 
 

@@ -24,7 +24,7 @@ def result(toy):
     texts, vectors, _ = toy
     frame = pd.DataFrame({"text": texts, "author": [f"secret {i}" for i in range(len(texts))]})
     frame["when"] = pd.date_range("2024-01-01", periods=len(texts))
-    corpus = et.Corpus.from_frame(frame, text="text", time="when")
+    corpus = et.Corpus(frame, text="text", time="when")
     return et.TopicModel(languages=["en"], random_state=3).fit(corpus, embeddings=vectors).result_
 
 

@@ -72,7 +72,7 @@ OVER = {
     "corpus": (3070, 10),
     "distributed": (1500, 9),
     "encoders": (7650, 30),
-    "evaluation": (4590, 15),
+    "evaluation": (3750, 13),
     "plots": (4390, 17),
     "pretraining": (2440, 11),
     "probing": (5990, 21),

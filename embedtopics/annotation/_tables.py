@@ -24,7 +24,7 @@ from embedtopics.annotation.results import AnnotatorAgreement
 from embedtopics.corpus._table_files import write_table
 from embedtopics.decisions import Exported
 from embedtopics.errors import InputError
-from embedtopics.evaluation._sheet_scores import krippendorff_alpha
+from embedtopics.evaluation._agreement import krippendorff_alpha
 
 if TYPE_CHECKING:
     import pandas as pd

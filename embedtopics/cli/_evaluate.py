@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from embedtopics.comparison.results import Comparison
-    from embedtopics.evaluation.results import CodingScore, EncoderScores, IntrusionScore
+    from embedtopics.evaluation.results import EncoderScores
 
 
 COVERED = "_covered"
@@ -134,8 +134,7 @@ def _score(
     console: Console, results: Path, answers: list[Path], key: Path | None, random_state: int
 ) -> None:
     """Score answers by the key of their sheet, and print the scores."""
-    from embedtopics.evaluation._sheet_scores import read_sheet, score_coding, score_intrusion
-    from embedtopics.evaluation._sheets import KEYS
+    from embedtopics.evaluation._sheets import KEYS, read_sheet, score_intrusion
 
     frame = read_sheet(answers[0])
     tasks = sorted(set(frame["task"])) if "task" in frame else []
@@ -149,23 +148,13 @@ def _score(
         if not key.is_file():
             raise InputError(f"{key} does not exist; name the key with --key")
     labels = {topic.topic_id: topic.label for topic in open_result(results).topics}
-    score: CodingScore | IntrusionScore
-    if tasks[0] == "coding":
-        score = score_coding(answers, key)
-        said = (
-            f"coding: coders accept {score.precision:.2f} [{score.low:.2f}, {score.high:.2f}] of "
-            f"the texts in topics, and {score.decoys:.2f} of the decoys; {_spell_answers(score)}"
-        )
-    else:
-        score = score_intrusion(answers, key, random_state=random_state)
-        said = (
-            f"{score.task}: model precision {score.precision:.2f} [{score.low:.2f}, "
-            f"{score.high:.2f}], {score.chance:.2f} by chance; {_spell_answers(score)} to "
-            f"{score.n_questions:,} questions"
-        )
-        if not math.isnan(score.log_odds):
-            said += f"\ntopic log odds {score.log_odds:.2f} (0 at best)"
-    typer.echo(f"{said}\n")
+    score = score_intrusion(answers, key, random_state=random_state)
+    coders = f"{score.n_coders} coder{'s' * (score.n_coders != 1)}"
+    typer.echo(
+        f"{score.task}: model precision {score.precision:.2f} [{score.low:.2f}, {score.high:.2f}], "
+        f"{score.chance:.2f} by chance; {score.n_answers:,} answers of {coders} to "
+        f"{score.n_questions:,} questions\n"
+    )
     rows = []
     for row in score.by_topic.to_dict("records"):
         cells = [f"{v:.3f}" if isinstance(v, float) else f"{v:,}" for v in row.values()]
@@ -174,10 +163,6 @@ def _score(
     print_table(console, [*headings, ("label", "words")], rows)
     if not math.isnan(score.alpha):
         console.print(f"\nKrippendorff's alpha of the coders: {score.alpha:.2f}")
-
-
-def _spell_answers(score: CodingScore | IntrusionScore) -> str:
-    return f"{score.n_answers:,} answers of {score.n_coders} coder{'s' * (score.n_coders != 1)}"
 
 
 def evaluate_encoder(

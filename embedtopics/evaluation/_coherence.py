@@ -1,9 +1,9 @@
-"""Coherence of topics by the co-occurrence of their words in documents.
+"""Coherence of topics by the co-occurrence of their words in documents, and their diversity.
 
-All measures use the same counts of windows or documents, and equal gensim's ``CoherenceModel`` on
-the same texts, so that they are comparable with published values; the notes of `npmi` list the
-conventions of gensim. One convention differs: gensim uses only the first twenty words of a topic,
-unless ``topn`` is set.
+All measures of coherence use the same counts of windows or documents, and equal gensim's
+``CoherenceModel`` on the same texts, so that they are comparable with published values; the notes
+of `npmi` list the conventions of gensim. One convention differs: gensim uses only the first twenty
+words of a topic, unless ``topn`` is set.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from embedtopics._utils.checks import checked_count
 from embedtopics._utils.occurrences import find_occurrences, index_terms
 from embedtopics.errors import InputError
-from embedtopics.protocols import Float64Array, Int64Array
+from embedtopics.protocols import BoolArray, Float64Array, Int64Array
 from embedtopics.terms.results import TokenStream
 
 EPSILON = 1e-12
@@ -37,14 +37,6 @@ class CooccurrenceCounts(NamedTuple):
     def single(self) -> Float64Array:
         """Share of the windows that hold each distinct word."""
         return np.diagonal(self.together)
-
-
-class _TopicOccurrences(NamedTuple):
-    """Occurrences of the words of one topic: word by word, ascending."""
-
-    word: Int64Array
-    position: Int64Array
-    document: Int64Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,16 +70,16 @@ class WordOccurrences:
         ends = np.cumsum(n_each)
         number = np.repeat(np.arange(len(words)), n_each)
         places = np.arange(len(number)) + np.repeat(self.bounds[words] - ends + n_each, n_each)
-        occurrences = _TopicOccurrences(number, self.positions[places], self.documents[places])
-        if window is not None:
-            begin, end, holder = _intervals(occurrences, self.offsets, window)
-            return _shared(begin, end, occurrences.word[holder], len(words))
+        document = self.documents[places]
         # Occurrences of one word ascend, so that those in one document lie side by side.
-        first = np.ones(len(occurrences.word), dtype=bool)
-        first[1:] = (np.diff(occurrences.word) != 0) | (np.diff(occurrences.document) != 0)
-        starts = np.flatnonzero(first)
-        begin = occurrences.document[starts]
-        return _shared(begin, begin + 1, occurrences.word[starts], len(words))
+        is_first = np.ones(len(number), dtype=bool)
+        is_first[1:] = (np.diff(number) != 0) | (np.diff(document) != 0)
+        if window is None:
+            begin = document[is_first]
+            return _shared(begin, begin + 1, number[is_first], len(words))
+        starts, ends = self.offsets[document], self.offsets[document + 1]
+        begin, end, holder = _intervals(self.positions[places], is_first, starts, ends, window)
+        return _shared(begin, end, number[holder], len(words))
 
 
 def count_together(
@@ -133,36 +125,29 @@ def refuse_strings(topics: Sequence[Sequence[str]]) -> None:
 
 
 def _intervals(
-    occurrences: _TopicOccurrences, offsets: Int64Array, window: int
+    position: Int64Array, is_first: BoolArray, starts: Int64Array, ends: Int64Array, window: int
 ) -> tuple[Int64Array, Int64Array, Int64Array]:
     """Return the intervals of windows that hold a word, and an occurrence that each belongs to.
 
     A window is named by the position of its first token; the intervals are half-open and disjoint.
+    Each occurrence has a position, the bounds of its document, and whether it is the first of its
+    word there.
     """
-    word, position, document = occurrences
-    first_window = offsets[document]
-    last_window = np.maximum(first_window, offsets[document + 1] - window)
-
-    # Occurrences of one word in one document lie side by side and ascend.
-    run_starts = np.ones(len(word), dtype=bool)
-    run_starts[1:] = (word[1:] != word[:-1]) | (document[1:] != document[:-1])
-    run = np.cumsum(run_starts) - 1
-    run_ends = np.append(np.flatnonzero(run_starts)[1:], len(word))[run]
+    last_window = np.maximum(starts, ends - window)
+    initial = np.flatnonzero(is_first)
+    run = np.cumsum(is_first) - 1
+    run_ends = np.append(initial[1:], len(position))[run]
 
     # The window loses the word when the copy at `left` drops out, until the first copy at or
     # behind left + window comes in; it then stays until the next copy behind `left` drops out.
     # What the copies in between do not do, see the notes of `npmi`.
-    span = int(offsets[-1]) + window + 1
+    span = int(ends.max(initial=0)) + window + 1
     key = run * span + position
     next_in = np.searchsorted(key, key + window)
     back_in = np.flatnonzero(next_in < run_ends)
-    begin = position[next_in[back_in]] - window + 1
-    end = position[back_in + 1] + 1
-    initial = np.flatnonzero(run_starts)
-    begin = np.concatenate(
-        [np.maximum(position[initial] - window + 1, first_window[initial]), begin]
-    )
-    end = np.concatenate([position[initial] + 1, end])
+    entry = np.maximum(position[initial] - window + 1, starts[initial])
+    begin = np.concatenate([entry, position[next_in[back_in]] - window + 1])
+    end = np.concatenate([position[initial], position[back_in + 1]]) + 1
     holder = np.concatenate([initial, back_in])
     end = np.minimum(end, last_window[holder] + 1)
     alive = np.flatnonzero(begin < end)
@@ -405,3 +390,53 @@ def npmi_of_pairs(
         values = np.log(ratio) / -np.log(joint)
         values_by_topic.append(np.where(is_known, values, np.nan))
     return values_by_topic
+
+
+def diversity(topics: Sequence[Sequence[str]], n_terms: int = 10) -> float:
+    """Return the share of distinct words among the first words of all topics.
+
+    Values near 1 mean different words; values near 1 / n_topics mean equal words (Dieng et al.
+    2020).
+
+    Parameters
+    ----------
+    topics : sequence of sequence of str
+        Words of each topic, best first.
+    n_terms : int
+        Words of each topic that are compared.
+
+    Returns
+    -------
+    float
+        In [0, 1]; NaN without any word.
+
+    Raises
+    ------
+    InputError
+        If `n_terms` is below 1, or a topic is a single string.
+
+    Examples
+    --------
+    >>> diversity([["tax", "cut"], ["tax", "rise"]])
+    0.75
+    """
+    checked_count(n_terms, "n_terms")
+    refuse_strings(topics)
+    words = [word for topic in topics for word in topic[:n_terms]]
+    return len(set(words)) / len(words) if words else float("nan")
+
+
+def topic_uniqueness(topics: Sequence[Sequence[str]], n_terms: int = 10) -> Float64Array:
+    """Return the mean of 1 / c(w) over the words of each topic, (n_topics,); NaN without words.
+
+    c(w) counts the topics with w among their first words (Nan et al. 2019, "Topic modeling with
+    Wasserstein autoencoders", TU).
+    """
+    lists = [list(dict.fromkeys(topic))[:n_terms] for topic in topics]
+    column = {word: i for i, word in enumerate(dict.fromkeys(w for words in lists for w in words))}
+    holds = np.zeros((len(lists), len(column)), dtype=bool)
+    for topic, words in enumerate(lists):
+        holds[topic, [column[word] for word in words]] = True
+    worth = np.where(holds, 1.0 / np.maximum(holds.sum(axis=0), 1), 0.0).sum(axis=1)
+    n_words = holds.sum(axis=1)
+    return np.divide(worth, n_words, out=np.full(len(lists), np.nan), where=n_words > 0)

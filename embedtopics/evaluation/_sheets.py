@@ -1,27 +1,33 @@
-"""Sheets with questions for people: intruding words, texts and topics, and topics of texts."""
+"""Sheets of questions for people, in which words or texts intrude, and the scores of answers."""
 
 from __future__ import annotations
 
+import difflib
 import hashlib
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, Union
 
 import numpy as np
-import numpy.typing as npt
 
-from embedtopics._utils.checks import checked_count, resolve_seed
+from embedtopics._utils.checks import resolve_seed
 from embedtopics._utils.display import Displayed
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._table_files import write_csv
 from embedtopics.errors import InputError
-from embedtopics.evaluation._coherence import refuse_strings
-from embedtopics.protocols import RandomState
+from embedtopics.evaluation._agreement import krippendorff_alpha
+from embedtopics.evaluation._bootstrap import bounded_interval, resampled_means, wilson
+from embedtopics.evaluation.results import IntrusionScore
+from embedtopics.protocols import Float64Array, Int32Array, RandomState
 
 if TYPE_CHECKING:
     import pandas as pd
     from scipy.sparse import csr_matrix
+
+Answers: TypeAlias = Union["pd.DataFrame", str, Path, Sequence[str | Path]]
 
 ANSWER = "answer"
 KEYS = "keys"
@@ -30,11 +36,8 @@ KEYS = "keys"
 LOW = 0.1
 """An intruder's weight in the topic is at most this share of that of the weakest word shown."""
 
-LEAST_SHARE = 0.05
-"""Share from which a topic counts as a topic of a document."""
-
-N_DOCUMENTS, N_TOPICS, N_TERMS = 4, 3, 8
-"""Texts of a topic and topics of a text, without the intruder, and words that name a topic."""
+N_WORDS, N_TEXTS = 5, 4
+"""Words and texts of a topic that are shown with an intruder."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -43,9 +46,9 @@ class Sheet(Displayed):
 
     Parameters
     ----------
-    task : {"word_intrusion", "document_intrusion", "topic_intrusion", "coding"}
+    task : {"word_intrusion", "document_intrusion"}
     questions : DataFrame
-        Columns task, question (an id), the options or the text and its topic, and answer (empty).
+        Columns task, question (an id), the options, and answer (empty).
     key : DataFrame
         The solution of each question.
     """
@@ -86,394 +89,119 @@ class Sheet(Displayed):
                 problem = f"{path}: {error.strerror or error}"
                 remedy = "files there may hold answers"
                 raise InputError(
-                    "folder", "a new or empty folder", found=problem, remedy=remedy
+                    "folder", "a new or empty folder", remedy=remedy, found=problem
                 ) from error
         return paths
 
 
 class _Question(NamedTuple):
-    """Options that are shown together, the intruder last, and the text above them, if any."""
+    """Options that are shown together, the intruder last."""
 
     topic: int
     options: list[str]
     intruder_topic: int
-    text: str = ""
-    shares: tuple[float, ...] = ()
 
 
-Ask = Callable[[int, int, np.random.Generator], "_Question | None"]
-"""Makes a question on a topic in a turn, if there is one."""
+Ask: TypeAlias = Callable[[int, np.random.Generator], _Question | None]
+"""Makes a question on a topic, if there is one."""
 
 
 def word_intrusion(
     topics: Sequence[Sequence[str]],
-    weights: npt.ArrayLike | csr_matrix | None = None,
-    terms: Sequence[str] = (),
-    *,
-    n_questions: int | None = None,
-    n_terms: int = 5,
+    weights: csr_matrix,
+    terms: Sequence[str],
     random_state: RandomState = 0,
 ) -> Sheet:
-    """Ask which of several words does not belong to a topic.
+    """Ask which of six words does not belong to a topic, once for each topic with enough words.
 
-    All words but one are the first words of a topic. The intruder is one of the first words of
-    another topic with little weight in this one, so that people recognize it only if the topic is
-    coherent (Chang et al. 2009, "Reading tea leaves: how humans interpret topic models").
-
-    Parameters
-    ----------
-    topics : sequence of sequence of str
-        Words of each topic, best first; more than `n_terms`, because no intruder is among them.
-    weights : array_like or sparse matrix of shape (n_topics, n_terms), optional
-        If given, an intruder weighs at most a tenth of the weakest word shown.
-    terms : sequence of str
-        Columns of `weights`.
-    n_questions : int, optional
-        One per topic by default. Fewer questions are on topics drawn at random; further questions
-        on a topic draw their words from twice as many.
-    n_terms : int
-        Words of the topic that are shown, at least 2.
-    random_state : None, int or numpy.random.Generator
-
-    Returns
-    -------
-    Sheet
-        Without questions on topics with fewer than `n_terms` words or without an intruder.
-
-    Raises
-    ------
-    InputError
-        If fewer than two topics have enough words.
+    Five are the first words of the topic. The intruder is one of the first words of another topic
+    and weighs little in this one, so that people recognize it only if the topic is coherent (Chang
+    et al. 2009, "Reading tea leaves: how humans interpret topic models"). `weights` are those of
+    all terms, (n_topics, n_terms).
     """
-    refuse_strings(topics)
     lists = [list(dict.fromkeys(topic)) for topic in topics]
-    checked_count(n_terms, "n_terms", 2)
-    usable = [topic for topic, words in enumerate(lists) if len(words) >= n_terms]
-    _check_topics(usable, f"two with at least {n_terms} words")
-    weight = _weight_function(weights, terms, len(lists))
+    usable = [topic for topic, words in enumerate(lists) if len(words) >= N_WORDS]
 
-    def ask(topic: int, turn: int, rng: np.random.Generator) -> _Question | None:
+    def ask(topic: int, rng: np.random.Generator) -> _Question | None:
         words = lists[topic]
-        of_topic = words[:n_terms]
-        if turn and len(words) > n_terms:
-            of_topic = rng.permutation(words[: 2 * n_terms])[:n_terms].tolist()
-        limit = LOW * min(weight(topic, word) for word in of_topic)
+        weight = dict(zip(terms, weights[[topic]].toarray().ravel(), strict=True))
+        limit = LOW * min(weight.get(word, 0.0) for word in words[:N_WORDS])
         others = [other for other in rng.permutation(usable).tolist() if other != topic]
         for other in others:
             intruders = [
                 word
-                for word in lists[other][:n_terms]
-                if weight(topic, word) <= limit and not _shares_letters(word, words)
+                for word in lists[other][:N_WORDS]
+                if weight.get(word, 0.0) <= limit and not _shares_letters(word, words)
             ]
             if intruders:
                 intruder = intruders[int(rng.integers(len(intruders)))]
-                return _Question(topic, [*of_topic, intruder], other)
+                return _Question(topic, [*words[:N_WORDS], intruder], other)
         return None
 
-    return _sheet("word_intrusion", usable, n_questions, resolve_seed(random_state), ask, 80)
+    return _sheet("word_intrusion", usable, random_state, ask, 80)
 
 
 def document_intrusion(
     texts: Sequence[str],
-    labels: npt.ArrayLike,
-    probabilities: npt.ArrayLike | None = None,
-    *,
-    n_questions: int | None = None,
+    labels: Int32Array,
+    probabilities: Float64Array,
     random_state: RandomState = 0,
 ) -> Sheet:
     """Ask which of five texts does not belong to the topic of the other four.
 
-    Parameters
-    ----------
-    texts : sequence of str
-    labels : array_like of int, shape (n_texts,)
-        Topic ids; texts of -1 are not shown.
-    probabilities : array_like of shape (n_texts,), optional
-        Probability of each text in its topic. If given, texts come from the more probable half.
-    n_questions : int, optional
-        One per topic by default.
-    random_state : None, int or numpy.random.Generator
-
-    Returns
-    -------
-    Sheet
-
-    Raises
-    ------
-    InputError
-        If fewer than two topics have enough texts, or the lengths do not match.
+    Texts come from the more probable half of their topic; `labels` and `probabilities` (n_texts,).
     """
-    topic_of = np.asarray(labels)
-    has_order = probabilities is not None
-    order_by = np.asarray(probabilities, dtype=float) if has_order else np.zeros(len(topic_of))
-    if len(texts) != len(topic_of) or order_by.shape != topic_of.shape:
-        raise InputError(
-            "labels",
-            "as long as texts and probabilities",
-            found=f"{len(texts)} texts, {len(topic_of)} labels and {len(order_by)} probabilities",
-        )
     members: dict[int, list[int]] = {}
-    for topic in np.unique(topic_of[topic_of != NOISE]).tolist():
-        rows = np.flatnonzero(topic_of == topic)
-        rows = rows[np.argsort(-order_by[rows], kind="stable")]
-        n_shown = max(N_DOCUMENTS, -(-len(rows) // 2)) if has_order else len(rows)
-        members[topic] = rows[:n_shown].tolist()
-    usable = [topic for topic, rows in members.items() if len(rows) >= N_DOCUMENTS]
-    _check_topics(usable, f"two with at least {N_DOCUMENTS} texts", "labels")
+    for topic in np.unique(labels[labels != NOISE]).tolist():
+        rows = np.flatnonzero(labels == topic)
+        rows = rows[np.argsort(-probabilities[rows], kind="stable")]
+        members[topic] = rows[: max(N_TEXTS, -(-len(rows) // 2))].tolist()
+    usable = [topic for topic, rows in members.items() if len(rows) >= N_TEXTS]
 
-    def ask(topic: int, turn: int, rng: np.random.Generator) -> _Question | None:
-        rows = rng.choice(members[topic], N_DOCUMENTS, replace=False).tolist()
-        other = _draw([one for one in usable if one != topic], rng)
-        intruder = int(rng.choice(members[other]))
-        excerpts = [shown(texts[row], 300) for row in (*rows, intruder)]
-        if len(set(excerpts)) <= N_DOCUMENTS:  # equal texts cannot be distinguished
-            return None
-        return _Question(topic, excerpts, other)
+    def ask(topic: int, rng: np.random.Generator) -> _Question | None:
+        rows = rng.choice(members[topic], N_TEXTS, replace=False).tolist()
+        others = [other for other in usable if other != topic]
+        other = others[int(rng.integers(len(others)))]
+        excerpts = [_shown(texts[row], 300) for row in (*rows, int(rng.choice(members[other])))]
+        # Equal texts cannot be distinguished.
+        return _Question(topic, excerpts, other) if len(set(excerpts)) > N_TEXTS else None
 
-    return _sheet("document_intrusion", usable, n_questions, resolve_seed(random_state), ask, 300)
-
-
-def topic_intrusion(
-    texts: Sequence[str],
-    memberships: npt.ArrayLike | csr_matrix,
-    topics: Sequence[Sequence[str]],
-    *,
-    n_questions: int = 50,
-    random_state: RandomState = 0,
-) -> Sheet:
-    """Ask which of several topics does not belong to a text.
-
-    Up to three topics have the largest shares of the text (at least 0.05), and one has a small
-    share (Chang et al. 2009). `score_intrusion` reports the topic log odds.
-
-    Parameters
-    ----------
-    texts : sequence of str
-    memberships : array_like or sparse matrix of shape (n_texts, n_topics)
-        Share of each topic in each text.
-    topics : sequence of sequence of str
-        Words of each topic, best first; eight of them name it.
-    n_questions : int
-        Texts, drawn evenly over their main topics; fewer if there are no more.
-    random_state : None, int or numpy.random.Generator
-
-    Returns
-    -------
-    Sheet
-        Without questions on texts with large shares of all topics.
-
-    Raises
-    ------
-    InputError
-        If there are fewer than two topics, or the shapes do not match.
-    """
-    from scipy.sparse import csr_matrix
-
-    refuse_strings(topics)
-    seed = resolve_seed(random_state)
-    matrix: Any = memberships
-    shares = csr_matrix(matrix, dtype=np.float64)
-    if shares.shape != (len(texts), len(topics)):
-        expected = f"of shape ({len(texts)}, {len(topics)}), texts by topics"
-        raise InputError("memberships", expected, found=f"shape {shares.shape}")
-    names = [", ".join(topic[:N_TERMS]) for topic in topics]
-    main = np.asarray(shares.argmax(axis=1)).ravel()
-    is_member = np.asarray(shares.max(axis=1).toarray()).ravel() >= LEAST_SHARE
-    usable = [k for k in range(len(topics)) if (is_member & (main == k)).any()]
-    _check_topics(usable, "two that are the main one of a text")
-    queues = {
-        k: np.random.default_rng([seed, k]).permutation(np.flatnonzero(is_member & (main == k)))
-        for k in usable
-    }
-
-    def ask(topic: int, turn: int, rng: np.random.Generator) -> _Question | None:
-        if turn >= len(queues[topic]):
-            return None
-        row = int(queues[topic][turn])
-        share = shares[row].toarray().ravel()
-        order = np.argsort(-share, kind="stable")
-        large = [int(k) for k in order[:N_TOPICS] if share[k] >= LEAST_SHARE]
-        low = [int(k) for k in order[max(len(large), len(order) // 2) :] if share[k] < LEAST_SHARE]
-        if not low:
-            return None
-        intruder = _draw(low, rng)
-        options = [*large, intruder]
-        if len({names[k] for k in options}) < len(options):
-            return None
-        of_text = tuple(float(share[k]) for k in options)
-        return _Question(
-            topic, [names[k] for k in options], intruder, shown(texts[row], 600), of_text
-        )
-
-    return _sheet("topic_intrusion", usable, n_questions, seed, ask, 200)
-
-
-def coding_sample(
-    texts: Sequence[str],
-    labels: npt.ArrayLike,
-    topics: Sequence[Sequence[str]],
-    *,
-    n_per_topic: int = 10,
-    n_decoys: int = 5,
-    random_state: RandomState = 0,
-) -> Sheet:
-    """Ask whether texts are about a topic: texts of the topic, and decoys from elsewhere.
-
-    The share of the topic's texts that are coded "yes" is its precision, and that of the decoys
-    the rate of false positives.
-
-    Parameters
-    ----------
-    texts : sequence of str
-    labels : array_like of int, shape (n_texts,)
-        Topic ids; -1 for none, whose texts can be decoys.
-    topics : sequence of sequence of str
-        Words of each topic, best first; eight of them name it.
-    n_per_topic, n_decoys : int
-        Texts and decoys of each topic; all if there are no more.
-    random_state : None, int or numpy.random.Generator
-
-    Returns
-    -------
-    Sheet
-        Task "coding", answers "yes" or "no". The key holds `row` (of the text), `topic`,
-        `in_topic`, and `topic_size`, by which topics are weighted.
-
-    Raises
-    ------
-    InputError
-        If there is no topic, or the lengths do not match.
-    """
-    import pandas as pd
-
-    refuse_strings(topics)
-    seed = resolve_seed(random_state)
-    topic_of = np.asarray(labels)
-    if len(topic_of) != len(texts):
-        raise InputError("labels", f"one for each of {len(texts)} texts", found=f"{len(topic_of)}")
-    checked_count(n_per_topic, "n_per_topic")
-    checked_count(n_decoys, "n_decoys", 0)
-    present = np.unique(topic_of[topic_of != NOISE]).tolist()
-    if not present or present[0] < 0 or present[-1] >= len(topics):
-        raise InputError("labels", f"some of the {len(topics)} topics", present[:5])
-    pairs: list[tuple[int, int]] = []
-    for topic in present:
-        rng = np.random.default_rng([seed, topic])
-        inside, outside = np.flatnonzero(topic_of == topic), np.flatnonzero(topic_of != topic)
-        pairs += [(int(row), topic) for row in rng.permutation(inside)[:n_per_topic]]
-        pairs += [(int(row), topic) for row in rng.permutation(outside)[:n_decoys]]
-    order = np.random.default_rng(seed).permutation(len(pairs)).tolist()
-    names = [", ".join(shown(word, 40) for word in topic[:N_TERMS]) for topic in topics]
-    questions: list[dict[str, Any]] = []
-    key: list[dict[str, Any]] = []
-    for number, place in enumerate(order, start=1):
-        row, topic = pairs[place]
-        text = shown(texts[row], 1000)
-        head = {"task": "coding", "question": _question_id(number, "coding", text, names[topic])}
-        questions.append(head | {"text": text, "topic": names[topic], ANSWER: ""})
-        in_topic = "yes" if topic_of[row] == topic else "no"
-        topic_size = int((topic_of == topic).sum())
-        key.append(
-            head | {"row": row, "topic": topic, "in_topic": in_topic, "topic_size": topic_size}
-        )
-    return Sheet("coding", pd.DataFrame(questions), pd.DataFrame(key))
+    return _sheet("document_intrusion", usable, random_state, ask, 300)
 
 
 def _sheet(
-    task: str,
-    topics: Sequence[int],
-    n_questions: int | None,
-    seed: int,
-    ask: Ask,
-    n_characters: int,
+    task: str, topics: Sequence[int], random_state: RandomState, ask: Ask, n_characters: int
 ) -> Sheet:
-    """Ask about the topics in turn, and shuffle questions and options."""
+    """Ask about each topic, if there are two, and shuffle questions and options."""
     import pandas as pd
 
-    n = len(topics) if n_questions is None else checked_count(n_questions, "n_questions")
+    seed = resolve_seed(random_state)
     rng = np.random.default_rng(seed)
-    drawn = _rounds(topics, n, seed, ask, rng)
-    rng.shuffle(drawn)  # type: ignore[arg-type]
-    n_options = max((len(question.options) for question in drawn), default=0)
+    asked = [
+        ask(topic, np.random.default_rng([seed, topic])) for topic in topics if len(topics) > 1
+    ]
+    drawn = [question for question in asked if question is not None]
     questions, key = [], []
-    for number, question in enumerate(drawn, start=1):
-        order = rng.permutation(len(question.options)).tolist()
-        options = [shown(question.options[place], n_characters) for place in order]
-        id = _question_id(number, task, question.text, *options)
+    for number, place in enumerate(rng.permutation(len(drawn)).tolist(), start=1):
+        topic, options, intruder_topic = drawn[place]
+        order = rng.permutation(len(options)).tolist()
+        shuffled = [_shown(options[i], n_characters) for i in order]
+        content = "\x1f".join([task, *shuffled]).encode("utf-8", "replace")
+        # An id differs from those of other sheets.
+        id = f"q{number:03}-{hashlib.blake2b(content, digest_size=2).hexdigest()}"
         head: dict[str, Any] = {"task": task, "question": id}
-        padding = [""] * (n_options - len(options))
-        columns = {f"option_{i}": one for i, one in enumerate([*options, *padding], start=1)}
-        text = {"text": question.text} if question.text else {}
-        questions.append(head | text | columns | {ANSWER: ""})
-        solution = head | {
-            "topic": question.topic,
-            "intruder": order.index(len(options) - 1) + 1,
-            "intruder_topic": question.intruder_topic,
-            "n_options": len(options),
-        }
-        solution |= columns
-        if question.shares:
-            shares = [question.shares[place] for place in order]
-            shares += [float("nan")] * len(padding)
-            solution |= {f"share_{i}": share for i, share in enumerate(shares, start=1)}
-        key.append(solution)
+        columns = {f"option_{i}": option for i, option in enumerate(shuffled, start=1)}
+        questions.append(head | columns | {ANSWER: ""})
+        solution = {"topic": topic, "intruder": order.index(len(options) - 1) + 1}
+        solution |= {"intruder_topic": intruder_topic, "n_options": len(options)}
+        key.append(head | solution | columns)
     return Sheet(task, pd.DataFrame(questions), pd.DataFrame(key))
 
 
-def _rounds(
-    topics: Sequence[int], n: int, seed: int, ask: Ask, rng: np.random.Generator
-) -> list[_Question]:
-    """Make one question per topic and round, on drawn topics in the last round."""
-    questions: list[_Question] = []
-    contents: set[tuple[Any, ...]] = set()
-    for turn in range(n):
-        n_before = len(questions)
-        for topic in rng.permutation(topics).tolist():
-            if len(questions) == n:
-                return questions
-            question = ask(topic, turn, np.random.default_rng([seed, topic, turn]))
-            if question is None:
-                continue
-            content = topic, question.text, *sorted(question.options)
-            if content not in contents:
-                contents.add(content)
-                questions.append(question)
-        if len(questions) == n_before and turn:
-            break
-    return questions
-
-
-def _question_id(number: int, *content: str) -> str:
-    """Return an id that differs from those of other sheets."""
-    digest = hashlib.blake2b("\x1f".join(content).encode("utf-8", "replace"), digest_size=2)
-    return f"q{number:03}-{digest.hexdigest()}"
-
-
-def shown(text: str, n_characters: int) -> str:
+def _shown(text: str, n_characters: int) -> str:
     """Return a text on one line, without control characters, cut at a length."""
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return line if len(line) <= n_characters else line[: n_characters - 1].rstrip() + "…"
-
-
-def _check_topics(topics: Sequence[int], expected: str, parameter: str = "topics") -> None:
-    if len(topics) < 2:
-        raise InputError(parameter, expected, found=f"{len(topics)}")
-
-
-def _weight_function(
-    weights: Any, terms: Sequence[str], n_topics: int
-) -> Callable[[int, str], float]:
-    """Return the weight of a word in a topic as a function; without weights it is 0."""
-    from scipy.sparse import csr_matrix
-
-    if weights is None:
-        return lambda topic, word: 0.0
-    matrix = csr_matrix(weights, dtype=np.float64)
-    if matrix.shape != (n_topics, len(terms)):
-        expected = f"of shape ({n_topics}, {len(terms)}), topics by terms"
-        raise InputError("weights", expected, found=f"shape {matrix.shape}")
-    column = {term: i for i, term in enumerate(terms)}
-    return lambda topic, word: float(matrix[topic, column[word]]) if word in column else 0.0
 
 
 def _shares_letters(word: str, words: Sequence[str]) -> bool:
@@ -482,5 +210,147 @@ def _shares_letters(word: str, words: Sequence[str]) -> bool:
     return any(low in other or other in low for other in (w.casefold() for w in words))
 
 
-def _draw(items: Sequence[int], rng: np.random.Generator) -> int:
-    return int(items[int(rng.integers(len(items)))])
+def read_sheet(path: str | Path) -> pd.DataFrame:
+    """Read a sheet that a spreadsheet saved, between commas, semicolons or tabs, as texts."""
+    import pandas as pd
+
+    try:
+        text = Path(path).read_bytes().decode("utf-8-sig")
+        separator = max(",;\t", key=text.split("\n", 1)[0].count)
+        return pd.read_csv(StringIO(text), sep=separator, dtype=str, keep_default_na=False)
+    except (OSError, ValueError) as error:
+        remedy = "save the sheet as CSV UTF-8"
+        raise InputError(str(path), "a table", found=str(error), remedy=remedy) from error
+
+
+def score_intrusion(
+    answers: Answers, key: pd.DataFrame | str | Path, *, random_state: RandomState = 0
+) -> IntrusionScore:
+    """Score the answers to a sheet of `topics.validation_sheets`.
+
+    Parameters
+    ----------
+    answers : DataFrame, or file or files of answers
+        Columns question and answer: the number of an option, from 1, or the option as written. A
+        column "coder", or one file per coder, distinguishes coders. Rows may be missing: a coder
+        need not have seen all questions.
+    key : DataFrame or file
+    random_state : None, int or numpy.random.Generator
+        Seed of the resamples for the interval with several coders.
+
+    Returns
+    -------
+    IntrusionScore
+
+    Raises
+    ------
+    InputError
+        If an answer is empty or not exactly one of the options, a question is unknown, or one
+        coder answers it twice; the error names the row.
+    """
+    solutions = read_sheet(key) if isinstance(key, str | Path) else key
+    if "intruder" not in solutions:
+        found = ", ".join(map(str, solutions.columns))
+        remedy = "use the file from the folder of keys"
+        raise InputError("key", "a table with a column intruder", found=found, remedy=remedy)
+    by_question = solutions.set_index("question")
+    checked = _checked_answers(answers, by_question)
+    of_rows = by_question.loc[checked["question"]].reset_index()
+    hit = checked[ANSWER].to_numpy() == of_rows["intruder"].astype(int).to_numpy()
+    chance = 1.0 / of_rows["n_options"].astype(int).to_numpy()
+    table = checked.assign(topic=of_rows["topic"].astype(int), hit=hit, chance=chance)
+    n_coders = int(checked["coder"].nunique())
+    alpha = math.nan
+    low, high = (float(end) for end in wilson(hit.sum(), len(hit)))
+    if n_coders > 1:  # questions are resampled with all of their answers
+        sums = table.groupby("question")["hit"].agg(["sum", "count"]).to_numpy(float)
+        means = resampled_means(sums, seed=resolve_seed(random_state))
+        ends = bounded_interval(hit.mean(), means[:, 0] / means[:, 1], len(sums))
+        low, high = (float(end) for end in ends)
+        # Options are shuffled, so that their places are categories.
+        ratings = checked.pivot(index="coder", columns="question", values=ANSWER)
+        alpha = krippendorff_alpha(ratings.to_numpy(dtype=object))
+    return IntrusionScore(
+        task=str(solutions["task"].iloc[0]),
+        precision=float(hit.mean()),
+        low=low,
+        high=high,
+        chance=float(table["chance"].mean()),
+        n_answers=len(hit),
+        n_questions=int(checked["question"].nunique()),
+        n_coders=n_coders,
+        by_topic=_by_topic(table),
+        alpha=alpha,
+    )
+
+
+def _checked_answers(answers: Any, key: pd.DataFrame) -> pd.DataFrame:
+    """Return question, coder and the number of the option of each answer."""
+    import pandas as pd
+
+    if isinstance(answers, pd.DataFrame | str | Path):
+        answers = [answers]
+    choices: dict[tuple[str, str], int] = {}
+    for number, one in enumerate(answers, start=1):
+        frame = one if isinstance(one, pd.DataFrame) else read_sheet(one)
+        source = "answers" if isinstance(one, pd.DataFrame) else str(one)
+        if any(name not in frame for name in ("question", ANSWER)):
+            columns = ", ".join(map(str, frame.columns))
+            raise InputError(source, f"columns question and {ANSWER}", found=columns)
+        coders = frame["coder"] if "coder" in frame else ["1"] * len(frame)
+        prefix = f"{number}/" if len(answers) > 1 else ""
+        cells = zip(frame["question"], frame[ANSWER], coders, strict=True)
+        for row, (question, answer, coder) in enumerate(cells):
+            entry = _as_written(question), prefix + _as_written(coder)
+            if entry[0] not in key.index:
+                raise InputError(source, "questions of the key", question, row=row)
+            if entry in choices:
+                remedy = "keep one answer per coder, or add a column coder"
+                raise InputError(source, "one answer per question", question, remedy, row=row)
+            try:
+                choices[entry] = _read_choice(_as_written(answer), key.loc[entry[0]])
+            except ValueError as error:
+                raise InputError(source, str(error), answer, row=row) from None
+    if not choices:
+        raise InputError("answers", "at least one", found="none", remedy="fill in the column")
+    rows = [(question, coder, choice) for (question, coder), choice in choices.items()]
+    return pd.DataFrame(rows, columns=["question", "coder", ANSWER])
+
+
+def _as_written(value: Any) -> str:
+    """Return a cell as a person typed it; spreadsheets make 3.0 of 3 and nothing of NaN."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    text = str(value).strip()
+    whole, dot, rest = text.partition(".")
+    return whole if dot and whole.isdecimal() and set(rest) == {"0"} else text
+
+
+def _read_choice(answer: str, solution: Any) -> int:
+    """Return the number of the option that an answer names."""
+    n_options = int(solution["n_options"])
+    options = [str(solution[f"option_{i}"]).removeprefix("'") for i in range(1, n_options + 1)]
+    if answer.isdecimal() and 1 <= int(answer) <= n_options:
+        return int(answer)
+    plain = [option.casefold() for option in options]
+    typed = answer.removeprefix("'").casefold()
+    if typed in plain:
+        return plain.index(typed) + 1
+    close = difflib.get_close_matches(typed, plain, n=1)
+    hint = f" (such as {options[plain.index(close[0])]!r})" if close else ""
+    raise ValueError(f"one number from 1 to {n_options}, or one option as it is written{hint}")
+
+
+def _by_topic(table: pd.DataFrame) -> pd.DataFrame:
+    import pandas as pd
+    from scipy.stats import binomtest
+
+    rows = []
+    for topic, of_topic in table.groupby("topic", sort=True):
+        n, hits = len(of_topic), int(of_topic["hit"].sum())
+        chance = float(of_topic["chance"].mean())
+        low, high = (float(end) for end in wilson(hits, n))
+        p_value = float(binomtest(hits, n, chance, alternative="greater").pvalue)
+        rows.append((topic, n, hits, hits / n, low, high, chance, p_value))
+    columns = ["topic", "n", "hits", "precision", "low", "high", "chance", "p_value"]
+    return pd.DataFrame(rows, columns=columns)

@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from embedtopics._utils.display import Displayed, html_table
 from embedtopics.decisions import Decision
-from embedtopics.protocols import Float64Array
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -316,9 +315,7 @@ class RetrievalComparison(ScoreTable[RetrievalDifference]):
         return f"{len(self.first.queries):,} queries: {gains}"
 
 
-AGREEMENT_MEASURES = (
-    "nmi", "ami", "ari", "homogeneity", "completeness", "purity", "inverse_purity"
-)  # fmt: skip
+AGREEMENT_MEASURES = ("nmi", "ami", "ari", "homogeneity", "completeness")
 COVERED = "_covered"
 
 
@@ -338,10 +335,7 @@ class Agreement(Displayed):
         Share of the documents in topics.
     homogeneity, completeness : float
         1 if every topic holds documents of one class, and if every class lies in one topic.
-    purity, inverse_purity : float
-        Share of the documents in the largest class of their topic, and in the largest topic of
-        their class.
-    homogeneity_covered, completeness_covered, purity_covered, inverse_purity_covered : float
+    homogeneity_covered, completeness_covered : float
     n, n_covered : int
         Numbers of documents, and of documents in topics.
     intervals : mapping of str to (float, float)
@@ -357,20 +351,11 @@ class Agreement(Displayed):
     coverage: float
     homogeneity: float
     completeness: float
-    purity: float
-    inverse_purity: float
     homogeneity_covered: float
     completeness_covered: float
-    purity_covered: float
-    inverse_purity_covered: float
     n: int
     n_covered: int
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-
-    @property
-    def v_measure(self) -> float:
-        """Harmonic mean of homogeneity and completeness, equal to `nmi`."""
-        return self.nmi
 
     def _summary(self) -> str:
         return f"NMI {self.nmi:.3f}, ARI {self.ari:.3f}, coverage {self.coverage:.1%}, n={self.n:,}"
@@ -391,25 +376,6 @@ class Agreement(Displayed):
         return pd.DataFrame(rows, columns=["measure", "documents", "value", "low", "high", "n"])
 
 
-@dataclass(frozen=True, eq=False)
-class Significance:
-    """Distance of each topic from three insignificant ones, in nats.
-
-    Parameters
-    ----------
-    uniform : float64 ndarray of shape (n_topics,)
-        From the topic with a uniform distribution over words.
-    vacuous : float64 ndarray of shape (n_topics,)
-        From the topic with the word distribution of the whole collection.
-    background : float64 ndarray of shape (n_topics,), optional
-        From the topic with a uniform distribution over documents; None without memberships.
-    """
-
-    uniform: Float64Array
-    vacuous: Float64Array
-    background: Float64Array | None = None
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class IntrusionScore(Displayed):
     """The share of the intruders that coders identify.
@@ -428,10 +394,6 @@ class IntrusionScore(Displayed):
         Columns topic, n (answers), hits, precision, low, high, chance (mean over the questions)
         and p_value (one-sided binomial test against chance). The intervals describe other coders
         on these questions, not other questions.
-    log_odds : float
-        Mean topic log odds: log share of the intruder in the text minus that of the answer (Chang
-        et al. 2009, equation 2). 0 is best; negative if coders name topics that the model assigns
-        to the text. NaN for tasks other than "topic_intrusion".
     alpha : float
         Krippendorff's alpha of the coders; NaN for one coder.
     """
@@ -445,7 +407,6 @@ class IntrusionScore(Displayed):
     n_questions: int
     n_coders: int
     by_topic: pd.DataFrame
-    log_odds: float
     alpha: float
 
     def to_frame(self) -> pd.DataFrame:
@@ -456,44 +417,4 @@ class IntrusionScore(Displayed):
         return (
             f"{self.task!r}, precision {self.precision:.2f} [{self.low:.2f}, {self.high:.2f}], "
             f"chance {self.chance:.2f}, {self.n_answers:,} answers"
-        )
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class CodingScore(Displayed):
-    """The share of texts that coders assign to their topic.
-
-    Parameters
-    ----------
-    precision, low, high : float
-        Share of the texts of topics with the answer "yes", each topic weighted by its size, with
-        Wilson's interval at the effective sample size (Kish 1965). A text of several coders counts
-        once, by their share of "yes".
-    by_topic : pandas.DataFrame
-        Columns topic, n (texts), precision, low, high (Wilson), n_decoys, and decoys, the share of
-        the decoys with the answer "yes".
-    decoys : float
-        Share of all decoys with the answer "yes".
-    n_answers, n_coders : int
-    alpha : float
-        Krippendorff's alpha; NaN for one coder.
-    """
-
-    precision: float
-    low: float
-    high: float
-    by_topic: pd.DataFrame
-    decoys: float
-    n_answers: int
-    n_coders: int
-    alpha: float
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return the scores by topic."""
-        return self.by_topic
-
-    def _summary(self) -> str:
-        return (
-            f"precision {self.precision:.2f} [{self.low:.2f}, {self.high:.2f}], "
-            f"decoys {self.decoys:.2f}, {self.n_answers:,} answers"
         )

@@ -14,19 +14,9 @@ from embedtopics.corpus._texts import is_missing
 from embedtopics.errors import InputError
 from embedtopics.evaluation._agreement import agreement
 from embedtopics.evaluation._bootstrap import interval, resampled_means
-from embedtopics.evaluation._coherence import c_v, npmi, u_mass
-from embedtopics.evaluation._distinctness import (
-    diversity,
-    inverted_rbo,
-    pairwise_jaccard,
-    topic_significance,
-    topic_uniqueness,
-    word_embedding_coherence,
-)
+from embedtopics.evaluation._coherence import c_v, diversity, npmi, topic_uniqueness, u_mass
 from embedtopics.evaluation._maps import trustworthiness_and_continuity
 from embedtopics.protocols import Float64Array, RandomState
-from embedtopics.terms._counts import count_by_topic
-from embedtopics.terms._keywords import term_embeddings
 from embedtopics.topics._describe import top_words
 from embedtopics.topics.results import TopicResult
 from embedtopics.topics.trends._by_group import values_of
@@ -43,13 +33,8 @@ MEANINGS = {
     "npmi": "NPMI coherence: co-occurrence of words within ten words, -1 to 1; 0 is chance",
     "c_v": "C_V coherence: similar contexts of a topic's words within 110 words, 0 to 1",
     "u_mass": "UMass coherence: document co-occurrence of a topic's words; at most 0",
-    "embedding_coherence": "mean cosine of a topic's words in the embeddings of this result",
     "diversity": "topic diversity: share of distinct words among the topics' words",
     "uniqueness": "topic uniqueness: mean of 1 over the number of topics with a word; at most 1",
-    "inverted_rbo": "inverted rank-biased overlap of the topics' word lists; 1 is distinct",
-    "pairwise_jaccard": "mean Jaccard overlap of the topics' word lists; 0 is none",
-    "w_vacuous": "divergence of a topic's words from those of all topics, in nats",
-    "d_background": "divergence of a topic from one spread evenly over the texts, in nats",
     "persistence": "stability of a topic in the density hierarchy",
     "recurrence": "Jaccard overlap of a topic with its best match in replicates, 0 to 1",
     "recurrence_by_chance": "the same for randomly permuted labels",
@@ -67,14 +52,9 @@ MEANINGS = {
     "ari": "adjusted Rand index of topics and labels; 0 is chance",
     "homogeneity": "homogeneity: topics hold texts of one label; 1 is best",
     "completeness": "completeness: labels hold texts of one topic; 1 is best",
-    "purity": "share of the texts with the most frequent label of their topic",
-    "inverse_purity": "share of the texts in the most frequent topic of their label",
 }
 
-TOPIC_MEASURES = (
-    "npmi", "c_v", "u_mass", "embedding_coherence", "uniqueness", "w_vacuous", "d_background",
-    "persistence", "recurrence",
-)  # fmt: skip
+TOPIC_MEASURES = ("npmi", "c_v", "u_mass", "uniqueness", "persistence", "recurrence")
 
 Row = tuple[str, float, float, float, int]
 """Measure, value, interval (low, high), and sample size."""
@@ -157,40 +137,16 @@ def _score_topics(
     """Return each measure of the topics, shape (n_topics,); NaN if undefined."""
     tokens = result.tokens
     few = np.array([len(topic) < 2 for topic in words], dtype=bool)
-    vacuous = background = np.empty(0)
-    if result.topics:
-        counts, labels = result.term_counts, result.clustering.labels
-        by_topic = count_by_topic(counts.counts, labels, result.n_topics, result.documents.weights)
-        single = np.flatnonzero(counts.lengths == 1)
-        significance = topic_significance(by_topic[:, single], result.memberships)
-        assert significance.background is not None
-        vacuous, background = significance.vacuous, significance.background
     scores = {
         "npmi": npmi(words, tokens),
         "c_v": np.where(few, np.nan, c_v(words, tokens)),  # undefined for one word
         "u_mass": u_mass(words, tokens),
-        "embedding_coherence": _in_own_vectors(result, words),
         "uniqueness": topic_uniqueness(words, n_words),
-        "w_vacuous": vacuous,
-        "d_background": background,
         "persistence": np.array([topic.persistence for topic in result.topics], dtype=np.float64),
     }
     if result.stability is not None:
         scores["recurrence"] = result.stability.recurrence
     return scores
-
-
-def _in_own_vectors(result: TopicResult, words: list[list[str]]) -> Float64Array:
-    """Return the coherence in the embeddings of the result; a word is the mean of its documents."""
-    distinct = {word for topic in words for word in topic}
-    counts = result.term_counts
-    columns = [i for i, term in enumerate(counts.terms) if term in distinct]
-    vectors = {}
-    if columns:
-        middle = result.embeddings.mean(axis=0, dtype=np.float64)
-        of_terms = term_embeddings(counts.counts, result.embeddings, columns, origin=middle)
-        vectors = {counts.terms[i]: v for i, v in zip(columns, of_terms, strict=True)}
-    return word_embedding_coherence(words, vectors, max(map(len, words), default=1) or 1)[0]
 
 
 def _of_topics(
@@ -217,8 +173,6 @@ def _of_topics(
         _bare("median_size", float(np.median(sizes)) if sizes else math.nan, len(sizes)),
         *means[:place],
         _bare("diversity", diversity(words, n_words), n),
-        _bare("inverted_rbo", inverted_rbo(words, n_words), n),
-        _bare("pairwise_jaccard", pairwise_jaccard(words, n_words), n),
         *means[place:],
     ]
     measured = result.stability

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from embedtopics._utils.checks import optional_count, resolve_seed
+from embedtopics._utils.checks import resolve_seed
 from embedtopics._utils.display import excerpt
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._texts import as_column, replace_surrogates
 from embedtopics.errors import InputError
-from embedtopics.evaluation._sheets import (
-    Sheet,
-    coding_sample,
-    document_intrusion,
-    topic_intrusion,
-    word_intrusion,
-)
+from embedtopics.evaluation._sheets import Sheet, document_intrusion, word_intrusion
 from embedtopics.protocols import RandomState
 from embedtopics.terms._counts import count_by_topic
 from embedtopics.terms._representative import best_terms
@@ -187,36 +179,22 @@ def terms(result: TopicResult, *, n_terms: int = 50) -> pd.DataFrame:
 LISTED = 20
 """Best words of a topic, which cannot be intruders."""
 
-N_TEXTS = 50
-"""Texts on the sheet of topic intrusion."""
 
-
-def validation_sheets(
-    result: TopicResult,
-    *,
-    n_questions: int | None = None,
-    n_per_topic: int = 10,
-    n_decoys: int = 5,
-    random_state: RandomState = 0,
-) -> tuple[Sheet, ...]:
-    """Make sheets for people: word, document and topic intrusion, and coding.
+def validation_sheets(result: TopicResult, *, random_state: RandomState = 0) -> tuple[Sheet, ...]:
+    """Make sheets that ask people which word, and which text, does not belong to a topic.
 
     Parameters
     ----------
     result : TopicResult
         A result with two topics or more.
-    n_questions : int, optional
-        Questions per intrusion sheet; by default one per topic, and fifty for topic intrusion.
-    n_per_topic, n_decoys : int
-        See `embedtopics.evaluation.coding_sample`.
     random_state : int, numpy.random.Generator or None
         Source of the random questions.
 
     Returns
     -------
     tuple of Sheet
-        "word_intrusion", "document_intrusion", "topic_intrusion" and "coding", except sheets that
-        need more or larger topics. Each distinct text counts once.
+        "word_intrusion" and "document_intrusion", with a question for each topic, except sheets
+        that need more or larger topics. Each distinct text counts once.
 
     Raises
     ------
@@ -233,22 +211,11 @@ def validation_sheets(
     """
     if result.n_topics < 2:
         raise InputError("result", "one with two topics or more", found=str(result.n_topics))
-    optional_count(n_questions, "n_questions")
     seed = resolve_seed(random_state)
-    words = top_words(result, LISTED)
-    texts = result.corpus.document_texts()
-    labels, probabilities = result.clustering.labels, result.clustering.probabilities
-    coding = coding_sample(
-        texts, labels, words, n_per_topic=n_per_topic, n_decoys=n_decoys, random_state=seed
+    words, texts = top_words(result, LISTED), result.corpus.document_texts()
+    clustering = result.clustering
+    sheets = (
+        word_intrusion(words, result.topic_terms, result.term_counts.terms, seed),
+        document_intrusion(texts, clustering.labels, clustering.probabilities, seed),
     )
-    terms, n_texts = result.term_counts.terms, n_questions or N_TEXTS
-    makers = (
-        partial(word_intrusion, words, result.topic_terms, terms, n_questions=n_questions),
-        partial(document_intrusion, texts, labels, probabilities, n_questions=n_questions),
-        partial(topic_intrusion, texts, result.memberships, words, n_questions=n_texts),
-    )
-    sheets = []
-    for make in makers:
-        with suppress(InputError):  # fewer than two topics are large enough
-            sheets.append(make(random_state=seed))
-    return tuple(sheet for sheet in (*sheets, coding) if len(sheet))
+    return tuple(sheet for sheet in sheets if len(sheet))

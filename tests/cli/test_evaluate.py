@@ -58,12 +58,11 @@ def test_labels_add_agreement(folder):
 def test_sheets_are_written_filled_in_and_scored(folder, tmp_path):
     made = run(folder, "--sheets", tmp_path / "sheets")
     assert made.exit_code == 0 and "word_intrusion.csv: " in made.stdout
-    for task in ("word_intrusion", "document_intrusion", "topic_intrusion", "coding"):
+    for task in ("word_intrusion", "document_intrusion"):
         sheet = pd.read_csv(tmp_path / "sheets" / f"{task}.csv", dtype=str)
         key = pd.read_csv(tmp_path / "sheets" / "keys" / f"{task}.csv", dtype=str)
-        right = key["in_topic"] if task == "coding" else key["intruder"]
         answers = tmp_path / "sheets" / f"{task}-ann.csv"
-        sheet.assign(answer=right).to_csv(answers, index=False)
+        sheet.assign(answer=key["intruder"]).to_csv(answers, index=False)
         done = run(folder, "--answers", answers)
         assert done.exit_code == 0, done.output
         assert "1.00 [" in done.stdout and "1 coder" in done.stdout
@@ -74,7 +73,7 @@ def test_sheets_are_written_filled_in_and_scored(folder, tmp_path):
     answers.rename(moved)
     assert "--key" in refused(folder, "--answers", moved)
     keys = tmp_path / "sheets" / "keys"
-    assert run(folder, "--answers", moved, "--key", keys / "coding.csv").exit_code == 0
+    assert run(folder, "--answers", moved, "--key", keys / "document_intrusion.csv").exit_code == 0
 
 
 def test_bad_input(folder, tmp_path):
@@ -86,4 +85,4 @@ def test_bad_input(folder, tmp_path):
     (tmp_path / "other.csv").write_text("a,b\n1,2\n")
     assert "column task" in refused(folder, "--answers", tmp_path / "other.csv")
     run(folder, "--sheets", tmp_path / "s")
-    assert "yes or no" in refused(folder, "--answers", tmp_path / "s" / "coding.csv")
+    assert "one number" in refused(folder, "--answers", tmp_path / "s" / "word_intrusion.csv")

@@ -1,7 +1,8 @@
-"""Agreement against scikit-learn on the same labels."""
+"""Agreement against scikit-learn on the same labels, and of coders by hand."""
 
 import math
 
+import krippendorff
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,19 +13,12 @@ from sklearn.metrics import (
     completeness_score,
     homogeneity_score,
     normalized_mutual_info_score,
-    v_measure_score,
 )
-from sklearn.metrics.cluster import contingency_matrix
 
 from embedtopics.evaluation import agreement
+from embedtopics.evaluation._agreement import krippendorff_alpha
 from embedtopics.evaluation._bootstrap import interval
 from tests.factories import refuses
-
-
-def purity(true, predicted):
-    table = contingency_matrix(true, predicted)
-    return table.max(axis=0).sum() / table.sum()
-
 
 ORACLES = {
     "nmi": normalized_mutual_info_score,
@@ -32,8 +26,6 @@ ORACLES = {
     "ari": adjusted_rand_score,
     "homogeneity": homogeneity_score,
     "completeness": completeness_score,
-    "purity": purity,
-    "inverse_purity": lambda true, predicted: purity(predicted, true),
 }
 PAIRS = st.lists(
     st.tuples(st.sampled_from("abc"), st.integers(-1, 3)), min_size=1, max_size=30
@@ -55,7 +47,6 @@ def test_equals_scikit_learn(labels):
             assert inside == pytest.approx(expected, abs=1e-9), name
         else:
             assert math.isnan(inside)
-    assert found.v_measure == pytest.approx(v_measure_score(true, predicted), abs=1e-9)
 
 
 def test_intervals_are_those_of_documents_drawn_anew():
@@ -96,9 +87,10 @@ def test_rows_of_one_text_are_drawn_together():
     thrice = (np.repeat(true, 3), np.repeat(predicted, 3))
     units = np.repeat(np.arange(100), 3)
     together = agreement(*thrice, n_resamples=300, units=units)
-    assert together.intervals["purity"] == pytest.approx(alone.intervals["purity"])
-    low, high = agreement(*thrice, n_resamples=300).intervals["purity"]
-    assert high - low < 0.8 * (alone.intervals["purity"][1] - alone.intervals["purity"][0])
+    assert together.intervals["homogeneity"] == pytest.approx(alone.intervals["homogeneity"])
+    low, high = agreement(*thrice, n_resamples=300).intervals["homogeneity"]
+    wide = alone.intervals["homogeneity"]
+    assert high - low < 0.8 * (wide[1] - wide[0])
 
 
 def test_table_of_figures_and_perfect_labels():
@@ -122,5 +114,27 @@ def test_bad_input():
     for missing in (None, float("nan")):
         with refuses("labels_true", row=1):
             agreement(np.array(["a", missing, "b"], dtype=object), [0, 1, 1])
-    with refuses("units"):
-        agreement([0, 1], [0, 1], n_resamples=5, units=[1])
+
+
+def alpha_of(*ratings):
+    return krippendorff_alpha(np.array([list(row) for row in ratings], dtype=object))
+
+
+def test_published_alphas():
+    # Krippendorff 2011, "Computing Krippendorff's alpha-reliability": examples A, B and C.
+    assert alpha_of("0100000010", "1110010000") == pytest.approx(0.095, abs=5e-4)
+    assert alpha_of("aabbdcccedda", "babbbccceddd") == pytest.approx(0.692, abs=5e-4)
+    four = ["123321412...", "1233224125.3", ".3332342251.", "12332441251."]
+    rows = [[None if value == "." else value for value in row] for row in four]
+    assert alpha_of(*rows) == pytest.approx(0.743, abs=5e-4)
+    assert math.isnan(alpha_of("11", "11")) and alpha_of("xy", "xy") == 1.0
+    assert math.isnan(alpha_of(["1", None], [None, "2"]))
+
+
+@given(st.integers(0, 1000))
+def test_alpha_equals_that_of_the_package_krippendorff(seed):
+    ratings = np.random.default_rng(seed).choice([0.0, 1, 2, 5, np.nan], (4, 12))
+    ratings[:2, 0] = 0, 1
+    theirs = krippendorff.alpha(reliability_data=ratings, level_of_measurement="nominal")
+    named = [[None if math.isnan(value) else str(value) for value in row] for row in ratings]
+    assert alpha_of(*named) == pytest.approx(theirs, abs=1e-9)

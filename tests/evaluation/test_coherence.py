@@ -1,4 +1,4 @@
-"""Coherence against gensim on the same tokens."""
+"""Coherence against gensim on the same tokens, and diversity by brute force."""
 
 import math
 import warnings
@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from embedtopics.evaluation import c_uci, c_v, npmi, u_mass
-from embedtopics.evaluation._coherence import count_together, npmi_of_pairs
+from embedtopics.evaluation import c_uci, c_v, diversity, npmi, u_mass
+from embedtopics.evaluation._coherence import count_together, npmi_of_pairs, topic_uniqueness
 from embedtopics.terms._tokens import tokenize
 from embedtopics.terms.results import TokenStream
 from tests.factories import refuses
@@ -158,6 +158,19 @@ def test_terms_of_several_words_by_documents(texts):
             assert found[i, j] == pytest.approx(expected)
 
 
+@given(
+    st.lists(st.lists(st.sampled_from("abcdefgh"), unique=True, max_size=6), max_size=5),
+    st.integers(1, 6),
+)
+def test_uniqueness_and_diversity_by_brute_force(topics, n):
+    lists = [topic[:n] for topic in topics]
+    every = [word for words in lists for word in words]
+    expected = [np.mean([1 / every.count(w) for w in t]) if t else np.nan for t in lists]
+    np.testing.assert_allclose(topic_uniqueness(topics, n), expected)
+    share = len(set(every)) / len(every) if every else np.nan
+    np.testing.assert_allclose(diversity(topics, n), share)
+
+
 def test_no_terms_and_bad_input():
     stream = stream_of([[0, 1]])
     assert [m.shape for m in npmi_of_pairs([[], ["nowhere"]], stream)] == [(0, 0), (1, 1)]
@@ -167,3 +180,7 @@ def test_no_terms_and_bad_input():
     for measure in (npmi, c_v, c_uci, u_mass, npmi_of_pairs):
         with refuses("topics", row=0):
             measure(["w0"], stream)
+    with refuses("topics", row=0):
+        diversity(["w0"])
+    with refuses("n_terms"):
+        diversity([["w0"]], n_terms=0)

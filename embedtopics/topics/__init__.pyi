@@ -4,7 +4,6 @@ from ._hub import from_pretrained as from_pretrained
 from ._hub import push_to_hub as push_to_hub
 from ._hub import without_texts as without_texts
 from ._inspection import inspect_corpus as inspect_corpus
-from ._languages import keywords_by_language as keywords_by_language
 from ._model import TopicModel as TopicModel
 from ._report_card import report_card as report_card
 from ._resolution import at_resolution as at_resolution
@@ -23,7 +22,6 @@ from .constraints._labels import PartialLabels as PartialLabels
 from .constraints._protocol import Constraint as Constraint
 from .constraints._words import SeedWords as SeedWords
 from .constraints._words import ZeroShot as ZeroShot
-from .editing._labels import make_labels as make_labels
 from .editing._labels import rename as rename
 from .editing._labels import update_terms as update_terms
 from .editing._merge import at_level as at_level
@@ -44,7 +42,6 @@ from .mixture._windows import token_topics as token_topics
 from .naming._keywords import keywords as keywords
 from .naming._keywords import with_keywords as with_keywords
 from .naming._name_topics import name_topics as name_topics
-from .naming._questions import naming_questions as naming_questions
 from .naming._score_labels import score_labels as score_labels
 from .reading._concordance import concordance as concordance
 from .reading._export import export as export

@@ -18,12 +18,7 @@ from embedtopics.neighbors._queries import QuerySearch
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import Encoder, FloatArray, Int32Array, Int64Array
 from embedtopics.topics._propagation import FAR, MIN_MARGIN, closeness, margin, rank, vote
-from embedtopics.topics._vectors import (
-    encode_documents,
-    given_vectors,
-    matching_encoder,
-    recorded_encoder,
-)
+from embedtopics.topics._vectors import encode_documents, encoder_of_fit, given_vectors
 from embedtopics.topics.results import TopicResult
 
 QUERIES_AT_ONCE = 4096
@@ -180,11 +175,10 @@ def vectors_of(
     if embeddings is not None:
         vectors, _ = given_vectors(embeddings, corpus, documents)
     else:
-        encoder = recorded_encoder(result) if encoder is None else matching_encoder(encoder, result)
-        texts = corpus.document_texts()
+        model, texts = encoder_of_fit(result, encoder), corpus.document_texts()
         rows = corpus.distinct().first_rows[documents]
         # Writing every question to the cache would cost more than it saves.
-        vectors, _ = encode_documents(encoder.uncached, [texts[d] for d in documents], rows, None)
+        vectors, _ = encode_documents(model.uncached, [texts[d] for d in documents], rows, None)
     width = result.embeddings.shape[1]
     if vectors.shape[1] != width:
         expected = f"of {width} dimensions, like those of the fit"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils._set_output import _get_output_config
 
-from embedtopics._utils.checks import checked_count, is_count, optional_count, resolve_seed
+from embedtopics._utils.checks import checked_count, resolve_seed
 from embedtopics.clustering._density import DensityClusterer
 from embedtopics.clustering._named import CLUSTERERS, named_clusterer
 from embedtopics.corpus._corpus import Corpus
@@ -51,7 +50,7 @@ from embedtopics.topics._hub import from_pretrained, push_to_hub
 from embedtopics.topics._pipeline import Stages, fit_topics
 from embedtopics.topics._propagation import checked_coverage
 from embedtopics.topics._storage import load_result, save_result
-from embedtopics.topics._vectors import matching_encoder, recorded_encoder
+from embedtopics.topics._vectors import encoder_of_fit
 from embedtopics.topics.constraints._protocol import Constraint
 from embedtopics.topics.results import TopicResult
 
@@ -61,12 +60,6 @@ RESTORED = (
     "min_df", "across_languages", "words",
 )  # fmt: skip
 """Parameters of a loaded model that the settings of its result hold."""
-STAGE_METHODS = {
-    "reducer": ("fit_transform",),
-    "clusterer": ("fit_predict",),
-    "weighting": ("fit", "transform"),
-    "constraints": ("prepare", "describe"),
-}
 NAMED = {"reducer": REDUCERS, "clusterer": CLUSTERERS}
 """Names of stages."""
 
@@ -385,11 +378,7 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
             return assign(result, corpus, embeddings=embeddings)
         of_fit = getattr(self, "_of_fit", None)
         if of_fit is None or of_fit[0] is not self.encoder:
-            if self.encoder is None:
-                encoder = recorded_encoder(result)
-            else:
-                encoder = matching_encoder(self.encoder, result)
-            self._of_fit = of_fit = (self.encoder, encoder)
+            self._of_fit = of_fit = (self.encoder, encoder_of_fit(result, self.encoder))
         return assign(result, corpus, encoder=of_fit[1])
 
     def _fitted(self) -> TopicResult:
@@ -398,18 +387,7 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         return self.result_
 
     def _check_parameters(self) -> None:
-        if self.encoder is not None and not isinstance(self.encoder, (str, os.PathLike)):
-            resolve_encoder(self.encoder)  # raises even if embeddings are given
         checked_count(self.n_neighbors, "n_neighbors")
-        optional_count(self.n_components, "n_components")
-        for name, methods in STAGE_METHODS.items():
-            stage, names = getattr(self, name), NAMED.get(name, ())
-            if stage is None or (isinstance(stage, str) and stage in names):
-                continue
-            if not all(callable(getattr(stage, method, None)) for method in methods):
-                choices = "".join(f'"{word}", ' for word in names)
-                expected = f"{choices}None or an object with {' and '.join(methods)}"
-                raise InputError(name, expected, stage)
         is_auto = self.n_topics == "auto" and self.min_cluster_size == "auto"
         if self.clusterer is not None and not isinstance(self.clusterer, str) and not is_auto:
             expected = '"auto", like min_cluster_size, with a custom clusterer'
@@ -420,10 +398,6 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         checked_words(self.words)
         if self.languages != "auto":
             checked_languages(self.languages)
-        is_share = isinstance(self.min_df, float) and 0.0 <= self.min_df <= 1.0
-        if self.min_df is not None and not is_count(self.min_df, 1) and not is_share:
-            expected = "None, an integer from 1 up or a share from 0 to 1"
-            raise InputError("min_df", expected, self.min_df)
 
     def _settings(self) -> dict[str, Any]:
         """Return the parameters as JSON holds them."""

@@ -100,12 +100,13 @@ def _dense(vectors: csr_matrix) -> npt.NDArray[Any]:
     return np.asarray(vectors.astype(np.float32).toarray())
 
 
-def recorded_encoder(result: TopicResult) -> BaseEncoder:
-    """Create the encoder of a result again from its settings, and fit it again if it was fitted."""
+def encoder_of_fit(result: TopicResult, encoder: Encoder | str | None = None) -> BaseEncoder:
+    """Return an encoder that matches a fit: `encoder`, or that of the settings, made again."""
+    if encoder is not None:
+        return matching_encoder(encoder, result)
     settings = result.settings
-    recorded = settings.get("encoder_settings")
-    if isinstance(recorded, dict):
-        return matching_encoder(encoder_from_settings(recorded), result)
+    if isinstance(settings.get("encoder_settings"), dict):
+        return matching_encoder(encoder_from_settings(settings["encoder_settings"]), result)
     name = settings.get("encoder")
     if name == GIVEN:
         expected = "given for new texts, because the model was fitted on embeddings"
@@ -113,19 +114,6 @@ def recorded_encoder(result: TopicResult) -> BaseEncoder:
         raise InputError("embeddings", expected, remedy=remedy)
     expected = f"given, because the encoder of the fit ({name}) cannot be loaded by name"
     raise InputError("encoder", expected, remedy=Remedy("encoder", alternative="give embeddings"))
-
-
-def encoder_of_fit(
-    result: TopicResult, encoder: Encoder | str | None = None, or_else: str = ""
-) -> BaseEncoder:
-    """Return the encoder of a fit: `encoder`, checked, or that of the settings."""
-    if encoder is not None:
-        return matching_encoder(encoder, result)
-    if isinstance(result.settings.get("encoder_settings"), dict):
-        return recorded_encoder(result)
-    name = result.settings.get("encoder")
-    origin = "given embeddings" if name == GIVEN else f"a custom encoder ({name})"
-    raise InputError("encoder", f"the encoder of the fit{or_else}", found=origin)
 
 
 def matching_encoder(encoder: Any, result: TopicResult) -> BaseEncoder:

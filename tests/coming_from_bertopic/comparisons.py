@@ -116,8 +116,8 @@ def topic_labels_(theirs, ours, both):
 
 
 def generate_topic_labels(theirs, ours, both):
-    for label, topic in zip(theirs, ours.topics, strict=True):
-        assert len(topic.label.split(", ")) == len(label.split("_")) - 1 == 2
+    for theirs_of, ours_of in zip(theirs, ours, strict=True):
+        assert len(ours_of.split(", ")) == len(theirs_of.split("_")) - 1 == 2
 
 
 def find_topics(theirs, ours, both):

@@ -143,3 +143,6 @@ def test_labels_are_unique(keywords, n):
     labels = unique_labels(keywords, n)
     assert len(set(labels)) == len(keywords)
     assert unique_labels(["abcd", [], []]) == ["a, b, c", "no terms", "no terms (2)"]
+    labels = unique_labels([["tax", "cut"], ["tax", "rise"], ["tax"], ["tax"], ["tax", "cut"]], 1)
+    assert labels == ["tax", "tax, rise", "tax (2)", "tax (3)", "tax, cut"]
+    assert unique_labels([["old 0"]], 1, reserved={"old 0"}) == ["old 0 (2)"]

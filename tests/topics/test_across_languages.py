@@ -1,7 +1,6 @@
 """Topics that hold texts of several languages, and how much topics tell of them."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.metrics import mutual_info_score
 
@@ -9,7 +8,7 @@ from embedtopics.encoders import RandomProjectionEncoder
 from embedtopics.encoders._languages import AcrossLanguagesEncoder
 from embedtopics.encoders._registry import encoder_from_settings
 from embedtopics.topics import TopicModel
-from embedtopics.topics._languages import _side_by_side, keywords_by_language, language_information
+from embedtopics.topics._languages import language_information
 from tests.factories import refuses
 
 THEMES = {
@@ -105,45 +104,3 @@ def test_information_is_that_of_scikit_learn_less_chance():
     assert found.low < found.value < found.high
     by_chance = language_information(rng.integers(0, 20, 400).astype(np.int32), codes.tolist())
     assert by_chance.value < 0.03
-
-
-CONCEPTS = [
-    [("apple", "pomme"), ("river", "fleuve"), ("horse", "cheval")],
-    [("station", "gare"), ("ticket", "billet"), ("delay", "retard")],
-]
-
-
-@pytest.fixture(scope="module")
-def bilingual():
-    """Two topics, in whose texts two of three concepts are named in English or in French."""
-    rng, texts, codes, vectors = np.random.default_rng(0), [], [], []
-    for i in range(160):
-        topic, language, left_out = i % 2, i // 2 % 2, i // 4 % 3
-        named = [k for k in range(3) if k != left_out]
-        texts.append(" ".join(CONCEPTS[topic][k][language] for k in named) + f" {i}")
-        codes.append("en" if language == 0 or (i < 12 and i % 2) else "fr")
-        of_topic, of_concepts = np.eye(8)[topic], sum(np.eye(8)[2 + 3 * topic + k] for k in named)
-        vectors.append(3 * of_topic + of_concepts + 0.1 * rng.normal(size=8))
-    frame = pd.DataFrame({"text": texts, "code": codes})
-    model = TopicModel(languages=["en", "fr"], n_topics=2, ngram_range=(1, 1), random_state=0)
-    return model.fit(frame, embeddings=np.array(vectors)).result_
-
-
-def test_keywords_stand_beside_their_translations(bilingual):
-    found = keywords_by_language(bilingual, n_terms=3, by="code")
-    assert list(found.columns) == ["topic", "label", "en", "fr"]
-    pairs = [set(zip(part["en"], part["fr"], strict=True)) for _, part in found.groupby("topic")]
-    assert sorted(map(sorted, pairs)) == sorted(map(sorted, CONCEPTS))
-    with refuses("n_terms"):
-        keywords_by_language(bilingual, n_terms=0)
-    for by in ("nowhere", None):  # the texts are too short to tell their language
-        with refuses("by"):
-            keywords_by_language(bilingual, by=by)
-
-
-def test_a_term_without_a_mate_has_a_row_of_its_own():
-    along = np.eye(3, dtype=np.float32)
-    rows = _side_by_side([
-        (["water", "tax"], along[:2]), (["impôt", "eau", "mer"], along[[1, 0, 0]]), ([], along[:0]),
-    ])  # fmt: skip
-    assert rows == [["water", "eau", ""], ["tax", "impôt", ""], ["", "mer", ""]]

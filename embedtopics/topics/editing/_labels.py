@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from embedtopics._utils.checks import checked_count, is_number, is_whole, optional_count
+from embedtopics._utils.checks import is_number, is_whole, optional_count
 from embedtopics._utils.display import excerpt
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._table_files import spreadsheet_safe
@@ -23,7 +23,6 @@ from embedtopics.terms._counts import (
     checked_stop_words,
     recount_terms,
 )
-from embedtopics.terms._keywords import unique_labels
 from embedtopics.terms._stop_words import function_words, stop_words_for
 from embedtopics.terms.results import TermCounts
 from embedtopics.topics._describe import languages_of, term_settings_of
@@ -100,40 +99,6 @@ def rename(
         topics[topic] = dataclasses.replace(
             topics[topic], label=name, is_named=True, label_auc=None
         )
-    return dataclasses.replace(result, topics=tuple(topics), history=(*result.history, edit))
-
-
-def make_labels(result: TopicResult, n_terms: int = 3) -> TopicResult:
-    """Label the topics with their keywords.
-
-    Seeded topics and topics named by users keep their labels. The others do not count as named:
-    later edits may change their labels.
-
-    Parameters
-    ----------
-    result : TopicResult
-    n_terms : int
-        Keywords in a label; equal labels get more keywords, or else a number.
-
-    Returns
-    -------
-    TopicResult
-
-    Raises
-    ------
-    InputError
-        If `n_terms` is below 1.
-    """
-    n_terms = checked_count(n_terms, "n_terms")
-    topics = list(result.topics)
-    unnamed = [topic for topic in topics if not (topic.is_named or topic.is_seeded)]
-    reserved = {topic.label for topic in topics} - {topic.label for topic in unnamed}
-    labels = unique_labels([topic.keywords for topic in unnamed], n_terms, reserved=reserved)
-    for topic, label in zip(unnamed, labels, strict=True):
-        topics[topic.topic_id] = dataclasses.replace(topic, label=label, label_auc=None)
-    message = f"labelled {len(unnamed):,} topics with {n_terms} keywords"
-    parameters = {"n_terms": n_terms}
-    edit = edit_of(result, "make_labels", parameters, message, (), range(result.n_topics))
     return dataclasses.replace(result, topics=tuple(topics), history=(*result.history, edit))
 
 

@@ -18,7 +18,7 @@ from embedtopics.protocols import TermWeighting
 from embedtopics.topics._assign import find_documents
 from embedtopics.topics._describe import recorded_weighting
 from embedtopics.topics._resolution import at_resolution
-from embedtopics.topics.editing._labels import make_labels, rename, update_terms
+from embedtopics.topics.editing._labels import rename, update_terms
 from embedtopics.topics.editing._merge import at_level, merge, reduce, remove
 from embedtopics.topics.editing._reassign import reassign, split
 from embedtopics.topics.naming._keywords import with_keywords
@@ -33,7 +33,7 @@ LEAST_JACCARD = 0.25
 EDITS: Mapping[str, Callable[..., TopicResult]] = {
     function.__name__: function
     for function in (
-        at_level, at_resolution, make_labels, merge, reassign, reduce, remove, rename, split,
+        at_level, at_resolution, merge, reassign, reduce, remove, rename, split,
         update_terms, with_keywords,
     )
 }  # fmt: skip
@@ -46,6 +46,7 @@ IDS = {
     "remove": "topics",
     "rename": "labels",
     "split": "topic",
+    "with_keywords": "keywords",
 }
 """The parameter of an edit that holds topic ids."""
 

@@ -22,7 +22,6 @@ from urllib.parse import urlsplit
 from embedtopics._utils.display import excerpt
 from embedtopics._utils.progress import progress_bar
 from embedtopics.errors import InputError, MissingExtraError, Remedy
-from embedtopics.topics.naming._questions import Question, UnusableAnswer
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 PATH = "/chat/completions"
@@ -38,6 +37,19 @@ MAX_FAILURES = 5
 
 GENERAL = frozenset({401, 403, 404, 405, 410})
 """Statuses that every other question would get as well; so would redirects."""
+
+
+class UnusableAnswer(Exception):
+    """An answer without a usable name; the message gives the reason."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """The messages about one topic."""
+
+    topic_id: int
+    messages: tuple[dict[str, str], ...]
+    n_documents: int
 
 
 class CallError(UnusableAnswer):
@@ -66,31 +78,25 @@ class Endpoint:
         return text.replace(key, "***") if len(key) >= MIN_SECRET else text
 
 
-def open_endpoint(address: Any, api_key: Any = None) -> Endpoint:
+def open_endpoint(address: str, api_key: str | None = None) -> Endpoint:
     """Check an address and a key; nothing is sent."""
-    expected = "the address of a chat API, such as http://localhost:11434/v1"
-    try:
-        parts = urlsplit(address.strip())
-        port = parts.port
-    except (ValueError, AttributeError):
-        raise InputError("endpoint", expected, found="an address that cannot be parsed") from None
+    parts = urlsplit(address.strip())
     if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
         # The message does not repeat the address, which may hold a password.
-        without = f"{expected}, without user, password, query or fragment"
+        expected = "an address without user, password, query or fragment"
         remedy = Remedy("api_key", alternative=f"set {KEY_VARIABLE}")
-        raise InputError("endpoint", without, remedy=remedy)
-    is_plain = address.isascii() and address.isprintable() and " " not in address.strip()
-    if parts.scheme not in ("http", "https") or not parts.hostname or not is_plain:
+        raise InputError("endpoint", expected, remedy=remedy)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        expected = "the address of a chat API, such as http://localhost:11434/v1"
         raise InputError("endpoint", expected, address)
-    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    base = f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
     # The key of the environment never travels unencrypted to another machine.
     if api_key is None and (parts.scheme == "https" or parts.hostname in LOCAL):
         api_key = os.environ.get(KEY_VARIABLE)
-    key = api_key.strip() if isinstance(api_key, str) else api_key
+    key = (api_key or "").strip()
     # Errors about a bad header would repeat the key.
-    if key is not None and not (isinstance(key, str) and all(33 <= ord(c) < 127 for c in key)):
+    if not all(33 <= ord(c) < 127 for c in key):
         raise InputError("api_key", "visible ASCII characters", remedy="copy the key again")
+    base = parts.geturl().rstrip("/")
     return Endpoint(base if base.endswith(PATH) else base + PATH, key or None)
 
 
@@ -104,16 +110,13 @@ class AnswerRecord:
         self._lock = Lock()
         if self.path is None:
             return
-        try:
-            with self.path.open("ab+") as stream:
-                stream.seek(0)
-                for line in stream:
-                    self._read(line)
-                # A line that a crash cut short must not swallow the next one.
-                if stream.tell() and not line.endswith(b"\n"):
-                    stream.write(b"\n")
-        except OSError as error:
-            raise self._failure(error) from error
+        with self.path.open("ab+") as stream:
+            stream.seek(0)
+            for line in stream:
+                self._read(line)
+            # A line that a crash cut short must not swallow the next one.
+            if stream.tell() and not line.endswith(b"\n"):
+                stream.write(b"\n")
 
     def find(self, endpoint: str, request: Any, prompt: Any) -> str | None:
         """Return the recorded answer to a question, or None."""
@@ -124,12 +127,9 @@ class AnswerRecord:
         if self.path is None:
             return
         line = json.dumps(entry, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
-        try:
-            with self._lock, self.path.open("ab") as stream:
-                self._read(line)
-                stream.write(line)
-        except OSError as error:
-            raise self._failure(error) from error
+        with self._lock, self.path.open("ab") as stream:
+            self._read(line)
+            stream.write(line)
 
     def _read(self, line: bytes) -> None:
         # Lines that cannot be parsed were not written here, or were cut short.
@@ -138,10 +138,6 @@ class AnswerRecord:
             if isinstance(entry["answer"], str) and entry["name"] is not None:
                 key = [entry["endpoint"], entry["request"], entry["prompt"]]
                 self._answers[json.dumps(key, sort_keys=True)] = entry["answer"]
-
-    def _failure(self, error: OSError) -> InputError:
-        reason = f"{self.path}, which cannot be written ({error.strerror or error})"
-        return InputError("record", "a writable file, or None for no record", found=reason)
 
 
 class TopicAnswer(NamedTuple):
@@ -220,9 +216,8 @@ class Chat:
         entry: dict[str, Any] = {}
         try:
             answer = self._send(client, question)
-            usage = answer.get("usage")
-            entry["tokens"] = usage.get("total_tokens") if isinstance(usage, dict) else None
             entry["answer"] = self.endpoint.without_key(content_of(answer))
+            entry["tokens"] = (answer.get("usage") or {}).get("total_tokens")
             entry["name"] = self.parse_name(entry["answer"])
             self._n_failures = 0
             return TopicAnswer(topic, entry["name"])
@@ -253,8 +248,8 @@ class Chat:
         }
         self.record.add(fields | entry)
 
-    def _send(self, client: Any, question: Question) -> dict[str, Any]:
-        """Send a question and return the JSON object of the answer."""
+    def _send(self, client: Any, question: Question) -> Any:
+        """Send a question and return the JSON of the answer."""
         import openai
 
         # The client would send an organization and a project of the environment to any endpoint.
@@ -287,8 +282,6 @@ class Chat:
             raise CallError(reason, is_general=code < 400 or code in GENERAL) from None
         except (ValueError, RecursionError):
             raise UnusableAnswer("the answer is not JSON") from None
-        if not isinstance(answer, dict):
-            raise UnusableAnswer("the answer is not a JSON object")
         return answer
 
     def _excerpt(self, text: str) -> str:
@@ -297,23 +290,21 @@ class Chat:
         return excerpt("".join(c if c.isprintable() else " " for c in text), 200)
 
 
-def content_of(answer: dict[str, Any]) -> str:
+def content_of(answer: Any) -> str:
     """Return the text of an answer."""
-    choices = answer.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    message = first.get("message") if isinstance(first, dict) else None
-    if not isinstance(first, dict) or not isinstance(message, dict):
-        raise UnusableAnswer("the answer holds no choice with a message")
-    content = message.get("content")
-    if isinstance(content, list):  # some servers answer in parts
-        texts = [part.get("text") for part in content if isinstance(part, dict)]
-        content = "".join(text for text in texts if isinstance(text, str))
-    reason = first.get("finish_reason")
-    if reason == "content_filter":
+    try:
+        choice = answer["choices"][0]
+        message = choice["message"]
+        content = message.get("content")
+        if isinstance(content, list):  # some servers answer in parts
+            content = "".join(part.get("text") or "" for part in content)
+    except (AttributeError, IndexError, KeyError, TypeError):
+        raise UnusableAnswer("the answer holds no choice with a message") from None
+    if choice.get("finish_reason") == "content_filter":
         raise UnusableAnswer("the model's content filter refused")
     if message.get("refusal"):
         raise UnusableAnswer("the model refused")
-    if reason == "length":
+    if choice.get("finish_reason") == "length":
         raise UnusableAnswer("the answer was cut at max_tokens")
     if not isinstance(content, str) or not content.strip():
         raise UnusableAnswer("the answer is empty")

@@ -21,12 +21,7 @@ from embedtopics.terms._representative import best_terms
 from embedtopics.terms._stop_words import stems_of
 from embedtopics.terms._tokens import words_of
 from embedtopics.topics._describe import languages_of
-from embedtopics.topics._vectors import (
-    cosines,
-    encode_uncached,
-    encoder_of_fit,
-    row_centroids,
-)
+from embedtopics.topics._vectors import cosines, encode_uncached, encoder_of_fit, row_centroids
 from embedtopics.topics.results import Topic, TopicResult
 
 N_TEXTS = 300

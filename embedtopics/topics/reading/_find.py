@@ -24,8 +24,7 @@ from embedtopics.topics._vectors import (
     core_centroid,
     core_centroids,
     encode_uncached,
-    matching_encoder,
-    recorded_encoder,
+    encoder_of_fit,
     unit_term_rows,
 )
 from embedtopics.topics.reading._concordance import similar_terms
@@ -133,7 +132,7 @@ def _vectors(
                 found=f"shape {np.shape(embedding)}",
             )
         return unit_rows(array, what="the embeddings of the queries").astype(np.float64)
-    model = recorded_encoder(result) if encoder is None else matching_encoder(encoder, result)
+    model = encoder_of_fit(result, encoder)
     vectors = encode_uncached(model, [normalize_text(text) for text in queries], width)
     for text, vector in zip(queries, vectors, strict=True):
         if not vector.any():

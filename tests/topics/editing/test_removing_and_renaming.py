@@ -1,13 +1,12 @@
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from embedtopics.errors import InputError
-from embedtopics.topics import history, make_labels, merge, remove, rename
+from embedtopics.topics import history, merge, remove, rename
 from embedtopics.topics.editing._merge import reduce
 from embedtopics.topics.results import Reason
-from tests.factories import make_result, refuses, with_stability
+from tests.factories import refuses, with_stability
 from tests.topics.editing.altering import assert_untouched, frozen
 
 
@@ -100,41 +99,3 @@ def test_history_is_a_table(synthetic):
     assert table["step"].tolist() == [1, 2] and table["edit"].tolist() == ["rename", "remove"]
     assert table["message"][0] == "renamed 2 'Two'" == str(edited.history[0])
     assert history(synthetic).empty
-
-
-def with_topics(keywords, **flags):
-    result = make_result(60, len(keywords))
-    topics = tuple(
-        replace(topic, keywords=tuple(words), weights=(1.0,) * len(words), label=f"old {i}",
-                is_named=i in flags.get("named", ()), is_seeded=i in flags.get("anchors", ()))
-        for i, (topic, words) in enumerate(zip(result.topics, keywords, strict=True))
-    )  # fmt: skip
-    return replace(result, topics=topics)
-
-
-def labels_of(result):
-    return [topic.label for topic in result.topics]
-
-
-def test_names_are_made_of_keywords():
-    result = with_topics([["tax", "cut", "vote"], ["river", "flood"], []])
-    assert labels_of(make_labels(result, 2)) == ["tax, cut", "river, flood", "no terms"]
-    assert labels_of(result) == ["old 0", "old 1", "old 2"]
-
-
-def test_no_two_topics_have_one_name():
-    result = with_topics([["tax", "cut"], ["tax", "rise"], ["tax"], ["tax"], ["tax", "cut"]])
-    made = make_labels(result, 1)
-    assert labels_of(made) == ["tax", "tax, rise", "tax (2)", "tax (3)", "tax, cut"]
-
-
-def test_given_names_stay_and_are_not_taken_again():
-    result = with_topics([["a1"], ["b1"], ["old 0"]], named=[0], anchors=[1])
-    made = make_labels(result, 1)
-    assert labels_of(made) == ["old 0", "old 1", "old 0 (2)"]
-    assert [topic.is_named for topic in made.topics] == [True, False, False]
-
-
-def test_labels_have_a_keyword():
-    with refuses("n_terms"):
-        make_labels(make_result(30, 1), 0)

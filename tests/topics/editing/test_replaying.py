@@ -197,15 +197,13 @@ def test_every_edit_of_the_package_can_be_done_again(branched):
     edits = {
         "rename": lambda r: topics.rename(r, {0: "Zero", 4: "Four"}),
         "with_keywords": lambda r: topics.with_keywords(
-            r, [[(word, 1.0) for word in reversed(r.topics[t].keywords)] for t in (1, 2)],
-            method="backwards", topics=[1, 2],
+            r, {t: [(word, 1.0) for word in reversed(r.topics[t].keywords)] for t in (1, 2)}
         ),
         "update_terms": lambda r: topics.update_terms(
             r, extra_stop_words=[r.topics[1].keywords[0].split()[0]], n_keywords=4
         ),
         "merge": lambda r: topics.merge(r, [[1, 2], [5, 7]]),
         "at_level": lambda r: topics.at_level(r, topics.hierarchy(r), r.n_topics - 2),
-        "make_labels": lambda r: topics.make_labels(r, 2),
         "split": lambda r: topics.split(r, 0, 2),
         "reassign": lambda r: topics.reassign(r, "embeddings"),
         "reduce": lambda r: topics.reduce(r, r.n_topics - 1, by="embeddings"),
@@ -224,6 +222,6 @@ def test_every_edit_of_the_package_can_be_done_again(branched):
 
 def test_longer_lists_of_another_method_do_not_lengthen_others(branched):
     terms = branched.term_counts.terms[:25]
-    longer = topics.with_keywords(branched, [[(term, 1.0) for term in terms]], topics=[2])
+    longer = topics.with_keywords(branched, {2: [(term, 1.0) for term in terms]})
     assert len(longer.topics[2].keywords) == 25
     assert max(len(topic.keywords) for topic in topics.merge(longer, [0, 1]).topics) == 10

@@ -16,7 +16,6 @@ BANNED = {
     r"walks?|walked|walking|walker": "label propagation",
     r"springs?": "edge schedule",
     r"clearness|least[_ ]ratio": "margin",
-    r"MustNotLink|must[_ ]not[_ ]link": "CannotLink, cannot-link constraints",
     r"guidance": "constraints",
     r"settl(e|es|ing)": "apply constraints",
     r"whims?": "unstable",

@@ -31,7 +31,6 @@ from .errors import MissingExtraError as MissingExtraError
 from .errors import ModelLoadError as ModelLoadError
 from .retrieval import SearchIndex as SearchIndex
 from .terms import ClassTfidf as ClassTfidf
-from .topics import CannotLink as CannotLink
 from .topics import ManualLabels as ManualLabels
 from .topics import PartialLabels as PartialLabels
 from .topics import SeedWords as SeedWords

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from embedtopics.corpus import Corpus
     from embedtopics.encoders._contract import BaseEncoder
     from embedtopics.topics import TopicModel
-    from embedtopics.topics.constraints._protocol import Constraint
+    from embedtopics.topics.constraints._apply import Constraint
 
 
 STUDENT_FROM = 1000

@@ -16,10 +16,8 @@ from ._tables import documents as documents
 from ._tables import table as table
 from ._tables import terms as terms
 from ._tables import validation_sheets as validation_sheets
-from .constraints._labels import CannotLink as CannotLink
 from .constraints._labels import ManualLabels as ManualLabels
 from .constraints._labels import PartialLabels as PartialLabels
-from .constraints._protocol import Constraint as Constraint
 from .constraints._words import SeedWords as SeedWords
 from .constraints._words import ZeroShot as ZeroShot
 from .editing._labels import rename as rename

@@ -51,7 +51,7 @@ from embedtopics.topics._pipeline import Stages, fit_topics
 from embedtopics.topics._propagation import checked_coverage
 from embedtopics.topics._storage import load_result, save_result
 from embedtopics.topics._vectors import encoder_of_fit
-from embedtopics.topics.constraints._protocol import Constraint
+from embedtopics.topics.constraints._apply import Constraint
 from embedtopics.topics.results import TopicResult
 
 DEFAULT_ENCODER = "all-MiniLM-L6-v2"
@@ -106,8 +106,8 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
     weighting : object with ``fit(counts, terms=None)`` and ``transform(counts)``, optional
         Weights the terms; by default `ClassTfidf`.
     constraints : object with ``prepare(context)`` and ``describe()``, optional
-        Constraints on the topics: `SeedWords`, `ZeroShot` names, `PartialLabels`, `CannotLink`
-        pairs or `ManualLabels`.
+        Constraints on the topics: `SeedWords`, `ZeroShot` names, `PartialLabels` or
+        `ManualLabels`.
     languages : "auto" or sequence of str
         ISO 639-1 codes of the languages of the texts, for stop words and stems.
     across_languages : bool

@@ -57,12 +57,13 @@ from embedtopics.topics._vectors import (
     spread_graph,
 )
 from embedtopics.topics.constraints._apply import (
+    Constraint,
+    FitContext,
     constrained_graph,
     groups_of_vectors,
     named_topics,
     outcome,
 )
-from embedtopics.topics.constraints._protocol import Constraint, FitContext
 from embedtopics.topics.results import Reason, Topic, TopicConstraints, TopicResult
 
 MAP_MIN_DIST = 0.1
@@ -222,10 +223,6 @@ def _prepare_constraints(
     if stages.constraints is None:
         return None
     constraints, decisions = stages.constraints.prepare(context)
-    if constraints.groups.shape != (len(context),):
-        name = type(stages.constraints).__name__
-        shape = f"shape {constraints.groups.shape} from {name}"
-        raise InputError("groups", f"one per document, shape ({len(context)},)", found=shape)
     log.decisions.extend(decisions)
     check_constraints(constraints, stages.resolution, stages.coverage)
     return constraints

@@ -189,21 +189,16 @@ def assign_outliers(
     if constraints is None and cut.partition is not None:
         in_partition = number[cut.partition]
         best = np.where(in_partition >= 0, in_partition, best)
+    is_complete = constraints is not None and constraints.is_complete
+    is_assigned &= not is_complete
     labels = np.where(is_assigned, best, np.maximum(seeds, NOISE)).astype(np.int32)
     is_isolated = is_far | (NONE_WEIGHT * propagated.none >= propagated.shares[:, 1])
     reasons = np.where(is_isolated, Reason.ISOLATED, Reason.BETWEEN).astype(np.int8)
     reasons[(margins >= MIN_MARGIN) & ~is_far] = Reason.BEYOND_COVERAGE
     reasons[seeds == NOWHERE] = Reason.UNINFORMATIVE
+    if is_complete:
+        reasons[:] = Reason.NOT_LABELED
     reasons[labels != NOISE] = Reason.IN_TOPIC
-    if constraints is not None:
-        constrained = _constrained_labels(
-            labels, seeds, propagated, clusters.probabilities, constraints
-        )
-        reasons[(constrained == NOISE) & (labels != NOISE)] = Reason.CANNOT_LINK
-        reasons[constrained != NOISE] = Reason.IN_TOPIC
-        if constraints.is_complete:
-            reasons[constrained == NOISE] = Reason.NOT_LABELED
-        labels = constrained
     in_cluster = (seeds >= 0) & (labels == seeds)
     inside = labels != NOISE
     sizes = np.bincount(labels[inside], weights[inside], minlength=n_topics)
@@ -218,52 +213,6 @@ def assign_outliers(
         _memberships(labels, propagated, new_id[:-1]),
         min_margin,
     )
-
-
-def _constrained_labels(
-    labels: Int32Array,
-    seeds: Int32Array,
-    propagated: Propagation,
-    probabilities: FloatArray,
-    constraints: TopicConstraints,
-) -> Int32Array:
-    """Return labels that obey the constraints.
-
-    Of documents that cannot be linked, those with the fewest partners in the topic stay, then the
-    deepest; the others move to the next topic that their neighbors clearly lead to, or to none.
-    """
-    if constraints.is_complete:
-        labels = np.maximum(seeds, NOISE).astype(np.int32)
-    partners = constraints.partners
-    if not partners:
-        return labels
-    documents = np.array(sorted(partners), dtype=np.int64)
-    is_label = propagated.topics[documents] == labels[documents, None]
-    shares = np.where(is_label, propagated.shares[documents], 0).sum(axis=1)
-    n_here = np.array(
-        [sum(labels[o] == labels[d] != NOISE for o in partners[d]) for d in documents.tolist()]
-    )
-    order = documents[np.lexsort((documents, -shares, -probabilities[documents], n_here))]
-    labels = labels.copy()
-    placed: set[int] = set()
-    for document in order.tolist():
-        topic, others = labels[document], partners[document]
-        if topic != NOISE and any(other in placed and labels[other] == topic for other in others):
-            barred = {int(labels[other]) for other in others}
-            labels[document] = _clearest_topic(propagated, document, barred)
-        placed.add(document)
-    return labels
-
-
-def _clearest_topic(propagated: Propagation, document: int, barred: set[int]) -> int:
-    """Return the topic that a document clearly leads to, except the barred ones; -1 for none."""
-    topics, shares = propagated.topics[document], propagated.shares[document]
-    allowed = [slot for slot, topic in enumerate(topics.tolist()) if topic not in barred | {NOISE}]
-    if not allowed:
-        return NOISE
-    second = shares[allowed[1]] if len(allowed) > 1 else 0.0
-    lead = margin(shares[allowed[:1]], np.array([second]), propagated.none[[document]])[0]
-    return int(topics[allowed[0]]) if lead >= MIN_MARGIN else NOISE
 
 
 def margin(

@@ -18,7 +18,6 @@ from embedtopics.terms._keywords import unique_labels
 from embedtopics.topics._describe import custom_weighting, describe_again, describe_weighting
 from embedtopics.topics._propagation import OWN_SHARE
 from embedtopics.topics._storage import as_json
-from embedtopics.topics.constraints._protocol import departures
 from embedtopics.topics.results import Edit, Reason, Topic, TopicMark, TopicResult
 
 DOCUMENTS_PER_MARK = 20
@@ -129,8 +128,8 @@ def relabeled(
 ) -> TopicResult:
     """Return a result with other labels, and compute what follows from them.
 
-    Topics are numbered from the largest down and keep names given by users. Decisions list broken
-    constraints. Stability stays only if no label changes.
+    Topics are numbered from the largest down and keep names given by users. Stability stays only if
+    no label changes.
     """
     drafts = np.asarray(labels, dtype=np.int32)
     number, order = _numbers(drafts, len(origins), result.documents.weights)
@@ -145,17 +144,14 @@ def relabeled(
         )
     clustering = _clustering(result.clustering, number[drafts], from_old, probabilities)
     topics, topic_terms = describe_again(edited, clustering, _unchanged(result, clustering))
-    before, weights = result.clustering.labels, result.documents.weights
-    broken = departures(result.constraints, before, clustering.labels, weights, name)
     new_ids = None if follows is None else number[np.asarray(follows, dtype=np.int64)]
-    is_same = np.array_equal(clustering.labels, before)
+    is_same = np.array_equal(clustering.labels, result.clustering.labels)
     return dataclasses.replace(
         edited,
         clustering=clustering,
         memberships=_numbered(memberships, number[:-1], len(order)),
         topics=carry_names(topics, from_old),
         topic_terms=topic_terms,
-        decisions=(*edited.decisions, *broken),
         history=(*result.history, edit_of(result, name, parameters, message, marked, new_ids)),
         stability=result.stability if is_same else None,
     )

@@ -66,7 +66,6 @@ def check_parts(result: TopicResult) -> None:
     constraints = result.constraints
     if constraints is not None:
         _within("groups of the constraints", constraints.groups, NOISE, len(constraints.names))
-        _within("pairs of the constraints", constraints.cannot_link, 0, n)
 
 
 def _expected(
@@ -102,10 +101,8 @@ def _expected(
             yield name, getattr(stability, name), "f", (n_topics,)
         yield "agreement", stability.agreement, "f", (n,)
     if constraints is not None:
-        pairs = constraints.cannot_link
         yield "groups of the constraints", constraints.groups, "i", (n,)
         yield "probabilities of the constraints", constraints.probabilities, "f", (n,)
-        yield "pairs of the constraints", pairs, "i", (len(pairs), 2)
 
 
 def _within(name: str, numbers: npt.NDArray[Any] | None, low: int, high: int) -> None:

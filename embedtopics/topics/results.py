@@ -41,9 +41,7 @@ class Reason(IntEnum):
     """It leads to a topic, but the requested coverage is smaller."""
     REMOVED = 6
     """Its topic was removed."""
-    CANNOT_LINK = 7
-    """Its topics hold documents that it cannot be linked with."""
-    NOT_LABELED = 8
+    NOT_LABELED = 7
     """The topics are given labels, and it has no label."""
 
     @property
@@ -51,7 +49,7 @@ class Reason(IntEnum):
         """The reason in words."""
         return (
             "in a topic", "between topics", "isolated", "uninformative", "no text",
-            "beyond the requested coverage", "topic removed", "cannot be linked", "not labelled",
+            "beyond the requested coverage", "topic removed", "not labelled",
         )[self]  # fmt: skip
 
 
@@ -205,8 +203,6 @@ class TopicConstraints:
         Name of each group; "" for an unnamed one.
     probabilities : float32 ndarray of shape (n_documents,)
         Probability of each document's group, up to 1; 0 without a group.
-    cannot_link : int64 ndarray of shape (n_pairs, 2)
-        Pairs of documents that cannot be in one topic, the lower first.
     attraction : float
         Weight, 0 to 1, of the edges that tie each document to the nearest others of its group in
         the fuzzy graph.
@@ -221,7 +217,6 @@ class TopicConstraints:
     groups: Int32Array
     names: tuple[str, ...]
     probabilities: FloatArray
-    cannot_link: Int64Array = field(default_factory=lambda: np.empty((0, 2), dtype=np.int64))
     attraction: float = 0.0
     separation: float = 0.0
     is_fixed: bool = False
@@ -232,26 +227,10 @@ class TopicConstraints:
         """Whether the constraints change the coordinates."""
         return self.attraction > 0 or self.separation > 0
 
-    @property
-    def partners(self) -> dict[int, list[int]]:
-        """The documents that each document of a pair cannot be linked with."""
-        partners: dict[int, list[int]] = {}
-        for one, other in self.cannot_link.tolist():
-            partners.setdefault(one, []).append(other)
-            partners.setdefault(other, []).append(one)
-        return partners
-
     def of(self, documents: Int64Array) -> TopicConstraints:
-        """Return the constraints of some of the documents, in ascending order."""
-        number = np.full(len(self.groups), -1, dtype=np.int64)
-        number[documents] = np.arange(len(documents))
-        pairs = number[self.cannot_link]
-        return replace(
-            self,
-            groups=self.groups[documents],
-            probabilities=self.probabilities[documents],
-            cannot_link=pairs[(pairs >= 0).all(axis=1)],
-        )
+        """Return the constraints of some of the documents."""
+        groups, probabilities = self.groups[documents], self.probabilities[documents]
+        return replace(self, groups=groups, probabilities=probabilities)
 
     def among(self, positions: Int64Array, n_documents: int) -> TopicConstraints:
         """Return the constraints of more documents, with the present ones at `positions`."""
@@ -259,12 +238,7 @@ class TopicConstraints:
         groups[positions] = self.groups
         probabilities = np.zeros(n_documents, dtype=np.float32)
         probabilities[positions] = self.probabilities
-        return replace(
-            self,
-            groups=groups,
-            probabilities=probabilities,
-            cannot_link=positions[self.cannot_link],
-        )
+        return replace(self, groups=groups, probabilities=probabilities)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

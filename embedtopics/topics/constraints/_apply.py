@@ -1,23 +1,72 @@
-"""Constraints applied to the fuzzy graph and to the labels of topics, and how far they were met."""
+"""The protocol of constraints, their effect on graph and topics, and how far they were met."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.sparse import csr_matrix, diags_array
 
-from embedtopics._utils.display import spell_count
 from embedtopics.clustering.results import NOISE, Clustering
+from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus.results import DistinctDocuments
 from embedtopics.decisions import Decision
 from embedtopics.neighbors._graph import build_graph
+from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array
+from embedtopics.terms.results import TokenStream
 from embedtopics.topics._clusters import owners
-from embedtopics.topics.constraints._protocol import first_of, note
-from embedtopics.topics.results import Reason, Topic, TopicConstraints
+from embedtopics.topics.results import Topic, TopicConstraints
+
+
+@dataclass(frozen=True, eq=False)
+class FitContext:
+    """Documents, vectors and graph before the reduction, for constraints.
+
+    `embeddings` are unit vectors. `tokens` returns the words of the documents when they are ready.
+    `encode` returns unit vectors of texts, or raises `InputError` without an encoder.
+    """
+
+    corpus: Corpus
+    documents: DistinctDocuments
+    embeddings: FloatArray
+    graph: NeighborGraph
+    tokens: Callable[[], TokenStream]
+    encode: Callable[[Sequence[str]], FloatArray]
+
+    def __len__(self) -> int:
+        return len(self.documents)
+
+
+class Constraint(Protocol):
+    """A constraint on the topics of a fit: any object with these methods.
+
+    A fit prepares it once, after the neighbor search and before the reduction. Later stages, and
+    later cuts of the hierarchy, obey the returned value.
+    """
+
+    def prepare(self, context: FitContext) -> tuple[TopicConstraints, Sequence[Decision]]:
+        """Return the constraints on the documents, and decisions."""
+        ...
+
+    def describe(self) -> dict[str, Any]:
+        """Return the description for the settings of the result, in JSON types."""
+        ...
+
+
+def first_of(items: Sequence[str], separator: str = ", ") -> str:
+    """Join the first items of a list."""
+    return separator.join(items[:20]) + (f"{separator}..." if len(items) > 20 else "")
+
+
+def note(name: str, value: Any, message: str) -> Decision:
+    """Return a decision of the clustering stage."""
+    return Decision("clustering", name, value, message)
+
 
 UNKNOWN_DISTANCE = 1.0
 FAR_DISTANCE = 2.5
@@ -134,15 +183,9 @@ def outcome(
     if constraints.is_complete:
         return []
     labels, weights, groups = clustering.labels, documents.weights, constraints.groups
-    decisions = []
-    n_outside = int(weights[clustering.reasons == Reason.CANNOT_LINK].sum())
-    if n_outside:
-        message = spell_count(n_outside, "text is", "texts are")
-        message += " in no topic because of pairs that cannot be linked."
-        decisions.append(note("cannot_link_outside", n_outside, message))
     in_group = groups >= 0
     if not in_group.any():
-        return decisions
+        return []
     n_topics = len(clustering.persistence)
     if constraints.separation:
         class_of = owners(labels, groups, weights, n_topics, len(constraints.names))
@@ -152,7 +195,7 @@ def outcome(
         outside = float(weights[in_group & ~inside].sum() / weights[in_group].sum())
         message = f"{share:.1%} of the labelled texts are in a topic of their class, "
         message += f"{outside:.1%} in none."
-        return [*decisions, note("labels_respected", share, message)]
+        return [note("labels_respected", share, message)]
     homes, shares = _homes(labels, weights, constraints)
     sizes = np.bincount(labels + 1, weights, minlength=n_topics + 1)
     items = [
@@ -162,7 +205,7 @@ def outcome(
         for name, topic, share in zip(constraints.names, homes.tolist(), shares, strict=True)
     ]
     message = f"Topics of each group's texts: {first_of(items, '; ')}."
-    return [*decisions, note("guided_topics", items, message)]
+    return [note("guided_topics", items, message)]
 
 
 def _homes(

@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.checks import is_number
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import unit_rows
 from embedtopics.protocols import Float64Array, FloatArray, Int32Array
 from embedtopics.terms._tokens import find_phrase, words_of
-from embedtopics.topics.constraints._labels import checked_name, checked_weight
-from embedtopics.topics.constraints._protocol import FitContext, note
+from embedtopics.topics.constraints._apply import FitContext, note
+from embedtopics.topics.constraints._labels import checked_name
 from embedtopics.topics.results import TopicConstraints
 
 ROUNDS = 2
@@ -42,6 +41,10 @@ OF_PEAK = 0.5
 matched football: 32% of its texts were about chess without this limit, 95% with it. Of BBC News,
 whose sections are broad, 49% of the texts match instead of 55%."""
 
+BOOST = 0.5
+"""Weight of the edges between a document and the nearest others of its seed. The edge to its
+nearest neighbor has weight 1, other edges less."""
+
 FEWEST = 5
 """Smallest number of matching documents of a name; fewer are often chance."""
 
@@ -58,34 +61,23 @@ class SeedWords:
     ----------
     seeds : mapping of str to sequence of str, or sequence of sequences of str
         Words and phrases, by the name of the seed.
-    boost : float
-        Weight, above 0 up to 1, of the edges between a document and the nearest others of its seed.
-        The edge to its nearest neighbor has weight 1, other edges less.
-
-    Raises
-    ------
-    InputError
-        If there are no words, a name is repeated, or the boost is out of range.
 
     Examples
     --------
     >>> SeedWords({"money": ["bank", "interest rate"]}).describe()
-    {'kind': 'seed_words', 'seeds': {'money': ['bank', 'interest rate']}, 'boost': 0.5}
+    {'kind': 'seed_words', 'seeds': {'money': ['bank', 'interest rate']}}
     """
 
-    def __init__(
-        self, seeds: Mapping[str, Sequence[str]] | Sequence[Sequence[str]], *, boost: float = 0.5
-    ) -> None:
+    def __init__(self, seeds: Mapping[str, Sequence[str]] | Sequence[Sequence[str]]) -> None:
         self.seeds = _checked_seeds(seeds)
-        self.boost = checked_weight(boost, "boost")
 
     def __repr__(self) -> str:
-        return f"SeedWords({list(self.seeds)}, boost={self.boost})"
+        return f"SeedWords({list(self.seeds)})"
 
     def describe(self) -> dict[str, Any]:
         """Return the description that the settings of the result hold."""
         seeds = {name: list(words) for name, words in self.seeds.items()}
-        return {"kind": "seed_words", "seeds": seeds, "boost": self.boost}
+        return {"kind": "seed_words", "seeds": seeds}
 
     def prepare(self, context: FitContext) -> tuple[TopicConstraints, Sequence[Decision]]:
         """Return the documents of each seed.
@@ -117,26 +109,20 @@ class SeedWords:
             message = f"No text holds these seed words: {', '.join(missing)}."
             notes.append(note("missing_seed_words", missing, message))
         probabilities = has_seed.astype(np.float32)
-        return TopicConstraints(
-            groups, tuple(self.seeds), probabilities, attraction=self.boost
-        ), notes
+        return TopicConstraints(groups, tuple(self.seeds), probabilities, attraction=BOOST), notes
 
 
 def _checked_seeds(seeds: Any) -> dict[str, tuple[str, ...]]:
     named = seeds.items() if isinstance(seeds, Mapping) else ((None, words) for words in seeds)
     checked: dict[str, tuple[str, ...]] = {}
     for seed_name, words in named:
-        listed = () if isinstance(words, (str, bytes)) else tuple(words)
-        if not listed or not all(isinstance(word, str) and word.strip() for word in listed):
-            of_name = "" if seed_name is None else f" for {seed_name!r}"
-            raise InputError("seeds", f"lists of words{of_name}", words)
-        unique = tuple(dict.fromkeys(" ".join(word.split()) for word in listed))
+        if isinstance(words, str) or not words:
+            raise InputError("seeds", "lists of words", words)
+        unique = tuple(dict.fromkeys(" ".join(word.split()) for word in words))
         name = checked_name(", ".join(unique[:3]) if seed_name is None else seed_name)
         if name in checked:
             raise InputError("seeds", "of different names", name)
         checked[name] = unique
-    if not checked:
-        raise InputError("seeds", "lists of words", found="none")
     return checked
 
 
@@ -179,11 +165,6 @@ class ZeroShot:
     embeddings : array_like of shape (n_names, n_dimensions), optional
         Vectors of the names, from the encoder of the documents; by default the names are encoded.
 
-    Raises
-    ------
-    InputError
-        If there are no names, one is empty or repeated, or a parameter is invalid.
-
     Notes
     -----
     Cosines of names and texts differ between encoders and names. "auto" subtracts the mean over all
@@ -214,19 +195,10 @@ class ZeroShot:
         embeddings: npt.ArrayLike | None = None,
     ) -> None:
         self.names = _checked_names(names)
-        if min_similarity != "auto":
-            expected = '"auto" or a cosine from -1 to 1'
-            if not is_number(min_similarity) or not -1.0 <= float(min_similarity) <= 1.0:
-                raise InputError("min_similarity", expected, min_similarity)
-            min_similarity = float(min_similarity)
         self.min_similarity = min_similarity
         self.embeddings: FloatArray | None = None
         if embeddings is not None:
-            array = np.asarray(embeddings)
-            if array.ndim != 2 or len(array) != len(self.names):
-                expected = f"one row for each of the {len(self.names)} names"
-                raise InputError("embeddings", expected, found=f"shape {array.shape}")
-            self.embeddings = unit_rows(array, what="the embeddings of names")
+            self.embeddings = unit_rows(np.asarray(embeddings), what="the embeddings of names")
 
     def __repr__(self) -> str:
         return f"ZeroShot({list(self.names)}, min_similarity={self.min_similarity!r})"
@@ -297,10 +269,8 @@ def _checked_names(names: Any) -> dict[str, str]:
     checked: dict[str, str] = {}
     for text, description in pairs:
         name = checked_name(text)
-        if name.casefold() in {other.casefold() for other in checked}:
+        if name.casefold() in map(str.casefold, checked):
             raise InputError("names", "different", found=f"{name!r} twice")
-        if not isinstance(description, str) or not description.strip():
-            raise InputError("names", f"described by text ({name!r})", description)
         checked[name] = description
     if not checked:
         raise InputError("names", "at least one name", found="none")

@@ -17,7 +17,6 @@ from embedtopics.errors import InputError
 from embedtopics.protocols import Float64Array
 from embedtopics.topics._relabel import checked_topic_id, checked_topic_ids, regrouped, relabeled
 from embedtopics.topics._vectors import topic_cosines
-from embedtopics.topics.constraints._protocol import cannot_merge
 from embedtopics.topics.editing._labels import checked_labels, spell_topic
 from embedtopics.topics.results import Topic, TopicResult
 from embedtopics.topics.tree.results import TopicHierarchy
@@ -193,7 +192,7 @@ def reduce(result: TopicResult, n_topics: int, *, by: str = "terms") -> TopicRes
     """Merge the nearest topics until `n_topics` are left.
 
     Unlike `at_resolution`, this keeps earlier edits and works with every clusterer. It never merges
-    seeded topics, or topics whose texts have a `CannotLink`.
+    seeded topics.
 
     Parameters
     ----------
@@ -226,7 +225,7 @@ def reduce(result: TopicResult, n_topics: int, *, by: str = "terms") -> TopicRes
     similarities = topic_cosines(result, by)
     groups: Groups = []
     if least <= n_topics < result.n_topics:
-        groups = group_nearest(1.0 - similarities, int(n_topics), cannot_merge(result))
+        groups = group_nearest(1.0 - similarities, int(n_topics), _cannot_merge(result))
         least = result.n_topics - sum(map(len, groups)) + len(groups)
     if least > n_topics:
         expected = f"at least {least}, which the constraints of the fit keep apart"
@@ -236,6 +235,14 @@ def reduce(result: TopicResult, n_topics: int, *, by: str = "terms") -> TopicRes
     parameters = {"n_topics": int(n_topics), "by": by}
     parts = sorted(_with_others(result, groups))
     return _regroup(result, parts, "reduce", parameters, message)
+
+
+def _cannot_merge(result: TopicResult) -> npt.NDArray[np.bool_]:
+    """Return the pairs of topics that must not merge: seeded ones, (n_topics, n_topics)."""
+    seeded = np.array([topic.is_seeded for topic in result.topics], dtype=bool)
+    apart: npt.NDArray[np.bool_] = seeded[:, None] & seeded
+    np.fill_diagonal(apart, False)
+    return apart
 
 
 def group_nearest(
@@ -345,7 +352,7 @@ def _groups_at(result: TopicResult, hierarchy: TopicHierarchy, n_topics: int) ->
     if sizes != [node.size for node in hierarchy.nodes[: hierarchy.n_topics]]:
         expected = f"that of the {result.n_topics} topics of this result"
         raise InputError("hierarchy", expected, found=f"one of {hierarchy.n_topics} other topics")
-    apart = cannot_merge(result)
+    apart = _cannot_merge(result)
     nodes = list(hierarchy.nodes_at(n_topics))
     n_nodes, groups = len(nodes), []
     while nodes:

@@ -33,7 +33,6 @@ from embedtopics.topics._propagation import (
 )
 from embedtopics.topics._relabel import checked_topic_id, keep_labels, relabeled, with_own_share
 from embedtopics.topics._vectors import row_centroids, unit_term_rows
-from embedtopics.topics.constraints._protocol import bars
 from embedtopics.topics.editing._labels import spell_topic
 from embedtopics.topics.results import Reason, Topic, TopicResult
 
@@ -60,8 +59,7 @@ def reassign(
 ) -> TopicResult:
     """Assign outliers to the nearest topic if it is near enough.
 
-    No text is assigned to a topic with a text that it cannot be linked with (`CannotLink`). Other
-    documents stay outliers and keep their reason.
+    Other documents stay outliers and keep their reason.
 
     Parameters
     ----------
@@ -92,9 +90,6 @@ def reassign(
     outside = np.flatnonzero(result.clustering.labels == NOISE)
     best = find(result, outside)
     is_near = (best.score > 0) & (best.score >= (best.least if least is None else least))
-    near = np.flatnonzero(is_near)
-    nearest_first = np.argsort(-best.score[near], kind="stable")
-    is_near[near] = ~bars(result, outside[near], best.topic[near], nearest_first)
     labels = result.clustering.labels.copy()
     labels[outside[is_near]] = best.topic[is_near]
     weights = result.documents.weights

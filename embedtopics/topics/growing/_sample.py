@@ -34,7 +34,7 @@ from embedtopics.topics._resolution import at_resolution
 from embedtopics.topics._stability import adjusted_rand
 from embedtopics.topics._tables import NO_TOPIC
 from embedtopics.topics._vectors import encode_documents, given_vectors
-from embedtopics.topics.constraints._labels import CannotLink, ManualLabels, PartialLabels
+from embedtopics.topics.constraints._labels import ManualLabels, PartialLabels
 from embedtopics.topics.growing._extend import extend
 from embedtopics.topics.growing._novelty import LOOSEST, Extension, adopt
 from embedtopics.topics.results import TopicResult
@@ -152,7 +152,7 @@ def fit_sample(
     n = checked_count(n, "n", 2)
     if min_topic_size != "auto" and not is_count(min_topic_size, 2):
         raise InputError("min_topic_size", '"auto" or an integer from 2 up', min_topic_size)
-    if isinstance(getattr(model, "constraints", None), PartialLabels | ManualLabels | CannotLink):
+    if isinstance(getattr(model, "constraints", None), PartialLabels | ManualLabels):
         raise InputError("constraints", "words or names, not labels of rows", model)
     if embeddings is not None:
         embeddings = np.asanyarray(embeddings)

@@ -9,8 +9,6 @@ from sklearn.base import clone
 import embedtopics as et
 from embedtopics.decisions import Decision
 from embedtopics.topics import (
-    CannotLink,
-    Constraint,
     ManualLabels,
     PartialLabels,
     SeedWords,
@@ -19,9 +17,8 @@ from embedtopics.topics import (
     with_stability,
 )
 from embedtopics.topics.results import TopicConstraints
-from tests.factories import refuses
 
-KINDS = ["seed_words", "zero_shot", "labels", "cannot_link", "manual_labels"]
+KINDS = ["seed_words", "zero_shot", "labels", "manual_labels"]
 
 
 def make(kind, collection, order=None):
@@ -29,17 +26,14 @@ def make(kind, collection, order=None):
     texts, vectors = collection[:2]
     n = len(texts)
     order = np.arange(n) if order is None else order
-    place = np.argsort(order)
     classes = np.minimum(np.arange(n) // 135, 3)
     some = np.where(np.arange(n) % 3 == 0, classes, -1)
     first_two = np.stack([vectors[:130].mean(axis=0), vectors[140:270].mean(axis=0)])
     words = [text.split()[0] for text in texts]
-    pairs = [(i, i + 200) for i in range(0, 300, 7)] + [(i, i + 3) for i in range(0, 300, 11)]
     return {
         "seed_words": lambda: SeedWords({"one": words[:6], "two": words[150:155]}),
         "zero_shot": lambda: ZeroShot(["First", "Second"], embeddings=first_two),
         "labels": lambda: PartialLabels(some[order]),
-        "cannot_link": lambda: CannotLink([(place[a], place[b]) for a, b in pairs]),
         "manual_labels": lambda: ManualLabels([f"c{c}" for c in classes[order]]),
     }[kind]()  # fmt: skip
 
@@ -90,7 +84,7 @@ def test_saved_and_loaded_it_answers_alike(guided, branches, tmp_path):
     loaded = et.TopicModel.load(model.save(tmp_path / "model"))
     same(result, loaded.result_)
     one, two = result.constraints, loaded.result_.constraints
-    for name in ("groups", "probabilities", "cannot_link"):
+    for name in ("groups", "probabilities"):
         np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
         assert getattr(one, name).dtype == getattr(two, name).dtype
     for name in ("names", "attraction", "separation", "is_fixed", "is_complete"):
@@ -114,7 +108,7 @@ def test_read_at_its_own_resolution_it_is_the_same(guided):
     assert repr(again.topics) == repr(result.topics)  # NaN equals nothing
 
 
-@pytest.mark.parametrize("kind", ["zero_shot", "labels", "cannot_link", "seed_words"])
+@pytest.mark.parametrize("kind", ["zero_shot", "labels", "seed_words"])
 def test_replicates_obey_the_guide(kind, branches, fit):
     result = fit(branches, make(kind, branches))
     measured = with_stability(result, 3).stability
@@ -133,7 +127,6 @@ def test_few_documents_and_rows_without_text(kind, fit):
         "seed_words": SeedWords([["apple"]]),
         "zero_shot": ZeroShot(["Apples"], min_similarity=-1.0, embeddings=vectors[:1]),
         "labels": PartialLabels(["a", "b", "a", None, "b", "a"]),
-        "cannot_link": CannotLink([(0, 1)]),
         "manual_labels": ManualLabels(["a", "b", "a", None, "b", "a"]),
     }[kind]
     result = fit((texts, vectors), constraints)
@@ -157,19 +150,9 @@ def test_anything_that_keeps_the_protocol_guides(toy, fit):
         def describe(self):
             return {"kind": "halves"}
 
-    assert isinstance(Halves(), Constraint) and isinstance(PartialLabels(["a"]), Constraint)
     result = fit(toy, Halves())
     assert {topic.label for topic in result.topics} == {"even", "odd"}
     assert result.decisions[-1].name != "halves" and "halves" in {d.name for d in result.decisions}
-
-    class Short(Halves):
-        def prepare(self, context):
-            return TopicConstraints(np.zeros(3, np.int32), ("a",), np.zeros(3, np.float32)), []
-
-    with refuses("groups"):
-        fit(toy, Short())
-    with refuses("constraints"):
-        fit(toy, "labels")
 
 
 def test_a_model_with_guidance_can_be_cloned_and_shown():
@@ -180,18 +163,13 @@ def test_a_model_with_guidance_can_be_cloned_and_shown():
 
 def test_a_guide_follows_its_documents():
     constraints = TopicConstraints(
-        np.array([0, -1, 1, 0], np.int32), ("a", "b"), np.array([1, 0, 0.5, 1], np.float32),
-        cannot_link=np.array([[0, 2], [1, 3]]), attraction=0.3,
-    )  # fmt: skip
+        np.array([0, -1, 1, 0], np.int32), ("a", "b"), np.array([1, 0, 0.5, 1], np.float32)
+    )
     more = constraints.among(np.array([1, 2, 4, 5]), 7)
     assert more.groups.tolist() == [-1, 0, -1, -1, 1, 0, -1]
     assert more.probabilities.tolist() == [0, 1, 0, 0, 0.5, 1, 0]
-    assert more.cannot_link.tolist() == [[1, 4], [2, 5]]
     back = more.of(np.array([1, 2, 4, 5]))
     assert back.groups.tolist() == constraints.groups.tolist() and back.names == ("a", "b")
-    assert back.cannot_link.tolist() == constraints.cannot_link.tolist()
-    assert back.attraction == 0.3
-    assert constraints.of(np.array([0, 1, 3])).cannot_link.tolist() == [[1, 2]]
 
 
 def test_constraints_are_read_and_never_written(branches, fit):
@@ -200,13 +178,12 @@ def test_constraints_are_read_and_never_written(branches, fit):
     names = np.stack([vectors[:130].mean(0), vectors[140:270].mean(0)])
     labels = np.where(number % 3 == 0, number % 2, -1)
     words = np.array([None if label < 0 else str(label) for label in labels], dtype=object)
-    pairs = np.stack([number[:50], number[:50] + 200], axis=1)
-    for array in (names, labels, words, pairs):
+    for array in (names, labels, words):
         array.setflags(write=False)
     seeds = {"one": [texts[0].split()[0]]}
     for constraints in (
         ZeroShot(["A", "B"], embeddings=names), PartialLabels(labels), ManualLabels(words),
-        PartialLabels(words), CannotLink(pairs), SeedWords(seeds),
+        PartialLabels(words), SeedWords(seeds),
     ):  # fmt: skip
         fit(branches, constraints)
     assert seeds == {"one": [texts[0].split()[0]]}

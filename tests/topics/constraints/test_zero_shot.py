@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 import embedtopics as et
-from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import unit_rows
 from embedtopics.topics import ZeroShot, at_resolution
 from tests.factories import refuses
@@ -175,19 +174,7 @@ def test_names_are_encoded_as_the_texts_were(toy, theme_vectors):
         et.TopicModel(Table(), constraints=constraints).fit(texts, embeddings=vectors[:, :5])
 
 
-@pytest.mark.parametrize(
-    ("names", "more"),
-    [
-        *(
-            (names, {})
-            for names in ("sport", [], ["sport", " "], ["sport", 3], ["Sport", "sport "])
-        ),
-        ({"sport": ""}, {}),
-        *((["sport"], {"min_similarity": least}) for least in (1.5, "high")),
-        *((["sport"], {"embeddings": e}) for e in (np.ones((2, 4)), np.full((1, 4), np.nan))),
-    ],
-)
-def test_bad_names_are_refused(names, more):
-    with pytest.raises(InputError) as caught:
-        ZeroShot(names, **more)
-    assert caught.value.parameter in {"names", "", *more}
+@pytest.mark.parametrize("names", ["sport", [], ["sport", " "], ["Sport", "sport "]])
+def test_bad_names_are_refused(names):
+    with refuses("names"):
+        ZeroShot(names)

@@ -1,4 +1,4 @@
-"""Classifiers: few labels, all weights, words and pairs beside peers, and intervals of shares."""
+"""Classifiers: few labels, all weights and words beside peers, and intervals of shares."""
 
 from __future__ import annotations
 
@@ -175,7 +175,6 @@ SECTIONS: dict[str, Callable[[bool], Iterator[dict[str, Any]]]] = {
     "fine_tune": classification_training.fine_tune,
     "ulmfit": classification_training.ulmfit,
     "words": classification_training.words,
-    "pairs": classification_training.scored_pairs,
     "shares": _shares,
 }
 
@@ -259,18 +258,6 @@ TABLES: dict[str, Shown] = {
             "sentences": lambda row: str(row["n_train"]),
             "F1": lambda row: _interval(row, "f1"),
             "CPU s": lambda row: f"{row['cpu_seconds']:.0f}",
-        },
-    ),
-    "pairs": (
-        "Queries of Cranfield, whose first passages by vectors are ranked again by a scorer:",
-        {
-            "run": lambda row: row["run"],
-            "queries": lambda row: str(row["n_queries"]),
-            "ranked again": lambda row: str(row["depth"]),
-            "pairs learned": lambda row: (
-                f"{row['n_pairs']} and {row['n_negatives']} negatives of each"
-            ),
-            "NDCG@10": lambda row: _interval(row, "ndcg@10"),
         },
     ),
     "shares": (

@@ -1,4 +1,4 @@
-"""All weights beside transformers' Trainer, ULMFiT's options, words, and scorers of pairs."""
+"""All weights beside transformers' Trainer, ULMFiT's options, and words."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.corpora import DATA
 
-__all__ = ["fine_tune", "scored_pairs", "ulmfit", "words"]
+__all__ = ["fine_tune", "ulmfit", "words"]
 
 ENCODER = "all-MiniLM-L6-v2"
 N_TRAIN, N_HELD, N_TEST, EPOCHS = 320, 100, 500, 2
@@ -29,9 +29,6 @@ ULMFIT = {
 }
 TAGGED = {"ud_english_ewt": "upos", "wnut17": "tag"}
 N_SENTENCES, N_TEST_SENTENCES = 320, 400
-N_PAIRS, N_NEGATIVES, N_QUERIES, DEPTH = 900, 4, 60, 20
-"""Of the scorer: judged pairs to learn from, negatives of each, and queries of the test, of which
-so many passages are ranked again."""
 
 
 def _folder() -> str:
@@ -216,49 +213,3 @@ def _token_loop(sentences: Sequence[Sequence[str]], labels: Sequence[Sequence[st
         return found
 
     return predict
-
-
-def scored_pairs(quick: bool = False) -> Iterator[dict[str, Any]]:
-    """Rank Cranfield's passages by vectors, and their first again by a trained scorer."""
-    from benchmarks.classification import _rows
-    from embedtopics.classification import fit_pair_scorer
-    from embedtopics.encoders import CachedEncoder, SentenceEncoder
-    from embedtopics.evaluation import retrieval
-    from embedtopics.training import read_examples
-
-    corpus, asked_for, judgements = (_rows("cranfield", n) for n in ("corpus", "queries", "qrels"))
-    passages = {one["doc_id"]: " ".join(one["text"].split()) for one in corpus}
-    passages = {name: text for name, text in passages.items() if text}
-    queries = {one["query_id"]: one["text"] for one in asked_for}
-    judged = [one for one in judgements if one["code"] > 0 and one["doc_id"] in passages]
-    order = np.random.default_rng(0).permutation(sorted(queries)).tolist()
-    test, learned = order[:N_QUERIES], set(order[N_QUERIES:])
-    pairs = [one for one in judged if one["query_id"] in learned]
-    chosen = np.random.default_rng(1).permutation(len(pairs))[: 20 if quick else N_PAIRS]
-    examples = read_examples(
-        [(queries[pairs[i]["query_id"]], passages[pairs[i]["doc_id"]]) for i in chosen], "pairs"
-    )
-    encoder, names = CachedEncoder(SentenceEncoder(ENCODER)), list(passages)
-    vectors = encoder.encode(list(passages.values()))
-    asked = encoder.encode([queries[name] for name in test])
-    begun = time.process_time()
-    scorer = fit_pair_scorer(
-        ENCODER, examples, miner=encoder, num_negatives=N_NEGATIVES,
-        corpus=list(passages.values()),
-        training={"epochs": 2, "max_length": 128, "batch_size": 16, "learning_rate": 1e-4},
-    )  # fmt: skip
-    seconds = time.process_time() - begun
-    grades = {name: {one["doc_id"]: 1.0 for one in judged if one["query_id"] == name}
-              for name in test}  # fmt: skip
-    runs: dict[str, dict[str, dict[str, float]]] = {"vectors": {}, "vectors and scorer": {}}
-    for name, scores in zip(test, asked @ vectors.T, strict=True):
-        first = np.argsort(-scores, kind="stable")[:DEPTH]
-        again = scorer.predict([(queries[name], passages[names[place]]) for place in first])
-        for run, values in (("vectors", scores[first]), ("vectors and scorer", again)):
-            ranked = zip([names[place] for place in first], values.tolist(), strict=True)
-            runs[run][name] = dict(ranked)
-    for run, of_queries in runs.items():
-        found = retrieval(of_queries, grades).scores["ndcg@10"]
-        yield {"run": run, "n_queries": len(test), "n_pairs": len(chosen), "depth": DEPTH,
-               "n_negatives": N_NEGATIVES, "cpu_seconds": seconds,
-               "ndcg@10": found.value, "low": found.low, "high": found.high}  # fmt: skip

@@ -65,8 +65,7 @@ BUDGET = {
 # Folders above their budget: today's numbers, which only go down.
 OVER = {
     "_utils": (1340, 10),
-    "annotation": (2670, 13),
-    "classification": (4030, 13),
+    "classification": (3660, 12),
     "cli": (3800, 17),
     "comparison": (1370, 7),
     "corpus": (3070, 10),

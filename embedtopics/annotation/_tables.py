@@ -1,24 +1,18 @@
-"""Export the answers of a study as tables, import labels, merge studies, measure agreement."""
+"""Export the answers of a study as tables, merge studies, measure agreement."""
 
 from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from embedtopics.annotation._codebook import (
-    MULTILABEL,
-    check_schemes,
-    checked_annotator,
-    checked_spans,
-)
+from embedtopics.annotation._codebook import MULTILABEL, checked_annotator
 from embedtopics.annotation._journal import NAME, read_events
-from embedtopics.annotation._records import ADJUDICATED, Records
+from embedtopics.annotation._records import Records
 from embedtopics.annotation._state import StudyState
 from embedtopics.annotation.results import AnnotatorAgreement
 from embedtopics.corpus._table_files import write_table
@@ -29,7 +23,6 @@ from embedtopics.evaluation._agreement import krippendorff_alpha
 if TYPE_CHECKING:
     import pandas as pd
 
-WORD = re.compile(r"\w+|[^\w\s]")
 SEPARATOR = "|"
 """Separates the labels of a text in a csv file."""
 
@@ -86,8 +79,6 @@ def labels(state: StudyState) -> pd.Series:
 
 def export(state: StudyState, path: str | os.PathLike[str]) -> Exported:
     """Write the answers to a file."""
-    if Path(path).suffix == ".conll":
-        return _export_conll(state, path)
     frame = to_frame(state)
     if "spans" in frame:
         frame["spans"] = frame["spans"].map(json.dumps)
@@ -96,94 +87,7 @@ def export(state: StudyState, path: str | os.PathLike[str]) -> Exported:
     return write_table(frame, os.fspath(path), name="labels")
 
 
-def _export_conll(state: StudyState, path: str | os.PathLike[str]) -> Exported:
-    """Write the words of texts with the BIO labels of their spans."""
-    from embedtopics.classification import write_conll
-
-    if state.kind != "spans":
-        raise InputError("path", "a .csv, .parquet or .jsonl file", os.fspath(path))
-    sentences, tags = [], []
-    for key in state.labelled():
-        answer = state.records.resolved(key)
-        words = [(m.group(), m.start(), m.end()) for m in WORD.finditer(state.texts.text(key))]
-        if answer is None or not words:
-            continue
-        of_word = ["O"] * len(words)
-        for name, begin, end in answer.spans:
-            # A word that the edge of a span cuts belongs to the span.
-            inside = [i for i, (_, a, b) in enumerate(words) if a < end and begin < b]
-            for i in inside:
-                of_word[i] = f"{'B' if i == inside[0] else 'I'}-{name}"
-        sentences.append([word for word, _, _ in words])
-        tags.append(of_word)
-    write_conll(path, sentences, tags)
-    return Exported((Path(path),))
-
-
-def read_answers(state: StudyState, data: Any) -> list[dict[str, Any]]:
-    """Read labels or spans from a frame or a file, as arguments of `AnnotationProject.label`."""
-    from embedtopics.corpus._columns import as_table, is_frame, is_records
-    from embedtopics.corpus._readers import read_file
-
-    if is_frame(data) or is_records(data):
-        frame = as_table(data).frame
-    elif isinstance(data, (str, os.PathLike)):
-        frame = read_file(Path(data), "utf-8", None).frame
-    else:
-        raise InputError("data", "a frame or the path of a file", found=type(data).__name__)
-    column = "spans" if state.kind == "spans" else "label"
-    identifiers = [name for name in ("key", "id", "text") if name in frame.columns]
-    if column not in frame.columns or not identifiers:
-        columns = ", ".join(map(str, frame.columns))
-        expected = f'of columns "{column}" and "key", "id" or "text"'
-        raise InputError("data", expected, found=columns)
-    key_of = state.texts.keys_by(identifiers[0])
-    answers = []
-    for row, (value, cell) in enumerate(zip(frame[identifiers[0]], frame[column], strict=True)):
-        if column == "label" and _is_empty(cell):
-            continue
-        if value not in key_of:
-            raise InputError(identifiers[0], "that of a text of the corpus", value, row=row)
-        answer: dict[str, Any] = {"key": key_of[value]}
-        if column == "spans":
-            answer["spans"] = _read_spans(state, answer["key"], cell, row)
-        else:
-            answer["labels"] = _read_labels(state, cell, row)
-        is_new = answer["key"] not in state.records.answers
-        answers.append({**answer, "stream": "imported" if is_new else None})
-    return answers
-
-
-def _is_empty(cell: Any) -> bool:
-    import pandas as pd
-
-    return not isinstance(cell, (list, tuple, np.ndarray)) and bool(pd.isna(cell) or cell == "")
-
-
-def _read_labels(state: StudyState, cell: Any, row: int) -> list[str]:
-    if isinstance(cell, (list, tuple, np.ndarray)):
-        names = list(cell)
-    else:
-        names = str(cell).split(SEPARATOR) if state.is_multilabel else [str(cell)]
-    is_valid = set(names) <= set(state.records.names)
-    if not is_valid or (not state.is_multilabel and len(names) != 1):
-        raise InputError("label", f"among {', '.join(state.records.names)}", cell, row=row)
-    check_schemes(names, state.records.labels, row)
-    return names
-
-
-def _read_spans(state: StudyState, key: str, cell: Any, row: int) -> Any:
-    """Read spans, a list or JSON of (label, begin, end)."""
-    try:
-        spans = json.loads(cell) if isinstance(cell, str) else cell
-        spans = [tuple(one.values()) if isinstance(one, dict) else tuple(one) for one in spans]
-        return checked_spans(spans, state.texts.text(key), state.records.names)
-    except (ValueError, TypeError, RecursionError) as error:
-        expected = "lists of (label, begin, end) in the text that do not overlap"
-        raise InputError("spans", expected, found=str(error)[:200], row=row) from error
-
-
-def merge(state: StudyState, folder: str | os.PathLike[str], by: str | None) -> int:
+def merge(state: StudyState, folder: str | os.PathLike[str]) -> int:
     """Add the answers of another study that are new or later; return their number."""
     header, *events = read_events(Path(folder) / NAME)
     other, records = Records(header), state.records
@@ -197,7 +101,7 @@ def merge(state: StudyState, folder: str | os.PathLike[str], by: str | None) -> 
     n_new = 0
     with state.lock:
         for answer in sorted(answers, key=lambda one: one.number):
-            name = checked_annotator(by or answer.by)
+            name = checked_annotator(answer.by)
             present = records.current(answer.text).get(name)
             if present is None or present.time < answer.time:
                 fields = {**vars(answer), "by": name, "n_texts": len(state.texts)}
@@ -240,7 +144,7 @@ def _shared_labels(state: StudyState) -> Iterator[tuple[str, Mapping[str, tuple[
         labels_by = {
             answer.by: answer.labels
             for answer in state.records.current(key).values()
-            if answer.labels is not None and answer.stream != ADJUDICATED
+            if answer.labels is not None
         }
         if len(labels_by) > 1:
             yield key, labels_by

@@ -1,7 +1,5 @@
 from ._classifier import TextClassifier as TextClassifier
 from ._corpora import classify as classify
-from ._pairs import PairScorer as PairScorer
-from ._pairs import fit_pair_scorer as fit_pair_scorer
 from ._prevalence import effects as effects
 from ._prevalence import prevalence as prevalence
 from ._report import class_terms as class_terms
@@ -11,4 +9,3 @@ from ._targets import label_conflicts as label_conflicts
 from ._words import TokenClassifier as TokenClassifier
 from ._words import entities as entities
 from ._words import word_scores as word_scores
-from ._words import write_conll as write_conll

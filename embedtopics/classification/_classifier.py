@@ -17,7 +17,6 @@ from embedtopics.classification._heads import (
     DEFAULT_STRENGTH,
     FittedHead,
     calibrate,
-    confidences,
     cross_fit,
     fit_head,
     grouped_folds,
@@ -250,9 +249,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Classes. "multilabel" returns 0 and 1, (n_texts, n_classes).
         """
         probabilities = self.predict_proba(X)
-        if self.head == "multilabel":
-            if max_error is not None:
-                confidences(probabilities, np.empty((0, 2), dtype=np.int64))
+        if self.head == "multilabel" and max_error is None:
             return (probabilities >= 0.5).astype(np.int64)
         labels: npt.NDArray[Any] = self.classes_[probabilities.argmax(axis=1)]
         if max_error is None:
@@ -267,8 +264,11 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not len(self.left_out_scores_):
             remedy = 'fit with calibration="temperature"'
             raise InputError("calibration", "by texts that were left out", None, remedy)
+        if self.head == "multilabel":
+            raise InputError("head", '"softmax" or "ordinal" for max_error', "multilabel")
         probabilities = self.calibration_.apply(self.left_out_scores_)
-        return risk_coverage(*confidences(probabilities, self.left_out_codes_))
+        is_right = probabilities.argmax(axis=1) == self.left_out_codes_
+        return risk_coverage(probabilities.max(axis=1), is_right)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the classifier to a folder as arrays and JSON; `load` reads it."""
@@ -303,21 +303,6 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         for name, value in attributes.items():
             setattr(model, name, value)
         return model
-
-    def export(self, folder: str | os.PathLike[str]) -> None:
-        """Write a "fine_tune" model as a checkpoint of transformers.
-
-        ``AutoModelForSequenceClassification`` loads it. Its logits are the values of
-        `decision_function`, before calibration.
-
-        Raises
-        ------
-        InputError
-            The method is not "fine_tune", or transformers has no matching architecture.
-        """
-        from embedtopics.classification._storage import export
-
-        export(self, folder)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -15,7 +15,6 @@ from embedtopics._utils.checks import checked_level
 from embedtopics.classification.results import RiskCoverage
 from embedtopics.corpus._texts import normalize_text
 from embedtopics.decisions import Decision
-from embedtopics.errors import InputError
 from embedtopics.evaluation._label_probes import stratified_folds
 from embedtopics.evaluation._pairs import row_dots
 from embedtopics.protocols import Float64Array, Int32Array, Int64Array
@@ -414,13 +413,3 @@ def threshold_for(max_error: float, curve: RiskCoverage) -> float:
     checked_level(max_error, "max_error")
     holds = np.flatnonzero(curve.high <= max_error)
     return float(curve.thresholds[holds[-1]]) if len(holds) else np.inf
-
-
-def confidences(
-    probabilities: Float64Array, codes: Int64Array | None = None
-) -> tuple[Float64Array, npt.NDArray[Any]]:
-    """Return the confidence of predictions and, given `codes`, whether they are right."""
-    if probabilities.shape[1:] and codes is not None and codes.ndim == 2:
-        raise InputError("head", '"softmax" or "ordinal" for max_error', "multilabel")
-    right = probabilities.argmax(axis=1) == codes if codes is not None else np.empty(0)
-    return probabilities.max(axis=1), right

@@ -1,22 +1,17 @@
-"""Train on pairs of texts: few-shot encoders, and cross-encoders for reranking."""
+"""Train few-shot encoders on pairs of labelled texts."""
 
 from __future__ import annotations
 
-import os
-import shutil
 import tempfile
-import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from embedtopics._utils.folders import check_output_folder, replacing_folder, write_manifest
 from embedtopics._utils.progress import progress_bar
 from embedtopics.classification._heads import (
     DEFAULT_STRENGTH,
@@ -30,17 +25,11 @@ from embedtopics.classification._heads import (
 )
 from embedtopics.classification._targets import LabelledTexts
 from embedtopics.decisions import Decision
-from embedtopics.encoders.sentence._checkpoint import position_limit
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
-from embedtopics.encoders.sentence._loading import check_device, silent_transformers
+from embedtopics.encoders.sentence._loading import check_device
 from embedtopics.errors import InputError
-from embedtopics.evaluation._retrieval import retrieval
-from embedtopics.evaluation.results import RetrievalScores
 from embedtopics.protocols import Float64Array, FloatArray, Int64Array
-from embedtopics.training._examples import Examples
-from embedtopics.training._pairs import mine_hard_negatives
 from embedtopics.training._settings import TrainingSettings, settings_from
-from embedtopics.training.objectives._trainable import transformer_of
 
 if TYPE_CHECKING:
     from embedtopics.classification._classifier import TextClassifier
@@ -49,9 +38,6 @@ if TYPE_CHECKING:
 FEW_SHOT = {"epochs": 6.0, "batch_size": 16, "learning_rate": 1e-4}
 """An epoch reads each text once, paired with a text of the same label, so that the cost is linear
 in the texts. Six epochs were as accurate as the twenty pairs a text of SetFit's default."""
-
-PAIR_SCORER = {"batch_size": 32}
-"""Added to the defaults: 3 epochs and a peak learning rate of 2e-5."""
 
 STEP_SETTINGS = (
     "epochs",
@@ -69,40 +55,6 @@ STEP_SETTINGS = (
 """Settings of training without validation during the run."""
 
 CALIBRATION_FOLDS = 3
-KIND = "pair scorer"
-PAIRS_AT_ONCE = 32
-MAX_TOKENS = 512
-MIN_QUERIES = 10
-"""With fewer queries, none is held out: too few to measure a ranking."""
-
-
-@dataclass(frozen=True, eq=False)
-class PairScorer:
-    """A trained cross-encoder; pass it, or its folder, as `reranker=`.
-
-    Attributes
-    ----------
-    folder : Path
-        Folder that `load_cross_encoder` and sentence-transformers' ``CrossEncoder`` read.
-    before, after : RetrievalScores or None
-        Ranking of the passages of held-out queries before and after training; None with fewer than
-        ten queries.
-    decisions : tuple of Decision
-    """
-
-    folder: Path
-    before: RetrievalScores | None
-    after: RetrievalScores | None
-    decisions: tuple[Decision, ...]
-
-    def predict(self, pairs: Sequence[tuple[str, str]]) -> FloatArray:
-        """Return the relevance of each pair of query and passage, (n_pairs,); higher is better."""
-        network, tokenizer = self._loaded
-        return _logits(network, tokenizer, pairs)
-
-    @cached_property
-    def _loaded(self) -> tuple[Any, Any]:
-        return _cross_encoder(self.folder, TrainingSettings())
 
 
 def step_settings(options: Mapping[str, Any], *also: str) -> TrainingSettings:
@@ -321,169 +273,3 @@ def _pair_loss(similar: Any, vectors: Any) -> Any:
     # Similar and dissimilar pairs have equal weight for any number of classes.
     positive, negative = losses[target > 0.5], losses[target <= 0.5]
     return torch.stack([part.mean() for part in (positive, negative) if len(part)]).mean()
-
-
-def fit_pair_scorer(
-    model: str | os.PathLike[str],
-    examples: Examples,
-    *,
-    miner: Any = "lsa",
-    corpus: Sequence[str] | None = None,
-    num_negatives: int = 4,
-    out: str | os.PathLike[str] | None = None,
-    training: Mapping[str, Any] | None = None,
-) -> PairScorer:
-    """Train a cross-encoder to score how well passages answer queries.
-
-    The result is a `reranker` of `SearchIndex.search`. The loss is binary cross-entropy; relevant
-    passages together weigh as much as all others (Nogueira and Cho 2019, "Passage re-ranking with
-    BERT").
-
-    Parameters
-    ----------
-    model : str or path
-        Name or folder of a checkpoint to start from: an encoder or a cross-encoder.
-    examples : Examples
-        Queries and passages with judgements ("graded" or "binary") or with negatives ("triplets").
-        "pairs", as `make_pairs` returns, get mined negatives.
-    miner, corpus, num_negatives
-        Passed to `embedtopics.training.mine_hard_negatives` for "pairs".
-    out : path, optional
-        Folder of the trained model; by default a temporary folder.
-    training : mapping, optional
-        Fields of `embedtopics.training.TrainingSettings`, such as ``{"epochs": 3}``.
-
-    Returns
-    -------
-    PairScorer
-
-    Raises
-    ------
-    InputError
-        Examples of another kind, a model that is not a transformer, or unknown settings.
-    """
-    settings = step_settings({**PAIR_SCORER, **(training or {})})
-    kind = getattr(examples, "kind", None)
-    if kind not in ("graded", "binary", "pairs", "triplets"):
-        raise InputError("examples", "graded, binary, pairs or triplets of read_examples", examples)
-    if kind == "pairs":
-        examples = mine_hard_negatives(examples, miner, num_negatives=num_negatives, corpus=corpus)
-    pairs, labels = _judged(examples)
-    folder = Path(out or Path(tempfile.mkdtemp(prefix="embedtopics-scorer-")) / "model")
-    folder = check_output_folder(folder.expanduser(), KIND)
-    queries = sorted({query for query, _ in pairs})
-    rng = np.random.default_rng(settings.random_state)
-    n_held_out = max(2, len(queries) // 10) if len(queries) >= MIN_QUERIES else 0
-    held_out = {queries[i] for i in rng.permutation(len(queries))[:n_held_out]}
-    is_held_out = np.array([query in held_out for query, _ in pairs])
-    network, tokenizer = _cross_encoder(model, settings)
-    rank = partial(_ranked, network, tokenizer, pairs, labels, np.flatnonzero(is_held_out))
-    before = rank()
-    _learn_judgements(network, tokenizer, pairs, labels, np.flatnonzero(~is_held_out), settings)
-    after = rank()
-    with replacing_folder(folder, KIND) as fresh, silent_transformers():
-        network.save_pretrained(fresh)
-        tokenizer.save_pretrained(fresh)
-        write_manifest(fresh, KIND, 1)
-    message = f"{n_held_out:,} of {len(queries):,} queries were held out to measure the ranking."
-    decision = Decision("classification", "held_out", n_held_out, message)
-    scorer = PairScorer(folder, before, after, (*examples.decisions, decision))
-    if out is None:  # the temporary folder lives as long as the scorer
-        weakref.finalize(scorer, shutil.rmtree, folder.parent, ignore_errors=True)
-    return scorer
-
-
-def _judged(examples: Examples) -> tuple[list[tuple[str, str]], FloatArray]:
-    """Return the distinct pairs of query and passage and their relevance, from 0 to 1."""
-    queries, passages, *negatives = examples.columns
-    labels = np.ones(len(queries)) if examples.labels is None else examples.labels
-    relevance: dict[tuple[str, str], float] = {}
-    for column in negatives:
-        relevance |= {pair: 0.0 for pair in zip(queries, column, strict=True)}
-    for pair, label in zip(zip(queries, passages, strict=True), labels.tolist(), strict=True):
-        relevance[pair] = max(relevance.get(pair, 0.0), float(label))
-    return list(relevance), np.array(list(relevance.values()), dtype=np.float32)
-
-
-def _cross_encoder(model: str | os.PathLike[str], settings: TrainingSettings) -> tuple[Any, Any]:
-    """Return a network with one output, and its tokenizer."""
-    import torch
-    from transformers import AutoModelForSequenceClassification, AutoTokenizer
-
-    folder = Path(model).expanduser()
-    if not folder.is_dir():
-        folder = transformer_of(model, "model").recipe.checkpoint.folder
-    local: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
-    with torch.random.fork_rng(), silent_transformers():
-        torch.manual_seed(settings.random_state)  # initializes a new head
-        try:
-            network: Any = AutoModelForSequenceClassification.from_pretrained(
-                folder, num_labels=1, use_safetensors=True, dtype=torch.float32, **local
-            )
-            tokenizer: Any = AutoTokenizer.from_pretrained(folder, **local)
-        except (OSError, RuntimeError, ValueError) as error:
-            raise InputError("model", "a transformer with safetensors weights", model) from error
-    limit = position_limit(network.config.to_dict()) or MAX_TOKENS
-    limits = (MAX_TOKENS, limit, tokenizer.model_max_length, settings.max_length or limit)
-    tokenizer.model_max_length = min(limits)
-    return network.eval(), tokenizer
-
-
-def _logits(network: Any, tokenizer: Any, pairs: Sequence[tuple[str, str]]) -> FloatArray:
-    import torch
-
-    logits = np.empty(len(pairs), dtype=np.float32)
-    order = sorted(range(len(pairs)), key=lambda row: len(pairs[row][1]))
-    for begin in range(0, len(order), PAIRS_AT_ONCE):
-        rows = order[begin : begin + PAIRS_AT_ONCE]
-        with torch.no_grad():
-            features = _features(tokenizer, [pairs[row] for row in rows])
-            logits[rows] = network(**features).logits[:, 0]
-    return logits
-
-
-def _features(tokenizer: Any, pairs: Sequence[tuple[str, str]]) -> Any:
-    columns = map(list, zip(*pairs, strict=True))
-    return tokenizer(*columns, truncation=True, padding=True, return_tensors="pt")
-
-
-def _ranked(
-    network: Any, tokenizer: Any, pairs: list[tuple[str, str]], labels: FloatArray, rows: Int64Array
-) -> RetrievalScores | None:
-    """Measure the ranking of passages by query, over some of the pairs."""
-    if not len(rows):
-        return None
-    run: dict[str, dict[str, float]] = {}
-    grades: dict[str, dict[str, float]] = {}
-    scores = _logits(network, tokenizer, [pairs[row] for row in rows])
-    for row, score in zip(rows.tolist(), scores.tolist(), strict=True):
-        query, passage = pairs[row]
-        run.setdefault(query, {})[passage] = score
-        grades.setdefault(query, {})[passage] = float(labels[row])
-    return retrieval(run, grades, relevant_from=0.5)
-
-
-def _learn_judgements(
-    network: Any,
-    tokenizer: Any,
-    pairs: list[tuple[str, str]],
-    labels: FloatArray,
-    rows: Int64Array,
-    settings: TrainingSettings,
-) -> None:
-    """Train a cross-encoder on the relevance of some of the pairs."""
-    import torch
-
-    share = float(labels[rows].mean())
-    weight = torch.tensor((1 - share) / share if 0 < share < 1 else 1.0)
-
-    def loss_of(places: list[int], device: str) -> Any:
-        batch = rows[places]
-        features = _features(tokenizer, [pairs[row] for row in batch.tolist()]).to(device)
-        logits, target = network(**features).logits[:, 0], torch.as_tensor(labels[batch])
-        return torch.nn.functional.binary_cross_entropy_with_logits(
-            logits, target.to(device), pos_weight=weight.to(device)
-        )
-
-    lengths = [sum(map(len, pairs[row])) for row in rows.tolist()]
-    learn_batches(network, lengths, loss_of, settings)

@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from embedtopics._utils.checks import checked_count
 from embedtopics.classification._classifier import TextClassifier
 from embedtopics.classification._heads import (
     calibration_error,
-    confidences,
     confusion_of,
     kappa,
     near_duplicates,
@@ -47,8 +45,6 @@ def evaluate(
     classifier: TextClassifier,
     test: tuple[Sequence[str], Any],
     train: tuple[Sequence[str], Any],
-    *,
-    random_state: int = 0,
 ) -> ClassificationReport:
     """Measure a classifier on labelled texts that it was not fitted on, with two baselines.
 
@@ -62,8 +58,6 @@ def evaluate(
     test, train : pair of texts and labels
         `train` holds the texts that the classifier was fitted on; the baselines learn from them.
         Texts without a label are left out.
-    random_state : int
-        Seed of the resamples.
 
     Returns
     -------
@@ -83,14 +77,15 @@ def evaluate(
     vectors = classifier._vectors(texts)
     groups = near_duplicates(texts, vectors)
     chances = classifier.calibration_.apply(classifier.head_.scores(vectors))
-    rows = list(_scores("classifier", classifier, chances, codes, groups, random_state))
+    rows = list(_scores("classifier", classifier, chances, codes, groups))
     for name, guess in _baselines(head, learned, texts):
-        every = _scores(name, classifier, guess, codes, groups, random_state)
+        every = _scores(name, classifier, guess, codes, groups)
         rows += [score for score in every if score.name is None]
     is_multilabel = codes.ndim == 2
-    confidence, right = (
-        (chances.ravel(), codes.ravel()) if is_multilabel else confidences(chances, codes)
-    )
+    if is_multilabel:
+        confidence, right = chances.ravel(), codes.ravel()
+    else:
+        confidence, right = chances.max(axis=1), chances.argmax(axis=1) == codes
     error, bins = calibration_error(confidence, right)
     n_looks = _count_evaluation(classifier, texts)
     return ClassificationReport(
@@ -139,7 +134,6 @@ def _scores(
     chances: Float64Array,
     codes: Int64Array,
     groups: Int64Array,
-    seed: int,
 ) -> Iterator[Score]:
     """Yield the scores of probabilities (n_texts, n_classes), with intervals over groups."""
     n, n_classes = chances.shape
@@ -157,7 +151,7 @@ def _scores(
     sums = np.zeros((int(numbered.max()) + 1, columns.shape[1]))
     np.add.at(sums, numbered, columns)
     whole = _figures(columns.sum(axis=0, keepdims=True).astype(np.float64), n_classes, is_ordinal)
-    resampled = _figures(resampled_sums(sums, N_RESAMPLES, seed), n_classes, is_ordinal)
+    resampled = _figures(resampled_sums(sums, N_RESAMPLES, 0), n_classes, is_ordinal)
     n_units = (sums > 0).sum(axis=0)
     recall, precision = n_units[n_classes : 2 * n_classes], n_units[2 * n_classes : 3 * n_classes]
     units = {"recall": recall, "precision": precision, "f1": np.maximum(recall, precision)}
@@ -299,8 +293,6 @@ def class_terms(
     """
     import pandas as pd
 
-    checked_count(n_terms, "n_terms")
-    checked_count(min_texts, "min_texts")
     targets = read_targets(y, "softmax")
     read = check_lengths(check_texts(texts), targets.codes)
     counts: list[Counter[str]] = [Counter() for _ in targets.classes]

@@ -1,4 +1,4 @@
-"""Save classifiers as arrays and JSON, load them, and export them for transformers.
+"""Save classifiers as arrays and JSON, and load them.
 
 ::
 
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from embedtopics.classification._classifier import TextClassifier
 
 KIND, FORMAT = "text classifier", 1
-EXPORT = "exported classifier"
 ABOUT, ARRAYS, ENCODER = "classifier.json", "arrays.safetensors", "encoder"
 ATTRIBUTES = ("left_out_scores_", "left_out_codes_", "training_keys_")
 """Fitted arrays that are saved under their own names."""
@@ -158,50 +157,3 @@ def _encoder(path: Path, about: dict[str, Any], encoder: Any, method: str) -> An
         raise InputError("encoder", expected, found=about["encoder_name"])
     saved = encoder_from_settings(about["encoder"])
     return saved if saved.transformer is None else CachedEncoder(saved)
-
-
-def export(model: TextClassifier, folder: str | os.PathLike[str]) -> None:
-    """Write a checkpoint for transformers; see `TextClassifier.export`."""
-    import torch
-    from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
-
-    from embedtopics.classification._training import DENSE_OF_FAMILY
-    from embedtopics.encoders.sentence._checkpoint import Dense
-    from embedtopics.encoders.sentence._loading import silent_transformers
-
-    check_is_fitted(model, "head_")
-    if model.method != "fine_tune":
-        raise InputError("method", '"fine_tune", the only one transformers can load', model.method)
-    recipe, head = model.encoder_.recipe, model.head_
-    family, source = recipe.checkpoint.family, recipe.checkpoint.folder
-    if family not in DENSE_OF_FAMILY:
-        families = ", ".join(DENSE_OF_FAMILY)
-        raise InputError("encoder", f"of one of the families {families}", found=family)
-    names = [str(one) for one in model.classes_]
-    if head.kind == "ordinal":
-        names = [f"above {name}" for name in names[:-1]]
-    kind = "single_label" if head.kind == "softmax" else "multi_label"
-    local: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
-    with silent_transformers(), torch.random.fork_rng([]):
-        config = AutoConfig.from_pretrained(
-            source,
-            id2label=dict(enumerate(names)),
-            label2id={name: code for code, name in enumerate(names)},
-            problem_type=f"{kind}_classification",
-            **local,
-        )
-        exported: Any = AutoModelForSequenceClassification.from_pretrained(
-            source, config=config, use_safetensors=True, **local
-        )
-        dense_name, head_name, _ = DENSE_OF_FAMILY[family]
-        dense = next(step for step in recipe.steps if isinstance(step, Dense))
-        layers = ((dense_name, dense.weight, dense.bias), (head_name, head.weights, head.bias))
-        for name, weight, bias in layers:
-            part = exported.get_submodule(name)
-            with torch.no_grad():
-                part.weight.copy_(torch.tensor(weight))
-                part.bias.copy_(torch.tensor(bias))
-        with replacing_folder(Path(folder).expanduser(), EXPORT) as fresh:
-            exported.save_pretrained(fresh)
-            AutoTokenizer.from_pretrained(source, **local).save_pretrained(fresh)
-            write_manifest(fresh, EXPORT, FORMAT)

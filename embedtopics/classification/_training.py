@@ -60,18 +60,9 @@ FINE_TUNE = {"patience": None, "batch_size": 16, "sample_size": 128}
 HELD_OUT = 0.1
 """Default share of the texts on which "fine_tune" chooses its weights."""
 
-DENSE_OF_FAMILY = {
-    "albert": ("albert.pooler", "classifier", "Tanh"),
-    "bert": ("bert.pooler.dense", "classifier", "Tanh"),
-    "camembert": ("classifier.dense", "classifier.out_proj", "Tanh"),
-    "distilbert": ("pre_classifier", "classifier", "ReLU"),
-    "electra": ("classifier.dense", "classifier.out_proj", "GELU"),
-    "mpnet": ("classifier.dense", "classifier.out_proj", "Tanh"),
-    "roberta": ("classifier.dense", "classifier.out_proj", "Tanh"),
-    "xlm-roberta": ("classifier.dense", "classifier.out_proj", "Tanh"),
-}
-"""Names in transformers of the dense layer after the first token and of the head, and the
-activation between them. "fine_tune" trains the same architecture, so that it can be exported."""
+ACTIVATIONS = {"distilbert": "ReLU", "electra": "GELU"}
+"""Activation after the dense layer that reads the first token, as in transformers' classifiers of
+a family; "Tanh" for the others."""
 
 
 @dataclass(frozen=True)
@@ -83,11 +74,7 @@ class _Ulmfit:
     unfreezing: bool = False  # section 3.3
 
     def __post_init__(self) -> None:
-        if self.layer_decay != 1.0:
-            checked_between(self.layer_decay, "layer_decay", 0, 1, closed=True)
-        for name in ("slanted", "unfreezing"):
-            if not isinstance(getattr(self, name), bool):
-                raise InputError(name, "True or False", getattr(self, name))
+        checked_between(self.layer_decay, "layer_decay", 0, 1, closed=True)
 
 
 def fit_trained(
@@ -185,11 +172,13 @@ def _fine_tune(
         base=trainable.name,
         folder=str(folder),
         settings={**settings.to_dict(), **vars(extra)},
-        data=_describe(*sets),
+        data={"n_train": len(examples), "n_validation": len(held_out),
+              "n_learned_from": len(examples),
+              "train": examples.source, "validation": held_out.source},
         before_after=(),
         versions=package_versions(),
         **vars(run),
-    )
+    )  # fmt: skip
     write_report(report, folder)
     delete_checkpoints(checkpoints)
     head, validation = _linear(kind, loss), sets[1]
@@ -202,12 +191,6 @@ def _examples(labelled: LabelledTexts, kind: str) -> Examples:
     marks = label_marks(labelled.codes, len(labelled.classes), kind == "ordinal")
     rows, texts = np.arange(len(marks), dtype=np.int64), (tuple(labelled.texts),)
     return Examples("distilled", texts, marks, rows, source="labelled texts")
-
-
-def _describe(train: LabelledTexts, validation: LabelledTexts) -> dict[str, Any]:
-    n, source = len(train.texts), "labelled texts"
-    sizes = {"n_train": n, "n_validation": len(validation.texts), "n_learned_from": n}
-    return {**sizes, "train": source, "validation": source}
 
 
 def _with_dense(encoder: Any, settings: TrainingSettings) -> Trainable:
@@ -228,7 +211,7 @@ def _with_dense(encoder: Any, settings: TrainingSettings) -> Trainable:
     transformer: Any = trainable.model[0]
     config = transformer.model.config
     width = int(config.hidden_size if hasattr(config, "hidden_size") else config.dim)
-    activation = DENSE_OF_FAMILY.get(config.model_type, ("", "", "Tanh"))[2]
+    activation = ACTIVATIONS.get(config.model_type, "Tanh")
     pooler = getattr(transformer.model, "pooler", None)
     trained: Any = getattr(pooler, "dense", pooler)
     with torch.random.fork_rng([]):

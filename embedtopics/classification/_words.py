@@ -1,4 +1,4 @@
-"""Label words: a token classifier, BIO entities, their scores, and CoNLL files."""
+"""Label words: a token classifier, BIO entities and their scores."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from embedtopics._utils.checks import checked_choice, resolve_seed
-from embedtopics._utils.folders import replacing_file
 from embedtopics.classification._heads import (
     DEFAULT_STRENGTH,
     LinearHead,
@@ -500,28 +499,3 @@ def entities(sentences: Sequence[Sequence[str]], labels: Sequence[Sequence[str]]
         for begin, end, kind in spans_of(of_words)
     ]
     return pd.DataFrame(rows, columns=["sentence", "start", "end", "label", "text"])
-
-
-def write_conll(
-    path: str | os.PathLike[str],
-    sentences: Sequence[Sequence[str]],
-    labels: Sequence[Sequence[str]],
-) -> None:
-    """Write words and labels as two columns, with an empty line after each sentence.
-
-    `embedtopics.probing.read_token_table` reads such files.
-
-    Parameters
-    ----------
-    path : path
-    sentences, labels : sequence of sequences of str
-        Words, and one label for each, without tabs and line breaks.
-    """
-    words = checked_words(sentences, may_be_empty=True)
-    lines = ["token\tlabel"]
-    for row, (one, other) in enumerate(zip(words, checked_labels(labels, words), strict=True)):
-        if set("".join([*one, *other])) & set("\t\n\r"):
-            raise InputError("sentences", "words without tabs and line breaks", row=row)
-        lines += [*map("\t".join, zip(one, other, strict=True)), ""]
-    with replacing_file(Path(path)) as fresh:
-        fresh.write_text("\n".join([*lines, ""]), "utf-8")

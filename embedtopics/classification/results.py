@@ -193,7 +193,7 @@ class Prevalence(ScoreTable[ShareOfClass]):
     ----------
     rows : tuple of ShareOfClass
     decisions : tuple of Decision
-    method : {"ppi", "design", "adjusted", "em"}
+    method : {"ppi", "design", "adjusted"}
     by : str or None
         Column of the groups.
     """

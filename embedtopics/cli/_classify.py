@@ -167,7 +167,7 @@ def prevalence(
     probability: Annotated[
         str | None, typer.Option(help="Column with the probability of being labelled.")
     ] = None,
-    method: Annotated[str | None, typer.Option(help="ppi, design, adjusted or em.")] = None,
+    method: Annotated[str | None, typer.Option(help="ppi, design or adjusted.")] = None,
     text: opt.TextColumn = None,
     time: opt.TimeColumn = None,
     group: opt.GroupColumn = None,

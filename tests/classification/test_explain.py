@@ -43,7 +43,5 @@ def test_predictions_become_topics_and_topics_labels(model):
 
 
 def test_bad_input_is_refused():
-    with refuses("n_terms"):
-        class_terms(["a"], ["b"], n_terms=0)
     with refuses("y"):
         class_terms(["a"], ["b", "c"])

@@ -8,10 +8,9 @@ from scipy.stats import norm
 
 from embedtopics import Corpus, plots
 from embedtopics.classification import TextClassifier, effects, prevalence
-from embedtopics.classification._estimators import (
+from embedtopics.classification._prevalence import (
     adjusted_count,
     design_share,
-    em_shares,
     interval_of,
     ppi_share,
     tuned,
@@ -59,33 +58,11 @@ def test_a_design_of_equal_chances_is_that_of_all_texts():
     assert np.isclose(found.value, wanted)
 
 
-def test_adjusted_count_and_em_find_the_shares_that_were_drawn():
+def test_adjusted_count_finds_the_shares_that_were_drawn():
     rates = np.array([[0.9, 0.1], [0.3, 0.7]])
     assert np.allclose(adjusted_count(rates, np.array([0.2, 0.8]) @ rates), [0.2, 0.8])
     # Beyond what the rates can explain, the share is 0.
     assert np.allclose(adjusted_count(rates, np.array([0.1, 0.9])), [0, 1])
-    rng = np.random.default_rng(0)
-    true = (rng.random(20_000) < 0.1).astype(int)
-    score = rng.normal(size=20_000) + 2 * true
-    even = norm.pdf(score, 2) / (norm.pdf(score, 2) + norm.pdf(score))  # under even shares
-    found = em_shares(np.stack([1 - even, even], axis=1), np.array([0.5, 0.5]))
-    assert abs(found[1] - true.mean()) < 0.01
-    # The same maximum of the likelihood by brute force.
-    grid = np.linspace(0.01, 0.3, 581)
-    values = [np.log(2 * (p * even + (1 - p) * (1 - even))).sum() for p in grid]
-    assert abs(found[1] - grid[np.argmax(values)]) < 1e-3
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_shares_by_em_are_those_of_quapy():
-    quantifiers = pytest.importorskip("quapy.method.aggregative")
-    rng = np.random.default_rng(2)
-    true = rng.choice(3, size=2000, p=[0.7, 0.2, 0.1])
-    trained = np.array([0.3, 0.3, 0.4])
-    density = norm.pdf(true[:, None] + rng.normal(size=(2000, 1)), [0, 1, 2]) * trained
-    posterior = density / density.sum(axis=1, keepdims=True)
-    wanted, _ = quantifiers.EMQ.EM(trained, posterior, epsilon=1e-9)
-    assert np.allclose(em_shares(posterior, trained), wanted, atol=1e-5)
 
 
 def test_labels_that_are_needed_by_hand():
@@ -224,10 +201,9 @@ def test_known_chances_correct_a_sample_that_is_not_even(model):
         assert row.low <= share <= row.high
 
 
-@pytest.mark.parametrize("method", ["adjusted", "em"])
-def test_without_labels_prior_shift_is_assumed(model, method):
+def test_without_labels_prior_shift_is_assumed(model):
     corpus, frame = corpus_of(700, seed=5)
-    found = prevalence(model, corpus, method=method)
+    found = prevalence(model, corpus)
     table = found.to_frame().set_index("class")
     for name, share in frame["theme"].value_counts(normalize=True).items():
         assert table.loc[name].low <= share <= table.loc[name].high
@@ -263,7 +239,7 @@ TEXTS = ["apple pear", "station rail", "", "pawn rook", "plum cider"]
         ("labelled", None, {"labelled": [None] * 5}),
         ("y", 1, {"labelled": ["fruit", "music", None, None, None]}),
         ("labelled", None, {"labelled": None, "method": "ppi"}),
-        ("labelled", None, {"method": "em"}),
+        ("labelled", None, {"method": "adjusted"}),
         ("method", None, {"method": "count"}),
         ("probability", None, {"method": "design"}),
         ("probability", 3, {"probability": [0.5, 0.5, 0.5, 0.0, 0.5]}),

@@ -1,4 +1,4 @@
-"""Encoders that learn from labelled texts: pairs, all weights, going on, and export."""
+"""Encoders that learn from labelled texts: pairs, all weights, and going on."""
 
 from contextlib import nullcontext
 from functools import partial
@@ -6,7 +6,6 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from embedtopics.classification import TextClassifier, _pairs
 from embedtopics.classification._pairs import _jaccard_of, _pair_loss, _paired_batches
@@ -77,11 +76,6 @@ def test_an_encoder_learns_labels(tmp_path, tiny_bert, themed, method, head):
     assert np.allclose(again.predict_proba(texts), model.predict_proba(texts), atol=1e-6)
     if method == "fine_tune":
         assert again.training_report_.curves.metric_name in ("macro F1", "quadratic kappa")
-        model.export(tmp_path / "export")
-        same_as_transformers(tmp_path / "export", texts, model)
-    else:
-        with refuses("method"):
-            model.export(tmp_path / "export")
 
 
 def test_vectors_of_the_tokens_that_occur_are_learned_as_if_with_all(
@@ -94,23 +88,6 @@ def test_vectors_of_the_tokens_that_occur_are_learned_as_if_with_all(
     monkeypatch.setattr(_pairs, "_used_tokens", lambda *_: nullcontext())
     whole = make().fit(texts[:24], themes[:24])
     assert np.allclose(alone._vectors(texts), whole._vectors(texts), atol=1e-4)
-
-
-def same_as_transformers(folder, texts, model):
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    exported = AutoModelForSequenceClassification.from_pretrained(folder).eval()
-    with torch.no_grad():
-        logits = exported(**tokenizer(texts, padding=True, return_tensors="pt")).logits
-    assert np.allclose(logits.numpy(), model.decision_function(texts), atol=1e-4)
-    names = list(exported.config.id2label.values())
-    wanted = model.classes_.tolist()
-    assert names == (wanted if model.head != "ordinal" else [f"above {n}" for n in wanted[:-1]])
-
-
-def test_roberta_is_exported_too(tmp_path, tiny_roberta, themed):
-    model = TextClassifier(tiny_roberta, "fine_tune", training={**QUICK, "epochs": 1}).fit(*themed)
-    model.export(tmp_path / "export")
-    same_as_transformers(tmp_path / "export", themed[0], model)
 
 
 @pytest.mark.slow
@@ -171,7 +148,6 @@ def test_rates_by_layer_and_step(tiny_bert):
     ("parameter", "options", "method"),
     [
         ("layer_decay", {"layer_decay": 2.0}, "fine_tune"),
-        ("slanted", {"slanted": 1}, "fine_tune"),
         ("lr", {"lr": 1.0}, "fine_tune"),
         ("matryoshka", {"matryoshka": (8,)}, "few_shot"),
         ("layer_decay", {"layer_decay": 0.5}, "few_shot"),

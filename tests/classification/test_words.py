@@ -5,10 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedtopics.classification import TokenClassifier, entities, word_scores, write_conll
+from embedtopics.classification import TokenClassifier, entities, word_scores
 from embedtopics.classification._words import spans_of
 from embedtopics.errors import CorruptFileError
-from embedtopics.probing import read_token_table
 from tests.factories import each, refuses
 
 LABELS = ["O", "B-a", "I-a", "B-b", "I-b"]
@@ -95,13 +94,6 @@ def test_it_comes_back_from_a_folder(model, tmp_path):
         TokenClassifier.load(tmp_path / "m")
 
 
-def test_words_and_labels_are_written_and_read(tmp_path):
-    write_conll(tmp_path / "words.tsv", SENTENCES, [tagged(words) for words in SENTENCES])
-    table = read_token_table(tmp_path / "words.tsv")
-    assert [list(s.words) for s in table.sentences] == SENTENCES
-    assert [list(s.columns["label"]) for s in table.sentences] == list(map(tagged, SENTENCES))
-
-
 def test_entities_with_their_text():
     found = entities([["Ada", "saw", "New", "York"]], [["B-person", "O", "B-place", "I-place"]])
     assert found.to_numpy().tolist() == [
@@ -122,7 +114,7 @@ def test_bad_words_and_labels(name, value, tiny_bert):
         TokenClassifier(tiny_bert).fit(**given)
 
 
-def test_other_bad_input(tiny_bert, tmp_path):
+def test_other_bad_input(tiny_bert):
     with refuses("y"):
         TokenClassifier(tiny_bert).fit([["a", "b"]], [["X", "X"]])
     with refuses("training"):
@@ -131,5 +123,3 @@ def test_other_bad_input(tiny_bert, tmp_path):
         TokenClassifier(tiny_bert, "few_shot").fit([["a", "b"]], [["X", "Y"]])
     with refuses("encoder"):
         TokenClassifier("tfidf").fit([["a", "b"]], [["X", "Y"]])
-    with refuses("sentences", row=0):
-        write_conll(tmp_path / "a.tsv", [["a\tb"]], [["X"]])

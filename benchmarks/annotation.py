@@ -153,7 +153,7 @@ def _stopped(seed: int) -> tuple[float, float]:
     Returns the recall reached at the first look that says so, and the share of texts that
     were labelled then.
     """
-    from embedtopics.annotation import recall_test
+    from embedtopics.annotation._estimates import recall_test
 
     rng = np.random.default_rng(seed)
     relevant = np.arange(N_SCREENED) < RELEVANT

@@ -40,30 +40,17 @@ class Label:
     definition : str
         Definition of the label for annotators.
     examples : tuple of str
-    scheme : str
-        Name of the question that the label answers, in a codebook with several questions. A text
-        has at most one label of each scheme.
     """
 
     name: str
     key: str = ""
     definition: str = ""
     examples: tuple[str, ...] = ()
-    scheme: str = ""
 
 
 def read_labels(labels: Any) -> tuple[Label, ...]:
-    """Read a codebook: names, `Label`s or mappings of their fields; or a mapping of names.
-
-    A mapping gives the definition of each name, or the list of labels of each scheme.
-    """
-    if isinstance(labels, Mapping) and {type(one) for one in labels.values()} == {list}:
-        labels = [
-            replace(_read(label, row), scheme=str(scheme))
-            for scheme, of_scheme in labels.items()
-            for row, label in enumerate(of_scheme)
-        ]
-    elif isinstance(labels, Mapping):
+    """Read a codebook: names, `Label`s or mappings of their fields; or definitions by name."""
+    if isinstance(labels, Mapping):
         labels = [Label(name, definition=text) for name, text in labels.items()]
     if isinstance(labels, (str, bytes)) or not isinstance(labels, Sequence) or len(labels) < 2:
         raise InputError("labels", "a list of at least 2 labels", labels)
@@ -71,8 +58,12 @@ def read_labels(labels: Any) -> tuple[Label, ...]:
     if len(read) > MAX_LABELS:
         expected = f"at most {MAX_LABELS}, one for each key"
         raise InputError("labels", expected, found=f"{len(read)}")
-    _refuse_repeated([label.name for label in read], "different names")
-    _refuse_repeated([label.key for label in read if label.key], "labels with different keys")
+    for field in ("name", "key"):
+        values = [getattr(label, field) for label in read]
+        for row, value in enumerate(values):
+            if value and value in values[:row]:
+                expected = f"labels with different {field}s"
+                raise InputError("labels", expected, found=f"{value!r} twice", row=row)
     free = iter([key for key in KEYS if key not in {label.key for label in read}])
     return tuple(label if label.key else replace(label, key=next(free)) for label in read)
 
@@ -85,7 +76,7 @@ def _read(label: Any, row: int) -> Label:
             raise InputError("labels", expected, dict(label), row=row)
         label = Label(**label)
     read = label if isinstance(label, Label) else Label(label)
-    texts = [read.name, read.key, read.definition, read.scheme, *read.examples]
+    texts = [read.name, read.key, read.definition, *read.examples]
     if isinstance(read.examples, str) or not all(
         isinstance(text, str) and is_whole_text(text) for text in texts
     ):
@@ -97,12 +88,6 @@ def _read(label: Any, row: int) -> Label:
     if key and (len(key) != 1 or key not in KEYS):
         raise InputError("labels", "of keys that are one letter or digit", read.key, row=row)
     return replace(read, name=name, key=key, examples=tuple(read.examples))
-
-
-def _refuse_repeated(values: list[str], expected: str) -> None:
-    for row, value in enumerate(values):
-        if value in values[:row]:
-            raise InputError("labels", expected, found=f"{value!r} twice", row=row)
 
 
 def as_json(labels: tuple[Label, ...]) -> list[dict[str, Any]]:
@@ -154,11 +139,6 @@ class StudyDesign:
         )
 
 
-def checked_kind(kind: str) -> str:
-    """Return a kind of labels, or refuse it."""
-    return str(checked_choice(kind, "kind", KINDS))
-
-
 def permanent_numbers(keys: list[str], seed: int, purpose: str) -> Float64Array:
     """Return a number between 0 and 1 for each text, independent of the other texts.
 
@@ -200,10 +180,3 @@ def checked_spans(spans: Any, text: str, names: Sequence[str]) -> tuple[tuple[st
 def count_order(keys: list[str], seed: int) -> list[int]:
     """Return the rows of the texts in the random order of the count stream."""
     return list(map(int, np.argsort(permanent_numbers(keys, seed, "count"), kind="stable")))
-
-
-def check_schemes(names: Sequence[str], labels: Sequence[Label], row: int | None = None) -> None:
-    """Refuse two labels of one scheme."""
-    schemes = [label.scheme for label in labels if label.scheme and label.name in names]
-    if len(set(schemes)) < len(schemes):
-        raise InputError("labels", "at most one label of each scheme", list(names), row=row)

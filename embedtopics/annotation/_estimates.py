@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from embedtopics._utils.checks import checked_count, checked_level
+from embedtopics._utils.checks import checked_level
 from embedtopics.annotation._codebook import KINDS, as_json
 from embedtopics.annotation._learner import StudyClassifier
 from embedtopics.annotation._state import StudyState
 from embedtopics.annotation._tables import agreement, to_frame
 from embedtopics.annotation.results import RecallTest, Stopping, StoppingOfClass, StudyReport
-from embedtopics.classification import TextClassifier, suspicious_labels
+from embedtopics.classification import TextClassifier
 from embedtopics.classification._prevalence import predict_corpus, prevalence
 from embedtopics.classification.results import Prevalence
 from embedtopics.decisions import Decision
@@ -27,6 +27,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 N_EXAMPLES = 3
+N_FURTHER = 50
+"""Further count labels for which the width of an interval is predicted."""
+
+CONFIDENCE = 0.95
+"""Level of the recall test and of its bound."""
+
 MIN_SAMPLE = 2
 """Labelled count texts below which nothing is estimated."""
 
@@ -51,12 +57,12 @@ def _count_labels(state: StudyState) -> _CountLabels:
         return _CountLabels(state.classifier(exclude=set(keys)), labels)
 
 
-def shares(state: StudyState, by: str | None = None, every: str = "year") -> Prevalence:
+def shares(state: StudyState) -> Prevalence:
     """Return the share of each label among the distinct texts."""
     classifier: Any
     classifier, labels = _count_labels(state)
     corpus = state.texts.documents
-    return prevalence(classifier, corpus, labels, by=by, every=every, random_state=state.seed)
+    return prevalence(classifier, corpus, labels, random_state=state.seed)
 
 
 def quality(state: StudyState) -> pd.DataFrame:
@@ -111,28 +117,14 @@ def classifier(state: StudyState, method: str, options: dict[str, Any]) -> TextC
     return TextClassifier(method=method, **options).fit(texts, labels)
 
 
-def suspicious(state: StudyState) -> pd.DataFrame:
-    """Return the labelled texts with a likely wrong label."""
-    if state.is_multilabel:
-        raise InputError("kind", "one label per text", state.kind)
-    labelled = state.labelled()
-    keys, labels = list(labelled), [label[0] for label in labelled.values()]
-    texts = [state.texts.text(key) for key in keys]
-    head, names = KINDS[state.kind], state.records.names
-    model = TextClassifier(state.vectors, "frozen", head, classes=names).fit(texts, labels)
-    table = suspicious_labels(model, texts, labels)
-    table.insert(0, "key", [keys[row] for row in table.pop("row")])
-    return table
-
-
-def report(state: StudyState, by: str | None, decisions: tuple[Decision, ...]) -> StudyReport:
+def report(state: StudyState, decisions: tuple[Decision, ...]) -> StudyReport:
     """Return codebook, quality, agreement and examples of a study."""
     import pandas as pd
 
     tables = {"Codebook": pd.DataFrame(as_json(state.records.labels))}
     estimates = None
     with suppress(InputError):  # too few count texts
-        estimates = shares(state, by)
+        estimates = shares(state)
         scores = quality(state)
         scores["class"] = scores["class"].fillna("all")
         tables["Quality of the model on texts that it was not fitted on"] = scores
@@ -152,7 +144,7 @@ def report(state: StudyState, by: str | None, decisions: tuple[Decision, ...]) -
     return StudyReport(state.progress(), tables, estimates, decisions)
 
 
-def stopping(state: StudyState, recall: float, confidence: float, further: int) -> Stopping:
+def stopping(state: StudyState, recall: float) -> Stopping:
     """Return the recall test of each label and the expected width of its share's interval."""
     with state.lock:
         labelled, records = state.labelled(), state.records
@@ -163,7 +155,7 @@ def stopping(state: StudyState, recall: float, confidence: float, further: int) 
         )
         names = records.names
     n_texts, n_counted = len(state.texts) - n_unlabelled, sum(is_counted.values())
-    widths = _widths(state, further)
+    widths = _widths(state)
     classes = []
     for name in names:
         relevant = [is_counted[key] for key, label in labelled.items() if name in label]
@@ -174,14 +166,13 @@ def stopping(state: StudyState, recall: float, confidence: float, further: int) 
             n_counted=n_counted,
             counted_relevant=sum(relevant),
             recall=recall,
-            confidence=confidence,
         )
         width, after = widths.get(name, (math.nan, math.nan))
-        classes.append(StoppingOfClass(name, test, width, after, further))
+        classes.append(StoppingOfClass(name, test, width, after, N_FURTHER))
     return Stopping(tuple(classes))
 
 
-def _widths(state: StudyState, further: int) -> dict[str, tuple[float, float]]:
+def _widths(state: StudyState) -> dict[str, tuple[float, float]]:
     """Return the width of each share's interval, now and expected after more count labels."""
     try:
         now = shares(state)
@@ -192,9 +183,9 @@ def _widths(state: StudyState, further: int) -> dict[str, tuple[float, float]]:
         n, width, estimate = one.n_labelled, one.high - one.low, one.estimate
         assert estimate is not None  # there are labels
         before = estimate.variance
-        after = estimate.residual / (n + further) + estimate.predictions
+        after = estimate.residual / (n + N_FURTHER) + estimate.predictions
         # Without any variance yet, the interval is that of n trials.
-        factor = after / before if before > 0 else n / (n + further)
+        factor = after / before if before > 0 else n / (n + N_FURTHER)
         widths[one.name] = width, width * math.sqrt(factor)
     return widths
 
@@ -207,7 +198,6 @@ def recall_test(
     counted_relevant: int,
     *,
     recall: float = 0.95,
-    confidence: float = 0.95,
 ) -> RecallTest:
     """Test whether recall has reached a target.
 
@@ -218,40 +208,10 @@ def recall_test(
     automated screening in systematic reviews", equations 5 to 7). Testing after every label and
     stopping at the first small p-value increases the error rate.
 
-    Parameters
-    ----------
-    n_texts : int
-        Number of texts in the corpus.
-    n_taught, taught_relevant : int
-        Labelled texts that a strategy picked, and the relevant texts among them.
-    n_counted, counted_relevant : int
-        Labelled texts that were drawn at random, and the relevant texts among them.
-    recall : float
-        Target share of the relevant texts.
-    confidence : float
-        Level of the test and of the bound.
-
-    Returns
-    -------
-    RecallTest
-
-    Raises
-    ------
-    InputError
-        A count is negative or exceeds the number that it is part of.
     """
     from scipy.stats import hypergeom
 
-    checked_count(n_texts, "n_texts", 0)
-    for name, value, limit in (
-        ("n_taught", n_taught, n_texts),
-        ("taught_relevant", taught_relevant, n_taught),
-        ("n_counted", n_counted, n_texts - n_taught),
-        ("counted_relevant", counted_relevant, n_counted),
-    ):
-        if checked_count(value, name, 0) > limit:
-            raise InputError(name, f"at most {limit}", value)
-    target, level = checked_level(recall, "recall"), 1.0 - checked_level(confidence)
+    target, level = checked_level(recall, "recall"), 1.0 - CONFIDENCE
     rest, k, n_relevant = n_texts - n_taught, counted_relevant, taught_relevant + counted_relevant
     missing = math.floor(n_relevant / target - taught_relevant + 1e-9) + 1
     p = float(hypergeom.cdf(k, rest, missing, n_counted)) if missing <= rest else 0.0

@@ -1,9 +1,11 @@
-"""Choose the next text: a teach stream, a count stream, and the model that learns meanwhile."""
+"""Choose the next text: strategies, the teach and count streams, and the model that learns."""
 
 from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -11,9 +13,8 @@ import numpy as np
 from embedtopics.annotation._codebook import permanent_numbers
 from embedtopics.annotation._learner import StudyClassifier
 from embedtopics.annotation._state import StudyState
-from embedtopics.annotation._strategies import CoreSet, Pool, RandomSampling, Strategy
 from embedtopics.annotation.results import TextToLabel
-from embedtopics.protocols import Float64Array
+from embedtopics.protocols import Float64Array, FloatArray, Int64Array
 
 STREAMS = ("teach", "count")
 N_STARTS = 10
@@ -21,6 +22,75 @@ N_STARTS = 10
 
 MAX_RESERVED_SECONDS = 1800.0
 """A text that was shown and not answered goes to other annotators after this time."""
+
+
+class Pool(NamedTuple):
+    """The texts that a strategy chooses from."""
+
+    vectors: FloatArray  # (n_texts, n_dimensions), of length 1
+    candidates: Int64Array  # (n_candidates,), rows of the texts that may be picked
+    labelled: Int64Array  # (n_labelled,), rows of the texts that the model learns from
+    is_multilabel: bool
+    probabilities: Float64Array | None  # (n_texts, n_classes); None before the first fit
+    seed: int = 0
+
+
+def draw(pool: Pool, n: int) -> Int64Array:
+    """Return the rows of `n` candidates, drawn at random."""
+    rng = np.random.default_rng([pool.seed, len(pool.labelled)])
+    return rng.permutation(pool.candidates)[:n]
+
+
+def core_set(pool: Pool, n: int) -> Int64Array:
+    """Return the rows of the candidates farthest from all labelled texts, picked greedily.
+
+    Sener and Savarese 2018, "Active learning for convolutional neural networks: a core-set
+    approach", algorithm 1, by Euclidean distance of unit vectors. The first text of a study is the
+    one nearest to the mean.
+    """
+    vectors = pool.vectors[pool.candidates]
+    closest = np.full(len(vectors), -np.inf, dtype=np.float32)
+    for begin in range(0, len(pool.labelled), 256):
+        part = pool.vectors[pool.labelled[begin : begin + 256]]
+        closest = np.maximum(closest, (vectors @ part.T).max(axis=1))
+    picked: list[int] = []
+    for _ in range(min(n, len(vectors))):
+        if len(pool.labelled) or picked:
+            best = int(closest.argmin())
+        else:
+            best = int((vectors @ vectors.mean(axis=0)).argmax())
+        picked.append(best)
+        closest = np.maximum(closest, vectors @ vectors[best])
+        closest[picked] = np.inf
+    return pool.candidates[picked]
+
+
+def uncertain(pool: Pool, n: int, measure: str = "margin") -> Int64Array:
+    """Return the rows of the candidates with the most uncertain predictions.
+
+    "margin" is the smallest difference of the two most probable classes (Scheffer et al. 2001,
+    "breaking ties"), "entropy" the largest entropy. With several labels per text, both use the
+    label with a probability nearest to 0.5.
+    """
+    if pool.probabilities is None:
+        return core_set(pool, n)
+    probabilities = pool.probabilities[pool.candidates]
+    if pool.is_multilabel:
+        uncertainty = -np.abs(probabilities - 0.5).min(axis=1)
+    elif measure == "entropy":
+        uncertainty = -(probabilities * np.log(np.maximum(probabilities, 1e-300))).sum(axis=1)
+    else:
+        ordered = np.sort(probabilities, axis=1)
+        uncertainty = ordered[:, -2] - ordered[:, -1]
+    return pool.candidates[np.argsort(-uncertainty, kind="stable")[:n]]
+
+
+STRATEGIES: dict[str, Callable[[Pool, int], Int64Array]] = {
+    "random": draw,
+    "uncertainty": uncertain,
+    "entropy": partial(uncertain, measure="entropy"),
+    "diversity": core_set,
+}
 
 
 class Reservation(NamedTuple):
@@ -34,7 +104,7 @@ class Reservation(NamedTuple):
 class TeachingLoop:
     """The queues, reservations and model of a running study."""
 
-    def __init__(self, state: StudyState, strategy: Strategy) -> None:
+    def __init__(self, state: StudyState, strategy: str) -> None:
         self.state, self.strategy = state, strategy
         numbers = permanent_numbers(state.texts.keys, state.seed, "overlap")
         is_shared = numbers < state.records.design.overlap
@@ -47,10 +117,6 @@ class TeachingLoop:
         self.probabilities: Float64Array | None = None
         self._learned_version = -1
         self._wake: threading.Event | None = None
-
-    def reset_model(self) -> None:
-        """Forget the model, because the codebook changed."""
-        self.probabilities, self.picked, self._learned_version = None, [], -1
 
     def release(self, holder: str) -> None:
         """Release the reservations of a holder, and those that expired."""
@@ -156,8 +222,6 @@ class TeachingLoop:
         if n_classes >= 1 + (codes.ndim == 1):
             probabilities = model.fit_taught().of_rows(slice(None))
         with state.lock:
-            if state.records.names != tuple(model.classes):
-                return  # the codebook changed in the meantime
             self.model, self.probabilities = model, probabilities
             self._learned_version = version
             pool = self._pool()
@@ -170,17 +234,21 @@ class TeachingLoop:
         is_open = np.ones(len(texts), dtype=np.bool_)
         closed = [*records.answers, *self.reserved, *records.test]
         is_open[[texts.row_of[key] for key in closed if key in texts.row_of]] = False
-        rows, codes = self.state.training_rows(exclude=records.test)
-        vectors, candidates = self.state.vectors.matrix, np.flatnonzero(is_open)
-        return Pool(vectors, candidates, rows, codes, self.probabilities, self.state.seed)
+        return Pool(
+            self.state.vectors.matrix,
+            np.flatnonzero(is_open),
+            self.state.training_rows(exclude=records.test).rows,
+            self.state.is_multilabel,
+            self.probabilities,
+            self.state.seed,
+        )
 
     def _pick(self, pool: Pool) -> list[str]:
         """Return the keys of the next teach texts."""
         is_start = self.state.records.n_by_stream["teach"] < N_STARTS
-        strategy = self.strategy
-        if not isinstance(strategy, RandomSampling) and (is_start or pool.probabilities is None):
-            strategy = CoreSet()
-        rows = strategy.pick(pool, N_STARTS)
+        is_random = self.strategy == "random"
+        spreads = not is_random and (is_start or pool.probabilities is None)
+        rows = STRATEGIES["diversity" if spreads else self.strategy](pool, N_STARTS)
         return [self.state.texts.keys[row] for row in rows.tolist()]
 
     def start_background(self) -> None:

@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from embedtopics._utils.checks import checked_choice, checked_count, is_whole_text
+from embedtopics._utils.checks import checked_choice, is_whole_text
 from embedtopics._utils.display import spell_count
 from embedtopics.annotation import _estimates, _tables
 from embedtopics.annotation._codebook import (
+    KINDS,
     Label,
     StudyDesign,
     as_json,
-    check_schemes,
     checked_annotator,
-    checked_kind,
     checked_spans,
     count_order,
     read_labels,
 )
 from embedtopics.annotation._journal import KIND, VERSION, Journal
-from embedtopics.annotation._loop import TeachingLoop
-from embedtopics.annotation._records import ADJUDICATED, Records
+from embedtopics.annotation._loop import STRATEGIES, TeachingLoop
+from embedtopics.annotation._records import Records
 from embedtopics.annotation._state import StudyState, StudyTexts
-from embedtopics.annotation._strategies import Strategy, checked_strategy
 from embedtopics.annotation.results import AnnotatorAgreement, Stopping, StudyReport, TextToLabel
 from embedtopics.corpus import Corpus
 from embedtopics.decisions import Decision, Exported
@@ -56,8 +54,7 @@ class AnnotationProject:
     ----------
     corpus : Corpus, or any input of `Corpus`
     labels : sequence of str, Label or mapping, or mapping of name to definition; optional
-        The codebook, in the order of an ordinal scale. A mapping of names to lists defines several
-        schemes: a text has at most one label of each. Optional for an existing study.
+        The codebook, in the order of an ordinal scale. Optional for an existing study.
     folder : path
         Folder of ``journal.jsonl``. Labels are stored with the hashes of their texts, so they
         survive changes of the corpus.
@@ -67,9 +64,9 @@ class AnnotationProject:
         text.
     encoder : str, path, Encoder or ndarray of shape (n_rows, n_dimensions)
         An encoder, or one vector for each row of the corpus.
-    strategy : {"uncertainty", "entropy", "diversity", "random"} or object
-        Picks the *teach* texts; a custom object has a method ``pick(pool, n)``. Except for
-        "random", a study starts with texts that are far from each other.
+    strategy : {"uncertainty", "entropy", "diversity", "random"}
+        Picks the *teach* texts. Except for "random", a study starts with texts that are far from
+        each other.
     design : StudyDesign, optional
         Fixed when the study begins.
 
@@ -106,16 +103,16 @@ class AnnotationProject:
         kind: str | None = None,
         *,
         encoder: Any = "all-MiniLM-L6-v2",
-        strategy: str | Strategy = "uncertainty",
+        strategy: str = "uncertainty",
         design: StudyDesign | None = None,
     ) -> None:
         # All arguments are checked before a folder is created.
-        strategy = checked_strategy(strategy)
+        checked_choice(strategy, "strategy", STRATEGIES)
         texts = StudyTexts(Corpus.of(corpus))
         codebook = None if labels is None else read_labels(labels)
         design = None if design is None else design.checked()
         if kind is not None:
-            checked_kind(kind)
+            checked_choice(kind, "kind", KINDS)
         vectors = texts.encode(encoder)
         journal = Journal(Path(os.path.realpath(folder)))
         try:
@@ -227,7 +224,6 @@ class AnnotationProject:
             checked_choice(name, "labels", choices)
         if not self.state.is_multilabel and len(names) != 1:
             raise InputError("labels", "one label", list(names))
-        check_schemes(names, self.codebook)
         ordered = [name for name in choices if name in names]
         fields: dict[str, Any] = {"labels": ordered, "unsure": bool(unsure), "note": note}
         if kind == "spans":
@@ -240,10 +236,6 @@ class AnnotationProject:
         if self.kind == "spans":
             fields["spans"] = ()
         self._answer(key, by, None, fields)
-
-    def adjudicate(self, key: str, labels: str | Sequence[str], *, by: str = "annotator") -> None:
-        """Resolve a disagreement of annotators about a text."""
-        self.label(key, labels, by=f"{by} (decided)", stream=ADJUDICATED)
 
     def _answer(self, key: str, by: str, stream: str | None, fields: dict[str, Any]) -> None:
         self._check_key(key)
@@ -280,40 +272,6 @@ class AnnotationProject:
                 return None
             return self.loop.reserve(key, holder or by, stream)
 
-    def edit_codebook(self, labels: Any, renamed: Mapping[str, str] | None = None) -> None:
-        """Change the codebook and record the change.
-
-        Parameters
-        ----------
-        labels
-            The new codebook, as in `AnnotationProject`.
-        renamed : mapping of str to str, optional
-            Old names to new names; labels with the same new name are merged.
-
-        Raises
-        ------
-        InputError
-            The new codebook lacks a label that texts have.
-        """
-        codebook, renamed = read_labels(labels), dict(renamed or {})
-        names = {label.name for label in codebook}
-        with self.state.lock:
-            answers = self.state.records.answers.values()
-            used = {
-                name
-                for of_text in answers
-                for by_annotator in of_text.values()
-                for answer in by_annotator
-                for name in answer.labels or ()
-            }
-            missing = sorted(name for name in used if renamed.get(name, name) not in names)
-            if missing:
-                expected = f"with {missing[0]!r}, which texts have"
-                remedy = "keep it, or give its new name in renamed"
-                raise InputError("labels", expected, sorted(names), remedy)
-            self.state.record("codebook", labels=as_json(codebook), renamed=renamed)
-            self.loop.reset_model()
-
     def queue(self, keys: Sequence[str]) -> int:
         """Put texts at the head of the queue, such as search hits or suspicious labels.
 
@@ -334,7 +292,10 @@ class AnnotationProject:
         InputError
             A text is not in the corpus; the message names its row.
         """
-        key_by_id, row_of = self.state.texts.keys_by("id"), self.state.texts.row_of
+        texts = self.state.texts
+        rows = zip(texts.corpus.ids, texts.of_row.tolist(), strict=True)
+        key_by_id = {id: texts.keys[row] for id, row in rows if row >= 0}
+        row_of = texts.row_of
         requested: list[str] = []
         for row, key in enumerate(keys):
             if key not in row_of and key not in key_by_id:
@@ -344,7 +305,7 @@ class AnnotationProject:
             self.loop.requested = list(dict.fromkeys([*requested, *self.loop.requested]))
             return len(self.loop.requested)
 
-    def merge(self, folder: str | os.PathLike[str], *, by: str | None = None) -> int:
+    def merge(self, folder: str | os.PathLike[str]) -> int:
         """Add the answers of a study of the same texts in another folder.
 
         Each answer keeps its annotator, stream and time. Answers that are present are left out, so
@@ -355,8 +316,6 @@ class AnnotationProject:
         ----------
         folder : path
             Folder of the other study, which is only read. It must have the same labels.
-        by : str, optional
-            Annotator of all added answers, if both studies used one name.
 
         Returns
         -------
@@ -370,40 +329,7 @@ class AnnotationProject:
         CorruptFileError
             The journal of the other study is damaged.
         """
-        return _tables.merge(self.state, folder, by)
-
-    def add_labels(self, data: Any, *, by: str = "imported") -> int:
-        """Import labels and return their number.
-
-        Imported labels teach the model. They enter the estimates of shares only for texts that the
-        random order reaches, because their own sampling is unknown.
-
-        Parameters
-        ----------
-        data : frame or path
-            A column "label" ("spans" for that kind) and a column "key", "id" or "text". Rows
-            without a label are left out.
-        by : str
-            The annotator.
-
-        Raises
-        ------
-        InputError
-            A label is not in the codebook, or a text is not in the corpus; the message names the
-            row. Then no label is imported.
-        """
-        answers = _tables.read_answers(self.state, data)
-        for answer in answers:
-            self.label(by=by, **answer)
-        return len(answers)
-
-    def suspicious_labels(self) -> pd.DataFrame:
-        """Return labelled texts with a likely wrong label, for `queue`.
-
-        See `embedtopics.classification.suspicious_labels`. Columns key, text, label, suggested,
-        probability (of the label) and of_suggested. Not for "several" and "spans".
-        """
-        return _estimates.suspicious(self.state)
+        return _tables.merge(self.state, folder)
 
     def classifier(self, method: str = "fine_tune", **options: Any) -> TextClassifier:
         """Return a text classifier fitted to all labels except those of the test texts.
@@ -416,24 +342,18 @@ class AnnotationProject:
         """
         return _estimates.classifier(self.state, method, options)
 
-    def prevalence(self, by: str | None = None, *, every: str = "year") -> Prevalence:
+    def prevalence(self) -> Prevalence:
         """Estimate the share of each label among the distinct texts, with 95 % intervals.
 
         Prediction-powered inference from the count texts; the model is cross-fitted. See
         `embedtopics.classification.prevalence`.
-
-        Parameters
-        ----------
-        by : str, optional
-            Column of groups or dates.
-        every : {"year", "quarter", "month", "week", "day"}
 
         Raises
         ------
         InputError
             Fewer than 2 count texts have a label.
         """
-        return _estimates.shares(self.state, by, every)
+        return _estimates.shares(self.state)
 
     def quality(self) -> pd.DataFrame:
         """Return the scores of the model on texts that it was not fitted on.
@@ -444,31 +364,19 @@ class AnnotationProject:
         """
         return _estimates.quality(self.state)
 
-    def stopping(
-        self, recall: float = 0.95, confidence: float = 0.95, further: int = 50
-    ) -> Stopping:
-        """Return the recall test of each label and the effect of further count labels.
+    def stopping(self, recall: float = 0.95) -> Stopping:
+        """Return the recall test of each label and the effect of 50 further count labels.
 
         Parameters
         ----------
         recall : float
             Target share of the texts of a label.
-        confidence : float
-        further : int
-            Number of further labels for the expected width of the share's interval.
         """
-        checked_count(further, "further")
-        return _estimates.stopping(self.state, recall, confidence, further)
+        return _estimates.stopping(self.state, recall)
 
-    def report(self, by: str | None = None) -> StudyReport:
-        """Return codebook, progress, quality, shares, agreement and examples.
-
-        Parameters
-        ----------
-        by : str, optional
-            Column of groups or dates for the shares.
-        """
-        return _estimates.report(self.state, by, self.decisions)
+    def report(self) -> StudyReport:
+        """Return codebook, progress, quality, shares, agreement and examples."""
+        return _estimates.report(self.state, self.decisions)
 
     def agreement(self) -> AnnotatorAgreement:
         """Return Krippendorff's alpha of the annotators, and the texts that they disagree on."""
@@ -488,7 +396,7 @@ class AnnotationProject:
         return _tables.labels(self.state)
 
     def export(self, path: str | os.PathLike[str]) -> Exported:
-        """Write `to_frame` to a .csv, .parquet or .jsonl file, or spans to .conll as BIO labels.
+        """Write `to_frame` to a .csv, .parquet or .jsonl file.
 
         For `datasets`, use ``Dataset.from_pandas(study.to_frame())``.
         """
@@ -513,16 +421,13 @@ def _begin(
     """Write the header of a new study."""
     if codebook is None:
         raise InputError("labels", "given for a new study", None)
-    has_schemes = any(label.scheme for label in codebook)
-    kind = kind or ("several" if has_schemes else "single")
-    if has_schemes and kind != "several":
-        raise InputError("kind", '"several" for several schemes', kind)
     order = count_order(texts.keys, int(design.random_state or 0))
     n_test = min(design.n_test, len(texts) // 10)
     # Every second count text is a test text, so that the model does not wait for the test part.
     test = [texts.keys[row] for row in order[: 2 * n_test : 2]]
     fields: dict[str, Any] = {"labels": as_json(codebook), "design": vars(design), "test": test}
-    journal.add("study", kind=KIND, version=VERSION, labels_kind=kind, n_texts=len(texts), **fields)
+    fields |= {"labels_kind": kind or "single", "n_texts": len(texts)}
+    journal.add("study", kind=KIND, version=VERSION, **fields)
 
 
 def _check_unchanged(
@@ -534,9 +439,8 @@ def _check_unchanged(
     """Refuse arguments that differ from the study in the folder."""
     same = "that of the study in the folder"
     if codebook is not None and codebook != records.labels:
-        remedy = "leave labels out, and change the codebook with edit_codebook"
         names = [label.name for label in codebook]
-        raise InputError("labels", f"{same}, {list(records.names)}", names, remedy)
+        raise InputError("labels", f"{same}, {list(records.names)}", names, "leave labels out")
     if kind is not None and kind != records.kind:
         raise InputError("kind", f"{same}, {records.kind!r}", kind)
     if design is not None and design != records.design:

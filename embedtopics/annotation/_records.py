@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from embedtopics.annotation._codebook import Label, StudyDesign, read_labels
 from embedtopics.errors import CorruptFileError
-
-ADJUDICATED = "adjudicated"
-"""Stream of the answers that resolve a disagreement of annotators."""
 
 
 @dataclass(frozen=True)
@@ -71,9 +68,6 @@ class Records:
             self._add(answer)
         elif event["event"] == "undo":
             self._undo(event["by"])
-        elif event["event"] == "codebook":
-            self.labels = read_labels(event["labels"])
-            self._rename(event["renamed"])
         elif event["event"] != "study":
             raise ValueError(f"the event {event['event']!r} is unknown")
 
@@ -98,35 +92,18 @@ class Records:
             del self.answers[text]
             self.n_by_stream[self.stream_of.pop(text)] -= 1
 
-    def _rename(self, renamed: Mapping[str, str]) -> None:
-        for of_text in self.answers.values():
-            for answers in of_text.values():
-                for i, answer in enumerate(answers):
-                    if answer.labels is not None:
-                        labels = dict.fromkeys(renamed.get(name, name) for name in answer.labels)
-                        spans = tuple((renamed.get(n, n), a, b) for n, a, b in answer.spans)
-                        answers[i] = replace(answer, labels=tuple(labels), spans=spans)
-
     def current(self, text: str) -> dict[str, Answer]:
         """Return the latest answer of each annotator to a text."""
         return {by: answers[-1] for by, answers in self.answers.get(text, {}).items()}
 
-    def resolved(self, text: str) -> Answer | None:
-        """Return the adjudicated answer, or that of the majority; None for a tie."""
+    def label_of(self, text: str) -> tuple[str, ...] | None:
+        """Return the labels that most annotators gave; None for a tie."""
         answers = [one for one in self.current(text).values() if one.labels is not None]
-        adjudicated = [one for one in answers if one.stream == ADJUDICATED]
-        if adjudicated:
-            return max(adjudicated, key=lambda one: one.number)
-        ballots = [(tuple(sorted(one.labels or ())), one.spans) for one in answers]
-        votes = Counter(ballots).most_common(2)
+        ballots = Counter((tuple(sorted(one.labels or ())), one.spans) for one in answers)
+        votes = ballots.most_common(2)
         if not votes or (len(votes) == 2 and votes[0][1] == votes[1][1]):
             return None
-        return answers[ballots.index(votes[0][0])]
-
-    def label_of(self, text: str) -> tuple[str, ...] | None:
-        """Return the labels of the resolved answer."""
-        answer = self.resolved(text)
-        return None if answer is None or answer.labels is None else tuple(sorted(answer.labels))
+        return votes[0][0][0]
 
     @property
     def names(self) -> tuple[str, ...]:

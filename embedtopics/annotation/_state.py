@@ -45,14 +45,6 @@ class StudyTexts:
         """Return a text as annotators get it."""
         return TextToLabel(key, self.documents.ids[self.row_of[key]], self.text(key), stream)
 
-    def keys_by(self, column: str) -> dict[str, str]:
-        """Return the key of each text by its "key", its "text", or the "id" of any of its rows."""
-        if column == "key":
-            return {key: key for key in self.keys}
-        values = self.corpus.ids if column == "id" else self.corpus.texts
-        rows = zip(values, self.of_row.tolist(), strict=True)
-        return {value: self.keys[row] for value, row in rows if row >= 0}
-
     def encode(self, encoder: Any) -> TextVectors:
         """Return unit vectors of the texts, from an encoder or from vectors of all rows."""
         texts = list(self.documents.texts)

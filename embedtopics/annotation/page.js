@@ -51,10 +51,7 @@
   function drawLabels() {
     $("labels").replaceChildren();
     $("book").replaceChildren();
-    let scheme = "";
     for (const label of study.labels) {
-      if (label.scheme !== scheme) make("h3", label.scheme, $("labels"));
-      scheme = label.scheme;
       const button = make("button", "", $("labels"));
       button.type = "button";
       make("kbd", label.key, button);
@@ -195,7 +192,6 @@
     if (study.kind === "spans") { markSpan(label); return; }
     if (study.kind !== "several") { answer([label.name]); return; }
     if (!chosen.delete(label.name)) {
-      for (const other of study.labels) if (label.scheme && other.scheme === label.scheme) chosen.delete(other.name);
       chosen.add(label.name);
     }
     for (const one of study.labels) one.button.setAttribute("aria-pressed", String(chosen.has(one.name)));

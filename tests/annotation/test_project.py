@@ -227,49 +227,19 @@ def test_rows_of_one_text_have_one_label(begin, toy):
     assert study.labels().iloc[-1] is None
 
 
-def test_a_codebook_edited_amid_work_is_recorded(begin, truth):
-    study = begin()
-    code(study, truth, 15)
-    with refuses("labels"):
-        study.edit_codebook(["plant", "game"], {"fruit": "plant"})
-    study.edit_codebook(["plant", "game"], {"fruit": "plant", "train": "game", "chess": "game"})
-    counts = study.to_frame()["label"].value_counts()
-    code(study, {t: "plant" if n == "fruit" else "game" for t, n in truth.items()}, 3)
-    study.close()
-    assert set(counts.index) == {"plant", "game"} and counts.sum() == 15
-    again = begin(labels=["plant", "game"])
-    assert len(again.to_frame()) == 18 and set(again.to_frame()["label"]) <= {"plant", "game"}
-
-
-@pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl"])
-@pytest.mark.parametrize("kind", ["single", "several"])
-def test_labels_go_out_and_come_back(begin, truth, tmp_path, suffix, kind):
+@pytest.mark.parametrize("kind", ["single", "several", "spans"])
+def test_labels_are_exported(begin, tmp_path, kind):
     study = begin(kind=kind)
-    for number in range(9):
-        text = study.next()
-        extra = ["train"] * (number % 2 and truth[text.text] != "train")
-        study.label(text.key, [truth[text.text], *extra] if kind == "several" else truth[text.text])
-    study.export(tmp_path / f"labels.{suffix}")
-    other = begin(folder="other", kind=kind)
-    assert other.add_labels(tmp_path / f"labels.{suffix}") == 9
-    pd.testing.assert_series_equal(other.labels(), study.labels())
-    assert set(other.to_frame()["stream"]) == {"imported"}
-    assert other.progress()["count"] == 0
-
-
-def test_imports_are_taken_as_a_whole_or_not_at_all(begin, toy):
-    texts = toy[0]
-    study = begin()
-    for parameter, row, frame in [
-        ("label", 1, {"text": texts[:2], "label": ["fruit", "pear"]}),
-        ("text", 0, {"text": ["unknown"], "label": ["fruit"]}),
-        ("data", None, {"text": texts[:2]}), ("data", None, {"label": ["fruit"]}),
-    ]:  # fmt: skip
-        with refuses(parameter, row=row):
-            study.add_labels(pd.DataFrame(frame))
-    assert study.to_frame().empty
-    frame = pd.DataFrame({"id": study.corpus.ids[:3], "label": ["fruit", None, "chess"]})
-    assert study.add_labels(frame) == 2 and study.labels().dropna().index.tolist() == [0, 2]
+    answer = {"spans": [("fruit", 0, 4)]} if kind == "spans" else {"labels": "fruit"}
+    if kind == "several":
+        answer = {"labels": ["fruit", "chess"]}
+    study.label(study.next().key, **answer)
+    for suffix, read in (("csv", pd.read_csv), ("parquet", pd.read_parquet)):
+        study.export(tmp_path / f"labels.{suffix}")
+        table = read(tmp_path / f"labels.{suffix}")
+        assert table["id"].astype(str).tolist() == study.to_frame()["id"].tolist()
+        if suffix == "csv":
+            assert table["label"][0] == ("fruit|chess" if kind == "several" else "fruit")
 
 
 def test_the_journal_is_lines_of_plain_json(begin, truth, tmp_path):

@@ -208,15 +208,12 @@ def export(
             "all, or documents if the file holds one table."
         ),
     ] = None,
-    format: Annotated[
-        str, typer.Option(help="Files in a folder: csv, tsv, parquet or jsonl.")
-    ] = "csv",
 ) -> None:
     """Export the tables of a result."""
     from embedtopics.topics.reading._export import export
 
     console = make_console()
-    exported = export(open_result(results), out, what=what or None, format=format)
+    exported = export(open_result(results), out, what=what or None)
     for path in exported.paths:
         typer.echo(f"written: {path}")
     print_notes(console, (note.message for note in exported.notes))

@@ -2,7 +2,6 @@
 
 import difflib
 import re
-import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from embedtopics.corpus._dates import parse_dates, read_dates
+from embedtopics.corpus._dates import read_dates
 from embedtopics.corpus._texts import (
     MISSING_MARKERS,
     ArrowTexts,
@@ -55,13 +54,15 @@ def is_records(data: object) -> bool:
 def as_table(data: object) -> DocumentTable:
     """Read a frame of any kind, or a list of mappings."""
     source = type(data).__name__
-    _refuse_unread(data)
     untyped = False
     if isinstance(data, pd.DataFrame):
         frame = data
     elif is_records(data) or isinstance(data, Mapping):
         columns = data if isinstance(data, Mapping) else _columns_of(cast(Sequence[Any], data))
-        _check_columns(columns)
+        # pandas would read the letters of a string, and fill shorter columns.
+        lengths = {k: 1 if isinstance(v, str) else len(v) for k, v in columns.items()}
+        if len(set(lengths.values())) > 1 or any(isinstance(v, str) for v in columns.values()):
+            raise InputError("data", "a dict of lists of one length", found=f"lengths {lengths}")
         # Objects, because strings of pandas cannot hold lone surrogates.
         frame = pd.DataFrame({k: pd.Series(list(v), dtype=object) for k, v in columns.items()})
         untyped = True
@@ -86,44 +87,12 @@ def refuse_repeated(frame: pd.DataFrame, source: str) -> None:
         )
 
 
-def _refuse_unread(data: object) -> None:
-    """Refuse lazy frames, streams and dictionaries of data sets."""
-    polars, datasets = sys.modules.get("polars"), sys.modules.get("datasets")
-    if polars and isinstance(data, polars.LazyFrame):
-        raise InputError("expected a polars DataFrame, got a LazyFrame; call .collect() first")
-    if datasets and isinstance(data, datasets.DatasetDict):
-        splits = ", ".join(repr(split) for split in data)
-        raise InputError(
-            f"expected one datasets.Dataset, got a DatasetDict; choose a split ({splits})"
-        )
-    if datasets and isinstance(data, datasets.IterableDataset | datasets.IterableDatasetDict):
-        raise InputError(
-            f"expected a datasets.Dataset, got a {type(data).__name__}, which is a stream; "
-            "load it with streaming=False"
-        )
-
-
 def _columns_of(data: Sequence[Any]) -> dict[str, list[Any]]:
     for row, record in enumerate(data):
         if not isinstance(record, Mapping):
             raise InputError("data", "a list of mappings", record, row=row)
     names = dict.fromkeys(name for record in data for name in record)
     return {name: [record.get(name) for record in data] for name in names}
-
-
-def _check_columns(columns: Mapping[Any, Any]) -> None:
-    for name, column in columns.items():
-        if isinstance(column, str) or not hasattr(column, "__len__"):
-            raise InputError(
-                f"expected a dict of lists of one length, got a {type(column).__name__} under "
-                f"{name!r}; give every column as a list"
-            )
-    lengths = {name: len(column) for name, column in columns.items()}
-    if len(set(lengths.values())) > 1:
-        raise InputError(
-            f"expected a dict of lists of one length, got lengths {lengths}; "
-            "give every column the same number of rows"
-        )
 
 
 # No leading zeros, which are significant in a postcode or a file number.
@@ -150,10 +119,6 @@ _GROUP_NAMES = (
 )  # fmt: skip
 _SAMPLED_VALUES = 1000
 _NUMBER = re.compile(r"[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?%?")
-_NOT_TEXT = {
-    "integer", "floating", "mixed-integer-float", "complex", "decimal", "boolean",
-    "datetime", "datetime64", "date", "timedelta", "timedelta64", "time", "period",
-}  # fmt: skip
 
 
 def find_column(table: DocumentTable, name: str, role: str) -> str:
@@ -161,12 +126,11 @@ def find_column(table: DocumentTable, name: str, role: str) -> str:
     columns = list(table.frame.columns)
     if name in columns:
         return name
-    by_lower = {str(column).casefold(): str(column) for column in columns}
-    close = difflib.get_close_matches(str(name).casefold(), list(by_lower), n=1)
-    nearest = f"; did you mean {by_lower[close[0]]!r}?" if close else ""
+    close = difflib.get_close_matches(str(name), map(str, columns), n=1, cutoff=0.5)
+    nearest = f"did you mean {close[0]!r}?" if close else "name one of these"
     raise InputError(
         f"{table.source}: expected a {role} column {name!r}, got the columns "
-        f"{list_names(columns)}{nearest or '; name one of these'}"
+        f"{list_names(columns)}; {nearest}"
     )
 
 
@@ -209,21 +173,18 @@ def guess_columns(frame: pd.DataFrame) -> dict[str, str | None]:
 
 
 def check_text_column(table: DocumentTable, name: str) -> None:
-    """Refuse a column of numbers, dates or booleans where texts are expected."""
-    column = table.frame[name]
-    kind = pd.api.types.infer_dtype(column, skipna=True)
-    if kind in _NOT_TEXT and column.isna().all():
-        return
-    dtype = str(column.infer_objects().dtype) if kind in _NOT_TEXT else ""
-    if dtype == "object":  # dates and decimals have no dtype
-        dtype = f"{kind} values"
-    if table.cells_only and not dtype and _holds_only_numbers(column.tolist()):
-        dtype = "numbers in every cell"
-    if not dtype and _holds_dates(pd.Series(_sample(column), dtype=object)):
-        dtype = "dates in every cell"
-    if dtype:
+    """Refuse a column of numerals or dates where texts are expected."""
+    cells = _sample(table.frame[name])
+    kind = ""
+    if cells and all(isinstance(cell, str) for cell in cells):
+        present = [cell.strip() for cell in map(str, cells) if cell not in MISSING_MARKERS]
+        if table.cells_only and present and all(map(_NUMBER.fullmatch, filter(None, present))):
+            kind = "numbers in every cell"
+        elif _holds_dates(pd.Series(cells, dtype=object)):
+            kind = "dates in every cell"
+    if kind:
         raise InputError(
-            f"{table.source}: expected strings in the text column {name!r}, got {dtype}; "
+            f"{table.source}: expected strings in the text column {name!r}, got {kind}; "
             f"choose the column of texts among {list_names(list(table.frame.columns))}"
         )
 
@@ -288,15 +249,6 @@ def _longest(frame: pd.DataFrame, names: list[str]) -> str | None:
     return max(lengths, key=lengths.__getitem__, default=None)
 
 
-def _holds_only_numbers(values: list[object]) -> bool:
-    cells = (str(value).strip() for value in values if not is_missing(value))
-    present = (cell for cell in cells if cell and cell not in MISSING_MARKERS)
-    first = next(present, None)
-    if first is None or not _NUMBER.fullmatch(first):
-        return False
-    return all(_NUMBER.fullmatch(cell) for cell in present)
-
-
 def _holds_keys(column: pd.Series) -> bool:
     keys = set(map(read_id, column.tolist()))
     return len(keys) == len(column) and "" not in keys
@@ -311,7 +263,7 @@ def _may_hold_dates(column: pd.Series) -> bool:
 
 def _holds_dates(column: pd.Series) -> bool:
     try:
-        return bool(parse_dates(column).notna().any())
+        return bool(read_dates(column, "dates")[0].notna().any())
     except InputError:
         return False
 

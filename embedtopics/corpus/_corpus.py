@@ -52,8 +52,9 @@ class Corpus:
         Text column of a frame or a file. By default it is chosen by name or length, and `notes`
         reports the choice.
     id, time, group : str, optional
-        Columns of ids, dates (see `parse_dates`) and groups. With a list of texts, `time` and
-        `group` are columns of `metadata`.
+        Columns of ids, dates and groups. Dates have one format in a column: ISO 8601 ("2021-05-17
+        10:20", "2021-05", 2021), day and month in either order before the year, "20210517", or Unix
+        time. With a list of texts, `time` and `group` are columns of `metadata`.
     ids : iterable, optional
         Distinct ids of a list of texts.
     metadata : frame or dict of lists, optional

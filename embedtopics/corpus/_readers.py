@@ -2,7 +2,6 @@
 
 import codecs
 import csv
-import difflib
 import gzip
 import io
 import itertools
@@ -34,20 +33,15 @@ _MARKS = (
 
 
 def check_path(path: Path) -> None:
-    """Raise InputError for a path that cannot be read."""
+    """Raise InputError for a path that cannot be read; a pipe would be waited for."""
     try:
         mode = path.stat().st_mode
-        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-            raise InputError(f"{path} is a pipe or a device; write its content to a file")
-    except FileNotFoundError:
-        names: list[str] = []
-        with suppress(OSError):
-            names = sorted(entry.name for entry in path.parent.iterdir())
-        close = difflib.get_close_matches(path.name, names, n=1)
-        nearest = f"did you mean {close[0]!r}? Otherwise " if close else ""
-        raise InputError(f"{path}: no such file or folder; {nearest}check the path") from None
     except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be reached ({error}); check the path") from None
+        is_missing = isinstance(error, FileNotFoundError)
+        reason = "no such file or folder" if is_missing else f"cannot be reached ({error})"
+        raise InputError(f"{path}: {reason}; check the path") from None
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise InputError(f"{path} is a pipe or a device; write its content to a file")
 
 
 MOST_UNPACKED, MOST_RATIO = 1 << 30, 100
@@ -100,10 +94,6 @@ def open_binary(path: Path) -> Iterator[BinaryIO]:
             f"{path.name}: expected a gzip file, got damaged or incomplete data ({error}); "
             "fetch or compress the file again"
         ) from None
-    except PermissionError:
-        raise InputError(
-            f"{path.name}: permission to read the file was denied; change its access rights"
-        ) from None
     except OSError as error:
         raise InputError(f"{path.name}: cannot be read ({error.strerror or error})") from None
 
@@ -115,19 +105,12 @@ def open_text(path: Path, encoding: str, newline: str | None = None) -> Iterator
     try:
         with open_binary(path) as stream:
             yield cast(io.TextIOBase, io.TextIOWrapper(stream, encoding=actual, newline=newline))
-    except UnicodeDecodeError as error:
-        offset = _first_bad_byte(path, actual)
-        where = "decompressed " if path.suffix.lower() == ".gz" else ""
-        wrong = error.object[error.start : error.start + 1].hex()
+    except UnicodeError as error:
+        byte = error.object[error.start :][:1].hex() if hasattr(error, "object") else ""
+        problem = f"got the byte 0x{byte}" if byte else str(error)
         raise InputError(
-            f"{path.name}: expected {encoding} text, got the byte 0x{wrong} at {where}offset "
-            f"{offset}",
+            f"{path.name}: expected {encoding} text, {problem}",
             remedy=Remedy("encoding", "cp1252", "name the encoding of the file"),
-        ) from None
-    except UnicodeError as error:  # some codecs have no byte to report
-        raise InputError(
-            f"{path.name}: expected {encoding} text ({error})",
-            remedy=Remedy("encoding", alternative="save the file as UTF-8"),
         ) from None
 
 
@@ -145,7 +128,7 @@ def _actual_encoding(path: Path, encoding: str) -> str:
     try:
         name = codecs.lookup(encoding).name
         "".encode(name)  # refuses codecs that do not read text, such as "hex"
-    except (LookupError, TypeError):
+    except LookupError:
         raise InputError(
             f"{encoding!r} is no text encoding that Python knows; "
             "expected a name such as utf-8, latin-1 or cp1252"
@@ -155,23 +138,6 @@ def _actual_encoding(path: Path, encoding: str) -> str:
     with open_binary(path) as stream:
         head = stream.read(4)
     return next((marked for mark, marked in _MARKS if head.startswith(mark)), encoding)
-
-
-def _first_bad_byte(path: Path, encoding: str) -> int:
-    """Return the offset at which decoding fails; a text stream reports it within its buffer."""
-    decoder = codecs.getincrementaldecoder(encoding.removesuffix("-sig"))()
-    offset = 0
-    with open_binary(path) as stream:
-        while True:
-            chunk = stream.read(1 << 20)
-            pending = len(decoder.getstate()[0])
-            try:
-                decoder.decode(chunk, final=not chunk)
-            except UnicodeError as error:  # a missing byte-order mark has no offset
-                return offset - pending + getattr(error, "start", 0)
-            if not chunk:
-                return offset
-            offset += len(chunk)
 
 
 # The delimiter of a csv file is ``,``, ``;``, ``|`` or a tab: the one that splits the first rows
@@ -204,10 +170,8 @@ def _read_csv(path: Path, encoding: str, limit: int | None) -> DocumentTable:
     """Read a csv file with a header line; detect its delimiter."""
     with open_text(path, encoding, newline="") as handle:
         delimiter = sniff_delimiter(handle.read(_SNIFFED_CHARACTERS))
-    if delimiter is None:
-        message = f"{path.name} has one column."
-    else:
-        message = f"The columns of {path.name} are separated by {_DELIMITER_NAMES[delimiter]}."
+    mark = f"separated by {_DELIMITER_NAMES[delimiter]}" if delimiter else "a single one"
+    message = f"The columns of {path.name} are {mark}."
     notes = (Decision("corpus", "delimiter", delimiter or "", message),)
     return _read_delimited(path, encoding, limit, delimiter or _NO_DELIMITER, notes)
 
@@ -402,7 +366,7 @@ def _read_json_lines(path: Path, encoding: str, limit: int | None) -> DocumentTa
         for number, line in enumerate(handle, start=1):
             if line.strip():
                 lines.append(number)
-                yield _parse_json(line, path, f"line {number}")
+                yield _parse_json(line, f"{path.name}, line {number}")
 
     with open_text(path, encoding) as handle:
         frame = _frame_of_records(itertools.islice(parsed(handle), limit), path, lines)
@@ -415,24 +379,18 @@ def _read_json(path: Path, encoding: str, limit: int | None) -> DocumentTable:
         content = handle.read()
     if not content.lstrip().startswith("["):
         return _read_json_lines(path, encoding, limit)
-    records = _parse_json(content, path, "")
+    records = _parse_json(content, path.name)
     frame = _frame_of_records(records[:limit], path)
     return DocumentTable(frame, path.name, describe_encoding(path, encoding), untyped=True)
 
 
-def _parse_json(text: str, path: Path, where: str) -> Any:
-    place = f"{path.name}, {where}" if where else path.name
+def _parse_json(text: str, place: str) -> Any:
     try:
         return json.loads(text)
-    except json.JSONDecodeError as error:
-        line, rest = ("", "") if where else (f"line {error.lineno}, ", ", or one array of objects")
-        raise InputError(
-            f"{place}: expected valid JSON, got a fault at {line}column {error.colno} "
-            f"({error.msg}); write one complete JSON object a line{rest}"
-        ) from None
     except (RecursionError, ValueError) as error:
         raise InputError(
-            f"{place}: expected a plain JSON object, got one that Python cannot hold ({error})"
+            f"{place}: expected valid JSON, got a fault ({error}); write one complete JSON object "
+            "a line, or one array of objects"
         ) from None
 
 

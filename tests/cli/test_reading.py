@@ -29,12 +29,13 @@ def test_export_writes_what_it_says(result, folder, tmp_path):
     assert run("export", folder, "--out", tmp_path / "r.xlsx").exit_code == 0
     sheets = pd.read_excel(tmp_path / "r.xlsx", sheet_name=None)
     assert sheets["documents"]["id"].tolist() == documents(result)["id"].tolist()
-    done = run("export", folder, "--out", tmp_path / "f", "--what", "topics", "--what", "terms",
-               "--format", "jsonl")  # fmt: skip
+    done = run("export", folder, "--out", tmp_path / "f", "--what", "topics", "--what", "terms")
     assert done.exit_code == 0
     assert {p.name for p in (tmp_path / "f").iterdir()} == {
-        "topics.jsonl", "terms.jsonl", "manifest.json",
-    }  # fmt: skip
+        "topics.csv",
+        "terms.csv",
+        "manifest.json",
+    }
 
 
 def test_find_prints_the_topics(result, folder):

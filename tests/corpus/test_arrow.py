@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from embedtopics.corpus import Corpus, _texts, detect_languages
+from embedtopics.corpus import Corpus, _texts
 from embedtopics.corpus._corpus import join_corpora
-from embedtopics.corpus._languages import languages_in_order
+from embedtopics.corpus._languages import detect_languages, languages_in_order
 from embedtopics.corpus._texts import ArrowTexts
 from embedtopics.errors import InputError
 

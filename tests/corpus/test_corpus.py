@@ -162,11 +162,9 @@ def test_hashes_are_computed_when_a_corpus_is_put_together_by_hand():
         ((text for text in ["a"]), r"got a generator; use list\(\.\.\.\)"),
         (12, "got a int"),
         (None, "got a NoneType"),
-        (pl.LazyFrame({"text": ["a"]}), r"call \.collect\(\)"),
-        (datasets.Dataset.from_dict({"text": ["a"]}).to_iterable_dataset(), "streaming=False"),
-        (datasets.DatasetDict(train=datasets.Dataset.from_dict({"text": ["a"]})), "'train'"),
+        (pl.LazyFrame({"text": ["a"]}), "got a LazyFrame"),
         ({"text": ["a"], "n": [1, 2]}, r"\{'text': 1, 'n': 2\}"),
-        ({"text": "a"}, "got a str under 'text'"),
+        ({"text": "a"}, r"lengths \{'text': 1\}"),
         (pd.DataFrame([["a", "b"]], columns=["t", "t"]), "got 't' more than once"),
         (pd.DataFrame({"n": [1, 2]}), "no column holds strings among 'n'"),
     ],
@@ -316,22 +314,13 @@ def test_a_column_has_one_role(role):
         Corpus(FRAME, text="title", **{role: "title"})
 
 
-@pytest.mark.parametrize(
-    ("values", "dtype"),
-    [
-        ([1, 2], "int64"),
-        ([1.5, 2], "float64"),
-        ([1.5, None], "float64"),
-        ([True, False], "bool"),
-        (pd.to_datetime(["2021-01-01", "2022-01-01"]), "datetime64"),
-        (pd.array([1, None], dtype="Int64"), "Int64"),
-        ([date(2021, 5, 17), None], "date values"),
-        (["2020-01-01", "2020-02-03"], "dates in every cell"),
-    ],
-)
-def test_a_text_column_of_numbers_or_dates(values, dtype):
-    with pytest.raises(InputError, match=rf"strings in the text column 'n', got {dtype}"):
-        Corpus(pd.DataFrame({"n": values, "body": ["a", "b"]}), text="n")
+@pytest.mark.parametrize("values", [[1, 2], [1.5, None], [True, False], [date(2021, 5, 17), None]])
+def test_a_text_column_of_numbers_or_dates(values):
+    frame = pd.DataFrame({"n": values, "body": ["a", "b"]})
+    with pytest.raises(InputError, match=r"column 'n' must hold strings; row 0 holds"):
+        Corpus(frame, text="n")
+    with pytest.raises(InputError, match=r"text column 'n', got dates in every cell"):
+        Corpus(frame.assign(n=["2020-01-01", "2020-02-03"]), text="n")
 
 
 def test_a_text_column_without_any_value():

@@ -2,10 +2,8 @@
 
 import pytest
 
-from embedtopics.corpus import detect_languages
-from embedtopics.corpus._languages import checked_languages, main_languages
+from embedtopics.corpus._languages import checked_languages, detect_languages, main_languages
 from embedtopics.corpus.results import LanguageShares
-from embedtopics.errors import InputError
 from embedtopics.terms._stop_words import stop_words_for
 from tests.factories import refuses
 
@@ -66,14 +64,6 @@ def test_shares_are_of_the_texts_that_were_looked_at(texts, shares, n_sampled):
     assert found.main == next(iter(shares), None)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"), [((ENGLISH[0],), "texts must be"), ((ENGLISH, 0), "sample must be")]
-)
-def test_refused(arguments, message):
-    with pytest.raises(InputError, match=message):
-        detect_languages(*arguments)
-
-
 @pytest.mark.parametrize("sample", [1, 3, 5])
 def test_the_sample_depends_on_content_only(sample):
     texts = [*ENGLISH, *FRENCH, *GERMAN]
@@ -88,7 +78,7 @@ def test_codes_that_do_not_exist_are_refused():
     assert checked_languages(["en", "sw"]) == ("en", "sw")
     with refuses("languages", row=1):
         checked_languages(["en", "zz"])
-    with refuses("languages"):
+    with refuses("languages", row=0):
         checked_languages([1])
 
 

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from embedtopics.corpus import Corpus, detect_languages
+from embedtopics.corpus import Corpus
+from embedtopics.corpus._languages import detect_languages
 from embedtopics.corpus._readers import sniff_delimiter
 
 ROWS = [

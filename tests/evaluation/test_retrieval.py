@@ -302,12 +302,12 @@ def test_broken_files_are_named(tmp_path, reader, content):
 
 def test_files_that_are_not_there(tmp_path):
     (tmp_path / "qrels.tsv").write_text(BEIR)
-    with pytest.raises(InputError, match=r"did you mean 'qrels.tsv'"):
+    with pytest.raises(InputError, match="no such file"):
         read_qrels(tmp_path / "qrel.tsv")
     with refuses("path"):
         read_run(tmp_path)
     (tmp_path / "latin").write_bytes("q1 0 é 1".encode("latin-1"))
-    with pytest.raises(InputError, match="byte 0xe9 at offset 5"):
+    with pytest.raises(InputError, match="byte 0xe9"):
         read_qrels(tmp_path / "latin")
 
 

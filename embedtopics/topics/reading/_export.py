@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from embedtopics.corpus._table_files import FLAT, format_of, write_tables
+from embedtopics.corpus._table_files import format_of, write_tables
 from embedtopics.decisions import Exported
 from embedtopics.errors import InputError
 from embedtopics.topics._tables import documents, table, terms
@@ -23,9 +23,6 @@ def export(
     path: str | Path,
     *,
     what: str | Sequence[str] | None = None,
-    format: str = "csv",
-    safe: bool = True,
-    show_progress: bool | None = None,
 ) -> Exported:
     """Write the tables of a result for other programs.
 
@@ -38,29 +35,23 @@ def export(
     path : str or Path
         ``NAME.xlsx`` for one workbook with a sheet for each table (needs the extra "excel");
         ``NAME.csv``, ``.tsv``, ``.parquet`` or ``.jsonl`` for one table; a name without a suffix
-        for a folder with a file for each table. An existing file is replaced; an existing folder is
-        replaced only if this function wrote it.
+        for a folder with a csv file for each table. An existing file is replaced; an existing
+        folder is replaced only if this function wrote it.
     what : str or sequence of str, optional
         Tables to write; by default all, or the documents if the file holds one table.
-    format : {"csv", "tsv", "parquet", "jsonl"}
-        Format of the files in a folder.
-    safe : bool
-        Whether texts in csv and tsv files that a spreadsheet would run as a formula get a leading
-        apostrophe.
-    show_progress : bool, optional
-        Whether to show a bar; by default in a terminal or a notebook.
 
     Returns
     -------
     Exported
-        The files, and notes of changes: a workbook cannot hold texts of more than 32,767
+        The files, and notes of changes: texts that a spreadsheet would run as a formula get a
+        leading apostrophe in csv and tsv files; a workbook cannot hold texts of more than 32,767
         characters, time zones, control characters, or integers of more than 15 digits.
 
     Raises
     ------
     InputError
         If the format or a table is unknown, if the file cannot be written, or if a table has more
-        rows or columns than a sheet can hold.
+        rows than a sheet can hold.
     MissingExtraError
         If openpyxl, which writes workbooks, is not installed.
     """
@@ -73,9 +64,9 @@ def export(
             raise InputError("what", f"tables among {', '.join(TABLES)}", what)
         names = [name for name in TABLES if name in selected]
     tables = {name: TABLES[name](result) for name in names}
-    if "topics" in tables and (suffix or format) in FLAT:
+    if "topics" in tables and suffix in ("", "csv", "tsv", "xlsx"):
         tables["topics"] = without_lists(tables["topics"])
-    return write_tables(tables, path, format=format, safe=safe, show_progress=show_progress)
+    return write_tables(tables, path)
 
 
 def without_lists(topics: pd.DataFrame) -> pd.DataFrame:

@@ -67,7 +67,7 @@ def test_a_workbook_holds_all_tables_with_equal_values(result, tmp_path):
     assert done.paths == (tmp_path / "r.xlsx",)
     sheets = pd.read_excel(tmp_path / "r.xlsx", sheet_name=None, keep_default_na=False,
                            na_values=[""])  # fmt: skip
-    assert list(sheets) == [*ALL, "notes"]
+    assert list(sheets) == ALL
     read, written = sheets["documents"], documents(result)
     assert read["key"].tolist() == written.index.tolist()
     for name in ("id", "count", "flag", "status", "topic", "label", "membership", "x", "kind"):
@@ -77,8 +77,7 @@ def test_a_workbook_holds_all_tables_with_equal_values(result, tmp_path):
     same(read["text"], texts)
     same(read["tweet"], written["tweet"])  # all 19 digits
     same(read["share"].astype(float), written["share"])
-    utc = written["zone"].dt.tz_convert("UTC").dt.tz_localize(None)
-    assert pd.to_datetime(read["zone"]).tolist() == utc.tolist()
+    same(read["zone"], written["zone"].map(pd.Timestamp.isoformat))
     assert read["when"].tolist()[:2] == [pd.Timestamp("2021-05-17 10:20:30"), "1850-01-01T00:00:00"]
     assert read["list"].tolist()[:2] == ["[1, 'a']", "{'k': 2}"]
     topics = table(result, n_terms=10, n_examples=3, n_characters=300)
@@ -92,11 +91,7 @@ def test_a_workbook_holds_all_tables_with_equal_values(result, tmp_path):
     assert json.loads(settings["settings", "range"]) == [1, 2]
     assert float(settings["seconds", "terms"]) == 0.5
     counts = {note.name: note.value for note in done.notes}
-    assert counts == {
-        "control_characters": 1, "line_ends": 1, "long_texts": 1, "time_zones": 8,
-        "dates_as_text": 1, "numbers_as_text": 8 + 1, "values_as_text": 8,
-    }  # fmt: skip
-    assert dict(zip(sheets["notes"]["name"], sheets["notes"]["count"], strict=True)) == counts
+    assert counts == {"control_characters": 1, "long_texts": 1, "values_as_text": 8 + 1 + 8 + 1 + 8}
 
 
 def test_a_workbook_runs_nothing(result, tmp_path):
@@ -111,17 +106,14 @@ def test_a_workbook_runs_nothing(result, tmp_path):
     assert all(cell.data_type == "s" and cell.quotePrefix for cell in cells)
 
 
-@pytest.mark.parametrize("format", ["csv", "tsv", "parquet", "jsonl"])
-def test_a_folder_holds_a_file_for_each_table(result, tmp_path, format):
-    done = export(result, tmp_path / "out", format=format)
-    assert [p.name for p in done.paths] == [f"{name}.{format}" for name in ALL]
-    assert all(path.is_file() for path in done.paths)
-    single = export(result, tmp_path / f"one.{format}")
+def test_a_folder_holds_a_file_for_each_table(result, tmp_path):
+    done = export(result, tmp_path / "out")
+    assert [p.name for p in done.paths] == [f"{name}.csv" for name in ALL]
+    single = export(result, tmp_path / "one.csv")
     assert single.paths[0].read_bytes() == done.paths[1].read_bytes()
-    again = export(result, tmp_path / "out", what=["topics"], format=format)
-    left = sorted(p.name for p in (tmp_path / "out").iterdir())
-    assert left == ["manifest.json", f"topics.{format}"]
-    assert again.paths == (tmp_path / "out" / f"topics.{format}",)
+    again = export(result, tmp_path / "out", what=["topics"])
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["manifest.json", "topics.csv"]
+    assert again.paths == (tmp_path / "out" / "topics.csv",)
 
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv"])
@@ -140,11 +132,7 @@ def test_csv_is_read_again_with_equal_values(result, tmp_path, suffix):
     columns = ("text", "excerpt", "=sum", "label")
     n = sum(written[name].astype(str).str[:1].isin(marked).sum() for name in columns)
     assert [(note.name, note.value) for note in done.notes] == [("formulas", n)]
-    as_is = export(result, path, safe=False)
-    assert as_is.notes == ()
-    read = pd.read_csv(path, **options)
-    for name in ("key", "id", "text", "tweet", "count", "share", "flag", "=sum", "topic", "label",
-                 "membership", "none", "x"):  # fmt: skip
+    for name in ("key", "id", "tweet", "count", "share", "flag", "topic", "membership", "x"):
         same(read[name], written.reset_index()[name])
     assert pd.to_datetime(read["zone"], utc=True).tolist() == written["zone"].tolist()
 
@@ -168,10 +156,9 @@ def test_jsonl_is_read_again_with_equal_values(result, tmp_path):
     read = pd.DataFrame(lines)
     assert read["list"].tolist() == written["list"].tolist()
     for name in ("key", "text", "tweet", "flag", "=sum", "topic", "membership", "x"):
-        for got, want in zip(read[name].tolist(), written[name].tolist(), strict=True):
-            assert got == want or (pd.isna(got) and pd.isna(want))
-    assert lines[2]["share"] is None and lines[0]["zone"].startswith("2021-01-01T00:00:00+01:00")
-    assert lines[0]["when"] == "2021-05-17T10:20:30" and lines[2]["when"] is None
+        same(read[name].replace("", None), written[name])
+    assert lines[2]["share"] is None and lines[0]["zone"] == "2020-12-31T23:00:00.000000Z"
+    assert lines[0]["when"] == "2021-05-17T10:20:30.000000" and lines[2]["when"] is None
 
 
 @pytest.mark.parametrize(
@@ -181,7 +168,6 @@ def test_jsonl_is_read_again_with_equal_values(result, tmp_path):
         ("r.csv", {"what": "sentences"}, "what"),
         ("r.csv", {"what": ["topics", "terms"]}, "path"),
         ("r.csv", {"what": []}, "what"),
-        ("out", {"format": "xlsx"}, "format"),
     ],
 )
 def test_bad_arguments(result, tmp_path, path, arguments, parameter):

@@ -129,8 +129,7 @@ LONGEST = 40
 def over_time(
     results: ResultsFolder,
     every: Annotated[
-        str,
-        typer.Option(help="auto, day, week, month, quarter, year, decade, or a number of periods."),
+        str, typer.Option(help="auto, day, week, month, quarter, year or decade.")
     ] = "auto",
     dates: Annotated[
         str | None,
@@ -147,12 +146,7 @@ def over_time(
     check_outputs(out, figure)
     result = open_result(results)
     check_column(result, dates, result.corpus.time_column, "--dates")
-    trends = topics.over_time(
-        result,
-        int(every) if every.isdecimal() else every,
-        time=dates,
-        n_terms=5 if out or figure else 0,
-    )
+    trends = topics.over_time(result, every, time=dates, n_terms=5 if out or figure else 0)
     changes = topics.changes(trends)
     write_outputs(
         out,
@@ -177,9 +171,9 @@ def _print_trends(console: Console, trends: TopicTrends, changes: pd.DataFrame, 
 
     span = f"{trends.names[0]} to {trends.names[-1]}"
     zone = "" if trends.time_zone == "as given" else f", {trends.time_zone}"
-    kind = "of equal length" if trends.every == "bin" else f"(every {trends.every}{zone})"
     console.print(
-        f"{int(trends.totals.sum()):,} dated texts, {span}, {trends.n_periods} periods {kind}\n"
+        f"{int(trends.totals.sum()):,} dated texts, {span}, {trends.n_periods} periods "
+        f"(every {trends.every}{zone})\n"
     )
     columns = [("topic", "number"), ("texts", "number"), ("share over time", "line")]
     columns += [("odds", "figure"), ("verdict", "line"), ("name", "words")]

@@ -320,7 +320,7 @@ def effects(
     figure.update_yaxes(name_axis([topic_name(estimates.labels, topic) for topic in topic_ids]))
     error = "sampling error"
     error += f" and {estimates.n_replicates} replicates" if estimates.n_replicates else " only"
-    about = f"percentage points of the rows<br>{estimates.confidence:.0%} intervals: {error}"
+    about = f"percentage points of the rows<br>95 % intervals: {error}"
     if len(every) > len(columns):
         about += f"; and {len(every) - len(columns):,} more levels"
     notes.append(note(about, y=0, up="top", yshift=-24, size=11, color=MUTED))

@@ -11,7 +11,6 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.sparse import csr_matrix
 
-from embedtopics._utils.checks import checked_count, checked_level
 from embedtopics._utils.display import spell_count
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._texts import is_missing
@@ -27,16 +26,14 @@ from embedtopics.topics.results import TopicResult
 from embedtopics.topics.trends.results import CellTerms, TopicGroups
 
 OTHER = "(other)"
+MAX_GROUPS = 30
 
 
 def by_group(
     result: TopicResult,
     group: Any = None,
     *,
-    max_groups: int = 30,
     n_terms: int = 10,
-    global_tuning: bool = True,
-    confidence: float = 0.95,
     units: Any = None,
 ) -> TopicGroups:
     """Compare the topics of groups, such as sources: their shares and their terms.
@@ -46,15 +43,10 @@ def by_group(
     result : TopicResult
     group : str or array_like of shape (n_rows,), optional
         A column, or a group for each row; by default the group column of the corpus. Rows without
-        a value are left out. Bin continuous numbers beforehand, for example with ``pandas.qcut``.
-    max_groups : int
-        Maximum number of groups; the smallest groups are pooled.
+        a value are left out, and the smallest of more than 30 groups are pooled. Bin continuous
+        numbers beforehand, for example with ``pandas.qcut``.
     n_terms : int
         Number of terms, and of distinctive terms, of a topic in a group; 0 for none.
-    global_tuning : bool
-        Whether to average the term weights of a topic in a group with those in the whole fit.
-    confidence : float
-        Level of the Wilson intervals.
     units : str or array_like of shape (n_rows,), optional
         A column, or a value for each row, of the independent units, such as authors; by default
         each distinct text. The intervals use the effective sample size, given the correlation of
@@ -68,25 +60,22 @@ def by_group(
     Raises
     ------
     InputError
-        If there are no groups, if their number differs from the number of rows, or if a parameter
-        is invalid.
+        If there are no groups, or if their number differs from the number of rows.
 
     Notes
     -----
-    `terms` are weighted by class-TF-IDF, as in `over_time`. `distinctive` terms are those that a
+    Intervals are Wilson's, at 95 %. `terms` are weighted by class-TF-IDF, averaged with the weights
+    of the topic in the whole fit. `distinctive` terms are those that a
     group uses more than the other groups within the topic, by log-odds with an informative prior
     (Monroe, Colaresi and Quinn 2008). The prior weighs as much as the words of an average group.
     """
-    checked_count(n_terms, "n_terms", 0)
-    confidence = checked_level(confidence)
-    checked_count(max_groups, "max_groups", 2)
     values, by = values_of(result, result.corpus.group_column if group is None else group, "group")
     has_text = result.documents.of_row >= 0
     codes, names = _number_groups(values, has_text)
     sizes = np.bincount(codes[(codes >= 0) & has_text], minlength=len(names))
     if not sizes.any():
         raise InputError("group", "a column with values in rows with text", by)
-    codes, names, decisions = _pool_groups(codes, names, sizes, max_groups, by)
+    codes, names, decisions = _pool_groups(codes, names, sizes, by)
     if n_missing := int(np.sum((codes < 0) & has_text)):
         message = f"Left out: {spell_count(n_missing, 'row', 'rows')} without a value in {by!r}."
         decisions = (*decisions, Decision("trends", "rows_without_group", n_missing, message))
@@ -95,12 +84,12 @@ def by_group(
     totals = counts.sum(axis=0)
     rows = repeated_rows(result, of_row, n_groups, units)
     effective = rows.effective_sizes(totals)
-    low, high = wilson(share_of(counts, totals) * effective, effective, confidence)
+    low, high = wilson(share_of(counts, totals) * effective, effective)
     terms = distinctive = no_terms(result, n_groups)
     if n_terms and result.n_topics and result.term_counts.counts.nnz:
         cell_counts = count_cells(result, of_row, n_groups)
         weights = weigh_cells(result, cell_counts)
-        terms = best_cell_terms(result, weights, n_terms, totals > 0, overall=bool(global_tuning))
+        terms = best_cell_terms(result, weights, n_terms, totals > 0)
         distinctive = _distinctive(result, cell_counts, n_groups, n_terms)
     return TopicGroups(
         by=by,
@@ -113,7 +102,6 @@ def by_group(
         high=high,
         terms=terms,
         distinctive=distinctive,
-        confidence=confidence,
         decisions=(*decisions, *rows.decisions),
     )
 
@@ -192,12 +180,12 @@ def _as_names(values: pd.Series) -> list[str | None]:
 
 
 def _pool_groups(
-    codes: Int64Array, names: tuple[str, ...], sizes: Int64Array, max_groups: int, by: str
+    codes: Int64Array, names: tuple[str, ...], sizes: Int64Array, by: str
 ) -> tuple[Int64Array, tuple[str, ...], tuple[Decision, ...]]:
     """Keep the largest groups, and pool the others."""
-    if len(names) <= max_groups:
+    if len(names) <= MAX_GROUPS:
         return codes, names, ()
-    positions = np.sort(np.argsort(-sizes, kind="stable")[: max_groups - 1])
+    positions = np.sort(np.argsort(-sizes, kind="stable")[: MAX_GROUPS - 1])
     n_rest = len(names) - len(positions)
     new = np.full(len(names) + 1, len(positions), dtype=np.int64)
     new[positions] = np.arange(len(positions))
@@ -226,11 +214,10 @@ class RepeatedRows:
     correlation: float
     decisions: tuple[Decision, ...] = ()
 
-    def effective_sizes(self, totals: npt.ArrayLike, pooled: Any = None) -> Float64Array:
+    def effective_sizes(self, totals: npt.ArrayLike) -> Float64Array:
         """Return the effective sample size of each cell, (n_cells,)."""
         n = np.asarray(totals, dtype=np.float64)
-        squares = self.squares if pooled is None else self.squares @ pooled
-        return share_of(n * n, n + self.correlation * (squares - n))
+        return share_of(n * n, n + self.correlation * (self.squares - n))
 
 
 def units_of(result: TopicResult, units: Any) -> Int64Array:
@@ -310,15 +297,16 @@ def best_cell_terms(
     filled: npt.NDArray[np.bool_],
     *,
     evolution: bool = False,
-    overall: bool = False,
 ) -> CellTerms:
-    """Choose the best terms of cells by the weights of `count_cells`; `filled` (n_cells,)."""
+    """Choose the best terms of cells by the weights of `count_cells`; `filled` (n_cells,).
+
+    Weights are averaged with those of the cell before if `evolution`, then with the whole fit's.
+    """
     vocabulary, n_cells = result.term_counts.terms, len(filled)
     ids = np.full((result.n_topics, n_cells, n_terms), -1, dtype=np.int32)
     values = np.zeros((result.n_topics, n_cells, n_terms))
     order = np.cumsum(filled) - 1
-    scaled = _unit_sums(weights) if evolution or overall else weights
-    whole = _unit_sums(result.topic_terms) if overall else None
+    scaled, whole = _unit_sums(weights), _unit_sums(result.topic_terms)
     is_positive = not scaled.nnz or scaled.data.min() >= 0
     place = np.zeros(len(vocabulary), dtype=np.int64)
     for topic in range(result.n_topics):
@@ -326,10 +314,14 @@ def best_cell_terms(
         pointers = scaled.indptr[first : first + n_cells + 1]
         nonempty = np.flatnonzero(np.diff(pointers))
         used = scaled.indices[pointers[0] : pointers[-1]]
-        support, background = _support(used, whole, topic, n_terms, len(vocabulary))
+        of_topic = whole[topic]
+        # Only these terms can be among the best in a cell.
+        best = of_topic.indices[largest(of_topic.data, n_terms)]
+        support = np.union1d(used, best).astype(np.int64)
+        background = of_topic[:, support].toarray().ravel()
         place[support] = np.arange(len(support))
         before, last, floor = np.zeros(len(support)), -2, 0.0
-        if background is not None and len(background) >= n_terms and is_positive:
+        if len(background) >= n_terms and is_positive:
             floor = float(np.partition(background, -n_terms)[-n_terms]) / 2  # of the averages
         for cell in nonempty.tolist():
             entries = slice(pointers[cell], pointers[cell + 1])
@@ -337,8 +329,7 @@ def best_cell_terms(
             current[place[scaled.indices[entries]]] = scaled.data[entries]
             if evolution and order[cell] == last + 1:
                 current = (current + before) / 2
-            if background is not None:
-                current = (current + background) / 2
+            current = (current + background) / 2
             before, last = current, int(order[cell])
             best = largest(current, n_terms, floor)
             ids[topic, cell, : len(best)] = support[best]
@@ -358,17 +349,3 @@ def _unit_sums(weights: csr_matrix) -> csr_matrix:
     sums = np.asarray(abs(scaled).sum(axis=1)).ravel()
     scaled.data = scaled.data / np.repeat(np.where(sums > 0, sums, 1.0), np.diff(scaled.indptr))
     return scaled
-
-
-def _support(
-    used: npt.NDArray[np.int32], whole: csr_matrix | None, topic: int, n_terms: int, n_words: int
-) -> tuple[Int64Array, Float64Array | None]:
-    """Return the terms that can be among the best in a cell, and their weights in the whole fit."""
-    if whole is None:
-        return np.unique(used).astype(np.int64), None
-    entries = slice(whole.indptr[topic], whole.indptr[topic + 1])
-    terms, weights = whole.indices[entries], whole.data[entries]
-    support = np.union1d(used, terms[largest(weights, n_terms)]).astype(np.int64)
-    dense = np.zeros(n_words)
-    dense[terms] = weights
-    return support, dense[support]

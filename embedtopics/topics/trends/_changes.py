@@ -13,12 +13,13 @@ from scipy import stats
 from scipy.optimize import isotonic_regression
 from scipy.special import betainc, expit, gammaincc, log_expit, logit, ndtri, stdtr
 
-from embedtopics._utils.checks import checked_level
 from embedtopics.protocols import Float64Array, Int64Array
 from embedtopics.topics.reading._keyness import false_discovery_rates
 from embedtopics.topics.trends.results import TopicTrends
 
 MIN_PERIODS = 3
+ALPHA, CONFIDENCE = 0.05, 0.95
+"""False discovery rate, and level of the intervals."""
 SURE = 0.05
 """p-value up to which a burst is left out of the trend, and up to which bursts are measured above a
 trend."""
@@ -32,21 +33,19 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def changes(trends: TopicTrends, *, alpha: float = 0.05) -> pd.DataFrame:
+def changes(trends: TopicTrends) -> pd.DataFrame:
     """Test which topics emerge, fade or burst.
 
     A topic is *emerging* or *fading* if its share rises or falls from the first period to the last.
     It is *bursting* if it is more frequent in some consecutive periods than in the others. Both
-    verdicts need a q of at most `alpha`. A topic can have both ("emerging, bursting"): a trend
-    outside of the bursts and a burst above the trend. The verdict *no trend found* does not prove
-    that there is none.
+    verdicts need a q of at most 0.05, the expected share of wrong verdicts among all. A topic can
+    have both ("emerging, bursting"): a trend outside of the bursts and a burst above the trend. The
+    verdict *no trend found* does not prove that there is none.
 
     Parameters
     ----------
     trends : TopicTrends
-        Trends of `over_time`. The tests use counts and totals, never smoothed shares.
-    alpha : float
-        False discovery rate: the expected share of wrong verdicts among the trends and bursts.
+        Trends of `over_time`.
 
     Returns
     -------
@@ -57,11 +56,6 @@ def changes(trends: TopicTrends, *, alpha: float = 0.05) -> pd.DataFrame:
         share_first and share_last (fitted); p and q of the trend; dispersion (1 for binomial
         counts); n_bursts, burst_start and burst_end (first and last period of the strongest burst),
         burst_strength (Kleinberg's weight, in units of log-likelihood), burst_p and burst_q.
-
-    Raises
-    ------
-    InputError
-        If `alpha` is not between 0 and 1.
 
     Notes
     -----
@@ -84,7 +78,6 @@ def changes(trends: TopicTrends, *, alpha: float = 0.05) -> pd.DataFrame:
 
     q values are those of Benjamini and Hochberg (1995) over both tests of all topics.
     """
-    checked_level(alpha, "alpha")
     periods = np.flatnonzero(trends.totals > 0)
     totals = trends.n_effective[periods]
     counts = trends.counts[:-1, periods] * (totals / trends.totals[periods])
@@ -101,7 +94,7 @@ def changes(trends: TopicTrends, *, alpha: float = 0.05) -> pd.DataFrame:
     tests = _test_topics(trends, counts[usable], totals, periods)
     both = false_discovery_rates(np.concatenate([tests["p"], tests["burst_p"]]))
     tests["q"], tests["burst_q"] = np.split(both, 2)
-    is_changing, is_bursting = tests["q"] <= alpha, tests["burst_q"] <= alpha
+    is_changing, is_bursting = tests["q"] <= ALPHA, tests["burst_q"] <= ALPHA
     rising = np.where(tests["odds_ratio"] > 1, "emerging", "fading")
     words = [
         [trend] * bool(changing) + ["bursting"] * bool(bursting)
@@ -120,7 +113,7 @@ def _test_topics(
     """Return the columns of the tested topics, `counts` (n_tested, n_filled), without q."""
     places = (periods - periods[0]) / (periods[-1] - periods[0]) - 0.5
     below = np.tile(totals, (len(counts), 1))
-    slopes = fit_slopes(counts, below, places, trends.confidence)
+    slopes = fit_slopes(counts, below, places, CONFIDENCE)
     # A burst above the trend is not a part of it, so the second fit leaves it out.
     outside = np.ones(counts.shape, dtype=bool)
     for row, expected in enumerate(_expected(slopes, totals, places)):
@@ -131,7 +124,7 @@ def _test_topics(
             is_enough = is_outside.sum() >= MIN_PERIODS
             if is_enough and 0 < n_inside < totals[is_outside].sum():
                 outside[row] = is_outside
-    slopes = fit_slopes(counts * outside, below * outside, places, trends.confidence)
+    slopes = fit_slopes(counts * outside, below * outside, places, CONFIDENCE)
     rows = []
     for row in range(len(counts)):
         others = totals
@@ -369,13 +362,11 @@ class Burst(NamedTuple):
     strength: float
 
 
-def find_bursts(
-    counts: npt.ArrayLike, totals: npt.ArrayLike, *, scale: float = SCALE, cost: float = COST
-) -> list[Burst]:
+def find_bursts(counts: npt.ArrayLike, totals: npt.ArrayLike) -> list[Burst]:
     """Find the bursts of one topic: the cheapest sequence of two states.
 
-    The cost of a period is minus the log of its binomial probability, with `scale` times the
-    overall share in a burst. Each burst adds `cost` times the log of the number of periods.
+    The cost of a period is minus the log of its binomial probability, with `SCALE` times the
+    overall share in a burst. Each burst adds `COST` times the log of the number of periods.
     """
     r, d = np.asarray(counts, dtype=np.float64), np.asarray(totals, dtype=np.float64)
     periods = np.flatnonzero(d > 0)
@@ -383,9 +374,9 @@ def find_bursts(
     base = r.sum() / d.sum() if len(periods) else 0.0
     if not 0 < base < 1 or len(periods) < 2:
         return []
-    high = min(scale * base, (1 + base) / 2)
+    high = min(SCALE * base, (1 + base) / 2)
     gains = r * np.log(high / base) + (d - r) * np.log((1 - high) / (1 - base))
-    states = _cheapest(gains, cost * np.log(len(periods)))
+    states = _cheapest(gains, COST * np.log(len(periods)))
     steps = np.diff(np.concatenate([[0], states, [0]]))
     begins, ends = np.flatnonzero(steps == 1), np.flatnonzero(steps == -1) - 1
     return [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -70,15 +70,10 @@ def parse_covariates(covariates: Any, columns: Set[str]) -> tuple[list[Term], di
             used_names = [factor.expr] if is_name else sorted(columns & set(map("".join, words)))
             variables |= {name: name for name in used_names}
         return terms, variables
-    if isinstance(covariates, pd.DataFrame):
-        covariates = {str(name): covariates[name] for name in covariates.columns}
-    if not isinstance(covariates, Mapping):
-        names = list(covariates) if isinstance(covariates, Iterable) else [covariates]
-        if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
-            raise InputError("covariates", f"different {expected}", covariates)
-        covariates = {name: name for name in names}
+    if not isinstance(covariates, Mapping | pd.DataFrame):
+        covariates = {name: name for name in covariates}
     variables = {str(name): values for name, values in covariates.items()}
-    if not variables or "1" in variables:  # which would be the intercept
+    if not variables:
         raise InputError("covariates", expected, covariates)
     factors = [Factor("1", eval_method="literal")]
     factors += [Factor(name, eval_method="lookup") for name in variables]

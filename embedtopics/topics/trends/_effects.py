@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix, hstack
 
-from embedtopics._utils.checks import checked_count, checked_level, resolve_seed
+from embedtopics._utils.checks import checked_count, resolve_seed
 from embedtopics.clustering.results import NOISE
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
@@ -38,9 +38,7 @@ def effects(
     units: Any = None,
     replicates: int | None = None,
     n_resamples: int = 500,
-    confidence: float = 0.95,
     random_state: RandomState = 0,
-    show_progress: bool | None = None,
 ) -> TopicEffects:
     """Estimate how the share of each topic changes with dates, groups and numbers.
 
@@ -71,10 +69,7 @@ def effects(
         topics as given.
     n_resamples : int
         Resamples of the bootstrap, which reweights the units.
-    confidence : float
-        Level of the intervals, between 0 and 1.
     random_state : int, numpy.random.Generator or None
-    show_progress : bool or None
 
     Returns
     -------
@@ -107,13 +102,10 @@ def effects(
     >>> effects(result, "~ date * source").to_frame()  # doctest: +SKIP
     """
     checked_count(n_resamples, "n_resamples", 20)
-    confidence = checked_level(confidence)
     seed = resolve_seed(random_state)
-    if not isinstance(reference, Mapping | None):
-        raise InputError("reference", "a mapping of covariates to levels", reference)
     unit_of_row = units_of(result, units)
     design = make_design(result, covariates, dict(reference or {}), unit_of_row)
-    labels_again, notes = _replicates(result, replicates, seed, show_progress)
+    labels_again, notes = _replicates(result, replicates, seed)
     fit = _Fit.of(result, design, unit_of_row, units)
     shares = _of_labels(result.clustering.labels[fit.documents], result.n_topics)
     coefficients = fit.solve(fit.squares.sum(axis=0)[None], fit.products(shares).sum(axis=0)[None])
@@ -124,7 +116,7 @@ def effects(
         rng = np.random.default_rng([seed, len(labels_again)])
         drawn = shifts[rng.integers(0, len(shifts), n_resamples)]
         draws += drawn * rng.choice([-1.0, 1.0], n_resamples)[:, None, None]
-    low, high = interval(draws, fit.n_effective, confidence)
+    low, high = interval(draws, fit.n_effective)
     return TopicEffects(
         columns=design.columns,
         covariates=design.covariates,
@@ -139,7 +131,6 @@ def effects(
         n_rows=len(design.rows),
         n_documents=len(fit.documents),
         n_replicates=len(labels_again),
-        confidence=confidence,
         decisions=tuple(decisions),
     )
 
@@ -279,14 +270,14 @@ def _outer_products(matrix: csr_matrix) -> csr_matrix:
 
 
 def _replicates(
-    result: TopicResult, replicates: int | None, seed: int, show_progress: bool | None
+    result: TopicResult, replicates: int | None, seed: int
 ) -> tuple[list[Int32Array], list[Decision]]:
     """Return the labels of the replicates, or a decision with the reason why there are none."""
     n = N_REPLICATES if replicates is None else checked_count(replicates, "replicates", 0)
     if not n or not result.n_topics:
         return [], []
     try:
-        return draw_replicates(result, n, seed, "effects", show_progress), []
+        return draw_replicates(result, n, seed, "effects", None), []
     except InputError as error:
         if replicates is not None:
             raise

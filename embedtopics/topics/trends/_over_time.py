@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -10,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.checks import checked_count, checked_level
+from embedtopics._utils.checks import checked_choice
 from embedtopics.corpus._dates import read_dates
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
@@ -47,32 +46,19 @@ UNITS = {
         ("year", "M", 12), ("decade", "M", 120),
     )
 }  # fmt: skip
-ALIASES = {
-    "d": "day", "w": "week", "m": "month", "ms": "month", "me": "month", "q": "quarter",
-    "qs": "quarter", "qe": "quarter", "y": "year", "ys": "year", "ye": "year", "a": "year",
-}  # fmt: skip
-"""Aliases of pandas, in lower case."""
-
 MAX_PERIODS = 2_000
 """Maximum number of periods; more are mostly due to one wrong date."""
 
 MAX_PERIODS_AUTO, MIN_ROWS_AUTO = 40, 10
 """Maximum number of periods, and minimum mean number of rows in a period, of "auto"."""
 
-_WRITTEN = ((2 * 86_400_000_000, 10), (60_000_000, 16), (1_000_000, 19), (0, 26))
-"""Length of a period in microseconds, and characters of a date that keep its name unique."""
-
 
 def over_time(
     result: TopicResult,
-    every: str | int = "auto",
+    every: str = "auto",
     *,
     time: Any = None,
     n_terms: int = 10,
-    evolution_tuning: bool = True,
-    global_tuning: bool = True,
-    smooth: int = 1,
-    confidence: float = 0.95,
     units: Any = None,
 ) -> TopicTrends:
     """Count topics by calendar period, with shares and terms.
@@ -80,25 +66,14 @@ def over_time(
     Parameters
     ----------
     result : TopicResult
-    every : str or int
-        Length of a period: "day", "week", "month", "quarter", "year", "decade", or an alias of
-        pandas such as "W" or "3M". A number is the number of periods of equal length. "auto" takes
-        the shortest unit with at most 40 periods and ten rows per period on average.
+    every : {"auto", "day", "week", "month", "quarter", "year", "decade"}
+        Length of a period. "auto" takes the shortest unit with at most 40 periods and ten rows per
+        period on average.
     time : str or array_like of shape (n_rows,), optional
         A column, or a date for each row; by default the time column of the corpus. Times with a
         zone are converted to UTC; other times stay the same.
     n_terms : int
         Number of terms of a topic in a period; 0 for none.
-    evolution_tuning : bool
-        Whether to average the term weights of a topic in a period with those of the period before.
-    global_tuning : bool
-        Whether to average them with the topic's weights in the whole fit, so that periods with few
-        documents have sensible terms.
-    smooth : int
-        Odd number of periods whose rows are pooled in the share of the middle period. Counts are
-        not smoothed.
-    confidence : float
-        Level of the Wilson intervals.
     units : str or array_like of shape (n_rows,), optional
         Independent units, such as authors; by default each distinct text. See `by_group`.
 
@@ -109,36 +84,28 @@ def over_time(
     Raises
     ------
     InputError
-        If there are no dates, if their number differs from the number of rows, or if a parameter is
-        invalid.
+        If there are no dates, if their number differs from the number of rows, or if there is no
+        such period.
 
     Notes
     -----
-    Term weights are class-TF-IDF (Grootendorst 2022, "BERTopic", section 3.4): the relative
-    frequency of a term in the topic and period, times its factor in the whole fit. Both tunings
-    first scale the weights to sum 1.
+    Intervals are Wilson's, at 95 %. Term weights are class-TF-IDF (Grootendorst 2022, "BERTopic",
+    section 3.4): the relative frequency of a term in the topic and period, times its factor in the
+    whole fit. They are scaled to sum 1, averaged with those of the period before, and then with
+    the topic's weights in the whole fit.
     """
-    if checked_count(smooth, "smooth") % 2 == 0:
-        raise InputError("smooth", "an odd number of periods", smooth)
-    checked_count(n_terms, "n_terms", 0)
-    confidence = checked_level(confidence)
     moments, zone, n_undated, decisions = _dates_of(result, time)
     periods = cut_into_periods(moments, every)
     n_topics, n_periods = result.n_topics, len(periods.names)
-    window = np.abs(np.subtract.outer(np.arange(n_periods), np.arange(n_periods)))
-    pooled = (window <= smooth // 2).astype(np.float64)
-
     counts = count_rows(result.labels, periods.of_row, (n_topics + 1, n_periods))
     totals = counts.sum(axis=0)
-    together, below = counts @ pooled, totals @ pooled
     rows = repeated_rows(result, periods.of_row, n_periods, units)
-    effective = rows.effective_sizes(below, pooled)
-    low, high = wilson(share_of(together, below) * effective, effective, confidence)
+    effective = rows.effective_sizes(totals)
+    low, high = wilson(share_of(counts, totals) * effective, effective)
     terms = no_terms(result, n_periods)
     if n_terms and n_topics and result.term_counts.counts.nnz:
         weights = weigh_cells(result, count_cells(result, periods.of_row, n_periods))
-        tuning = {"evolution": bool(evolution_tuning), "overall": bool(global_tuning)}
-        terms = best_cell_terms(result, weights, n_terms, totals > 0, **tuning)
+        terms = best_cell_terms(result, weights, n_terms, totals > 0, evolution=True)
     return TopicTrends(
         every=periods.every,
         names=periods.names,
@@ -148,13 +115,11 @@ def over_time(
         labels=tuple(topic.label for topic in result.topics),
         counts=counts,
         totals=totals,
-        n_effective=rows.effective_sizes(totals),
-        shares=share_of(together, below),
+        n_effective=effective,
+        shares=share_of(counts, totals),
         low=low,
         high=high,
         terms=terms,
-        confidence=confidence,
-        smooth=int(smooth),
         n_undated=n_undated,
         decisions=(*decisions, *periods.decisions, *rows.decisions),
     )
@@ -198,13 +163,10 @@ class Periods:
     decisions: tuple[Decision, ...] = ()
 
 
-def cut_into_periods(dates: Times, every: Any = "auto") -> Periods:
+def cut_into_periods(dates: Times, every: str = "auto") -> Periods:
     """Cut the time from the first to the last of `dates` (n_rows,) into periods."""
     valid = dates[~np.isnat(dates)]
-    if isinstance(every, (int, np.integer)) and not isinstance(every, bool):
-        return _equal_bins(dates, valid, int(every))
-    is_auto = isinstance(every, str) and every == "auto"
-    unit = _finest(valid) if is_auto else parse_unit(every)
+    unit = _finest(valid) if every == "auto" else parse_unit(every)
     first_day, last_day = valid.min().astype("M8[D]"), valid.max().astype("M8[D]")
     n_periods = _span(valid, unit)
     if n_periods > MAX_PERIODS:
@@ -212,7 +174,7 @@ def cut_into_periods(dates: Times, every: Any = "auto") -> Periods:
         remedy = f"these are {n_periods:,} periods; choose longer ones, or correct a wrong date"
         raise InputError("every", expected, every, remedy)
     decisions: tuple[Decision, ...] = ()
-    if is_auto:
+    if every == "auto":
         message = f"Periods are {unit.name}s: {n_periods:,} from {first_day} to {last_day}."
         decisions = (Decision("trends", "every", unit.name, message),)
     first = int(_number(valid.min()[None], unit)[0])
@@ -222,18 +184,9 @@ def cut_into_periods(dates: Times, every: Any = "auto") -> Periods:
     return Periods(unit.name, names, edges[:-1], edges[1:], of_row.astype(np.int64), decisions)
 
 
-def parse_unit(every: Any) -> PeriodUnit:
-    """Parse the name of a unit or an alias of pandas, such as "quarter", "Q" or "3M"."""
-    if isinstance(every, str):
-        number, word = re.fullmatch(r"\s*(\d{0,4})(.*)", every, re.DOTALL).groups()  # type: ignore[union-attr]
-        word = word.strip().lower()
-        unit = UNITS.get(ALIASES.get(word, word.removesuffix("s")))
-        if unit is not None and (number == "" or int(number)):
-            size = unit.size * int(number or 1)
-            same = [u for u in UNITS.values() if (u.base, u.size) == (unit.base, size)]
-            return same[0] if same else PeriodUnit(f"{int(number)} {unit.name}s", unit.base, size)
-    expected = ", ".join(("auto", *UNITS))
-    raise InputError("every", f'{expected}, an alias such as "3M", or a number of periods', every)
+def parse_unit(every: str) -> PeriodUnit:
+    """Return a unit by its name."""
+    return UNITS[checked_choice(every, "every", tuple(UNITS))]
 
 
 def _finest(valid: Times) -> PeriodUnit:
@@ -300,21 +253,3 @@ def period_names(dates: Times, every: str) -> list[str]:
     for row, place in zip(dated.tolist(), places.tolist(), strict=True):
         name_of_row[row] = names[place]
     return name_of_row
-
-
-def _equal_bins(dates: Times, valid: Times, n_bins: int) -> Periods:
-    """Cut the time into periods of equal length; the last one includes the last date."""
-    first = valid.min()
-    span = int((valid.max() - first).astype(np.int64)) + 1  # of microseconds
-    if not 1 <= n_bins <= min(span, MAX_PERIODS):
-        expected = f"from 1 to {MAX_PERIODS:,} periods"
-        if n_bins > span:
-            expected = f"a unit such as day, because all dates are {str(first)[:19]}"
-        raise InputError("every", expected, n_bins)
-    offsets = np.array([span * edge // n_bins for edge in range(n_bins + 1)], dtype=np.int64)
-    passed = (np.where(np.isnat(dates), first, dates) - first).astype(np.int64)
-    of_row = np.searchsorted(offsets, passed, side="right") - 1
-    edges = first + offsets.astype("m8[us]")
-    written = next(n for least, n in _WRITTEN if span // n_bins >= least)
-    names = tuple(str(edge)[:written].replace("T", " ") for edge in edges[:-1])
-    return Periods("bin", names, edges[:-1], edges[1:], np.where(np.isnat(dates), -1, of_row))

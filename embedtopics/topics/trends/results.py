@@ -76,7 +76,7 @@ class TopicTrends(_ByTopic):
     Parameters
     ----------
     every : str
-        Length of a period, such as "month", "2 months" or, for equal parts, "bin".
+        Length of a period, such as "month".
     names : tuple of str
         Names of the periods, such as "2021-05", without gaps from the first date to the last.
     starts, ends : datetime64[us] ndarray of shape (n_periods,)
@@ -91,10 +91,8 @@ class TopicTrends(_ByTopic):
     n_effective : float64 ndarray of shape (n_periods,)
         Effective number of independent rows, given several rows of one text or author.
     shares, low, high : float64 ndarray of shape (n_topics + 1, n_periods)
-        Share among the rows of the period, or of the `smooth` periods around it, with interval.
+        Share among the rows of the period, with interval.
     terms : CellTerms
-    confidence : float
-    smooth : int
     n_undated : int
         Rows with text that have no date.
     decisions : tuple of Decision
@@ -113,8 +111,6 @@ class TopicTrends(_ByTopic):
     low: Float64Array
     high: Float64Array
     terms: CellTerms
-    confidence: float
-    smooth: int
     n_undated: int
     decisions: tuple[Decision, ...] = ()
 
@@ -163,7 +159,6 @@ class TopicGroups(_ByTopic):
         Share among the rows of the group, and its Wilson interval.
     terms, distinctive : CellTerms
         Terms of the topic in the group, and those that it uses more than other groups.
-    confidence : float
     decisions : tuple of Decision
     """
 
@@ -177,7 +172,6 @@ class TopicGroups(_ByTopic):
     high: Float64Array
     terms: CellTerms
     distinctive: CellTerms
-    confidence: float
     decisions: tuple[Decision, ...] = ()
 
     def _summary(self) -> str:
@@ -221,7 +215,6 @@ class TopicEffects(_ByTopic):
         Rows in the model, and distinct texts among them.
     n_replicates : int
         Replicates of the clustering behind the intervals.
-    confidence : float
     decisions : tuple of Decision
     """
 
@@ -238,7 +231,6 @@ class TopicEffects(_ByTopic):
     n_rows: int
     n_documents: int
     n_replicates: int
-    confidence: float
     decisions: tuple[Decision, ...] = ()
 
     @property

@@ -5,6 +5,7 @@ import pytest
 from embedtopics import topics
 from embedtopics.evaluation._bootstrap import wilson
 from embedtopics.terms._weighting import log_odds
+from embedtopics.topics.trends import _by_group
 from tests.factories import make_result, refuses
 from tests.topics.trends.conftest import assert_weights, weights_of
 
@@ -30,15 +31,13 @@ def test_counts_and_shares_are_those_of_a_cross_table(result, sources):
     assert groups.low == pytest.approx(low) and groups.high == pytest.approx(high)
 
 
-@pytest.mark.parametrize("overall", [False, True])
-def test_term_weights_equal_those_of_bertopic(oracle, overall):
+def test_term_weights_equal_those_of_bertopic(oracle):
     result, model, rows, texts = oracle
     rng = np.random.default_rng(5)
     sources = rng.choice(["a", "b", "c"], len(result.corpus), p=[0.6, 0.3, 0.1])
-    tuning = {"global_tuning": overall}
-    seen, table = weights_of(model, "topics_per_class", texts, sources[rows].tolist(), **tuning)
+    seen, table = weights_of(model, "topics_per_class", texts, sources[rows].tolist())
     classes = table["Class"].unique()
-    groups = topics.by_group(result, sources, n_terms=len(result.term_counts.terms), **tuning)
+    groups = topics.by_group(result, sources, n_terms=len(result.term_counts.terms))
     assert len(seen) == 3
     for name, (present, expected) in zip(classes, seen, strict=True):
         assert_weights(groups.terms, groups.names.index(name), present, expected)
@@ -88,9 +87,10 @@ def test_rows_without_a_group_are_left_out(result):
     assert {d.name: d.value for d in groups.decisions} == {"rows_without_group": 30}
 
 
-def test_many_groups_are_put_together(result):
+def test_many_groups_are_put_together(result, monkeypatch):
+    monkeypatch.setattr(_by_group, "MAX_GROUPS", 5)
     source = [f"s{i % 50 if i > 200 else 0}" for i in range(len(result.corpus))]
-    groups = topics.by_group(result, source, max_groups=5)
+    groups = topics.by_group(result, source)
     assert groups.names[0] == "s0" and groups.names[-1] == "(other)" and len(groups.names) == 5
     assert groups.totals.sum() == (result.documents.of_row >= 0).sum()
     assert groups.decisions[0].value == 46
@@ -104,11 +104,12 @@ def test_numbers_ascend(result):
     assert [d.name for d in found.decisions] == ["rows_without_group"]
 
 
-def test_groups_keep_names_of_their_own(result):
+def test_groups_keep_names_of_their_own(result, monkeypatch):
+    monkeypatch.setattr(_by_group, "MAX_GROUPS", 5)
     n_rows = len(result.corpus)
     source = np.array([f"s{i % 40}" for i in range(n_rows)], dtype=object)
     source[:60] = "(other)"  # a group that the data call so is not the rest
-    groups = topics.by_group(result, source, max_groups=5)
+    groups = topics.by_group(result, source)
     assert groups.names[0] == "(other)" and groups.names[-1] == "((other))"
     assert groups.totals.sum() == n_rows - 1
 
@@ -118,8 +119,6 @@ def test_groups_that_are_not_there(result):
     for group in (None, "source", ["a", "b"], [None] * n_rows):
         with refuses("group"):
             topics.by_group(result, group)
-    with refuses("max_groups"):
-        topics.by_group(result, ["a"] * n_rows, max_groups=1)
 
 
 def test_tables_have_the_name_of_the_column(result, sources):

@@ -8,7 +8,7 @@ from scipy.stats import binom, false_discovery_control
 from embedtopics import topics
 from embedtopics.topics.trends._changes import find_bursts, fit_slopes, strongest_p
 from embedtopics.topics.trends.results import CellTerms, TopicTrends
-from tests.factories import make_result, refuses
+from tests.factories import make_result
 
 
 def trends_of(counts, totals):
@@ -31,8 +31,6 @@ def trends_of(counts, totals):
         low=every,
         high=every,
         terms=CellTerms((), np.zeros((n_topics, n_periods, 0), int), np.zeros((0, 0, 0))),
-        confidence=0.95,
-        smooth=1,
         n_undated=0,
     )
 
@@ -255,8 +253,3 @@ def test_topics_that_cannot_be_tested():
         assert frame["verdict"].tolist() == ["not tested"] and np.isnan(frame["q"]).all()
     none = topics.over_time(make_result(n_documents=40, n_topics=0), "week")
     assert len(topics.changes(none)) == 0
-
-
-def test_bad_alpha():
-    with refuses("alpha"):
-        topics.changes(trends_of([[1, 2, 3]], [9, 9, 9]), alpha=5)

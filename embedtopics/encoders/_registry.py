@@ -140,6 +140,4 @@ def encoder_from_settings(settings: Mapping[str, Any]) -> BaseEncoder:
         kinds = sorted([*_BY_KIND, "across languages", "cascade", "joined"])
         expected = f"of a kind among {', '.join(kinds)}"
         raise InputError("encoder", expected, kind, "give the encoder itself")
-    if kind == "tfidf":
-        arguments.setdefault("words", "characters")  # the settings leave this choice out
     return _BY_KIND[kind](**arguments)

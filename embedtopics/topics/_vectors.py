@@ -94,7 +94,7 @@ def _dense(vectors: csr_matrix) -> npt.NDArray[Any]:
     n_bytes = 4.0 * n_rows * width
     if n_bytes > MOST_DENSE_BYTES:
         expected = f"one whose vectors take at most {MOST_DENSE_BYTES / 1e9:.0f} GB as dense rows"
-        remedy = 'take encoder="lsa", or TfidfEncoder with n_components or max_features'
+        remedy = 'take encoder="lsa", or TfidfEncoder with n_components'
         size = f"{n_rows:,} of {width:,} dimensions ({n_bytes / 1e9:.1f} GB)"
         raise InputError("encoder", expected, remedy=remedy, found=size)
     return np.asarray(vectors.astype(np.float32).toarray())

@@ -27,7 +27,7 @@ def test_names_stand_for_settings_and_paths_for_folders():
 
 
 def test_the_callers_encoder_stays_unfitted():
-    mine = TfidfEncoder(min_df=1)
+    mine = TfidfEncoder()
     made = mine.fitted_to(["warm water", "cold water"])
     assert made.is_fitted and not mine.is_fitted
     assert made.fitted_to(["other texts"]) is made

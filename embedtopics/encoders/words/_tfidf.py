@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_count, optional_count
 from embedtopics.corpus._languages import detect_languages, main_languages
+from embedtopics.encoders._base import unit_vectors
 from embedtopics.encoders._contract import arguments_of
-from embedtopics.encoders.words._base import LearningEncoder, WordEncoder, to_unit, to_unit_sparse
-from embedtopics.errors import InputError, Remedy
-from embedtopics.protocols import FloatArray, Segmenter
+from embedtopics.encoders.words._base import WordEncoder, hash_of
+from embedtopics.errors import InputError
+from embedtopics.protocols import BoolArray, Float64Array, FloatArray, Segmenter
 from embedtopics.terms._counts import (
     checked_ngram_range,
     checked_stop_words,
@@ -37,26 +35,15 @@ NEGLIGIBLE = 1e-9
 rounding error."""
 
 
-@dataclass(frozen=True, eq=False)
-class _TfidfState:
-    """Fitted state: terms, their weights, and axes of shape (n_terms, n_components)."""
-
-    column_of: dict[str, int]
-    words: frozenset[str]
-    idf: npt.NDArray[np.float64]
-    axes: npt.NDArray[np.float64] | None
-    fingerprint: str
-
-
-class TfidfEncoder(LearningEncoder):
+class TfidfEncoder(WordEncoder):
     """Turn texts into TF-IDF vectors, optionally projected by latent semantic analysis.
 
-    The weight of a term in a text is its count, or ``1 + ln(count)``, times
-    ``ln((1 + n) / (1 + df)) + 1``, where `df` of the `n` texts of the fit contain the term. Vectors
-    have length 1. scikit-learn's ``TfidfVectorizer`` computes the same, but terms are those of
-    topics: `embedtopics.terms.tokenize` and `count_terms` leave out numbers and single letters.
-    With `n_components`, vectors are projected on the first right singular vectors of the matrix of
-    the fit (Deerwester et al. 1990, "Indexing by latent semantic analysis"), without centring, and
+    The weight of a term in a text is ``1 + ln(count)`` times ``ln((1 + n) / (1 + df)) + 1``, where
+    `df` of the `n` texts of the fit contain the term. Vectors have length 1. scikit-learn's
+    ``TfidfVectorizer`` computes the same, but terms are those of topics: `embedtopics.terms`
+    leaves out numbers, single letters and, in large collections, very rare terms. With
+    `n_components`, vectors are projected on the first right singular vectors of the matrix of the
+    fit (Deerwester et al. 1990, "Indexing by latent semantic analysis"), without centring, and
     scaled to length 1 again.
 
     The fit depends neither on the order of the texts nor on the number of threads.
@@ -71,13 +58,6 @@ class TfidfEncoder(LearningEncoder):
         of the texts.
     ngram_range : (int, int)
         Minimum and maximum number of words of a term.
-    min_df, max_df : int, float or None
-        Minimum and maximum number of texts that contain a term; a float is a share. None chooses
-        the minimum by the number of texts, as in `embedtopics.terms.count_terms`.
-    max_features : int, optional
-        Maximum number of terms; terms in most texts are kept.
-    sublinear_tf : bool
-        Whether counts are replaced by one plus their logarithm.
     words : str, list of str, or function
         Word rules, as in `TopicModel`, or their record in `settings`.
     random_state : int
@@ -104,140 +84,105 @@ class TfidfEncoder(LearningEncoder):
         *,
         stop_words: str | Iterable[str] = "auto",
         ngram_range: Sequence[int] = (1, 1),
-        min_df: int | float | None = None,
-        max_df: int | float = 1.0,
-        max_features: int | None = None,
-        sublinear_tf: bool = True,
         words: str | Sequence[str] | Mapping[str, Any] | Segmenter = "auto",
         random_state: int = 0,
     ) -> None:
         self._arguments = arguments_of(locals())
+        self._n_components = optional_count(n_components, "n_components")
         self._words = checked_words(words)
-        optional_count(n_components, "n_components")
-        optional_count(max_features, "max_features")
-        checked_count(random_state, "random_state", 0)
-        stop_words = checked_stop_words(stop_words)
-        self._settings: dict[str, Any] = {
-            **self._arguments,
-            "stop_words": stop_words if isinstance(stop_words, str) else sorted(set(stop_words)),
-            "ngram_range": checked_ngram_range(ngram_range),
-            "sublinear_tf": bool(sublinear_tf),
-            "random_state": int(random_state),
-        }
-        del self._settings["words"]
-        self._settings |= _recorded(words)
+        self._recorded = WordRules(function=words).to_json() if callable(words) else words
+        self._stop_words = checked_stop_words(stop_words)
+        shortest, longest = checked_ngram_range(ngram_range)
+        self._ngram_range = shortest, longest
 
     def __repr__(self) -> str:
-        return f"TfidfEncoder(n_components={self._settings['n_components']})"
+        return f"TfidfEncoder(n_components={self._n_components})"
 
     @property
     def name(self) -> str:
         """Name under which the encoder can be chosen: "tfidf", or "lsa" with a projection."""
-        return "tfidf" if self._settings["n_components"] is None else "lsa"
+        return "tfidf" if self._n_components is None else "lsa"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Kind and arguments from which this encoder can be made again, before it is fitted."""
+        is_list = isinstance(self._stop_words, list)
+        return {
+            **super().settings,
+            "stop_words": sorted(set(self._stop_words)) if is_list else self._stop_words,
+            "ngram_range": list(self._ngram_range),
+            "words": self._recorded,
+        }
 
     @property
     def dimensions(self) -> int:
         """Length of a vector, once fitted."""
-        learned = self._fitted()
-        return len(learned.idf) if learned.axes is None else int(learned.axes.shape[1])
+        self._check_fitted()
+        return len(self._column_of) if self._axes is None else self._axes.shape[1]
 
-    def _learn(self, texts: list[str], show_progress: bool | None) -> _TfidfState:
-        settings = {name: value for name, value in self._settings.items() if name != "words"}
-        choice = settings["stop_words"]
-        stop_words = [] if isinstance(choice, str) else [word for word in choice if word != "auto"]
+    def _learn(self, texts: list[str], show_progress: bool | None) -> None:
+        from sklearn.feature_extraction.text import TfidfTransformer
+
+        with_lists = "auto" in self._stop_words
+        stop_words = [] if isinstance(self._stop_words, str) else list(self._stop_words)
         languages: tuple[str, ...] = ()
-        if "auto" in choice or needs_languages(self._words, texts):
+        if with_lists or needs_languages(self._words, texts):
             languages = main_languages(detect_languages(texts))
         rules, _ = choose_rules(self._words, languages)
-        if "auto" in choice:
+        if with_lists:
             stop_words += stop_words_for(languages, rules=rules)
-        counted = count_terms(
-            tokenize(texts, rules=rules),
-            ngram_range=settings["ngram_range"], min_df=settings["min_df"],
-            max_df=settings["max_df"], stop_words=stop_words, max_terms=settings["max_features"],
-        )  # fmt: skip
+        tokens = tokenize(texts, rules=rules)
+        counted = count_terms(tokens, ngram_range=self._ngram_range, stop_words=stop_words)
         if not counted.terms:
-            actual = f"none in {len(texts):,} texts after stop words, min_df and max_df"
-            remedy = Remedy("min_df", 1, "give more texts")
-            raise InputError("texts", "texts that share terms", found=actual, remedy=remedy)
-        n_holders = np.bincount(counted.counts.indices, minlength=len(counted.terms))
-        idf = np.log((1 + len(texts)) / (1 + n_holders)) + 1
-        axes = self._axes(self._weigh(counted.counts, idf))
-        self._rules, self._settings = rules, settings | _recorded(rules)
-        return _TfidfState(
-            column_of={term: column for column, term in enumerate(counted.terms)},
-            # Stop words are left out on purpose and do not count as unknown.
-            words=frozenset(stop_words).union(*(term.split(" ") for term in counted.terms)),
-            idf=idf,
-            axes=axes,
-            fingerprint=_hash((sorted(self.settings.items()), counted.terms), idf, axes),
+            actual = f"none in {len(texts):,} texts after stop words"
+            raise InputError("texts", "texts that share terms", found=actual)
+        self._rules, self._recorded = rules, rules.to_json()
+        self._column_of = {term: column for column, term in enumerate(counted.terms)}
+        # Stop words are left out on purpose and do not count as unknown.
+        self._vocabulary = set(stop_words).union(*(term.split(" ") for term in counted.terms))
+        self._weights = TfidfTransformer(sublinear_tf=True)
+        self._axes = self._axes_of(self._weights.fit_transform(counted.counts.astype(np.float64)))
+        self._fingerprint = hash_of(
+            sorted(self.settings.items()), counted.terms, self._weights.idf_, self._axes
         )
 
-    def _embed(self, tokens: TokenStream) -> tuple[Any, npt.NDArray[np.bool_]]:
-        learned = self._fitted()
-        weighed = self._weigh(self._count(tokens, learned), learned.idf)
-        vectors: Any = weighed.astype(np.float32)
-        if learned.axes is not None:
-            vectors = to_unit(np.asarray(weighed @ learned.axes), NEGLIGIBLE)
-        return vectors, self._known(tokens.words)
+    def _axes_of(self, weighted: csr_matrix) -> Float64Array | None:
+        """Return the first right singular vectors, (n_terms, n_components)."""
+        if self._n_components is None:
+            return None
+        from sklearn.decomposition import TruncatedSVD
+        from threadpoolctl import threadpool_limits
 
-    def _known(self, words: Sequence[str]) -> npt.NDArray[np.bool_]:
-        vocabulary = self._fitted().words
-        return np.fromiter((word in vocabulary for word in words), dtype=np.bool_, count=len(words))
+        n_components = min(self._n_components, *weighted.shape)
+        svd = TruncatedSVD(n_components, random_state=self._arguments["random_state"])
+        # On one thread: the order in which BLAS sums depends on how many it has.
+        with threadpool_limits(limits=1, user_api="blas"):
+            svd.fit(weighted)
+        is_real = svd.singular_values_ > NEGLIGIBLE * svd.singular_values_[0]
+        return np.ascontiguousarray(svd.components_[is_real].T)
 
-    def _count(self, tokens: TokenStream, learned: _TfidfState) -> csr_matrix:
-        """Count the known terms, shape (n_texts, n_terms)."""
+    def _embed(self, tokens: TokenStream) -> Any:
         from scipy.sparse import csr_matrix
 
-        counted = count_terms(tokens, ngram_range=self._settings["ngram_range"], min_df=1)
-        columns = np.array([learned.column_of.get(term, -1) for term in counted.terms], np.int64)
+        counted = count_terms(tokens, ngram_range=self._ngram_range, min_df=1)
+        columns = np.array([self._column_of.get(term, -1) for term in counted.terms], np.int64)
         positions = np.flatnonzero(columns >= 0)
         counts = counted.counts[:, positions]
         # Both are sorted alphabetically, so that columns stay sorted.
-        return csr_matrix(
-            (counts.data, columns[positions][counts.indices], counts.indptr),
-            shape=(len(tokens), len(learned.idf)),
+        weighted = csr_matrix(
+            (counts.data.astype(np.float64), columns[positions][counts.indices], counts.indptr),
+            shape=(len(tokens), len(self._column_of)),
         )
+        if len(tokens):  # scikit-learn refuses a matrix without rows
+            weighted = self._weights.transform(weighted, copy=False)
+        if self._axes is None:
+            return weighted.astype(np.float32)
+        projected = np.asarray(weighted @ self._axes)
+        projected[np.linalg.norm(projected, axis=1) <= NEGLIGIBLE] = 0.0
+        return unit_vectors(projected)
 
-    def _weigh(self, counts: csr_matrix, idf: npt.NDArray[np.float64]) -> csr_matrix:
-        weighed = counts.astype(np.float64)
-        if self._settings["sublinear_tf"]:
-            weighed.data = 1.0 + np.log(weighed.data)
-        weighed.data *= idf[weighed.indices]
-        return to_unit_sparse(weighed)
-
-    def _axes(self, weighed: csr_matrix) -> npt.NDArray[np.float64] | None:
-        """Return the first right singular vectors, with the largest entry of each positive."""
-        n_components = self._settings["n_components"]
-        if n_components is None:
-            return None
-        from sklearn.utils.extmath import randomized_svd
-        from threadpoolctl import threadpool_limits
-
-        # On one thread: the order in which BLAS sums depends on how many it has.
-        with threadpool_limits(limits=1, user_api="blas"):
-            _, strengths, axes = randomized_svd(
-                weighed,
-                min(n_components, *weighed.shape),
-                random_state=self._settings["random_state"],
-            )
-        axes = axes[strengths > NEGLIGIBLE * strengths[0]].T
-        largest = np.abs(axes).argmax(axis=0)
-        return np.ascontiguousarray(axes * np.sign(axes[largest, np.arange(axes.shape[1])]))
-
-
-def _recorded(words: Any) -> dict[str, Any]:
-    """Return the setting `words`; it is left out for "characters"."""
-    rules = WordRules(function=words) if callable(words) else words
-    words = rules.to_json() if isinstance(rules, WordRules) else rules
-    return {} if words in ({}, "characters") else {"words": words}
-
-
-def _hash(words: object, *arrays: npt.NDArray[np.float64] | None) -> str:
-    digest = hashlib.sha256(repr(words).encode("utf-8", "surrogatepass"))
-    for array in arrays:
-        digest.update(b"" if array is None else np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
+    def _known(self, words: Sequence[str]) -> BoolArray:
+        return np.fromiter((word in self._vocabulary for word in words), bool, count=len(words))
 
 
 class RandomProjectionEncoder(WordEncoder):
@@ -274,40 +219,29 @@ class RandomProjectionEncoder(WordEncoder):
     def __init__(self, dimensions: int = 256, *, random_state: int = 0) -> None:
         self._arguments = arguments_of(locals())
         self._dimensions = checked_count(dimensions, "dimensions")
-        self._random_state = checked_count(random_state, "random_state", 0)
-        self._settings = {"dimensions": self._dimensions, "random_state": self._random_state}
+        self._fingerprint = hash_of(sorted(self.settings.items()))
 
     def __repr__(self) -> str:
-        return f"RandomProjectionEncoder({self._dimensions}, random_state={self._random_state})"
+        random_state = self._arguments["random_state"]
+        return f"RandomProjectionEncoder({self._dimensions}, random_state={random_state})"
 
     @property
     def dimensions(self) -> int:
         """Length of a vector."""
         return self._dimensions
 
-    @cached_property
-    def fingerprint(self) -> str:
-        """SHA-256 of everything that a vector depends on."""
-        return hashlib.sha256(repr(sorted(self.settings.items())).encode()).hexdigest()
-
-    def _embed(self, tokens: TokenStream) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
-        # Sums of integers are exact, so that their order does not matter.
-        sums = np.asarray(count_words(tokens).astype(np.float64) @ self._signs(tokens.words))
-        return to_unit(sums), self._known(tokens.words)
-
-    def _known(self, words: Sequence[str]) -> npt.NDArray[np.bool_]:
-        return np.ones(len(words), dtype=np.bool_)
-
-    def _signs(self, words: Sequence[str]) -> npt.NDArray[np.float64]:
-        """Return vectors of 1 and -1 for words, shape (n_words, n_dimensions)."""
+    def _embed(self, tokens: TokenStream) -> FloatArray:
+        salt = f"{self._arguments['random_state']}:".encode()
         n_bytes = -(-self._dimensions // 8)
-        salt = f"{self._random_state}:".encode()
-        drawn = b"".join(
+        hashes = b"".join(
             hashlib.shake_128(salt + word.encode("utf-8", "surrogatepass")).digest(n_bytes)
-            for word in words
+            for word in tokens.words
         )
-        bits = np.frombuffer(drawn, dtype=np.uint8).reshape(len(words), n_bytes)
-        signs = np.unpackbits(bits, axis=1)[:, : self._dimensions].astype(np.float64)
-        signs *= 2.0
-        signs -= 1.0
-        return signs
+        bits = np.frombuffer(hashes, dtype=np.uint8).reshape(len(tokens.words), n_bytes)
+        signs = 2.0 * np.unpackbits(bits, axis=1)[:, : self._dimensions] - 1.0
+        # Sums of integers are exact, so that their order does not matter.
+        vectors: FloatArray = unit_vectors(count_words(tokens).astype(np.float64) @ signs)
+        return vectors
+
+    def _known(self, words: Sequence[str]) -> BoolArray:
+        return np.ones(len(words), dtype=np.bool_)

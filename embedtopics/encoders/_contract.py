@@ -8,7 +8,7 @@ any such object, any transformer of scikit-learn and any `SentenceTransformer` t
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -171,23 +171,13 @@ class BaseEncoder(PushToHub):
         *,
         batch_size: int | None = None,
         show_progress: bool | None = None,
-        show_progress_bar: bool | None = None,
         normalize_embeddings: bool = False,
-        convert_to_tensor: bool = False,
     ) -> Any:
         """Return one vector per text, (n_texts, n_dimensions); of one text, (n_dimensions,)."""
-        if show_progress is None:
-            show_progress = show_progress_bar
         rows = [texts] if isinstance(texts, str) else texts
         vectors: Any = self._encode(rows, batch_size, show_progress).embeddings
         if normalize_embeddings:
             vectors = unit_vectors(vectors)
-        if convert_to_tensor:
-            import torch
-
-            if hasattr(vectors, "toarray"):
-                raise InputError("convert_to_tensor", "False for sparse vectors", True)
-            vectors = torch.from_numpy(vectors)
         return vectors[0] if isinstance(texts, str) else vectors
 
     def encode_query(self, texts: str | Sequence[str], **options: Any) -> Any:
@@ -264,11 +254,7 @@ class BaseEncoder(PushToHub):
 
     def set_params(self, **params: Any) -> Self:
         """Set arguments; the encoder loses its fit."""
-        unknown = sorted(set(params) - set(self._arguments))
-        if unknown:
-            raise InputError(unknown[0], f"one of the parameters {', '.join(self._arguments)}")
-        if params:
-            self.__init__(**{**self._arguments, **params})  # type: ignore[misc]
+        self.__dict__ = type(self)(**{**self._arguments, **params}).__dict__
         return self
 
     _hub_content = "an encoder"
@@ -310,10 +296,15 @@ class WrappedEncoder(BaseEncoder):
     decisions = forwarded("decisions")
 
 
-def _optional(name: str) -> Any:
-    """Return a property whose value is that of the adapted object, or None."""
-    document = getattr(BaseEncoder, name).__doc__
-    return property(lambda self: getattr(self._encoder, name, None), doc=document)
+def _adopted(*names: str, convert: Callable[[Any], Any] = lambda value: value) -> Any:
+    """Return a property: the adapted object's first attribute that is not None, converted."""
+    document = getattr(BaseEncoder, names[0]).__doc__
+
+    def adopt(self: Any) -> Any:
+        value = self._first(*names)
+        return getattr(BaseEncoder, names[0]).fget(self) if value is None else convert(value)
+
+    return property(adopt, doc=document)
 
 
 class ForeignEncoder(BaseEncoder):
@@ -323,9 +314,19 @@ class ForeignEncoder(BaseEncoder):
     `encode_with_report`; they are used where they exist.
     """
 
-    fingerprint = _optional("fingerprint")
-    space = _optional("space")
-    settings = _optional("settings")
+    fingerprint = _adopted("fingerprint")
+    space = _adopted("space")
+    settings = _adopted("settings")
+    languages = _adopted("languages", convert=tuple)
+    prompts = _adopted("prompts", convert=dict)
+    max_length = _adopted("max_length", "max_seq_length")
+    decisions = _adopted("decisions", convert=list)
+    tokenizer_json = _adopted("tokenizer_json")
+    uncached = _adopted("uncached", convert=lambda plain: as_encoder(plain))
+    dimensions = _adopted(
+        "dimensions", "get_embedding_dimension", "get_sentence_embedding_dimension",
+        convert=lambda width: width() if callable(width) else width,
+    )  # fmt: skip
 
     def __init__(self, encoder: Any, method: str = "") -> None:
         self._arguments = {"encoder": encoder, "method": method}
@@ -348,44 +349,6 @@ class ForeignEncoder(BaseEncoder):
         return named if isinstance(named, str) else type(self._encoder).__name__
 
     @property
-    def dimensions(self) -> int | None:
-        """Length of a vector, if the object knows it."""
-        width = self._first(
-            "dimensions", "get_embedding_dimension", "get_sentence_embedding_dimension"
-        )
-        width = width() if callable(width) else width
-        return None if width is None else int(width)
-
-    @property
-    def languages(self) -> tuple[str, ...] | None:
-        """Languages of the object, where it names them."""
-        languages = self._first("languages")
-        return None if languages is None else tuple(languages)
-
-    @property
-    def prompts(self) -> dict[str, str]:
-        """Prompts of the object, where it has some."""
-        prompts = self._first("prompts")
-        return dict(prompts) if isinstance(prompts, Mapping) else {}
-
-    @property
-    def max_length(self) -> int | None:
-        """Maximum number of tokens that the object reads, where it knows it."""
-        limit = self._first("max_length", "max_seq_length")
-        return limit if isinstance(limit, int) else None
-
-    @property
-    def decisions(self) -> list[Decision]:
-        """Decisions of the object, where it records them."""
-        return list(self._first("decisions") or ())
-
-    @property
-    def tokenizer_json(self) -> str | None:
-        """Tokenizer of the object, where it shows one."""
-        tokenizer = self._first("tokenizer_json")
-        return tokenizer if isinstance(tokenizer, str) else None
-
-    @property
     def learns(self) -> bool:
         """Whether the object learns from texts: it has `fit`, and can be unfitted."""
         has_state = self._is_transformer or self._first("is_fitted") is not None
@@ -404,12 +367,6 @@ class ForeignEncoder(BaseEncoder):
         except NotFittedError:
             return False
         return True
-
-    @property
-    def uncached(self) -> BaseEncoder:
-        """The object without its cache, where it has one."""
-        plain = self._first("uncached")
-        return self if plain is None else as_encoder(plain)
 
     def fit(self, X: Iterable[str], y: Any = None) -> Any:
         """Fit the object, and return the adapter of what its `fit` returns."""

@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,9 +28,9 @@ from embedtopics.encoders._contract import (
     as_encoder,
     forwarded,
 )
-from embedtopics.encoders._folders import MODELS, UNFINISHED, default_folder
+from embedtopics.encoders._folders import MODELS, default_folder
 from embedtopics.errors import InputError
-from embedtopics.protocols import BoolArray, FloatArray, Int64Array
+from embedtopics.protocols import FloatArray, Int64Array
 
 FORMAT = "vectors-1"
 """Subfolder of the vectors. The number is that of the format: later formats are left alone."""
@@ -48,21 +48,13 @@ LOCK_SECONDS = 60.0
 """Time that a process waits for another one to finish writing."""
 
 N_COUNTS = 3
-"""Numbers stored for each text: its tokens, those read, those unknown."""
+"""Numbers stored before each vector: the text's tokens, those read, those unknown."""
 
 _KEY_BYTES, _DIGEST_BYTES = 16, 8
 
 _logger = logging.getLogger("embedtopics")
 
 Keys = npt.NDArray[np.uint64]
-
-
-class CacheLookup(NamedTuple):
-    """Stored vectors of some texts; `is_cached` (n_texts,), `counts` (n_texts, 3)."""
-
-    is_cached: BoolArray
-    vectors: FloatArray
-    counts: Int64Array
 
 
 def keys_of(texts: Sequence[str]) -> Keys:
@@ -87,41 +79,33 @@ class VectorStore:
         with closing(sqlite3.connect(self.path, timeout=LOCK_SECONDS)) as connection, connection:
             yield connection
 
-    def look_up(self, keys: Keys, rows: Int64Array) -> CacheLookup:
-        """Look up texts of keys (n_texts, 2) at some rows of them."""
-        is_cached = np.zeros(len(keys), dtype=np.bool_)
-        counts = np.zeros((len(keys), N_COUNTS), dtype=np.int64)
-        vectors: FloatArray = np.zeros((len(keys), 0), dtype=np.float32)
+    def read(self, keys: Keys) -> Iterator[tuple[int, Int64Array, FloatArray]]:
+        """Yield the position among `keys`, the counts and the vector of each stored text."""
         if not self.path.is_file():
-            return CacheLookup(is_cached, vectors, counts)
-        row_of = dict(zip(_as_bytes(keys[rows]), rows.tolist(), strict=True))
+            return
+        position_of = {key: position for position, key in enumerate(_as_bytes(keys))}
         try:
-            for key, content in self._select(list(row_of)):
-                values = _verified(key, content)
-                if values is None:
+            for key, content in self._select(list(position_of)):
+                values = content[_DIGEST_BYTES:]
+                if _checked(key, values) != content:
                     _logger.warning("A vector in %s is damaged; it is made again.", self.path)
                     continue
-                row, vector = row_of[key], np.frombuffer(values, "<f4", offset=8 * N_COUNTS)
-                if vectors.shape[1] != len(vector):
-                    vectors = np.zeros((len(keys), len(vector)), dtype=np.float32)
-                vectors[row], is_cached[row] = vector, True
-                counts[row] = np.frombuffer(values, "<i8", count=N_COUNTS)
+                counts = np.frombuffer(values, "<i8", count=N_COUNTS)
+                yield position_of[key], counts, np.frombuffer(values, "<f4", offset=8 * N_COUNTS)
             os.utime(self.path)
         except (OSError, sqlite3.OperationalError) as error:
             _logger.warning("The cached vectors in %s cannot be read (%s).", self.path, error)
         except sqlite3.DatabaseError as error:
             _logger.warning("%s is damaged (%s); its vectors are made again.", self.path, error)
-            is_cached[:] = False
             with suppress(OSError):
                 self.path.unlink()
-        return CacheLookup(is_cached, vectors, counts)
 
     def _select(self, keys: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
         with self._open() as connection:
             for begin in range(0, len(keys), KEYS_A_QUERY):
                 some = keys[begin : begin + KEYS_A_QUERY]
-                places = ",".join("?" * len(some))
-                query = f"SELECT key, content FROM vectors WHERE key IN ({places})"
+                marks = ",".join("?" * len(some))
+                query = f"SELECT key, content FROM vectors WHERE key IN ({marks})"
                 yield from connection.execute(query, some)
 
     def write(self, name: str, keys: Keys, vectors: FloatArray, counts: Int64Array) -> None:
@@ -162,13 +146,7 @@ def _checked(key: bytes, values: bytes) -> bytes:
     return blake2b(key + values, digest_size=_DIGEST_BYTES).digest() + values
 
 
-def _verified(key: bytes, content: bytes) -> bytes | None:
-    """Return the values that `_checked` was given; None if they have changed since."""
-    values = content[_DIGEST_BYTES:]
-    return values if _checked(key, values) == content else None
-
-
-def trim(root: Path, most_bytes: float) -> None:
+def _trim(root: Path, most_bytes: float) -> None:
     """Delete the least recently used files of vectors until the cache is small enough."""
     files = []
     for path in (root / FORMAT).glob("*.sqlite"):
@@ -225,17 +203,12 @@ class CachedEncoder(WrappedEncoder):
         fingerprint = self._encoder.fingerprint if self._encoder.is_fitted else None
         if fingerprint is None:
             raise InputError("encoder", "a fitted encoder with a `fingerprint`", encoder)
-        self._folder = default_folder() if folder is None else Path(folder)
-        self._store = VectorStore(self._folder / FORMAT / f"{fingerprint[:32]}-float32.sqlite")
+        self.folder = default_folder() if folder is None else Path(folder)
+        self._store = VectorStore(self.folder / FORMAT / f"{fingerprint[:32]}-float32.sqlite")
         self._writes = True
 
     def __repr__(self) -> str:
         return f"CachedEncoder({self._encoder!r})"
-
-    @property
-    def folder(self) -> Path:
-        """Folder of the cache."""
-        return self._folder
 
     def count_tokens(self, texts: Sequence[str]) -> Encoding | None:
         """Return how much of each text the wrapped encoder would read."""
@@ -269,20 +242,21 @@ class CachedEncoder(WrappedEncoder):
     def encode_with_report(
         self, texts: Sequence[str], *, show_progress: bool | None = None
     ) -> Encoding:
-        """Return one vector per text, and how much of each text was read.
-
-        Returns
-        -------
-        Encoding
-        """
+        """Return one vector per text, and how much of each text was read."""
         texts = check_texts(texts)
+        if not texts:
+            return self._encoder.encode_with_report(texts)
         keys = keys_of(texts)
         # Sorted by key, so that batches do not depend on the order of the texts.
-        order = np.lexsort((keys[:, 1], keys[:, 0]))
-        is_new = np.ones(len(keys), dtype=np.bool_)
-        is_new[1:] = (keys[order[1:]] != keys[order[:-1]]).any(axis=1)
-        first = order[is_new]
-        is_cached, vectors, counts = self._store.look_up(keys, first)
+        _, first, document = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+        vectors: FloatArray = np.empty((len(texts), 0), dtype=np.float32)
+        counts = np.zeros((len(texts), N_COUNTS), dtype=np.int64)
+        is_cached = np.zeros(len(texts), dtype=np.bool_)
+        for position, numbers, vector in self._store.read(keys[first]):
+            if vectors.shape[1] != len(vector):
+                vectors = np.empty((len(texts), len(vector)), dtype=np.float32)
+            row = first[position]
+            vectors[row], counts[row], is_cached[row] = vector, numbers, True
         missing = first[~is_cached[first]]
         with progress_bar(
             total=len(missing), unit="text", description="Encoding", show=show_progress
@@ -296,32 +270,28 @@ class CachedEncoder(WrappedEncoder):
                     remedy = "use it without a cache, or set n_components"
                     raise InputError("encoder", "one of dense vectors", self._encoder, remedy)
                 if vectors.shape[1] != report.embeddings.shape[1]:
-                    vectors = np.zeros((len(texts), report.embeddings.shape[1]), np.float32)
+                    vectors = np.empty((len(texts), report.embeddings.shape[1]), np.float32)
                 vectors[rows] = report.embeddings
                 counts[rows] = np.column_stack([report.n_tokens, report.n_seen, report.n_unknown])
                 self._write(keys[rows], vectors[rows], counts[rows])
                 bar.update(len(rows))
-        representative = np.empty_like(order)
-        representative[order] = first[np.cumsum(is_new) - 1]
-        repeats = order[~is_new]
-        vectors[repeats] = vectors[representative[repeats]]
-        counts[repeats] = counts[representative[repeats]]
-        if not len(texts):
-            vectors = np.asarray(self._encoder.encode(texts), dtype=np.float32)
-        n_tokens, n_seen, n_unknown = (np.ascontiguousarray(column) for column in counts.T)
-        return Encoding(vectors, n_tokens, n_seen, n_unknown, int(is_cached[representative].sum()))
+        source = first[document]
+        repeats = np.flatnonzero(source != np.arange(len(texts)))
+        vectors[repeats] = vectors[source[repeats]]
+        n_tokens, n_seen, n_unknown = np.ascontiguousarray(counts[source].T)
+        return Encoding(vectors, n_tokens, n_seen, n_unknown, int(is_cached[source].sum()))
 
     def _write(self, keys: Keys, vectors: FloatArray, counts: Int64Array) -> None:
         if not self._writes:
             return
         try:
             self._store.write(self.name, keys, vectors, counts)
-            trim(self._folder, MOST_BYTES)
+            _trim(self.folder, MOST_BYTES)
         except (OSError, sqlite3.Error) as error:
             self._writes = False
             _logger.warning(
                 "Vectors cannot be stored in %s (%s); encoding continues without the cache.",
-                self._folder, error,
+                self.folder, error,
             )  # fmt: skip
 
 
@@ -340,39 +310,28 @@ class CacheEntry:
 def cache_entries() -> list[CacheEntry]:
     """Return the contents of the cache folder, the largest first."""
     root, entries = default_folder(), []
-    for path in sorted((root / FORMAT).glob("*.sqlite")):
+    for path in (root / FORMAT).glob("*.sqlite"):
         name, n_texts = VectorStore(path).describe()
         variant = path.stem.partition("-")[2]
-        entries.append(CacheEntry("vectors", name, variant, n_texts, _size_of(path), path))
-    for folder in sorted((root / MODELS).glob("[!.]*/")):
+        entries.append(CacheEntry("vectors", name, variant, n_texts, path.stat().st_size, path))
+    for folder in (root / MODELS).glob("[!.]*/"):
         try:
             name = str(json.loads((folder / "about.json").read_text("utf-8"))["encoder"])
         except (OSError, ValueError, KeyError, TypeError):
             name = "unknown"
         variant = folder.name.partition("-")[2]
-        n_bytes = sum(_size_of(path) for path in folder.rglob("*") if path.is_file())
-        entries.append(CacheEntry("model", name, variant, 0, n_bytes, folder))
+        entries.append(CacheEntry("model", name, variant, 0, _size_of(folder), folder))
     return sorted(entries, key=lambda entry: (-entry.n_bytes, entry.path))
 
 
 def clear_cache() -> int:
     """Delete the contents of the cache folder, and nothing else in it; return the bytes freed."""
     n_bytes = 0
-    for entry in cache_entries():
-        if entry.path.is_dir():
-            shutil.rmtree(entry.path)
-        else:
-            entry.path.unlink()
-        n_bytes += entry.n_bytes
-    for folder in (default_folder() / MODELS).glob(f"{UNFINISHED}*/"):
-        n_bytes += sum(_size_of(path) for path in folder.iterdir())
+    for folder in (default_folder() / FORMAT, default_folder() / MODELS):
+        n_bytes += _size_of(folder)
         shutil.rmtree(folder, ignore_errors=True)
     return n_bytes
 
 
-def _size_of(file: Path) -> int:
-    """Return the length of a file; 0 where another process has deleted it."""
-    try:
-        return file.stat().st_size
-    except OSError:
-        return 0
+def _size_of(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

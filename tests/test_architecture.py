@@ -24,7 +24,7 @@ MAY_IMPORT = {
     "evaluation": set(),
     "encoders": {"terms"},
     "retrieval": {"encoders", "neighbors", "terms", "evaluation"},
-    "training": {"encoders", "neighbors", "reduction", "clustering", "evaluation"},
+    "training": {"encoders", "neighbors", "evaluation"},
     "pretraining": {"encoders", "training", "terms", "evaluation", "neighbors"},
     "classification": {"encoders", "neighbors", "terms", "training", "evaluation"},
     "annotation": {"classification", "encoders", "neighbors", "retrieval", "evaluation"},
@@ -78,7 +78,6 @@ OVER = {
     "report": (1970, 10),
     "retrieval": (7190, 27),
     "topics": (14290, 59),
-    "training": (6900, 21),
 }
 LONGEST_FILE, LONGEST_FUNCTION = 600, 60
 

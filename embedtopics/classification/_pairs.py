@@ -29,7 +29,7 @@ from embedtopics.encoders.sentence._encoder import SentenceEncoder
 from embedtopics.encoders.sentence._loading import check_device
 from embedtopics.errors import InputError
 from embedtopics.protocols import Float64Array, FloatArray, Int64Array
-from embedtopics.training._settings import TrainingSettings, settings_from
+from embedtopics.training._settings import TrainingSettings
 
 if TYPE_CHECKING:
     from embedtopics.classification._classifier import TextClassifier
@@ -59,7 +59,7 @@ CALIBRATION_FOLDS = 3
 
 def step_settings(options: Mapping[str, Any], *also: str) -> TrainingSettings:
     """Return training settings; refuse those that `STEP_SETTINGS` and `also` do not name."""
-    settings: TrainingSettings = settings_from(TrainingSettings, options)
+    settings = TrainingSettings(**options)
     names = (*STEP_SETTINGS, *also)
     for name in sorted(set(options) - set(names)):
         raise InputError(name, f"left out; this training has {', '.join(names)}", options[name])

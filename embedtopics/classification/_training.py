@@ -37,7 +37,6 @@ from embedtopics.training._examples import Examples
 from embedtopics.training._settings import (
     TrainingSettings,
     require_libraries,
-    settings_from,
 )
 from embedtopics.training.results import TrainingReport
 from embedtopics.training.trainer._checkpoints import (
@@ -136,9 +135,7 @@ def _fine_tune(
     from embedtopics.training.trainer._trainer import device_and_precision
 
     extra = _Ulmfit(**{name: options.pop(name) for name in vars(_Ulmfit()) if name in options})
-    settings: TrainingSettings = settings_from(
-        TrainingSettings, {**FINE_TUNE, **options}, vars(extra)
-    )
+    settings = TrainingSettings(**{**FINE_TUNE, **options})
     if settings.matryoshka:
         raise InputError("matryoshka", "left out for classifiers", settings.matryoshka)
     device_and_precision(settings)
@@ -190,7 +187,7 @@ def _fine_tune(
 def _examples(labelled: LabelledTexts, kind: str) -> Examples:
     marks = label_marks(labelled.codes, len(labelled.classes), kind == "ordinal")
     rows, texts = np.arange(len(marks), dtype=np.int64), (tuple(labelled.texts),)
-    return Examples("distilled", texts, marks, rows, source="labelled texts")
+    return Examples("labelled", texts, marks, rows, source="labelled texts")
 
 
 def _with_dense(encoder: Any, settings: TrainingSettings) -> Trainable:

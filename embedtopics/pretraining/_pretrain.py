@@ -34,7 +34,7 @@ from embedtopics.training._compare import compare_before_after, judge
 from embedtopics.training._examples import Examples
 from embedtopics.training._figures import Figure, compare_scores, ratio
 from embedtopics.training._report import write_report
-from embedtopics.training._settings import TrainingSettings, require_libraries, settings_from
+from embedtopics.training._settings import TrainingSettings, require_libraries
 from embedtopics.training.objectives._trainable import KIND, save_trainable, trainable_of
 from embedtopics.training.results import Change, Diagnosis, TrainingReport
 from embedtopics.training.trainer._checkpoints import (
@@ -201,7 +201,7 @@ def pretrain(
     >>> result.held_out, result.diagnosis.verdict  # doctest: +SKIP
     """
     require_libraries()
-    settings: TrainingSettings = settings_from(TrainingSettings, {**USUAL, **options})
+    settings = TrainingSettings(**{**USUAL, **options})
     for name in ("matryoshka", "lora_rank"):
         if getattr(settings, name):
             raise InputError(name, "left out for pretrain", getattr(settings, name))

@@ -2,7 +2,6 @@ from ._compare import compare_before_after as compare_before_after
 from ._examples import Examples as Examples
 from ._examples import read_examples as read_examples
 from ._fit import fit as fit
-from ._fit import fit_distilled as fit_distilled
 from ._fit import fit_nli as fit_nli
 from ._fit import fit_pairs as fit_pairs
 from ._fit import fit_sts as fit_sts

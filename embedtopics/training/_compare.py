@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -11,8 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_count, resolve_seed
-from embedtopics.clustering._density import DensityClusterer, cluster
-from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._corpus import Corpus, require_text
 from embedtopics.decisions import Decision
 from embedtopics.encoders._contract import as_encoder
@@ -25,9 +23,6 @@ from embedtopics.evaluation._label_probes import neighbor_votes
 from embedtopics.neighbors._graph import build_partial_graph
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import Float64Array, FloatArray, Int32Array
-from embedtopics.reduction._components import principal_start
-from embedtopics.reduction._fuzzy import positive_edges
-from embedtopics.reduction._layout import edge_schedule, layout
 from embedtopics.training._examples import Examples
 from embedtopics.training._figures import (
     CONFIDENCE,
@@ -54,15 +49,12 @@ TASK = "corpus"
 NEIGHBORS = 10
 """Neighbours that are compared, and that vote on a class."""
 
-GRAPH = 15
-"""Neighbours by which texts are grouped, as by the topic model."""
-
 MOST_DOCUMENTS = 5000
-"""Documents that are compared by default."""
+"""Documents that are compared; a larger corpus is sampled."""
 
-N_RUNS, N_COMPONENTS = 2, 5
-"""Groupings by each encoder from different seeds, which show how much the seed changes, and
-principal components that the layout starts from."""
+N_RUNS, N_TOPICS = 2, 20
+"""Runs of k-means by each encoder from different seeds, which show how much the seed changes; and
+its topics where there are no classes."""
 
 
 class Judged(NamedTuple):
@@ -80,7 +72,6 @@ def compare_before_after(
     general: Examples | Mapping[str, Examples] | None = None,
     corpus: Any = None,
     classes: str | npt.ArrayLike | None = None,
-    max_documents: int = MOST_DOCUMENTS,
     n_resamples: int = 2000,
     random_state: Any = 0,
 ) -> tuple[Change, ...]:
@@ -105,14 +96,13 @@ def compare_before_after(
         Examples of another domain, which show what was forgotten.
     corpus : Corpus, or what `Corpus.of` takes, optional
         Texts for two more figures: the share of the ten nearest neighbors that stay (the note gives
-        the share by chance), and the agreement of topics between two runs. Before: two runs of the
-        encoder before training, the value of an encoder that does not change. After: one run of
-        each encoder.
+        the share by chance), and the agreement of topics between two runs of k-means. Before: two
+        runs of the encoder before training, the value of an encoder that does not change. After:
+        one run of each encoder.
+        At most 5,000 texts are compared.
     classes : str or array_like, optional
         Column of the corpus, or a class for each row. Adds the accuracy of the neighbors' vote, and
-        the mutual information of topics and classes.
-    max_documents : int
-        Texts of the corpus that are compared; a larger corpus is sampled.
+        the adjusted mutual information of topics and classes.
     n_resamples : int
     random_state : int, Generator or None
 
@@ -154,10 +144,9 @@ def compare_before_after(
         raise InputError("test", "given, or general or a corpus", None)
     seed = resolve_seed(random_state)
     checked_count(n_resamples, "n_resamples", 100)
-    checked_count(max_documents, "max_documents", GRAPH + 2)
     if classes is not None and corpus is None:
         raise InputError("corpus", "given with classes", None)
-    texts = None if corpus is None else corpus_texts(corpus, classes, max_documents)
+    texts = None if corpus is None else corpus_texts(corpus, classes)
     columns = [column for examples in sets.values() for column in examples.columns]
     if texts is not None:
         columns.append(texts.texts)
@@ -203,11 +192,9 @@ def _with_note(change: Change, note: str) -> Change:
 def _named(value: Any, name: str) -> dict[str, Examples]:
     """Return the sets by name that can be scored."""
     sets = dict(value) if isinstance(value, Mapping) else {} if value is None else {name: value}
-    for key, examples in sets.items():
+    for examples in sets.values():
         if not isinstance(examples, Examples):
             raise InputError(name, "Examples, or a dict of name -> Examples", examples)
-        if not isinstance(key, str) or not key.strip():
-            raise InputError(name, "of sets with names", key)
     return {key: each for key, each in sets.items() if each.kind in SCORED and len(each)}
 
 
@@ -263,51 +250,53 @@ class CorpusTexts:
     note: str  # what was left out
 
 
-@dataclass(frozen=True, eq=False)
-class _View:
+class _View(NamedTuple):
     graph: NeighborGraph
-    runs: tuple[Int32Array, ...]
+    runs: list[Int32Array]  # topics of the documents by k-means, from two seeds
 
 
-def corpus_texts(corpus: Any, classes: Any, most: int) -> CorpusTexts:
+def corpus_texts(corpus: Any, classes: Any) -> CorpusTexts:
     """Read distinct texts of a corpus, of many those with the lowest hashes, a random sample."""
     corpus = Corpus.of(corpus)
     require_text(corpus)
     documents = corpus.distinct()
-    if len(documents) < GRAPH + 2:
-        raise InputError("corpus", f"one of {GRAPH + 2} different texts or more", len(documents))
-    sample, decisions, class_ids = slice(0, most), list[Decision](), None
+    if len(documents) < NEIGHBORS + 2:
+        expected = f"one of {NEIGHBORS + 2} different texts or more"
+        raise InputError("corpus", expected, len(documents))
+    sample, decisions, class_ids = slice(0, MOST_DOCUMENTS), list[Decision](), None
     if classes is not None:
         groups = groups_of(classes, corpus, decisions)
         groups = Groups(groups.of_document[sample], groups.names, groups.grouped_by)
         class_ids = scored_classes(groups, decisions)
     notes = [decision.message for decision in decisions]
-    if len(documents) > most:
-        notes.insert(0, f"A random sample of {most:,} of {len(documents):,} texts.")
+    if len(documents) > MOST_DOCUMENTS:
+        notes.insert(0, f"A random sample of {MOST_DOCUMENTS:,} of {len(documents):,} texts.")
     texts = tuple(corpus.document_texts()[sample])
     return CorpusTexts(texts, documents.weights[sample], class_ids, " ".join(notes))
 
 
 def _view(rows: FloatArray, corpus: CorpusTexts, name: str, seed: int) -> _View:
     """Find the neighbors and, twice, the topics of the documents by one encoder."""
+    from sklearn.cluster import KMeans
+    from threadpoolctl import threadpool_limits
+
     has_vector = np.asarray(rows.any(axis=1))
     n_vectors = int(has_vector.sum())
-    if n_vectors < GRAPH + 2:
-        expected = f"an encoder with a vector for {GRAPH + 2} texts of the corpus or more"
+    if n_vectors < NEIGHBORS + 2:
+        expected = f"an encoder with a vector for {NEIGHBORS + 2} texts of the corpus or more"
         raise InputError(name, expected, found=f"{n_vectors} of {len(rows)}")
-    graph = build_partial_graph(rows, GRAPH, has_vector, seed)
-    edges = positive_edges(graph)
-    runs = [_topic_ids(rows, edges, corpus.weights, seed + run) for run in range(N_RUNS)]
-    return _View(graph, tuple(runs))
-
-
-def _topic_ids(
-    rows: FloatArray, edges: Any, weights: npt.NDArray[np.int64], seed: int
-) -> Int32Array:
-    """Group the documents as the topic model does, (n_documents,)."""
-    coordinates = layout(edge_schedule(edges, seed=seed), principal_start(rows, N_COMPONENTS))
-    labels = cluster(DensityClusterer(), coordinates, weights).labels
-    return np.where(rows.any(axis=1), labels, NOISE).astype(np.int32)
+    graph = build_partial_graph(rows, NEIGHBORS, has_vector, seed)
+    n_topics = N_TOPICS if corpus.classes is None else int(corpus.classes.max()) + 1
+    runs = []
+    for run in range(N_RUNS):
+        means = KMeans(min(n_topics, n_vectors), n_init=1, random_state=(seed + run) % 2**32)
+        topics = np.full(len(rows), -1, dtype=np.int32)
+        with threadpool_limits(limits=1):  # the order of sums depends on the number of threads
+            topics[has_vector] = means.fit(
+                rows[has_vector], None, corpus.weights[has_vector]
+            ).labels_
+        runs.append(topics)
+    return _View(graph, runs)
 
 
 def _neighbors_kept(views: tuple[_View, ...], n_resamples: int, seed: int, note: str) -> Change:
@@ -333,30 +322,22 @@ def _topics_kept(views: tuple[_View, ...], n_resamples: int, seed: int, note: st
     """Compare topics between the encoders, and between two runs of the first."""
     # Between seeds: runs of one seed share their chance, and would agree too well.
     (first_run, again), (new, newer) = (view.runs for view in views)
-    name = "topics of two runs agree (ARI)"
-    without = sum(int(run.max() < 0) for run in (first_run, again, new, newer))
-    if without:
-        text = f"In {without} of {2 * N_RUNS} runs no topics were found: nothing can be compared."
-        return _described(name, (math.nan,) * 4, len(first_run), f"{text} {note}")
     first = _resampled([(first_run, again)], "ARI", n_resamples, seed)
-    table = Contingency.of(new, newer)
-    itself = float(table.adjusted_rand(table.counts[None, :])[0])
     second = _resampled([(first_run, newer), (new, again)], "ARI", n_resamples, seed)
     before, after = float(first[0].mean()), float(second[0].mean())
     # Texts that a resample holds twice agree with themselves: its figures are a little high.
     drawn = second[1].mean(axis=1) - first[1][:, 0]
     low, high = interval(drawn - np.nanmean(drawn) + (after - before), len(first_run))
-    numbers = " and ".join(
-        f"{view.runs[0].max() + 1} topics with {(view.runs[0] >= 0).mean():.0%} of the texts"
-        for view in views
-    )
+    table = Contingency.of(new, newer)
+    itself = float(table.adjusted_rand(table.counts[None, :])[0])
     text = (
-        "Adjusted Rand index (0 by chance) of two runs from different seeds. Before: two runs of "
-        "the encoder before training, the value of an unchanged encoder. After: one run of each "
-        f"encoder. Two runs of one encoder agree by {before:.2f} before and by {itself:.2f} after "
-        f"training. {numbers}, before and after."
+        f"Adjusted Rand index (0 by chance) of two runs of k-means with {first_run.max() + 1} "
+        "topics from different seeds. Before: two runs of the encoder before training, the value "
+        "of an unchanged encoder. After: one run of each encoder. Two runs of one encoder agree by "
+        f"{before:.2f} before and by {itself:.2f} after training."
     )
-    return _described(name, (before, after, low, high), len(first_run), f"{text} {note}")
+    name, figures = "topics of two runs agree (ARI)", (before, after, low, high)
+    return _described(name, figures, len(first_run), f"{text} {note}")
 
 
 def _described(
@@ -381,21 +362,19 @@ def score_classes(
         "accuracy", mean, right[0], right[1], np.ones(len(asked)), np.arange(len(asked))
     )
     judged = [(f"{NEIGHBORS}-NN accuracy", compare_scores(figure, n_resamples, seed))]
-    for metric in ("NMI", "AMI"):
-        values, drawn = [], []
-        for view in views:
-            runs = [(classes[asked], run[asked]) for run in view.runs]
-            value, resampled = _resampled(runs, metric, n_resamples, seed)
-            values.append(float(value.mean()))
-            drawn.append(resampled - resampled.mean(axis=0) + value)
-        # Each resample with every run of both encoders, because topics change between runs.
-        apart = (drawn[1][:, :, None] - drawn[0][:, None, :]).ravel()
-        low, high = map(float, interval(apart, len(asked)))
-        p = p_of(apart, len(asked))
-        n_changed = int((views[0].runs[0] != views[1].runs[0])[asked].sum())
-        effect = Difference(values[0], values[1], low, high, p, len(asked), n_changed)
-        judged.append((f"{metric} of topics and classes", effect))
-    return judged
+    values, drawn = [], []
+    for view in views:
+        runs = [(classes[asked], run[asked]) for run in view.runs]
+        value, resampled = _resampled(runs, "AMI", n_resamples, seed)
+        values.append(float(value.mean()))
+        drawn.append(resampled - resampled.mean(axis=0) + value)
+    # Each resample with every run of both encoders, because topics change between runs.
+    apart = (drawn[1][:, :, None] - drawn[0][:, None, :]).ravel()
+    low, high = map(float, interval(apart, len(asked)))
+    p = p_of(apart, len(asked))
+    n_changed = int((views[0].runs[0] != views[1].runs[0])[asked].sum())
+    effect = Difference(values[0], values[1], low, high, p, len(asked), n_changed)
+    return [*judged, ("AMI of topics and classes", effect)]
 
 
 def _resampled(
@@ -409,16 +388,13 @@ def _resampled(
         table = Contingency.of(one, other)
         places = (np.arange(len(one)), table.cell_of)
         cells: Any = csr_matrix((np.ones(len(one)), places), shape=(len(one), len(table.counts)))
-        measure = _measure(table, metric)
-        values.append(measure(table.counts[None, :])[0])
-        drawn.append(measure(resampled_sums(cells, n, seed)))
-    return np.array(values), np.column_stack(drawn)
-
-
-def _measure(table: Contingency, metric: str) -> Callable[[Float64Array], Float64Array]:
-    if metric == "ARI":
-        return table.adjusted_rand
-    if metric == "NMI":
-        return lambda counts: table.information(counts).normalized()
-    expected = table.expected_information()
-    return lambda counts: table.information(counts).adjusted(expected)
+        for counts, figures in (
+            (table.counts[None, :], values),
+            (resampled_sums(cells, n, seed), drawn),
+        ):
+            if metric == "ARI":
+                figures.append(table.adjusted_rand(counts))
+            else:
+                expected = table.expected_information()
+                figures.append(table.information(counts).adjusted(expected))
+    return np.concatenate(values), np.column_stack(drawn)

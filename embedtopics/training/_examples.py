@@ -69,7 +69,7 @@ _KINDS = {
         more_columns=True,
     ),
     "texts": _Kind(("text",), (["text", "sentence", "texts", "body", "content"],)),
-    "distilled": _Kind(("text",), (), more_columns=True),
+    "labelled": _Kind(("text",), (), ("labels",)),
 }
 KINDS = tuple(_KINDS)
 
@@ -99,13 +99,13 @@ class Examples:
     kind : str
         "nli": premise and hypothesis with a class; "graded": two texts with a score; "binary": two
         texts that belong together (1) or not (0); "pairs": two texts that belong together;
-        "triplets": anchor, positive and one or more negatives; "texts": texts alone; "distilled": a
-        text (and perhaps its translations) with the vector that a teacher gives it.
+        "triplets": anchor, positive and one or more negatives; "texts": texts alone; "labelled": a
+        text with a vector of labels, for classifiers.
     columns : tuple of tuple of str
         Texts, each column of length n.
     labels : ndarray or None
         int64 of shape (n,) for "nli" (index into `names`) and "binary"; float64 of shape (n,) from
-        0 to 1 for "graded"; float32 of shape (n, n_dimensions) for "distilled"; else None.
+        0 to 1 for "graded"; float32 of shape (n, n_classes) for "labelled"; else None.
     names : tuple of str
         Names of the classes; empty if there are none.
     rows : int64 ndarray of shape (n,)
@@ -143,13 +143,13 @@ class Examples:
     def _check_labels(self) -> None:
         """Refuse labels that training would accept and misunderstand."""
         labels, kind = self.labels, self.kind
-        if kind != "distilled" and (labels is None) == bool(_KINDS[kind].labels):
+        if (labels is None) == bool(_KINDS[kind].labels):
             raise InputError("labels", f"{'given' if labels is None else 'None'} for {kind!r}")
         if labels is None:
             return
-        if kind == "distilled":
+        if kind == "labelled":
             is_right = labels.ndim == 2 and labels.dtype.kind == "f" and np.isfinite(labels).all()
-            expected = "finite vectors, an array of shape (n, n_dimensions)"
+            expected = "finite vectors, an array of shape (n, n_classes)"
         else:
             # Without names, classes of inference are taken for the usual three.
             highest = {"graded": 1, "binary": 1}.get(kind, (len(self.names) or 3) - 1)
@@ -217,8 +217,8 @@ def read_examples(
     source : path, frame, list or Examples
         A csv, tsv, jsonl, json or parquet file (each also .gz); a pandas or polars frame, an Arrow
         table, a `datasets.Dataset`, a dict of lists; a list of tuples (texts first, the label
-        last), of dicts or of sentence-transformers' `InputExample`; for "texts", a list of
-        strings. Examples of the kind are returned as they are.
+        last) or of dicts; for "texts", a list of strings. Examples of the kind are returned as they
+        are.
     kind : {"nli", "graded", "binary", "pairs", "triplets", "texts"}
         See `Examples`.
     columns : sequence of str, optional
@@ -259,7 +259,7 @@ def read_examples(
         if not len(source):
             raise InputError("examples", "one or more", found="none")
         return source
-    if kind not in _KINDS or kind == "distilled":
+    if kind not in _KINDS or kind == "labelled":
         raise InputError("kind", f"one of {', '.join(KINDS[:-1])}", kind)
     table = _as_table(source, kind, encoding)
     if not len(table.frame):
@@ -309,16 +309,8 @@ def _as_table(source: Any, kind: str, encoding: str) -> DocumentTable:
         raise InputError("examples", "the path of a file, a frame, or a list of rows", source)
     rows = source.tolist() if hasattr(source, "tolist") else list(source)
     if not rows or not all(isinstance(row, Mapping) for row in rows):
-        rows = _unnamed_columns([_plain_row(row, kind) for row in rows], kind)
+        rows = _unnamed_columns(rows, kind)
     return replace(as_table(rows), source=type(source).__name__)
-
-
-def _plain_row(row: Any, kind: str) -> Any:
-    """Return an InputExample as a tuple, its label last where the kind has labels."""
-    texts = getattr(row, "texts", None)
-    if not isinstance(texts, (list, tuple)) or not hasattr(row, "label"):
-        return row
-    return (*texts, row.label) if _KINDS[kind].labels else tuple(texts)
 
 
 def _unnamed_columns(rows: list[Any], kind: str) -> dict[str, list[Any]]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from embedtopics._utils.machine import package_versions
 from embedtopics.decisions import Decision
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.training._examples import Examples, read_examples
-from embedtopics.training._settings import TrainingSettings, require_libraries, settings_from
+from embedtopics.training._settings import TrainingSettings, require_libraries
 from embedtopics.training._split import (
     LEAST_HELD_OUT,
     in_order,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 KIND_OF_OBJECTIVE = {
     "ranking": "pairs", "softmax": "nli", "cosine": "graded", "cosent": "graded",
     "triplet": "triplets", "margin": "triplets", "contrastive": "binary", "online": "binary",
-    "simcse": "texts", "tsdae": "texts", "mse": "distilled",
+    "simcse": "texts", "tsdae": "texts",
 }  # fmt: skip
 """Kind of examples that an objective reads where no kind is given."""
 
@@ -66,7 +66,6 @@ def fit(
     allow_overlap: bool = False,
     resume: bool = True,
     overwrite: bool = False,
-    callbacks: Sequence[Any] = (),
     **options: Any,
 ) -> TrainingReport:
     """Train an encoder on examples, and keep the weights with the best validation score.
@@ -76,8 +75,7 @@ def fit(
     encoder : str, path, SentenceEncoder, StaticEncoder or CachedEncoder
         Encoder that training starts from; it is not changed.
     train : Examples, or what `read_examples` takes
-        Training examples: a file, a frame, a `datasets.Dataset`, or a list of tuples, dicts or
-        `InputExample`.
+        Training examples: a file, a frame, a `datasets.Dataset`, or a list of tuples or dicts.
     objective : str, class or callable, optional
         By the kind of examples; the first is the default:
 
@@ -110,10 +108,9 @@ def fit(
         CPU to the last bit, on a GPU up to its rounding. False starts over.
     overwrite : bool
         Replace a finished encoder in `out`.
-    callbacks : sequence of transformers.TrainerCallback
     **options
-        Fields of `TrainingSettings`, such as ``epochs=1`` or ``report_to="wandb"``, and of the
-        objective: `scale` (factor of cosines before the softmax), `both_ways`, `margin`, `deleted`.
+        Fields of `TrainingSettings`, such as ``epochs=1``, and of the objective: `scale` (factor of
+        cosines before the softmax), `both_ways`, `margin`, `deleted`.
 
     Returns
     -------
@@ -135,17 +132,30 @@ def fit(
     >>> report.diagnosis.verdict  # doctest: +SKIP
     'just right'
     """
+    require_libraries()
+    from embedtopics.training.objectives import _trainable as models
+    from embedtopics.training.objectives._losses import find_objective
+    from embedtopics.training.trainer._trainer import device_and_precision
+
     kind_of_train = train.kind if isinstance(train, Examples) else None
     if kind is None:
         named = KIND_OF_OBJECTIVE.get(objective) if isinstance(objective, str) else None
         kind = kind_of_train or named or "pairs"
     # Triplets are pairs with hard negatives.
     read_as = "triplets" if (kind, kind_of_train) == ("pairs", "triplets") else kind
-    sets = _Sets(validation, test, general, corpus, classes, allow_overlap)
-    job = _prepare(
-        encoder, objective, kind, sets, read_as=read_as, out=out, resume=resume,
-        overwrite=overwrite, callbacks=callbacks, **options,
-    )  # fmt: skip
+    make_objective, names = find_objective(objective, kind)
+    own_options = {name: options.pop(name) for name in names if name in options}
+    settings = TrainingSettings(**options)
+    device_and_precision(settings)
+    refuse_finished(out, overwrite, resume)
+    sets = _read_sets(_Sets(validation, test, general, corpus, classes, allow_overlap), read_as)
+    trainable = models.trainable_of(encoder, settings)
+    if settings.lora_rank is not None:
+        state = settings.random_state
+        trainable = models.with_lora(trainable, settings.lora_rank, random_state=state)
+    folder = check_output_folder(Path(out).expanduser(), trainable.output_kind)
+    make_objective = partial(make_objective, **own_options)
+    job = _Job(trainable, make_objective, sets, settings, folder, resume)
     return _train(job, read_examples(train, read_as))
 
 
@@ -176,41 +186,6 @@ class _Job:
     settings: TrainingSettings
     folder: Path
     resume: bool
-    callbacks: Sequence[Any]
-
-
-def _prepare(
-    encoder: Any,
-    objective: Any,
-    kind: str,
-    sets: _Sets,
-    *,
-    read_as: str | None = None,
-    out: str | os.PathLike[str],
-    resume: bool = True,
-    overwrite: bool = False,
-    callbacks: Sequence[Any] = (),
-    **options: Any,
-) -> _Job:
-    """Check settings, libraries, sets and folder, and load the encoder."""
-    require_libraries()
-    from embedtopics.training.objectives import _trainable as models
-    from embedtopics.training.objectives._losses import find_objective
-    from embedtopics.training.trainer._trainer import device_and_precision
-
-    make_objective, names = find_objective(objective, kind)
-    own_options = {name: options.pop(name) for name in names if name in options}
-    settings: TrainingSettings = settings_from(TrainingSettings, options, names)
-    device_and_precision(settings)
-    refuse_finished(out, overwrite, resume)
-    sets = _read_sets(sets, read_as or kind)
-    trainable = models.trainable_of(encoder, settings)
-    if settings.lora_rank is not None:
-        state = settings.random_state
-        trainable = models.with_lora(trainable, settings.lora_rank, random_state=state)
-    folder = check_output_folder(Path(out).expanduser(), trainable.output_kind)
-    make_objective = partial(make_objective, **own_options)
-    return _Job(trainable, make_objective, sets, settings, folder, resume, callbacks)
 
 
 def _read_sets(sets: _Sets, kind: str) -> _Sets:
@@ -226,10 +201,10 @@ def _read_sets(sets: _Sets, kind: str) -> _Sets:
     corpus = sets.corpus
     if corpus is not None:
         from embedtopics.corpus._corpus import Corpus
-        from embedtopics.training._compare import MOST_DOCUMENTS, corpus_texts
+        from embedtopics.training._compare import corpus_texts
 
         corpus = Corpus.of(corpus)
-        corpus_texts(corpus, sets.classes, MOST_DOCUMENTS)
+        corpus_texts(corpus, sets.classes)
     validation = sets.validation
     if validation is not None:
         validation = read_examples(validation, kind)
@@ -256,9 +231,7 @@ def _train(job: _Job, examples: Examples) -> TrainingReport:
     decisions += [*trainable.decisions, *objective.examples.decisions]
     # Stage 2: training.
     checkpoints = checkpoints_of(folder)
-    run = train_measured(
-        trainable, objective, measured, settings, checkpoints, job.resume, job.callbacks
-    )
+    run = train_measured(trainable, objective, measured, settings, checkpoints, job.resume)
     # Stage 3: the encoder, and what became better or worse.
     earlier = _earlier_evaluations(folder)
     models.save_trainable(trainable, folder, matryoshka=lengths)
@@ -334,7 +307,6 @@ def train_measured(
     settings: TrainingSettings,
     checkpoints: Path,
     resume: bool | None,
-    callbacks: Sequence[Any],
 ) -> Run:
     """Train on the examples of one objective, and validate on those of another."""
     from embedtopics.training.trainer._batching import prepare, tokenized
@@ -349,7 +321,7 @@ def train_measured(
     }
     data = prepare(trainable, objective, settings.random_state)
     held_out = tokenized(trainable, measured.examples)
-    return train(data, held_out, settings, checkpoints, identity, resume, callbacks)
+    return train(data, held_out, settings, checkpoints, identity, resume)
 
 
 def _compare(
@@ -516,43 +488,3 @@ def fit_unsupervised(
     """
     checked_choice(method, "method", ("simcse", "tsdae"))
     return fit(encoder, texts, method, kind="texts", **options)
-
-
-def fit_distilled(
-    student: Any,
-    teacher: Any,
-    texts: Sequence[str],
-    *,
-    translations: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
-    keep_layers: int | Sequence[int] | None = None,
-    **options: Any,
-) -> TrainingReport:
-    """Train a student to reproduce the vectors of a teacher: smaller, or for more languages.
-
-    Parameters
-    ----------
-    student : str, path, SentenceEncoder or StaticEncoder
-        To start from; it is not changed.
-    teacher : str, path or Encoder
-    texts : sequence of str
-        Texts that both encode, of the kind that the student will read.
-    translations : sequence of str, or mapping of str to such, optional
-        A translation of each text, into one language, or several by their names. The student
-        learns to give it the teacher's vector of the text (Reimers and Gurevych 2020).
-    keep_layers : int or sequence of int, optional
-        Make the student smaller first: the number of layers to keep, evenly spaced, or their
-        indices.
-    **options
-        As for `fit`. A tenth of the texts is held out for validation.
-
-    Returns
-    -------
-    TrainingReport
-    """
-    from embedtopics.training.objectives._losses import distillation_examples
-    from embedtopics.training.objectives._trainable import fewer_layers
-
-    start = student if keep_layers is None else fewer_layers(student, keep_layers)
-    sets = {each.name: options.pop(each.name) for each in fields(_Sets) if each.name in options}
-    job = _prepare(start, "mse", "distilled", _Sets(**sets), **options)
-    return _train(job, distillation_examples(teacher, texts, translations))

@@ -6,37 +6,29 @@ import hashlib
 import itertools
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_count, is_number, resolve_seed
-from embedtopics.corpus._columns import list_names, read_id
 from embedtopics.corpus._corpus import Corpus
-from embedtopics.corpus._texts import TEXT, normalize_text, read_texts
+from embedtopics.corpus._texts import normalize_text
 from embedtopics.corpus._windows import sentence_starts
 from embedtopics.decisions import Decision, counted
 from embedtopics.encoders._registry import resolve_exact
-from embedtopics.errors import InputError, Remedy
+from embedtopics.errors import InputError
 from embedtopics.evaluation._pairs import row_dots
 from embedtopics.neighbors._graph import nearest, unit_rows
-from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import FloatArray, Int64Array
 from embedtopics.training._examples import Examples, read_examples, text_key
 
 Pair = tuple[str, str, int]
 """Anchor, positive, and the row of the anchor."""
 
-Found = tuple[list[Pair], list[Decision], str]
-"""Candidate pairs, decisions, and a name for the kind of pairs."""
-
-_SEPARATORS = " \t\n:.,;|-\u2013\u2014!?"
 _WORD = re.compile(r"\w+")
-_counted = partial(counted, "training")
 
 _GUARDS = {
     "too_near": "nearer than the limit that the positive sets",
@@ -45,29 +37,20 @@ _GUARDS = {
 
 
 def make_pairs(
-    corpus: Any, by: str = "sentences", column: str | None = None, **options: Any
+    corpus: Any, *, most_per_document: int = 5, least_words: int = 5, random_state: Any = 42
 ) -> Examples:
-    """Make training pairs from a corpus: titles with texts, neighboring sentences, and others.
+    """Make training pairs of sentences that follow one another in a document.
+
+    Two consecutive sentences usually have the same subject (Logeswaran and Lee 2018).
 
     Parameters
     ----------
     corpus : Corpus, or what `Corpus.of` takes
-    by : {"sentences", "title", "group", "citations", "duplicates"}
-        - "sentences": sentences that follow one another in a document (Logeswaran and Lee 2018).
-          Options: `most_per_document` (5), `least_words` (5) of each sentence, `random_state` (42).
-        - "title": each title, of `column`, with its text. A title that begins the text is cut off
-          there. Options: `body`, the column paired with titles (by default the texts);
-          `most_bodies` (3): a title of more texts, such as "Letters", gives no pair.
-        - "group": documents that share a value of `column` (by default the group column). The
-          other pairs of a batch count as negatives, so give many small groups. Options:
-          `most_per_group` (100), `random_state` (42).
-        - "citations": documents with the documents whose ids are in `column`, separated by
-          semicolons, commas or bars.
-        - "duplicates": near-duplicates. Options: `graph`, a `NeighborGraph` of the distinct
-          documents; `least` (0.9), the cosine similarity of a pair; `most_per_document` (5).
-    column : str, optional
-    **options
-        See `by`.
+    most_per_document : int
+        Maximum number of pairs of a document; of more, a random sample is taken.
+    least_words : int
+        Fewest words of each sentence.
+    random_state : int, Generator or None
 
     Returns
     -------
@@ -78,116 +61,11 @@ def make_pairs(
     Raises
     ------
     InputError
-        If a column is missing, an option unknown, or there is no pair.
+        If there is no pair.
     """
-    ways: dict[str, Callable[..., Found]] = {
-        "sentences": _sentences,
-        "title": _titles,
-        "group": _groups,
-        "citations": _citations,
-        "duplicates": _duplicates,
-    }
-    if by not in ways:
-        raise InputError("by", f"one of {', '.join(ways)}", by)
-    corpus = Corpus.of(corpus)
-    try:
-        pairs, decisions, what = ways[by](corpus, column, **options)
-    except TypeError as error:
-        if "argument" not in str(error):
-            raise
-        raise InputError("options", f'those of by="{by}"', found=str(error)) from error
-    return _distinct(corpus, pairs, decisions, what)
-
-
-def _distinct(
-    corpus: Corpus, pairs: Iterable[Pair], decisions: Sequence[Decision], what: str
-) -> Examples:
-    """Return pairs as examples, each once, ordered by their texts."""
-    pair_of: dict[tuple[str, str], Pair] = {}
-    n_same = n_repeated = 0
-    # The least of equal pairs is kept: the first would depend on the order of the rows.
-    for anchor, positive, row in sorted(
-        ((normalize_text(a), normalize_text(p), r) for a, p, r in pairs)
-    ):
-        one, other = text_key(anchor), text_key(positive)
-        both = (min(one, other), max(one, other))
-        if one == other:
-            n_same += 1
-        elif both in pair_of:
-            n_repeated += 1
-        else:
-            pair_of[both] = (anchor, positive, row)
-    notes = [
-        *decisions,
-        *_counted("identical_sides", n_same, "pairs of equal texts were left out."),
-        *_counted("repeated_pairs", n_repeated, "repeated pairs were left out."),
-    ]
-    if not pair_of:
-        reasons = " ".join(decision.message for decision in notes)
-        got = f"no {what} in {len(corpus):,} rows of {corpus.source}"
-        raise InputError("corpus", "one that gives pairs", found=got, remedy=reasons)
-    anchors, positives, rows = zip(*pair_of.values(), strict=True)
-    message = f"{len(pair_of):,} pairs of {what} were made of {len(corpus):,} rows."
-    return Examples(
-        kind="pairs",
-        columns=(anchors, positives),
-        labels=None,
-        rows=np.array(rows, dtype=np.int64),
-        source=f"{corpus.source}: {what}",
-        decisions=(*notes, Decision("training", "pairs_made", len(pair_of), message)),
-    )
-
-
-def _titles(
-    corpus: Corpus, column: str | None, *, body: str | None = None, most_bodies: int = 3
-) -> Found:
-    checked_count(most_bodies, "most_bodies")
-    titles, bodies = _texts_of(corpus, column), list(corpus.texts)
-    has_body = (corpus.status == TEXT).tolist()
-    if body is not None:
-        bodies = _texts_of(corpus, body)
-        has_body = [bool(text) for text in bodies]
-    candidates: list[Pair] = []
-    n_missing = n_whole = n_cut = n_inside = 0
-    bodies_of: dict[str, set[str]] = defaultdict(set)
-    for row, (heading, text) in enumerate(zip(titles, bodies, strict=True)):
-        if not heading or not has_body[row]:
-            n_missing += 1
-            continue
-        rest = _without_start(normalize_text(text), heading)
-        n_cut += rest != normalize_text(text)
-        if not _WORD.search(rest) or text_key(rest) in text_key(heading):
-            n_whole += 1
-            continue
-        inside = rf"(?<!\w){re.escape(text_key(heading))}(?!\w)"
-        n_inside += re.search(inside, text_key(rest)) is not None
-        bodies_of[text_key(heading)].add(text_key(rest))
-        candidates.append((heading, rest, row))
-    with_title = [pair for pair in candidates if len(bodies_of[text_key(pair[0])]) <= most_bodies]
-    common = f"rows have a title of more than {most_bodies} texts and give no pair."
-    decisions = [
-        *_counted("rows_without_pair", n_missing, "rows have no title or no text."),
-        *_counted("titles_cut", n_cut, "texts begin with their title, which was cut off there."),
-        *_counted("title_is_text", n_whole, "rows hold no text besides the title."),
-        *_counted("titles_in_text", n_inside, "texts contain their title later; they are kept."),
-        *_counted("common_titles", len(candidates) - len(with_title), common),
-    ]
-    return with_title, decisions, "titles with texts"
-
-
-def _sentences(
-    corpus: Corpus,
-    column: str | None,
-    *,
-    most_per_document: int = 5,
-    least_words: int = 5,
-    random_state: Any = 42,
-) -> Found:
     checked_count(most_per_document, "most_per_document")
     checked_count(least_words, "least_words")
-    if column is not None:
-        raise InputError("column", "left out: name the texts when the corpus is made", column)
-    seed = resolve_seed(random_state)
+    corpus, seed = Corpus.of(corpus), resolve_seed(random_state)
 
     def digest(pair: tuple[str, str]) -> bytes:
         content = "\n".join(pair).encode("utf-8", "surrogatepass")
@@ -207,158 +85,42 @@ def _sentences(
         n_more += max(0, len(pairs) - most_per_document)
         drawn = sorted(pairs, key=digest)[:most_per_document]
         candidates += [(first, second, row) for first, second in drawn]
+    pair_of: dict[tuple[str, str], Pair] = {}
+    n_same = n_repeated = 0
+    # The least of equal pairs is kept: the first would depend on the order of the rows.
+    for anchor, positive, row in sorted(candidates):
+        one, other = text_key(anchor), text_key(positive)
+        both = (min(one, other), max(one, other))
+        n_same += one == other
+        n_repeated += one != other and both in pair_of
+        if one != other:
+            pair_of.setdefault(both, (anchor, positive, row))
     without = f"documents have no two consecutive sentences of {least_words} words."
     more = f"pairs exceeded the maximum of {most_per_document} per document and were left out."
     decisions = [
-        *_counted("documents_without_pair", n_without, without),
-        *_counted("pairs_beyond_limit", n_more, more),
+        decision
+        for name, n, message in (
+            ("documents_without_pair", n_without, without),
+            ("pairs_beyond_limit", n_more, more),
+            ("identical_sides", n_same, "pairs of equal texts were left out."),
+            ("repeated_pairs", n_repeated, "repeated pairs were left out."),
+        )
+        for decision in counted("training", name, n, message)
     ]
-    return candidates, decisions, "neighbouring sentences"
-
-
-def _duplicates(
-    corpus: Corpus,
-    column: str | None,
-    *,
-    graph: NeighborGraph,
-    least: float = 0.9,
-    most_per_document: int = 5,
-) -> Found:
-    checked_count(most_per_document, "most_per_document")
-    if not is_number(least) or not -1.0 <= least <= 1.0:
-        raise InputError("least", "a number from -1 to 1", least)
-    documents = corpus.distinct()
-    if len(graph) != len(documents):
-        expected = f"of the {len(documents):,} distinct documents of {corpus.source}"
-        remedy = "build it from corpus.document_texts()"
-        raise InputError("graph", expected, found=f"one of {len(graph):,}", remedy=remedy)
-    near = (graph.similarities >= least) & (graph.indices >= 0)
-    allowed = near & (np.cumsum(near, axis=1) <= most_per_document)
-    texts, rows = corpus.document_texts(), documents.first_rows.tolist()
-    ends = np.sort([np.nonzero(allowed)[0], graph.indices[allowed]], axis=0)
-    edges = np.unique(ends, axis=1).T.tolist()
-    n_without = len(documents) - len(np.unique(ends))
-    n_more = int(near.sum() - allowed.sum())
-    more = f"neighbors beyond the {most_per_document} nearest of a document were not paired."
-    decisions = [
-        Decision(
-            "training",
-            "least_similarity",
-            float(least),
-            f"Pairs have a cosine of at least {least:g}.",
-        ),
-        *_counted("documents_without_pair", n_without, "documents have no such pair."),
-        *_counted("pairs_beyond_limit", n_more, more),
-    ]
-    candidates = [(texts[i], texts[j], rows[i]) for i, j in edges]
-    return candidates, decisions, "near-duplicates"
-
-
-def _groups(
-    corpus: Corpus, column: str | None, *, most_per_group: int = 100, random_state: Any = 42
-) -> Found:
-    checked_count(most_per_group, "most_per_group")
-    seed = resolve_seed(random_state)
-    column = corpus.group_column if column is None else column
-    documents = corpus.distinct()
-    members: dict[str, set[int]] = defaultdict(set)
-    n_missing = 0
-    values = _metadata_column(corpus, column)
-    for value, document in zip(values, documents.of_row.tolist(), strict=True):
-        name = read_id(value)
-        if not name or document < 0:
-            n_missing += 1
-        else:
-            members[name].add(document)
-    texts, rows = corpus.document_texts(), documents.first_rows.tolist()
-    candidates: list[Pair] = []
-    sizes: list[int] = []
-    n_more = 0
-    for name, of_group in sorted(members.items()):
-        # Documents are numbered by content, so that the draw does not depend on the rows.
-        ordered = np.array(sorted(of_group), dtype=np.int64)
-        n_all = len(ordered) * (len(ordered) - 1) // 2
-        n_more += max(0, n_all - most_per_group)
-        firsts, seconds = _drawn(len(ordered), min(n_all, most_per_group), seed, name)
-        for i, j in zip(ordered[firsts].tolist(), ordered[seconds].tolist(), strict=True):
-            candidates.append((texts[i], texts[j], rows[i]))
-        sizes.append(len(firsts))
-    n_alone = sum(len(of_group) < 2 for of_group in members.values())
-    more = f"pairs exceeded the maximum of {most_per_group} per group and were left out."
-    decisions = [
-        *_counted("rows_without_group", n_missing, "rows have no group or no text."),
-        *_counted("groups_without_pair", n_alone, "groups have one document and give no pair."),
-        *_counted("pairs_beyond_limit", n_more, more),
-    ]
-    n_pairs = sum(sizes)
-    if n_pairs > 1:
-        share = sum(size * (size - 1) for size in sizes) / (n_pairs * (n_pairs - 1))
-        message = f"{share:.1%} of the other pairs, which are in-batch negatives, share the group."
-        decisions.append(Decision("training", "other_pairs_of_own_group", share, message))
-    return candidates, decisions, f"documents of one {column}"
-
-
-def _citations(corpus: Corpus, column: str | None) -> Found:
-    row_of = {name: row for row, name in enumerate(corpus.ids)}
-    documents = corpus.distinct().of_row.tolist()
-    texts = corpus.document_texts()
-    candidates: list[Pair] = []
-    unknown: Counter[str] = Counter()
-    n_without = n_empty = n_itself = 0
-    for row, value in enumerate(_metadata_column(corpus, column)):
-        names = _ids_in(value, row_of)
-        n_without += not names
-        for name in names:
-            cited = row_of.get(name)
-            if cited is None:
-                unknown[name] += 1
-            elif cited == row:
-                n_itself += 1
-            elif documents[row] < 0 or documents[cited] < 0:
-                n_empty += 1
-            else:
-                candidates.append((texts[documents[row]], texts[documents[cited]], row))
-    shown = ", ".join(repr(name[:40]) for name in sorted(unknown)[:3])
-    if unknown and not candidates:
-        expected = f"one of ids of other rows, such as {corpus.ids[0]!r}"
-        remedy = Remedy("id", alternative="read the corpus with its column of ids")
-        raise InputError("column", expected, found=f"{shown} in {column!r}", remedy=remedy)
-    decisions = [
-        *_counted("rows_without_pair", n_without, "rows cite no other."),
-        *_counted("unknown_ids", unknown.total(), f"ids are of no row, such as {shown}."),
-        *_counted("self_citations", n_itself, "rows cite themselves, which gives no pair."),
-        *_counted("pairs_without_text", n_empty, "pairs without a text were left out."),
-    ]
-    return candidates, decisions, "documents with those that they cite"
-
-
-def _metadata_column(corpus: Corpus, name: str | None) -> list[object]:
-    if name not in corpus.metadata.columns:
-        exist = list_names(list(corpus.metadata.columns)) or "no columns"
-        raise InputError("column", f"one of {exist} besides the texts of {corpus.source}", name)
-    values: list[object] = corpus.metadata[name].tolist()
-    return values
-
-
-def _texts_of(corpus: Corpus, column: str | None) -> list[str]:
-    values: list[object] = (
-        list(corpus.texts) if column == corpus.text_column else _metadata_column(corpus, column)
+    if not pair_of:
+        reasons = " ".join(decision.message for decision in decisions)
+        got = f"no neighbouring sentences in {len(corpus):,} rows of {corpus.source}"
+        raise InputError("corpus", "one that gives pairs", found=got, remedy=reasons)
+    anchors, positives, rows = zip(*pair_of.values(), strict=True)
+    message = f"{len(rows):,} pairs of neighbouring sentences were made of {len(corpus):,} rows."
+    return Examples(
+        kind="pairs",
+        columns=(anchors, positives),
+        labels=None,
+        rows=np.array(rows, dtype=np.int64),
+        source=f"{corpus.source}: neighbouring sentences",
+        decisions=(*decisions, Decision("training", "pairs_made", len(rows), message)),
     )
-    rows = read_texts(values, f"{corpus.source}: column {column!r}")
-    if not (rows.status == TEXT).any():
-        raise InputError("column", f"one of texts in {corpus.source}", column)
-    return [
-        normalize_text(text) if status == TEXT else ""
-        for text, status in zip(rows.texts, rows.status.tolist(), strict=True)
-    ]
-
-
-def _without_start(text: str, heading: str) -> str:
-    """Return a text without a title at its beginning, as whole words."""
-    start, rest = text[: len(heading)], text[len(heading) :]
-    if start.casefold() != heading.casefold() or (rest and rest[0].isalnum()):
-        return text
-    return rest.lstrip(_SEPARATORS)
 
 
 def _neighbors(text: str, least_words: int) -> list[tuple[str, str]]:
@@ -366,34 +128,6 @@ def _neighbors(text: str, least_words: int) -> list[tuple[str, str]]:
     sentences = [normalize_text(text[a:b]) for a, b in itertools.pairwise(ends)]
     is_long = {each: len(_WORD.findall(each)) >= least_words for each in sentences}
     return [both for both in itertools.pairwise(sentences) if is_long[both[0]] and is_long[both[1]]]
-
-
-def _drawn(n: int, n_wanted: int, seed: int, name: str) -> tuple[Int64Array, Int64Array]:
-    """Draw distinct pairs of n things; return the positions of both sides."""
-    digest = hashlib.blake2b(f"{seed}\n{name}".encode("utf-8", "replace"), digest_size=8).digest()
-    rng = np.random.default_rng(int.from_bytes(digest, "little"))
-    n_all = n * (n - 1) // 2
-    # Drawn without making a list of all: a group of 100,000 has five thousand million pairs.
-    numbers: Iterable[int] = rng.choice(n_all, n_wanted, replace=False) if n_all else []
-    numbers_drawn = np.sort(np.asarray(numbers, dtype=np.int64))
-    # The pair of number t has the larger place j with j (j - 1) / 2 <= t.
-    second = np.floor((1.0 + np.sqrt(1.0 + 8.0 * numbers_drawn)) / 2.0).astype(np.int64)
-    second -= second * (second - 1) // 2 > numbers_drawn
-    second += (second + 1) * second // 2 <= numbers_drawn
-    return numbers_drawn - second * (second - 1) // 2, second
-
-
-def _ids_in(value: object, row_of: dict[str, int]) -> list[str]:
-    if isinstance(value, (list, tuple, set, np.ndarray)):
-        parts = [read_id(part) for part in value]
-    else:
-        cell = read_id(value)
-        if cell in row_of:
-            return [cell]
-        # Lists in a csv file: ['a', 'b'].
-        inner = cell[1:-1] if cell.startswith("[") and cell.endswith("]") else cell
-        parts = [part.strip().strip("'\"") for part in re.split("[;,|]", inner)]
-    return sorted({part for part in parts if part})
 
 
 def mine_hard_negatives(
@@ -510,9 +244,9 @@ def mine_hard_negatives(
     notes = [Decision("training", "hard_negatives", encoder_name, mined)]
     for guard, n in sorted(left_out.items()):
         message = f"candidates were left out: {_GUARDS[guard]}."
-        notes += _counted(f"negatives_left_out_{guard}", n, message)
+        notes += counted("training", f"negatives_left_out_{guard}", n, message)
     too_few = "pairs had too few negatives that pass and were left out."
-    notes += _counted("pairs_without_negatives", len(examples) - len(rows), too_few)
+    notes += counted("training", "pairs_without_negatives", len(examples) - len(rows), too_few)
     apart = f"Mean similarity to the anchor: {near:.3f} of negatives, "
     apart += f"{float(pair_similarity[rows].mean()):.3f} of positives."
     notes.append(Decision("training", "negative_similarity", near, apart))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from typing import Any
 
@@ -17,12 +15,7 @@ from embedtopics._utils.checks import (
     resolve_seed,
 )
 from embedtopics.encoders.static._settings import setting
-from embedtopics.errors import InputError, MissingExtraError
-
-CHOICES = {
-    "precision": ("float32", "bfloat16", "float16"),
-    "report_to": ("none", "tensorboard", "wandb"),
-}
+from embedtopics.errors import MissingExtraError
 
 
 @dataclass(frozen=True)
@@ -74,8 +67,6 @@ class TrainingSettings:
     sample_size : int
         Training examples whose loss is measured at each validation.
     random_state : int, Generator or None
-    report_to : {"tensorboard", "wandb"}, optional
-        Where transformers logs the losses during training.
     show_progress : bool, optional
         None shows progress bars in a terminal or notebook.
     """
@@ -100,7 +91,6 @@ class TrainingSettings:
     lora_rank: int | None = setting(None, "Train low-rank adapters only, of this rank; needs peft.")
     sample_size: int = setting(256, "Training examples whose loss is measured at validations.")
     random_state: Any = setting(42, "Random seed.")  # noqa: RUF009
-    report_to: str | None = setting(None, "Log to tensorboard or wandb while training.")
     show_progress: bool | None = setting(
         None, "Show progress bars; by default in a terminal or notebook."
     )
@@ -117,20 +107,15 @@ class TrainingSettings:
             checked[name] = checked_between(getattr(self, name), name, 0, math.inf)
         for name in ("weight_decay", "warmup"):
             checked[name] = checked_between(getattr(self, name), name, 0, 1, closed=True)
-        lengths = self.matryoshka
-        if isinstance(lengths, (str, bytes)) or not isinstance(lengths, Iterable):
-            raise InputError("matryoshka", "dimensions such as (128, 64)", lengths)
-        checked["matryoshka"] = tuple(checked_count(length, "matryoshka") for length in lengths)
+        checked["matryoshka"] = tuple(checked_count(n, "matryoshka") for n in self.matryoshka)
         for name, value in checked.items():
             object.__setattr__(self, name, value)
-        for name, choices in CHOICES.items():
-            checked_choice(getattr(self, name), name, (None, *choices))
+        checked_choice(self.precision, "precision", (None, "float32", "bfloat16", "float16"))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings that change the weights, as JSON values."""
         values = asdict(self)
-        for name in ("show_progress", "report_to"):
-            values.pop(name)
+        values.pop("show_progress")
         if self.max_steps is None:
             values.pop("max_steps")
         values["matryoshka"] = list(self.matryoshka)
@@ -144,14 +129,3 @@ def require_libraries() -> None:
     if missing:
         needed = " and ".join(missing)
         raise MissingExtraError(f'training needs {needed}: pip install "embedtopics[train]"')
-
-
-def settings_from(kind: type[Any], options: Mapping[str, Any], more: Iterable[str] = ()) -> Any:
-    """Make settings of keywords; refuse keywords outside of both, and suggest the nearest name."""
-    names = [each.name for each in fields(kind) if each.default is not MISSING]
-    for name in sorted(set(options) - set(names)):
-        every = [*names, *more]
-        similar = difflib.get_close_matches(name, every, 1, 0.7)
-        expected = f"given as {similar[0]}=" if similar else f"one of {', '.join(every)}"
-        raise InputError(name, expected, found=f"{name}=")
-    return kind(**options)

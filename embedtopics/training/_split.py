@@ -208,7 +208,7 @@ def text_keys(examples: Examples) -> list[list[str]]:
 def example_units(examples: Examples, is_directed: bool) -> list[set[tuple[str, ...]]]:
     """Return the pairs of each example, in either order; its texts where it has no pairs."""
     sides = text_keys(examples)
-    if examples.kind in ("texts", "distilled"):
+    if examples.kind in ("texts", "labelled"):
         return [{(key,) for key in keys} for keys in zip(*sides, strict=True)]
 
     def unit(anchor: str, other: str) -> tuple[str, ...]:

@@ -30,7 +30,6 @@ from embedtopics.training._compare import judge
 from embedtopics.training._curves import read_curves
 from embedtopics.training._figures import Figure, compare_scores, mean
 from embedtopics.training._report import write_report
-from embedtopics.training._settings import settings_from
 from embedtopics.training.results import Change, StudentReport
 from embedtopics.training.trainer._checkpoints import refuse_finished
 
@@ -124,7 +123,7 @@ def fit_static_student(
     >>> student = fit_static_student("all-MiniLM-L6-v2", titles)  # doctest: +SKIP
     >>> student.save("minilm-of-titles")  # doctest: +SKIP
     """
-    settings: StudentSettings = settings_from(StudentSettings, options)
+    settings = StudentSettings(**options)
     if out is not None:
         refuse_finished(out, overwrite)
         check_output_folder(Path(out).expanduser(), KIND)

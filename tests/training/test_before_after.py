@@ -1,5 +1,7 @@
 """Before and after: figures of all kinds of examples, and what is said of them."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -87,7 +89,7 @@ def test_an_encoder_beside_itself_does_not_differ_at_all(sets, toy):
         Table(vectors), Table(vectors), test=by_kind, corpus=corpus, classes=themes,
         n_resamples=100,
     )  # fmt: skip
-    assert len(found) == 8 + 5
+    assert len(found) == 8 + 4
     for change in found:
         assert change.difference == 0
         assert change.low <= 0 <= change.high
@@ -192,9 +194,9 @@ def test_a_single_example_has_no_interval_and_says_so(sets):
     assert change.note == "There is no interval from 1 independent example."
 
 
-@pytest.mark.parametrize("kind", ["texts", "distilled"])
+@pytest.mark.parametrize("kind", ["texts", "labelled"])
 def test_kinds_of_which_nothing_can_be_told_give_nothing(kind):
-    labels = np.ones((2, 3), dtype=np.float32) if kind == "distilled" else None
+    labels = np.ones((2, 3), dtype=np.float32) if kind == "labelled" else None
     test = examples_of(kind, (("a", "b"),), labels)
     encoder = encodes(lambda texts: np.ones((len(texts), 2)))
     assert compare_before_after(encoder, encoder, test=test) == ()
@@ -249,7 +251,7 @@ def test_figures_on_a_corpus_have_a_level_to_compare_with(toy):
     assert f"{chance:.1%}" in kept.note
     assert kept.low < kept.difference < kept.high < -0.8
     assert topics.before > 0.9 and abs(topics.after) < 0.1
-    for name in ("10-NN accuracy", "NMI of topics and classes", "AMI of topics and classes"):
+    for name in ("10-NN accuracy", "AMI of topics and classes"):
         assert found[name].verdict == "worse" and found[name].n_test_evaluations == 0
     assert found["10-NN accuracy"].before == 1
 
@@ -261,7 +263,8 @@ def test_the_agreement_of_topics_names_what_two_runs_of_each_encoder_reach(monke
     runs = [rng.integers(0, 3, n).astype(np.int32) for _ in range(4)]
     runs[1] = np.where(np.arange(n) < 60, runs[0], runs[1])
     drawn = iter([*runs, *runs[:2], *runs[:2]])
-    monkeypatch.setattr(on_corpus, "_topic_ids", lambda *_: next(drawn))
+    fitted = lambda *_, **__: SimpleNamespace(labels_=next(drawn))  # noqa: E731
+    monkeypatch.setattr("sklearn.cluster.KMeans.fit", fitted)
     texts = [f"text {i}" for i in range(n)]
     encoders = [Table(random_vectors(texts, seed)) for seed in (0, 1)]
     (_, found) = compare_before_after(*encoders, corpus=texts, n_resamples=100)
@@ -277,18 +280,11 @@ def test_the_agreement_of_topics_names_what_two_runs_of_each_encoder_reach(monke
     assert same.difference == same.low == same.high == 0
 
 
-def test_where_no_topics_are_found_their_agreement_is_unknown():
-    texts = [f"text {i}" for i in range(30)]
-    encoders = [Table(random_vectors(texts, seed)) for seed in (0, 1)]
-    (_, found) = compare_before_after(*encoders, corpus=texts, n_resamples=100)
-    assert np.isnan([found.before, found.after, found.difference, found.low, found.high]).all()
-    assert found.verdict == "descriptive" and "no topics" in found.note
-
-
-def test_a_large_corpus_is_sampled_and_says_so(toy):
+def test_a_large_corpus_is_sampled_and_says_so(toy, monkeypatch):
+    monkeypatch.setattr(on_corpus, "MOST_DOCUMENTS", 60)
     texts, rows, _ = toy
     encoder = Table(dict(zip(texts, rows, strict=True)))
-    found = compare_before_after(encoder, encoder, corpus=texts, max_documents=60, n_resamples=100)
+    found = compare_before_after(encoder, encoder, corpus=texts, n_resamples=100)
     assert {change.n for change in found} == {60}
     assert all(f"60 of {len(texts)} texts" in change.note for change in found)
     assert len(encoder.asked[0]) == 60

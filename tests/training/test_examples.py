@@ -56,18 +56,15 @@ NAMES = ("entailment", "neutral", "contradiction")
         ("graded", ["a", "b"], ()),
         ("graded", [[0.5], [0.5]], ()),
         ("pairs", [1, 1], ()),
-        ("distilled", [1.0, 2.0], ()),
-        ("distilled", [[1.0], [float("inf")]], ()),
+        ("labelled", [1.0, 2.0], ()),
+        ("labelled", [[1.0], [float("inf")]], ()),
     ],
 )
 def test_labels_that_would_mean_something_else_are_refused(kind, labels, names):
     values = None if labels is None else np.array(labels)
+    columns = (("a", "b"), ("c", "d"))[: 1 if kind == "labelled" else 2]
     with refuses("labels"):
-        Examples(kind, (("a", "b"), ("c", "d")), values, np.arange(2), names)
-
-
-def test_a_teacher_may_give_its_vectors_later():
-    assert Examples("distilled", (("a",), ("b",)), None, np.arange(1)).labels is None
+        Examples(kind, columns, values, np.arange(2), names)
 
 
 def test_what_is_taken_keeps_its_rows_labels_and_account():

@@ -94,24 +94,19 @@ def test_without_validation_examples_a_part_is_held_out(tiny_bert, tmp_path):
         ({"corpus": ["one text"]}, "corpus"),
         ({"validation": graded_pairs(3)}, "validation"),
         ({"objective": "hinge"}, "objective"),
-        ({"objective": 3}, "objective"),
         ({"objective": losses.CachedMultipleNegativesRankingLoss}, "objective"),
         ({"kind": "scored"}, "kind"),
         ({"learning_rate": 0}, "learning_rate"),
-        ({"warm_up": 0.1}, "warm_up"),
-        ({"nothing": 0.1}, "nothing"),
         ({"max_length": 64}, "max_length"),
         ({"precision": "float16"}, "precision"),
-        ({"report_to": "paper"}, "report_to"),
     ],
 )
 @pytest.mark.usefixtures("never_trained")
 def test_bad_input_is_refused_before_training(tiny_bert, tmp_path, sets, changes, parameter):
     train, validation, _ = sets
     named = {"validation": validation, "out": tmp_path / "tuned", **FAST, **changes}
-    with refuses(parameter) as caught:
+    with refuses(parameter):
         et.training.fit(tiny_bert, train, named.pop("objective", None), **named)
-    assert parameter != "warm_up" or "warmup=" in str(caught.value)
     assert not (tmp_path / "tuned").exists()
 
 
@@ -218,18 +213,13 @@ def test_before_and_after_are_read_alike_so_that_nothing_learned_is_no_differenc
 
 
 @pytest.mark.slow
-def test_texts_alone_and_a_teacher_train_too(tiny_bert, tmp_path):
+def test_texts_alone_train_too(tiny_bert, tmp_path):
     texts = [f"{a} {b} {c}" for a in CONTENT for b in CONTENT for c in CONTENT[:2] if a != b]
     settings = {**FAST, "epochs": 1}
     bare = et.training.fit_unsupervised(
         tiny_bert, [text + " stone" for text in texts], out=tmp_path / "bare", **settings
     )
-    assert bare.objective.startswith("texts") or "simcse" in bare.objective.lower()
-    report = et.training.fit_distilled(
-        tiny_bert, tiny_bert, texts, keep_layers=1, out=tmp_path / "small", **settings
-    )
-    assert report.curves.metric[-1] > report.curves.metric[0]
-    assert exact_encoder(tmp_path / "small").encode(["stone"]).shape == (1, 16)
+    assert bare.objective == "texts: SimCSE"
 
 
 def test_low_rank_additions_alone_are_learned_and_end_in_a_plain_folder(tiny_bert, tmp_path, sets):
@@ -258,33 +248,16 @@ def test_low_rank_additions_alone_are_learned_and_end_in_a_plain_folder(tiny_ber
     assert len(changed) == 12 and not any("bias" in name or "Norm" in name for name in changed)
 
 
-def test_input_examples_callbacks_steps_and_a_loss_of_the_library(tiny_bert, tmp_path, sets):
-    from sentence_transformers import InputExample
-    from transformers import TrainerCallback
-
-    class Noting(TrainerCallback):
-        logged, begun = [], 0
-
-        def on_train_begin(self, *_arguments, **_named):
-            Noting.begun += 1
-
-        def on_log(self, _arguments, _state, _control, logs=None, **_named):
-            Noting.logged.append(sorted(logs))
-
+def test_a_number_of_steps_and_a_loss_of_the_library(tiny_bert, tmp_path, sets):
     train, validation, _ = sets
-    rows = zip(*train.columns, train.labels.tolist(), strict=True)
-    examples = [InputExample(texts=[a, b], label=score) for a, b, score in rows]
+    rows = list(zip(*train.columns, train.labels.tolist(), strict=True))
     report = et.training.fit(
-        tiny_bert, examples, losses.CoSENTLoss, kind="graded", validation=validation, max_steps=3,
-        callbacks=[Noting()], out=tmp_path / "tuned", **FAST,
+        tiny_bert, rows, losses.CoSENTLoss, kind="graded", validation=validation, max_steps=3,
+        out=tmp_path / "tuned", **FAST,
     )  # fmt: skip
     assert report.n_steps == 3 and report.objective == "graded: CoSENTLoss"
-    assert report.curves.metric_name == "Spearman" and Noting.begun == 1
-    assert ["loss"] in [[key for key in keys if key == "loss"] for keys in Noting.logged]
-    assert any("eval_loss" in keys for keys in Noting.logged)
+    assert report.curves.metric_name == "Spearman"
     assert report.encoder.encode(["stone"]).shape == (1, 16)
-    pairs = [InputExample(texts=[a, b]) for a, b in zip(*train.columns, strict=True)]
-    assert et.training.read_examples(pairs, "pairs").columns == train.columns
 
 
 @pytest.mark.slow

@@ -82,8 +82,8 @@ def test_examples_of_the_kind_are_returned_and_of_another_refused():
     assert read_examples(read, "nli") is read
     assert refused(read, "pairs") == "examples"
     assert refused(read.take([]), "nli") == "examples"
-    distilled = Examples("distilled", (("a",),), np.ones((1, 2)), np.arange(1))
-    assert read_examples(distilled, "distilled") is distilled
+    labelled = Examples("labelled", (("a",),), np.ones((1, 2)), np.arange(1))
+    assert read_examples(labelled, "labelled") is labelled
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ INFINITE = [("a", "b", 1), ("c", "d", float("inf"))]
         (["a", "b"], "pairs", {}, "examples"),
         ("nowhere.csv", "pairs", {}, ""),
         (NLI, "sts", {}, "kind"),
-        (["a"], "distilled", {}, "kind"),
+        (["a"], "labelled", {}, "kind"),
         (["a", None], "texts", {}, "examples"),
         (LISTS, "nli", {}, "premises"),
         # Labels that are none, or all the same.

@@ -1,7 +1,6 @@
 """The objectives: losses of sentence-transformers, the examples they take, and their metrics."""
 
 import inspect
-import itertools
 import json
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -13,20 +12,16 @@ import numpy as np
 
 from embedtopics._utils.checks import checked_between, checked_choice, checked_count
 from embedtopics.decisions import Decision
-from embedtopics.encoders._base import check_texts
-from embedtopics.encoders._registry import resolve_exact
 from embedtopics.encoders.sentence._checkpoint import Dense
 from embedtopics.encoders.sentence._loading import load_vocabulary, silent_transformers
 from embedtopics.encoders.sentence._running import n_leading
 from embedtopics.errors import InputError
-from embedtopics.protocols import FloatArray
 from embedtopics.training._examples import Examples
 from embedtopics.training.objectives._objective import (
     Metric,
     Objective,
     TokenColumns,
     average_precision,
-    cosine_with_teacher,
     head_accuracy,
     mean_reciprocal_rank,
     rank_correlation,
@@ -357,126 +352,9 @@ def _word_beginnings(tokenizer: Any) -> list[bool]:
     return begins
 
 
-def distillation_examples(
-    teacher: Any,
-    texts: Sequence[str],
-    translations: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
-) -> Examples:
-    """Return texts and their translations with a teacher's vectors of the texts."""
-    by_language = {} if translations is None else translations
-    if not isinstance(by_language, Mapping):
-        by_language = {"translations": by_language}
-    columns = [tuple(check_texts(column)) for column in (texts, *by_language.values())]
-    for name, column in zip(by_language, columns[1:], strict=True):
-        if len(column) != len(columns[0]):
-            expected = f"one for each of {len(columns[0])} texts"
-            raise InputError("translations", expected, found=f"{len(column)} of {name!r}")
-    encoder = resolve_exact(teacher).fitted_to(columns[0])
-    encoded = encoder.encode(list(columns[0]))
-    name = encoder.name
-    if hasattr(encoded, "toarray"):
-        raise InputError("teacher", 'one of dense vectors, such as "lsa"', name)
-    vectors = np.asarray(encoded, dtype=np.float32)
-    finite = np.isfinite(vectors).all(axis=1) if vectors.size else np.ones(len(vectors), bool)
-    if vectors.ndim != 2 or len(vectors) != len(columns[0]) or not finite.all():
-        got = f"an array of shape {vectors.shape}, or other numbers in it"
-        raise InputError(
-            "teacher", "an encoder that returns a finite vector for each text", found=got
-        )
-    rows = np.arange(len(vectors), dtype=np.int64)
-    return Examples("distilled", tuple(columns), vectors, rows, source=f"vectors of {name}")
-
-
-DISTILLED = "distilled: mean squared error"
-PROJECTED = f"{DISTILLED}, projected"
-
-
-def distilled(examples: Examples, trainable: Trainable) -> Objective:
-    """Learn a teacher's vectors by mean squared error (Reimers and Gurevych 2020, section 3)."""
-    vectors = np.asarray(examples.labels, dtype=np.float32)
-    width, n_dimensions = vectors.shape[1], trainable.n_dimensions
-    directions = None
-    if n_dimensions != width:
-        how = "a linear layer that is discarded"
-        if n_dimensions < width:
-            directions, share = _directions(vectors, n_dimensions)
-            how = f"principal components, which keep {share:.1%} of their squared length"
-        message = (
-            f"The teacher's vectors have {width} dimensions, the student's {n_dimensions}: {how}."
-        )
-        examples = examples.noting(
-            Decision("training", "teacher_dimensions", n_dimensions, message)
-        )
-
-    projected = width if n_dimensions > width else None
-    loss = partial(_distillation_loss, directions=directions, projected=projected)
-    name = DISTILLED if n_dimensions == width else PROJECTED
-    return Objective(name, examples, loss, "cosine with the teacher", cosine_with_teacher)
-
-
-def _directions(vectors: FloatArray, n_dimensions: int) -> tuple[FloatArray, float]:
-    """Return principal directions (n_teacher, n_dimensions), and their share of the length."""
-    wide = vectors.astype(np.float64)
-    if len(wide) < n_dimensions:
-        raise InputError(
-            "texts", f"{n_dimensions} or more, one for each dimension", found=f"{len(wide)}"
-        )
-    sizes, axes = np.linalg.eigh(wide.T @ wide)
-    axes = axes[:, ::-1][:, :n_dimensions]
-    signs = np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(n_dimensions)])
-    share = sizes[::-1][:n_dimensions].sum() / max(sizes.sum(), 1e-300)
-    directions: FloatArray = (axes * signs).astype(np.float32)
-    return directions, float(share)
-
-
-def _distillation_loss(
-    model: Any, stand_in: Any, directions: FloatArray | None, projected: int | None
-) -> Any:
-    import torch
-    from sentence_transformers.sentence_transformer.losses import MSELoss
-    from torch import nn
-
-    inner = MSELoss(model, projection_dim=projected)
-    inner.model = stand_in
-
-    class _Distillation(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.loss = inner
-            buffer = None if directions is None else torch.from_numpy(directions)
-            self.register_buffer("directions", buffer)
-
-        def forward(self, features: Any, labels: Any) -> Any:
-            return self.loss(features, self.targets(labels))
-
-        def targets(self, labels: Any) -> Any:
-            """Return the vectors to learn, of shape (n_texts, n_dimensions)."""
-            if self.directions is None:
-                return labels
-            projected_labels = labels @ self.directions
-            lengths = labels.norm(dim=1, keepdim=True)
-            return nn.functional.normalize(projected_labels, dim=1) * lengths
-
-        def compared(self, vectors: Any, labels: Any) -> tuple[Any, Any]:
-            """Return vectors of the student and of the teacher that can be compared."""
-            labels = labels.float()
-            fixed: Any = next(itertools.chain(self.parameters(), self.buffers()), None)
-            if fixed is not None:
-                vectors, labels = vectors.to(fixed.device), labels.to(fixed.device)
-            if self.loss.projection is not None:
-                vectors = self.loss.projection(vectors)
-            return vectors, self.targets(labels)
-
-    return _Distillation()
-
-
-_OF_ONE_LENGTH = ("nli: softmax", "texts: TSDAE", PROJECTED)
-"""Objectives with a layer for vectors of a single length."""
-
-
 def with_matryoshka(objective: Objective, lengths: Sequence[int]) -> Objective:
     """Train the vectors cut to each length as well (Kusupati et al. 2022, equation 1)."""
-    if objective.name in _OF_ONE_LENGTH:
+    if objective.name in ("nli: softmax", "texts: TSDAE"):  # a layer for vectors of one length
         expected = 'one that compares vectors, such as "ranking", with matryoshka'
         raise InputError("objective", expected, objective.name)
 
@@ -554,7 +432,6 @@ OBJECTIVES: dict[str, dict[str, Callable[..., Objective]]] = {
     "triplets": {"ranking": triplet_ranking, "triplet": triplet, "margin": triplet},
     "binary": {"online": partial(contrastive, online=True), "contrastive": contrastive},
     "texts": {"simcse": simcse, "tsdae": tsdae},
-    "distilled": {"mse": distilled},
 }
 """Objectives by kind of examples; the first is the default."""
 

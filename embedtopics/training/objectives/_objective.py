@@ -155,21 +155,6 @@ def average_precision(
     return float(average_precision_score(np.asarray(labels), _cosines(*embeddings)))
 
 
-def cosine_with_teacher(
-    embeddings: Sequence[FloatArray], labels: Any, loss: Any, keys: Any = None
-) -> float:
-    """Return the mean cosine of vectors with their targets, over all columns."""
-    import torch
-
-    with torch.no_grad():
-        students, teachers = [], []
-        for column in embeddings:
-            student, teacher = loss.compared(torch.from_numpy(column), torch.as_tensor(labels))
-            students.append(student.cpu().numpy())
-            teachers.append(teacher.cpu().numpy())
-    return float(np.mean([_cosines(*both).mean() for both in zip(students, teachers, strict=True)]))
-
-
 def _scaled(vectors: FloatArray) -> Float64Array:
     wide = vectors.astype(np.float64)
     norms = np.sqrt(np.einsum("ij,ij->i", wide, wide))

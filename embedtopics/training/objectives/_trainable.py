@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 import itertools
 import json
 import os
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from embedtopics._utils.checks import checked_count, is_whole
+from embedtopics._utils.checks import checked_count
 from embedtopics._utils.folders import replacing_folder, write_manifest
 from embedtopics.decisions import Decision
 from embedtopics.encoders._base import check_texts
@@ -222,8 +221,6 @@ def transformer_of(encoder: Any, parameter: str = "encoder") -> SentenceEncoder:
 def trainable_of(encoder: Any, settings: TrainingSettings | None = None) -> Trainable:
     """Return a trainable model with the vectors of an encoder."""
     settings = settings or TrainingSettings()
-    if isinstance(encoder, Trainable):
-        return encoder
     resolved = resolve_exact(encoder)
     if resolved.static is not None:
         return _static_trainable(resolved.static, settings)
@@ -394,51 +391,8 @@ def _static_trainable(encoder: StaticEncoder, settings: TrainingSettings) -> Tra
     )
 
 
-THINNED = (
-    "bert", "camembert", "deberta-v2", "distilbert", "electra", "mpnet", "roberta", "xlm-roberta",
-)  # fmt: skip
-"""Families with independent layers that can be removed."""
-
 _ALPHA = 2
 """Scaling of low-rank adapters, for any rank."""
-
-
-def fewer_layers(encoder: Any, keep: int | Sequence[int]) -> Trainable:
-    """Return an encoder with some of its layers (Sun et al. 2019)."""
-    trainable = trainable_of(encoder)
-    recipe = None if trainable.is_static else trainable.encoder.recipe  # type: ignore[union-attr]
-    family = "static" if recipe is None else recipe.checkpoint.family
-    if recipe is None or family not in THINNED or recipe.layers != 1:
-        expected = f"one that reads the last layer of a family among {', '.join(THINNED)}"
-        got = f"{trainable.name!r} of the family {family!r}"
-        raise InputError("student", expected, found=got)
-    model: Any = trainable.model
-    transformer = model[0].model
-    layers = layers_of(transformer)
-    n_layers = len(layers)
-    places: list[int]
-    if isinstance(keep, (int, np.integer)):
-        even = np.linspace(0, n_layers - 1, max(1, int(keep))).round()
-        places = [int(place) for place in even] if is_whole(keep) and keep > 0 else []
-    else:
-        places = sorted({int(place) for place in keep})
-    if not places or places[0] < 0 or places[-1] >= n_layers or len(places) >= n_layers:
-        raise InputError("keep_layers", f"fewer than {n_layers}, or some of them, from 0", keep)
-    for place in reversed(range(n_layers)):
-        if place not in places:
-            del layers[place]
-    # The name under which a family's configuration has the number of layers.
-    names: dict[str, str] = getattr(transformer.config, "attribute_map", {})
-    setattr(transformer.config, names.get("num_hidden_layers", "num_hidden_layers"), len(places))
-    listed = ", ".join(map(str, places))
-    message = f"Of the {n_layers} layers of {trainable.name}, those at {listed} were kept."
-    note = Decision("training", "kept_layers", [str(place) for place in places], message)
-    return replace(
-        trainable,
-        name=f"{trainable.name}, layers {listed}",
-        fingerprint=hashlib.sha256(f"{trainable.fingerprint} layers {listed}".encode()).hexdigest(),
-        decisions=(*trainable.decisions, note),
-    )
 
 
 def layers_of(transformer: nn.Module) -> nn.ModuleList:

@@ -45,7 +45,7 @@ from embedtopics.training.trainer._trainer import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
 
 _log = logging.getLogger(__name__)
@@ -96,13 +96,12 @@ def train(
     folder: Path,
     identity: Mapping[str, Any],
     resume: bool | None = True,
-    callbacks: Sequence[Any] = (),
 ) -> Run:
     """Train a model, and load the weights of the best validation."""
     # If `resume` is None, no checkpoints are written: a temporary folder cannot be resumed.
     claim_folder(folder, identity, bool(resume))
     with quiet_and_private(), noticed_termination() as request:
-        run = _Training(data, validation, settings, folder, request, callbacks)
+        run = _Training(data, validation, settings, folder, request)
         run.writes_checkpoints = resume is not None
         return run.run()
 
@@ -117,11 +116,9 @@ class _Training:
         settings: TrainingSettings,
         folder: Path,
         request: threading.Event,
-        callbacks: Sequence[Any],
     ) -> None:
         self.data, self.settings, self.folder, self.request = data, settings, folder, request
-        self.validation, self.callbacks = validation, callbacks
-        self.is_logged = bool(callbacks) or settings.report_to not in (None, "none")
+        self.validation = validation
         self.device, self.precision = device_and_precision(settings)
         data.model.to(self.device)
         data.loss.to(self.device)
@@ -176,7 +173,7 @@ class _Training:
         arguments = arguments_for(
             self.settings, self.n_steps, self.precision, self.device, self.folder
         )
-        trainer = EncoderTrainer(self, arguments, self.callbacks)
+        trainer = EncoderTrainer(self, arguments)
         show = self.settings.show_progress
         with progress_bar(
             total=self.n_steps, unit="step", description="Training", show=show
@@ -211,7 +208,7 @@ class _Training:
                 goes_on, self.stopped = False, "no improvement"
         if self.writes_checkpoints and (step in self.validated_at or self.request.is_set()):
             self.write_checkpoint(trainer, step)
-        self.show(trainer, loss)
+        self.show(loss)
         self.clock = time.perf_counter()
         return goes_on and not self.request.is_set()
 
@@ -302,19 +299,13 @@ class _Training:
         self.decisions.append(Decision("training", name, value, message))
         _log.warning(message)
 
-    def show(self, trainer: EncoderTrainer, loss: float) -> None:
-        """Advance the progress bar, and log the losses if requested."""
-        notes, step = self.notes, trainer.state.global_step
+    def show(self, loss: float) -> None:
+        """Advance the progress bar."""
         shown = {"loss": f"{loss:.4f}"}
-        if not math.isnan(notes.metric[-1]):
-            shown["metric"] = f"{notes.metric[-1]:.4f}"
+        if not math.isnan(self.notes.metric[-1]):
+            shown["metric"] = f"{self.notes.metric[-1]:.4f}"
         self.bar.set_postfix(shown, refresh=False)
         self.bar.update(1)
-        if self.is_logged and notes.training_steps[-1:] == [step]:
-            trainer.log({"loss": notes.training_loss[-1]})
-        if self.is_logged and notes.validation_steps[-1] == step:
-            logged = {"eval_loss": notes.validation_loss[-1], "eval_metric": notes.metric[-1]}
-            trainer.log({name: value for name, value in logged.items() if value == value})
 
     def report(self) -> Run:
         """Return the measurements."""

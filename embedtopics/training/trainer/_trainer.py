@@ -12,7 +12,7 @@ import math
 import os
 import random
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -98,7 +98,7 @@ def arguments_for(
         eval_strategy="no",
         save_strategy="no",
         logging_strategy="no",
-        report_to=settings.report_to or "none",
+        report_to="none",
         disable_tqdm=True,
         dataloader_pin_memory=False,
         push_to_hub=False,
@@ -111,12 +111,7 @@ def arguments_for(
 class EncoderTrainer(SentenceTransformerTrainer):
     """A trainer whose batches are positions of examples in the training data."""
 
-    def __init__(
-        self,
-        run: _Training,
-        args: SentenceTransformerTrainingArguments,
-        callbacks: Sequence[TrainerCallback] = (),
-    ) -> None:
+    def __init__(self, run: _Training, args: SentenceTransformerTrainingArguments) -> None:
         self._run, self._data, self._plan, self._encoder = run, run.data, run.plan, run.encoder
         self._seed = run.settings.random_state
         self._window: list[list[int]] = []
@@ -134,8 +129,7 @@ class EncoderTrainer(SentenceTransformerTrainer):
             self.lr_scheduler: Any = optimizers[1] if optimizers else None
         for printing in (PrinterCallback, ProgressCallback):
             self.remove_callback(printing)
-        for callback in (_Steps(self), *callbacks):
-            self.add_callback(callback)
+        self.add_callback(_Steps(self))
 
     def add_model_card_callback(self, default_args_dict: dict[str, Any]) -> None:
         """Do nothing: `model_card` writes the card, and this callback would use the network."""

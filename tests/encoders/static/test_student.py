@@ -192,7 +192,6 @@ class Teacher:
 @pytest.mark.parametrize(
     "options",
     [
-        {"epoch": 3},
         {"dimensions": 0},
         {"learning_rate": float("nan")},
         {"contrast": -1},

@@ -1,7 +1,6 @@
 """The same loss twice: as the engine computes it, and as sentence-transformers does by itself."""
 
 import copy
-from types import SimpleNamespace
 
 import numpy as np
 import torch
@@ -12,11 +11,6 @@ from embedtopics.training.objectives._trainable import trainable_of
 FIRST = ["the cat sat on the mat", "a dog ran in the park", "red stone", "the river and light"]
 SECOND = ["a cat sat", "the dog ran on and on", "blue stone or sound", "river light"]
 THIRD = ["a blue dog", "the mat", "the cat ran", "red sound in the river"]
-
-
-def width(n_dimensions):
-    """Stand for a trainable encoder whose vectors have so many dimensions."""
-    return SimpleNamespace(n_dimensions=n_dimensions)
 
 
 def ours(objective, encoder):

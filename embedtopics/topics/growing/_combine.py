@@ -1,25 +1,19 @@
-"""Topics of several results: matched between results, or combined."""
+"""Results of different corpora, combined into one."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
-from scipy.sparse import coo_matrix, csr_matrix, vstack
+from scipy.sparse import csr_matrix, vstack
 
-from embedtopics._utils.checks import is_number
-from embedtopics._utils.display import Displayed
 from embedtopics.clustering.results import NOISE, Clustering
 from embedtopics.decisions import Decision
 from embedtopics.encoders._space import MIN_SPACE_COSINE, SAME_VECTOR_COSINE, space_of
 from embedtopics.errors import InputError
-from embedtopics.protocols import BoolArray, Float64Array, FloatArray, Int32Array, Int64Array
+from embedtopics.protocols import FloatArray, Int32Array, Int64Array
 from embedtopics.terms._tokens import join_tokens
 from embedtopics.topics._assign import find_documents
 from embedtopics.topics._describe import (
@@ -35,181 +29,18 @@ from embedtopics.topics.growing._extend import Merged, merge_documents
 from embedtopics.topics.growing._novelty import widened
 from embedtopics.topics.results import Reason, Topic, TopicResult
 
-HALF = 0.5
-"""Smallest shared part of a topic for a link."""
-
 MIN_SIMILARITY = 0.7
-"""Smallest cosine of mean vectors for a link without common documents."""
-
-
-@dataclass(frozen=True)
-class Link:
-    """A pair of matching topics of two results, or a topic without a match.
-
-    `kind` is "continued", "split", "merged", "regrouped", "gone" or "new". `shared` counts common
-    documents, `share_of_old` and `share_of_new` their shares, and `similarity` is the Jaccard index
-    of the documents, or the cosine of the mean vectors.
-    """
-
-    kind: str
-    old: int
-    new: int
-    shared: int = 0
-    share_of_old: float = np.nan
-    share_of_new: float = np.nan
-    similarity: float = np.nan
-
-
-@dataclass(frozen=True, repr=False)
-class Lineage(Displayed):
-    """Links between the topics of two results."""
-
-    links: tuple[Link, ...]
-    by: str
-    n_shared: int
-    old_labels: tuple[str, ...]
-    new_labels: tuple[str, ...]
-
-    def _summary(self) -> str:
-        kinds = Counter(link.kind for link in self.links)
-        counts = ", ".join(f"{n} {kind}" for kind, n in kinds.items())
-        return f"links by {self.by}: {counts or 'none'}"
-
-    def to_frame(self) -> pd.DataFrame:
-        """Tabulate the links: kind, both topics and labels, and what they have in common."""
-        names = [field.name for field in fields(Link)]
-        frame = pd.DataFrame([asdict(link) for link in self.links], columns=names)
-        for place, side, labels in ((3, "old", self.old_labels), (4, "new", self.new_labels)):
-            column = [labels[topic] if topic >= 0 else "" for topic in frame[side].tolist()]
-            frame.insert(place, f"{side}_label", column)
-        return frame
-
-
-def lineage(old: TopicResult, new: TopicResult) -> Lineage:
-    """Link the topics of a result to those of another.
-
-    Two topics are linked if at least half of the common documents of one are in the other. Results
-    without common documents link a topic to the topic with the most similar mean vector, from a
-    cosine of 0.7. One topic linked to one is "continued", one to several "split", several to one
-    "merged", several to several "regrouped"; a topic without a link is "gone" or "new".
-
-    Parameters
-    ----------
-    old, new : TopicResult
-        The order determines the kinds: a split in one direction is a merge in the other.
-
-    Returns
-    -------
-    Lineage
-
-    Raises
-    ------
-    InputError
-        If the results have neither common documents nor the same encoder.
-
-    References
-    ----------
-    Spiliopoulou et al. (2006), "MONIC: modeling and monitoring cluster transitions".
-    """
-    position = find_documents(new.documents.hashes, old.documents.hashes)
-    n_shared = int((position >= 0).sum())
-    labels = (tuple(topic.label for topic in result.topics) for result in (old, new))
-    if n_shared:
-        return Lineage(_links_by_documents(old, new, position), "documents", n_shared, *labels)
-    if reason := incomparable(old, new):
-        expected = "a result with common documents or with the same encoder"
-        raise InputError("new", expected, found=f"no common documents, and {reason}")
-    similarity = _centroid_cosines(old, new)
-    linked = np.zeros(similarity.shape, dtype=np.bool_)
-    if similarity.size:
-        linked[np.arange(len(similarity)), similarity.argmax(axis=1)] = True
-        linked[similarity.argmax(axis=0), np.arange(similarity.shape[1])] = True
-    links = _links(linked & (similarity >= MIN_SIMILARITY), similarity=similarity)
-    return Lineage(links, "centroids", n_shared, *labels)
-
-
-def incomparable(one: TopicResult, other: TopicResult) -> str:
-    """Return why the vectors of two results cannot be compared, or ""."""
-    widths = one.embeddings.shape[1], other.embeddings.shape[1]
-    if widths[0] != widths[1]:
-        return f"their vectors have {widths[0]} and {widths[1]} dimensions"
-    spaces = [space_of(result.settings) for result in (one, other)]
-    names = " and ".join(str(result.settings.get("encoder", "unknown")) for result in (one, other))
-    if None not in spaces and spaces[0] != spaces[1]:
-        return f"their vectors come from different encoders or settings ({names})"
-    if (spaces[0] is None) != (spaces[1] is None):
-        return f"the encoder of one is unknown ({names})"
-    return ""
-
-
-def _links_by_documents(
-    old: TopicResult, new: TopicResult, position: Int64Array
-) -> tuple[Link, ...]:
-    """Link topics by common documents; `position` (n_old,) is that of old documents in new."""
-    both = np.flatnonzero(position >= 0)
-    # The label of noise, -1, is the last row and column.
-    counts = np.zeros((old.n_topics + 1, new.n_topics + 1), dtype=np.int64)
-    np.add.at(counts, (old.clustering.labels[both], new.clustering.labels[position[both]]), 1)
-    shared = counts[:-1, :-1]
-    of_old, of_new = counts.sum(axis=1, keepdims=True), counts.sum(axis=0, keepdims=True)
-    union = (of_old + of_new - counts)[:-1, :-1]
-
-    def share(total: Int64Array, empty: float) -> Float64Array:
-        shares: Float64Array = np.full(shared.shape, empty)
-        return np.divide(shared, total, out=shares, where=total > 0)
-
-    forth, back = share(of_old[:-1], np.nan), share(of_new[:, :-1], np.nan)
-    linked = (forth >= HALF) | (back >= HALF)
-    return _links(
-        linked, shared=shared, share_of_old=forth, share_of_new=back, similarity=share(union, 0.0)
-    )
-
-
-def _centroid_cosines(old: TopicResult, new: TopicResult) -> Float64Array:
-    """Return the cosines of the topics' mean vectors, (n_topics_old, n_topics_new)."""
-    sums = []
-    for one in (old, new):
-        labels, n_topics = one.clustering.labels, len(one.clustering.persistence)
-        sums.append(centroids(one.embeddings, labels, n_topics, one.documents.weights))
-    return cosines(*sums)
-
-
-def _links(linked: BoolArray, **figures: npt.NDArray[Any]) -> tuple[Link, ...]:
-    """Return the links of pairs with their figures; connected components give the kinds."""
-    from scipy.sparse.csgraph import connected_components
-
-    n_old, n_new = linked.shape
-    rows, columns = np.nonzero(linked)
-    size = n_old + n_new
-    graph = coo_matrix((np.ones(len(rows)), (rows, n_old + columns)), shape=(size, size))
-    part = connected_components(graph, directed=False)[1] if size else np.empty(0, dtype=int)
-    n_olds = np.bincount(part[:n_old], minlength=size)
-    n_news = np.bincount(part[n_old:], minlength=size)
-    links = []
-    for i in range(n_old):
-        is_one_new = n_news[part[i]] == 1
-        if n_olds[part[i]] == 1:
-            kind = "continued" if is_one_new else "split"
-        else:
-            kind = "merged" if is_one_new else "regrouped"
-        successors = np.flatnonzero(linked[i]).tolist()
-        links += [
-            Link(kind, i, j, **{name: values[i, j].item() for name, values in figures.items()})
-            for j in successors
-        ] or [Link("gone", i, NOISE)]
-    links += [Link("new", NOISE, j) for j in np.flatnonzero(~linked.any(axis=0)).tolist()]
-    return tuple(links)
-
+"""Smallest cosine of the mean vectors of topics that become one."""
 
 GAP = 0.1
 """Gap between two maps side by side, as a share of the width of the first."""
 
 
-def combine(results: Sequence[TopicResult], *, min_similarity: float = 0.7) -> TopicResult:
+def combine(results: Sequence[TopicResult]) -> TopicResult:
     """Combine results of one encoder on different corpora.
 
     Two topics are merged if their mean vectors are nearest to each other, with a cosine of at least
-    `min_similarity`. Results are added one after the other. Topics are numbered by size and
+    0.7. Results are added one after the other. Topics are numbered by size and
     described by the terms of all documents, with the settings of the first result; names given by
     users stay. On the map later results are to the right of earlier ones.
 
@@ -217,8 +48,6 @@ def combine(results: Sequence[TopicResult], *, min_similarity: float = 0.7) -> T
     ----------
     results : sequence of TopicResult
         Two or more. A text in several results keeps its topic in the first result that has one.
-    min_similarity : float
-        Smallest cosine of the mean vectors of topics that become one.
 
     Returns
     -------
@@ -228,17 +57,15 @@ def combine(results: Sequence[TopicResult], *, min_similarity: float = 0.7) -> T
     Raises
     ------
     InputError
-        If there are fewer than two results, their vectors cannot be compared, one was shared
-        without its texts, or a parameter is invalid.
+        If there are fewer than two results, their vectors cannot be compared, or one was shared
+        without its texts.
     """
-    if not is_number(min_similarity) or not -1.0 <= float(min_similarity) <= 1.0:
-        raise InputError("min_similarity", "a number from -1 to 1", min_similarity)
     results = _checked(results)
     first = whole = results[0]
     origins: list[Topic] = list(first.topics)
     decisions: list[Decision] = []
     for number, result in enumerate(results[1:], 2):
-        matches = match_topics(whole, result, min_similarity)
+        matches = match_topics(whole, result)
         decisions.append(_decision(origins, result, matches, number))
         whole, origins = _added(whole, origins, result, matches)
     whole, origins = _without_empty(whole, origins)
@@ -266,7 +93,7 @@ def combine(results: Sequence[TopicResult], *, min_similarity: float = 0.7) -> T
         whole.memberships,
         origins,
         name="note",  # replay would need the other results
-        parameters={"n_results": len(results), "min_similarity": float(min_similarity)},
+        parameters={"n_results": len(results)},
         message=f"{len(results)} results were combined. {sentences}",
         follows=np.arange(first.n_topics),
         graph=spread_graph(unique_graph, unique),
@@ -276,15 +103,19 @@ def combine(results: Sequence[TopicResult], *, min_similarity: float = 0.7) -> T
     )
 
 
-def match_topics(one: TopicResult, other: TopicResult, min_similarity: float) -> Int32Array:
+def match_topics(one: TopicResult, other: TopicResult) -> Int32Array:
     """Return the matching topic of each topic of the other result, (n_topics,), or -1."""
-    similarity = _centroid_cosines(one, other)
+    sums = []
+    for result in (one, other):
+        labels, n_topics = result.clustering.labels, len(result.clustering.persistence)
+        sums.append(centroids(result.embeddings, labels, n_topics, result.documents.weights))
+    similarity = cosines(*sums)
     matches = np.full(similarity.shape[1], NOISE, dtype=np.int32)
     if similarity.size:
         nearest, back = similarity.argmax(axis=0), similarity.argmax(axis=1)
         others = np.arange(similarity.shape[1])
         # Rounding may put the cosine of a topic with itself below one.
-        mutual = (back[nearest] == others) & (similarity[nearest, others] >= min_similarity - 1e-9)
+        mutual = (back[nearest] == others) & (similarity[nearest, others] >= MIN_SIMILARITY - 1e-9)
         matches[mutual] = nearest[mutual]
     return matches
 
@@ -298,7 +129,7 @@ def _checked(results: Sequence[TopicResult]) -> list[TopicResult]:
         refuse_without_texts(result)
     first = results[0]
     for number, other in enumerate(results[1:], 2):
-        reason = incomparable(first, other)
+        reason = _incomparable(first, other)
         if not reason:
             # Different vectors of common texts come from different encoders.
             position = find_documents(first.documents.hashes, other.documents.hashes)
@@ -317,6 +148,20 @@ def _checked(results: Sequence[TopicResult]) -> list[TopicResult]:
                 f"results 1 and {number} cannot be combined: {reason}; fit both with one encoder"
             )
     return results
+
+
+def _incomparable(one: TopicResult, other: TopicResult) -> str:
+    """Return why the vectors of two results cannot be compared, or ""."""
+    widths = one.embeddings.shape[1], other.embeddings.shape[1]
+    if widths[0] != widths[1]:
+        return f"their vectors have {widths[0]} and {widths[1]} dimensions"
+    spaces = [space_of(result.settings) for result in (one, other)]
+    names = " and ".join(str(result.settings.get("encoder", "unknown")) for result in (one, other))
+    if None not in spaces and spaces[0] != spaces[1]:
+        return f"their vectors come from different encoders or settings ({names})"
+    if (spaces[0] is None) != (spaces[1] is None):
+        return f"the encoder of one is unknown ({names})"
+    return ""
 
 
 def _added(

@@ -11,13 +11,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix, vstack
 
-from embedtopics._utils.checks import is_count
 from embedtopics._utils.display import spell_count
 from embedtopics.clustering.results import NOISE, Clustering, SpanningTree
 from embedtopics.corpus._corpus import Corpus, join_corpora, recall_hashes, require_text
 from embedtopics.corpus.results import DistinctDocuments
 from embedtopics.decisions import Decision
-from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import nearest
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import Encoder, Float64Array, FloatArray, Int32Array, Int64Array
@@ -59,7 +57,6 @@ def extend(
     embeddings: npt.ArrayLike | None = None,
     encoder: Encoder | str | None = None,
     update_terms: bool = True,
-    min_candidate_size: int | str = "auto",
 ) -> Extension:
     """Add documents to a result without changing the present ones.
 
@@ -79,9 +76,6 @@ def extend(
     update_terms : bool
         Whether to count terms and choose keywords and labels again. False takes less than half of
         the time.
-    min_candidate_size : "auto" or int
-        Smallest number of rows in a candidate for a new topic; "auto" is the size of the finest
-        topics of as many rows.
 
     Returns
     -------
@@ -100,8 +94,6 @@ def extend(
     """
     added = Corpus.of(corpus)
     require_text(added)
-    if min_candidate_size != "auto" and not is_count(min_candidate_size, 2):
-        raise InputError("min_candidate_size", '"auto" or an integer from 2 up', min_candidate_size)
     merged = merge_documents(result, added)
     expected, n_fitted = expected_outside(result)
     n_new, weights = len(merged.new), merged.documents.weights
@@ -127,7 +119,7 @@ def extend(
         outside=outside,
         expected=expected,
         p_value=chance_of(n_outside, n_new, expected, n_fitted),
-        candidates=find_candidates(grown, min_candidate_size) if n_new else (),
+        candidates=find_candidates(grown) if n_new else (),
     )
     return dataclasses.replace(extension, result=_recorded(grown, extension, len(added)))
 

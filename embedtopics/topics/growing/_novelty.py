@@ -5,18 +5,15 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.sparse import csr_matrix
 from scipy.special import betaln, gammaln
 
-from embedtopics._utils.checks import is_whole
 from embedtopics._utils.display import Displayed, excerpt, spell_count
 from embedtopics.clustering._resolution import FEWEST, FINER, automatic_min_cluster_size
 from embedtopics.clustering.results import NOISE, Clustering
-from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array
 from embedtopics.terms._subject import uninformative_topics
 from embedtopics.terms._weighting import ClassTfidf
@@ -149,15 +146,16 @@ def chance_of(n_outside: int, n_new: int, expected: float, n_fitted: int) -> flo
     return float(min(1.0, np.exp(logs).sum()))
 
 
-def find_candidates(result: TopicResult, least_size: int | str = "auto") -> tuple[Candidate, ...]:
+def find_candidates(result: TopicResult, least_size: int | None = None) -> tuple[Candidate, ...]:
     """Find candidates for new topics: groups of added documents outside the topics.
 
     Groups (average linkage) are at least as tight as the loosest quarter of the topics, are
-    informative, and have a larger share of the added documents than of the fit.
+    informative, and have a larger share of the added documents than of the fit. By default they
+    are as large as the finest topics of as many rows.
     """
     assert result.added is not None
     weights, added = result.documents.weights, result.added
-    if isinstance(least_size, str):
+    if least_size is None:
         size = automatic_min_cluster_size(int(weights[added].sum()))
         least_size = max(FEWEST, round(size / FINER))
     outside = (result.clustering.labels == NOISE) & result.embeddings.any(axis=1)
@@ -273,7 +271,7 @@ def widened(memberships: csr_matrix, n_topics: int) -> csr_matrix:
     return csr_matrix(parts, shape=(memberships.shape[0], n_topics), copy=True)
 
 
-def adopt(extension: Extension, candidates: int | Sequence[int] | None = None) -> TopicResult:
+def adopt(extension: Extension) -> TopicResult:
     """Make topics of the candidates of an extension.
 
     New topics get the next ids; the others keep their ids and names given by users. All topics are
@@ -282,28 +280,20 @@ def adopt(extension: Extension, candidates: int | Sequence[int] | None = None) -
     Parameters
     ----------
     extension : Extension
-    candidates : int or sequence of int, optional
-        Numbers of the candidates, as in ``extension.to_frame()``; by default all.
 
     Returns
     -------
     TopicResult
-
-    Raises
-    ------
-    InputError
-        If there is no such candidate.
     """
-    numbers = _checked(extension, candidates)
-    result = extension.result
-    if not numbers:
+    result, candidates = extension.result, extension.candidates
+    if not candidates:
         return result
     before = result.clustering
     labels, probabilities = before.labels.copy(), before.probabilities.copy()
     reasons = None if before.reasons is None else before.reasons.copy()
     added = None if result.added is None else result.added.copy()
-    for topic, number in enumerate(numbers, result.n_topics):
-        members = np.array(extension.candidates[number].documents)
+    for topic, candidate in enumerate(candidates, result.n_topics):
+        members = np.array(candidate.documents)
         vectors = result.embeddings[members].astype(np.float64)
         central = np.einsum("id,d->i", vectors, vectors.sum(axis=0))
         labels[members] = topic
@@ -313,15 +303,15 @@ def adopt(extension: Extension, candidates: int | Sequence[int] | None = None) -
             reasons[members] = Reason.IN_TOPIC
         if added is not None:
             added[members] = False
-    persistence = np.append(before.persistence, np.full(len(numbers), np.nan))
+    persistence = np.append(before.persistence, np.full(len(candidates), np.nan))
     clustering = Clustering(labels, probabilities, persistence, reasons)
     grown = dataclasses.replace(result, clustering=clustering)
-    topics, topic_terms = described(grown, [*result.topics, *[None] * len(numbers)])
+    topics, topic_terms = described(grown, [*result.topics, *[None] * len(candidates)])
     of_new = np.where(labels >= result.n_topics, labels, NOISE).astype(np.int32)
-    memberships = widened(result.memberships, result.n_topics + len(numbers))
+    memberships = widened(result.memberships, result.n_topics + len(candidates))
     listed = ", ".join(f"{topic.topic_id} ({topic.label})" for topic in topics[result.n_topics :])
     message = f"adopted groups of added documents as topics: {listed}"
-    edit = Edit("note", {"candidates": numbers}, message, (), tuple(range(result.n_topics)))
+    edit = Edit("note", {"n_adopted": len(candidates)}, message, (), tuple(range(result.n_topics)))
     return dataclasses.replace(
         grown,
         memberships=with_own_share(memberships, of_new),
@@ -331,15 +321,3 @@ def adopt(extension: Extension, candidates: int | Sequence[int] | None = None) -
         stability=None,
         added=added if added is None or added.any() else None,
     )
-
-
-def _checked(extension: Extension, candidates: Any) -> list[int]:
-    n_candidates = len(extension.candidates)
-    if candidates is None:
-        return list(range(n_candidates))
-    numbers = [candidates] if is_whole(candidates) else list(candidates)
-    for number in numbers:
-        if not is_whole(number) or not 0 <= number < n_candidates:
-            expected = f"numbers of the {n_candidates} candidates, from 0"
-            raise InputError("candidates", expected, number)
-    return sorted({int(number) for number in numbers})

@@ -15,7 +15,7 @@ import pandas as pd
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
 
-from embedtopics._utils.checks import checked_count, is_count, resolve_seed
+from embedtopics._utils.checks import checked_count, resolve_seed
 from embedtopics._utils.display import Displayed, spell_count
 from embedtopics._utils.progress import progress_bar
 from embedtopics.clustering._resolution import FEWEST
@@ -36,7 +36,7 @@ from embedtopics.topics._tables import NO_TOPIC
 from embedtopics.topics._vectors import encode_documents, given_vectors
 from embedtopics.topics.constraints._labels import ManualLabels, PartialLabels
 from embedtopics.topics.growing._extend import extend
-from embedtopics.topics.growing._novelty import LOOSEST, Extension, adopt
+from embedtopics.topics.growing._novelty import LOOSEST, Extension, adopt, find_candidates
 from embedtopics.topics.results import TopicResult
 
 SHARD = 20_000
@@ -106,7 +106,6 @@ def fit_sample(
     *,
     model: TopicModel | None = None,
     embeddings: npt.ArrayLike | None = None,
-    min_topic_size: int | str = "auto",
 ) -> SampleFit:
     """Find the topics of a sample, assign all other rows, and add topics that the sample lacks.
 
@@ -129,9 +128,6 @@ def fit_sample(
         rows.
     embeddings : array_like of shape (n_rows, n_dimensions), optional
         Vectors of all rows; a memory map (``np.load(file, mmap_mode="r")``) is read in parts.
-    min_topic_size : "auto" or int
-        Smallest number of documents in a topic from outside the sample; "auto" is a ten-thousandth
-        of all, at least 5.
 
     Returns
     -------
@@ -150,8 +146,6 @@ def fit_sample(
     corpus = Corpus.of(source)
     require_text(corpus)
     n = checked_count(n, "n", 2)
-    if min_topic_size != "auto" and not is_count(min_topic_size, 2):
-        raise InputError("min_topic_size", '"auto" or an integer from 2 up', min_topic_size)
     if isinstance(getattr(model, "constraints", None), PartialLabels | ManualLabels):
         raise InputError("constraints", "words or names, not labels of rows", model)
     if embeddings is not None:
@@ -179,9 +173,7 @@ def fit_sample(
         )
         message += "steps by group and date; the others were assigned to its topics."
         notes = [Decision("corpus", "sample", len(sample), message), *notes]
-    if min_topic_size == "auto":
-        min_topic_size = max(FEWEST, round(RAREST * len(documents)))
-    grown = _with_novel(result, corpus, topics, stored, int(min_topic_size))
+    grown = _with_novel(result, corpus, topics, stored)
     n_adopted = grown.n_topics - result.n_topics
     if n_adopted:
         listed = "; ".join(topic.label for topic in grown.topics[result.n_topics :])
@@ -306,10 +298,10 @@ def _with_novel(
     corpus: Corpus,
     topics: _DocumentTopics,
     vectors: Mapping[int, FloatArray],
-    min_size: int,
 ) -> TopicResult:
     """Return the result with topics of novel documents, and assign documents to them."""
     documents = corpus.distinct()
+    min_size = max(FEWEST, round(RAREST * len(documents)))
 
     def extended(members: Int64Array, **options: Any) -> Extension:
         rows = documents.first_rows[members]
@@ -323,16 +315,16 @@ def _with_novel(
     outside = outside[(topics.labels[outside] == NOISE) & (topics.novelty[outside] > FAR)]
     if len(outside) < min_size:
         return result
-    drafted = extended(outside, update_terms=False, min_candidate_size=min_size)
+    drafted = extended(outside, update_terms=False).result
     # Candidates must be as tight as most neighborhoods of the fit: a few mixed texts are as tight
     # as the loosest large topics.
     least = float(np.quantile(closeness(result.graph.similarities), LOOSEST))
-    near = [one for one in drafted.candidates if one.similarity >= least]
+    near = [one for one in find_candidates(drafted, min_size) if one.similarity >= least]
     if not near:
         return result
     # The result gets only documents of new topics: with the other outliers it would not represent
     # the collection.
-    hashes = drafted.result.documents.hashes
+    hashes = drafted.documents.hashes
     groups = [hashes[list(one.documents)] for one in near]
     members = find_documents(documents.hashes, np.concatenate(groups))
     grown = extended(np.sort(members))

@@ -19,7 +19,6 @@ from embedtopics.topics import (
     at_resolution,
     combine,
     extend,
-    lineage,
     load_result,
     rename,
     save_result,
@@ -27,6 +26,8 @@ from embedtopics.topics import (
     with_stability,
     without_texts,
 )
+from embedtopics.topics._assign import find_documents
+from embedtopics.topics.growing import _combine
 from embedtopics.topics.growing._combine import match_topics
 from embedtopics.topics.results import Reason
 from tests.bertopic_oracle import fit_bertopic
@@ -36,6 +37,15 @@ from tests.factories import make_result, refuses
 def fit(texts, vectors, **options):
     model = et.TopicModel(languages=[], random_state=2, **options)
     return model.fit(texts, embeddings=vectors).result_
+
+
+def topics_in(part, whole):
+    """Return the topic of the whole with most documents of each topic of a part."""
+    place = find_documents(whole.documents.hashes, part.documents.hashes)
+    both = pd.crosstab(part.clustering.labels, whole.clustering.labels[place])
+    return (
+        both.drop(index=NOISE, errors="ignore").drop(columns=NOISE, errors="ignore").idxmax(axis=1)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -63,17 +73,13 @@ def whole(parts):
 
 def test_topics_that_match_are_one_and_others_stay(parts, whole):
     assert whole.n_topics == 12
-    for part in parts:
-        found = lineage(part, whole)
-        assert [link.kind for link in found.links if link.old >= 0] == ["continued"] * 9
-        assert found.n_shared == len(part.documents)
+    assert all(len(set(topics_in(part, whole))) == 9 for part in parts)
     decision = whole.decisions[-1]
     assert decision.name == "combined" and len(decision.value) == 6
     assert "6 topics of result 2 match" in whole.history[-1].message
     assert "; 3 were added" in whole.history[-1].message
     new_ids = whole.history[-1].new_ids
-    continued = {link.old: link.new for link in lineage(parts[0], whole).links if link.old >= 0}
-    assert dict(enumerate(new_ids)) == continued
+    assert list(new_ids) == topics_in(parts[0], whole).tolist()
 
 
 def test_the_whole_is_a_result_of_all_rows(parts, whole):
@@ -101,10 +107,7 @@ def test_the_whole_is_a_result_of_all_rows(parts, whole):
 
 def test_documents_keep_their_topics_and_shares(parts, whole):
     first, second = parts
-    new_of = [
-        {link.old: link.new for link in lineage(part, whole).links if link.old >= 0}
-        for part in parts
-    ]
+    new_of = [topics_in(part, whole) for part in parts]
     n = len(first.corpus)
     for part, number, begin in ((first, new_of[0], 0), (second, new_of[1], n)):
         moved = np.array([number.get(label, -1) for label in part.labels.tolist()])
@@ -132,7 +135,7 @@ def test_a_text_without_topic_in_the_first_has_that_of_the_second(parts):
     nothing = first.memberships.multiply((~common)[:, None]).tocsr().astype(np.float32)
     blank = dataclasses.replace(first, clustering=clustering, memberships=nothing)
     whole = combine([blank, second])
-    number = {link.old: link.new for link in lineage(second, whole).links if link.old >= 0}
+    number = topics_in(second, whole)
     place = {h: i for i, h in enumerate(second.documents.hashes[:, 0].tolist())}
     checked = 0
     for h in first.documents.hashes[common, 0].tolist():
@@ -171,7 +174,7 @@ def test_the_whole_is_saved_and_answers(parts, whole, branches, tmp_path):
     np.testing.assert_array_equal(more.result.labels[-20:], found.labels)
 
 
-def test_a_topic_of_texts_that_others_hold_is_left_out(parts):
+def test_a_topic_of_texts_that_others_hold_is_left_out(parts, monkeypatch):
     """Of the second only texts are left that the first has in topics of its own."""
     first = parts[0]
     labels = (np.arange(len(first.documents)) % 2).astype(np.int32)
@@ -180,13 +183,14 @@ def test_a_topic_of_texts_that_others_hold_is_left_out(parts):
     shares = csr_matrix((labels[:, None] == [0, 1]).astype(np.float32))
     changes = {"clustering": clustering, "topics": first.topics[:2], "memberships": shares}
     mixed = dataclasses.replace(first, **changes)
-    whole = combine([first, mixed], min_similarity=1.0)
+    monkeypatch.setattr(_combine, "MIN_SIMILARITY", 1.0)
+    whole = combine([first, mixed])
     assert whole.n_topics == 9 and whole.memberships.shape[1] == 9
     np.testing.assert_array_equal(whole.clustering.labels, first.clustering.labels)
 
 
 def test_names_that_were_given_stay(parts):
-    matches = match_topics(parts[0], parts[1], 0.7)
+    matches = match_topics(parts[0], parts[1])
     theirs = int(np.flatnonzero(matches >= 0)[0])
     second = rename(parts[1], {theirs: "Theirs"})
     one = combine([parts[0], second])
@@ -195,7 +199,7 @@ def test_names_that_were_given_stay(parts):
     assert [t.label for t in both.topics if t.is_named] == ["Ours"]
 
 
-def test_only_the_nearest_of_two_becomes_one():
+def test_only_the_nearest_of_two_becomes_one(monkeypatch):
     def result(directions):
         n = len(directions)
         made = make_result(60, n)
@@ -206,9 +210,9 @@ def test_only_the_nearest_of_two_becomes_one():
 
     one = result([[1, 0, 0], [0, 1, 0]])
     other = result([[0.8, 0.6, 0], [0.96, 0.28, 0], [0, 0, 1], [0, 0.75, 0.66143783]])
-    assert match_topics(one, other, 0.7).tolist() == [-1, 0, -1, 1]
-    assert match_topics(one, other, 0.97).tolist() == [-1, -1, -1, -1]
-    assert match_topics(one, other, 0.9599).tolist() == [-1, 0, -1, -1]
+    for least, expected in ((0.7, [-1, 0, -1, 1]), (0.97, [-1] * 4), (0.9599, [-1, 0, -1, -1])):
+        monkeypatch.setattr(_combine, "MIN_SIMILARITY", least)
+        assert match_topics(one, other).tolist() == expected
 
 
 @pytest.mark.slow
@@ -249,8 +253,6 @@ def test_different_encoders_are_refused(parts):
 
 
 def test_bad_parameters(parts):
-    with refuses("min_similarity"):
-        combine(parts, min_similarity=1.2)
     for results in ([parts[0], without_texts(parts[1])], [without_texts(parts[0]), parts[1]]):
         with pytest.raises(InputError, match="shared without its texts"):
             combine(results)

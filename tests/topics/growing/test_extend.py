@@ -21,7 +21,6 @@ from embedtopics.topics import (
 )
 from embedtopics.topics.growing._extend import place
 from embedtopics.topics.results import Reason
-from tests.factories import refuses
 from tests.topics.growing.conftest import CUT
 
 
@@ -278,9 +277,6 @@ def test_bad_input(split):
     for texts, vectors in (*wrong, (one, None), ([], None), ([None, ""], None)):
         with pytest.raises(InputError):
             extend(split[0], texts, embeddings=vectors)
-    for size in (1, True, "few"):
-        with refuses("min_candidate_size"):
-            extend(split[0], ["a"], embeddings=np.ones((1, 24)), min_candidate_size=size)
 
 
 def test_words_that_were_left_out_stay_out(split, extension):

@@ -9,10 +9,9 @@ from scipy.stats import betabinom
 import embedtopics as et
 from embedtopics.clustering.results import NOISE
 from embedtopics.neighbors._graph import nearest
-from embedtopics.topics import adopt, assign, extend, lineage, load_result, save_result
+from embedtopics.topics import adopt, assign, extend, load_result, save_result
 from embedtopics.topics.growing._novelty import chance_of, expected_outside
 from embedtopics.topics.results import Reason
-from tests.factories import refuses
 
 STRANGE = [f"zork{i % 7} plim{i % 5} grue quendor {i}" for i in range(40)]
 
@@ -178,25 +177,16 @@ def test_further_texts_find_an_adopted_topic(surprising):
     assert found.labels.tolist() == [12] * 5
     again = extend(grown, [f"later {i}" for i in range(5)], embeddings=queries)
     assert again.result.topics[12].size == grown.topics[12].size + 5 and not again.candidates
-    links = lineage(surprising.result, grown).links
-    assert [link.kind for link in links] == ["continued"] * 12 + ["new"]
 
 
-def test_candidates_are_chosen_by_number(split):
-    result = split[0]
+def test_several_candidates_become_topics(split):
     others = [f"frobnicate gizmo{i % 4} whatsit {i}" for i in range(30)]
     given = np.vstack([strange(), strange(30, seed=28)])
-    said = extend(result, STRANGE + others, embeddings=given)
+    said = extend(split[0], STRANGE + others, embeddings=given)
     assert [one.size > 25 for one in said.candidates] == [True, True]
-    assert said.candidates[0].size > said.candidates[1].size
-    only = adopt(said, 1)
-    assert only.n_topics == 13 and only.topics[12].size == said.candidates[1].size
-    assert only.history[-1].parameters == {"candidates": [1]}
-    assert adopt(said, [1, 0, 1]).n_topics == adopt(said).n_topics == 14
-    assert adopt(said, []) is said.result
-    for bad in (2, -1, [0.5]):
-        with refuses("candidates"):
-            adopt(said, bad)
+    grown = adopt(said)
+    assert grown.n_topics == 14 and grown.history[-1].parameters == {"n_adopted": 2}
+    assert [topic.size for topic in grown.topics[12:]] == [one.size for one in said.candidates]
 
 
 def test_many_documents_join_the_groups_of_a_sample(split, surprising, monkeypatch):

@@ -46,7 +46,7 @@ def test_a_topic_of_two_in_ten_thousand_is_found_again():
     check_rare(fit_sample(texts, 8_000, model=MODEL, embeddings=vectors), truth, 10)
 
 
-def test_a_topic_that_the_sample_lacks_is_found_among_the_rest():
+def test_a_topic_that_the_sample_lacks_is_found_among_the_rest(monkeypatch):
     texts, vectors, truth = planted(2000, 10, 4)
     rows = [*texts, None, texts[0]]
     given = np.vstack([vectors, vectors[:1], vectors[:1]])
@@ -54,7 +54,9 @@ def test_a_topic_that_the_sample_lacks_is_found_among_the_rest():
     check_rare(fit, np.append(truth, [-1, truth[0]]), 10)
     assert fit.labels[-2] == -1 and fit.labels[-1] == fit.labels[0] and np.isnan(fit.novelty[-2])
     # What the sample's own result answers is what stands in the table.
-    plain = fit_sample(rows, 500, model=MODEL, embeddings=given, min_topic_size=1000)
+    with monkeypatch.context() as patch:
+        patch.setattr("embedtopics.topics.growing._sample.RAREST", 0.5)
+        plain = fit_sample(rows, 500, model=MODEL, embeddings=given)
     assert plain.n_adopted == 0 and len(plain.result.corpus) == 500 == plain.in_sample.sum()
     known = assign(plain.result, rows, embeddings=given)
     np.testing.assert_array_equal(known.labels, plain.labels)
@@ -102,7 +104,6 @@ def test_everything_is_fitted_where_the_sample_would_hold_it_and_an_encoder_is_a
     ("parameter", "wrong"),
     [
         ("n", {"n": 1}),
-        ("min_topic_size", {"min_topic_size": 1}),
         ("embeddings", {"embeddings": np.ones((3, 2))}),
         ("constraints", {"model": TopicModel(constraints=PartialLabels(["a", None]))}),
     ],

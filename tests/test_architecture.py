@@ -230,7 +230,7 @@ def test_variables_are_called_after_what_they_hold():
 LATER = {
     f"embedtopics.{name}"
     for name in (
-        "topics.editing", "topics.mixture._", "topics.naming", "topics.reading", "topics.tree._",
+        "topics.editing", "topics.naming", "topics.reading", "topics.tree._",
         "topics.trends._", "topics._report_card", "evaluation._", "plots._", "comparison._",
     )
 }  # fmt: skip

@@ -34,8 +34,6 @@ from .growing._combine import combine as combine
 from .growing._extend import extend as extend
 from .growing._novelty import adopt as adopt
 from .growing._sample import fit_sample as fit_sample
-from .mixture._windows import mixtures as mixtures
-from .mixture._windows import token_topics as token_topics
 from .naming._keywords import keywords as keywords
 from .naming._keywords import with_keywords as with_keywords
 from .naming._name_topics import name_topics as name_topics
@@ -45,6 +43,8 @@ from .reading._export import export as export
 from .reading._find import find as find
 from .reading._find import sample_documents as sample_documents
 from .reading._keyness import keyness as keyness
+from .reading._mixtures import mixtures as mixtures
+from .reading._mixtures import token_topics as token_topics
 from .tree._hierarchy import hierarchy as hierarchy
 from .tree._hierarchy import tree_text as tree_text
 from .trends._by_group import by_group as by_group

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from embedtopics._utils.checks import checked_choice, checked_count, optional_count, resolve_seed
+from embedtopics._utils.checks import resolve_seed
 from embedtopics.corpus._texts import normalize_text
 from embedtopics.errors import InputError
 from embedtopics.terms._spans import word_spans
@@ -43,7 +43,6 @@ def concordance(
     window: int = 8,
     n_occurrences: int | None = 20,
     random_state: Any = 0,
-    sort: str = "right",
 ) -> pd.DataFrame:
     """Show the occurrences of a term in the documents: key words in context.
 
@@ -65,28 +64,21 @@ def concordance(
         Maximum number of occurrences, which are a random sample; None for all.
     random_state : int, Generator or None
         Seed of the sample. It depends on the texts and not on the order of the rows.
-    sort : {"right", "left", "document"}
-        Order: by the words after the term, by the words before it (nearest first), or by row.
 
     Returns
     -------
     DataFrame
-        Table with the index labels of the rows. Columns id, left, keyword, right (as written, with
-        single spaces), topic, start, stop (position of the keyword in the text, in characters) and
-        rows (number of selected rows with this text, which occurs once in the table). Empty if no
-        selected row holds the term.
+        Table with the index labels of the rows, ordered by the words after the term. Columns id,
+        left, keyword, right (as written, with single spaces), topic, start, stop (position of the
+        keyword in the text, in characters) and rows (number of selected rows with this text, which
+        occurs once in the table). Empty if no selected row holds the term.
 
     Raises
     ------
     InputError
-        If no document holds the term (the error lists similar terms), or if an argument is invalid.
+        If no document holds the term (the error lists similar terms).
     """
-    optional_count(n_occurrences, "n_occurrences")
-    checked_count(window, "window")
-    checked_choice(sort, "sort", ("left", "right", "document"))
-    words = words_of(normalize_text(term), result.tokens.rules) if isinstance(term, str) else []
-    if not words:
-        raise InputError("term", "a word or several words, such as 'tax cut'", term)
+    words = words_of(normalize_text(term), result.tokens.rules)
     positions, documents = find_phrase(result.tokens, words)
     if not len(positions):
         near = similar_terms(result, " ".join(words))
@@ -109,7 +101,7 @@ def concordance(
             spans, read = _checked_spans(result, document, row), document
         line = _line(result.corpus.texts[row], spans, place, place + len(words), window)
         lines.append(line | {"row": row, "rows": weights[document], "id": result.corpus.ids[row]})
-    lines.sort(key=lambda line: (line["words"][sort], line["row"], line["start"]))
+    lines.sort(key=lambda line: (line["after"], line["row"], line["start"]))
     row_numbers = np.array([line["row"] for line in lines], dtype=np.int64)
     index = result.corpus.index[row_numbers]
     columns: dict[str, Any] = {
@@ -142,10 +134,8 @@ def _line(
     start, stop = spans[first][1], spans[last - 1][2]
     begin = spans[first - window][1] if first > window else 0
     end = spans[last + window - 1][2] if last + window < len(spans) else len(text)
-    before = [word for word, _, _ in spans[max(first - window, 0) : first]]
     after = [word for word, _, _ in spans[last : last + window]]
     left, keyword, right = (
         re.sub(r"\s+", " ", part) for part in (text[begin:start], text[start:stop], text[stop:end])
     )
-    words = {"left": before[::-1], "right": after, "document": []}
-    return dict(left=left, keyword=keyword, right=right, start=start, stop=stop, words=words)
+    return dict(left=left, keyword=keyword, right=right, start=start, stop=stop, after=after)

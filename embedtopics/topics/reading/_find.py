@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from embedtopics._utils.checks import checked_choice, checked_count, resolve_seed
+from embedtopics._utils.checks import checked_choice, resolve_seed
 from embedtopics._utils.display import excerpt
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._texts import normalize_text
 from embedtopics.errors import InputError
-from embedtopics.neighbors._graph import unit_rows
-from embedtopics.protocols import Encoder, Float64Array, Int64Array
+from embedtopics.protocols import Encoder, Float64Array, FloatArray, Int64Array
 from embedtopics.terms._representative import NEAR_DUPLICATE, select_representatives
 from embedtopics.terms._tokens import words_of
 from embedtopics.topics._tables import EXCERPT
@@ -37,6 +34,8 @@ from embedtopics.topics.reading._rows import (
 )
 from embedtopics.topics.results import Reason, TopicResult
 
+STRATEGIES = ("central", "representative", "boundary", "random")
+
 
 def find(
     result: TopicResult,
@@ -45,7 +44,6 @@ def find(
     n_topics: int = 5,
     by: str = "auto",
     encoder: Encoder | str | None = None,
-    embedding: npt.ArrayLike | None = None,
 ) -> pd.DataFrame:
     """Find the topics nearest to a query.
 
@@ -60,13 +58,11 @@ def find(
         "embeddings" compares the query's vector with the centroids of the topics (means of the
         document vectors, weighted by probabilities). "terms" compares the words and n-grams of the
         query with the weighted terms of the topics, and needs no encoder; topics without any of
-        these terms are left out. "auto" uses embeddings if you pass a vector or an encoder, or if
-        the encoder of the fit can be loaded, and terms otherwise.
+        these terms are left out. "auto" uses embeddings if you pass an encoder, or if the encoder
+        of the fit can be loaded, and terms otherwise.
     encoder : Encoder or str, optional
         Encoder of the query; by default the encoder of the fit, which each call loads again. Pass
         it, loaded, for several calls. Other encoders are refused.
-    embedding : array_like of shape (n_dimensions,) or (n_queries, n_dimensions), optional
-        Vector of each query by the encoder of the fit; `query` is then only a name.
 
     Returns
     -------
@@ -78,22 +74,18 @@ def find(
     Raises
     ------
     InputError
-        If a query is empty, holds no term of the result (the error lists similar terms), or cannot
-        be encoded; or if an argument is invalid.
+        If a query holds no term of the result (the error lists similar terms), or cannot be
+        encoded.
     """
-    checked_count(n_topics, "n_topics")
-    queries = _checked_queries(query)
+    queries = [query] if isinstance(query, str) else list(query)
     checked_choice(by, "by", ("auto", "embeddings", "terms"))
-    has_vector = encoder is not None or embedding is not None
-    if by == "terms" and has_vector:
-        raise InputError("by", '"embeddings" with an encoder or an embedding', by)
     if by == "auto":
         has_encoder = isinstance(result.settings.get("encoder_settings"), dict)
-        by = "embeddings" if has_vector or has_encoder else "terms"
+        by = "embeddings" if encoder is not None or has_encoder else "terms"
     if by == "terms":
         similarities = _by_terms(result, queries)
     else:
-        vectors = _vectors(result, queries, encoder, embedding)
+        vectors = _vectors(result, queries, encoder)
         similarities = np.asarray(np.einsum("qd,td->qt", vectors, core_centroids(result)))
     lines = []
     for text, row in zip(queries, similarities, strict=True):
@@ -108,30 +100,8 @@ def find(
     return pd.DataFrame(lines, columns=names)
 
 
-def _checked_queries(query: Any) -> list[str]:
-    queries = [query] if isinstance(query, str) else query
-    if isinstance(queries, bytes) or not hasattr(queries, "__iter__") or not list(queries):
-        raise InputError("query", "a text or several texts", query)
-    for text in queries:
-        if not isinstance(text, str) or not normalize_text(text):
-            raise InputError("query", "a text of at least one word", text)
-    return list(queries)
-
-
-def _vectors(
-    result: TopicResult, queries: list[str], encoder: Any, embedding: npt.ArrayLike | None
-) -> Float64Array:
+def _vectors(result: TopicResult, queries: list[str], encoder: Any) -> Float64Array:
     width = result.embeddings.shape[1]
-    if embedding is not None:
-        array = np.asarray(embedding)
-        array = array[None, :] if array.ndim == 1 else array
-        if array.shape != (len(queries), width):
-            raise InputError(
-                "embedding",
-                f"one vector of {width} dimensions for each of the {len(queries)} queries",
-                found=f"shape {np.shape(embedding)}",
-            )
-        return unit_rows(array, what="the embeddings of the queries").astype(np.float64)
     model = encoder_of_fit(result, encoder)
     vectors = encode_uncached(model, [normalize_text(text) for text in queries], width)
     for text, vector in zip(queries, vectors, strict=True):
@@ -211,11 +181,9 @@ def sample_documents(
     Raises
     ------
     InputError
-        If a topic, column or value does not exist, or if an argument is invalid.
+        If a topic, column, value or strategy does not exist.
     """
-    checked_count(n_documents, "n_documents")
     checked_choice(strategy, "strategy", STRATEGIES)
-    seed = resolve_seed(random_state)
     weights, first_rows = document_weights(
         result, rows_of_topics(result, [topic]) & rows_where(result, where)
     )
@@ -227,8 +195,17 @@ def sample_documents(
         membership = np.asarray(result.memberships[documents, topic].todense(), np.float64).ravel()
         centre = core_centroid(result, int(topic))
         closeness = np.asarray(np.einsum("id,d->i", result.embeddings[documents], centre))
-    candidates = Candidates(result, documents, closeness, share, seed)
-    places, scores = STRATEGIES[strategy](candidates, n_documents)
+    if strategy == "central":
+        places, scores = _central(result.embeddings[documents], closeness, n_documents), closeness
+    elif strategy == "representative":
+        vectors = result.embeddings
+        places = select_representatives(vectors, closeness, n_documents, documents)
+        scores = closeness
+    elif strategy == "boundary":
+        places, scores = np.argsort(-share, kind="stable")[:n_documents], share
+    else:
+        keys = random_keys(result.documents.hashes[documents], resolve_seed(random_state))
+        places, scores = np.argsort(keys, kind="stable")[:n_documents], keys / 2.0**64
     rows = first_rows[documents[places]]
     corpus = result.corpus
     index = corpus.index[rows]
@@ -238,7 +215,7 @@ def sample_documents(
         "id": string_column([corpus.ids[row] for row in rows.tolist()], index),
         "text": string_column(texts, index),
         "excerpt": string_column([excerpt(text, EXCERPT) for text in texts], index),
-        "score": scores,
+        "score": scores[places],
         "topic": np.full(len(rows), topic, dtype=np.int32),
         "membership": membership[places],
         "second_topic": second[places],
@@ -269,59 +246,14 @@ def _second_topics(result: TopicResult, documents: Int64Array) -> tuple[Int64Arr
     return second, share
 
 
-@dataclass(frozen=True, eq=False)
-class Candidates:
-    """Candidate documents; `documents`, `closeness` and `others` are (n_candidates,)."""
-
-    result: TopicResult
-    documents: Int64Array
-    closeness: Float64Array
-    others: Float64Array
-    seed: int
-
-    def similarity(self, place: int, places: Int64Array) -> Float64Array:
-        """Return the cosines of one candidate with others."""
-        vectors = self.result.embeddings
-        one, several = vectors[self.documents[place]], vectors[self.documents[places]]
-        return np.asarray(np.einsum("id,d->i", several, one, dtype=np.float64))
-
-
-def _central(candidates: Candidates, n: int) -> tuple[Int64Array, Float64Array]:
-    """Take those nearest to the centroid, without near-duplicates."""
+def _central(vectors: FloatArray, closeness: Float64Array, n: int) -> Int64Array:
+    """Return the documents nearest to the centroid, without near-duplicates."""
     selected: list[int] = []
-    for place in np.argsort(-candidates.closeness, kind="stable").tolist():
+    for place in np.argsort(-closeness, kind="stable").tolist():
         if len(selected) == n:
             break
-        if not (candidates.similarity(place, np.array(selected, np.int64)) > NEAR_DUPLICATE).any():
+        several = vectors[np.array(selected, np.int64)]
+        cosines = np.einsum("id,d->i", several, vectors[place], dtype=np.float64)
+        if not (cosines > NEAR_DUPLICATE).any():
             selected.append(place)
-    places = np.array(selected, dtype=np.int64)
-    return places, candidates.closeness[places]
-
-
-def _representative(candidates: Candidates, n: int) -> tuple[Int64Array, Float64Array]:
-    """Take central and diverse documents; for a whole topic its representatives."""
-    vectors = candidates.result.embeddings
-    places = select_representatives(vectors, candidates.closeness, n, candidates.documents)
-    return places, candidates.closeness[places]
-
-
-def _boundary(candidates: Candidates, n: int) -> tuple[Int64Array, Float64Array]:
-    """Take those with the largest share of another topic."""
-    places = np.argsort(-candidates.others, kind="stable")[:n]
-    return places, candidates.others[places]
-
-
-def _random(candidates: Candidates, n: int) -> tuple[Int64Array, Float64Array]:
-    """Draw documents with equal probability."""
-    hashes = candidates.result.documents.hashes[candidates.documents]
-    keys = random_keys(hashes, candidates.seed)
-    places = np.argsort(keys, kind="stable")[:n]
-    return places, keys[places] / 2.0**64
-
-
-STRATEGIES: dict[str, Callable[[Candidates, int], tuple[Int64Array, Float64Array]]] = {
-    "central": _central,
-    "representative": _representative,
-    "boundary": _boundary,
-    "random": _random,
-}
+    return np.array(selected, dtype=np.int64)

@@ -10,13 +10,13 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import erfc
 
-from embedtopics._utils.checks import checked_count, optional_count
 from embedtopics.errors import InputError
 from embedtopics.protocols import BoolArray, Float64Array, Int64Array
 from embedtopics.terms._weighting import log_odds
 from embedtopics.topics.reading._rows import rows_of_topics, rows_where, string_column
 from embedtopics.topics.results import TopicResult
 
+MIN_COUNT = 5
 Z_OF_95 = 1.959963984540054
 """Standard errors on each side that hold 95 % of a normal distribution."""
 
@@ -36,8 +36,7 @@ def keyness(
     target: Any,
     reference: Any = None,
     *,
-    n_terms: int | None = 50,
-    min_count: int = 5,
+    n_terms: int = 50,
 ) -> pd.DataFrame:
     """Find the terms that distinguish one set of rows from another.
 
@@ -51,10 +50,8 @@ def keyness(
         Two disjoint sets of rows. Each is a topic id or a list of topic ids (-1 for no topic), a
         mapping ``{"column": value}``, or a mask over the rows (see `sample_documents`). The default
         reference is all other rows with text.
-    n_terms : int or None
-        Maximum number of terms of each side; None for all.
-    min_count : int
-        Minimum count of a term on both sides together.
+    n_terms : int
+        Maximum number of terms of each side, among those that occur at least five times.
 
     Returns
     -------
@@ -68,22 +65,20 @@ def keyness(
     Raises
     ------
     InputError
-        If a set is unknown or has no text, if both share rows, or if an argument is invalid.
+        If a set is unknown or has no text, or if both share rows.
 
     Notes
     -----
     Log-odds with an informative Dirichlet prior (Monroe, Colaresi and Quinn 2008, "Fightin' Words",
     equations 16 to 22), which has as many words as the smaller side.
     """
-    optional_count(n_terms, "n_terms")
-    checked_count(min_count, "min_count")
     sides = _weights(result, target, reference)
     counts, lengths = result.term_counts.counts, result.term_counts.lengths.astype(np.int64)
     counted = [np.asarray(counts.T @ weights) for weights in sides]
     longest = int(lengths.max(initial=1))
     places = [places_for(result, weights, longest)[lengths] for weights in sides]
     is_held = (places[0] > 0) & (places[1] > 0)
-    tested = np.flatnonzero((counted[0] + counted[1] >= min_count) & is_held)
+    tested = np.flatnonzero((counted[0] + counted[1] >= MIN_COUNT) & is_held)
     everyone = result.documents.weights
     places_everywhere = np.maximum(places_for(result, everyone, longest)[lengths], 1)
     shares = (counts.T @ everyone) / places_everywhere
@@ -94,8 +89,7 @@ def keyness(
     order = np.lexsort((-np.abs(measures["effect"]), -np.abs(measures["statistic"])))
     sign = np.sign(measures["statistic"][order])
     above, below = (order[sign == side][:n_terms] for side in (1, -1))
-    neither = order[sign == 0] if n_terms is None else order[:0]
-    shown = np.concatenate([above, neither, below[::-1]])
+    shown = np.concatenate([above, below[::-1]])
     columns_shown = tested[shown]
     is_in = result.term_counts.counts[:, columns_shown] > 0
     columns: dict[str, Any] = {
@@ -140,8 +134,6 @@ def _log_odds(
 
 def _weights(result: TopicResult, target: Any, reference: Any) -> tuple[Int64Array, Int64Array]:
     """Return the number of rows of each document on each side."""
-    if target is None:
-        raise InputError("target", "a topic id, a group or a mask", target)
     first = _side(result, target, "target")
     has_text = result.documents.of_row >= 0
     second = has_text & ~first if reference is None else _side(result, reference, "reference")
@@ -158,12 +150,9 @@ def _weights(result: TopicResult, target: Any, reference: Any) -> tuple[Int64Arr
 
 def _side(result: TopicResult, side: Any, name: str) -> BoolArray:
     """Return the rows with text of one side: those of topics, or those of a condition."""
-    is_ids = isinstance(side, np.ndarray) and side.dtype.kind in "iu"
-    is_array = hasattr(side, "dtype") and hasattr(side, "__len__")
-    is_mask = isinstance(side, (list, tuple)) and side and all(isinstance(v, bool) for v in side)
-    if isinstance(side, (Mapping, str)) or is_mask or (is_array and not is_ids):
+    if isinstance(side, Mapping) or np.asarray(side).dtype.kind not in "iu":
         return rows_where(result, side, name)
-    return rows_of_topics(result, side, name)
+    return rows_of_topics(result, side)
 
 
 def places_for(result: TopicResult, weights: npt.NDArray[Any], longest: int) -> Int64Array:

@@ -15,24 +15,15 @@ from embedtopics.protocols import BoolArray, Int64Array
 from embedtopics.topics._relabel import checked_topic_id
 from embedtopics.topics.results import TopicResult
 
-VALUES_NAMED = 12
-"""Maximum number of values of a column in an error."""
-
 
 def string_column(values: Sequence[str], index: pd.Index | None = None) -> pd.Series:
     """Return strings as a column of pandas' string type, also if empty."""
     return pd.Series(list(values), index=index, dtype=pd.Series([""]).dtype)
 
 
-def rows_of_topics(result: TopicResult, topics: Any, parameter: str = "topic") -> BoolArray:
+def rows_of_topics(result: TopicResult, topics: Any) -> BoolArray:
     """Return a mask of the rows with text in one of the topics, (n_rows,)."""
-    several = [topics] if isinstance(topics, (int, np.integer)) else topics
-    if isinstance(several, (str, bytes)) or not hasattr(several, "__iter__") or not len(several):
-        raise InputError(parameter, "a topic id or several topic ids", topics)
-    ids = [
-        NOISE if isinstance(t, (int, np.integer)) and t == NOISE else checked_topic_id(result, t)
-        for t in several
-    ]
+    ids = [t if t == NOISE else checked_topic_id(result, t) for t in np.atleast_1d(topics)]
     return np.isin(result.labels, ids) & (result.documents.of_row >= 0)
 
 
@@ -43,8 +34,6 @@ def rows_where(result: TopicResult, where: Any, parameter: str = "where") -> Boo
         return is_selected
     if not isinstance(where, Mapping):
         return is_selected & _checked_mask(result, where, parameter)
-    if not where:
-        raise InputError(parameter, "a column and a value", where)
     metadata: Any = result.corpus.metadata
     for column, values in where.items():
         if column not in metadata:
@@ -57,14 +46,11 @@ def rows_where(result: TopicResult, where: Any, parameter: str = "where") -> Boo
 def _rows_with(column: pd.Series, values: Any, parameter: str) -> BoolArray:
     """Return a mask of the rows with one of the values; each value must occur."""
     is_selected = np.zeros(len(column), dtype=bool)
-    options = values if isinstance(values, (list, tuple, set, frozenset)) else [values]
-    for value in options:
+    for value in values if isinstance(values, (list, tuple, set, frozenset)) else [values]:
         is_equal = (column == value).fillna(False).to_numpy(dtype=bool)
         if not is_equal.any():
-            there = column.value_counts().index
-            named = ", ".join(map(repr, there[:VALUES_NAMED].tolist())) or "no values"
-            rest = len(there) - VALUES_NAMED
-            remedy = f"the values are {named}" + (f" and {rest:,} more" if rest > 0 else "")
+            frequent = column.value_counts().index[:12].tolist()
+            remedy = f"frequent values are {', '.join(map(repr, frequent)) or 'none'}"
             raise InputError(parameter, f"values of column {column.name!r}", value, remedy)
         is_selected |= is_equal
     return is_selected
@@ -73,21 +59,12 @@ def _rows_with(column: pd.Series, values: Any, parameter: str) -> BoolArray:
 def _checked_mask(result: TopicResult, where: Any, parameter: str) -> BoolArray:
     """Check a mask over rows, and align it to the index, (n_rows,)."""
     index = result.corpus.index
-    expected = f"a mask with True or False for each of the {len(index):,} rows"
     if isinstance(where, pd.Series):
-        if not where.index.equals(index):
-            is_same = len(where) == len(index) and where.index.isin(index).all()
-            if not (is_same and index.is_unique and where.index.is_unique):
-                reason = f"a Series of {len(where):,} with another index"
-                raise InputError(parameter, expected, found=reason, remedy="pass a plain array")
-            where = where.reindex(index)
-        if where.isna().any():
-            raise InputError(parameter, expected, found="missing values")
-        where = where.to_numpy()
+        where = where if where.index.equals(index) else where.reindex(index)
+        where = where.to_numpy(dtype=bool) if where.notna().all() else [None]
     mask = np.asarray(where)
-    if mask.dtype == object and all(isinstance(v, (bool, np.bool_)) for v in mask.ravel()):
-        mask = mask.astype(bool)
     if mask.dtype != np.bool_ or mask.shape != (len(index),):
+        expected = f"a mask with True or False for each of the {len(index):,} rows"
         raise InputError(parameter, expected, found=f"shape {mask.shape} of {mask.dtype}")
     return mask
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from scipy.cluster import hierarchy as trees
 from scipy.sparse import csr_matrix, vstack
 from scipy.spatial.distance import pdist, squareform
 
-from embedtopics._utils.checks import checked_choice, checked_count, optional_count
+from embedtopics._utils.checks import checked_choice
 from embedtopics.clustering._partition import cluster_means, ward_merges
 from embedtopics.protocols import Float64Array, Int32Array
 from embedtopics.terms._counts import count_by_topic
@@ -22,12 +21,9 @@ from embedtopics.topics._vectors import topic_cosines
 from embedtopics.topics.results import TopicResult
 from embedtopics.topics.tree.results import TopicHierarchy, TopicNode
 
-LINKAGES = ("average", "complete", "single", "weighted", "ward")
-"""Linkages whose merge distances are monotone, so that cuts are nested."""
-
 MERGES_AT_ONCE = 64
-CANDIDATES = 30
-"""Number of terms, by weight, among which the keywords of a merge are chosen."""
+N_TERMS, CANDIDATES = 10, 30
+"""Keywords of a merge, and terms by weight among which they are chosen."""
 
 EXCLUSIVITY = 0.15
 """Exponent of the share of a term's occurrences that a merge holds."""
@@ -35,52 +31,36 @@ EXCLUSIVITY = 0.15
 Terms = list[tuple[str, float]]
 
 
-def hierarchy(
-    result: TopicResult,
-    *,
-    by: str = "coordinates",
-    linkage: str = "ward",
-    n_terms: int = 10,
-) -> TopicHierarchy:
-    """Merge topics by their similarity into a tree, and describe each merge by its terms.
+def hierarchy(result: TopicResult, *, by: str = "coordinates") -> TopicHierarchy:
+    """Merge topics by Ward's linkage into a tree, and describe each merge by ten terms.
 
     The counts of a merge are the sums of the counts of its parts, so no text is tokenized again.
+    Terms that few documents repeat, or that other topics use as well, rank lower.
 
     Parameters
     ----------
     result : TopicResult
     by : {"coordinates", "terms", "embeddings"}
-        How to compare topics: by their means in the coordinates of the clustering (with "ward", the
-        groups are those of `at_resolution`), or by the cosines of their class-TF-IDF weights or
-        mean embeddings.
-    linkage : {"ward", "average", "complete", "single", "weighted"}
-        "ward", as in BERTopic's `hierarchical_topics`, makes groups of more even size: in 220
-        topics of arXiv abstracts, the largest of ten groups held 17 % of the texts, and 75 % with
-        "average".
-    n_terms : int
-        Number of keywords of each merge. No stem occurs twice. Terms that few documents repeat, or
-        that other topics use as well, rank lower.
+        How to compare topics: by their means in the coordinates of the clustering (the groups are
+        those of `at_resolution`), or by the cosines of their class-TF-IDF weights or mean
+        embeddings.
 
     Returns
     -------
     TopicHierarchy
         The tree; without merges if there are fewer than two topics.
 
-    Raises
-    ------
-    InputError
-        If a parameter is invalid.
+    Notes
+    -----
+    In 220 topics of arXiv abstracts, the largest of ten groups held 17 % of the texts with Ward's
+    linkage, and 75 % with average linkage.
     """
-    checked_count(n_terms, "n_terms")
-    checked_choice(linkage, "linkage", LINKAGES)
     in_space = checked_choice(by, "by", ("coordinates", "terms", "embeddings")) == "coordinates"
     cosines = topic_cosines(result, "embeddings" if in_space else by)
     upper = np.triu(np.clip(1.0 - cosines, 0.0, 2.0), 1)
     between = upper + upper.T
-    merges, distances, order = (
-        _link_coordinates(result, linkage) if in_space else _link(between, linkage)
-    )
-    merge_terms = merge_keywords(result, merges, n_terms)
+    merges, distances, order = _link_coordinates(result) if in_space else _link(between)
+    merge_terms = merge_keywords(result, merges)
     similarities = (1.0 - between).astype(np.float32)
     nodes = [TopicNode(t.label, t.size, 1, t.keywords, t.weights) for t in result.topics]
     words = [tuple(term for term, _ in terms) for terms in merge_terms]
@@ -93,32 +73,28 @@ def hierarchy(
         nodes.append(TopicNode(names[merge], size, n_topics, words[merge], weights[merge]))
     for array in (merges, distances, order, similarities):
         array.flags.writeable = False
-    return TopicHierarchy(merges, distances, order, similarities, tuple(nodes), by, linkage)
+    return TopicHierarchy(merges, distances, order, similarities, tuple(nodes), by)
 
 
-def _link(between: Float64Array, linkage: Any) -> tuple[Int32Array, Float64Array, Int32Array]:
+def _link(between: Float64Array) -> tuple[Int32Array, Float64Array, Int32Array]:
     """Merge the nearest topics until one remains; return `merges`, `distances` and `order`."""
     n_topics = len(between)
     if n_topics < 2:
         return np.empty((0, 2), np.int32), np.empty(0), np.arange(n_topics, dtype=np.int32)
-    steps = trees.linkage(squareform(between, checks=False), linkage, optimal_ordering=True)
+    steps = trees.linkage(squareform(between, checks=False), "ward", optimal_ordering=True)
     # Rounding can make distances decrease by the last bit.
     distances = np.maximum.accumulate(steps[:, 2])
     return steps[:, :2].astype(np.int32), distances, trees.leaves_list(steps).astype(np.int32)
 
 
-def _link_coordinates(
-    result: TopicResult, linkage: Any
-) -> tuple[Int32Array, Float64Array, Int32Array]:
+def _link_coordinates(result: TopicResult) -> tuple[Int32Array, Float64Array, Int32Array]:
     """Merge topics by their means in the coordinates, as in `at_resolution`."""
     labels, n_topics = _partition(result), result.n_topics
     if n_topics < 2:
-        return _link(np.zeros((n_topics, n_topics)), linkage)
+        return _link(np.zeros((n_topics, n_topics)))
     inside = labels >= 0
     weights = result.documents.weights[inside]
     means, sizes = cluster_means(result.coordinates[inside], weights, labels[inside])
-    if linkage != "ward":
-        return _link(squareform(pdist(means)), linkage)
     pairs, costs = ward_merges(means, sizes)
     steps = np.empty((n_topics - 1, 4))
     node, n_inside = np.arange(n_topics), np.ones(n_topics)
@@ -149,11 +125,7 @@ def _partition(result: TopicResult) -> Int32Array:
     return np.asarray(pairs[1][cells], dtype=np.int32)
 
 
-def merge_keywords(
-    result: TopicResult,
-    merges: Int32Array,
-    n_terms: int,
-) -> list[Terms]:
+def merge_keywords(result: TopicResult, merges: Int32Array) -> list[Terms]:
     """Choose keywords of merges (n_merges, 2), with weights as among the topics."""
     if not len(merges):
         return []
@@ -171,13 +143,13 @@ def merge_keywords(
     languages, keyword_lists = languages_of(result), []
     for block in _sums(topic_counts, merges):
         weighed = csr_matrix(fitted.transform(block))
-        ranked = best_terms(weighed, counts, max(CANDIDATES, n_terms))
+        ranked = best_terms(weighed, counts, CANDIDATES)
         for row, (terms, weights) in enumerate(ranked):
             inside = np.asarray(block[row, terms].todense()).ravel()
             names = [counts.terms[i] for i in terms]
             shares = inside / frequencies[terms]
             relevance = weights * spread[terms] * shares**EXCLUSIVITY
-            picked = select_keywords(relevance, names, n=n_terms, languages=languages)
+            picked = select_keywords(relevance, names, n=N_TERMS, languages=languages)
             keyword_lists.append([(names[i], float(weights[i])) for i in picked])
     return keyword_lists
 
@@ -199,9 +171,7 @@ def _sums(topic_counts: csr_matrix, merges: Int32Array) -> Iterator[csr_matrix]:
             block = []
 
 
-def tree_text(
-    hierarchy: TopicHierarchy, *, levels: Sequence[int] = (), n_terms: int | None = None
-) -> str:
+def tree_text(hierarchy: TopicHierarchy, *, levels: Sequence[int] = ()) -> str:
     """Draw a hierarchy as text, with labels and sizes.
 
     Parameters
@@ -210,8 +180,6 @@ def tree_text(
     levels : sequence of int
         Numbers of groups at which the tree branches: ``(5, 20)`` draws five branches, which divide
         into twenty, which hold the topics. By default every merge is drawn.
-    n_terms : int, optional
-        Number of terms that replace the label of each node.
 
     Returns
     -------
@@ -230,14 +198,13 @@ def tree_text(
     >>> nodes = [TopicNode(name, 10, 1, (), ()) for name in ["rates", "prices", "both"]]
     >>> tree = TopicHierarchy(
     ...     np.array([[0, 1]]), np.array([0.2]), np.array([0, 1]), np.eye(2), tuple(nodes),
-    ...     "terms", "average",
+    ...     "terms",
     ... )
     >>> print(tree_text(tree))
     both · 10
     ├─ [0] rates · 10
     └─ [1] prices · 10
     """
-    optional_count(n_terms, "n_terms")
     if not hierarchy.n_topics:
         return "no topics"
     branches = _branches(hierarchy, levels)
@@ -247,10 +214,9 @@ def tree_text(
     while waiting:
         node, first, rest = waiting.pop()
         about = hierarchy.nodes[node]
-        name = about.label if n_terms is None else ", ".join(about.terms[:n_terms]) or about.label
         number = f"[{node}] " if node < hierarchy.n_topics else ""
         # A label from the user may hold a line break.
-        lines.append(f"{first}{number}{' '.join(name.split())} · {about.size:,}")
+        lines.append(f"{first}{number}{' '.join(about.label.split())} · {about.size:,}")
         below = branches.get(node, [])
         for place in reversed(range(len(below))):
             is_last = place == len(below) - 1

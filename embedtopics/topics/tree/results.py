@@ -57,7 +57,6 @@ class TopicHierarchy(Displayed):
         Cosines of terms if `by` is "terms", else of mean embeddings.
     nodes : tuple of TopicNode
     by : {"coordinates", "terms", "embeddings"}
-    linkage : str
     """
 
     merges: Int32Array
@@ -66,7 +65,6 @@ class TopicHierarchy(Displayed):
     similarities: FloatArray
     nodes: tuple[TopicNode, ...]
     by: str
-    linkage: str
 
     @property
     def n_topics(self) -> int:
@@ -74,7 +72,7 @@ class TopicHierarchy(Displayed):
         return len(self.order)
 
     def _summary(self) -> str:
-        return f"{self.n_topics} topics merged by {self.by}, {self.linkage} linkage"
+        return f"{self.n_topics} topics merged by {self.by}"
 
     @cached_property
     def parents(self) -> Int64Array:

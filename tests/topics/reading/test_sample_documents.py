@@ -170,7 +170,6 @@ def test_an_empty_selection_is_an_empty_frame(press):
     ("arguments", "parameter"),
     [
         ({"strategy": "best"}, "strategy"), ({"topic": 5}, "topic"),
-        ({"n_documents": 0}, "n_documents"), ({"random_state": -1}, "random_state"),
         ({"where": "Die Zeit"}, "where"),
         ({"where": {"paper": 1}}, "where"),
         ({"where": [True]}, "where"),

@@ -12,8 +12,8 @@ from embedtopics import topics
 from embedtopics.terms import ClassTfidf
 from embedtopics.terms._counts import count_by_topic, count_terms
 from embedtopics.terms._tokens import tokenize
-from embedtopics.topics.mixture import _windows
-from tests.factories import each, make_result, refuses
+from embedtopics.topics.reading import _mixtures
+from tests.factories import make_result, refuses
 
 
 def factors_of(result, weighting):
@@ -32,13 +32,13 @@ def windows_over(n, window, stride):
     return [(b, b + window) for b in begins]
 
 
-def written_out(result, words, *, window=4, stride=1, least=0.1, over="terms", weighting=None):
+def written_out(result, words, *, window=4, stride=1, least=0.1, weighting=None):
     """Return what each word contributes, and the mixture, for one text."""
     weighting = weighting or ClassTfidf()
     idf = factors_of(result, weighting)
     column = {term: i for i, term in enumerate(result.term_counts.terms)}
     edges = {w for term in column for w in (term.split(" ")[0], term.split(" ")[-1])}
-    places = [i for i, word in enumerate(words) if over == "words" or word in edges]
+    places = [i for i, word in enumerate(words) if word in edges]
     rows = result.topic_terms.toarray()
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     rows = rows / np.where(lengths > 0, lengths, 1)
@@ -91,28 +91,28 @@ def words_of(result, row):
     "arguments",
     [
         {},
-        {"over": "words"},
         {"window": 1},
-        {"window": 6, "stride": 4, "over": "words"},
+        {"window": 6, "stride": 4},
         {"window": 60},
-        {"least": 0.0, "over": "words"},
+        {"least": 0.0},
         {"least": 0.4},
         {"weighting": ClassTfidf(sqrt_tf=True), "window": 12},
         {"weighting": ClassTfidf(bm25=True), "window": 12},
         {"weighting": ClassTfidf(seed_terms=["river"], seed_boost=4.0)},
     ],
 )
-def test_equal_windows_written_out(phrased, arguments):
+def test_equal_windows_written_out(phrased, arguments, monkeypatch):
     rows = [0, 3, 50, 150]
-    names = {"least": "min_similarity"}
-    asked = {names.get(k, k): v for k, v in arguments.items() if k != "weighting"}
+    names = {"least": "MIN_SIMILARITY"}
+    for name in arguments.keys() - {"weighting"}:
+        monkeypatch.setattr(_mixtures, names.get(name, name.upper()), arguments[name])
     if weighting := arguments.get("weighting"):
         phrased = topics.update_terms(phrased, weighting=weighting)
-    found = topics.mixtures(phrased, rows=rows, **asked).toarray()
+    found = topics.mixtures(phrased, rows=rows).toarray()
     for place, row in enumerate(rows):
         credit, shares = written_out(phrased, words_of(phrased, row), **arguments)
         np.testing.assert_allclose(found[place], shares, atol=1e-6)
-        shown = topics.token_topics(phrased, row, **asked)
+        shown = topics.token_topics(phrased, row)
         assert list(shown.tokens) == words_of(phrased, row)
         assert [word.lower().rstrip(".,") for word in shown.written] == list(shown.tokens)
         np.testing.assert_allclose(shown.weights.toarray(), credit, rtol=1e-5, atol=1e-6)
@@ -191,32 +191,10 @@ def test_frame_names_the_topic_of_each_word(phrased):
     assert (frame["topic"][~held] == -1).all() and held.any()
 
 
-WRONG = each(
-    window=[0, 2.5],
-    stride=[0, 5],
-    min_similarity=[1.5, float("nan")],
-    over=["letters"],
-)
-
-
-@pytest.mark.parametrize(("name", "value"), WRONG)
-def test_bad_parameters(phrased, name, value):
-    with refuses(name):
-        topics.mixtures(phrased, **{name: value})
-    with refuses(name):
-        topics.token_topics(phrased, 0, **{name: value})
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        *({"rows": rows} for rows in ([-1], [10_000], [1.5], 3)),
-        {"texts": ["a"], "rows": [0]},
-    ],
-)
-def test_bad_rows(phrased, arguments):
-    with refuses("rows"):
-        topics.mixtures(phrased, **arguments)
+def test_bad_rows(phrased):
+    for rows in ([-1], [10_000]):
+        with refuses("rows"):
+            topics.mixtures(phrased, rows=rows)
     with refuses("rows"):
         topics.token_topics(phrased, 10_000)
 
@@ -227,21 +205,16 @@ def test_bad_rows(phrased, arguments):
         st.lists(st.sampled_from("river engine line people zzz field often".split()), max_size=9),
         min_size=1, max_size=40,
     ),
-    window=st.integers(1, 12), stride=st.integers(1, 4),
-    over=st.sampled_from(["words", "terms"]), batch_size=st.integers(1, 50),
-    least=st.sampled_from([0.0, 0.1, 0.5]),
+    batch_size=st.integers(1, 50),
 )  # fmt: skip
-def test_rows_sum_to_one_or_nothing_in_any_batch(
-    phrased, texts, window, stride, over, batch_size, least
-):
-    asked = {"window": window, "stride": min(stride, window), "over": over, "min_similarity": least}
+def test_rows_sum_to_one_or_nothing_in_any_batch(phrased, texts, batch_size):
     joined = [" ".join(words) for words in texts]
-    found = topics.mixtures(phrased, joined, **asked)
+    found = topics.mixtures(phrased, joined)
     sums = np.asarray(found.sum(axis=1)).ravel()
     assert np.all((np.abs(sums - 1) < 1e-6) | (sums == 0)) and (found.data >= 0).all()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_windows, "BATCH_SIZE", batch_size)
-        again = topics.mixtures(phrased, joined, **asked)
+        patch.setattr(_mixtures, "BATCH_SIZE", batch_size)
+        again = topics.mixtures(phrased, joined)
     assert (found != again).nnz == 0
-    alone = topics.mixtures(phrased, joined[-1:], **asked)
+    alone = topics.mixtures(phrased, joined[-1:])
     assert (found[len(texts) - 1] != alone).nnz == 0

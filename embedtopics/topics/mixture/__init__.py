@@ -1,1 +1,0 @@
-"""Several topics in one text: by windows of its words, and by its passages."""

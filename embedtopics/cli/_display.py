@@ -142,17 +142,6 @@ def print_inspection(console: Console, inspection: Inspection) -> None:
         )
         encoding = spell_seconds(inspection.seconds_to_encode)
         after = f"{encoding} to encode ({inspection.tokens_per_second:,.0f} tokens/s here), {after}"
-    faster = [
-        f"{option}: about {spell_seconds(seconds)} to encode, {by}"
-        for option, seconds, by in (
-            ("--encoder auto", inspection.seconds_with_auto, "most texts by a static student"),
-            ("--student 20000", inspection.seconds_with_student, "all texts by it, with more loss"),
-        )
-        if seconds < inspection.seconds_to_encode
-    ]
-    if faster:
-        lost = "inspect --sample 5000 measures the loss; topics --sample fits a sample"
-        rows["faster"] = "; ".join([*faster, lost])
     rows |= {"time": f"about {after}", "memory": f"about {inspection.memory / 1e9:.1f} GB"}
     print_lines(console, rows)
     print_notes(console, inspection.warnings, soft_wrap=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -238,54 +237,6 @@ def document_limits(
             raise InputError(name, f"at most the number of distinct texts ({n_documents:,})", limit)
         limits.append(int(rounded(limit * n_documents)) if share else int(limit))
     return max(limits[0], 1), limits[1]
-
-
-@dataclass(frozen=True)
-class TermRules:
-    """The definition of a term: parameters of `count_terms`."""
-
-    ngram_range: tuple[int, int] = (1, 2)
-    min_df: int | float | None = None
-    max_df: int | float = 1.0
-    stop_words: tuple[str, ...] = ()
-    function_words: tuple[str, ...] = ()
-
-
-def recount_terms(
-    tokens: TokenStream, counts: TermCounts, before: TermRules, after: TermRules
-) -> TermCounts:
-    """Count terms by other rules; only drop columns if the rules allow no new term."""
-    if before == after:
-        return counts
-    left_out = set(counts.stop_words) | set(counts.function_words)
-    stops = _among(tokens.words, after.stop_words)
-    functions = _among(tokens.words, after.function_words)
-    edges = set(stops) | set(functions)
-    fewest_before, most_before = document_limits(before.min_df, before.max_df, len(tokens))
-    fewest, most = document_limits(after.min_df, after.max_df, len(tokens))
-    shortest_before, longest_before = before.ngram_range
-    shortest, longest = after.ngram_range
-    is_within = fewest_before <= fewest and most <= most_before
-    is_within &= shortest_before <= shortest <= longest <= longest_before
-    if not (is_within and left_out <= edges):
-        return count_terms(tokens, **asdict(after))
-    holders = np.bincount(counts.counts.indices, minlength=len(counts.terms))
-    allowed = (holders >= fewest) & (holders <= most)
-    allowed &= (counts.lengths >= shortest) & (counts.lengths <= longest)
-    newly_left_out = edges - left_out
-    if newly_left_out:
-        allowed &= [
-            newly_left_out.isdisjoint((term.split(" ", 1)[0], term.rsplit(" ", 1)[-1]))
-            for term in counts.terms
-        ]
-    columns = np.flatnonzero(allowed)
-    return TermCounts(
-        counts=counts.counts if len(columns) == len(counts.terms) else counts.counts[:, columns],
-        terms=tuple(counts.terms[column] for column in columns.tolist()),
-        lengths=counts.lengths[columns],
-        stop_words=stops,
-        function_words=tuple(word for word in functions if word not in set(stops)),
-    )
 
 
 def _among(words: tuple[str, ...], listed: Iterable[str]) -> tuple[str, ...]:

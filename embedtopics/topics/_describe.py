@@ -36,7 +36,6 @@ class TermSettings:
     min_df: int | float | None = None
     n_keywords: int = 10
     n_representatives: int = 5
-    max_df: int | float = 1.0
     extra_stop_words: Sequence[str] = ()
 
     def __post_init__(self) -> None:
@@ -50,18 +49,26 @@ def count_corpus_terms(
     tokens: TokenStream, labels: Int32Array, settings: TermSettings, languages: Sequence[str]
 ) -> TermCounts:
     """Count the terms of the documents."""
+    common = function_words(tokens, labels) if settings.stop_words == "auto" else ()
+    return count_by_settings(tokens, settings, languages, common)
+
+
+def count_by_settings(
+    tokens: TokenStream,
+    settings: TermSettings,
+    languages: Sequence[str],
+    function_words: Sequence[str],
+) -> TermCounts:
+    """Count terms without stop words and function words."""
     stop_words: Sequence[str] = tuple(settings.stop_words)
-    common: Sequence[str] = ()
     if settings.stop_words == "auto":
         stop_words = stop_words_for(languages, rules=tokens.rules)
-        common = function_words(tokens, labels)
     return count_terms(
         tokens,
         ngram_range=settings.ngram_range,
         min_df=settings.min_df,
-        max_df=settings.max_df,
         stop_words=[*stop_words, *settings.extra_stop_words],
-        function_words=common,
+        function_words=function_words,
     )
 
 
@@ -240,7 +247,6 @@ def term_settings_of(result: TopicResult) -> TermSettings:
         ngram_range=(int(span[0]), int(span[1])),
         min_df=settings.get("min_df"),
         n_keywords=int(settings.get("n_keywords", TermSettings.n_keywords)),
-        max_df=settings.get("max_df", TermSettings.max_df),
         extra_stop_words=tuple(settings.get("extra_stop_words", ())),
     )
 

@@ -16,8 +16,7 @@ from embedtopics.corpus._texts import EMPTY, MISSING
 from embedtopics.corpus.results import LanguageShares
 from embedtopics.encoders._base import language_warning
 from embedtopics.encoders._contract import BaseEncoder
-from embedtopics.encoders._registry import CASCADE_FROM, cascade_pays, resolve_encoder
-from embedtopics.encoders.static._cascade import most_read_again
+from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import EXACT_LIMIT
 from embedtopics.protocols import Encoder
@@ -36,13 +35,6 @@ SECONDS_PER_PAIR, SECONDS_PER_SEARCH, SECONDS_PER_DOCUMENT = 0.9e-8, 5e-5, 1.3e-
 """Seconds of an exact comparison of two documents, of an approximate search per document, and of
 all other stages after encoding per document; measured on two cores at 384 dimensions."""
 
-STUDENT_TEXTS, UNSURE = 20_000, 0.25
-"""Texts that a static student learns from, and the share that its teacher encodes again for "auto":
-the student is unsure about 18 to 36 % (benchmarks, student_topics)."""
-
-STUDENT_SECONDS, STUDENT_SPEED = 60.0, 200_000
-"""Seconds to train a student on the teacher's vectors, and its tokens per second."""
-
 BASE_MEMORY = 0.9e9
 """Bytes of the interpreter, the libraries and a small encoder."""
 
@@ -55,9 +47,7 @@ class Inspection:
     are per document. A sample gives `mean_tokens` (of the encoder), the share of truncated texts
     and the share of unseen tokens. The speed is measured and includes the learning of an encoder;
     it is NaN without an encoder that counts tokens. Seconds and the peak memory in bytes are
-    estimates; memory is too low for an encoder with one column per term. `seconds_with_student` is
-    the time of a static student trained on 20,000 texts, `seconds_with_auto` that of
-    encoder="auto"; NaN below 100,000 texts, the latter also below a hundred million characters.
+    estimates; memory is too low for an encoder with one column per term.
     """
 
     n_rows: int
@@ -72,8 +62,6 @@ class Inspection:
     unseen_share: float
     tokens_per_second: float
     seconds_to_encode: float
-    seconds_with_student: float
-    seconds_with_auto: float
     seconds_after: float
     memory: float
     warnings: tuple[str, ...]
@@ -106,15 +94,6 @@ def inspect_corpus(corpus: Corpus, encoder: Encoder | None = None) -> Inspection
     search = SECONDS_PER_PAIR * n_documents if is_exact else SECONDS_PER_SEARCH
     width = (resolved.dimensions if resolved else None) or 384
     warning = None if resolved is None else language_warning(resolved, languages)
-    to_encode = mean_seen * n_documents / speed if speed else 0.0
-    with_student = with_auto = float("nan")
-    if n_documents >= CASCADE_FROM and resolved and resolved.transformer:
-        learned = STUDENT_TEXTS / n_documents
-        with_student = to_encode * learned + STUDENT_SECONDS
-        with_student += mean_tokens * n_documents / STUDENT_SPEED
-        if cascade_pays(n_documents, n_characters):
-            again = min(UNSURE, most_read_again(n_documents))
-            with_auto = with_student + to_encode * (1 - learned) * again
     return Inspection(
         n_rows=len(corpus),
         n_documents=n_documents,
@@ -127,9 +106,7 @@ def inspect_corpus(corpus: Corpus, encoder: Encoder | None = None) -> Inspection
         truncated_share=truncated,
         unseen_share=1 - mean_seen / mean_tokens if mean_tokens else 0.0,
         tokens_per_second=speed,
-        seconds_to_encode=to_encode,
-        seconds_with_student=with_student,
-        seconds_with_auto=with_auto,
+        seconds_to_encode=mean_seen * n_documents / speed if speed else 0.0,
         seconds_after=2.0 + (search + SECONDS_PER_DOCUMENT) * n_documents,
         # Embeddings are in memory up to three times; words and counts take about six bytes per
         # character.

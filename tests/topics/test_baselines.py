@@ -7,12 +7,11 @@ import pytest
 
 import embedtopics as et
 from embedtopics.corpus.results import Encoding
-from embedtopics.encoders import FastTextEncoder, RandomProjectionEncoder, TfidfEncoder, _registry
-from embedtopics.encoders._contract import ForeignEncoder
+from embedtopics.encoders import FastTextEncoder, RandomProjectionEncoder, TfidfEncoder
 from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.errors import InputError
-from embedtopics.topics import _inspection, at_resolution, inspect_corpus
 from embedtopics.topics import _vectors as vectors
+from embedtopics.topics import at_resolution, inspect_corpus
 from embedtopics.topics.results import Reason
 from tests.factories import refuses
 
@@ -171,29 +170,7 @@ def test_counts_rows_and_lengths():
     assert seen.unseen_share == pytest.approx(1 / 3)
     assert seen.languages.main == "en" and seen.warnings == ()
     assert seen.seconds_to_encode == pytest.approx(200 / seen.tokens_per_second)
-    assert seen.memory > 0.5e9 and math.isnan(seen.seconds_with_student)
-
-
-def test_a_student_is_foreseen_where_there_are_many_texts_and_a_checkpoint(monkeypatch):
-    class Checkpoint(ForeignEncoder):
-        transformer = True
-
-    checkpoint = Checkpoint(WordCounter())
-
-    monkeypatch.setattr(_inspection, "CASCADE_FROM", 20)
-    monkeypatch.setattr(_inspection, "STUDENT_TEXTS", 10)
-    texts = [f"{ENGLISH} {i}" for i in range(20)]
-    seen = inspect_corpus(et.Corpus.of(texts), checkpoint)
-    expected = seen.seconds_to_encode / 2 + 60 + 20 * 15 / 200_000
-    assert seen.seconds_with_student == pytest.approx(expected)
-    assert math.isnan(seen.seconds_with_auto)  # a few short texts
-    monkeypatch.setattr(_registry, "CASCADE_FROM", 20)
-    monkeypatch.setattr(_registry, "CASCADE_CHARACTERS", sum(map(len, texts)))
-    seen = inspect_corpus(et.Corpus.of(texts), checkpoint)
-    # Of the ten that it does not learn from, the teacher reads a quarter again.
-    expected = seen.seconds_to_encode * (1 / 2 + 1 / 2 * 0.25) + 60 + 20 * 15 / 200_000
-    assert seen.seconds_with_auto == pytest.approx(expected)
-    assert math.isnan(inspect_corpus(et.Corpus.of(texts), WordCounter()).seconds_with_student)
+    assert seen.memory > 0.5e9
 
 
 def test_warns_of_a_language_that_the_encoder_does_not_read():

@@ -10,22 +10,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from embedtopics._utils.checks import is_number, is_whole, optional_count
+from embedtopics._utils.checks import optional_count
 from embedtopics._utils.display import excerpt
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._table_files import spreadsheet_safe
 from embedtopics.corpus._texts import replace_surrogates
 from embedtopics.errors import InputError
 from embedtopics.protocols import TermWeighting
-from embedtopics.terms._counts import (
-    TermRules,
-    checked_ngram_range,
-    checked_stop_words,
-    recount_terms,
-)
-from embedtopics.terms._stop_words import function_words, stop_words_for
+from embedtopics.terms._counts import checked_ngram_range, checked_stop_words
+from embedtopics.terms._stop_words import function_words
 from embedtopics.terms.results import TermCounts
-from embedtopics.topics._describe import languages_of, term_settings_of
+from embedtopics.topics._describe import count_by_settings, languages_of, term_settings_of
 from embedtopics.topics._pipeline import FitLog, note_terms
 from embedtopics.topics._relabel import checked_topic_id, edit_of, relabeled
 from embedtopics.topics.results import TopicResult
@@ -123,8 +118,7 @@ def write_labels(result: TopicResult, path: str | Path) -> Path:
 
 def read_labels(path: str | Path, result: TopicResult | None = None) -> dict[int, str]:
     """Read labels by topic id from a file that a spreadsheet saved; of a result the edited ones."""
-    path = Path(path)
-    (_, head), *rows = _read_rows(path) or [(1, [])]
+    (_, head), *rows = _read_rows(Path(path)) or [(1, [])]
     names = [cell.strip().lower() for cell in head]
     if not names.count("topic") == names.count("label") == 1:
         columns = f"{', '.join(filter(None, names)) or 'no columns'} in {path}"
@@ -134,18 +128,23 @@ def read_labels(path: str | Path, result: TopicResult | None = None) -> dict[int
         row = dict(zip(names, cells, strict=False))
         # Spreadsheets write an id as 3.0 or 3,0.
         match = re.fullmatch(r"\s*(-?\d{1,9})(?:[.,]0{0,2})?\s*", row.get("topic", ""))
-        if match is None:
-            raise InputError("topic", f"a topic id in {path}", row.get("topic", ""), row=number)
-        topic, label = int(match[1]), " ".join(row.get("label", "").split())
+        topic = int(match[1]) if match else None
+        label = " ".join(row.get("label", "").split())
         if topic == NOISE:  # the last row of topics.csv
             continue
+        n_topics = None if result is None else result.n_topics
+        if topic is None or topic in labels or (n_topics and not 0 <= topic < n_topics):
+            expected = f"an id of one of the topics, in one row of {path}"
+            raise InputError("topic", expected, row.get("topic", ""), row=number)
         if not label:
             raise InputError("label", f"given for topic {topic} in {path}", label, row=number)
-        if topic in labels:
-            raise InputError("topic", f"in one row of {path}", topic, row=number)
-        if result is not None:
-            _check_topic(result, topic, row.get("size", ""), path, number)
         labels[topic] = label
+        # Three zeros are thousands, fewer are decimals.
+        size = re.sub(r"\D", "", re.sub(r"[.,]0{0,2}$", "", row.get("size", "").strip()))
+        if result is not None and size and int(size) != result.topics[topic].size:
+            expected = f"{result.topics[topic].size:,} for topic {topic} in {path}"
+            remedy = "use the labels.csv of this result, or delete the column"
+            raise InputError("size", expected, int(size), remedy, row=number)
     edited = {}
     for topic, label in labels.items():
         before = None if result is None else result.topics[topic].label
@@ -167,24 +166,8 @@ def _read_rows(path: Path) -> list[tuple[int, list[str]]]:
         expected, remedy = f"UTF-8 text in {path}", "save the table as CSV UTF-8"
         raise InputError("labels", expected, remedy=remedy, found="other bytes", row=row) from error
     delimiter = max(DELIMITERS, key=next(iter(text.splitlines()), "").count)
-    try:
-        rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
-    except csv.Error as error:
-        raise InputError("labels", "a table saved as CSV", found=f"{path} ({error})") from error
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     return [(n, cells) for n, cells in enumerate(rows, 1) if any(cell.strip() for cell in cells)]
-
-
-def _check_topic(result: TopicResult, topic: int, size: str, path: Path, number: int) -> None:
-    """Raise InputError for a row about a topic of another result."""
-    if not 0 <= topic < result.n_topics:
-        expected = f"one of the {result.n_topics} topics in {path}"
-        raise InputError("topic", expected, topic, "delete the row", row=number)
-    # Three zeros are thousands, fewer are decimals.
-    digits = re.sub(r"\D", "", re.sub(r"[.,]0{0,2}$", "", size.strip()))
-    if digits and int(digits) != result.topics[topic].size:
-        expected = f"{result.topics[topic].size:,} for topic {topic} in {path}"
-        remedy = "use the labels.csv of this result, or delete the column"
-        raise InputError("size", expected, int(digits), remedy, row=number)
 
 
 WORD_NOTES = ("stop_words", "function_words", "no_stop_words")
@@ -198,7 +181,6 @@ def update_terms(
     extra_stop_words: str | Sequence[str] | None = None,
     ngram_range: tuple[int, int] | None = None,
     min_df: int | float | None = None,
-    max_df: int | float | None = None,
     weighting: TermWeighting | None = None,
     n_keywords: int | None = None,
 ) -> TopicResult:
@@ -216,8 +198,8 @@ def update_terms(
         Single words to leave out in addition.
     ngram_range : (int, int), optional
         Shortest and longest term in words.
-    min_df, max_df : int or float, optional
-        Smallest and largest number of documents with a term; a float is a share of documents.
+    min_df : int or float, optional
+        Smallest number of documents with a term; a float is a share of documents.
     weighting : TermWeighting, optional
         Such as `embedtopics.ClassTfidf` with ``bm25=True``.
     n_keywords : int, optional
@@ -236,8 +218,7 @@ def update_terms(
         "stop_words": None if stop_words is None else checked_stop_words(stop_words),
         "extra_stop_words": _checked_extra(extra_stop_words),
         "ngram_range": None if ngram_range is None else checked_ngram_range(ngram_range),
-        "min_df": _checked_df("min_df", min_df),
-        "max_df": _checked_df("max_df", max_df),
+        "min_df": min_df,
         "n_keywords": optional_count(n_keywords, "n_keywords"),
     }
     parameters = {name: value for name, value in changes.items() if value is not None}
@@ -272,21 +253,13 @@ def update_terms(
 
 
 def _recounted(result: TopicResult, settings: dict[str, Any]) -> TermCounts:
-    old, counts = term_settings_of(result), result.term_counts
     new = term_settings_of(dataclasses.replace(result, settings=settings))
-    common = counts.function_words
-    if new.stop_words != "auto":
-        common = ()
-    elif old.stop_words != "auto":
-        common = function_words(result.tokens, result.clustering.labels)
-    rules = []
-    for rule, words in ((old, counts.function_words), (new, common)):
-        listed = rule.stop_words
-        if listed == "auto":
-            listed = stop_words_for(languages_of(result), rules=result.tokens.rules)
-        left_out = (*listed, *rule.extra_stop_words)
-        rules.append(TermRules(rule.ngram_range, rule.min_df, rule.max_df, left_out, words))
-    return recount_terms(result.tokens, counts, *rules)
+    common: Sequence[str] = ()
+    if new.stop_words == "auto":
+        common = result.term_counts.function_words
+        if term_settings_of(result).stop_words != "auto":
+            common = function_words(result.tokens, result.clustering.labels)
+    return count_by_settings(result.tokens, new, languages_of(result), common)
 
 
 def _terms_message(
@@ -299,7 +272,7 @@ def _terms_message(
     extra = parameters.get("extra_stop_words", [])
     if extra:
         parts.append(f"left out {', '.join(extra[:12])}" + (", ..." if len(extra) > 12 else ""))
-    names = ("ngram_range", "min_df", "max_df", "n_keywords")
+    names = ("ngram_range", "min_df", "n_keywords")
     parts += [f"{name} {parameters[name]}" for name in names if name in parameters]
     if weighting is not None:
         parts.append(f"weighted by {type(weighting).__name__}")
@@ -317,13 +290,3 @@ def _checked_extra(words: Any) -> list[str] | None:
         if len(word.split()) != 1:
             raise InputError("extra_stop_words", "single words", word)
     return list(dict.fromkeys(word.strip().lower() for word in listed))
-
-
-def _checked_df(name: str, limit: Any) -> int | float | None:
-    if limit is None:
-        return None
-    if is_whole(limit) and limit >= 1:
-        return int(limit)
-    if is_whole(limit) or not is_number(limit) or not 0 <= limit <= 1:
-        raise InputError(name, "an integer from 1 up, or a share from 0.0 to 1.0", limit)
-    return float(limit)

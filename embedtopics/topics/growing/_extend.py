@@ -20,10 +20,8 @@ from embedtopics.neighbors._graph import nearest
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import Encoder, Float64Array, FloatArray, Int32Array, Int64Array
 from embedtopics.reduction._components import leading
-from embedtopics.terms._counts import count_terms
-from embedtopics.terms._stop_words import stop_words_for
 from embedtopics.terms._tokens import join_tokens, tokenize
-from embedtopics.terms.results import TermCounts, TokenStream
+from embedtopics.terms.results import TokenStream
 from embedtopics.topics._assign import (
     QUERIES_AT_ONCE,
     Judgement,
@@ -32,7 +30,12 @@ from embedtopics.topics._assign import (
     standing,
     vectors_of,
 )
-from embedtopics.topics._describe import FITTED_ROWS, languages_of, term_settings_of
+from embedtopics.topics._describe import (
+    FITTED_ROWS,
+    count_by_settings,
+    languages_of,
+    term_settings_of,
+)
 from embedtopics.topics._propagation import FAR, MIN_MARGIN, NONE_WEIGHT, margin
 from embedtopics.topics.growing._novelty import (
     Extension,
@@ -181,8 +184,8 @@ def _with_terms(grown: TopicResult, added: Corpus, merged: Merged, update: bool)
     tokens = tokenize(new, rules=grown.tokens.rules)
     joined = join_tokens(grown.tokens, tokens, merged.order)
     if update:
-        rules = term_settings_of(grown)
-        counted = _counted(grown, joined, rules.min_df, rules.max_df)
+        common = grown.term_counts.function_words
+        counted = count_by_settings(joined, term_settings_of(grown), languages_of(grown), common)
         return dataclasses.replace(grown, tokens=joined, term_counts=counted)
     before = grown.term_counts
     counts = merged.put_rows(before.counts, _count_terms_of(grown, tokens))
@@ -196,7 +199,9 @@ def count_known_terms(result: TopicResult, texts: Sequence[str]) -> csr_matrix:
 
 
 def _count_terms_of(result: TopicResult, tokens: TokenStream) -> csr_matrix:
-    terms, counted = result.term_counts.terms, _counted(result, tokens, 1, 1.0)
+    terms, common = result.term_counts.terms, result.term_counts.function_words
+    settings = dataclasses.replace(term_settings_of(result), min_df=1)
+    counted = count_by_settings(tokens, settings, languages_of(result), common)
     number = {term: column for column, term in enumerate(terms)}
     column = np.array([number.get(term, -1) for term in counted.terms], dtype=np.int64)
     entries = counted.counts.tocoo()
@@ -205,24 +210,6 @@ def _count_terms_of(result: TopicResult, tokens: TokenStream) -> csr_matrix:
         (entries.data[is_term], (entries.row[is_term], column[entries.col[is_term]])),
         shape=(len(tokens), len(terms)),
         dtype=np.int32,
-    )
-
-
-def _counted(
-    result: TopicResult, tokens: TokenStream, min_df: int | float | None, max_df: int | float
-) -> TermCounts:
-    """Count terms with the settings of a result."""
-    rules = term_settings_of(result)
-    stop_words = rules.stop_words
-    if stop_words == "auto":
-        stop_words = stop_words_for(languages_of(result), rules=tokens.rules)
-    return count_terms(
-        tokens,
-        ngram_range=rules.ngram_range,
-        min_df=min_df,
-        max_df=max_df,
-        stop_words=[*stop_words, *rules.extra_stop_words],
-        function_words=result.term_counts.function_words,
     )
 
 

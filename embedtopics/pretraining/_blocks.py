@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from embedtopics.corpus._corpus import Corpus, require_text
 from embedtopics.encoders._base import readable, slabs
-from embedtopics.pretraining._tokens import Tokens, surface_of
+from embedtopics.pretraining._masking import Tokens, surface_of
 from embedtopics.protocols import Int64Array
 
 if TYPE_CHECKING:
@@ -89,13 +88,6 @@ def _encoded(texts: Sequence[str], tokenizer: Tokenizer) -> Any:
     for slab in slabs(texts):
         clean = [readable(text) for text in slab]
         yield from zip(clean, tokenizer.encode_batch(clean), strict=True)
-
-
-def texts_of(corpus: Any, name: str = "corpus") -> tuple[list[str], str]:
-    """Return the distinct texts of a corpus, ordered by content, and its name."""
-    read = Corpus.of(corpus)
-    require_text(read)
-    return list(dict.fromkeys(read.document_texts())), read.source
 
 
 class Paired(NamedTuple):

@@ -8,7 +8,6 @@ import torch
 from torch import nn
 from transformers.modeling_outputs import BaseModelOutput
 
-from embedtopics.encoders._base import load_error
 from embedtopics.encoders.sentence._checkpoint import Recipe
 from embedtopics.encoders.sentence._loading import silent_transformers
 from embedtopics.pretraining._tokenizers import HEAD_WIDTH
@@ -91,19 +90,14 @@ def token_head(recipe: Recipe, body: Any, seed: int, has_pairs: bool = False) ->
     checkpoint, trusted = recipe.checkpoint, recipe.trusts_code
     with torch.random.fork_rng([]), silent_transformers():
         torch.manual_seed(seed)
-        try:
-            model, report = AutoModelForMaskedLM.from_pretrained(
-                checkpoint.folder,
-                dtype=torch.float32,
-                use_safetensors=True,
-                local_files_only=not trusted,
-                trust_remote_code=trusted,
-                output_loading_info=True,
-            )
-        except ValueError:
-            got = f"{checkpoint.folder} of the family {checkpoint.family!r}"
-            expected = "a checkpoint of a family with masked language models"
-            raise load_error(expected, got, "choose one such as BERT or RoBERTa") from None
+        model, report = AutoModelForMaskedLM.from_pretrained(
+            checkpoint.folder,
+            dtype=torch.float32,
+            use_safetensors=True,
+            local_files_only=not trusted,
+            trust_remote_code=trusted,
+            output_loading_info=True,
+        )
         pair = PairHead(int(body.config.hidden_size)) if has_pairs else None
     prefix = f"{model.base_model_prefix}."
     missing = [key for key in report["missing_keys"] if not key.startswith(prefix)]

@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from embedtopics.pretraining._blocks import Blocks, Paired, Segments
 from embedtopics.pretraining._head import Detector, TokenHead
-from embedtopics.pretraining._masking import Replacements, shown_tokens
+from embedtopics.pretraining._masking import RandomMasking, Replacements, shown_tokens
 from embedtopics.protocols import Float64Array, FloatArray, Int64Array
 from embedtopics.training.trainer._batching import (
     GROUPS_OF_A_STEP,
@@ -30,7 +30,6 @@ MEASURED_AT_ONCE = 4096
 """Tokens that are measured together; more are no faster without gradients."""
 
 IGNORED = -100
-
 
 DETECTION_WEIGHT = 50.0
 """Weight of the detection loss, relative to the generator's (Clark et al. 2020, section 2)."""
@@ -95,7 +94,7 @@ class MaskedData(TrainingData):
 
     loss: TokenHead | Detector
     examples: Blocks  # type: ignore[assignment]
-    masking: Any
+    masking: RandomMasking
     replacements: Replacements
     seed: int
     geometry: FloatArray | None = None  # (n_blocks, n_dimensions), vectors before training

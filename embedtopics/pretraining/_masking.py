@@ -2,25 +2,64 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field, is_dataclass
+from dataclasses import dataclass
 from itertools import chain, islice, zip_longest
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.checks import checked_between, checked_count
+from embedtopics._utils.checks import checked_between
 from embedtopics.corpus._corpus import Corpus, require_text
 from embedtopics.errors import InputError
-from embedtopics.pretraining._tokens import Tokens
 from embedtopics.protocols import Float64Array, Int64Array
+
+MASKED, REPLACED = 0.8, 0.1
+"""Shares of the predicted tokens that the mask token and another token replace; the rest stays."""
 
 LONGEST_SPAN, P_SPAN = 10, 0.2
 """Longest span in words, and the parameter of the geometric law (Joshi et al. 2020)."""
 
+OCCURRENCES = 0.5
+"""Probability that an occurrence of a listed word is predicted; below 1, so that it is read too."""
+
 TRIES = 20
 """Draws per token: some spans fall on words that are already chosen."""
+
+_EDGES = re.compile(r"^\W+|\W+$")
+
+
+@dataclass(frozen=True, eq=False)
+class Tokens:
+    """A text as the model reads it; a masking chooses from its words.
+
+    Parameters
+    ----------
+    ids : int64 ndarray of shape (n_tokens,)
+        Special tokens at both ends included.
+    words : int64 ndarray of shape (n_tokens,)
+        Number of the word that each token is of, ascending; -1 for special tokens.
+    surfaces : tuple of str, length n_tokens
+        That word, in lower case and without punctuation at its ends; "" for special tokens.
+    """
+
+    ids: Int64Array
+    words: Int64Array
+    surfaces: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def part(self, begin: int, end: int) -> Tokens:
+        """Return the tokens from one place to before another."""
+        return Tokens(self.ids[begin:end], self.words[begin:end], self.surfaces[begin:end])
+
+
+def surface_of(piece: str) -> str:
+    """Return a word in lower case, without punctuation and spaces at its ends."""
+    return _EDGES.sub("", piece).lower() or piece.strip()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,24 +69,14 @@ class RandomMasking:
     Parameters
     ----------
     share : float
-        Share of the tokens to predict; at least one per text.
-    masked, replaced : float
-        Shares of these that the mask token and another token replace; the rest stays.
-    replacement : {"uniform", "unigram"}
-        Draw other tokens uniformly, or by their frequency in the corpus.
+        Share of the tokens to predict; at least one per text. The mask token replaces 80 % of
+        these and another token 10 %; the rest stays.
     """
 
     share: float = 0.15
-    masked: float = 0.8
-    replaced: float = 0.1
-    replacement: str = "uniform"
 
     def __post_init__(self) -> None:
         checked_between(self.share, "share", 0, 1)
-        checked_between(self.masked, "masked", 0, 1, closed=True)
-        checked_between(self.replaced, "replaced", 0, 1 - self.masked, closed=True)
-        if self.replacement not in ("uniform", "unigram"):
-            raise InputError("replacement", '"uniform" or "unigram"', self.replacement)
 
     def choose(self, tokens: Tokens, rng: np.random.Generator) -> Int64Array:
         """Return a number for each token: -1 if it is not predicted."""
@@ -84,26 +113,9 @@ class WholeWordMasking(RandomMasking):
 class SpanMasking(RandomMasking):
     """Predict spans of words, hidden or replaced together (Joshi et al. 2020, section 3.1).
 
-    The length of a span in words is drawn from a truncated geometric law, 3.8 on average by
-    default.
-
-    Parameters
-    ----------
-    p : float
-        Parameter of the geometric law.
-    longest : int
-        Longest span in words.
-    share, masked, replaced, replacement
-        As in `RandomMasking`.
+    The length of a span in words is drawn from a truncated geometric law, 3.8 on average. For
+    parameters see `RandomMasking`.
     """
-
-    p: float = P_SPAN
-    longest: int = LONGEST_SPAN
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        checked_between(self.p, "p", 0, 1)
-        checked_count(self.longest, "longest")
 
     def choose(self, tokens: Tokens, rng: np.random.Generator) -> Int64Array:
         """Return a number for each token: -1 if it is not predicted."""
@@ -111,11 +123,11 @@ class SpanMasking(RandomMasking):
         names, sizes = np.unique(words, return_counts=True)
         budget, n_taken, n_spans = self._budget(len(words)), 0, 0
         span_of = np.full(len(names), -1, dtype=np.int64)
-        law = (1 - self.p) ** np.arange(self.longest)
+        law = (1 - P_SPAN) ** np.arange(LONGEST_SPAN)
         law /= law.sum()
         for _ in range(TRIES * budget):
             begin = int(rng.integers(len(names)))
-            end = begin + 1 + int(rng.choice(self.longest, p=law))
+            end = begin + 1 + int(rng.choice(LONGEST_SPAN, p=law))
             fits = np.cumsum(sizes[begin:end]) <= budget - n_taken
             # The first word may exceed the budget, so that something is predicted.
             n_words = int(fits.sum()) or int(not n_spans)
@@ -136,43 +148,31 @@ class SelectiveMasking(RandomMasking):
     """Predict listed words first, and fill up the share with others.
 
     After Timoneda and Vallejo Vera (2025), "Behind the mask: Random and selective masking in
-    transformer models applied to specialized social science texts". In each text, occurrences of
-    the words are drawn with probability `occurrences`, up to the share; the rest are random
-    words.
+    transformer models applied to specialized social science texts". In each text, half of the
+    occurrences of the words are drawn, up to the share; the rest are random words.
 
     Parameters
     ----------
     words : iterable of str
         Single words, without regard to case.
-    occurrences : float
-        Probability that an occurrence is predicted; below 1, so that the words are also read.
-    share, masked, replaced, replacement
+    share : float
         As in `RandomMasking`.
     """
 
     words: Iterable[str]
-    occurrences: float = field(default=0.5, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        expected = "a list of words, none blank"
-        if isinstance(self.words, str) or not isinstance(self.words, Iterable):
-            raise InputError("words", expected, self.words)
-        words = list(self.words)
+        words = [self.words] if isinstance(self.words, str) else list(self.words)
         for row, word in enumerate(words):
-            if not isinstance(word, str) or not word.strip():
-                raise InputError("words", expected, word, row=row)
-            if len(word.split()) > 1:
-                raise InputError("words", "single words", word, "give its words", row=row)
+            if len(word.split()) != 1:
+                raise InputError("words", "single words", word, row=row)
         if not words:
-            raise InputError("words", expected, words)
+            raise InputError("words", "a list of words", words)
         object.__setattr__(self, "words", tuple(sorted({word.strip().lower() for word in words})))
-        checked_between(self.occurrences, "occurrences", 0, 1, closed=True)
 
     @classmethod
-    def of_corpus(
-        cls, corpus: Any, classes: Any, n_words: int = 200, **options: Any
-    ) -> SelectiveMasking:
+    def of_corpus(cls, corpus: Any, classes: Any, n_words: int = 200) -> SelectiveMasking:
         """Choose the words by class-TF-IDF.
 
         Parameters
@@ -182,15 +182,40 @@ class SelectiveMasking(RandomMasking):
             Column of the corpus, or a class for each row.
         n_words : int
             Number of words; each class in turn gives its next best.
-        **options
-            Parameters of `SelectiveMasking`.
 
         Raises
         ------
         InputError
             If there are fewer than two classes, or no words.
         """
-        return cls(words_of_classes(corpus, classes, checked_count(n_words, "n_words")), **options)
+        from embedtopics.terms._counts import count_by_topic, count_terms
+        from embedtopics.terms._stop_words import function_words
+        from embedtopics.terms._tokens import tokenize
+        from embedtopics.terms._weighting import ClassTfidf
+
+        read = Corpus.of(corpus)
+        require_text(read)
+        if isinstance(classes, str):
+            if classes not in read.metadata:
+                raise InputError("classes", "a column of the corpus", classes)
+            classes = read.metadata[classes]
+        names = np.asarray(classes, dtype=object).astype(str)
+        if len(names) != len(read) or len(set(names.tolist())) < 2:
+            got = f"{len(set(names.tolist()))} classes for {len(names):,} rows"
+            raise InputError("classes", "at least two, one for each row of the corpus", found=got)
+        _, labels = np.unique(names, return_inverse=True)
+        tokens = tokenize(read.texts)
+        plain = function_words(tokens, labels)
+        counted = count_terms(tokens, ngram_range=(1, 1), function_words=plain)
+        weights = (
+            ClassTfidf(bm25=True).fit_transform(count_by_topic(counted.counts, labels)).toarray()
+        )
+        ranked = [np.argsort(-row, kind="stable")[: (row > 0).sum()].tolist() for row in weights]
+        turns = chain.from_iterable(zip_longest(*ranked))
+        words = dict.fromkeys(counted.terms[place] for place in turns if place is not None)
+        if not words:
+            raise InputError("corpus", "one with words for the classes")
+        return cls(islice(words, n_words))
 
     def choose(self, tokens: Tokens, rng: np.random.Generator) -> Int64Array:
         """Return a number for each token: -1 if it is not predicted."""
@@ -200,7 +225,7 @@ class SelectiveMasking(RandomMasking):
         )
         words = tokens.words[tokens.words >= 0]
         listed = np.unique(tokens.words[is_listed & (tokens.words >= 0)])
-        listed = rng.permutation(listed[rng.random(len(listed)) < self.occurrences])
+        listed = rng.permutation(listed[rng.random(len(listed)) < OCCURRENCES])
         others = rng.permutation(np.setdiff1d(words, tokens.words[is_listed]))
         order = np.concatenate([listed, others])
         if not len(order):  # every word is listed, and none was drawn
@@ -223,22 +248,6 @@ def _words_within(words: Int64Array, order: Int64Array, budget: int) -> Int64Arr
 
 
 MASKINGS = {"random": RandomMasking, "whole_word": WholeWordMasking, "span": SpanMasking}
-
-
-def resolve_masking(masking: Any) -> Any:
-    """Return a masking by its name, or the object given."""
-    if isinstance(masking, str) and masking in MASKINGS:
-        return MASKINGS[masking]()
-    if isinstance(masking, type) or not callable(getattr(masking, "choose", None)):
-        names = ", ".join(MASKINGS)
-        raise InputError("masking", f"{names}, or an object with a method choose", masking)
-    return masking
-
-
-def describe_masking(masking: Any) -> dict[str, Any]:
-    """Return the class and parameters of a masking as JSON values."""
-    values = vars(masking) if is_dataclass(masking) else {}
-    return {"masking": type(masking).__name__, **values}
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,56 +275,20 @@ class Replacements:
 
 def shown_tokens(
     tokens: Tokens,
-    masking: Any,
+    masking: RandomMasking,
     replacements: Replacements,
     rng: np.random.Generator,
     replaces_all: bool = False,
 ) -> tuple[Int64Array, npt.NDArray[np.bool_]]:
     """Return the masked ids of a text, and which tokens are predicted."""
-    units = np.asarray(masking.choose(tokens, rng))
-    if units.shape != (len(tokens),) or units.dtype.kind not in "iu":
-        expected = "one whose choose() returns a whole number for each token"
-        raise InputError("masking", expected, found=f"{units.dtype} of shape {units.shape}")
+    units = masking.choose(tokens, rng)
     is_predicted = (units >= 0) & (tokens.words >= 0)
     _, unit_of = np.unique(units[is_predicted], return_inverse=True)
     fates = rng.random(int(unit_of.max(initial=-1)) + 1)[unit_of]
-    masked, replaced = 0.0, 1.0
-    if not replaces_all:
-        masked = float(getattr(masking, "masked", 0.8))
-        replaced = float(getattr(masking, "replaced", 0.1))
+    masked, replaced = (0.0, 1.0) if replaces_all else (MASKED, REPLACED)
     drawn = np.searchsorted(replacements.reaches, rng.random(len(fates)), side="right")
     drawn = replacements.ids[np.minimum(drawn, len(replacements.ids) - 1)]
     shown = tokens.ids.copy()
     now = np.where(fates < masked + replaced, drawn, tokens.ids[is_predicted])
     shown[is_predicted] = np.where(fates < masked, replacements.mask_id, now)
     return shown, is_predicted
-
-
-def words_of_classes(corpus: Any, classes: Any, n_words: int) -> list[str]:
-    """Return words by class-TF-IDF, one of each class in turn."""
-    from embedtopics.terms._counts import count_by_topic, count_terms
-    from embedtopics.terms._stop_words import function_words
-    from embedtopics.terms._tokens import tokenize
-    from embedtopics.terms._weighting import ClassTfidf
-
-    read = Corpus.of(corpus)
-    require_text(read)
-    if isinstance(classes, str):
-        if classes not in read.metadata:
-            raise InputError("classes", "a column of the corpus", classes)
-        classes = read.metadata[classes]
-    names = np.asarray(classes, dtype=object).astype(str)
-    if len(names) != len(read) or len(set(names.tolist())) < 2:
-        got = f"{len(set(names.tolist()))} classes for {len(names):,} rows"
-        raise InputError("classes", "at least two, one for each row of the corpus", found=got)
-    _, labels = np.unique(names, return_inverse=True)
-    tokens = tokenize(read.texts)
-    plain = function_words(tokens, labels)
-    counted = count_terms(tokens, ngram_range=(1, 1), function_words=plain)
-    weights = ClassTfidf(bm25=True).fit_transform(count_by_topic(counted.counts, labels)).toarray()
-    ranked = [np.argsort(-row, kind="stable")[: (row > 0).sum()].tolist() for row in weights]
-    turns = chain.from_iterable(zip_longest(*ranked))
-    found_words = dict.fromkeys(counted.terms[place] for place in turns if place is not None)
-    if not found_words:
-        raise InputError("corpus", "one with words for the classes")
-    return list(islice(found_words, n_words))

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from embedtopics._utils.checks import checked_choice
-from embedtopics._utils.folders import check_output_folder, replacing_folder
+from embedtopics._utils.folders import check_output_folder
 from embedtopics._utils.machine import package_versions
+from embedtopics.corpus._corpus import Corpus, require_text
 from embedtopics.decisions import Decision
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
 from embedtopics.errors import InputError
@@ -26,9 +27,8 @@ from embedtopics.pretraining._blocks import (
     Blocks,
     Segments,
     cut_into_blocks,
-    texts_of,
 )
-from embedtopics.pretraining._masking import Replacements, describe_masking, resolve_masking
+from embedtopics.pretraining._masking import MASKINGS, RandomMasking, Replacements
 from embedtopics.protocols import FloatArray, Int64Array
 from embedtopics.training._compare import compare_before_after, judge
 from embedtopics.training._examples import Examples
@@ -112,11 +112,6 @@ class PretrainingResult:
                 rows["perplexity"] = [math.exp(min(700.0, -end)) for end in ends]
         return pd.DataFrame(rows, ["before", "after"]).T
 
-    def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write the encoder with its head, report and card."""
-        with replacing_folder(Path(folder).expanduser(), KIND) as fresh:
-            shutil.copytree(self.report.folder, fresh, dirs_exist_ok=True)
-
     def __repr__(self) -> str:
         return f"PretrainingResult({self.report!r})"
 
@@ -128,7 +123,6 @@ def pretrain(
     *,
     objective: str = "mlm",
     out: str | os.PathLike[str] | None = None,
-    validation: Any = None,
     keep_geometry: bool | None = None,
     test: Any = None,
     general: Any = None,
@@ -143,7 +137,7 @@ def pretrain(
     A model learns the language of a field by predicting hidden tokens of its texts (Gururangan et
     al. 2020, "Don't stop pretraining"). This does not always improve the vectors: see the report,
     and `embedtopics.training.compare_before_after`. Texts longer than the model's limit are cut
-    into blocks.
+    into blocks. A tenth of the texts, at most 1,000, is held out and chooses the weights.
 
     Parameters
     ----------
@@ -153,10 +147,8 @@ def pretrain(
         on the frozen transformer, in at most 500 steps.
     corpus : Corpus, or what `Corpus.of` takes
     masking : {"random", "whole_word", "span"} or object
-        Which tokens are predicted: a name, an object such as ``SelectiveMasking(words)``, or any
-        object with a method ``choose(tokens, rng)`` that returns a number for each token: -1 if it
-        is not predicted; tokens of equal numbers are hidden, replaced or kept together. Masks are
-        drawn at each step, from `random_state`.
+        Which tokens are predicted: a name, or an object such as ``SelectiveMasking(words)``. Masks
+        are drawn at each step, from `random_state`.
     objective : {"mlm", "mlm+nsp", "mlm+sop", "rtd"}
         Masked language modelling; with next sentence prediction, where half of the second segments
         come from other texts (Devlin et al. 2019); with sentence order prediction, where half of
@@ -166,9 +158,7 @@ def pretrain(
         replaced tokens are not saved; "rtd" saves no head.
     out : path, optional
         Folder for the encoder, its head, report and model card; during training,
-        ``<out>.training`` holds checkpoints. By default a temporary folder: see `save`.
-    validation : like `corpus`, optional
-        Held-out texts that choose the weights; by default a tenth of the texts, at most 1,000.
+        ``<out>.training`` holds checkpoints. By default a temporary folder.
     keep_geometry : bool, optional
         Keep the vectors of texts near those of the encoder before training by a second loss, 1 -
         cosine on the unmasked texts of a batch, at twice the cost. By default for sentence
@@ -193,7 +183,7 @@ def pretrain(
     InputError
         If an option is bad, there are too few texts, or the tokenizer has no mask token.
     ModelLoadError
-        If the checkpoint cannot be loaded or has no masked language model.
+        If the checkpoint cannot be loaded.
 
     Examples
     --------
@@ -207,7 +197,9 @@ def pretrain(
             raise InputError(name, "left out for pretrain", getattr(settings, name))
     folder = check_output_folder(output_folder(out, "pretraining", overwrite, resume), KIND)
     checked_choice(objective, "objective", _NAMES)
-    prepared = _prepare(encoder, corpus, validation, resolve_masking(masking), settings, objective)
+    if not isinstance(masking, RandomMasking):
+        masking = MASKINGS[checked_choice(masking, "masking", MASKINGS)]()
+    prepared = _prepare(encoder, corpus, masking, settings, objective)
     if keep_geometry is None:
         keep_geometry = prepared.is_sentence_encoder
     run, scores = _learn(prepared, settings, folder, resume, keep_geometry)
@@ -215,15 +207,15 @@ def pretrain(
     adapted, changes = _saved(prepared, folder, scores, sets)
     learned = prepared.data.examples
     n_texts, n_held_out = (len(set(b.text_of.tolist())) for b in (learned, prepared.held))
-    sources = dict(zip(("train", "validation"), prepared.sources, strict=True))
     report = TrainingReport(
-        objective=f"{prepared.data.objective.name}: {type(prepared.data.masking).__name__}",
+        objective=f"{prepared.data.objective.name}: {type(masking).__name__}",
         base=prepared.trainable.name,
         folder=str(folder),
         settings={**settings.to_dict(), "keep_geometry": keep_geometry},
-        data={"n_train": n_texts, "n_validation": n_held_out, **sources,
+        data={"n_train": n_texts, "n_validation": n_held_out,
+              "train": prepared.source, "validation": "held out of these texts",
               "n_learned_from": len(learned), "n_tokens": int(learned.lengths.sum()),
-              **describe_masking(prepared.data.masking)},
+              "masking": type(masking).__name__, **vars(masking)},
         before_after=changes,
         versions=package_versions(),
         **vars(replace(run, decisions=(*prepared.trainable.decisions, *run.decisions))),
@@ -243,7 +235,7 @@ class _Prepared:
     trainable: Trainable
     data: MaskedData
     held: Blocks
-    sources: tuple[str, str]
+    source: str
     identity: Mapping[str, Any]
     is_sentence_encoder: bool
 
@@ -256,10 +248,9 @@ def _head_folder(folder: Path) -> Path:
 def _prepare(
     encoder: Any,
     corpus: Any,
-    validation: Any,
-    masking: Any,
+    masking: RandomMasking,
     settings: TrainingSettings,
-    objective: str = "mlm",
+    objective: str,
 ) -> _Prepared:
     import torch
 
@@ -270,8 +261,9 @@ def _prepare(
     from embedtopics.training.trainer._trainer import device_and_precision
 
     device, precision = device_and_precision(settings)
-    texts, source = texts_of(corpus)
-    other = None if validation is None else texts_of(validation, "validation")
+    read = Corpus.of(corpus)
+    require_text(read)
+    texts = list(dict.fromkeys(read.document_texts()))
     trainable = trainable_of(encoder, settings)
     if trainable.is_static:
         raise InputError("encoder", "a transformer", found=f"the static encoder {trainable.name}")
@@ -280,9 +272,9 @@ def _prepare(
     mask_id, ordinary = _mask_and_ordinary(tokenizer, recipe.checkpoint.folder)
     max_length = trainable.max_length or recipe.max_length
     segments = Segments.of(objective, tokenizer, max_length)
-    others = None if other is None else other[0]
-    learned, validation_blocks = _cut(texts, others, tokenizer, max_length, segments, seed)
-    examples = _examples(texts, learned)
+    learned, validation_blocks = _cut(texts, tokenizer, max_length, segments, seed)
+    of_blocks = tuple(texts[place] for place in learned.text_of.tolist())
+    examples = Examples("texts", (of_blocks,), None, learned.text_of)
     inner = recipe.checkpoint.folder
     is_sentence_encoder = any((f / "modules.json").is_file() for f in (inner, inner.parent))
     body = trainable.model[0].model
@@ -291,7 +283,6 @@ def _prepare(
         Detector(body, max_length, seed, is_sentence_encoder) if objective == "rtd"
         else token_head(recipe, body, seed, segments is not None)
     )  # fmt: skip
-    by_frequency = getattr(masking, "replacement", "uniform") == "unigram" or objective == "rtd"
     data = MaskedData(
         trainable=replace(trainable, n_unpooled=0),  # blocks have no prompt
         objective=Objective(
@@ -300,7 +291,9 @@ def _prepare(
         loss=head,
         examples=learned,
         masking=masking,
-        replacements=Replacements.of(mask_id, ordinary, learned.tokens if by_frequency else None),
+        replacements=Replacements.of(
+            mask_id, ordinary, learned.tokens if objective == "rtd" else None
+        ),
         seed=seed,
         segments=segments,
         autocast=partial(
@@ -311,20 +304,15 @@ def _prepare(
     )  # fmt: skip
     identity = {
         "encoder": trainable.fingerprint,
-        "objective": {**describe_masking(masking), "kind": objective},
+        "objective": {"masking": type(masking).__name__, **vars(masking), "kind": objective},
         "training examples": examples.fingerprint,
-        "validation examples": None
-        if other is None
-        else _examples(other[0], validation_blocks).fingerprint,
         "settings": settings.to_dict(),
     }
-    sources = (source, "held out of these texts" if other is None else other[1])
-    return _Prepared(trainable, data, validation_blocks, sources, identity, is_sentence_encoder)
+    return _Prepared(trainable, data, validation_blocks, read.source, identity, is_sentence_encoder)
 
 
 def _cut(
     texts: list[str],
-    validation: list[str] | None,
     tokenizer: Any,
     max_length: int,
     segments: Segments | None,
@@ -333,31 +321,18 @@ def _cut(
     """Return training and held-out blocks."""
     limit = max_length if segments is None else max(3, max_length - len(segments.separator))
 
-    def blocks_of(some: list[str]) -> Blocks:
-        blocks = cut_into_blocks(some, tokenizer, limit)
-        return blocks if segments is None else segments.usable(blocks)
-
-    learned = blocks_of(texts)
-    if validation is None:
-        numbers = np.unique(learned.text_of)
-        n_held_out = min(MOST_HELD_OUT, math.ceil(HELD_OUT * len(numbers)))
-        numbers_held_out = np.random.default_rng((seed, 3)).permutation(numbers)[:n_held_out]
-        is_held = np.isin(learned.text_of, numbers_held_out)  # texts with all their blocks
-        learned, held_out = (learned.take(np.flatnonzero(part)) for part in (~is_held, is_held))
-    else:
-        held_out = blocks_of(validation)
-    for name, part, fewest in (("corpus", learned, FEWEST_TEXTS), ("validation", held_out, 1)):
-        if len(part) < fewest:
-            least = FEWEST_TOKENS if segments is None else FEWEST_OF_PAIR
-            expected = f"at least {fewest} texts of {least} tokens and more to learn from"
-            raise InputError(name, expected, found=f"{len(part)} of {len(texts):,}")
+    blocks = cut_into_blocks(texts, tokenizer, limit)
+    blocks = blocks if segments is None else segments.usable(blocks)
+    numbers = np.unique(blocks.text_of)
+    n_held_out = min(MOST_HELD_OUT, math.ceil(HELD_OUT * len(numbers)))
+    numbers_held_out = np.random.default_rng((seed, 3)).permutation(numbers)[:n_held_out]
+    is_held = np.isin(blocks.text_of, numbers_held_out)  # texts with all their blocks
+    learned, held_out = (blocks.take(np.flatnonzero(part)) for part in (~is_held, is_held))
+    if len(learned) < FEWEST_TEXTS:
+        least = FEWEST_TOKENS if segments is None else FEWEST_OF_PAIR
+        expected = f"at least {FEWEST_TEXTS} texts of {least} tokens and more to learn from"
+        raise InputError("corpus", expected, found=f"{len(learned)} of {len(texts):,}")
     return learned, held_out
-
-
-def _examples(texts: list[str], blocks: Blocks) -> Examples:
-    """Return the text of each block."""
-    of_blocks = tuple(texts[place] for place in blocks.text_of.tolist())
-    return Examples("texts", (of_blocks,), None, blocks.text_of)
 
 
 def _mask_and_ordinary(tokenizer: Any, folder: Path) -> tuple[int, Int64Array]:
@@ -386,9 +361,7 @@ def _learn(
     data, held_out = prepared.data, prepared.held
     identity = {**prepared.identity, "keep_geometry": keep_geometry}
     encoder = data.batch_encoder(4096)
-    geometry = None
-    if keep_geometry:
-        geometry = _geometry(prepared.data)
+    geometry = _geometry(data) if keep_geometry else None
     decisions = []
     if data.loss.is_new:
         frozen = [weight for weight in data.model.parameters() if weight.requires_grad]

@@ -10,13 +10,12 @@ from unicodedata import category
 
 import numpy as np
 
-from embedtopics._utils.checks import checked_count
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus._languages import detect_languages
-from embedtopics.encoders._registry import resolve_exact
 from embedtopics.encoders.sentence._loading import load_vocabulary
 from embedtopics.errors import InputError
 from embedtopics.pretraining.results import TokenizerReport
+from embedtopics.training.objectives._trainable import transformer_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,12 +25,11 @@ N_LANGUAGES = 1000
 """Texts whose language is detected, the first by hash."""
 
 N_EXAMPLES, LONGEST_EXAMPLE = 6, 300
+MOST_WORDS = 100_000
 TEXTS_AT_ONCE = 1000
 
 
-def tokenizer_report(
-    corpus: Any, encoder: Any = "all-MiniLM-L6-v2", *, most_words: int = 100_000
-) -> TokenizerReport:
+def tokenizer_report(corpus: Any, encoder: Any = "all-MiniLM-L6-v2") -> TokenizerReport:
     """Report into how many pieces an encoder's tokenizer splits the words of a corpus.
 
     Many pieces per word mean that the checkpoint has hardly seen the words, and that less of each
@@ -40,10 +38,8 @@ def tokenizer_report(
     Parameters
     ----------
     corpus : Corpus, or what `Corpus.of` takes
-    encoder : SentenceEncoder, StaticEncoder or str
+    encoder : SentenceEncoder or str
         Encoder, or name or folder of a checkpoint; only the tokenizer is loaded.
-    most_words : int
-        Maximum number of rows of `words`, the costliest first.
 
     Returns
     -------
@@ -67,45 +63,28 @@ def tokenizer_report(
     >>> report.words.iloc[0][["word", "cut"]].tolist()  # doctest: +SKIP
     ['graphene', 'graph ##ene']
     """
-    checked_count(most_words, "most_words")
-    name, tokenizer, unknown_id = tokenizer_of(encoder)
+    source = transformer_of(encoder)
+    vocabulary = load_vocabulary(source.recipe.checkpoint, source.recipe.trusts_code)
+    tokenizer = vocabulary.tokenizer
     read = Corpus.of(corpus)
     texts, weights = read.document_texts(), read.distinct().weights
-    counts = _Counts(texts, weights, tokenizer, unknown_id)
-    if not counts.words:
+    table, per_text = _count(texts, weights, tokenizer, vocabulary.unknown_id)
+    if not len(table):
         raise InputError("corpus", "texts that hold words", found=f"none in {len(texts)} texts")
-    per_text = counts.per_text
     order = np.argsort(per_text[:, 1] / np.maximum(per_text[:, 0], 1), kind="stable")
     order = order[per_text[order, 0] > 0]
     rows = order[np.unique(np.linspace(0, len(order) - 1, N_EXAMPLES).round().astype(int))]
     totals = (per_text * weights[:, None]).sum(axis=0).tolist()
     return TokenizerReport(
-        encoder=name,
+        encoder=source.name,
         n_texts=int(weights.sum()),
         n_words=totals[0],
         n_pieces=totals[1],
         n_unknown=totals[3],
-        words=counts.table(most_words),
+        words=table.head(MOST_WORDS),
         by_language=_by_language(texts, weights, per_text),
         examples=tuple(_cut(texts[row][:LONGEST_EXAMPLE], tokenizer) for row in rows.tolist()),
     )
-
-
-def tokenizer_of(encoder: Any) -> tuple[str, Tokenizer, int]:
-    """Return the name, the tokenizer without truncation or padding, and the unknown id."""
-    from tokenizers import Tokenizer
-
-    resolved = resolve_exact(encoder)
-    if resolved.transformer is not None:
-        recipe = resolved.transformer.recipe
-        vocabulary = load_vocabulary(recipe.checkpoint, recipe.trusts_code)
-        return resolved.name, vocabulary.tokenizer, vocabulary.unknown_id
-    if resolved.static is not None:
-        tokenizer = Tokenizer.from_str(resolved.static.tokenizer_json)
-        tokenizer.no_padding()
-        tokenizer.no_truncation()
-        return resolved.name, tokenizer, -1
-    raise InputError("encoder", "a SentenceEncoder or a StaticEncoder, or its name", encoder)
 
 
 def folds_case(tokenizer: Tokenizer) -> bool:
@@ -145,45 +124,38 @@ def _word() -> re.Pattern[str]:
     return re.compile(rf"{letter}+(?:['\u2019]{letter}+)*")
 
 
-class _Counts:
-    """Counts of the words of texts, and their pieces."""
+def _count(
+    texts: Sequence[str], weights: Any, tokenizer: Tokenizer, unknown_id: int
+) -> tuple[pd.DataFrame, np.ndarray]:
+    """Return the words, the costliest first, and words, pieces, cut and unknown of each text."""
+    import pandas as pd
 
-    def __init__(
-        self, texts: Sequence[str], weights: Any, tokenizer: Tokenizer, unknown_id: int
-    ) -> None:
-        folds = folds_case(tokenizer)
-        self.words: dict[str, list[Any]] = {}  # n, n_documents, pieces, n_unknown
-        self.per_text = np.zeros((len(texts), 4), dtype=np.int64)  # words, pieces, cut, unknown
-        for row, words, encoding, of_word in cut_words(texts, tokenizer):
-            weight, seen = int(weights[row]), set()
-            pieces: list[list[int]] = [[] for _ in words]
-            for place, word in enumerate(of_word.tolist()):
-                if word >= 0:
-                    pieces[word].append(place)
-            ids, tokens = encoding.ids, encoding.tokens
-            for word, places in zip(words, pieces, strict=True):
-                n_unknown = sum(ids[place] == unknown_id for place in places)
-                self.per_text[row] += (1, len(places), len(places) >= 3, n_unknown)
-                key = word.lower() if folds else word
-                entry = self.words.get(key)
-                if entry is None:
-                    entry = [0, 0, tuple(tokens[place] for place in places), n_unknown]
-                    self.words[key] = entry
-                entry[0] += weight
-                entry[1] += 0 if key in seen else weight
-                seen.add(key)
-
-    def table(self, most: int) -> pd.DataFrame:
-        """Return the costliest words; ties in alphabetical order."""
-        import pandas as pd
-
-        rows = [
-            (word, n, n_documents, len(cut), " ".join(cut), n_unknown, n * max(len(cut) - 1, 0))
-            for word, (n, n_documents, cut, n_unknown) in self.words.items()
-        ]
-        rows.sort(key=lambda row: (-row[-1], -row[1], row[0]))
-        names = ["word", "n", "n_documents", "pieces", "cut", "n_unknown", "cost"]
-        return pd.DataFrame(rows[:most], columns=names)
+    folds = folds_case(tokenizer)
+    counts: dict[str, list[Any]] = {}  # n, n_documents, pieces, n_unknown
+    per_text = np.zeros((len(texts), 4), dtype=np.int64)
+    for row, words, encoding, of_word in cut_words(texts, tokenizer):
+        weight, seen = int(weights[row]), set()
+        pieces: list[list[int]] = [[] for _ in words]
+        for place, word in enumerate(of_word.tolist()):
+            if word >= 0:
+                pieces[word].append(place)
+        ids, tokens = encoding.ids, encoding.tokens
+        for word, places in zip(words, pieces, strict=True):
+            n_unknown = sum(ids[place] == unknown_id for place in places)
+            per_text[row] += (1, len(places), len(places) >= 3, n_unknown)
+            key = word.lower() if folds else word
+            cut = tuple(tokens[place] for place in places)
+            entry = counts.setdefault(key, [0, 0, cut, n_unknown])
+            entry[0] += weight
+            entry[1] += 0 if key in seen else weight
+            seen.add(key)
+    rows = [
+        (word, n, n_documents, len(cut), " ".join(cut), n_unknown, n * max(len(cut) - 1, 0))
+        for word, (n, n_documents, cut, n_unknown) in counts.items()
+    ]
+    rows.sort(key=lambda row: (-row[-1], -row[1], row[0]))  # ties in alphabetical order
+    names = ["word", "n", "n_documents", "pieces", "cut", "n_unknown", "cost"]
+    return pd.DataFrame(rows, columns=names), per_text
 
 
 def _by_language(texts: Sequence[str], weights: Any, per_text: Any) -> pd.DataFrame:

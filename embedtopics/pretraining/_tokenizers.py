@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from embedtopics._utils.checks import checked_choice, checked_count, is_count, resolve_seed
+from embedtopics._utils.checks import checked_choice, checked_count, resolve_seed
 from embedtopics._utils.folders import check_output_folder, replacing_folder, write_manifest
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
@@ -23,9 +23,11 @@ KINDS = ("wordpiece", "bpe", "unigram")
 _INSIDE = "##"
 """Prefix of a piece within a word."""
 
-MOST_TOKENS = 2**31 - 1
-"""Largest 32-bit id."""
+MIN_FREQUENCY, MAX_LENGTH = 2, 512
+"""Fewest occurrences of a pair that is merged; tokens of a text, stored in the tokenizer."""
 
+ENCODER_LENGTH = 128
+"""Tokens of a text that a new encoder reads."""
 
 HEAD_WIDTH = 64
 """Width of an attention head, as in BERT."""
@@ -52,12 +54,8 @@ def train_tokenizer(
     kind: str = "wordpiece",
     *,
     vocab_size: int = 8000,
-    lowercase: bool = True,
-    min_frequency: int = 2,
-    special_tokens: Any = (),
-    max_length: int = 512,
 ) -> PreTrainedTokenizerFast:
-    """Learn a tokenizer from the texts of a corpus.
+    """Learn a tokenizer from the texts of a corpus, in lower case.
 
     Parameters
     ----------
@@ -69,14 +67,6 @@ def train_tokenizer(
     vocab_size : int
         Maximum number of tokens, including special ones; exceeded if the characters of
         "wordpiece", at the beginning and within words, do not fit.
-    lowercase : bool
-        Convert to lower case; "wordpiece" also removes accents, as in BERT.
-    min_frequency : int
-        Fewest occurrences of a pair that is merged; not for "unigram".
-    special_tokens : sequence of str
-        Further tokens that are never split.
-    max_length : int
-        Maximum number of tokens of a text, stored in the tokenizer.
 
     Returns
     -------
@@ -94,25 +84,25 @@ def train_tokenizer(
     >>> tokenizer.tokenize("graphene")  # doctest: +SKIP
     ['graphene']
     """
+    from tokenizers.processors import TemplateProcessing
     from transformers import PreTrainedTokenizerFast
 
     checked_choice(kind, "kind", KINDS)
-    checked_count(min_frequency, "min_frequency")
-    checked_count(max_length, "max_length", 3)
     family = _BERT if kind == "wordpiece" else _ROBERTA
-    more = _checked_specials(special_tokens, family)
-    least = len(family) + len(more) + 1
-    if not is_count(vocab_size, least) or vocab_size > MOST_TOKENS:
-        expected = f"an integer from {least} to {MOST_TOKENS:,}, the largest id"
-        raise InputError("vocab_size", expected, vocab_size)
+    checked_count(vocab_size, "vocab_size", len(family) + 1)
     texts = list(Corpus.of(corpus).document_texts())
     if not any(text.strip() for text in texts):
         raise InputError("corpus", "texts that hold words", found=f"none in {len(texts)} texts")
-    tokenizer = _untrained(kind, lowercase)
-    trainer = _trainer(kind, tokenizer, texts, [*family, *more], int(vocab_size), min_frequency)
+    tokenizer, trainer = _untrained(kind, texts, [*family], vocab_size)
     tokenizer.train_from_iterator(texts, trainer)
-    tokenizer = _in_order(tokenizer, len(family) + len(more))
-    _frame(tokenizer, family)
+    tokenizer = _in_order(tokenizer, len(family))
+    first, last = family.first, family.last
+    second = f"{last} $B:1 {last}:1" if family is _BERT else f"{last} {last} $B {last}"
+    tokenizer.post_processor = TemplateProcessing(
+        single=f"{first} $A {last}",
+        pair=f"{first} $A {second}",
+        special_tokens=[(token, tokenizer.token_to_id(token)) for token in (first, last)],
+    )
     make: Any = PreTrainedTokenizerFast
     return make(  # type: ignore[no-any-return]
         tokenizer_object=tokenizer,
@@ -121,68 +111,46 @@ def train_tokenizer(
         cls_token=family.first,
         sep_token=family.last,
         mask_token=family.mask,
-        additional_special_tokens=list(more),
-        model_max_length=int(max_length),
+        model_max_length=MAX_LENGTH,
     )
 
 
-def _checked_specials(tokens: Any, family: _Specials) -> tuple[str, ...]:
-    if isinstance(tokens, str):
-        raise InputError("special_tokens", "a sequence of strings", tokens)
-    specials = tuple(tokens)
-    for row, token in enumerate(specials):
-        if not isinstance(token, str) or not token.strip():
-            raise InputError("special_tokens", "strings that are not blank", token, row=row)
-        if token in family or token in specials[:row]:
-            raise InputError("special_tokens", "tokens that come once", token, row=row)
-    return specials
-
-
-def _untrained(kind: str, lowercase: bool) -> Tokenizer:
-    """Return an untrained tokenizer."""
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+def _untrained(
+    kind: str, texts: list[str], specials: list[str], size: int
+) -> tuple[Tokenizer, Any]:
+    """Return an untrained tokenizer and its trainer."""
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
     from tokenizers import decoders as into_text
 
-    lowering = [normalizers.Lowercase()] if lowercase else []
+    options: dict[str, Any] = {"show_progress": False, "special_tokens": specials}
     if kind == "wordpiece":
         tokenizer = Tokenizer(models.WordPiece(unk_token=_BERT.unknown))
-        tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
+        tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
         tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
         tokenizer.decoder = into_text.WordPiece()
-    elif kind == "bpe":
+        # The library numbers characters within words by a hash that differs between processes, and
+        # breaks ties between merges by number. As special tokens they have a fixed order.
+        normal = tokenizer.normalizer.normalize_str
+        characters = sorted({char for text in texts for char in normal(text) if not char.isspace()})
+        options["special_tokens"] = [*specials, *(f"{_INSIDE}{char}" for char in characters)]
+        size = max(size, len(specials) + 2 * len(characters))
+        options |= {"vocab_size": size, "min_frequency": MIN_FREQUENCY}
+        return tokenizer, trainers.WordPieceTrainer(**options)
+    if kind == "bpe":
         tokenizer = Tokenizer(models.BPE())
-        tokenizer.normalizer = normalizers.Sequence(lowering)
+        tokenizer.normalizer = normalizers.Lowercase()
         tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
         tokenizer.decoder = into_text.ByteLevel()
-    else:
-        tokenizer = Tokenizer(models.Unigram())
-        tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), *lowering])
-        tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
-        tokenizer.decoder = into_text.Metaspace()
-    return tokenizer
-
-
-def _trainer(
-    kind: str, tokenizer: Tokenizer, texts: list[str], specials: list[str], size: int, least: int
-) -> Any:
-    from tokenizers import pre_tokenizers, trainers
-
-    options: dict[str, Any] = {"show_progress": False, "special_tokens": specials}
-    if kind == "unigram":
-        return trainers.UnigramTrainer(vocab_size=size, unk_token=_ROBERTA.unknown, **options)
-    options["min_frequency"] = int(least)
-    if kind == "bpe":
         # All bytes, so that no text is unknown.
-        alphabet = pre_tokenizers.ByteLevel.alphabet()
-        return trainers.BpeTrainer(vocab_size=size, initial_alphabet=alphabet, **options)
-    # The library numbers characters within words by a hash that differs between processes, and
-    # breaks ties between merges by number. As special tokens they have a fixed order.
-    normal = tokenizer.normalizer.normalize_str
-    characters = sorted({char for text in texts for char in normal(text) if not char.isspace()})
-    options["special_tokens"] = [*specials, *(f"{_INSIDE}{char}" for char in characters)]
-    return trainers.WordPieceTrainer(
-        vocab_size=max(size, len(specials) + 2 * len(characters)), **options
-    )
+        options["initial_alphabet"] = pre_tokenizers.ByteLevel.alphabet()
+        options |= {"vocab_size": size, "min_frequency": MIN_FREQUENCY}
+        return tokenizer, trainers.BpeTrainer(**options)
+    tokenizer = Tokenizer(models.Unigram())
+    tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase()])
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.decoder = into_text.Metaspace()
+    options |= {"vocab_size": size, "unk_token": _ROBERTA.unknown}
+    return tokenizer, trainers.UnigramTrainer(**options)
 
 
 def _in_order(tokenizer: Tokenizer, n_specials: int) -> Tokenizer:
@@ -199,27 +167,12 @@ def _in_order(tokenizer: Tokenizer, n_specials: int) -> Tokenizer:
     return Tokenizer.from_str(json.dumps(state))
 
 
-def _frame(tokenizer: Tokenizer, family: _Specials) -> None:
-    """Add the special tokens of the family to texts and pairs."""
-    from tokenizers.processors import TemplateProcessing
-
-    first, last = family.first, family.last
-    is_bert = family is _BERT
-    pair = f"{first} $A {last} $B:1 {last}:1" if is_bert else f"{first} $A {last} {last} $B {last}"
-    tokenizer.post_processor = TemplateProcessing(
-        single=f"{first} $A {last}",
-        pair=pair,
-        special_tokens=[(token, tokenizer.token_to_id(token)) for token in (first, last)],
-    )
-
-
 def new_encoder(
     tokenizer: PreTrainedTokenizerFast,
     *,
     out: str | os.PathLike[str],
     layers: int = 4,
     width: int = 256,
-    max_length: int = 128,
     random_state: Any = 0,
 ) -> SentenceEncoder:
     """Make a BERT with random weights for a tokenizer.
@@ -236,14 +189,12 @@ def new_encoder(
     layers, width : int
         Number of layers, and dimensions, a multiple of 64 or less. Inner layers are four times as
         wide; each 64 dimensions have an attention head (Devlin et al. 2019).
-    max_length : int
-        Maximum number of tokens of a text.
     random_state : int, Generator or None
 
     Returns
     -------
     SentenceEncoder
-        The mean of the token vectors, of length 1.
+        The mean of the token vectors, of length 1; it reads 128 tokens of a text.
 
     Raises
     ------
@@ -258,16 +209,12 @@ def new_encoder(
     import torch
     from transformers import BertConfig, BertForMaskedLM
 
-    for name, value, least in (("layers", layers, 1), ("width", width, 2),
-                               ("max_length", max_length, 3)):  # fmt: skip
-        checked_count(value, name, least)
+    checked_count(layers, "layers")
     if width > HEAD_WIDTH and width % HEAD_WIDTH:
         raise InputError("width", f"a multiple of {HEAD_WIDTH}, or less than it", width)
-    needed = ("pad_token_id", "mask_token_id", "unk_token_id")
-    lacking = [name for name in needed if getattr(tokenizer, name, None) is None]
-    if lacking or not hasattr(tokenizer, "save_pretrained"):
-        expected = "a tokenizer of transformers with tokens for padding, masks and the unknown"
-        raise InputError("tokenizer", expected, type(tokenizer).__name__)
+    if None in (tokenizer.pad_token_id, tokenizer.mask_token_id, tokenizer.unk_token_id):
+        expected = "one with tokens for padding, masks and the unknown"
+        raise InputError("tokenizer", expected, tokenizer.name_or_path)
     folder = check_output_folder(Path(out), KIND)
     config = BertConfig(
         vocab_size=len(tokenizer),
@@ -275,7 +222,7 @@ def new_encoder(
         num_hidden_layers=int(layers),
         num_attention_heads=max(1, width // HEAD_WIDTH),
         intermediate_size=4 * int(width),
-        max_position_embeddings=int(max_length),
+        max_position_embeddings=ENCODER_LENGTH,
         pad_token_id=tokenizer.pad_token_id,
     )
     with torch.random.fork_rng(devices=[]), silent_transformers():

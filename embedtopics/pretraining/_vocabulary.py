@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from embedtopics._utils.checks import checked_choice, checked_count
+from embedtopics._utils.checks import checked_choice
 from embedtopics._utils.folders import check_output_folder, replacing_folder, write_manifest
 from embedtopics._utils.progress import progress_bar
 from embedtopics.corpus._corpus import Corpus
@@ -55,7 +55,7 @@ def extend_vocabulary(
     *,
     out: str | os.PathLike[str],
     n_words: int = 500,
-    start: str | Mapping[str, Sequence[str]] = "pieces",
+    start: str = "pieces",
 ) -> ExtendedVocabulary:
     """Add words to an encoder's vocabulary, each as one piece with a new vector.
 
@@ -76,11 +76,9 @@ def extend_vocabulary(
         Folder for the encoder, in the format of sentence-transformers.
     n_words : int
         Maximum number of words from the corpus.
-    start : {"pieces", "context", "states"} or mapping of word to sequence of words
-        Initial vector: the mean of the word's pieces; of the known words with the most similar
-        contextual vectors in the corpus; the word's own contextual vectors, moved to the token
-        vectors; or the mean of given similar words (Timoneda and Vallejo Vera 2025). The pieces
-        are the fallback.
+    start : {"pieces", "context"}
+        Initial vector: the mean of the word's pieces, or of the known words with the most similar
+        contextual vectors in the corpus. The pieces are the fallback.
 
     Returns
     -------
@@ -97,13 +95,13 @@ def extend_vocabulary(
     >>> made.words.pieces[0]  # doctest: +SKIP
     'graph ##ene'
     """
-    checked_count(n_words, "n_words")
     asked = transformer_of(encoder)
     folder = check_output_folder(Path(out), KIND)
     vocabulary = load_vocabulary(asked.recipe.checkpoint, asked.recipe.trusts_code)
     tokenizer = vocabulary.tokenizer
     texts = None if corpus is None else Corpus.of(corpus)
-    if start in ("context", "states") and texts is None:
+    checked_choice(start, "start", ("pieces", "context"))
+    if start == "context" and texts is None:
         raise InputError("corpus", "texts, for a start by contexts", None)
     decisions: list[Decision] = []
     read = None if texts is None else tokenizer_report(texts, asked)
@@ -111,14 +109,12 @@ def extend_vocabulary(
         new_words = _costly(read, n_words)
     else:
         new_words, decisions = _checked_words(words, tokenizer, vocabulary.unknown_id)
-    similar, states = _named(new_words, start, tokenizer), None
+    similar: dict[str, tuple[str, ...]] = {}
     if texts is not None and start == "context":
         similar = _most_similar(new_words, texts, asked, tokenizer)
-    elif texts is not None and start == "states":
-        states = _directions(new_words, texts, asked, tokenizer, len(new_words))
     # Ids of the pieces of the words whose mean is the initial vector.
     rows = [[_cut(one, tokenizer).ids for one in similar.get(w) or [w]] for w in new_words]
-    _write(asked, folder, new_words, rows, states)
+    _write(asked, folder, new_words, rows)
     extended = SentenceEncoder(folder, precision=asked.recipe.precision)
     import pandas as pd
 
@@ -140,16 +136,12 @@ def _checked_words(
     words: Any, tokenizer: Tokenizer, unknown_id: int
 ) -> tuple[list[str], list[Decision]]:
     """Return the new words as the tokenizer reads them."""
-    if isinstance(words, str):
-        raise InputError("words", "a sequence of strings", words)
     folds, seen, new = folds_case(tokenizer), set(), []
     for row, word in enumerate(words):
-        if not isinstance(word, str) or not word.strip():
-            raise InputError("words", "words that are not blank", word, row=row)
         read = " ".join(word.split())
         read = read.lower() if folds else read
-        if read in seen:
-            raise InputError("words", "words that come once", word, row=row)
+        if not read or read in seen:
+            raise InputError("words", "words, each once", word, row=row)
         seen.add(read)
         ids = _cut(read, tokenizer).ids
         if len(ids) != 1 or ids[0] == unknown_id:
@@ -184,24 +176,6 @@ def _is_spaced(tokenizer: Tokenizer) -> bool:
 def _cut(word: str, tokenizer: Tokenizer) -> Encoding:
     """Return the pieces of a word after a space, as within a text."""
     return tokenizer.encode(f" {word}", add_special_tokens=False)
-
-
-def _named(words: list[str], start: Any, tokenizer: Tokenizer) -> dict[str, tuple[str, ...]]:
-    """Return the given similar words of new words."""
-    if not isinstance(start, Mapping):
-        checked_choice(start, "start", ("pieces", "context", "states"))
-        return {}
-    folds = folds_case(tokenizer)
-    similar: dict[str, tuple[str, ...]] = {}
-    for word, others in start.items():
-        named = (others,) if isinstance(others, str) else tuple(others)
-        key = str(word).lower() if folds else str(word)
-        if key not in words:
-            raise InputError("start", "a mapping of the words that are added", word)
-        if not named or not all(isinstance(one, str) and one.strip() for one in named):
-            raise InputError("start", f"words that are like {word!r}", others)
-        similar[key] = named
-    return similar
 
 
 def _known_words(
@@ -294,11 +268,7 @@ def _neighbors(encoder: SentenceEncoder, words: list[str], candidates: list[str]
 
 
 def _write(
-    encoder: SentenceEncoder,
-    folder: Path,
-    words: list[str],
-    rows: list[list[list[int]]],
-    states: Float64Array | None,
+    encoder: SentenceEncoder, folder: Path, words: list[str], rows: list[list[list[int]]]
 ) -> None:
     """Write the encoder, and its head for masked words, with more rows."""
     from tokenizers import AddedToken
@@ -316,10 +286,10 @@ def _write(
         if len(transformer.tokenizer) != n_before + len(words):
             got = f"{len(transformer.tokenizer) - n_before} of {len(words)} could be added"
             raise InputError("words", "words that the tokenizer can take", found=got)
-        _enlarge(transformer.model, n_before, rows, states)
+        _enlarge(transformer.model, n_before, rows)
         masked = _masked_model(checkpoint)
         if masked is not None:
-            _enlarge(masked, n_before, rows, states)
+            _enlarge(masked, n_before, rows)
         with replacing_folder(folder, KIND) as fresh:
             model.save(str(fresh), create_model_card=False)
             if masked is not None:
@@ -342,9 +312,7 @@ def _masked_model(checkpoint: Checkpoint) -> Any:
     )
 
 
-def _enlarge(
-    model: Any, n_tokens: int, rows: list[list[list[int]]], states: Float64Array | None
-) -> None:
+def _enlarge(model: Any, n_tokens: int, rows: list[list[list[int]]]) -> None:
     """Add a row for each new word: the mean over similar words of their mean pieces."""
     import torch
 
@@ -363,14 +331,3 @@ def _enlarge(
         for table in tables:
             for place, ids in enumerate(rows, n_tokens):
                 table[place] = torch.stack([table[one].mean(dim=0) for one in ids]).mean(dim=0)
-        if states is not None:
-            embeddings = tables[0][:n_tokens]
-            if states.shape[1] != embeddings.shape[1]:
-                expected = "an encoder whose hidden states are as wide as its token vectors"
-                raise InputError("start", expected, "states")
-            # At the mean distance of tokens from their mean, in the direction of the contexts.
-            middle = embeddings.mean(dim=0)
-            spread = (embeddings - middle).norm(dim=1).mean()
-            used = np.flatnonzero(~np.isnan(states[:, 0]))
-            moved = middle + spread * torch.from_numpy(states[used]).to(embeddings)
-            tables[0][torch.from_numpy(n_tokens + used)] = moved

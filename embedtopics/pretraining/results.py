@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from embedtopics._utils.display import Displayed
@@ -52,19 +52,15 @@ class TokenizerReport(Displayed):
         cut = self.words.loc[self.words["pieces"] >= 3, "n"].sum()
         return float(cut) / max(self.n_words, 1)
 
-    @property
-    def share_unknown(self) -> float:
-        """Share of the pieces that are unknown."""
-        return self.n_unknown / max(self.n_pieces, 1)
-
     def to_frame(self) -> pd.DataFrame:
         """Return `words`."""
         return self.words
 
     def _summary(self) -> str:
+        unknown = self.n_unknown / max(self.n_pieces, 1)
         return (
             f"{self.encoder}: {self.fertility:.2f} pieces a word, {self.share_cut:.1%} of words in "
-            f"three or more, {self.share_unknown:.1%} of pieces unknown"
+            f"three or more, {unknown:.1%} of pieces unknown"
         )
 
 
@@ -87,7 +83,7 @@ class ExtendedVocabulary(Displayed):
     encoder: SentenceEncoder
     words: pd.DataFrame
     fertility: tuple[float, float] | None = None
-    decisions: tuple[Decision, ...] = field(default=())
+    decisions: tuple[Decision, ...] = ()
 
     def to_frame(self) -> pd.DataFrame:
         """Return `words`."""

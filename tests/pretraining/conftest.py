@@ -1,5 +1,7 @@
 """Tiny checkpoints of the families that masked language models come in."""
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 
@@ -127,7 +129,8 @@ def masked_folder(request, tmp_path_factory):
     import transformers
 
     folder = tmp_path_factory.mktemp("masked") / request.param
-    tokenizer = train_tokenizer(TEXTS, request.param, vocab_size=340, min_frequency=3)
+    with patch("embedtopics.pretraining._tokenizers.MIN_FREQUENCY", 3):
+        tokenizer = train_tokenizer(TEXTS, request.param, vocab_size=340)
     family = FAMILIES[request.param]
     config = getattr(transformers, f"{family}Config")(
         vocab_size=len(tokenizer), hidden_size=16, num_hidden_layers=2, num_attention_heads=2,

@@ -16,7 +16,7 @@ def tokenizer():
 def test_the_weights_are_those_of_the_seed(tokenizer, tmp_path):
     from transformers import AutoModelForMaskedLM
 
-    sizes = {"layers": 2, "width": 128, "max_length": 24}
+    sizes = {"layers": 2, "width": 128}
     for name, seed in (("a", 0), ("b", 0), ("c", 1)):
         new_encoder(tokenizer, out=tmp_path / name, random_state=seed, **sizes)
     assert contents(tmp_path / "a") == contents(tmp_path / "b") != contents(tmp_path / "c")
@@ -24,14 +24,14 @@ def test_the_weights_are_those_of_the_seed(tokenizer, tmp_path):
     assert model.config.num_attention_heads == 2 and model.config.num_hidden_layers == 2
     assert model.get_input_embeddings().weight.shape == (len(tokenizer), 128)
     encoder = exact_encoder(tmp_path / "a", runtime="torch")
-    assert encoder.max_length == 24
+    assert encoder.max_length == 128
     np.testing.assert_allclose(np.linalg.norm(encoder.encode(TEXTS[:2]), axis=1), 1, rtol=1e-5)
 
 
 def test_it_learns_what_follows_what(tmp_path):
     texts = sentences(300)
     own = train_tokenizer(texts, vocab_size=120)
-    empty = new_encoder(own, out=tmp_path / "empty", layers=1, width=32, max_length=32)
+    empty = new_encoder(own, out=tmp_path / "empty", layers=1, width=32)
     learned = pretrain(empty, texts, epochs=6, batch_size=16, learning_rate=5e-3)
     loss = learned.held_out.loc["loss"]
     assert loss["after"] < loss["before"] - 1.0
@@ -42,8 +42,6 @@ def test_it_learns_what_follows_what(tmp_path):
     [
         ({"layers": 0}, "layers"),
         ({"width": 100}, "width"),
-        ({"max_length": 2}, "max_length"),
-        ({"tokenizer": "wordpiece"}, "tokenizer"),
     ],
 )
 def test_bad_parameters_write_nothing(tokenizer, tmp_path, parameters, name):

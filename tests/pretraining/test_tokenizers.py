@@ -74,7 +74,7 @@ TRAINERS = {
 
 @pytest.mark.parametrize("kind", TRAINERS)
 def test_a_learned_vocabulary_is_that_of_the_library(kind):
-    made = train_tokenizer(TEXTS, kind, vocab_size=600, min_frequency=2)
+    made = train_tokenizer(TEXTS, kind, vocab_size=600)
     model, trainer = TRAINERS[kind]
     by_hand = Tokenizer(model)
     options = {"show_progress": False, "vocab_size": 600}
@@ -112,26 +112,18 @@ def test_learning_does_not_depend_on_chance_or_order(kind):
     one, two = first("a river")["input_ids"], first("a river", "a town")["input_ids"]
     assert one[0] == two[0] == first.cls_token_id and one[-1] == first.sep_token_id
     assert two[: len(one)] == one
-    kept = train_tokenizer(TEXTS, kind, vocab_size=320, lowercase=False, special_tokens=["[Q]"])
-    assert "[Q]" in kept.tokenize("what [Q] is it") and kept.tokenize("T") != kept.tokenize("t")
 
 
 @pytest.mark.parametrize(
-    ("parameters", "name", "row"),
+    ("parameters", "name"),
     [
-        ({"kind": "words"}, "kind", None),
-        ({"vocab_size": 5}, "vocab_size", None),
-        ({"vocab_size": 2**31}, "vocab_size", None),
-        ({"special_tokens": "[Q]"}, "special_tokens", None),
-        ({"special_tokens": ["[Q]", " "]}, "special_tokens", 1),
-        ({"special_tokens": ["[Q]", "[MASK]"]}, "special_tokens", 1),
-        ({"corpus": ["", " "]}, "corpus", None),
-        ({"min_frequency": 0}, "min_frequency", None),
-        ({"max_length": 2}, "max_length", None),
+        ({"kind": "words"}, "kind"),
+        ({"vocab_size": 5}, "vocab_size"),
+        ({"corpus": ["", " "]}, "corpus"),
     ],
 )
-def test_bad_parameters(parameters, name, row):
-    with refuses(name, row=row):
+def test_bad_parameters(parameters, name):
+    with refuses(name):
         train_tokenizer(**{"corpus": TEXTS, **parameters})
 
 

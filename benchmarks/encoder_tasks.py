@@ -25,7 +25,7 @@ from embedtopics.decisions import Decision
 from embedtopics.evaluation import evaluate_encoder, score_differences
 from embedtopics.evaluation._bootstrap import mean_of_values
 from embedtopics.evaluation._encoder_tasks import GradedPairs, SearchSet, TaskSet
-from embedtopics.evaluation._label_probes import fit_and_predict, neighbor_votes
+from embedtopics.evaluation._labels import fit_and_predict, neighbor_votes
 from embedtopics.evaluation._pairs import pair_class_scores, pair_similarities
 from embedtopics.evaluation._retrieval import rank_documents
 
@@ -52,7 +52,7 @@ class InferencePairs(TaskSet):
         named = [self.names[label] for label in self.labels.tolist()]
         return zip(*self.columns[2:], named, strict=True)
 
-    def score(self, vectors: Sequence[Any], **resampling: Any) -> dict[str, Any]:
+    def score(self, vectors: Sequence[Any], seed: int) -> dict[str, Any]:
         """Fit a linear model to (u, v, |u - v|); and measure the cosines alone, without training.
 
         Reimers and Gurevych (2019), "Sentence-BERT", section 3, without training of the encoder.
@@ -63,15 +63,15 @@ class InferencePairs(TaskSet):
         order = np.lexsort((self.train_labels, sums))
         predicted, _ = fit_and_predict(train[order], self.train_labels[order], test)
         right = (predicted == self.labels).astype(np.float64)
-        found = {"head_accuracy": mean_of_values(right, **resampling)}
+        found = {"head_accuracy": mean_of_values(right, seed)}
         others = {"contradiction", "not_entailment"} & set(self.names)
         if "entailment" in self.names and others:
             entailed, other = map(self.names.index, ("entailment", min(others)))
             rows = np.flatnonzero(np.isin(self.labels, (entailed, other)))
-            is_entailed = (self.labels[rows] == entailed).astype(np.int64)
+            is_entailed = self.labels[rows] == entailed
             if 0 < is_entailed.sum() < len(rows):
                 near = pair_similarities(vectors[2][rows], vectors[3][rows])
-                scores = pair_class_scores(near, is_entailed, **resampling)
+                scores = pair_class_scores(near, is_entailed, seed)
                 found["entailment_auc"] = scores["area_under_curve"]
         return found
 
@@ -84,7 +84,7 @@ class Translations(TaskSet):
         """Yield each text with its translation."""
         return zip(*self.columns, strict=True)
 
-    def score(self, vectors: Sequence[Any], **resampling: Any) -> dict[str, Any]:
+    def score(self, vectors: Sequence[Any], seed: int) -> dict[str, Any]:
         """Return in both directions how often the nearest text is the translation, or equal."""
         found = {}
         for name, asked, among in (("accuracy_forward", 0, 1), ("accuracy_backward", 1, 0)):
@@ -93,7 +93,7 @@ class Translations(TaskSet):
             order[sorted(range(len(texts)), key=texts.__getitem__)] = np.arange(len(texts))
             ranked, _ = rank_documents(vectors[asked], vectors[among], 1, tie_order=order)
             right = [texts[row] == text for row, text in zip(ranked[:, 0], texts, strict=True)]
-            found[name] = mean_of_values(np.array(right, float), **resampling)
+            found[name] = mean_of_values(np.array(right, float), seed)
         return found
 
 
@@ -109,7 +109,7 @@ class LabelledTexts(TaskSet):
         named = [self.names[label] for label in self.labels.tolist()]
         return zip(*self.columns, named, strict=True)
 
-    def score(self, vectors: Sequence[Any], **resampling: Any) -> dict[str, Any]:
+    def score(self, vectors: Sequence[Any], seed: int) -> dict[str, Any]:
         """Predict the class of each text by the votes of the nearest others."""
         ranked, near = rank_documents(vectors[0], vectors[0], VOTERS + 1)
         itself = ranked == np.arange(len(ranked))[:, None]
@@ -119,7 +119,7 @@ class LabelledTexts(TaskSet):
         others = ranked[~itself].reshape(shape), near[~itself].reshape(shape)
         votes = neighbor_votes(*others, self.labels)
         right = (votes == self.labels).astype(np.float64)
-        return {"knn_accuracy": mean_of_values(right, **resampling)}
+        return {"knn_accuracy": mean_of_values(right, seed)}
 
 
 def _features(premises: Any, hypotheses: Any) -> Any:

@@ -121,9 +121,7 @@ def data(tmp_path_factory):
 
 
 def test_every_task_has_the_figures_known_by_hand(data):
-    scores = evaluate_encoder(
-        Words(), read_tasks(sorted(set(TASKS) - NOT_HERE), data), n_resamples=10
-    )
+    scores = evaluate_encoder(Words(), read_tasks(sorted(set(TASKS) - NOT_HERE), data))
     found = {(s.task, s.file, s.metric): s.estimate for s in scores.rows}
     assert {task for task, *_ in found} == {*TASKS, "sts12_14 pooled"} - NOT_HERE
     # Each claim is the text of its document; one query of Cranfield has no relevant document.
@@ -162,7 +160,7 @@ def test_a_linear_head_learns_the_relation_of_both_vectors(make):
         names=("contradiction", "entailment", "neutral"),
     )  # fmt: skip
     parts = [make(rows) for rows in (first[:400], second[:400], first[400:], second[400:])]
-    found = examples.score(parts, n_resamples=100, seed=0)
+    found = examples.score(parts, seed=0)
     accuracy = found["head_accuracy"]
     assert accuracy.n == 200 and accuracy.low < accuracy.value < accuracy.high
     assert accuracy.value > 0.6 and set(found) == {"head_accuracy", "entailment_auc"}

@@ -76,7 +76,7 @@ def score(kind: str, folder: Path, content: dict[str, Any]) -> dict[str, Any]:
     """Return the correlation with people's judgements, and how often neighbours tell a category."""
     from scipy.stats import spearmanr
 
-    from embedtopics.evaluation._label_probes import neighbor_votes
+    from embedtopics.evaluation._labels import neighbor_votes
     from embedtopics.neighbors._graph import build_graph
 
     run = load(kind, folder)

@@ -15,7 +15,7 @@ from embedtopics._utils.checks import checked_level
 from embedtopics.classification.results import RiskCoverage
 from embedtopics.corpus._texts import normalize_text
 from embedtopics.decisions import Decision
-from embedtopics.evaluation._label_probes import stratified_folds
+from embedtopics.evaluation._labels import stratified_folds
 from embedtopics.evaluation._pairs import row_dots
 from embedtopics.protocols import Float64Array, Int32Array, Int64Array
 

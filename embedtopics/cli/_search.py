@@ -127,7 +127,7 @@ def search_eval(
         Path, typer.Argument(readable=False, help="jsonl, csv or tsv file with id and text.")
     ],
     qrels: Annotated[
-        Path, typer.Argument(readable=False, help="Judgements as TREC qrels, BEIR tsv or jsonl.")
+        Path, typer.Argument(readable=False, help="Judgements as TREC qrels or BEIR tsv.")
     ],
     mode: Annotated[
         list[str] | None, typer.Option(help="dense, lexical or hybrid; default: all three.")

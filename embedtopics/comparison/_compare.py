@@ -30,7 +30,7 @@ from embedtopics.corpus._corpus import Corpus, require_text
 from embedtopics.corpus._languages import detect_languages, main_languages
 from embedtopics.corpus.results import DistinctDocuments, LanguageShares
 from embedtopics.errors import InputError
-from embedtopics.evaluation._groups import Groups, groups_of, scored_classes
+from embedtopics.evaluation._labels import Groups, groups_of, scored_classes
 from embedtopics.protocols import Int32Array, RandomState
 from embedtopics.reduction._components import principal_start
 from embedtopics.reduction._fuzzy import positive_edges

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from embedtopics.comparison._vectors import ComparisonLog, Vectors
 from embedtopics.evaluation._bootstrap import bounded_interval, resampled_means, resampled_sums
-from embedtopics.evaluation._label_probes import neighbor_votes, probe_classes, silhouettes
+from embedtopics.evaluation._labels import neighbor_votes, probe_classes, silhouettes
 from embedtopics.evaluation._maps import trustworthiness_and_continuity
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import Float64Array, FloatArray, Int32Array

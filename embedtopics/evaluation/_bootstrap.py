@@ -8,7 +8,7 @@ every measure, so that estimates with one seed are paired and their differences 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,17 +52,16 @@ def wilson(
     return np.where(np.isnan(share), np.nan, low), np.where(np.isnan(share), np.nan, high)
 
 
+N_RESAMPLES = 1000
+
 RESAMPLES_AT_ONCE = 50
 """Resamples that are drawn together; part of what a seed means."""
 
 
 def resampled_counts(
-    n_documents: int, n_resamples: int = 1000, seed: int = 0
+    n_documents: int, n_resamples: int = N_RESAMPLES, seed: int = 0
 ) -> Iterator[Float64Array]:
     """Yield how often each document was drawn, some resamples at a time: (n, n_documents)."""
-    if n_documents < 1 or n_resamples < 1:
-        found = f"{n_documents} documents and {n_resamples} resamples"
-        raise InputError("n_resamples", "at least 1, of at least 1 document", found=found)
     rng = np.random.default_rng(seed)
     for begin in range(0, n_resamples, RESAMPLES_AT_ONCE):
         times = np.empty((min(RESAMPLES_AT_ONCE, n_resamples - begin), n_documents))
@@ -73,16 +72,13 @@ def resampled_counts(
 
 
 def resampled_sums(
-    columns: npt.ArrayLike | csr_matrix, n_resamples: int = 1000, seed: int = 0
+    columns: npt.ArrayLike | csr_matrix, n_resamples: int = N_RESAMPLES, seed: int = 0
 ) -> Float64Array:
     """Add up columns over documents drawn with replacement, (n_resamples, n_columns)."""
     from scipy.sparse import issparse
     from threadpoolctl import threadpool_limits
 
     added: Any = columns if issparse(columns) else np.asarray(columns, dtype=np.float64)
-    if added.ndim != 2 or added.shape[0] == 0:
-        found = f"shape {added.shape}"
-        raise InputError("columns", "a row for each of some documents", found=found)
     sums = np.empty((n_resamples, added.shape[1]))
     begin = 0
     # On one thread: the order in which BLAS sums depends on how many it has.
@@ -93,7 +89,9 @@ def resampled_sums(
     return sums
 
 
-def resampled_means(values: npt.ArrayLike, n_resamples: int = 1000, seed: int = 0) -> Float64Array:
+def resampled_means(
+    values: npt.ArrayLike, n_resamples: int = N_RESAMPLES, seed: int = 0
+) -> Float64Array:
     """Average columns over documents drawn with replacement; a NaN is left out of its mean."""
     array = np.asarray(values, dtype=np.float64)
     is_defined = ~np.isnan(array)
@@ -192,7 +190,6 @@ def estimate(
     *,
     n_units: float | None = None,
     bounds: tuple[float, float] | None = (0.0, 1.0),
-    confidence: float = 0.95,
 ) -> Estimate:
     """Return an estimate from `n` examples with the interval of its resamples, if any.
 
@@ -200,12 +197,11 @@ def estimate(
     """
     resampled = np.asarray(drawn, dtype=np.float64)
     units = float(n if n_units is None else n_units)
-    low: Any = np.nan
-    high: Any = np.nan
+    low, high = np.nan, np.nan
     if len(resampled) and bounds is None:
-        low, high = interval(resampled, units, confidence)
+        low, high = interval(resampled, units)
     elif len(resampled) and bounds is not None:
-        low, high = bounded_interval(value, resampled, units, confidence, bounds)
+        low, high = bounded_interval(value, resampled, units, bounds=bounds)
     return Estimate(float(value), float(low), float(high), int(n), resampled, units, bounds)
 
 
@@ -217,67 +213,31 @@ def estimate_of_counts(
     **described: Any,
 ) -> Estimate:
     """Return an estimate; `measure` maps weights of the examples, (n_tables, n), to (n_tables,)."""
-    drawn: Any = []
-    if n_resamples:
-        drawn = np.concatenate([measure(times) for times in resampled_counts(n, n_resamples, seed)])
-    return estimate(measure(np.ones((1, n)))[0], drawn, n, **described)
+    drawn = [measure(times) for times in resampled_counts(n, n_resamples, seed)]
+    return estimate(measure(np.ones((1, n)))[0], np.concatenate(drawn), n, **described)
 
 
-def mean_of_values(values: npt.ArrayLike, *, n_resamples: int = 1000, seed: int = 0) -> Estimate:
+def mean_of_values(values: npt.ArrayLike, seed: int = 0) -> Estimate:
     """Return the mean of values from 0 to 1 of the examples, NaN left out, with its interval."""
     array = np.asarray(values, dtype=np.float64)
     is_defined = ~np.isnan(array)
-    if array.ndim != 1 or not is_defined.any():
-        raise InputError("values", "a number for some examples", found=f"none in {array.shape}")
-    drawn: npt.ArrayLike = []
-    if n_resamples:
-        drawn = resampled_means(array[:, None], n_resamples, seed)[:, 0]
+    drawn = resampled_means(array[:, None], seed=seed)[:, 0]
     return estimate(array[is_defined].mean(), drawn, int(is_defined.sum()))
 
 
 def means_of_columns(
     by_name: dict[str, Float64Array],
-    n_resamples: int,
     seed: int,
-    confidence: float = 0.95,
     bounds: tuple[float, float] | None = (0.0, 1.0),
 ) -> dict[str, Estimate]:
     """Return the mean of each column over the same resamples; a single row has no interval."""
     columns = np.column_stack(list(by_name.values()))
-    drawn = None
-    if n_resamples and len(columns) > 1:
-        drawn = resampled_means(columns, n_resamples, seed)
+    n = len(columns)
+    drawn = resampled_means(columns, N_RESAMPLES if n > 1 else 0, seed)
     return {
-        name: estimate(
-            columns[:, place].mean(),
-            [] if drawn is None else drawn[:, place],
-            len(columns),
-            bounds=bounds,
-            confidence=confidence,
-        )
+        name: estimate(columns[:, place].mean(), drawn[:, place], n, bounds=bounds)
         for place, name in enumerate(by_name)
     }
-
-
-def mean_of_estimates(estimates: Sequence[Estimate]) -> Estimate:
-    """Return the mean of the estimates of several sets, with equal weights."""
-    lengths = {len(one.drawn) for one in estimates}
-    if len(lengths) != 1:
-        raise InputError("estimates", "estimates with equal numbers of resamples", sorted(lengths))
-    drawn = np.mean([one.drawn for one in estimates], axis=0)
-    value = float(np.mean([one.value for one in estimates]))
-    n_units = _units_together(estimates) if len(drawn) else None
-    n = sum(one.n for one in estimates)
-    bounds = estimates[0].bounds
-    return estimate(value, drawn, n, n_units=n_units, bounds=bounds)
-
-
-def _units_together(estimates: Sequence[Estimate]) -> float:
-    """Return the effective number of units of a mean of sets (Satterthwaite 1946)."""
-    # The least variance of a set is that of one answer more or less.
-    spread = [max(float(np.nanvar(one.drawn)), one.n_units**-2.0) for one in estimates]
-    below = sum(v**2 / max(one.n_units - 1, 1e-9) for v, one in zip(spread, estimates, strict=True))
-    return float(1 + sum(spread) ** 2 / below)
 
 
 def difference_of(after: Estimate, before: Estimate) -> Estimate:

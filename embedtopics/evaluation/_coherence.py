@@ -439,4 +439,6 @@ def topic_uniqueness(topics: Sequence[Sequence[str]], n_terms: int = 10) -> Floa
         holds[topic, [column[word] for word in words]] = True
     worth = np.where(holds, 1.0 / np.maximum(holds.sum(axis=0), 1), 0.0).sum(axis=1)
     n_words = holds.sum(axis=1)
-    return np.divide(worth, n_words, out=np.full(len(lists), np.nan), where=n_words > 0)
+    uniqueness = np.full(len(lists), np.nan)
+    np.divide(worth, n_words, out=uniqueness, where=n_words > 0)
+    return uniqueness

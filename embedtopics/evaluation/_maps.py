@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.checks import checked_level
-from embedtopics.errors import InputError
 from embedtopics.protocols import Float64Array, FloatArray, Int64Array
 
 if TYPE_CHECKING:
@@ -94,7 +92,7 @@ IntArray = npt.NDArray[np.integer]
 
 def jaccard_overlap(first: npt.ArrayLike, second: npt.ArrayLike) -> FloatArray:
     """Return the items in both lists (n_documents, k) as a share of those in either."""
-    one, other = _two_lists(first, second)
+    one, other = np.asarray(first), np.asarray(second)
     shared = np.concatenate([met[:, -1] for met in _agreements(one, other)] or [np.zeros(0)])
     either = (one >= 0).sum(axis=1) + (other >= 0).sum(axis=1) - shared
     return np.asarray(shared / np.maximum(either, 1), dtype=np.float32)
@@ -105,18 +103,17 @@ def rank_biased_overlap(
 ) -> FloatArray:
     """Return the extrapolated rank-biased overlap of two rankings, best first.
 
-    With X_d the items that both lists hold down to depth d, s and l the lengths of the shorter and
-    of the longer list,
+    Webber, Moffat and Zobel (2010), "A similarity measure for indefinite rankings", equation 32,
+    for lists of any lengths, filled up with -1.
     """
-    checked_level(p, "p")
-    one, other = _two_lists(first, second)
+    one, other = np.asarray(first), np.asarray(second)
     lengths = np.column_stack([(one >= 0).sum(axis=1), (other >= 0).sum(axis=1)])
     overlap = np.zeros(len(one))
     begin = 0
     for met in _agreements(one, other):
         part = slice(begin, begin + len(met))
         shorter, longer = lengths[part].min(axis=1), lengths[part].max(axis=1)
-        overlap[part] = extrapolated_overlap(met, shorter, longer, p)
+        overlap[part] = _extrapolated_overlap(met, shorter, longer, p)
         begin += len(met)
     return overlap.astype(np.float32)
 
@@ -126,25 +123,12 @@ def chance_overlap(n_documents: int, k: int, p: float = PERSISTENCE) -> tuple[fl
     from scipy.stats import hypergeom
 
     n_others = n_documents - 1
-    if not 0 < k <= n_others:
-        raise InputError("k", f"from 1 to {n_others}, the other documents", k)
     shared = np.arange(k + 1)
     chances = hypergeom(n_others, k, k).pmf(shared)
     depths = np.arange(1, k + 1)
     # The expected agreement at depth d is d / n_others, and the measure is linear in it.
     head = (1 - p) / p * float((depths / n_others * p**depths).sum())
     return float((chances * shared / (2 * k - shared)).sum()), head + k / n_others * p**k
-
-
-def _two_lists(first: npt.ArrayLike, second: npt.ArrayLike) -> tuple[IntArray, IntArray]:
-    one, other = np.asarray(first), np.asarray(second)
-    if one.ndim != 2 or other.ndim != 2 or len(one) != len(other):
-        raise InputError(
-            "neighbors",
-            "two arrays with a row for each of the same documents",
-            found=f"shapes {one.shape} and {other.shape}",
-        )
-    return one, other
 
 
 def _agreements(one: IntArray, other: IntArray) -> list[Float64Array]:
@@ -162,10 +146,10 @@ def _agreements(one: IntArray, other: IntArray) -> list[Float64Array]:
     return parts
 
 
-def extrapolated_overlap(
+def _extrapolated_overlap(
     met: Float64Array, shorter: IntArray, longer: IntArray, p: float
 ) -> Float64Array:
-    """Return equation 32 of `rank_biased_overlap` for agreements (n_pairs, depth)."""
+    """Return equation 32 for agreements (n_pairs, depth) and lengths (n_pairs,)."""
     depths = np.arange(1, met.shape[1] + 1)
     rows = np.arange(len(met))
     some = shorter > 0

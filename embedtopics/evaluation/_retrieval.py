@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.checks import checked_count, checked_level, is_number, resolve_seed
+from embedtopics._utils.checks import checked_count, is_number, resolve_seed
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import means_of_columns
-from embedtopics.evaluation._files import (
-    Judgements,
-    Rankings,
-    as_judgements,
-    as_rankings,
-    name_types,
-)
+from embedtopics.evaluation._files import Judgements, read_qrels
 from embedtopics.evaluation._pairs import checked_vectors, pair_similarities, row_dots
 from embedtopics.evaluation.results import (
     RetrievalComparison,
@@ -28,6 +23,7 @@ from embedtopics.evaluation.results import (
     RetrievalScores,
 )
 from embedtopics.protocols import Float64Array, Int64Array, RandomState
+from embedtopics.retrieval.results import SearchHits
 
 SIMILARITIES_AT_ONCE = 8_000_000
 """Similarities of queries and documents that are held at a time."""
@@ -49,12 +45,6 @@ def rank_documents(
     of_queries = checked_vectors(queries, "queries")
     of_documents = checked_vectors(documents, "documents")
     n_queries, n_documents = of_queries.shape[0], of_documents.shape[0]
-    if n_documents == 0 or of_queries.shape[1] != of_documents.shape[1]:
-        raise InputError(
-            "documents",
-            "some, with as many dimensions as the queries",
-            found=f"shapes {of_queries.shape} and {of_documents.shape}",
-        )
     order = np.arange(n_documents) if tie_order is None else np.asarray(tie_order)
     k = min(k, n_documents)
     ranked = np.empty((n_queries, k), dtype=np.int64)
@@ -126,8 +116,8 @@ def measure_rankings(
     Returns
     -------
     dict of str to float64 ndarray of shape (n_queries,)
-        "ndcg@k" with grades as gains, "mrr@k", "map@k", "recall@k", "precision@k" and "success@k"
-        for each cut, and "map" and "mrr" over the whole ranking; 0 without a relevant document.
+        "ndcg@k" with grades as gains, "mrr@k", "map@k", "recall@k" and "precision@k" for each cut,
+        and "map" and "mrr" over the whole ranking; 0 without a relevant document.
     """
 
     def is_relevant(values: Float64Array) -> npt.NDArray[np.bool_]:
@@ -156,17 +146,10 @@ def measure_rankings(
         measures[f"map@{k}"] = precisions[:, last] / np.minimum(total, k)
         measures[f"recall@{k}"] = n_hits[:, last] / total
         measures[f"precision@{k}"] = n_hits[:, last] / k
-        measures[f"success@{k}"] = (n_hits[:, last] > 0).astype(np.float64)
     measures["map"] = precisions[:, -1] / total
     measures["mrr"] = np.where(first < n_ranked, 1 / (first + 1), 0.0)
     return measures
 
-
-RANKS_AT_ONCE = 2_000_000
-"""Ranks of several queries that are measured together."""
-
-DEEPEST = 100_000
-"""The largest k."""
 
 EQUAL = 1e-9
 """Below this, two measures of a query count as equal."""
@@ -179,10 +162,7 @@ def retrieval(
     *,
     query_ids: Sequence[Hashable] | None = None,
     relevant_from: float = 1,
-    complete: bool = False,
-    n_resamples: int = 1000,
     random_state: RandomState = 0,
-    confidence: float = 0.95,
 ) -> RetrievalScores:
     """Measure the rankings of a run against judgements.
 
@@ -194,30 +174,26 @@ def retrieval(
     relevant.
 
     The means are over the judged queries of the run; queries without a relevant document count as
-    0. Queries without judgements are left out, and so are judged queries that the run lacks,
-    unless `complete` is set. The decisions report their numbers.
+    0. Queries without judgements, and judged queries that the run lacks, are left out. The
+    decisions report their numbers.
 
     Parameters
     ----------
-    run : mapping, table, SearchHits, str or Path
-        A mapping of queries to documents with scores (a mapping, or pairs) or to ordered ids; a
-        table with the columns query, document and score; the hits of a search, in their order,
-        with `query_ids`; or a file with TREC's six columns.
-    qrels : mapping, table, str or Path
+    run : SearchHits or mapping
+        The hits of a search, in their order, with `query_ids`; or a mapping of queries to
+        documents, either with scores (a mapping) or in their order (a sequence).
+    qrels : mapping, str or Path
         A mapping of queries to documents with grades, or to lists of relevant documents (grade
-        1); a table with the columns query, document and relevance; or a file in TREC's four
-        columns, BEIR's three, or JSON lines with query_id, doc_id and relevance.
+        1); or a file in TREC's four columns or BEIR's three.
     ks : sequence of int
         Ranks at which the rankings are cut.
     query_ids : sequence of hashable, optional
         For SearchHits: the id of each query in the qrels.
     relevant_from : float
         Lowest grade that counts as relevant in the binary measures (all but ndcg); above 0.
-    complete : bool
-        Whether judged queries that the run lacks count as 0 (trec_eval with -c).
-    n_resamples, random_state, confidence
-        For the intervals, over queries drawn with replacement; 0 resamples for none. A single query
-        has no interval (NaN).
+    random_state : None, int or numpy.random.Generator
+        Seed of the intervals of 0.95, over queries drawn with replacement. A single query has no
+        interval (NaN).
 
     Returns
     -------
@@ -239,40 +215,36 @@ def retrieval(
     >>> scores.scores["recall@2"].value, scores.scores["mrr"].value
     (0.5, 0.5)
     """
-    cuts = _checked_cuts(ks)
+    cuts = tuple(sorted({checked_count(k, "ks") for k in ks}))
     if not is_number(relevant_from) or not relevant_from > 0:
         raise InputError("relevant_from", "a number above 0", relevant_from)
-    checked_count(n_resamples, "n_resamples", 0)
-    checked_level(confidence)
     seed = resolve_seed(random_state)
-    judgements = as_judgements(qrels)
-    rankings = as_rankings(run, query_ids)
-    judged = tuple(
-        sorted((q for q in judgements if judgements[q]), key=lambda q: (str(q), type(q).__name__))
+    judgements, rankings = _judgements(qrels), _rankings(run, query_ids)
+    judged = filter(judgements.get, rankings)
+    queries = sorted(judged, key=lambda query: (str(query), type(query).__name__))
+    _check_ids(rankings, judgements, queries)
+    ranked = [rankings[query] for query in queries]
+    grades = np.zeros((len(queries), max(1, *map(len, ranked))))
+    for row, (query, documents) in enumerate(zip(queries, ranked, strict=True)):
+        grades[row, : len(documents)] = [judgements[query].get(d, 0.0) for d in documents]
+    values = [np.array(list(judgements[query].values())) for query in queries]
+    measured = measure_rankings(grades, values, cuts, float(relevant_from))
+    names = [f"{measure}@{k}" for measure in ("ndcg", "recall", "precision") for k in cuts]
+    by_query = {name: measured[name] for name in [*names, "map", "mrr"]}
+    means = means_of_columns(by_query, seed)
+
+    settings = {"ks": cuts, "relevant_from": relevant_from, "seed": seed}
+    return RetrievalScores(
+        tuple(RetrievalScore(measure, mean) for measure, mean in means.items()),
+        _decisions(rankings, judgements, queries, max(cuts), relevant_from),
+        queries=tuple(queries),
+        by_query=by_query,
+        settings=settings | {"qrels": _fingerprint(judgements, queries)},
     )
-    queries = judged if complete else tuple(query for query in judged if query in rankings)
-    decisions = _decisions(rankings, judgements, judged, max(cuts), relevant_from, complete)
-    by_query = _measure(rankings, judgements, queries, cuts, float(relevant_from))
-    settings = {
-        "ks": cuts,
-        "relevant_from": relevant_from,
-        "n_resamples": n_resamples,
-        "seed": seed,
-        "confidence": confidence,
-        "qrels": _fingerprint(judgements, queries),
-    }
-    means = means_of_columns(by_query, n_resamples, seed, confidence)
-    rows = tuple(RetrievalScore(measure, mean) for measure, mean in means.items())
-    return RetrievalScores(rows, decisions, queries=queries, by_query=by_query, settings=settings)
 
 
 def compare_retrieval(
-    first: RetrievalScores,
-    second: RetrievalScores,
-    *,
-    n_resamples: int = 1000,
-    random_state: RandomState = 0,
-    confidence: float = 0.95,
+    first: RetrievalScores, second: RetrievalScores, *, random_state: RandomState = 0
 ) -> RetrievalComparison:
     """Compare two runs query by query.
 
@@ -283,8 +255,8 @@ def compare_retrieval(
     ----------
     first, second : RetrievalScores
         Scores with the same queries, judgements, ks and relevant_from.
-    n_resamples, random_state, confidence
-        For the intervals, over queries drawn with replacement; 0 resamples for none.
+    random_state : None, int or numpy.random.Generator
+        Seed of the intervals of 0.95, over queries drawn with replacement.
 
     Returns
     -------
@@ -302,145 +274,145 @@ def compare_retrieval(
     retrieval evaluation".
     """
     if first.queries != second.queries:
-        raise InputError(
-            "second",
-            "of the same queries as first",
-            found=f"{len(first.queries)} and {len(second.queries)} queries",
-            remedy="measure runs that lack queries with complete=True",
-        )
+        found = f"{len(first.queries)} and {len(second.queries)} queries"
+        raise InputError("second", "of the same queries as first", found=found)
     for name in ("qrels", "ks", "relevant_from"):
-        if first.settings.get(name) != second.settings.get(name):
+        if first.settings[name] != second.settings[name]:
             raise InputError(
                 "second", f"measured with the same {name} as first", remedy="measure both again"
             )
-    checked_count(n_resamples, "n_resamples", 0)
-    checked_level(confidence)
     seed = resolve_seed(random_state)
     gains = {name: second.by_query[name] - values for name, values in first.by_query.items()}
-    differences = means_of_columns(gains, n_resamples, seed, confidence, bounds=None)
+    differences = means_of_columns(gains, seed, bounds=None)
     rows = []
     for (measure, gain), one, other in zip(differences.items(), first, second, strict=True):
-        better, worse = (gains[measure] > EQUAL).sum(), (gains[measure] < -EQUAL).sum()
-        equal = len(gains[measure]) - better - worse
-        rows.append(
-            RetrievalDifference(
-                measure,
-                one.estimate.value,
-                other.estimate.value,
-                gain.value,
-                gain.low,
-                gain.high,
-                int(better),
-                int(worse),
-                int(equal),
-                gain.n,
-            )
-        )
-    settings = {"n_resamples": n_resamples, "seed": seed, "confidence": confidence}
-    return RetrievalComparison(tuple(rows), first=first, second=second, settings=settings)
+        means = one.estimate.value, other.estimate.value
+        n_better = int((gains[measure] > EQUAL).sum())
+        n_worse = int((gains[measure] < -EQUAL).sum())
+        counts = n_better, n_worse, gain.n - n_better - n_worse, gain.n
+        rows.append(RetrievalDifference(measure, *means, gain.value, gain.low, gain.high, *counts))
+    return RetrievalComparison(tuple(rows), first=first, second=second)
 
 
-def _checked_cuts(ks: Sequence[int]) -> tuple[int, ...]:
-    cuts = (ks,) if isinstance(ks, int | np.integer) else tuple(ks)
-    if not cuts or max(cuts) > DEEPEST:
-        raise InputError("ks", f"some ranks up to {DEEPEST:,}, such as 10", list(cuts))
-    return tuple(sorted({checked_count(k, "ks") for k in cuts}))
+def _rankings(
+    run: Any, query_ids: Sequence[Hashable] | None
+) -> dict[Hashable, tuple[Hashable, ...]]:
+    """Return the ranked documents of each query, best first."""
+    if isinstance(run, SearchHits):
+        ids = [] if query_ids is None else list(query_ids)
+        if len(ids) != len(run.queries) or len(set(ids)) < len(ids):
+            expected = f"different ids of the {len(run.queries)} queries of the hits"
+            raise InputError("query_ids", expected, found=f"{len(set(ids))}")
+        run = {query: [hit.id for hit in hits] for query, hits in zip(ids, run.hits, strict=True)}
+    rankings = {}
+    for query, documents in run.items():
+        if isinstance(documents, (str, set, frozenset)):
+            expected = "documents with scores, or in their order"
+            raise InputError("run", expected, found=f"a {type(documents).__name__} for {query!r}")
+        ids = _distinct(documents, query, "run")
+        if isinstance(documents, Mapping):
+            scores = _finite(documents, query, "run")
+            # As trec_eval, which keeps scores in single precision.
+            with np.errstate(over="ignore", under="ignore"):
+                rounded = scores.astype(np.float32).tolist()
+            order = sorted(range(len(ids)), key=lambda i: (rounded[i], str(ids[i])), reverse=True)
+            ids = [ids[i] for i in order]
+        rankings[query] = tuple(ids)
+    return rankings
 
 
-def _measure(
-    rankings: Rankings,
-    judgements: Judgements,
-    queries: Sequence[Hashable],
-    cuts: tuple[int, ...],
-    relevant_from: float,
-) -> dict[str, Float64Array]:
-    """Return each measure of each query, (n_queries,), some queries at a time."""
-    longest = max((len(rankings.get(query, ())) for query in queries), default=1)
-    step = max(1, RANKS_AT_ONCE // max(longest, *cuts))
-    parts = []
-    for begin in range(0, len(queries), step):
-        part = queries[begin : begin + step]
-        ranked = [rankings.get(query, ()) for query in part]
-        grades = np.zeros((len(part), max(1, *map(len, ranked))))
-        for row, (query, documents) in enumerate(zip(part, ranked, strict=True)):
-            grades[row, : len(documents)] = [judgements[query].get(d, 0.0) for d in documents]
-        judged = [np.array(list(judgements[query].values())) for query in part]
-        parts.append(measure_rankings(grades, judged, cuts, relevant_from))
-    names = [f"{measure}@{k}" for measure in ("ndcg", "recall", "precision") for k in cuts]
-    return {name: np.concatenate([part[name] for part in parts]) for name in [*names, "map", "mrr"]}
+def _judgements(qrels: Any) -> Judgements:
+    """Return the grades of each query's documents."""
+    if isinstance(qrels, (str, Path)):
+        return read_qrels(qrels)
+    judgements: Judgements = {}
+    for query, judged in qrels.items():
+        ids = _distinct(judged, query, "qrels")
+        judgements[query] = dict.fromkeys(ids, 1.0)
+        if isinstance(judged, Mapping):
+            grades = _finite(judged, query, "qrels").tolist()
+            judgements[query] = dict(zip(ids, grades, strict=True))
+    return judgements
+
+
+def _distinct(documents: Iterable[Hashable], query: Hashable, parameter: str) -> list[Hashable]:
+    ids = list(documents)
+    if len(set(ids)) < len(ids):
+        found = f"one twice for query {query!r}"
+        raise InputError(parameter, "different documents for each query", found=found)
+    return ids
+
+
+def _finite(documents: Mapping[Hashable, float], query: Hashable, parameter: str) -> Float64Array:
+    numbers = np.array(list(documents.values()), dtype=np.float64)
+    if not np.isfinite(numbers).all():
+        raise InputError(parameter, "finite numbers", found=f"others for query {query!r}")
+    return numbers
+
+
+def _check_ids(
+    rankings: Mapping[Hashable, Sequence[Hashable]], judgements: Judgements, queries: Sequence[Any]
+) -> None:
+    """Refuse a run whose ids cannot be those of the qrels: 1 and "1" are different."""
+    name, ours, theirs = "queries", {*rankings}, {*judgements}
+    cannot_match = not queries
+    if queries:
+        name = "documents"
+        ours, theirs = ({d for q in queries for d in side[q]} for side in (rankings, judgements))
+        types = [{isinstance(document, str) for document in side} for side in (ours, theirs)]
+        cannot_match = bool(ours) and not types[0] & types[1]
+    if cannot_match:
+        example, other = (repr(next(iter(ids), None)) for ids in (theirs, ours))
+        raise InputError("run", f"{name} with ids as in the qrels, such as {example}", found=other)
 
 
 def _decisions(
-    rankings: Rankings,
+    rankings: Mapping[Hashable, Sequence[Hashable]],
     judgements: Judgements,
-    judged: Sequence[Hashable],
+    queries: Sequence[Hashable],
     k: int,
     relevant_from: float,
-    complete: bool,
 ) -> tuple[Decision, ...]:
-    """Record what counts as 0 or not at all; refuse a run that shares nothing with the qrels."""
-    shared = [query for query in judged if query in rankings]
-    if not shared:
-        expected = f"a query of the qrels, whose ids are {name_types(judged)}"
-        raise InputError("run", expected, found=name_types(rankings) or "no query")
-    _refuse_other_types(rankings, judgements, shared)
-    queries = judged if complete else shared
-    n_missing = len(judged) - len(shared)
-    n_unknown = sum(query not in judgements or not judgements[query] for query in rankings)
+    """Record what counts as 0, and what is left out."""
+    n_judged = sum(map(bool, judgements.values()))
+    n_missing = n_judged - len(queries)
+    n_unknown = len(rankings) - len(queries)
     n_without = sum(not any(g >= relevant_from for g in judgements[q].values()) for q in queries)
-    n_ranked = sum(len(rankings[query][:k]) for query in shared)
-    n_unjudged = sum(d not in judgements[query] for query in shared for d in rankings[query][:k])
-    longest = max(len(rankings[query]) for query in shared)
-    treatment = "count as 0" if complete else "are left out"
-    notes = (
-        (
-            "queries_missing",
+    ranked = [(query, document) for query in queries for document in rankings[query][:k]]
+    n_unjudged = sum(document not in judgements[query] for query, document in ranked)
+    longest = max(len(rankings[query]) for query in queries)
+    notes = {
+        "queries_missing": (
             n_missing,
-            f"{n_missing} of {len(judged)} judged queries are not in the run and {treatment}.",
+            f"{n_missing} of {n_judged} judged queries are not in the run and are left out.",
         ),
-        (
-            "queries_left_out",
+        "queries_left_out": (
             n_unknown,
             f"{n_unknown} queries of the run have no judgements and are left out.",
         ),
-        (
-            "queries_without_relevant",
+        "queries_without_relevant": (
             n_without,
-            f"{n_without} of {len(queries)} judged queries "
-            "have no relevant document and count as 0 in the binary measures.",
+            f"{n_without} of {len(queries)} judged queries have no relevant document and count as "
+            "0 in the binary measures.",
         ),
-        (
-            "documents_unjudged",
+        "documents_unjudged": (
             n_unjudged,
-            f"{n_unjudged} of the {n_ranked} documents down to "
-            f"rank {k} have no judgement and count as not relevant.",
+            f"{n_unjudged} of the {len(ranked)} documents down to rank {k} have no judgement and "
+            "count as not relevant.",
         ),
-        (
-            "documents_ranked",
+        "documents_ranked": (
             longest if longest < k else 0,
-            f"The run has at most {longest} "
-            f"documents per query: measures at rank {k} miss the documents below.",
+            f"The run has at most {longest} documents per query: measures at rank {k} miss the "
+            "documents below.",
         ),
-    )
-    return tuple(Decision("evaluation", name, n, message) for name, n, message in notes if n)
-
-
-def _refuse_other_types(
-    rankings: Rankings, judgements: Judgements, shared: Sequence[Hashable]
-) -> None:
-    """Refuse ids of documents that cannot match: 1 and "1" are different."""
-    ranked = {document for query in shared for document in rankings[query]}
-    judged = {document for query in shared for document in judgements[query]}
-    types = [{isinstance(document, str) for document in side} for side in (ranked, judged)]
-    if ranked and not ranked & judged and not types[0] & types[1]:
-        expected = f"ids of documents as in the qrels, {name_types(judged)}"
-        raise InputError("run", expected, found=name_types(ranked), remedy="convert one of the two")
+    }
+    return tuple(Decision("evaluation", name, n, note) for name, (n, note) in notes.items() if n)
 
 
 def _fingerprint(judgements: Judgements, queries: Sequence[Hashable]) -> str:
     """Return a SHA-256 of judgements that does not depend on their order."""
     digest = hashlib.sha256()
     for query in queries:
-        graded = sorted((repr(document), grade) for document, grade in judgements[query].items())
-        digest.update(repr((query, graded)).encode("utf-8", "surrogatepass"))
+        graded = sorted((str(document), grade) for document, grade in judgements[query].items())
+        digest.update(repr((str(query), graded)).encode("utf-8", "surrogatepass"))
     return digest.hexdigest()

@@ -21,7 +21,7 @@ from embedtopics.errors import InputError
 from embedtopics.evaluation._agreement import krippendorff_alpha
 from embedtopics.evaluation._bootstrap import bounded_interval, resampled_means, wilson
 from embedtopics.evaluation.results import IntrusionScore
-from embedtopics.protocols import Float64Array, Int32Array, RandomState
+from embedtopics.protocols import FloatArray, Int32Array, RandomState
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -144,7 +144,7 @@ def word_intrusion(
 def document_intrusion(
     texts: Sequence[str],
     labels: Int32Array,
-    probabilities: Float64Array,
+    probabilities: FloatArray,
     random_state: RandomState = 0,
 ) -> Sheet:
     """Ask which of five texts does not belong to the topic of the other four.

@@ -151,7 +151,7 @@ def _columns(row_type: type[Any]) -> Iterator[tuple[str, Any, attrgetter[Any]]]:
 
 @dataclass(frozen=True, eq=False)
 class TaskScore:
-    """One score of an encoder on one set of examples, or the mean over the sets of a task.
+    """One score of an encoder on one set of examples.
 
     Parameters
     ----------
@@ -182,15 +182,15 @@ class EncoderScores(ScoreTable[TaskScore]):
         Time to encode them.
     fingerprints : mapping of (str, str) to str
         SHA-256 of the examples of each task and file, independent of their order.
-    settings : mapping
-        n_resamples and seed.
+    seed : int
+        Scores with one seed are paired.
     """
 
     name: str
     n_texts: int
     seconds: float
     fingerprints: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    settings: Mapping[str, object] = field(default_factory=dict)
+    seed: int = 0
 
     row_type = TaskScore
 
@@ -234,8 +234,7 @@ class RetrievalScores(ScoreTable[RetrievalScore]):
     by_query : mapping of str to float64 ndarray of shape (n_queries,)
         Each measure of each query.
     settings : mapping
-        ks, relevant_from, n_resamples, seed, confidence, and "qrels", the SHA-256 of the
-        judgements.
+        ks, relevant_from, seed, and "qrels", the SHA-256 of the judgements.
     """
 
     queries: tuple[Hashable, ...]
@@ -300,13 +299,10 @@ class RetrievalComparison(ScoreTable[RetrievalDifference]):
     rows : tuple of RetrievalDifference
     decisions : tuple of Decision
     first, second : RetrievalScores
-    settings : mapping
-        n_resamples, seed and confidence of the intervals.
     """
 
     first: RetrievalScores
     second: RetrievalScores
-    settings: Mapping[str, object] = field(default_factory=dict)
 
     row_type = RetrievalDifference
 

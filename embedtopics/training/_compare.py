@@ -18,8 +18,7 @@ from embedtopics.encoders._registry import resolve_exact
 from embedtopics.errors import InputError
 from embedtopics.evaluation._agreement import Contingency
 from embedtopics.evaluation._bootstrap import interval, resampled_means, resampled_sums
-from embedtopics.evaluation._groups import Groups, groups_of, scored_classes
-from embedtopics.evaluation._label_probes import neighbor_votes
+from embedtopics.evaluation._labels import Groups, groups_of, neighbor_votes, scored_classes
 from embedtopics.neighbors._graph import build_partial_graph
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import Float64Array, FloatArray, Int32Array

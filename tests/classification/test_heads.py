@@ -13,7 +13,7 @@ from embedtopics.classification._heads import (
     log_loss,
     probabilities,
 )
-from embedtopics.evaluation._label_probes import stratified_folds
+from embedtopics.evaluation._labels import stratified_folds
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from embedtopics.comparison._vectors import ComparisonLog
 from embedtopics.corpus import Corpus
 from embedtopics.errors import InputError, ModelLoadError
 from embedtopics.evaluation._bootstrap import bounded_interval
-from embedtopics.evaluation._groups import groups_of, scored_classes
+from embedtopics.evaluation._labels import groups_of, scored_classes
 from embedtopics.neighbors._graph import unit_rows
 from tests.comparison.conftest import Hashed, WordCounts
 from tests.factories import refuses

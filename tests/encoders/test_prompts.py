@@ -109,7 +109,7 @@ def test_evaluation_tells_queries_from_documents(folder, tmp_path):
     encoder = exact_encoder(folder)
     asked = []
     encoder.encode_query = lambda texts, **_: asked.append(texts) or encoder.encode(texts)
-    scores = evaluate_encoder(encoder, read_retrieval_set(tmp_path), n_resamples=0)
+    scores = evaluate_encoder(encoder, read_retrieval_set(tmp_path))
     assert asked[-1] == TEXTS[:1]
     assert scores.n_texts == len(TEXTS)
 

@@ -12,7 +12,6 @@ from embedtopics.evaluation._maps import (
     rank_biased_overlap,
     trustworthiness_and_continuity,
 )
-from tests.factories import refuses
 
 
 @pytest.fixture(scope="module")
@@ -118,12 +117,3 @@ def test_chance_is_what_random_neighbours_give():
     jaccard, rank_biased = chance_overlap(n, k)
     assert jaccard == pytest.approx(jaccard_overlap(first, second).mean(), abs=0.001)
     assert rank_biased == pytest.approx(rank_biased_overlap(first, second).mean(), abs=0.002)
-
-
-def test_bad_input():
-    with refuses("p"):
-        rank_biased_overlap([[1]], [[1]], p=1.0)
-    with refuses("neighbors"):
-        jaccard_overlap([[1]], [[1], [2]])
-    with refuses("k"):
-        chance_overlap(5, 5)

@@ -14,7 +14,7 @@ from embedtopics.corpus._texts import is_missing
 from embedtopics.decisions import Decision, counted
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import bounded_interval, resampled_sums
-from embedtopics.evaluation._label_probes import silhouettes, widths_of
+from embedtopics.evaluation._labels import silhouettes, widths_of
 from embedtopics.probing._layers import (
     Layers,
     blocks,

@@ -6,8 +6,8 @@ from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import silhouette_samples
 
-from embedtopics.evaluation import _label_probes as module
-from embedtopics.evaluation._label_probes import (
+from embedtopics.evaluation import _labels as module
+from embedtopics.evaluation._labels import (
     neighbor_votes,
     probe_classes,
     silhouettes,

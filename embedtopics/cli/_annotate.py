@@ -28,13 +28,6 @@ def annotate(
         typer.Option(help="JSON list of labels with name, key, definition, examples."),
     ] = None,
     kind: Annotated[str | None, typer.Option(help="single, several, ordinal or spans.")] = None,
-    teach: Annotated[
-        float | None, typer.Option(help="Share of texts that the strategy selects; default: 0.5.")
-    ] = None,
-    strategy: Annotated[
-        str,
-        typer.Option(help="uncertainty, entropy, diversity or random."),
-    ] = "uncertainty",
     encoder: Checkpoint = "all-MiniLM-L6-v2",
     annotator: Annotated[str, typer.Option(help="Name of the annotator.")] = "annotator",
     port: Annotated[int, typer.Option(help="Port; 0 for a free one.")] = 0,
@@ -48,7 +41,7 @@ def annotate(
     ] = None,
 ) -> None:
     """Label texts on a local page while a model learns."""
-    from embedtopics.annotation import AnnotationProject, StudyDesign, serve
+    from embedtopics.annotation import AnnotationProject, serve
     from embedtopics.corpus import Corpus
 
     check_target(report, PAGE, "--report")
@@ -59,11 +52,8 @@ def annotate(
         codes = _read_codebook(codebook)
     folder = file.with_suffix(".study") if folder is None else folder
     console = make_console()
-    design = None if teach is None else StudyDesign(teach=teach)
     corpus = Corpus(file, text, id)
-    with AnnotationProject(
-        corpus, codes, folder, kind, encoder=encoder, strategy=strategy, design=design
-    ) as study:
+    with AnnotationProject(corpus, codes, folder, kind, encoder=encoder) as study:
         for other in merge or ():
             console.print(f"{study.merge(other):,} new answers from {other}.", soft_wrap=True)
         if report is not None:

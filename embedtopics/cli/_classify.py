@@ -50,10 +50,6 @@ def train(
     classes: Annotated[
         str | None, typer.Option(help="Classes in order, the lowest first: low,high.")
     ] = None,
-    epochs: Annotated[float | None, typer.Option(help="Epochs of few_shot and fine_tune.")] = None,
-    balanced: Annotated[
-        bool, typer.Option("--balanced", help="Weight classes by the inverse of their frequency.")
-    ] = False,
     random_state: opt.RandomState = 0,
 ) -> None:
     """Train a classifier on labelled texts."""
@@ -68,11 +64,8 @@ def train(
         order = opt.names_in(classes)
         if all(isinstance(value, int) for value in y if value is not None):
             order = [int(name) if name.lstrip("-").isdigit() else name for name in order]
-    training = None if epochs is None else {"epochs": epochs}
-    model = TextClassifier(
-        encoder, method, head, classes=order, class_weight="balanced" if balanced else None,
-        training=training, random_state=random_state,
-    ).fit(texts, y)  # fmt: skip
+    model = TextClassifier(encoder, method, head, classes=order, random_state=random_state)
+    model.fit(texts, y)
     model.save(out)
     console = make_console()
     names = ", ".join(map(str, model.classes_.tolist()[:12]))
@@ -164,10 +157,6 @@ def prevalence(
     ] = None,
     by: Annotated[str | None, typer.Option(help="Column of groups or dates.")] = None,
     every: Annotated[str, typer.Option(help="year, quarter, month, week or day.")] = "year",
-    probability: Annotated[
-        str | None, typer.Option(help="Column with the probability of being labelled.")
-    ] = None,
-    method: Annotated[str | None, typer.Option(help="ppi, design or adjusted.")] = None,
     text: opt.TextColumn = None,
     time: opt.TimeColumn = None,
     group: opt.GroupColumn = None,
@@ -185,8 +174,7 @@ def prevalence(
     corpus = Corpus(file, text, time=time, group=group)
     labels = None if label is None else _labels(corpus, label)
     estimates = classification.prevalence(
-        classification.TextClassifier.load(model), corpus, labels, by=by, every=every,
-        probability=probability, method=method,
+        classification.TextClassifier.load(model), corpus, labels, by=by, every=every
     )  # fmt: skip
     write_outputs(out, estimates.to_frame, figure, lambda: plots.prevalence(estimates))
     _print_shares(make_console(), estimates, width)

@@ -13,9 +13,7 @@ import typer
 from embedtopics._utils.folders import check_output_folder, replacing_folder, write_manifest
 from embedtopics.cli import _options as opt
 from embedtopics.cli._display import (
-    PAGE,
     check_outputs,
-    check_target,
     make_console,
     open_result,
     print_notes,
@@ -34,6 +32,7 @@ if TYPE_CHECKING:
 
 
 COVERED = "_covered"
+SEED = 42
 
 
 def evaluate(
@@ -41,12 +40,6 @@ def evaluate(
     labels: Annotated[
         str | None, typer.Option(help="Column of gold labels to compare the topics with.")
     ] = None,
-    by_topic: Annotated[
-        bool, typer.Option("--by-topic", help="Print a row for each topic.")
-    ] = False,
-    replicates: Annotated[
-        int, typer.Option(min=0, help="Measure stability again with this many replicates.")
-    ] = 0,
     out: opt.OutTable = None,
     sheets: Annotated[
         Path | None, typer.Option(help="Folder for sheets that people fill in, and their keys.")
@@ -55,37 +48,26 @@ def evaluate(
         list[Path] | None,
         typer.Option(help="Completed sheet to score (repeatable: a file for each coder)."),
     ] = None,
-    key: Annotated[
-        Path | None, typer.Option(help="Key of the sheet; default: in keys/ in its folder.")
-    ] = None,
-    random_state: opt.RandomState = 42,
 ) -> None:
     """Evaluate topics: print measures, write validation sheets, or score their answers."""
     from embedtopics.topics._report_card import report_card
-    from embedtopics.topics._stability import with_stability
     from embedtopics.topics._tables import validation_sheets
 
     console = make_console()
     if answers:
-        _score(console, results, answers, key, random_state)
+        _score(console, results, answers)
         return
     check_outputs(out)
     result = open_result(results)
-    if replicates and result.topics:
-        result = with_stability(result, replicates, random_state=random_state)
-    card = report_card(result, labels=labels, by_topic=by_topic, random_state=random_state)
+    card = report_card(result, labels=labels, random_state=SEED)
     # Written before anything is printed: a closed pipe must not cost the results.
     written: list[Any] = []
     if sheets is not None:
         written = [
-            (sheet, sheet.write(sheets))
-            for sheet in validation_sheets(result, random_state=random_state)
+            (sheet, sheet.write(sheets)) for sheet in validation_sheets(result, random_state=SEED)
         ]
     write_outputs(out, lambda: card)
-    if by_topic:
-        _print_topics(console, card)
-    else:
-        _print_card(console, card)
+    _print_card(console, card)
     for sheet, (path, solution) in written:
         typer.echo(f"{path}: {len(sheet)} questions (key: {solution})")
     if written:
@@ -117,23 +99,8 @@ def _print_card(console: Console, card: pd.DataFrame) -> None:
         console.print("\n..._covered: only texts in a topic; see label_coverage for their share")
 
 
-def _print_topics(console: Console, card: pd.DataFrame) -> None:
-    from embedtopics.plots._comparison import spell
-
-    columns = ["npmi", "c_v", "uniqueness", "persistence", "recurrence"]
-    columns = [name for name in columns if name in card]
-    headings = [(name, "figure") for name in ("topic", "texts", *columns)]
-    rows = [
-        [str(row["topic"]), f"{row['size']:,}", *(spell(row[c]) for c in columns), row["label"]]
-        for row in card.to_dict("records")
-    ]
-    print_table(console, [*headings, ("label", "words")], rows)
-
-
-def _score(
-    console: Console, results: Path, answers: list[Path], key: Path | None, random_state: int
-) -> None:
-    """Score answers by the key of their sheet, and print the scores."""
+def _score(console: Console, results: Path, answers: list[Path]) -> None:
+    """Score answers by the key in ``keys/`` in the folder of their sheet, and print the scores."""
     from embedtopics.evaluation._sheets import KEYS, read_sheet, score_intrusion
 
     frame = read_sheet(answers[0])
@@ -143,12 +110,9 @@ def _score(
             f"expected answers to one sheet, named in its column task; {answers[0]} has "
             f"{', '.join(tasks) or 'none'}; fill in a copy of the sheet"
         )
-    if key is None:
-        key = answers[0].parent / KEYS / f"{tasks[0]}.csv"
-        if not key.is_file():
-            raise InputError(f"{key} does not exist; name the key with --key")
+    key = answers[0].parent / KEYS / f"{tasks[0]}.csv"
     labels = {topic.topic_id: topic.label for topic in open_result(results).topics}
-    score = score_intrusion(answers, key, random_state=random_state)
+    score = score_intrusion(answers, key, random_state=SEED)
     coders = f"{score.n_coders} coder{'s' * (score.n_coders != 1)}"
     typer.echo(
         f"{score.task}: model precision {score.precision:.2f} [{score.low:.2f}, {score.high:.2f}], "
@@ -184,9 +148,7 @@ def evaluate_encoder(
         list[Path] | None,
         typer.Option(help="Folder in BEIR's form: corpus, queries, qrels (repeatable)."),
     ] = None,
-    split: Annotated[str, typer.Option(help="Split of --retrieval: qrels/SPLIT.")] = "test",
     out: opt.OutTable = None,
-    random_state: opt.RandomState = 0,
 ) -> None:
     """Evaluate encoders on pairs of texts with scores, or queries with judgements."""
     from embedtopics import evaluation
@@ -197,16 +159,13 @@ def evaluate_encoder(
     if not pairs and not retrieval:
         raise InputError("name a file of pairs with --pairs, or a folder with --retrieval")
     sets: list[Any] = [read_pairs(path, opt.names_in(columns)) for path in pairs or ()]
-    sets += [read_retrieval_set(folder, split=split) for folder in retrieval or ()]
+    sets += [read_retrieval_set(folder) for folder in retrieval or ()]
     # All names are checked before the work; each encoder is freed before the next is loaded.
     repeated = [name for i, name in enumerate(encoder) if name in encoder[:i]]
     if repeated:
         raise InputError(f"the encoder {repeated[0]} is named twice; name each once")
     waiting = [resolve_encoder(name, cached=False) for name in encoder]
-    scored = [
-        evaluation.evaluate_encoder(waiting.pop(0), sets, name=name, random_state=random_state)
-        for name in encoder
-    ]
+    scored = [evaluation.evaluate_encoder(waiting.pop(0), sets, name=name) for name in encoder]
     differences = evaluation.score_differences(scored)
     write_outputs(out, lambda: _table(scored, differences))
     console = make_console()
@@ -291,13 +250,8 @@ def compare(
     labels: Annotated[
         str | None, typer.Option(help="Column of labels; default: topics are found.")
     ] = None,
-    k: Annotated[int, typer.Option(min=2, help="Neighbours of each text.")] = 15,
-    language: opt.Languages = None,
     encoding: opt.FileEncoding = "utf-8",
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for the page and tables, or a page, NAME.html.")
-    ] = None,
-    random_state: opt.RandomState = 42,
+    out: Annotated[Path | None, typer.Option(help="Folder for the page and tables.")] = None,
 ) -> None:
     """Compare encoders on a file: scores, speed, and where they differ."""
     from embedtopics import comparison
@@ -305,29 +259,20 @@ def compare(
     from embedtopics.corpus._corpus import Corpus, require_text
 
     console = make_console()
-    if out is not None and _is_page(out):
-        check_target(out, PAGE)
-    elif out is not None:
+    if out is not None:
         check_output_folder(out, KIND)
     corpus = Corpus.from_file(file, text=text, encoding=encoding)
     require_text(corpus)
-    result = comparison.compare(
-        corpus,
-        encoder or DEFAULT_ENCODERS,
-        labels,
-        k=k,
-        languages=language or "auto",
-        random_state=random_state,
-    )
+    result = comparison.compare(corpus, encoder or DEFAULT_ENCODERS, labels, random_state=SEED)
     # Written before anything is printed: a closed pipe must not cost the results.
-    written = {} if out is None else write_output(result, out)
+    if out is not None:
+        _write_comparison(result, out)
     _print_comparison(console, result)
     if out is not None:
         typer.echo(f"\nwritten to {out}:")
-        for name, meaning in written.items():
+        for name, meaning in CONTENT.items():
             typer.echo(f"  {name:<18} {meaning}")
-        page = out if out.is_file() else out / "comparison.html"
-        typer.echo(f"\nnext: open {page} in a browser")
+        typer.echo(f"\nnext: open {out / 'comparison.html'} in a browser")
 
 
 def _print_comparison(console: Console, result: Comparison) -> None:
@@ -393,15 +338,12 @@ CONTENT = {
 }
 
 
-def write_output(result: Comparison, out: Path) -> dict[str, str]:
-    """Write a page, or a folder with page and tables, atomically."""
+def _write_comparison(result: Comparison, out: Path) -> None:
+    """Write a folder with page and tables, atomically."""
     from embedtopics.comparison._tables import difference_table, move_table, overlap_table
     from embedtopics.corpus._table_files import write_table
     from embedtopics.report._report import write_report
 
-    if _is_page(out):
-        write_report(result, out)
-        return {out.name: CONTENT["comparison.html"]}
     with replacing_folder(out, KIND) as fresh:
         write_report(result, fresh / "comparison.html")
         write_table(result.scores, fresh / "scores.csv")
@@ -409,8 +351,3 @@ def write_output(result: Comparison, out: Path) -> dict[str, str]:
         write_table(overlap_table(result), fresh / "overlaps.csv")
         write_table(move_table(result, n_characters=300), fresh / "moved.csv")
         write_manifest(fresh, KIND, FORMAT)
-    return CONTENT
-
-
-def _is_page(out: Path) -> bool:
-    return out.suffix.lower() in PAGE

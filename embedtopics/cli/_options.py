@@ -8,8 +8,6 @@ from typing import Annotated, Any
 
 import typer
 
-from embedtopics.errors import InputError
-
 FILES = "csv, tsv, jsonl, parquet, arrow (each also .gz), txt, or a folder of txt"
 
 # A file or folder that cannot be read has an error of its own, hence readable=False.
@@ -30,9 +28,6 @@ TimeColumn = Annotated[str | None, typer.Option(help="Column of dates.")]
 GroupColumn = Annotated[str | None, typer.Option(help="Column of groups, such as sources.")]
 FileEncoding = Annotated[str, typer.Option(help="Encoding of the file.")]
 RowLimit = Annotated[int | None, typer.Option(min=1, help="Read only the first rows.")]
-Languages = Annotated[
-    list[str] | None, typer.Option(help="Language code (repeatable); detected if left out.")
-]
 Words = Annotated[
     str,
     typer.Option(help="auto, characters, lemmas, social (keeps addresses, @names, #tags, emoji), "
@@ -41,16 +36,7 @@ Words = Annotated[
 EncoderName = Annotated[
     str | None, typer.Option(help="A checkpoint, or tfidf, lsa, fasttext or random.")
 ]
-Precision = Annotated[
-    str | None,
-    typer.Option(help="Precision of a checkpoint: auto, float32, int8, float16 or bfloat16."),
-]
-LongTexts = Annotated[
-    str | None,
-    typer.Option(help="Texts longer than a checkpoint reads: auto, truncate or chunk (read all)."),
-]
 Checkpoint = Annotated[str, typer.Option(help="Name or folder of a checkpoint.")]
-MostTopics = Annotated[int, typer.Option(min=1, help="Number of topics to print and draw.")]
 RandomState = Annotated[
     int,
     typer.Option("--random-state", "--seed", min=0, help="Seed of random numbers."),
@@ -64,14 +50,6 @@ MovedEncoder = Annotated[
 def names_in(text: str) -> list[str]:
     """Return the names in a list with commas."""
     return [name.strip() for name in text.split(",") if name.strip()]
-
-
-def whole_numbers_in(text: str, option: str) -> tuple[int, ...]:
-    """Return the integers in a list with commas."""
-    names = names_in(text)
-    if not names or not all(name.isdecimal() for name in names):
-        raise InputError(option, "a list of integers with commas, such as 5,20", text)
-    return tuple(int(name) for name in names)
 
 
 def with_parameters(

@@ -12,12 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from embedtopics._utils.folders import check_output_folder, replacing_folder, write_manifest
-from embedtopics.cli._display import (
-    make_console,
-    print_table,
-    printable,
-)
-from embedtopics.cli._options import Checkpoint, RandomState, names_in
+from embedtopics.cli._display import make_console, print_table, printable
+from embedtopics.cli._options import Checkpoint, RandomState
 from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
@@ -53,12 +49,9 @@ def probe(
     ] = "upos",
     encoder: Checkpoint = "all-MiniLM-L6-v2",
     out: Annotated[Path | None, typer.Option(help="Folder for scores and figure.")] = None,
-    dev: Annotated[Path | None, typer.Option(help="File to select penalties on.")] = None,
     test: Annotated[
         Path | None, typer.Option(help="File to evaluate on; default: a share of FILE.")
     ] = None,
-    layers: Annotated[str, typer.Option(help='all, "last 4", or numbers with commas.')] = "all",
-    probe: Annotated[str, typer.Option(help="linear, or mlp (one hidden layer).")] = "linear",
     control: Annotated[
         bool, typer.Option("--control", help="Also probe random labels, for the selectivity.")
     ] = False,
@@ -68,84 +61,54 @@ def probe(
     mix: Annotated[
         bool, typer.Option("--mix", help="Also train a scalar mix of the layers.")
     ] = False,
-    word: Annotated[str | None, typer.Option(help="Column of words in a tsv or csv file.")] = None,
-    text: Annotated[str, typer.Option(help="Column of texts in a jsonl file.")] = "text",
     random_state: RandomState = 0,
 ) -> None:
     """Probe the layers of an encoder with labels of words, sentences or pairs of words."""
     from embedtopics import probing
 
-    if probe not in ("linear", "mlp"):
-        raise InputError(f"--probe must be linear or mlp; got {probe!r}")
     if out is not None:  # refused before the work
         check_output_folder(out, KIND)
-    selection = _layers(layers)
-    probe_task = _task({"train": file, "dev": dev, "test": test}, task, word, text, random_state)
-    extracted: Any = selection
-    if not isinstance(selection, str) and min(selection) >= 0:
-        extracted = sorted({0, *selection})
-    states, controls = probing.hidden_states(probe_task, encoder, layers=extracted), None
+    probe_task = _task(file, test, task, random_state)
+    states, controls = probing.hidden_states(probe_task, encoder), None
     if random:
-        controls = probing.random_states(
-            probe_task, encoder, random_state=random_state, layers=extracted
-        )
+        controls = probing.random_states(probe_task, encoder, random_state=random_state)
     if probe_task.unit == "text":
         states = probing.pooled(states)
         controls = probing.pooled(controls) if controls else None
     scores = probing.probe(
-        states, probe_task, layers=selection, probe=probe, control=control,
-        random_states=controls, mix=mix, random_state=random_state,
+        states, probe_task, control=control, random_states=controls, mix=mix,
+        random_state=random_state,
     )  # fmt: skip
     # Written before anything is printed: a closed pipe must not cost the results.
     if out is not None:
-        files = {"file": file, "dev": dev, "test": test}
         settings = {
-            **{name: None if path is None else str(path) for name, path in files.items()},
-            "task": task, "encoder": encoder, "layers": layers, "probe": probe,
-            "control": control, "random": random, "mix": mix, "word": word, "text": text,
+            "file": str(file), "test": None if test is None else str(test), "task": task,
+            "encoder": encoder, "control": control, "random": random, "mix": mix,
             "seed": random_state,
         }  # fmt: skip
         _write(scores, out, settings, states.fingerprint)
     _print_scores(scores, out)
 
 
-def _layers(text: str) -> str | list[int]:
-    """Return layers as a list of numbers, or as text."""
-    try:
-        return [int(one) for one in names_in(text)] or text
-    except ValueError:
-        return text  # such as "last 4"
-
-
-def _task(
-    paths: Mapping[str, Path | None], name: str, word: str | None, text: str, random_state: int
-) -> ProbeTask:
+def _task(train: Path, test: Path | None, name: str, random_state: int) -> ProbeTask:
     """Read the files, and make the task."""
     from embedtopics import probing
     from embedtopics.probing._sentence_tasks import SENTENCE_TASKS
 
-    files = {part: path for part, path in paths.items() if path is not None}
-    if "dev" in files and "test" not in files:
-        raise InputError("--dev needs --test, the file to evaluate on")
+    files = {"train": train} | ({} if test is None else {"test": test})
     kinds = {_kind(path) for path in files.values()}
     if len(kinds) > 1:
         raise InputError(f"expected files of one kind, got {' and '.join(sorted(kinds))}")
     [kind] = kinds
     if kind == "jsonl":
-        source: Any = files if "test" in files else files["train"]
+        source: Any = train if test is None else files
         if name == "word in context":
             return probing.pair_task(source, random_state=random_state)
-        return probing.text_task(source, text=text, label=name, random_state=random_state)
-    banks = {
-        part: probing.read_conllu(path)
-        if kind == "conllu"
-        else probing.read_token_table(path, word=word)
-        for part, path in files.items()
-    }
-    parts: Any = banks if "test" in files else banks["train"]
-    if name in SENTENCE_TASKS:
-        return probing.sentence_task(parts, name, random_state=random_state)
-    return probing.token_task(parts, name, random_state=random_state)
+        return probing.text_task(source, label=name, random_state=random_state)
+    read: Any = probing.read_conllu if kind == "conllu" else probing.read_token_table
+    banks = {part: read(path) for part, path in files.items()}
+    make: Any = probing.sentence_task if name in SENTENCE_TASKS else probing.token_task
+    return make(banks["train"] if test is None else banks, name, random_state=random_state)
 
 
 def _kind(path: Path) -> str:
@@ -203,8 +166,7 @@ def _print_scores(scores: LayerScores, out: Path | None) -> None:
         f"trained on {scores.n_train:,}, tested on {scores.n_test:,}\n",
         soft_wrap=True,
     )
-    what = next(one for one in ("probe", "mlp") if scores.of(what=one))
-    _print_layers(console, scores, what)
+    _print_layers(console, scores)
     for name in ("majority", "word type", "embedding layer"):
         for score in scores.of(what=name, metric="accuracy"):
             console.print(f"{name}: {_spell(score)}", soft_wrap=True)
@@ -215,9 +177,9 @@ def _print_scores(scores: LayerScores, out: Path | None) -> None:
         within = f" ({low:.2f} to {high:.2f})" if low == low else ""
         console.print(f"expected layer: {scores.expected_layer:.2f}{within}", soft_wrap=True)
     if scores.chosen_layer is not None:
-        best = scores.chosen("accuracy", what)
+        best = scores.chosen("accuracy")
         console.print(f"selected on dev: layer {best.layer}, {_spell(best)}", soft_wrap=True)
-    best = scores.best("accuracy", what)
+    best = scores.best("accuracy")
     console.print(f"best on test: layer {best.layer}, {_spell(best)}", soft_wrap=True)
     for decision in scores.decisions:
         # The penalties of all layers are in the folder.
@@ -229,12 +191,12 @@ def _print_scores(scores: LayerScores, out: Path | None) -> None:
             console.print(f"  {file:<12} {meaning}", soft_wrap=True)
 
 
-def _print_layers(console: Console, scores: LayerScores, what: str) -> None:
+def _print_layers(console: Console, scores: LayerScores) -> None:
     columns = {
-        "accuracy": (what, "accuracy"),
-        "macro F1": (what, "macro F1"),
+        "accuracy": ("probe", "accuracy"),
+        "macro F1": ("probe", "macro F1"),
         "control": ("control", "accuracy"),
-        "selectivity": (what, "selectivity"),
+        "selectivity": ("probe", "selectivity"),
         "random": ("random model", "accuracy"),
     }
     by_layer = {

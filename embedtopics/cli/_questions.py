@@ -16,13 +16,7 @@ from embedtopics.cli._display import (
     printable,
     write_outputs,
 )
-from embedtopics.cli._options import (
-    MostTopics,
-    OutFigure,
-    OutTable,
-    ResultsFolder,
-    whole_numbers_in,
-)
+from embedtopics.cli._options import OutFigure, OutTable, ResultsFolder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -37,6 +31,8 @@ if TYPE_CHECKING:
     from embedtopics.topics.trends.results import TopicGroups, TopicTrends
 
 
+MOST_TOPICS = 25
+"""Topics in a printed table and in a figure."""
 COLUMNS = 5
 """Groups in a printed table, so that it fits 80 columns."""
 
@@ -47,28 +43,21 @@ def by_group(
         str | None,
         typer.Option(help="Column of groups; default: that of topics --group."),
     ] = None,
-    topic: Annotated[
-        int | None, typer.Option(help="Print the terms of each group within this topic.")
-    ] = None,
-    most: MostTopics = 25,
     out: OutTable = None,
     figure: OutFigure = None,
 ) -> None:
-    """Compare groups: their shares of each topic, and their terms within a topic."""
+    """Compare the shares of groups in each topic."""
     from embedtopics import plots, topics
-    from embedtopics.topics._relabel import checked_topic_id
 
     console = make_console()
     check_outputs(out, figure)
     result = open_result(results)
     check_column(result, group, result.corpus.group_column, "--group")
-    topic_id = None if topic is None else checked_topic_id(result, topic)
     groups = topics.by_group(result, group)
-    write_outputs(out, groups.to_frame, figure, lambda: plots.by_group(groups, max_topics=most))
-    if topic_id is None:
-        _print_shares(console, groups, most)
-    else:
-        _print_topic(console, groups, topic_id)
+    write_outputs(
+        out, groups.to_frame, figure, lambda: plots.by_group(groups, max_topics=MOST_TOPICS)
+    )
+    _print_shares(console, groups)
     _print_end(console, groups.decisions, out, figure)
 
 
@@ -79,44 +68,23 @@ def _print_end(console: Console, decisions: Iterable[Decision], *paths: Path | N
         typer.echo(f"written to {path}")
 
 
-def _print_shares(console: Console, groups: TopicGroups, most: int) -> None:
+def _print_shares(console: Console, groups: TopicGroups) -> None:
     places = list(range(min(COLUMNS, len(groups.names))))
     names = [groups.names[place] for place in places]
     columns = [("topic", "number"), ("name", "words")]
     columns += [(name if len(name) <= 10 else name[:9] + "…", "figure") for name in names]
     rows = [["", "texts", *(f"{total:,}" for total in groups.totals[places].tolist())]]
-    labels = {**dict(enumerate(groups.labels[:most])), -1: "(no topic)"}
+    labels = {**dict(enumerate(groups.labels[:MOST_TOPICS])), -1: "(no topic)"}
     for topic, label in labels.items():
         shares = groups.shares[topic, places]
         cells = [f"{share:.1%}" if share == share else "" for share in shares]
         rows.append([str(topic) if topic >= 0 else "-", label, *cells])
     print_table(console, columns, rows, ["dim", *[""] * (len(rows) - 2), "dim"])
-    if groups.n_topics > most:
-        console.print(f"... and {groups.n_topics - most} smaller topics")
+    if groups.n_topics > MOST_TOPICS:
+        console.print(f"... and {groups.n_topics - MOST_TOPICS} smaller topics")
     n_more = len(groups.names) - len(places)
     if n_more:
         console.print(f"... and {n_more} more groups; --out writes all")
-    console.print("\nnext: --topic ID prints the terms of each group within a topic")
-
-
-def _print_topic(console: Console, groups: TopicGroups, topic: int) -> None:
-    console.print(f"topic {topic}: {printable(groups.labels[topic])}\n")
-    for place, name in enumerate(groups.names):
-        share, low, high = (
-            values[topic, place] for values in (groups.shares, groups.low, groups.high)
-        )
-        console.print(printable(name), style="bold")
-        if share != share:
-            console.print("  no texts")
-            continue
-        console.print(
-            f"  {share:.1%} of its texts ({low:.1%} to {high:.1%}), "
-            f"{groups.counts[topic, place]:,} in all"
-        )
-        for what, terms in (("terms", groups.terms), ("distinctive", groups.distinctive)):
-            listed = ", ".join(terms.of(topic, place))
-            if listed:
-                console.print(f"  {what}: {printable(listed)}")
 
 
 BLOCKS, PLAIN = "▁▂▃▄▅▆▇█", "_.-=+*%#"
@@ -131,11 +99,6 @@ def over_time(
     every: Annotated[
         str, typer.Option(help="auto, day, week, month, quarter, year or decade.")
     ] = "auto",
-    dates: Annotated[
-        str | None,
-        typer.Option(help="Column of dates; default: that of topics --time."),
-    ] = None,
-    most: MostTopics = 25,
     out: OutTable = None,
     figure: OutFigure = None,
 ) -> None:
@@ -145,16 +108,16 @@ def over_time(
     console = make_console()
     check_outputs(out, figure)
     result = open_result(results)
-    check_column(result, dates, result.corpus.time_column, "--dates")
-    trends = topics.over_time(result, every, time=dates, n_terms=5 if out or figure else 0)
+    check_column(result, None, result.corpus.time_column, "topics --time")
+    trends = topics.over_time(result, every, n_terms=5 if out or figure else 0)
     changes = topics.changes(trends)
     write_outputs(
         out,
         lambda: trends.to_frame().merge(changes[["topic", "verdict"]], on="topic", how="left"),
         figure,
-        lambda: plots.over_time(trends, _order(changes)[:most], changes=changes),
+        lambda: plots.over_time(trends, _order(changes)[:MOST_TOPICS], changes=changes),
     )
-    _print_trends(console, trends, changes, most)
+    _print_trends(console, trends, changes)
     _print_end(console, trends.decisions, out, figure)
 
 
@@ -166,7 +129,7 @@ def _order(changes: pd.DataFrame) -> list[int]:
     return list(ordered["topic"].tolist())
 
 
-def _print_trends(console: Console, trends: TopicTrends, changes: pd.DataFrame, most: int) -> None:
+def _print_trends(console: Console, trends: TopicTrends, changes: pd.DataFrame) -> None:
     from embedtopics._utils.display import excerpt
 
     span = f"{trends.names[0]} to {trends.names[-1]}"
@@ -180,7 +143,7 @@ def _print_trends(console: Console, trends: TopicTrends, changes: pd.DataFrame, 
     levels = BLOCKS if (console.encoding or "").lower().startswith("utf") else PLAIN
     rows, styles = [], []
     records = changes.to_dict("records")
-    for topic in _order(changes)[:most]:
+    for topic in _order(changes)[:MOST_TOPICS]:
         verdict = records[topic]["verdict"]
         when = f" {records[topic]['burst_start']}" if verdict == "bursting" else ""
         cells = [
@@ -194,7 +157,7 @@ def _print_trends(console: Console, trends: TopicTrends, changes: pd.DataFrame, 
         rows.append(cells)
         styles.append("" if verdict in ("emerging", "fading", "bursting") else "dim")
     print_table(console, columns, rows, styles)
-    if len(changes) > most:
+    if len(changes) > MOST_TOPICS:
         counted = changes["verdict"].value_counts().to_dict()
         console.print("in all: " + ", ".join(f"{n} {verdict}" for verdict, n in counted.items()))
 
@@ -231,12 +194,6 @@ READABLE = 30
 
 def hierarchy(
     results: ResultsFolder,
-    by: Annotated[
-        str, typer.Option(help="Similarity of topics by: coordinates, terms or embeddings.")
-    ] = "coordinates",
-    levels: Annotated[
-        str | None, typer.Option(help="Numbers of groups at which the tree branches: 5,20.")
-    ] = None,
     figure: OutFigure = None,
     out: OutTable = None,
 ) -> None:
@@ -244,9 +201,9 @@ def hierarchy(
     from embedtopics import plots, topics
 
     check_outputs(out, figure)
-    branching = [] if levels is None else sorted(set(whole_numbers_in(levels, "--levels")))
-    tree = topics.hierarchy(open_result(results), by=by)
-    if levels is None and tree.n_topics > READABLE:
+    tree = topics.hierarchy(open_result(results))
+    branching = []
+    if tree.n_topics > READABLE:
         # With these levels every branch divides into about as many.
         branching = [round(tree.n_topics ** (1 / 3)), round(tree.n_topics ** (2 / 3))]
     text = topics.tree_text(tree, levels=branching)

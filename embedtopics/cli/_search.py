@@ -43,9 +43,6 @@ def search(
     k: Annotated[int, typer.Option("--k", "-k", min=1, help="Number of documents.")] = 10,
     mode: Annotated[str, typer.Option(help="dense, lexical or hybrid.")] = "hybrid",
     where: Where = None,
-    show: Annotated[
-        list[str] | None, typer.Option(help="Column to show, such as date (repeatable).")
-    ] = None,
     rerank: Annotated[
         str | None, typer.Option(help="Name or folder of a cross-encoder that reranks the hits.")
     ] = None,
@@ -55,24 +52,17 @@ def search(
     """Search an index by meaning, by words, or both."""
     check_outputs(out)
     reader = _load(index, encoder)
-    unknown = [name for name in show or () if name not in reader.columns]
-    if unknown:
-        columns = ", ".join(map(repr, reader.columns)) or "none"
-        raise InputError(f"--show: the index has no column {unknown[0]!r}, only {columns}")
     search_mode: Any = mode
     hits = reader.search(" ".join(query), k, search_mode, where, reranker=rerank)
     write_outputs(out, hits.to_frame)
-    _print_hits(make_console(), hits, show or [])
+    _print_hits(make_console(), hits)
 
 
-def _print_hits(console: Console, hits: SearchHits, columns: list[str]) -> None:
+def _print_hits(console: Console, hits: SearchHits) -> None:
     from rich.text import Text
 
     for rank, hit in enumerate(hits, 1):
         console.print(Text(printable(_headline(rank, hit)), style="bold"), soft_wrap=True)
-        if columns:
-            cells = [f"{name}: {_cell(hit, name)}" for name in columns]
-            console.print(Text(printable("   " + "  ".join(cells)), style="dim"), soft_wrap=True)
         for line in hit.snippet.rich("bold yellow").wrap(console, max(20, console.width - 3)):
             line.rstrip()
             console.print(Text("   ").append_text(line), soft_wrap=True)
@@ -92,14 +82,6 @@ def _headline(rank: int, hit: Hit) -> str:
     if hit.topic is not None:
         parts.append(f"topic {hit.topic}")
     return "  ".join(parts)
-
-
-def _cell(hit: Hit, name: str) -> str:
-    """Return the value of a column for people, without the time of a whole day."""
-    value = hit.topic if name == "topic" and hit.topic is not None else hit.metadata.get(name)
-    if value is None:
-        return "-"
-    return str(value).removesuffix(" 00:00:00")
 
 
 def serve(
@@ -133,13 +115,8 @@ def search_eval(
         list[str] | None, typer.Option(help="dense, lexical or hybrid; default: all three.")
     ] = None,
     k: Annotated[int, typer.Option("--k", "-k", min=1, help="Documents for each query.")] = 100,
-    relevant_from: Annotated[
-        float, typer.Option(help="Minimum grade of a relevant document.")
-    ] = 1.0,
-    where: Where = None,
     encoder: opt.MovedEncoder = None,
     out: opt.OutTable = None,
-    random_state: opt.RandomState = 0,
 ) -> None:
     """Evaluate an index on queries with relevance judgements."""
     import pandas as pd
@@ -159,20 +136,17 @@ def search_eval(
     modes: list[Any] = list(dict.fromkeys(mode or ("dense", "lexical", "hybrid")))
     scores = {
         name: evaluation.retrieval(
-            reader.search(list(texts.values()), k, name, where),
+            reader.search(list(texts.values()), k, name),
             qrels,
             (min(10, k), k),
             query_ids=list(texts),
-            relevant_from=relevant_from,
-            random_state=random_state,
         )
         for name in modes
     }
     measures = [one.to_frame().assign(mode=name) for name, one in scores.items()]
     *others, last = scores
     differences = {
-        other: evaluation.compare_retrieval(scores[other], scores[last], random_state=random_state)
-        for other in others
+        other: evaluation.compare_retrieval(scores[other], scores[last]) for other in others
     }
     write_outputs(out, lambda: pd.concat(measures, ignore_index=True))
     console = make_console()
@@ -215,21 +189,13 @@ def build(
     encoder: Annotated[
         str, typer.Option(help="Name or folder of a checkpoint; none for lexical search only.")
     ] = "all-MiniLM-L6-v2",
-    kind: Annotated[str, typer.Option(help="Kind of the dense index: auto, flat or ivf.")] = "auto",
-    languages: Annotated[
-        str | None,
-        typer.Option(help="Languages of stop words and stems: en,fr; detected if left out."),
-    ] = None,
     words: opt.Words = "characters",
-    stems: Annotated[bool, typer.Option(help="Match words by their stems.")] = True,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace an existing index.")
     ] = False,
     encoding: opt.FileEncoding = "utf-8",
-    random_state: opt.RandomState = 0,
 ) -> None:
     """Index the documents of a file."""
-    from embedtopics.corpus._languages import checked_languages
     from embedtopics.encoders._registry import resolve_encoder
     from embedtopics.retrieval._build import read_documents
     from embedtopics.retrieval._index import SearchIndex
@@ -243,16 +209,10 @@ def build(
             f"--encoder must be a checkpoint or a static encoder; {encoder} is fitted to the texts "
             "and not stored with an index"
         )
-    codes = None
-    if languages is not None:
-        codes = opt.names_in(languages.lower())
-        checked_languages(codes)
     columns = {"text": _fields(text), "id": id, "time": time}
     corpus = read_documents(file, columns, encoding)
     index = SearchIndex.build(
-        corpus, out, encoder=loaded, kind=kind,
-        languages=codes, stems=stems, words=words.replace(" ", "").split(","),
-        overwrite=overwrite, random_state=random_state,
+        corpus, out, encoder=loaded, words=words.replace(" ", "").split(","), overwrite=overwrite
     )  # fmt: skip
     _print_decisions(index)
     shown = printable(str(out))
@@ -291,24 +251,11 @@ def add(
 @app.command()
 def remove(
     index: opt.IndexFolder,
-    ids: Annotated[list[str] | None, typer.Argument(help="Ids of documents.")] = None,
-    file: Annotated[Path | None, typer.Option(help="File of more ids, one a line.")] = None,
-    missing: Annotated[
-        bool, typer.Option("--ignore-missing", help="Ignore ids that are not in the index.")
-    ] = False,
+    ids: Annotated[list[str], typer.Argument(help="Ids of documents.")],
 ) -> None:
     """Remove documents by id."""
-    targets = list(ids or [])
-    if file is not None:
-        try:
-            lines = file.read_text("utf-8-sig").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"cannot read ids from {file}: {error}") from error
-        targets += [line.strip() for line in lines if line.strip()]
-    if not targets:
-        raise InputError("name ids to remove, or a file of ids with --file")
     writer = _load(index)
-    n = writer.remove(targets, missing="ignore" if missing else "raise")
+    n = writer.remove(ids)
     typer.echo(f"removed: {n:,} documents; now {_described(writer)}")
 
 

@@ -6,7 +6,7 @@ import shlex
 import time
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -37,15 +37,10 @@ if TYPE_CHECKING:
     from embedtopics.corpus import Corpus
     from embedtopics.encoders._contract import BaseEncoder
     from embedtopics.topics import TopicModel
-    from embedtopics.topics.constraints._apply import Constraint
 
 
 STUDENT_FROM = 1000
 """Texts of a sample from which its loss by a static student is measured."""
-
-Coverage = Annotated[
-    str | None, typer.Option(help="auto, or the share of texts to assign to topics, 0 to 1.")
-]
 
 
 def topics(
@@ -59,13 +54,6 @@ def topics(
     n_topics: Annotated[
         str, typer.Option("--topics", help="auto, fine, coarse, or an exact number.")
     ] = "auto",
-    coverage: Coverage = None,
-    names: Annotated[
-        str | None, typer.Option(help="Topics to look for, with commas: health,schools.")
-    ] = None,
-    labels: Annotated[
-        str | None, typer.Option(help="Column of labels that topics follow; cells may be empty.")
-    ] = None,
     replicates: Annotated[
         int, typer.Option(min=0, help="Replicates that measure each topic's stability.")
     ] = 20,
@@ -77,7 +65,6 @@ def topics(
         int | None,
         typer.Option(min=50, help="Encode with a static student of N texts: fast, less exact."),
     ] = None,
-    language: opt.Languages = None,
     words: opt.Words = "auto",
     encoding: opt.FileEncoding = "utf-8",
     random_state: opt.RandomState = 42,
@@ -95,55 +82,10 @@ def topics(
     corpus = Corpus.from_file(file, text=text, id=id, time=time, group=group, encoding=encoding)
     model = TopicModel(
         n_topics=int(n_topics) if n_topics.isdecimal() else n_topics,
-        coverage="auto" if coverage is None else _number_in(coverage),
-        constraints=_constraints(corpus, names, labels),
-        languages=language or "auto",
         words=words.replace(" ", "").split(","),
         random_state=random_state,
     )
     _find_topics(corpus, model, out, encoder, replicates, sample, student)
-
-
-def _number_in(text: str) -> float | str:
-    """Return a number where the text is one; other texts are refused later."""
-    try:
-        return float(text)
-    except ValueError:
-        return text
-
-
-def _constraints(corpus: Corpus, names: str | None, labels: str | None) -> Constraint | None:
-    """Return the constraints that --names or --labels put on the topics."""
-    from embedtopics.topics.constraints._labels import PartialLabels
-    from embedtopics.topics.constraints._words import ZeroShot
-
-    if names is not None and labels is not None:
-        raise InputError("--names and --labels both constrain the topics; give one")
-    if names is not None:
-        return ZeroShot([name for name in names.split(",") if name.strip()])
-    if labels is None:
-        return None
-    columns = [str(column) for column in corpus.metadata.columns]
-    if labels not in columns:
-        raise InputError(
-            f"expected a column of labels, got {labels!r}; the columns other than texts and ids "
-            f"are: {', '.join(columns) or 'none'}"
-        )
-    values = corpus.metadata.iloc[:, columns.index(labels)]
-    return PartialLabels(
-        [
-            None if lacks else _label(value)
-            for value, lacks in zip(values, values.isna(), strict=True)
-        ]
-    )
-
-
-def _label(value: Any) -> str | None:
-    """Return a label as text, or None for a missing label."""
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)  # a column of integers with gaps is read as one of floats
-    # Of numbers, -1 stands for no label, as in Python; with gaps, pandas writes -1.0 to a file.
-    return None if str(value) in ("-1", "-1.0") else str(value)
 
 
 def _find_topics(
@@ -189,7 +131,7 @@ def _find_topics(
     write_results_folder(result, out, title=f"Topics of {corpus.source}", rows=rows)
     typer.echo()
     print_topics(console, result, names=True)
-    # How constraints on the topics were met: names, labels, a number of topics.
+    # How a number of topics was met.
     met = [d for d in result.decisions if d.stage == "clustering"]
     print_notes(console, (d.message for d in met if d.name not in ("uninformative", "outside")))
     console.print(
@@ -219,10 +161,6 @@ def _student_of(corpus: Corpus, n: int, teacher: BaseEncoder, folder: Path) -> B
 def resolution(
     results: opt.ResultsFolder,
     level: Annotated[str, typer.Argument(help="auto, fine, coarse or a number of topics.")],
-    coverage: Coverage = None,
-    replicates: Annotated[
-        int | None, typer.Option(min=0, help="Replicates; default: as many as before.")
-    ] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace edits made by hand.")
     ] = False,
@@ -244,13 +182,9 @@ def resolution(
     number = int(level) if level.isdecimal() else level
     if number not in ("auto", "fine", "coarse") and not isinstance(number, int):
         raise InputError("LEVEL", "auto, fine, coarse or a number", level)
-    after = at_resolution(
-        before, number, coverage=None if coverage is None else _number_in(coverage)
-    )
-    if replicates is None:
-        replicates = 0 if before.stability is None else before.stability.n_replicates
-    if replicates and after.topics:
-        after = with_stability(after, replicates)
+    after = at_resolution(before, number)
+    if before.stability is not None and after.topics:
+        after = with_stability(after, before.stability.n_replicates)
     write_results_folder(after, target)
     console = make_console()
     print_topics(console, after, names=True)
@@ -267,7 +201,6 @@ def resolution(
 
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("demo-results"),
-    random_state: opt.RandomState = 42,
 ) -> None:
     """Find the topics of the bundled corpus: 631 short texts, English and French."""
     from embedtopics.corpus import Corpus
@@ -275,7 +208,7 @@ def demo(
     from embedtopics.topics import TopicModel
 
     corpus = Corpus.from_file(demo_path(), text="text", id="id", time="date", group="source")
-    _find_topics(corpus, TopicModel(random_state=random_state), out, "auto")
+    _find_topics(corpus, TopicModel(random_state=42), out, "auto")
 
 
 def inspect(

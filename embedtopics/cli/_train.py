@@ -74,9 +74,6 @@ class TrainOptions:
     drop_invalid: Annotated[
         bool, typer.Option("--drop-invalid", help="Leave out rows with a missing text or label.")
     ] = False
-    allow_overlap: Annotated[
-        bool, typer.Option("--allow-overlap", help="Allow test examples in the training set.")
-    ] = False
     resume: Annotated[
         bool, typer.Option("--resume/--fresh", help="Continue from a checkpoint of the same run.")
     ] = True
@@ -90,10 +87,10 @@ COMMON = (
     "out", "text", "encoder", "test", "corpus", "classes", "encoding", "figure", "resume",
     "overwrite",
 )  # fmt: skip
-HELD_OUT = ("validation", "allow_overlap", "drop_invalid")
+HELD_OUT = ("validation", "drop_invalid")
 TUNED = (
-    "epochs", "batch_size", "learning_rate", "max_length", "matryoshka", "lora_rank", "precision",
-    "device", "validations_per_epoch", "patience", "random_state",
+    "epochs", "batch_size", "learning_rate", "max_length", "precision", "validations_per_epoch",
+    "random_state",
 )  # fmt: skip
 """Fields of `TrainingSettings` that are options."""
 
@@ -114,7 +111,8 @@ def takes(names: Iterable[str] = COMMON) -> Callable[[Callable[..., None]], Call
 
         @functools.wraps(command)
         def run(**values: Any) -> None:
-            settings = _settings({one.name: values.pop(one.name) for one in tuning})
+            settings = {one.name: values.pop(one.name) for one in tuning}
+            TrainingSettings(**settings)  # checked before any file is read
             options = {one.name: values.pop(one.name) for one in shared}
             check_target(options["figure"], PAGE, "--figure")
             if options.get("classes") is not None and options["corpus"] is None:
@@ -128,31 +126,15 @@ def takes(names: Iterable[str] = COMMON) -> Callable[[Callable[..., None]], Call
 
 def _settings_parameters() -> list[inspect.Parameter]:
     """Return fields of settings as options, with their defaults and help texts."""
-    hints: dict[str, Any] = {
-        **get_type_hints(TrainingSettings), "patience": int, "matryoshka": str | None
-    }  # fmt: skip
+    hints = get_type_hints(TrainingSettings)
     settings = {one.name: one for one in fields(TrainingSettings)}
     annotated: Any = Annotated
     parameters = []
     for name in TUNED:
-        text, default = settings[name].metadata["help"], settings[name].default or None
-        if name == "patience":
-            text = f"{text[:-1]}; 0 for never."
-        hint = annotated[hints[name], _option(text, TRAINED)]
+        hint = annotated[hints[name], _option(settings[name].metadata["help"], TRAINED)]
         hint = opt.RandomState if name == "random_state" else hint
-        parameters.append(_parameter(name, hint, default))
+        parameters.append(_parameter(name, hint, settings[name].default or None))
     return parameters
-
-
-def _settings(values: dict[str, Any]) -> dict[str, Any]:
-    """Return settings from options, checked before any file is read."""
-    values["patience"] = values["patience"] or None
-    if values.get("matryoshka") is None:
-        values.pop("matryoshka", None)
-    else:
-        values["matryoshka"] = opt.whole_numbers_in(values["matryoshka"], "--matryoshka")
-    TrainingSettings(**values)
-    return values
 
 
 def _parameter(name: str, hint: Any, default: Any) -> inspect.Parameter:
@@ -201,7 +183,7 @@ def _add_family(name: str) -> None:
         }
         run_training(
             options, "fit", options.encoder, read(file), options.objective,
-            kind=kind, allow_overlap=options.allow_overlap, **held_out,
+            kind=kind, **held_out,
         )  # fmt: skip
 
     app.command(name, help=text)(command)
@@ -221,8 +203,7 @@ def unsupervised(file: ExamplesFile, *, options: TrainOptions) -> None:
     validation = options.validation and _read_texts(options.validation, options)
     run_training(
         options, "fit", options.encoder, _read_texts(file, options), options.objective or "simcse",
-        kind="texts", allow_overlap=options.allow_overlap, validation=validation,
-        documents=file, **read_test(options),
+        kind="texts", validation=validation, documents=file, **read_test(options),
     )  # fmt: skip
 
 

@@ -178,7 +178,8 @@ def check_text_column(table: DocumentTable, name: str) -> None:
     kind = ""
     if cells and all(isinstance(cell, str) for cell in cells):
         present = [cell.strip() for cell in map(str, cells) if cell not in MISSING_MARKERS]
-        if table.cells_only and present and all(map(_NUMBER.fullmatch, filter(None, present))):
+        present = list(filter(None, present))
+        if table.cells_only and present and all(map(_NUMBER.fullmatch, present)):
             kind = "numbers in every cell"
         elif _holds_dates(pd.Series(cells, dtype=object)):
             kind = "dates in every cell"

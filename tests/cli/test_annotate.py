@@ -57,8 +57,6 @@ def test_labels_given_on_the_page_are_in_the_folder(file):
         (("--labels", "a,b", "--codebook", "book.json"), "--codebook"),
         (("--codebook", "missing.json"), "--codebook"),
         (("--labels", "a,b", "--port", "99999"), "--port"),
-        (("--labels", "a,b", "--strategy", "best"), "--strategy"),
-        (("--labels", "a,b", "--teach", "2"), "--teach"),
     ],
 )
 def test_what_is_refused(file, options, said):

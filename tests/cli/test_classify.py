@@ -19,7 +19,7 @@ def desk(tmp_path_factory, tiny_bert):  # noqa: F811
     sample = frame.assign(theme=frame["theme"].where(frame.index % 3 == 0, ""))
     sample[80:].to_csv(folder / "corpus.csv", index=False)
     done = run("classify", "train", folder / "train.csv", "--label", "theme", "--encoder",
-               tiny_bert, "--out", folder / "model", "--balanced")  # fmt: skip
+               tiny_bert, "--out", folder / "model")  # fmt: skip
     assert done.exit_code == 0, done.output
     assert "80 labelled texts, 3 classes: chess, fruit, train" in done.stdout
     return folder

@@ -44,7 +44,7 @@ def articles(toy, tmp_path, monkeypatch):
     return path
 
 
-TWO = ("--encoder", "words", "--encoder", "hashed", "--text", "body", "--k", 8)
+TWO = ("--encoder", "words", "--encoder", "hashed", "--text", "body")
 
 
 def test_prints_scores_overlaps_and_moves(articles, page):
@@ -60,14 +60,13 @@ def test_prints_scores_overlaps_and_moves(articles, page):
 
 def test_writes_a_folder(articles, page, tmp_path):
     out = tmp_path / "o"
-    done = run("compare", articles, *TWO, "--out", out, "--seed", 3)
+    done = run("compare", articles, *TWO, "--out", out)
     assert done.exit_code == 0, done.output
     assert {p.name for p in out.iterdir()} == {
         "comparison.html", "scores.csv", "differences.csv", "overlaps.csv", "moved.csv",
         "manifest.json",
     }  # fmt: skip
     (result,) = page
-    assert result.settings["seed"] == 3 and result.settings["k"] == 8
     scores = pd.read_csv(out / "scores.csv")
     np.testing.assert_allclose(scores["value"], result.scores["value"])
     assert pd.read_csv(out / "overlaps.csv")["n"].tolist() == [len(result.corpus)]
@@ -77,27 +76,17 @@ def test_writes_a_folder(articles, page, tmp_path):
     assert (out / "comparison.html").read_text() == "<p>a page</p>"
 
 
-def test_writes_a_page_alone(articles, page, tmp_path):
-    out = tmp_path / "page.html"
-    done = run("compare", articles, *TWO, "--out", out)
-    assert done.exit_code == 0, done.output
-    assert out.read_text() == "<p>a page</p>" and len(page) == 1
-    assert {p.name for p in tmp_path.iterdir()} == {"articles.csv", "page.html"}
-
-
 def test_places_are_asked_for_before_the_work(articles, tmp_path, monkeypatch):
     monkeypatch.setattr("embedtopics.corpus.Corpus.from_file", None)
     (tmp_path / "o").mkdir()
     (tmp_path / "o" / "thesis.docx").write_text("mine")
     assert "holds other files" in refused("compare", articles, *TWO, "--out", tmp_path / "o")
-    nowhere = tmp_path / "nowhere" / "page.html"
-    assert "no such folder" in refused("compare", articles, *TWO, "--out", nowhere)
 
 
 def test_a_full_disk_is_one_line(articles, tmp_path, monkeypatch):
     monkeypatch.setattr("embedtopics.report._report.write_report", raising(FULL_DISK))
-    for out in (tmp_path / "page.html", tmp_path / "o"):
-        assert "No space left on device" in refused("compare", articles, *TWO, "--out", out)
+    line = refused("compare", articles, *TWO, "--out", tmp_path / "o")
+    assert "No space left on device" in line
     assert [p.name for p in tmp_path.iterdir()] == ["articles.csv"]
 
 

@@ -10,8 +10,7 @@ import pytest
 
 import embedtopics as et
 from embedtopics.cli._display import write_results_folder
-from embedtopics.topics import extend, load_result, merge, remove, rename, split, with_stability
-from embedtopics.topics.editing._labels import read_labels
+from embedtopics.topics import extend, load_result, merge, remove, rename, with_stability
 from tests.cli.running import refused, run
 from tests.factories import contents
 from tests.topics.conftest import branching
@@ -66,18 +65,8 @@ def test_labels_are_read_back_into_everything(results):
     # A second time there is nothing to do, and nothing is written.
     before = contents(results)
     again = run("label", results)
-    assert again.exit_code == 0 and "nothing was written" in again.stdout
+    assert again.exit_code == 0 and "no name" in again.stdout
     assert contents(results) == before
-
-
-def test_labels_of_another_file_and_to_another_folder(results, tmp_path):
-    before = contents(results)
-    (tmp_path / "mine.csv").write_text("topic,label\n1,Other\n")
-    done = run("label", results, "--labels", tmp_path / "mine.csv", "--out", tmp_path / "new")
-    assert done.exit_code == 0, done.output
-    assert contents(results) == before
-    assert load_result(tmp_path / "new" / "model").topics[1].label == "Other"
-    assert read_labels(tmp_path / "new" / "labels.csv")[1] == "Other"
 
 
 @pytest.mark.parametrize(
@@ -99,12 +88,7 @@ def test_bad_labels_leave_the_folder_whole(results, rows, message):
 def test_labels_that_were_not_read_are_not_lost(results, tmp_path):
     write_rows(results, [["topic", "label"], ["1", "Work of hours"]])
     before = contents(results)
-    (tmp_path / "other.csv").write_text("topic,label\n1,Other\n")
-    for command in (
-        ("edit", results, "--remove", 1),
-        ("resolution", results, "coarse"),
-        ("label", results, "--labels", tmp_path / "other.csv"),
-    ):
+    for command in (("edit", results, "--remove", 1), ("resolution", results, "coarse")):
         assert "labels.csv has edits that were not applied" in refused(*command)
     assert contents(results) == before
     assert run("edit", results, "--remove", 1, "--out", tmp_path / "new").exit_code == 0
@@ -123,33 +107,21 @@ def test_files_of_the_users_own_are_not_lost(results, tmp_path):
 def test_all_edits_in_order_by_the_ids_of_before(results, branched):
     done = run(
         "edit", results, "--rename", "4=Merged", "--remove", "2,9", "--merge", "3,4",
-        "--merge", "7,8", "--reassign", "terms", "--reduce", 7,
+        "--merge", "7,8", "--reassign", "terms",
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     result = load_result(results / "model")
     names = [edit.name for edit in result.history]
-    assert names == ["merge", "remove", "rename", "reduce", "reassign"]
-    assert result.n_topics == 7
+    assert names == ["merge", "rename", "remove", "reassign"]
+    assert result.n_topics == 8
     first = merge(branched, [[3, 4], [7, 8]])
     ids = first.history[-1].new_ids
-    second = remove(first, [ids[2], ids[9]])
-    assert second.history[-1].message == result.history[1].message
-    named = second.topics[second.history[-1].new_ids[ids[4]]]
-    assert f"renamed {named.topic_id} 'Merged'" in done.stdout
+    second = remove(rename(first, {ids[4]: "Merged"}), [ids[2], ids[9]])
+    assert second.history[-1].message == result.history[2].message
+    assert f"renamed {ids[4]} 'Merged'" in done.stdout
     assert "Merged" in {topic.label for topic in result.topics}
     assert "topic ids have changed" in done.stdout
     assert max(map(len, done.stdout.split("merged 3")[0].splitlines())) <= 80
-
-
-def test_splitting(results, tmp_path):
-    coarse = run("resolution", results, 4)
-    assert coarse.exit_code == 0, coarse.output
-    before = load_result(results / "model")
-    done = run("edit", results, "--split", "1", "--split", "2=3", "--rename", "0=Kept")
-    assert done.exit_code == 0, done.output
-    expected = split(before, 1)
-    expected = split(expected, expected.history[-1].new_ids[2], 3)
-    assert load_result(results / "model").n_topics == expected.n_topics
 
 
 @pytest.mark.parametrize(
@@ -159,15 +131,12 @@ def test_splitting(results, tmp_path):
         (("--merge", "a,b"), "--merge takes ids"),
         (("--merge", "1,99"), "got 99"),
         (("--remove", "x"), "--remove takes ids"),
-        (("--remove", "2", "--rename", "2=x"), "topic 2 was removed by this command"),
         (("--rename", "2"), "--rename takes an id and a name"),
         (("--rename", "2=a", "--rename", "2=b"), "a topic two names"),
         (
             ("--merge", "2,3", "--rename", "2=a", "--rename", "3=b"),
             "a topic two names",
         ),
-        (("--split", "x"), "--split takes an id"),
-        (("--split", "2=many"), "n_topics must be"),
     ],
 )
 def test_bad_edits_leave_the_folder_whole(results, options, message):
@@ -176,23 +145,12 @@ def test_bad_edits_leave_the_folder_whole(results, options, message):
     assert contents(results) == before
 
 
-def test_ids_are_those_of_before_also_where_there_are_more_by_now(results):
-    run("resolution", results, 4)
-    before = contents(results)
-    for option in (("--remove", "4"), ("--rename", "5=x"), ("--split", "4")):
-        line = refused("edit", results, "--split", "0=3", *option)
-        assert f"from 0 to 3; got {option[1][0]}" in line
-    line = refused("edit", results, "--split", 1, "--rename", "1=x")
-    assert "topic 1 was split by this command" in line
-    assert contents(results) == before
-
-
 def test_labels_that_change_no_name_do_not_bar_the_way(results):
     write_rows(results, [[*row, "my notes"] for row in label_rows(results)])
     mine = (results / "labels.csv").read_bytes()
     assert "has edits" in refused("edit", results, "--remove", 1)
     done = run("label", results)
-    assert done.exit_code == 0 and "no name" in done.stdout and "kept as it is" in done.stdout
+    assert done.exit_code == 0 and "no name" in done.stdout
     assert (results / "labels.csv").read_bytes() == mine
     assert load_result(results / "model").history == ()
     assert run("edit", results, "--remove", 1).exit_code == 0
@@ -221,19 +179,16 @@ def test_reading_at_another_resolution(results, resolution, n_topics, tmp_path):
     assert result.n_topics == n_topics and result.stability is None
     assert "earlier edits (merge, rename)" in done.stdout
     assert f"{n_topics} topics cover" in done.stdout
-    again = ("resolution", results, resolution, "--coverage", 0.5)
+    again = ("resolution", results, resolution)
     assert "--overwrite" in refused(*again) and contents(results) == before
     assert run(*again, "--overwrite").exit_code == 0
-    assert load_result(results / "model").settings["coverage"] == 0.5
+    assert load_result(results / "model").n_topics == n_topics
 
 
 def test_stability_is_measured_as_before(branched, tmp_path):
     write_results_folder(with_stability(branched, 2), tmp_path / "results")
     assert run("resolution", tmp_path / "results", 4).exit_code == 0
     assert load_result(tmp_path / "results" / "model").stability.n_replicates == 2
-    done = run("resolution", tmp_path / "results", 5, "--replicates", 0)
-    assert done.exit_code == 0
-    assert load_result(tmp_path / "results" / "model").stability is None
 
 
 FARM = "cow barn milk meadow hay tractor plough fence calf wheat stable pig".split()
@@ -298,11 +253,11 @@ def test_a_new_subject_is_told_and_adopted(grown, tmp_path):
     size = expected.candidates[0].size
     assert f"{size} texts: " in done.stdout and "--adopt makes topics" in done.stdout
     assert load_result(grown / "model").labels.shape == (100,)  # stays as it was
-    done = run("add", grown, file, "--out", tmp_path / "more", "--adopt", "--keep-terms")
+    done = run("add", grown, file, "--out", tmp_path / "more", "--adopt")
     assert done.exit_code == 0, done.output
     assert "--adopt makes topics" not in done.stdout
     after = load_result(tmp_path / "more" / "model")
-    assert after.topics[0].label == "Farms" and after.n_topics == 3
+    assert after.n_topics == 3
 
 
 def test_what_is_refused_with_one_line(grown, tmp_path):

@@ -44,12 +44,6 @@ def test_card_and_table(result, folder, tmp_path):
     assert run(folder / "model").exit_code == 0  # a saved model does as well
 
 
-def test_topics_are_safe_in_spreadsheets(folder, tmp_path):
-    done = run(folder, "--by-topic", "--out", tmp_path / "topics.csv")
-    assert done.exit_code == 0 and "=HYPERLINK()" in done.stdout
-    assert pd.read_csv(tmp_path / "topics.csv")["label"][0] == "'=HYPERLINK()"
-
-
 def test_labels_add_agreement(folder):
     done = run(folder, "--labels", "date")
     assert done.exit_code == 0 and "ari_covered" in done.stdout and "label_coverage" in done.stdout
@@ -69,11 +63,6 @@ def test_sheets_are_written_filled_in_and_scored(folder, tmp_path):
         both = run(folder, "--answers", answers, "--answers", answers)
         assert "2 coders" in both.stdout and "alpha of the coders: 1.00" in both.stdout
     assert "may hold answers" in refused(folder, "--sheets", tmp_path / "sheets")
-    moved = tmp_path / "away.csv"
-    answers.rename(moved)
-    assert "--key" in refused(folder, "--answers", moved)
-    keys = tmp_path / "sheets" / "keys"
-    assert run(folder, "--answers", moved, "--key", keys / "document_intrusion.csv").exit_code == 0
 
 
 def test_bad_input(folder, tmp_path):

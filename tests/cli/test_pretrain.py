@@ -77,8 +77,6 @@ def test_terms_are_those_of_a_file_or_of_classes(tiny_bert, articles, tmp_path):
         (("--objective", "nsp"), "objective"),
         (("--masking", "every"), "masking"),
         (("--text", "title"), "title"),
-        (("--matryoshka", "8"), "matryoshka"),
-        (("--lora-rank", "2"), "lora"),
     ],
 )
 def test_bad_options_are_refused_in_a_line(tiny_bert, articles, tmp_path, options, said):  # noqa: F811

@@ -51,27 +51,15 @@ def test_by_group_prints_and_writes(result, folder, tmp_path):
     assert figure.exists()
 
 
-def test_by_group_within_a_topic(result, folder):
-    done = run("by-group", folder, "--topic", "1")
-    assert done.exit_code == 0, done.output
-    groups = topics.by_group(result, "source")
-    assert "topic 1" in done.output and "distinctive: " in done.output
-    assert groups.distinctive.of(1, 0)[0] in done.output
-
-
 def test_bad_input_is_one_line(folder, tmp_path):
     said = refused("over-time", folder, "--every=hour")
     assert "--every must be " in said and "hour" in said
-    assert "--dates: the corpus has no column 'published'" in refused(
-        "over-time", folder, "--dates", "published"
-    )
     assert ".csv" in refused("over-time", folder, "--out", tmp_path / "t.txt")
     assert ".html" in refused("by-group", folder, "--figure", tmp_path)
     assert "no such folder" in refused("by-group", folder, "--out", tmp_path / "a" / "t.csv")
     assert "--group: the corpus has no column 'party'; its columns are 'date'" in (
         refused("by-group", folder, "--group", "party")
     )
-    assert "from 0 to 3" in refused("by-group", folder, "--topic", "9")
 
 
 def test_results_without_dates_say_what_to_do(tmp_path):
@@ -97,11 +85,7 @@ def test_prints_every_merge_of_a_few_topics(result, folder):
     assert run("hierarchy", folder / "model").stdout == done.stdout
 
 
-def test_the_tree_has_the_levels_asked_for(result, folder, tmp_path):
-    done = run("hierarchy", folder, "--levels", "3, 2", "--by", "embeddings")
-    tree = topics.hierarchy(result, by="embeddings")
-    expected = topics.tree_text(tree, levels=[2, 3]).replace("\x1b", " ")
-    assert done.stdout.splitlines() == expected.splitlines()
+def test_a_large_tree_branches_at_few_levels(tmp_path):
     many = make_result(800, 40)
     save_result(many, tmp_path / "many")
     lines = run("hierarchy", tmp_path / "many").stdout.splitlines()
@@ -111,14 +95,14 @@ def test_the_tree_has_the_levels_asked_for(result, folder, tmp_path):
 
 def test_the_tree_is_written_as_figure_and_table(result, folder, tmp_path):
     page, table = tmp_path / "tree.html", tmp_path / "tree.csv"
-    done = run("hierarchy", folder, "--levels", "3", "--figure", page, "--out", table)
+    done = run("hierarchy", folder, "--figure", page, "--out", table)
     assert done.exit_code == 0 and f"written to {table}" in done.stdout
     assert "plotly" in page.read_text()[:10_000].lower()
     frame = pd.read_csv(table)
     tree = topics.hierarchy(result)
     pd.testing.assert_frame_equal(
         frame.drop(columns=["label", "terms"]),
-        tree.to_frame([3]).drop(columns=["label", "terms"]),
+        tree.to_frame([]).drop(columns=["label", "terms"]),
         check_dtype=False,
     )
     assert frame["label"][0].startswith("'=SUM")
@@ -134,10 +118,6 @@ def test_a_tree_of_no_topics_and_of_one(tmp_path):
 
 
 def test_bad_levels_and_places(folder, tmp_path):
-    assert "--levels must be" in refused("hierarchy", folder, "--levels", "five")
-    assert "--levels must be" in refused("hierarchy", folder, "--levels", ",")
-    assert "from 1 to 4" in refused("hierarchy", folder, "--levels", "9")
-    assert "--by must be" in refused("hierarchy", folder, "--by", "words")
     (tmp_path / "notes.txt").write_text("mine")
     assert ".csv" in refused("hierarchy", folder, "--out", tmp_path / "notes.txt")
     assert "no such folder" in refused("hierarchy", folder, "--out", tmp_path / "no" / "t.csv")

@@ -187,9 +187,9 @@ def test_options_reach_the_run(monkeypatch, pairs_file, tmp_path):
 
     monkeypatch.setattr("embedtopics.training.fit", fit)
     done = run(
-        "train", "sts", pairs_file, *STS, "--out", tmp_path / "out", "--matryoshka", "8, 4",
-        "--lora-rank", 2, "--precision", "bfloat16", "--patience", 0, "--seed", 7, "--fresh",
-        "--max-length", 32, "--objective", "cosine", "--allow-overlap", "--validation", pairs_file,
+        "train", "sts", pairs_file, *STS, "--out", tmp_path / "out", "--precision", "bfloat16",
+        "--seed", 7, "--fresh", "--max-length", 32, "--objective", "cosine",
+        "--validation", pairs_file,
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     assert seen["encoder"] == "all-MiniLM-L6-v2"
@@ -198,12 +198,9 @@ def test_options_reach_the_run(monkeypatch, pairs_file, tmp_path):
     assert train.fingerprint == validation.fingerprint
     assert seen == {
         "encoder": "all-MiniLM-L6-v2", "out": tmp_path / "out", "resume": False,
-        "overwrite": False,
-        "allow_overlap": True, "objective": "cosine", "kind": "graded", "classes": None,
-        "epochs": 3.0, "batch_size": 32,
-        "learning_rate": 2e-5, "max_length": 32, "lora_rank": 2, "precision": "bfloat16",
-        "device": None, "validations_per_epoch": 4.0, "random_state": 7, "patience": None,
-        "matryoshka": (8, 4),
+        "overwrite": False, "objective": "cosine", "kind": "graded", "classes": None,
+        "epochs": 3.0, "batch_size": 32, "learning_rate": 2e-5, "max_length": 32,
+        "precision": "bfloat16", "validations_per_epoch": 4.0, "random_state": 7,
     }  # fmt: skip
 
 
@@ -219,14 +216,13 @@ def test_bad_input_is_one_line(tiny_bert, pairs_file, tmp_path):  # noqa: F811
         assert "--scale" in refused(*sts, *STS[:4], "--scale", bad)
     assert "--objective" in refused(*sts, *STS, "--objective", "guess")
     assert "--learning-rate" in refused(*sts, *STS, "--learning-rate", 0)
-    assert "--matryoshka" in refused(*sts, *STS, "--matryoshka", "a few")
     assert "--corpus" in refused(*sts, *STS, "--classes", "kind")
     assert "ends in .html" in refused(*sts, *STS, "--figure", tmp_path / "curves.pdf")
     three = write(tmp_path / "three.csv", graded_rows(3, seed=9))
     few = refused(*sts, *STS, "--validation", three)
     assert "--validation" in few and "got 3" in few
     same = refused(*sts, *STS, "--validation", pairs_file)
-    assert "240 of 240" in same and "--allow-overlap" in same
+    assert "240 of 240" in same
     assert "three.csv" in refused("train", "sts", three, *STS, "--out", out)
     assert not out.exists()
     out.mkdir()
@@ -239,8 +235,6 @@ def test_bad_input_is_one_line(tiny_bert, pairs_file, tmp_path):  # noqa: F811
 def test_a_missing_extra_is_one_line(tiny_bert, pairs_file, tmp_path, monkeypatch):  # noqa: F811
     out = tmp_path / "o"
     sts = ("train", "sts", pairs_file, *STS, "--encoder", tiny_bert, "--out", out)
-    monkeypatch.setitem(sys.modules, "peft", None)
-    assert 'pip install "embedtopics[train]"' in refused(*sts, "--lora-rank", 2)
     monkeypatch.setitem(sys.modules, "accelerate", None)
     told = refused(*sts)
     assert "accelerate" in told and 'pip install "embedtopics[train]"' in told

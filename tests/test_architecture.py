@@ -66,9 +66,9 @@ BUDGET = {
 OVER = {
     "_utils": (1340, 10),
     "classification": (3660, 12),
-    "cli": (3800, 17),
+    "cli": (3370, 17),
     "comparison": (1370, 7),
-    "corpus": (3070, 10),
+    "corpus": (2730, 10),
     "distributed": (1500, 9),
     "encoders": (7650, 30),
     "plots": (4390, 17),

@@ -282,8 +282,8 @@ def write_results_folder(
     from embedtopics.corpus._table_files import write_table
     from embedtopics.report._explorer import write_explorer
     from embedtopics.topics._storage import write_result
+    from embedtopics.topics._tables import export
     from embedtopics.topics.editing._labels import write_labels
-    from embedtopics.topics.reading._export import export
 
     with replacing_folder(folder, KIND) as fresh:
         (fresh / "model").mkdir()
@@ -309,7 +309,7 @@ def _other_levels(result: TopicResult) -> list[TopicResult]:
     from embedtopics.clustering._resolution import topics_by_min_cluster_size
     from embedtopics.topics._resolution import FINEST_LEVEL, at_resolution
     from embedtopics.topics.editing._merge import at_level
-    from embedtopics.topics.tree._hierarchy import hierarchy
+    from embedtopics.topics.reading._hierarchy import hierarchy
 
     n_topics, others = result.n_topics, []
     if n_topics >= 12:

@@ -135,7 +135,7 @@ def export(
     ] = None,
 ) -> None:
     """Export the tables of a result."""
-    from embedtopics.topics.reading._export import export
+    from embedtopics.topics._tables import export
 
     console = make_console()
     exported = export(open_result(results), out, what=what or None)

@@ -13,6 +13,7 @@ from ._stability import with_stability as with_stability
 from ._storage import load_result as load_result
 from ._storage import save_result as save_result
 from ._tables import documents as documents
+from ._tables import export as export
 from ._tables import table as table
 from ._tables import terms as terms
 from ._tables import validation_sheets as validation_sheets
@@ -39,14 +40,13 @@ from .naming._keywords import with_keywords as with_keywords
 from .naming._name_topics import name_topics as name_topics
 from .naming._score_labels import score_labels as score_labels
 from .reading._concordance import concordance as concordance
-from .reading._export import export as export
 from .reading._find import find as find
 from .reading._find import sample_documents as sample_documents
+from .reading._hierarchy import hierarchy as hierarchy
+from .reading._hierarchy import tree_text as tree_text
 from .reading._keyness import keyness as keyness
 from .reading._mixtures import mixtures as mixtures
 from .reading._mixtures import token_topics as token_topics
-from .tree._hierarchy import hierarchy as hierarchy
-from .tree._hierarchy import tree_text as tree_text
 from .trends._by_group import by_group as by_group
 from .trends._changes import changes as changes
 from .trends._effects import effects as effects

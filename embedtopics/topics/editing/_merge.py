@@ -18,8 +18,8 @@ from embedtopics.protocols import Float64Array
 from embedtopics.topics._relabel import checked_topic_id, checked_topic_ids, regrouped, relabeled
 from embedtopics.topics._vectors import topic_cosines
 from embedtopics.topics.editing._labels import checked_labels, spell_topic
+from embedtopics.topics.reading.results import TopicHierarchy
 from embedtopics.topics.results import Topic, TopicResult
-from embedtopics.topics.tree.results import TopicHierarchy
 
 Groups = list[tuple[int, ...]]
 

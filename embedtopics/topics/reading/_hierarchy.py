@@ -18,8 +18,8 @@ from embedtopics.terms._representative import best_terms
 from embedtopics.topics._clusters import cluster_tree
 from embedtopics.topics._describe import fitted_weighting, languages_of
 from embedtopics.topics._vectors import topic_cosines
+from embedtopics.topics.reading.results import TopicHierarchy, TopicNode
 from embedtopics.topics.results import TopicResult
-from embedtopics.topics.tree.results import TopicHierarchy, TopicNode
 
 MERGES_AT_ONCE = 64
 N_TERMS, CANDIDATES = 10, 30
@@ -194,7 +194,7 @@ def tree_text(hierarchy: TopicHierarchy, *, levels: Sequence[int] = ()) -> str:
     Examples
     --------
     >>> import numpy as np
-    >>> from embedtopics.topics.tree.results import TopicNode
+    >>> from embedtopics.topics.reading.results import TopicNode
     >>> nodes = [TopicNode(name, 10, 1, (), ()) for name in ["rates", "prices", "both"]]
     >>> tree = TopicHierarchy(
     ...     np.array([[0, 1]]), np.array([0.2]), np.array([0, 1]), np.eye(2), tuple(nodes),

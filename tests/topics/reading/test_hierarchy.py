@@ -14,8 +14,8 @@ from embedtopics import topics
 from embedtopics.errors import InputError
 from embedtopics.terms import ClassTfidf
 from embedtopics.terms._counts import count_by_topic
-from embedtopics.topics.tree._hierarchy import _link
-from embedtopics.topics.tree.results import TopicHierarchy, TopicNode
+from embedtopics.topics.reading._hierarchy import _link
+from embedtopics.topics.reading.results import TopicHierarchy, TopicNode
 from tests.factories import make_result, refuses
 
 
@@ -277,9 +277,11 @@ def test_text_of_levels_branches_there_only():
 
 def test_text_of_a_deep_tree_and_of_strange_names():
     n = 1500
-    place = np.arange(n, dtype=float)
     # Each topic merges with all before it: a chain as deep as there are topics.
-    apart = np.maximum(place[:, None], place) * (1 - np.eye(n))
-    tree = tree_of(apart)
+    merges = np.array([[0, 1], *([t, n + t - 2] for t in range(2, n))], dtype=np.int32)
+    nodes = [TopicNode(f"a\nb{t}", 30, 1, (), ()) for t in range(n)]
+    nodes += [TopicNode(f"m{t}", 30 * (t + 2), t + 2, (), ()) for t in range(n - 1)]
+    heights, order = np.arange(n - 1.0), np.arange(n)[::-1]
+    tree = TopicHierarchy(merges, heights, order, np.eye(n), tuple(nodes), "terms")
     text = topics.tree_text(tree)
     assert len(text.splitlines()) == 2 * n - 1 and "a b7 ·" in text

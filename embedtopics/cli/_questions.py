@@ -54,9 +54,7 @@ def by_group(
     result = open_result(results)
     check_column(result, group, result.corpus.group_column, "--group")
     groups = topics.by_group(result, group)
-    write_outputs(
-        out, groups.to_frame, figure, lambda: plots.by_group(groups, max_topics=MOST_TOPICS)
-    )
+    write_outputs(out, groups.to_frame, figure, lambda: plots.by_group(groups))
     _print_shares(console, groups)
     _print_end(console, groups.decisions, out, figure)
 

@@ -1,6 +1,4 @@
-from ._attention import attention as attention
 from ._bars import keyness as keyness
-from ._bars import resolutions as resolutions
 from ._bars import sizes as sizes
 from ._bars import stability as stability
 from ._bars import terms as terms
@@ -9,18 +7,17 @@ from ._classification import prevalence as prevalence
 from ._classification import reliability as reliability
 from ._classification import risk_coverage as risk_coverage
 from ._comparison import comparison as comparison
+from ._geometry import attention as attention
 from ._geometry import cka as cka
 from ._geometry import contextualization as contextualization
 from ._hierarchy import hierarchy as hierarchy
-from ._hierarchy import similarity as similarity
 from ._layers import layers as layers
 from ._learning import before_after as before_after
 from ._learning import learning_curves as learning_curves
 from ._map import map as map
 from ._mixture import mixture as mixture
+from ._mixture import tokens as tokens
 from ._over_time import by_group as by_group
-from ._over_time import effects as effects
 from ._over_time import over_time as over_time
-from ._tokens import tokens as tokens
 from ._word_map import word_map as word_map
 from ._word_map import word_paths as word_paths

@@ -1,17 +1,15 @@
-"""Bars of topics, of their terms and of keyness; dots of recurrence; lines of resolutions."""
+"""Bars of topics, of their terms and of keyness; dots of recurrence."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from embedtopics._utils.checks import checked_count
 from embedtopics.clustering.results import NOISE
 from embedtopics.errors import InputError
-from embedtopics.plots._colors import NOISE_COLOR, PALETTE, dark, tint, topic_colors
+from embedtopics.plots._colors import NOISE_COLOR, dark, tint, topic_colors
 from embedtopics.plots._theme import (
     GREY,
     HIDDEN,
@@ -36,39 +34,33 @@ if TYPE_CHECKING:
     import pandas as pd
     from plotly.graph_objects import Figure
 
-    from embedtopics.topics.results import ResolutionChoice, TopicResult
+    from embedtopics.topics.results import TopicResult
 
 _ROW = 26
 _PANELS = 15
+_BARS = 40
 _HEAD = 52
 
 
-def sizes(result: TopicResult, *, max_topics: int = 40) -> Figure:
+def sizes(result: TopicResult) -> Figure:
     """Draw the number of rows of each topic as bars, largest first.
 
-    The bars account for every row. Topics beyond `max_topics` share a line without a bar, which
+    The bars account for every row. Topics beyond the 40 largest share a line without a bar, which
     would dwarf the others; outliers and rows without text have a line each. If stability was
     measured, a topic's line shows its recurrence in replicates, and unstable topics are paler.
 
     Parameters
     ----------
     result : TopicResult
-    max_topics : int
-        Topics that have a bar.
 
     Returns
     -------
     plotly.graph_objects.Figure
         One bar trace.
-
-    Raises
-    ------
-    InputError
-        If `max_topics` is below 1.
     """
     import plotly.graph_objects as go
 
-    bars = _size_bars(result, checked_count(max_topics, "max_topics"))
+    bars = _size_bars(result)
     names, lengths, colors, notes = (list(values) for values in zip(*bars, strict=True))
     trace: Spec = {"type": "bar", "orientation": "h", "x": lengths, "y": list(range(len(bars)))}
     trace |= {"marker": {"color": colors}, "text": notes, "textposition": "outside"}
@@ -80,7 +72,7 @@ def sizes(result: TopicResult, *, max_topics: int = 40) -> Figure:
     return go.Figure(data=[trace], layout=layout)
 
 
-def _size_bars(result: TopicResult, max_topics: int) -> list[tuple[str, int, str, str]]:
+def _size_bars(result: TopicResult) -> list[tuple[str, int, str, str]]:
     """Return the name, length, colour and text of each bar from top to bottom."""
     of_row = result.documents.of_row
     n_empty = int(np.sum(of_row < 0))
@@ -97,8 +89,8 @@ def _size_bars(result: TopicResult, max_topics: int) -> list[tuple[str, int, str
     bars = [
         (topic.label, topic.size, color, counted(topic.size) + recurs[topic.topic_id])
         for topic, color in zip(result.topics, topic_colors(result), strict=True)
-    ][:max_topics]
-    rest = result.topics[max_topics:]
+    ][:_BARS]
+    rest = result.topics[_BARS:]
     if rest:
         name = "1 smaller topic" if len(rest) == 1 else f"{len(rest):,} smaller topics"
         bars.append((name, 0, NOISE_COLOR, counted(sum(topic.size for topic in rest))))
@@ -130,9 +122,8 @@ def terms(result: TopicResult, *, topics: Sequence[int] | None = None, n_terms: 
     Raises
     ------
     InputError
-        If a topic id is not in the result, or `n_terms` is below 1.
+        If a topic id is not in the result.
     """
-    checked_count(n_terms, "n_terms")
     largest = range(min(_PANELS, result.n_topics))
     topic_ids = checked_topics(largest if topics is None else topics, result.n_topics)
     if not topic_ids:
@@ -148,15 +139,10 @@ def terms(result: TopicResult, *, topics: Sequence[int] | None = None, n_terms: 
         best = list(zip(topic.keywords, topic.weights, strict=True))[:n_terms]
         best.sort(key=lambda one: -one[1])
         words, weights = zip(*best, strict=True) if best else ((), ())
-        bars: Spec = {
-            "x": list(weights),
-            "y": list(range(len(weights))),
-            "orientation": "h",
-            **axes,
-        }
+        bars: Spec = {"x": list(weights), "y": list(range(len(weights))), "orientation": "h"}
         texts: Spec = {"hovertext": [caption(term, 60) for term in words]}
         texts["hovertemplate"] = "%{hovertext}: %{x:.3g}<extra></extra>"
-        figure.add_bar(**bars, **texts, marker_color=tint(colors[topic_id], 0.45))
+        figure.add_bar(**bars, **axes, **texts, marker_color=tint(colors[topic_id], 0.45))
         span = [0, max(weights, default=0.0) or 1.0]
         figure.update_xaxes({**HIDDEN, "range": span}, selector={"anchor": axes["yaxis"]})
         about = f"topic {topic_id} · {topic.size:,} {'row' if topic.size == 1 else 'rows'}"
@@ -196,15 +182,10 @@ def _bar_texts(terms: Sequence[str], length: int, **more: Any) -> list[Spec]:
 _KEYNESS_COLORS = ("#7fb8d8", "#f0c67a")
 """Tints of the first two colours of the palette, pale enough for text."""
 
-_KEYNESS_COLUMNS = {
-    "term", "statistic", "effect", "count_target", "count_reference", "rate_target",
-    "rate_reference",
-}  # fmt: skip
+_KEY_TERMS = 15
 
 
-def keyness(
-    frame: pd.DataFrame, *, n_terms: int = 15, target: str = "target", reference: str = "reference"
-) -> Figure:
+def keyness(frame: pd.DataFrame, *, target: str = "target", reference: str = "reference") -> Figure:
     """Draw the key terms of the target to the right and those of the reference to the left.
 
     The strongest terms are on top, in the order of the frame. Hovering shows counts and rates.
@@ -213,30 +194,19 @@ def keyness(
     ----------
     frame : DataFrame
         From `embedtopics.topics.keyness`.
-    n_terms : int
-        Maximum number of terms of each side.
     target, reference : str
         Names of both sides.
 
     Returns
     -------
     plotly.graph_objects.Figure
-        One bar trace for each side.
-
-    Raises
-    ------
-    InputError
-        If the frame is not one of keyness, or `n_terms` is below 1.
+        One bar trace for each side, of at most 15 terms.
     """
     import plotly.graph_objects as go
 
-    checked_count(n_terms, "n_terms")
-    missing = sorted(_KEYNESS_COLUMNS - set(frame.columns))
-    if missing:
-        raise InputError("frame", "from topics.keyness", found=f"none of column {missing[0]!r}")
     rows: list[Any] = list(frame.itertuples())
-    positive = [row for row in rows if row.statistic > 0][:n_terms]
-    negative = [row for row in rows[::-1] if row.statistic < 0][:n_terms]
+    positive = [row for row in rows if row.statistic > 0][:_KEY_TERMS]
+    negative = [row for row in rows[::-1] if row.statistic < 0][:_KEY_TERMS]
     longest = max((abs(row.statistic) for row in positive + negative), default=1.0)
     n_lines = max(len(positive), len(negative), 1)
     traces, notes = [], []
@@ -329,51 +299,3 @@ def stability(result: TopicResult) -> Figure:
     name = f"recurrence, mean of {measured.n_replicates} replicates (line: nine tenths of them)"
     marker = {"size": 11, "color": colors, "line": {"width": 1.5, "color": rims}}
     return figure.add_trace(scatter(value.tolist(), rows, name=name, marker=marker, **hover(texts)))
-
-
-def resolutions(choice: ResolutionChoice) -> Figure:
-    """Draw the evidence for each number of topics: recurrence, separation and coverage.
-
-    Parameters
-    ----------
-    choice : ResolutionChoice
-        From `embedtopics.topics.suggest_resolution`.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        Numbers of topics on a logarithmic scale, with a line at the suggested one. Hovering shows
-        two labels of the level.
-    """
-    import plotly.graph_objects as go
-
-    levels, best = choice.levels[::-1], choice.levels[choice.chosen]
-    numbers = [level.n_topics for level in levels]
-    names = {
-        "recurrence": f"recurrence in {choice.n_replicates} random halves",
-        "separation": "separation",
-        "coverage": "in dense cores",
-    }
-    texts = [
-        f"<b>{level.n_topics} topics</b> (dense cores of {level.min_cluster_size:,} texts)"
-        + "".join(f"<br>{caption(label, 60)}" for label in level.examples)
-        for level in levels
-    ]
-    ticks: list[int] = []
-    for number in numbers:
-        if not ticks or number >= 1.12 * ticks[-1]:
-            ticks.append(number)
-    axis = {"type": "log", "tickvals": ticks, "ticktext": [str(n) for n in ticks]}
-    layout = base_layout(360, t=64, b=44) | {"showlegend": True}
-    figure = go.Figure(layout=layout | {"xaxis": axis | {"title": "topics"}})
-    figure.update_yaxes(range=[-0.02, 1.02], showgrid=True, tickformat=".1f")
-    for color, (name, title) in zip(PALETTE, names.items(), strict=False):
-        values = [getattr(level, name) for level in levels]
-        style = {"line": {"color": color, "width": 2}, "marker": {"size": 8}, "text": texts}
-        template = f"%{{text}}<br>{title}: %{{y:.2f}}<extra></extra>"
-        line = scatter(numbers, values, "lines+markers", name=title, hovertemplate=template)
-        figure.add_trace(line | style)
-    figure.add_vline(best.n_topics, line={"color": GREY, "dash": "dot", "width": 1.5})
-    look: Spec = {"xref": "x", "size": 12, "color": MUTED, "xshift": 6}
-    suggested = f"{best.n_topics} suggested"
-    return figure.add_annotation(note(suggested, math.log10(best.n_topics), 0.0, **look))

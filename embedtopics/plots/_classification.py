@@ -7,12 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from embedtopics.classification.results import (
-    ClassificationReport,
-    Prevalence,
-    RiskCoverage,
-    ShareOfClass,
-)
+from embedtopics.classification.results import ClassificationReport, Prevalence, ShareOfClass
 from embedtopics.errors import InputError
 from embedtopics.plots._bars import heading
 from embedtopics.plots._colors import PALETTE
@@ -119,14 +114,14 @@ def reliability(report: ClassificationReport) -> Figure:
     return go.Figure([diagonal, dots | hover(texts, "text")], layout)
 
 
-def risk_coverage(report: ClassificationReport | RiskCoverage) -> Figure:
+def risk_coverage(report: ClassificationReport) -> Figure:
     """Draw the error of the most confident predictions against their share of the texts.
 
     The line above is a bound that holds at all points in 95 % of the samples of labels.
 
     Parameters
     ----------
-    report : ClassificationReport or RiskCoverage
+    report : ClassificationReport
 
     Returns
     -------
@@ -134,7 +129,7 @@ def risk_coverage(report: ClassificationReport | RiskCoverage) -> Figure:
     """
     import plotly.graph_objects as go
 
-    curve = report.risk_coverage if isinstance(report, ClassificationReport) else report
+    curve = report.risk_coverage
     if curve is None:
         raise InputError("report", "of a classifier of one label per text", found="several labels")
     texts = [
@@ -238,13 +233,8 @@ def _share_traces(
 
     def dots(value: str, low: str, high: str, color: str, size: int, shift: float) -> Any:
         values = [getattr(one, value) for one in shares]
-        ends: Spec = {
-            "type": "data",
-            "symmetric": False,
-            "width": 0,
-            "thickness": 1.5,
-            "color": color,
-        }
+        ends: Spec = {"type": "data", "symmetric": False, "width": 0, "thickness": 1.5}
+        ends["color"] = color
         ends["array"] = [getattr(one, high) - v for one, v in zip(shares, values, strict=True)]
         ends["arrayminus"] = [v - getattr(one, low) for one, v in zip(shares, values, strict=True)]
         texts = [
@@ -254,10 +244,8 @@ def _share_traces(
         ]
         moved = places if is_time else [place + shift for place in places]
         mode = "lines+markers" if is_time and size > 6 else "markers"
-        style: Spec = {
-            "marker": {"size": size, "color": color},
-            "line": {"color": color, "width": 2},
-        }
+        style: Spec = {"marker": {"size": size, "color": color}}
+        style["line"] = {"color": color, "width": 2}
         style[f"error_{'y' if is_time else 'x'}"] = ends
         return turned(moved, values, mode, **style, **hover(texts, "text"))
 

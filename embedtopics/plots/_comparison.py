@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from embedtopics._utils.checks import checked_count
 from embedtopics.clustering.results import NOISE
 from embedtopics.errors import InputError
 from embedtopics.plots._colors import NOISE_COLOR, group_colors
@@ -43,17 +42,14 @@ _NAME = 36
 _TOOLS = 38
 """Pixels of Plotly's toolbar at the upper right, over the legend."""
 
+_LABELS = 8
+"""Maximum number of names on a map."""
+
 _LEGEND_LINE = 22
 _LEGEND_LINES = 4
 
 
-def comparison(
-    result: Comparison,
-    *,
-    width: int | None = None,
-    max_labels: int = 8,
-    hover_characters: int = 200,
-) -> Figure:
+def comparison(result: Comparison, *, width: int | None = None) -> Figure:
     """Draw the maps of all encoders side by side, and their scores below.
 
     A group has one colour in all maps, and a click in the legend hides it in all. The maps share
@@ -65,10 +61,6 @@ def comparison(
     result : Comparison
     width : int, optional
         Pixels. Without it the figure fills its container, and names are placed for 1,100.
-    max_labels : int
-        Maximum number of group names on each map, largest groups first.
-    hover_characters : int
-        Characters of a text in its hover text; 0 leaves texts out. Each map holds a copy of them.
 
     Returns
     -------
@@ -79,16 +71,14 @@ def comparison(
     Raises
     ------
     InputError
-        If a number is negative, or `width` leaves too little space for the maps.
+        If `width` leaves too little space for the maps.
     """
-    checked_count(max_labels, "max_labels", 0)
-    checked_count(hover_characters, "hover_characters", 0)
     low, high = corners = bounds(np.vstack([view.map for view in result.encoders]).astype(float))
     rows = score_rows(result)
     present = [g for g in range(NOISE, len(result.group_names)) if np.any(result.groups == g)]
     shape = float(np.clip((high - low)[1] / (high - low)[0], 0.72, 1.05))
     figure, panel_size = _panels(result, rows, len(present), width, shape)
-    hover = hover_texts(result.corpus.texts, result.documents, hover_characters)
+    hover = hover_texts(result.corpus.texts, result.documents)
     colors = [*group_colors(result), NOISE_COLOR]
     names = [*result.group_names, "No group"]
     n_documents = max(len(result.documents), 1)
@@ -103,7 +93,7 @@ def comparison(
             traces.append(cloud(view.map, members, style, hover, **legend))
         name = f"<b>{caption(view.name, max(int(panel_size[0] / 10), 8))}</b>"
         notes.append(panel_note(figure, panel, name, yshift=4, size=14))
-        labels = _labels(result, view, colors, corners, panel_size, max_labels)
+        labels = _labels(result, view, colors, corners, panel_size)
         notes += [{**note, "xref": axes["xaxis"], "yref": axes["yaxis"]} for note in labels]
         figure.layout[axis_keys(panel)[1]].scaleanchor = axes["xaxis"]
     axis = {**HIDDEN, "fixedrange": False}
@@ -124,11 +114,7 @@ def count_columns(n_encoders: int) -> int:
 
 
 def _panels(
-    result: Comparison,
-    rows: tuple[ScoreRow, ...],
-    n_entries: int,
-    width: int | None,
-    shape: float,
+    result: Comparison, rows: tuple[ScoreRow, ...], n_entries: int, width: int | None, shape: float
 ) -> tuple[Figure, tuple[float, float]]:
     """Return empty panels with a legend above and a table below, and the size of a panel."""
     n_encoders, columns = len(result.encoders), count_columns(len(result.encoders))
@@ -167,7 +153,6 @@ def _labels(
     colors: list[str],
     corners: tuple[Float64Array, Float64Array],
     panel: tuple[float, float],
-    max_labels: int,
 ) -> list[Spec]:
     """Return the names of the largest groups where these are densest, none over another."""
     n_groups = len(result.group_names)
@@ -176,7 +161,7 @@ def _labels(
     names = [wrap(cut(result.group_names[g], 32), 18, 2) or [""] for g in order]
     anchors = densest_points(view.map, result.groups, n_groups)[order]
     shown = [colors[group] for group in order.tolist()]
-    return label_annotations(names, anchors, corners, shown, panel, max_labels, size=11)
+    return label_annotations(names, anchors, corners, shown, panel, _LABELS, size=11)
 
 
 # Plotly adds at least 8 pixels above and below the text of a row, and cuts off rows beyond the

@@ -1,4 +1,4 @@
-"""The hierarchy of topics as a tree, and their similarities as a heat map."""
+"""The hierarchy of topics as a tree."""
 
 from __future__ import annotations
 
@@ -12,11 +12,9 @@ from embedtopics.plots._theme import (
     ASSUMED_WIDTH,
     LEFT_TO_RIGHT,
     MUTED,
-    SCALE,
     Spec,
     base_layout,
     caption,
-    checked_sizes,
     cut,
     empty_figure,
     hover,
@@ -42,39 +40,28 @@ _MOST_GROUPS = 16
 _MOST_ON_A_SCREEN = 40
 
 
-def hierarchy(
-    hierarchy: TopicHierarchy, *, n_groups: int | None = None, width: int | None = None
-) -> Figure:
+def hierarchy(hierarchy: TopicHierarchy) -> Figure:
     """Draw the tree in which topics merge, with the names of the topics on the right.
 
     Topics that merge far on the right are similar; the further left a merge is, the less its
-    branches have in common. Each branch below the cut has its own colour, and its name where it
-    begins. The points are merges: hovering shows their terms.
+    branches have in common. Each branch below a cut has its own colour, and its name where it
+    begins; the cut has the widest gap to the next merge among 2 to 16 branches (more than 2 for
+    many topics) such that no branch holds more than half of the texts. The points are merges:
+    hovering shows their terms.
 
     Parameters
     ----------
     hierarchy : TopicHierarchy
-    n_groups : int, optional
-        Number of coloured branches. By default, that with the widest gap to the next merge among
-        2 to 16 (more than 2 for many topics) in which no branch holds more than half of the texts.
-    width : int, optional
-        Pixels; without it the figure fills its container. The height follows from the topics.
 
     Returns
     -------
     plotly.graph_objects.Figure
         One line trace per colour, then the points of the merges.
-
-    Raises
-    ------
-    InputError
-        If there is no such level, or the width is below 300.
     """
     import plotly.graph_objects as go
 
-    checked_sizes(width)
     n_topics = hierarchy.n_topics
-    groups = hierarchy.nodes_at(_natural_level(hierarchy) if n_groups is None else n_groups)
+    groups = hierarchy.nodes_at(_natural_level(hierarchy))
     if not n_topics:
         return empty_figure()
     colors = _colors(hierarchy, groups)
@@ -91,13 +78,13 @@ def hierarchy(
         size = f'<span style="color:{MUTED}">{node.size:,}</span>'
         names.append(f"  {caption(node.label, _NAME_WIDTH)}{LEFT_TO_RIGHT}  {size}")
     longest = max(len(cut(node.label, _NAME_WIDTH)) for node in hierarchy.nodes[:n_topics])
-    pixels = (width or ASSUMED_WIDTH) - 40 - _LETTER * (longest + 8)  # left of the names
+    pixels = ASSUMED_WIDTH - 40 - _LETTER * (longest + 8)  # left of the names
     lengths = np.clip(heights / reach * pixels / _LETTER, 6, _NAME_WIDTH).astype(int).tolist()
     # The top of a tall figure is seen first, so the scale is there.
     is_tall = n_topics > _MOST_ON_A_SCREEN
     side, top, bottom = ("top", 52, 28) if is_tall else ("bottom", 28, 52)
     title = {"text": "distance at which topics merge", "standoff": 8}
-    layout = base_layout(max(n_topics, 3) * _LEAF + 92, width, l=24, r=16, t=top, b=bottom) | {
+    layout = base_layout(max(n_topics, 3) * _LEAF + 92, l=24, r=16, t=top, b=bottom) | {
         "font": {"size": 12},
         "xaxis": {**distance, "side": side, "title": title, "showgrid": True},
         "yaxis": {**name_axis(names, None), "side": "right", "range": [n_topics - 0.4, -0.6]},
@@ -190,84 +177,3 @@ def _group_names(
             spot = {"x": float(heights[parent]), "y": float(places[group])}
             notes.append({**spot, "text": text, "font": font, **place})
     return notes
-
-
-_NAMED_CELL = 12
-"""Pixels of a cell from which its row and column have names."""
-
-
-def similarity(hierarchy: TopicHierarchy, *, width: int | None = None) -> Figure:
-    """Draw the similarity of every pair of topics, in the order of the tree.
-
-    Topics that merge are adjacent, so that groups of similar topics are dark squares on the
-    diagonal. Columns have the ids of the topics, and rows their names if there is space. Hovering
-    shows the names.
-
-    Parameters
-    ----------
-    hierarchy : TopicHierarchy
-    width : int, optional
-        Maximum width in pixels; cells are 4 to 30 wide.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        One heat map; the diagonal is empty.
-
-    Raises
-    ------
-    InputError
-        If the width is below 300.
-    """
-    import plotly.graph_objects as go
-
-    checked_sizes(width)
-    n_topics, order = hierarchy.n_topics, hierarchy.order
-    if not n_topics:
-        return empty_figure()
-    space = (width or ASSUMED_WIDTH) - np.array([150, 390])
-    named = bool(space[1] / n_topics >= _NAMED_CELL)
-    cell = int(np.clip(space[int(named)] / n_topics, 4, 30))
-    numbered, gap = cell >= _NAMED_CELL, 1 if cell > 8 else 0
-    values = hierarchy.similarities[np.ix_(order, order)].astype(float)
-    np.fill_diagonal(values, np.nan)
-    # With ids, topics of one name stay apart on an axis of names.
-    names = [
-        f"{caption(hierarchy.nodes[t].label, 34)}{LEFT_TO_RIGHT} [{t}]" for t in order.tolist()
-    ]
-    finite = values[~np.isnan(values)]
-    bar: Spec = {
-        "title": {"text": "similarity", "font": {"color": MUTED}},
-        "tickfont": {"color": MUTED},
-    }
-    bar |= {"thickness": 12, "len": 200, "lenmode": "pixels", "outlinewidth": 0}
-    trace = {
-        "type": "heatmap",
-        "z": values,
-        "x": names,
-        "y": names,
-        "colorscale": SCALE,
-        "zmin": min(float(finite.min()), 0.0) if len(finite) else 0.0,
-        "zmax": float(finite.max()) if len(finite) else 1.0,
-        "xgap": gap,
-        "ygap": gap,
-        "hovertemplate": "%{y}<br>%{x}<br>similarity %{z:.2f}<extra></extra>",
-        "colorbar": {**bar, "y": 1, "yanchor": "top"},
-    }
-    axis = {"type": "category", "constrain": "domain", "fixedrange": False}
-    x: Spec = {**axis, "range": [-0.5, n_topics - 0.5], "showticklabels": numbered}
-    # A column has the id that its row has behind the name.
-    ids = [f"[{topic}]" for topic in order.tolist()]
-    x |= {"tickvals": list(range(n_topics)), "ticktext": ids, "tickangle": -90, "tickfont_size": 10}
-    ticks = {"dtick": 1, "ticks": "outside", "ticklen": 6, "tickcolor": "#fff"}
-    y: Spec = {
-        **axis,
-        "range": [n_topics - 0.5, -0.5],
-        "scaleanchor": "x",
-        "showticklabels": numbered,
-    }
-    y |= {} if named else {"tickvals": x["tickvals"], "ticktext": ids, "tickfont_size": 10}
-    side = max(n_topics * cell, 160)
-    layout = base_layout(side + 60, side + (390 if named else 150), l=24, r=96, t=24, b=24)
-    layout |= {"font": {"size": 12}, "xaxis": x, "yaxis": y | (ticks if numbered else {})}
-    return go.Figure([trace], layout)

@@ -12,7 +12,7 @@ from embedtopics.errors import InputError
 from embedtopics.plots._colors import PALETTE, dark
 from embedtopics.plots._labels import spread
 from embedtopics.plots._theme import (
-    HIDDEN,
+    ASSUMED_WIDTH,
     INK,
     LEFT_TO_RIGHT,
     MUTED,
@@ -20,11 +20,9 @@ from embedtopics.plots._theme import (
     axes_of,
     axis_keys,
     caption,
-    checked_sizes,
     cut,
     domains,
     escape,
-    fit_columns,
     hover,
     note,
     panel_figure,
@@ -108,11 +106,8 @@ def _has_interval(score: Any) -> bool:
 
 def _bands(line: Line, span: tuple[float, float]) -> list[Spec]:
     bands = []
-    fill = {
-        "line": {"width": 0},
-        "fillcolor": line.color,
-        "opacity": 0.1 if line.is_level else 0.16,
-    }
+    opacity = 0.1 if line.is_level else 0.16
+    fill = {"line": {"width": 0}, "fillcolor": line.color, "opacity": opacity}
     for is_known, group in groupby(line.points(span), key=lambda point: _has_interval(point[1])):
         points = list(group)
         if not is_known:
@@ -163,11 +158,8 @@ def value_range(lines: Sequence[Line], head: float = 0.0) -> tuple[float, float]
 def layer_axis(layers: Sequence[int], pixels: float, *, named: bool = True) -> Spec:
     """Return an axis of layers, whose numbers do not touch."""
     step = max(-(-len(layers) * 24 // max(int(pixels), 1)), 1)
-    axis: Spec = {
-        "tickvals": list(layers[::step]),
-        "showticklabels": named,
-        "tickfont": {"size": 11},
-    }
+    axis: Spec = {"tickvals": list(layers[::step]), "showticklabels": named}
+    axis["tickfont"] = {"size": 11}
     axis |= {"range": [min(layers) - 0.5, max(layers) + 0.5]}
     return {**axis, "title": {"text": "layer" if named else "", "standoff": 4}}
 
@@ -210,12 +202,7 @@ class _Panel:
         return bool(self.selectivity) + bool(self.mix)
 
 
-def layers(
-    scores: LayerScores | Sequence[LayerScores],
-    metric: str = "accuracy",
-    *,
-    width: int | None = None,
-) -> Figure:
+def layers(scores: LayerScores, metric: str = "accuracy") -> Figure:
     """Draw the scores of a probe at each layer, with its controls and baselines.
 
     Bands are 95 % intervals. The ring marks the layer with the best score on the test part, which
@@ -226,11 +213,9 @@ def layers(
 
     Parameters
     ----------
-    scores : LayerScores or sequence of LayerScores
-        From `embedtopics.probing.probe`; several are a panel each, on one scale.
+    scores : LayerScores
+        From `embedtopics.probing.probe`.
     metric : str
-    width : int, optional
-        Pixels. Without it the figure fills its container, and is laid out for 1,100.
 
     Returns
     -------
@@ -239,28 +224,18 @@ def layers(
     Raises
     ------
     InputError
-        If there are no scores, or none of that metric.
+        If there are no scores of that metric.
     """
-    checked_sizes(width)
-    several = [scores] if isinstance(scores, LayerScores) else list(scores)
-    if not several:
-        raise InputError("scores", "at least one LayerScores", found="none")
-    tasks = [_panel(one, metric) for one in several]
-    ranges = [value_range(task.lines, head=0.08) for task in tasks]
-    span = (min(low for low, _ in ranges), max(high for _, high in ranges))
-    gap, margin = _NAMES + 56, {"l": 60, "r": _NAMES, "t": 44, "b": 56}
-    columns, across = fit_columns(len(tasks), width, sides=60 + _NAMES, least=280, gap=gap)
-    pixels = max(across, 80)
-    depth = 1 + max(task.n_strips for task in tasks)  # the rows that a task may take
-    heights = [_MAIN, *[_STRIP] * (depth - 1)] * -(-len(tasks) // columns)
-    figure = panel_figure(heights, columns, between=_BETWEEN, gap=gap, width=width, margin=margin)
-    figure.update_xaxes(HIDDEN).update_yaxes(HIDDEN)
-    for i, task in enumerate(tasks):
-        block, column = divmod(i, columns)
-        panels = [(block * depth + row) * columns + column for row in range(1 + task.n_strips)]
-        _draw(figure, task, metric, span, panels, pixels)
-        heading = _heading(task.scores, pixels + _NAMES)
-        figure.add_annotation(panel_note(figure, panels[0], heading, yshift=6))
+    task = _panel(scores, metric)
+    pixels = ASSUMED_WIDTH - 60 - _NAMES
+    figure = panel_figure(
+        [_MAIN, *[_STRIP] * task.n_strips],
+        between=_BETWEEN,
+        margin={"l": 60, "r": _NAMES, "t": 44, "b": 56},
+    )
+    _draw(figure, task, metric, value_range(task.lines, head=0.08), pixels)
+    heading = _heading(scores, pixels + _NAMES)
+    figure.add_annotation(panel_note(figure, 0, heading, yshift=6))
     return figure.update_layout(bargap=0.3)
 
 
@@ -290,46 +265,36 @@ def _line(scores: LayerScores, kind: str, metric: str) -> Line:
 
 
 def _draw(
-    figure: Figure,
-    task: _Panel,
-    metric: str,
-    span: tuple[float, float],
-    panels: Sequence[int],
-    pixels: float,
+    figure: Figure, task: _Panel, metric: str, span: tuple[float, float], pixels: float
 ) -> None:
     """Draw a task: its scores, and the strips below them."""
-    main = panels[0]
     ends = (min(task.layers) - 0.4, max(task.layers) + 0.4)
-    y = {"visible": True, "showgrid": True, "tickfont": {"size": 11}, "nticks": 3}
+    y = {"showgrid": True, "tickfont": {"size": 11}, "nticks": 3}
     title = {"text": caption(metric, 40), "standoff": 6}
-    axes: dict[int, Spec] = {main: {**y, "nticks": 7, "range": list(span), "title": title}}
-    notes = end_names(figure, task.lines, span, main, _MAIN)
-    best, expected = _best(task, metric, main), _expected(task.scores, span, main)
-    lines = traces_of(task.lines, ends, main, "test units")
+    axes: dict[int, Spec] = {0: {**y, "nticks": 7, "range": list(span), "title": title}}
+    notes = end_names(figure, task.lines, span, 0, _MAIN)
+    best, expected = _best(task, metric), _expected(task.scores, span)
+    lines = traces_of(task.lines, ends, 0, "test units")
     figure.add_traces([*expected[0], *lines, *best[0]])
     notes += [*expected[1], *best[1]]
     caption_font: Spec = {"size": 11, "color": MUTED, "yshift": 2}
-    strips = list(panels[1:])
     if task.selectivity:
-        panel = strips.pop(0)
-        figure.add_traces(traces_of(task.selectivity, ends, panel, "test units"))
+        figure.add_traces(traces_of(task.selectivity, ends, 1, "test units"))
         low, high = value_range(task.selectivity)
-        axes[panel] = {**y, "range": [min(low, 0.0), max(high, 0.0)]}
-        notes.append(panel_note(figure, panel, "selectivity", **caption_font))
+        axes[1] = {**y, "range": [min(low, 0.0), max(high, 0.0)]}
+        notes.append(panel_note(figure, 1, "selectivity", **caption_font))
     if task.mix:
-        figure.add_traces([trace | axes_of(strips[0]) for trace in _weights(task.mix)])
-        axes[strips[0]] = {**y, "rangemode": "tozero"}
-        notes.append(panel_note(figure, strips[0], "weights of the scalar mix", **caption_font))
+        figure.add_traces([trace | axes_of(task.n_strips) for trace in _weights(task.mix)])
+        axes[task.n_strips] = {**y, "rangemode": "tozero"}
+        notes.append(panel_note(figure, task.n_strips, "weights of the scalar mix", **caption_font))
     for panel, axis in axes.items():
-        x = layer_axis(task.layers, pixels, named=panel == panels[-1])
-        figure.update_layout(
-            dict(zip(axis_keys(panel), (x | {"visible": True}, axis), strict=True))
-        )
+        x = layer_axis(task.layers, pixels, named=panel == task.n_strips)
+        figure.update_layout(dict(zip(axis_keys(panel), (x, axis), strict=True)))
     for text in notes:
         figure.add_annotation(text)
 
 
-def _best(task: _Panel, metric: str, panel: int) -> tuple[list[Spec], list[Spec]]:
+def _best(task: _Panel, metric: str) -> tuple[list[Spec], list[Spec]]:
     """Return a ring around the best layer of the probe, and its caption."""
     curves = [line for line in task.lines if not line.is_level]
     curve = next((line for line in curves if line.name == "probe"), curves[0] if curves else None)
@@ -340,33 +305,30 @@ def _best(task: _Panel, metric: str, panel: int) -> tuple[list[Spec], list[Spec]
     best = max(scores, key=lambda score: (sign * score.value, -score.layer))
     marker = {"symbol": "circle-open", "size": 16, "color": INK, "line": {"width": 2}}
     ring = scatter([best.layer], [best.value], marker=marker, hoverinfo="skip", name="best layer")
-    axes = axes_of(panel)
     label = {
-        **{"x": best.layer, "y": best.value, "xref": axes["xaxis"], "yref": axes["yaxis"]},
+        **{"x": best.layer, "y": best.value, "xref": "x", "yref": "y"},
         "text": f"layer {best.layer}: {spell(best.value)}",
         "yshift": 20,
         "xanchor": "left" if best.layer <= (task.layers[0] + task.layers[-1]) / 2 else "right",
         "font": {"size": 12, "color": dark(curve.color), "weight": 650},
         "bgcolor": "rgba(255,255,255,0.75)",
     }
-    return [ring | axes], [label]
+    return [ring], [label]
 
 
-def _expected(
-    scores: LayerScores, span: tuple[float, float], panel: int
-) -> tuple[list[Spec], list[Spec]]:
+def _expected(scores: LayerScores, span: tuple[float, float]) -> tuple[list[Spec], list[Spec]]:
     """Return a dotted line at the expected layer, and its caption at the foot."""
     layer = scores.expected_layer
     if not math.isfinite(layer):
         return [], []
     low, high = scores.expected_layer_interval
     within = f" ({low:.1f} to {high:.1f})" if math.isfinite(low) and math.isfinite(high) else ""
-    axes, style = axes_of(panel), {"color": MUTED, "width": 1.2, "dash": "dot"}
+    style = {"color": MUTED, "width": 1.2, "dash": "dot"}
     line = scatter([layer, layer], list(span), "lines", hoverinfo="skip", line=style)
-    place = {"xref": axes["xaxis"], "yref": f"{axes['yaxis']} domain", "xshift": 3}
+    place = {"xref": "x", "yref": "y domain", "xshift": 3}
     text, white = f"expected layer {layer:.1f}{within}", "rgba(255,255,255,0.75)"
     label = note(text, layer, 0, size=11, color=MUTED, bgcolor=white) | place
-    return [{**line, "name": "expected layer", **axes}], [label]
+    return [{**line, "name": "expected layer"}], [label]
 
 
 def _weights(mix: ScalarMix) -> list[Spec]:

@@ -17,7 +17,6 @@ from embedtopics.plots._theme import (
     Spec,
     axes_of,
     caption,
-    checked_sizes,
     cut,
     empty_figure,
     escape,
@@ -30,13 +29,7 @@ from embedtopics.plots._theme import (
     wrap,
 )
 from embedtopics.protocols import Float64Array, Int64Array
-from embedtopics.training.results import (
-    Change,
-    Curves,
-    Diagnosis,
-    StudentReport,
-    TrainingReport,
-)
+from embedtopics.training.results import Change, Curves, Diagnosis, StudentReport, TrainingReport
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -56,16 +49,11 @@ _EVIDENCE = {
 """Evidence to write below each verdict."""
 
 _LEGEND: Spec = {"x": 0, "y": 0, "yref": "container", "yanchor": "bottom"}
-_HEIGHT, _NARROW = 640, 900
-"""Pixels of the figure: its height, and the width for which sentences are wrapped."""
+_HEIGHT, _CHARACTERS = 640, 112
+"""Pixels of the figure, and characters of a line above it."""
 
 
-def learning_curves(
-    report: TrainingReport | StudentReport | Curves,
-    diagnosis: Diagnosis | None = None,
-    *,
-    width: int | None = None,
-) -> Figure:
+def learning_curves(report: TrainingReport | StudentReport) -> Figure:
     """Draw the losses and the metric of a training run, with the verdict and its evidence.
 
     The training loss is drawn as logged (faint) and smoothed by a running mean. It includes dropout
@@ -75,12 +63,7 @@ def learning_curves(
 
     Parameters
     ----------
-    report : TrainingReport, StudentReport or Curves
-        A report brings its own diagnosis and best step.
-    diagnosis : Diagnosis, optional
-        Diagnosis of the curves, as in `TrainingReport.diagnosis`.
-    width : int, optional
-        Pixels.
+    report : TrainingReport or StudentReport
 
     Returns
     -------
@@ -90,31 +73,24 @@ def learning_curves(
     Raises
     ------
     InputError
-        For curves without validations.
+        If the report has no validation.
     """
-    checked_sizes(width)
-    best = None
-    curves: Curves = report  # type: ignore[assignment]
-    if isinstance(report, (TrainingReport, StudentReport)):
-        best, curves = report.best_step, report.curves
-        diagnosis = diagnosis or report.diagnosis
+    curves, diagnosis = report.curves, report.diagnosis
     if not len(curves.validation_steps):
         raise InputError("report", "one with at least one validation", found="none")
     has_metric = bool(np.isfinite(curves.metric).any())
-    heading = _heading(diagnosis, (width or _NARROW) // 8)
+    heading = _heading(diagnosis)
     margin = {"l": 70, "r": 24, "t": 40 + 19 * len(heading), "b": 130}
     inner = _HEIGHT - margin["t"] - margin["b"]
     heights = [0.58 * inner, 0.34 * inner] if has_metric else [inner]
-    figure = panel_figure(
-        heights, between=0.08 * inner, width=width, margin=margin, shared_xaxes=True
-    )
+    figure = panel_figure(heights, between=0.08 * inner, margin=margin, shared_xaxes=True)
     metric = caption(curves.metric_name or "metric", 40)
     traces = _losses(curves)
     if has_metric:
         style: Spec = {"symbol": "circle", "width": 2.5, "legend": False}
         line = _line(curves, curves.validation_steps, curves.metric, metric, _METRIC, **style)
         traces.append(line | axes_of(1))
-    figure.add_traces(traces + _best(curves, best, has_metric))
+    figure.add_traces(traces + _best(curves, report.best_step, has_metric))
     figure.update_yaxes(showgrid=True, fixedrange=False)
     # The axis ends with the run; its title names the plan.
     n_steps = max([*curves.training_steps[-1:].tolist(), int(curves.validation_steps[-1])])
@@ -170,20 +146,15 @@ def _line(
     )
 
 
-def _best(curves: Curves, step: int | None, has_metric: bool) -> list[Spec]:
+def _best(curves: Curves, step: int, has_metric: bool) -> list[Spec]:
     """Return a ring around the best validation, in each panel."""
     positions = np.flatnonzero(curves.validation_steps == step)
-    if len(positions):
-        best, name = int(positions[0]), "kept: best validation"
-    else:
-        values = curves.metric if has_metric else -curves.validation_loss
-        if not np.isfinite(values).any():
-            return []
-        best, name = int(np.nanargmax(values)), "best validation"
+    if not len(positions):
+        return []
+    best, name = int(positions[0]), "kept: best validation"
     marker = {"symbol": "circle-open", "size": 15, "color": INK, "line": {"width": 2}}
     about = f"{name}<br>epoch %{{x:.2f}}, step %{{customdata:,}}: %{{y:.4g}}<extra></extra>"
     ring: Spec = {"name": name, "marker": marker, "hovertemplate": about}
-    step = int(curves.validation_steps[best])
     x = [float(curves.validation_steps[best] / curves.steps_per_epoch)]
     panels = [curves.validation_loss, curves.metric][: 1 + has_metric]
     return [
@@ -218,9 +189,9 @@ def _range(curves: Curves) -> list[float] | None:
     return [low - edge, high + edge]
 
 
-def _remarks(curves: Curves, diagnosis: Diagnosis | None) -> tuple[list[Spec], list[Spec]]:
+def _remarks(curves: Curves, diagnosis: Diagnosis) -> tuple[list[Spec], list[Spec]]:
     """Return a band over the last third of the run with its caption, and an arrow at a turn."""
-    evidence = {item.name: item for item in diagnosis.evidence} if diagnosis else {}
+    evidence = {item.name: item for item in diagnosis.evidence}
     shapes, notes = [], []
     if "late_step" in evidence:
         begin, end = (
@@ -231,7 +202,7 @@ def _remarks(curves: Curves, diagnosis: Diagnosis | None) -> tuple[list[Spec], l
         shapes = [{**band, "x0": begin, "x1": end, "fillcolor": "#fff4d6", "line": {"width": 0}}]
         name = "last third of the run"
         notes = [note(name, end, across="right", up="top", size=11, color=MUTED, xref="x")]
-    if diagnosis and diagnosis.verdict == "overlearning" and "turn_step" in evidence:
+    if diagnosis.verdict == "overlearning" and "turn_step" in evidence:
         turn = int(np.argmin(np.abs(curves.validation_steps - evidence["turn_step"].value)))
         color = dark(_VALIDATION)
         arrow = {"showarrow": True, "arrowhead": 2, "arrowwidth": 1.5, "arrowcolor": color}
@@ -242,10 +213,8 @@ def _remarks(curves: Curves, diagnosis: Diagnosis | None) -> tuple[list[Spec], l
     return shapes, notes
 
 
-def _heading(diagnosis: Diagnosis | None, n_characters: int) -> list[Spec]:
+def _heading(diagnosis: Diagnosis) -> list[Spec]:
     """Return the verdict, its evidence and the first advice as annotations, one a line."""
-    if diagnosis is None:
-        return []
     sure = f"{100 * diagnosis.confidence:.0f} % of the resampled curves agree"
     if diagnosis.verdict == "uncertain":
         sure = "too little evidence" if diagnosis.confidence == 1 else "within the noise"
@@ -254,7 +223,7 @@ def _heading(diagnosis: Diagnosis | None, n_characters: int) -> list[Spec]:
     says = {item.name: item.says for item in diagnosis.evidence}
     texts = [says[name] for name in _EVIDENCE[diagnosis.verdict] if name in says][:2]
     texts += [f"→ {text}" for text in diagnosis.advice[:1]]
-    lines += [escape(line) for text in texts for line in wrap(text, n_characters, 3)]
+    lines += [escape(line) for text in texts for line in wrap(text, _CHARACTERS, 3)]
     return [
         note(line, yshift=12 + 19 * (len(lines) - 1 - i), size=13 if i else 16)
         for i, line in enumerate(lines)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.checks import checked_count
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus.results import DistinctDocuments
 from embedtopics.plots._colors import NOISE_COLOR, dark, pale, spread_colors
@@ -21,7 +20,6 @@ from embedtopics.plots._theme import (
     Spec,
     base_layout,
     caption,
-    checked_sizes,
     cut,
     escape,
     wrap,
@@ -38,6 +36,8 @@ HALO = ", ".join(f"{x}px {y}px 2px #fff" for x in (-1, 0, 1) for y in (-1, 0, 1)
 
 _MARGIN = {"l": 12, "r": 12, "t": 40, "b": 12}
 _LEGEND_WIDTH, _LEAST_FOR_LEGEND = 230, 700
+_NAMES, _CHARACTERS = 30, 200
+"""Maximum number of names on the map, and of characters of a text on hovering."""
 
 
 def map(
@@ -46,8 +46,6 @@ def map(
     title: str | None = None,
     width: int | None = None,
     height: int | None = None,
-    max_labels: int = 30,
-    hover_characters: int = 200,
 ) -> Figure:
     """Draw every document as a point, coloured by topic.
 
@@ -63,32 +61,19 @@ def map(
     width, height : int, optional
         Pixels. Without them the figure fills its container, and names are placed for 1,100 by 720;
         below a width of 700 there is no legend.
-    max_labels : int
-        Maximum number of names on the map.
-    hover_characters : int
-        Characters of a text in its hover text; 0 leaves texts out, which makes the figure of a
-        large collection smaller.
 
     Returns
     -------
     plotly.graph_objects.Figure
         WebGL traces: the outliers first, then one trace per topic.
-
-    Raises
-    ------
-    InputError
-        If a number is negative, or `width` or `height` is below 100.
     """
     import plotly.graph_objects as go
 
-    checked_sizes(width, height, 100)
-    checked_count(max_labels, "max_labels", 0)
-    checked_count(hover_characters, "hover_characters", 0)
     labels = result.clustering.labels
     anchors = densest_points(result.map, labels, result.n_topics)
     colors = [*pale(spread_colors(anchors), result), NOISE_COLOR]
     names = [*(topic.label for topic in result.topics), "No topic"]
-    hover = hover_texts(result.corpus.texts, result.documents, hover_characters, repeats=True)
+    hover = hover_texts(result.corpus.texts, result.documents, repeats=True)
     largest = float(np.clip(13.0 - 2.2 * np.log10(max(len(labels), 1)), 3.0, 9.0))
     traces = []
     for topic_id in range(NOISE, result.n_topics):
@@ -105,7 +90,7 @@ def map(
         (height or 720) - margin["t"] - margin["b"],
     )
     labelled = [wrap(cut(name, 44), 18, 3) or [""] for name in names[:-1]]
-    notes = label_annotations(labelled, anchors, (low, high), colors, drawing, max_labels)
+    notes = label_annotations(labelled, anchors, (low, high), colors, drawing, _NAMES)
     legend = {"orientation": "v", "x": 1.0, "xanchor": "left", "yanchor": "top"}
     axis = {**HIDDEN, "fixedrange": False}
     layout = base_layout(height or 720, width, title=title, **margin) | {
@@ -130,15 +115,13 @@ def bounds(positions: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[A
 
 
 def hover_texts(
-    texts: Sequence[str], documents: DistinctDocuments, length: int, *, repeats: bool = False
-) -> npt.NDArray[Any] | None:
+    texts: Sequence[str], documents: DistinctDocuments, *, repeats: bool = False
+) -> npt.NDArray[Any]:
     """Return the hover text of each document as Plotly markup, shape (n_documents,)."""
-    if length == 0:
-        return None
     hover = np.empty(len(documents), dtype=object)
     rows = zip(documents.first_rows.tolist(), documents.weights.tolist(), strict=True)
     for document, (row, n_rows) in enumerate(rows):
-        lines = [escape(line) for line in wrap(cut(texts[row], length), 60)]
+        lines = [escape(line) for line in wrap(cut(texts[row], _CHARACTERS), 60)]
         if repeats and n_rows > 1:
             lines.append(f"<i>{n_rows:,} rows share this text</i>")
         hover[document] = "<br>".join(lines)
@@ -149,7 +132,7 @@ def cloud(
     positions: npt.NDArray[Any],
     members: Int64Array,
     style: tuple[str, str, float],
-    hover: npt.NDArray[Any] | None,
+    hover: npt.NDArray[Any],
     **more: Any,
 ) -> Spec:
     """Return the points of a topic or group, or of outliers, with their name, colour and size."""
@@ -167,8 +150,8 @@ def cloud(
         "x": positions[members, 0],
         "y": positions[members, 1],
         "marker": {**marker, "opacity": 0.7 if noise else 0.8},
-        "hovertemplate": texts if hover is not None else "%{fullData.name}<extra></extra>",
-        "hovertext": None if hover is None else hover[members].tolist(),
+        "hovertemplate": texts,
+        "hovertext": hover[members].tolist(),
         "hoverlabel": label,
         **more,
     }

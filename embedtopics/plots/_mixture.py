@@ -1,4 +1,4 @@
-"""The topics of one text, and the weights of its words."""
+"""Words of texts in colours: those of their topics, or of their tokens."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from embedtopics._utils.checks import checked_count
 from embedtopics.errors import InputError
-from embedtopics.plots._colors import tint, topic_colors
+from embedtopics.plots._colors import PALETTE, tint, topic_colors
 from embedtopics.plots._theme import (
     HIDDEN,
     INK,
@@ -17,9 +16,10 @@ from embedtopics.plots._theme import (
     MUTED,
     Spec,
     axes_of,
+    base_layout,
     caption,
-    checked_sizes,
     cut,
+    escape,
     hover,
     panel_figure,
     scatter,
@@ -28,6 +28,7 @@ from embedtopics.plots._theme import (
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
+    from embedtopics.pretraining.results import TokenizerReport
     from embedtopics.topics.results import TokenMixture, TopicResult
 
 _MONO = "ui-monospace, Menlo, 'DejaVu Sans Mono', 'Liberation Mono', 'Courier New', monospace"
@@ -39,18 +40,13 @@ _LINE = 25
 _BAR = 27
 _MARGIN = 20
 _GAP = 24
+_WIDTH, _TOPICS, _WORDS = 900, 8, 400
+"""Pixels, topics with a bar each, and words of the figure."""
 _LONGEST = 32
 """Maximum number of characters of a word."""
 
 
-def mixture(
-    result: TopicResult,
-    mixture: TokenMixture,
-    *,
-    max_topics: int = 8,
-    max_words: int = 400,
-    width: int = 900,
-) -> Figure:
+def mixture(result: TopicResult, mixture: TokenMixture) -> Figure:
     """Draw the topics of a text as bars, and its words below in the colours of the topics.
 
     A word has the colour of the topic in which it has the largest weight, more intense for larger
@@ -62,33 +58,25 @@ def mixture(
         The result of the mixture.
     mixture : TokenMixture
         From `embedtopics.topics.token_topics`.
-    max_topics : int
-        Maximum number of bars; other topics share one.
-    max_words : int
-        Maximum number of words.
-    width : int
-        Pixels.
 
     Returns
     -------
     plotly.graph_objects.Figure
-        One bar trace, then the words as one text trace.
+        One bar trace of at most 8 topics and the others, then at most 400 words as one text trace.
 
     Raises
     ------
     InputError
-        If the mixture is of other topics, or a number is too small.
+        If the mixture is of other topics.
     """
     if len(mixture.shares) != result.n_topics:
         expected = f"of the result's {result.n_topics} topics"
         raise InputError("mixture", expected, found=f"one of {len(mixture.shares)}")
-    checked_count(max_words, "max_words")
-    checked_sizes(width, None, 400)
     colors = topic_colors(result)
-    bars, notes = _bars(result, mixture, colors, checked_count(max_topics, "max_topics"))
-    n_columns = (width - 2 * _MARGIN) / _GLYPH
-    places = _lay_out(_shown(mixture)[:max_words], int(n_columns))
-    rest = len(mixture.tokens) - max_words
+    bars, notes = _bars(result, mixture, colors)
+    n_columns = (_WIDTH - 2 * _MARGIN) / _GLYPH
+    places = _lay_out(_shown(mixture)[:_WORDS], int(n_columns))
+    rest = len(mixture.tokens) - _WORDS
     n_lines = (places[-1][0] + 1 if places else 1) + (rest > 0)
     words = {"xref": "x2", "yref": "y2", "x": 0, "xanchor": "left", "font": {"color": MUTED}}
     if rest > 0:
@@ -97,7 +85,7 @@ def mixture(
         notes.append({**words, "y": 0, "text": "no words"})
     heights = [len(bars["x"]) * _BAR, n_lines * _LINE]
     margin = dict.fromkeys("lrtb", _MARGIN)
-    figure = panel_figure(heights, between=_GAP, width=width, margin=margin)
+    figure = panel_figure(heights, between=_GAP, width=_WIDTH, margin=margin)
     figure.add_traces([bars, _words(result, mixture, places) | axes_of(1)])
     for row, reach, n_rows in ((1, 1, len(bars["x"])), (2, n_columns, n_lines)):
         figure.update_xaxes({**HIDDEN, "range": [0, reach]}, row=row)
@@ -107,27 +95,24 @@ def mixture(
 
 
 def _bars(
-    result: TopicResult, mixture: TokenMixture, colors: tuple[str, ...], max_topics: int
+    result: TopicResult, mixture: TokenMixture, colors: tuple[str, ...]
 ) -> tuple[Spec, list[Spec]]:
     shares = mixture.shares.astype(float)
     order = np.argsort(-shares, kind="stable")
     order = order[shares[order] > 0]
     shown = [
         (result.topics[topic].label, float(shares[topic]), colors[topic])
-        for topic in order[:max_topics].tolist()
+        for topic in order[:_TOPICS].tolist()
     ]
-    rest = order[max_topics:]
+    rest = order[_TOPICS:]
     if len(rest):
         name = "1 other topic" if len(rest) == 1 else f"{len(rest)} other topics"
         shown.append((name, float(shares[rest].sum()), "#9aa3ad"))
     if not shown:
         shown.append(("No topic", 0.0, "#9aa3ad"))
     longest = max(share for _, share, _ in shown) or 1.0
-    bars: Spec = {
-        "type": "bar",
-        "orientation": "h",
-        "x": [share / longest for _, share, _ in shown],
-    }
+    bars: Spec = {"type": "bar", "orientation": "h"}
+    bars["x"] = [share / longest for _, share, _ in shown]
     bars |= {"y": list(range(len(shown))), "hoverinfo": "skip"}
     bars["marker"] = {"color": [tint(color, 0.45) for _, _, color in shown]}
     place = {"x": 0, "xref": "x", "yref": "y", "xanchor": "left", "xshift": 6}
@@ -193,3 +178,66 @@ def _backgrounds(
             color = tint(colors[topic], 0.12 + 0.43 * weight / strongest)
             boxes.append({**box, **place, "fillcolor": color})
     return boxes
+
+
+_STEP, _SPACE = 24, 14
+_CELL = 7.85
+"""Pixels of a line, between texts, and of a character of a fixed-width font."""
+
+
+def tokens(report: TokenizerReport) -> Figure:
+    """Draw the examples of a tokenizer report, with a colour for each token.
+
+    Parameters
+    ----------
+    report : TokenizerReport
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        Texts from the least to the most divided; the tokenizer does not know a word of several
+        colours.
+    """
+    import plotly.graph_objects as go
+
+    n_columns = int((_WIDTH - 48) / _CELL)
+    shapes: list[Spec] = []
+    places: list[tuple[float, float, str]] = []
+    y = 0.0
+    for example in report.examples:
+        column, color = 0, 0
+        for part in example:
+            # A token may begin or end with a space, which `cut` removes.
+            text = " " * part[:1].isspace() + cut(part, n_columns) if part.strip() else " "
+            if column + len(text) > n_columns:
+                column, y = 0, y + _STEP
+                text = text.lstrip()
+            if text.strip():
+                left = column * _CELL
+                box = {"x0": left, "x1": left + len(text) * _CELL, "y0": y - 8, "y1": y + 10}
+                fill = {"line": {"width": 0}, "opacity": 0.32, "fillcolor": PALETTE[color % 4]}
+                shapes.append({"type": "rect", **box, **fill, "layer": "below"})
+                places.append((left, y, text))
+                color += 1
+            column += len(text)
+        y += _STEP + _SPACE
+    trace = scatter(
+        [x for x, _, _ in places],
+        [y for _, y, _ in places],
+        "text",
+        text=[escape(text).replace(" ", "\u00a0") for _, _, text in places],
+        textposition="middle right",
+        textfont={"family": "monospace", "size": _SIZE, "color": INK},
+        hoverinfo="skip",
+    )
+    title = f"{report.fertility:.2f} tokens per word, {report.share_cut:.1%} of words in 3 or more"
+    below = f"{cut(report.encoder, 60)}; texts from the least to the most divided"
+    markup = f"<span style='font-size:12px;color:{MUTED}'>{escape(below)}</span>"
+    hidden = {"visible": False, "fixedrange": True}
+    layout = base_layout(int(y) + 84, _WIDTH, l=24, r=24, t=64, b=16) | {
+        "shapes": shapes,
+        "xaxis": {**hidden, "range": [0, _WIDTH - 48]},
+        "yaxis": {**hidden, "range": [y - _SPACE, -_STEP / 2]},
+        "title": {"text": f"{title}<br>{markup}", "font": {"size": 15}},
+    }
+    return go.Figure([trace], layout)

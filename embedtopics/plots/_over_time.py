@@ -1,4 +1,4 @@
-"""The shares of topics: over time, by group, and the effects of covariates on them."""
+"""The shares of topics over time and by group."""
 
 from __future__ import annotations
 
@@ -7,11 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from embedtopics._utils.checks import checked_choice, checked_count
-from embedtopics.errors import InputError
 from embedtopics.plots._bars import heading, left_out, panel_columns
 from embedtopics.plots._colors import PALETTE, dark
-from embedtopics.plots._labels import spread
 from embedtopics.plots._theme import (
     HIDDEN,
     INK,
@@ -31,7 +28,6 @@ from embedtopics.plots._theme import (
     panel_figure,
     panel_note,
     scatter,
-    small,
     topic_name,
 )
 
@@ -39,10 +35,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from plotly.graph_objects import Figure
 
-    from embedtopics.topics.trends.results import TopicEffects, TopicGroups, TopicTrends
+    from embedtopics.topics.trends.results import TopicGroups, TopicTrends
 
 _PANELS = 15
-_LINES = 8
 _PANEL, _BETWEEN = 92, 44
 _NAME = 34
 
@@ -58,11 +53,7 @@ _MARKED = 60
 
 
 def over_time(
-    trends: TopicTrends,
-    topics: Sequence[int] | None = None,
-    *,
-    style: str = "panels",
-    changes: pd.DataFrame | None = None,
+    trends: TopicTrends, topics: Sequence[int] | None = None, *, changes: pd.DataFrame | None = None
 ) -> Figure:
     """Draw topics over time, in panels with the intervals of their shares.
 
@@ -73,10 +64,7 @@ def over_time(
     trends : TopicTrends
     topics : sequence of int, optional
         Topic ids, in the order to draw, -1 for no topic. By default the 15 largest topics, or with
-        `changes` those that change, by significance, before the largest; 8 of them for lines.
-    style : {"panels", "lines"}
-        "panels" draws one panel per topic. "lines" draws up to about eight lines in one chart,
-        with the intervals in their hover texts.
+        `changes` those that change, by significance, before the largest.
     changes : DataFrame, optional
         From `embedtopics.topics.changes`; panels then show the verdicts.
 
@@ -88,9 +76,8 @@ def over_time(
     Raises
     ------
     InputError
-        If a topic id does not exist, or `style` is unknown.
+        If a topic id does not exist.
     """
-    checked_choice(style, "style", ("panels", "lines"))
     verdicts: dict[int, str] = {}
     order = list(range(trends.n_topics))
     if changes is not None:
@@ -99,12 +86,9 @@ def over_time(
         changing = [i for i in order if _color_of(verdicts.get(i, ""))]
         order = sorted(changing, key=lambda i: (q.get(i, 1.0), i))
         order += [i for i in range(trends.n_topics) if not _color_of(verdicts.get(i, ""))]
-    most = _PANELS if style == "panels" else _LINES
-    topic_ids = checked_topics(order[:most] if topics is None else topics, trends.n_topics, -1)
+    topic_ids = checked_topics(order[:_PANELS] if topics is None else topics, trends.n_topics, -1)
     if not topic_ids:
         return empty_figure()
-    if style == "lines":
-        return _lines(trends, topic_ids)
     figure = _panels(trends, topic_ids, verdicts)
     rest = left_out(trends.n_topics - len(topic_ids) if topics is None else 0)
     return figure.update_layout(annotations=[*figure.layout.annotations, *rest])
@@ -154,31 +138,6 @@ def _ends(figure: Figure, trends: TopicTrends, panel: int) -> list[Spec]:
         ends = [(sum(x) / 2, "center", 0)]
     place: Spec = {"up": "top", "yshift": -3, "size": 10, "color": MUTED}
     return [note(trends.names[i], end, y[0], across=across, **place) for end, across, i in ends]
-
-
-def _lines(trends: TopicTrends, topic_ids: list[int]) -> Figure:
-    """Return all topics in one chart, with their names at the ends of the lines."""
-    import plotly.graph_objects as go
-
-    top = max(_top(trends, topic) for topic in topic_ids)
-    height, lines, ends = 460, [], []
-    for i, topic in enumerate(topic_ids):
-        lines.append(_line(trends, topic, PALETTE[i % len(PALETTE)]))
-        values = [value for value in lines[-1]["y"] if value is not None]
-        ends.append(values[-1] / top if values else 0.0)
-    names = [topic_name(trends.labels, topic) for topic in topic_ids]
-    place: Spec = {"up": "middle", "xshift": 8, "size": 12}
-    notes = [
-        note(caption(name, 30), 1, y, **place, color=dark(line["line"]["color"]))
-        for name, line, y in zip(names, lines, spread(ends, 17 / (height - 70)), strict=True)
-    ]
-    ticks = np.unique(np.linspace(0, trends.n_periods - 1, min(trends.n_periods, 4)).astype(int))
-    layout = base_layout(height, l=56, r=230, t=30, b=40) | {
-        "xaxis": _time_axis(trends, ticks.tolist()),
-        "yaxis": {"range": [0, top], "tickformat": ".1~%", "nticks": 6, "showgrid": True},
-        "annotations": notes,
-    }
-    return go.Figure(data=lines, layout=layout)
 
 
 def _middles(trends: TopicTrends) -> list[str]:
@@ -256,120 +215,7 @@ def _spell(value: float) -> str:
     return f"{value:.0%}" if value >= 0.1 else f"{value:.1%}" if value >= 0.01 else f"{value:.2%}"
 
 
-_ROW = 22
-_EFFECT_COLUMNS, _EFFECT_PANELS, _WITH_ROWS = 2, 12, 12
-"""Panels in a row and in all, and topics of each panel if there are several rows."""
-
-_SIGNIFICANT, _OPEN = PALETTE[0], "#9aa4b1"
-
-
-def effects(
-    estimates: TopicEffects,
-    covariate: str | None = None,
-    topics: Sequence[int] | None = None,
-    *,
-    max_topics: int = 30,
-) -> Figure:
-    """Draw the effects of covariates on each topic, the largest of the first panel on top.
-
-    Points whose interval includes zero are grey.
-
-    Parameters
-    ----------
-    estimates : TopicEffects
-    covariate : str, optional
-        By default all. A categorical covariate has a panel for each level but the reference;
-        beyond twelve panels, a note counts the levels left out.
-    topics : sequence of int, optional
-        Topic ids; by default those with the largest effects in either direction.
-    max_topics : int
-        Maximum number of topics, if `topics` is left out; 12 if there are several rows of panels.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-
-    Raises
-    ------
-    InputError
-        If there is no such covariate or topic, or `max_topics` is below 1.
-    """
-    names = [name for name in dict.fromkeys(estimates.covariates) if name]
-    if covariate is not None and covariate not in names:
-        raise InputError("covariate", f"one of {', '.join(map(repr, names))}", covariate)
-    shown = names if covariate is None else [covariate]
-    every = [i for i, name in enumerate(estimates.covariates) if name in shown]
-    columns = every[:_EFFECT_PANELS]
-    most = checked_count(max_topics, "max_topics")
-    across = min(len(columns), _EFFECT_COLUMNS)
-    most = min(most, _WITH_ROWS) if len(columns) > across else most
-    topic_ids = _largest_first(estimates, topics, columns, most)
-    if not topic_ids:
-        return empty_figure()
-    margin = {"r": 24, "t": 56, "b": 64}
-    heights = [max(len(topic_ids), 2) * _ROW + 8] * -(-len(columns) // across)
-    figure = panel_figure(
-        heights, across, n=len(columns), between=76, gap=64, margin=margin, shared_yaxes=True
-    )
-    notes = []
-    for panel, column in enumerate(columns):
-        figure.add_trace(_effect_dots(estimates, topic_ids, column) | axes_of(panel))
-        notes.append(panel_note(figure, panel, _covariate(estimates, column), yshift=6))
-    zero = {"zeroline": True, "zerolinecolor": "#6b7684", "zerolinewidth": 1.5}
-    figure.update_xaxes(zero, showgrid=True, nticks=4, tickangle=0, tickfont_size=11)
-    figure.update_yaxes(name_axis([topic_name(estimates.labels, topic) for topic in topic_ids]))
-    error = "sampling error"
-    error += f" and {estimates.n_replicates} replicates" if estimates.n_replicates else " only"
-    about = f"percentage points of the rows<br>95 % intervals: {error}"
-    if len(every) > len(columns):
-        about += f"; and {len(every) - len(columns):,} more levels"
-    notes.append(note(about, y=0, up="top", yshift=-24, size=11, color=MUTED))
-    return figure.update_layout(annotations=notes)
-
-
-def _largest_first(
-    estimates: TopicEffects, topics: Sequence[int] | None, columns: list[int], most: int
-) -> list[int]:
-    """Return the topics to draw, with the largest effect in the first panel on top."""
-    if topics is None:
-        size = abs(estimates.coefficients[:, columns]).max(axis=1)
-        topic_ids = sorted(range(estimates.n_topics), key=lambda topic: (-size[topic], topic))[
-            :most
-        ]
-    else:
-        topic_ids = checked_topics(topics, estimates.n_topics, -1)
-    return sorted(topic_ids, key=lambda topic: (-estimates.coefficients[topic, columns[0]], topic))
-
-
-def _effect_dots(estimates: TopicEffects, topic_ids: list[int], column: int) -> Spec:
-    effect, low, high = (
-        100 * values[topic_ids, column]
-        for values in (estimates.coefficients, estimates.low, estimates.high)
-    )
-    beyond = (low > 0) | (high < 0)
-    texts = [
-        f"<b>{caption(topic_name(estimates.labels, topic), 60)}</b><br>"
-        f"{e:+.2f} ({a:+.2f} to {b:+.2f}) percentage points"
-        for topic, e, a, b in zip(topic_ids, effect, low, high, strict=True)
-    ]
-    ends = ((effect - low).tolist(), (high - effect).tolist())
-    colors = [_SIGNIFICANT if one else _OPEN for one in beyond]
-    more: Spec = {"marker": {"color": colors, "size": 8}, "error_x": {"color": _OPEN}}
-    return interval_dots(effect.tolist(), range(len(topic_ids)), ends, texts, **more)
-
-
-def _covariate(estimates: TopicEffects, column: int) -> str:
-    """Return the heading of a panel: the covariate and its unit, or a level and its reference."""
-    name = estimates.covariates[column]
-    if name in estimates.references:
-        what, about = estimates.levels[column], f"against {caption(estimates.references[name], 24)}"
-    elif name in estimates.units:
-        what, about = name, f"per {estimates.units[name]}"
-    else:
-        what, about = name, estimates.levels[column]
-    return f"<b>{caption(what, 24)}</b><br>{small(about)}"
-
-
+_ROWS = 25
 _FEW = 5
 """Number of groups up to which they are drawn as dots; more are tiles."""
 
@@ -380,9 +226,7 @@ _STEEP = 2.0
 """Doublings of a share at which a tile has its full colour."""
 
 
-def by_group(
-    groups: TopicGroups, topics: Sequence[int] | None = None, *, max_topics: int = 25
-) -> Figure:
+def by_group(groups: TopicGroups, topics: Sequence[int] | None = None) -> Figure:
     """Draw the share of each topic in each group.
 
     Up to five groups are dots with the intervals of their shares. More groups are tiles with the
@@ -392,9 +236,7 @@ def by_group(
     ----------
     groups : TopicGroups
     topics : sequence of int, optional
-        Topic ids, in the order to draw, -1 for no topic; by default the largest.
-    max_topics : int
-        Maximum number of topics, if `topics` is left out.
+        Topic ids, in the order to draw, -1 for no topic; by default the 25 largest.
 
     Returns
     -------
@@ -403,11 +245,11 @@ def by_group(
     Raises
     ------
     InputError
-        If a topic id does not exist, or `max_topics` is below 1.
+        If a topic id does not exist.
     """
     import plotly.graph_objects as go
 
-    largest = range(min(checked_count(max_topics, "max_topics"), groups.n_topics))
+    largest = range(min(_ROWS, groups.n_topics))
     topic_ids = checked_topics(largest if topics is None else topics, groups.n_topics, -1)
     if not topic_ids:
         return empty_figure()
@@ -468,22 +310,12 @@ def _tiles(groups: TopicGroups, topic_ids: list[int]) -> Spec:
         for row in groups.shares[topic_ids]
     ]
     scale = [[0, "#f0a35c"], [0.5, "#f4f5f7"], [1, "#6fb1dd"]]
-    return {
-        "type": "heatmap",
-        "z": np.clip(np.log2(ratio), -_STEEP, _STEEP).tolist(),
-        "x": list(n_groups),
-        "y": list(range(len(topic_ids))),
-        "zmin": -_STEEP,
-        "zmax": _STEEP,
-        "xgap": 2,
-        "ygap": 2,
-        "colorscale": scale,
-        "showscale": False,
-        "text": texts,
-        "texttemplate": "%{text}",
-        "textfont": {"size": 11, "color": INK},
-        **hover([[_group_hover(groups, t, g) for g in n_groups] for t in topic_ids], "customdata"),
-    }
+    tiles: Spec = {"type": "heatmap", "z": np.clip(np.log2(ratio), -_STEEP, _STEEP).tolist()}
+    tiles |= {"x": list(n_groups), "y": list(range(len(topic_ids))), "xgap": 2, "ygap": 2}
+    tiles |= {"zmin": -_STEEP, "zmax": _STEEP, "colorscale": scale, "showscale": False}
+    tiles |= {"text": texts, "texttemplate": "%{text}", "textfont": {"size": 11, "color": INK}}
+    about = [[_group_hover(groups, topic, group) for group in n_groups] for topic in topic_ids]
+    return {**tiles, **hover(about, "customdata")}
 
 
 def _group_hover(groups: TopicGroups, topic: int, group: int) -> str:

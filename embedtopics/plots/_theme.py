@@ -275,24 +275,15 @@ def checked_topics(topics: Iterable[int], n_topics: int, least: int = 0) -> list
     return [int(topic) for topic in topic_ids]
 
 
-def fit_columns(
-    n: int, width: int | None, *, sides: float, least: float, gap: float = 16
-) -> tuple[int, float]:
+def fit_columns(n: int, *, sides: float, least: float, gap: float = 16) -> tuple[int, float]:
     """Return the number of columns for `n` panels next to `sides`, and the width of a panel.
 
     All widths are in pixels. The rows have as many panels as possible, as evenly as possible.
     """
-    inner = (width or ASSUMED_WIDTH) - sides
+    inner = ASSUMED_WIDTH - sides
     fit = max(int((inner + gap) / (least + gap)), 1)
     columns = max(-(-n // max(-(-n // fit), 1)), 1)
     return columns, (inner - (columns - 1) * gap) / columns
-
-
-def checked_sizes(width: int | None, height: int | None = None, least: int = 300) -> None:
-    """Refuse a width or height below `least` pixels."""
-    for name, pixels in (("width", width), ("height", height)):
-        if pixels is not None and not pixels >= least:
-            raise InputError(name, f"None or at least {least} pixels", pixels)
 
 
 def title_notes(lines: Sequence[str], top: float, *, left: float = 0, size: int = 15) -> list[Spec]:

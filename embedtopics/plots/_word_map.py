@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from embedtopics._utils.checks import is_count, is_number
+from embedtopics._utils.checks import is_number
 from embedtopics.corpus._texts import is_missing
 from embedtopics.errors import InputError
 from embedtopics.plots._colors import NOISE_COLOR, PALETTE, dark, tint
@@ -26,7 +26,6 @@ from embedtopics.plots._theme import (
     axes_of,
     axis_keys,
     caption,
-    checked_sizes,
     cut,
     escape,
     fit_columns,
@@ -39,7 +38,7 @@ from embedtopics.plots._theme import (
     title_notes,
     wrap,
 )
-from embedtopics.probing.words.results import WordMap, WordSenses, WordUse
+from embedtopics.probing.words.results import WordMap, WordUse
 from embedtopics.protocols import Float64Array, Int64Array
 
 if TYPE_CHECKING:
@@ -50,8 +49,8 @@ SCALE = [
     [0.0, "#440154"], [0.28, "#3b528b"], [0.56, "#21918c"], [0.8, "#5ec962"], [1.0, "#c9cf2b"],
 ]  # fmt: skip
 """Shades of uses without labels, whose lightness rises evenly."""
-MOST_LABELS, MOST_PATHS, FEW_PATHS = 12, 8, 4
-"""Distinguishable labels and paths, and paths without labels."""
+MOST_LABELS, FEW_PATHS = 12, 4
+"""Distinguishable labels, and paths without labels."""
 MOST_NUMBERED = 13
 """Number of layers up to which a path names each."""
 NARROWEST, WIDEST, TITLE, HEIGHT = 196, 560, 46, 620
@@ -73,12 +72,7 @@ class _Group:
     color: str | list[float]
 
 
-def word_map(
-    result: WordMap,
-    *,
-    colors: Sequence[Any] | WordSenses | None = None,
-    width: int | None = None,
-) -> Figure:
+def word_map(result: WordMap, *, colors: Sequence[Any] | None = None) -> Figure:
     """Draw all uses of a word on one map for each layer, to show where they separate.
 
     A use has the same colour on all maps: that of its label, or without labels a shade by its
@@ -90,11 +84,9 @@ def word_map(
     ----------
     result : WordMap
         From `embedtopics.probing.word_map`.
-    colors : sequence or WordSenses, optional
-        A label for each use, each text or each unit of the states: senses, periods, sources.
+    colors : sequence, optional
+        A label for each text, such as the sense of the word, a period or a source.
         None and "" are no label; of more than 12 labels, the rarest share a colour.
-    width : int, optional
-        Pixels. Without it the figure fills its container, and is laid out for 1,100.
 
     Returns
     -------
@@ -105,16 +97,15 @@ def word_map(
     InputError
         If `colors` has another length.
     """
-    checked_sizes(width)
     groups = _grouped(result, colors)
     texts = _hover_texts(result)
-    n_lines = _legend_lines(groups, width)
+    n_lines = _legend_lines(groups)
     n, gap = len(result.layers), 16
-    columns, across = fit_columns(n, width, sides=32, least=NARROWEST, gap=gap)
+    columns, across = fit_columns(n, sides=32, least=NARROWEST, gap=gap)
     top = TITLE + n_lines * 21 + (10 if n_lines else 0) + 24
     heights = [min(across, WIDEST)] * -(-n // columns)  # square maps
     margin = {"l": 16, "r": 16, "t": top, "b": 18}
-    figure = panel_figure(heights, columns, n=n, between=34, gap=gap, width=width, margin=margin)
+    figure = panel_figure(heights, columns, n=n, between=34, gap=gap, margin=margin)
     lines = [
         f"{_name(result)} · {_n_uses(result)} · {caption(result.encoder, 50)}",
         "above each map: mean cosine of two uses, share of variance shown",
@@ -136,13 +127,7 @@ def word_map(
     return figure.update_layout(annotations=notes, dragmode="pan", **_legend(figure, n_lines))
 
 
-def word_paths(
-    result: WordMap,
-    *,
-    uses: Sequence[int] | None = None,
-    colors: Sequence[Any] | WordSenses | None = None,
-    width: int | None = None,
-) -> Figure:
+def word_paths(result: WordMap, *, colors: Sequence[Any] | None = None) -> Figure:
     """Draw the paths of some uses of a word through the layers, on one common plane.
 
     Each layer is centred on the mean of all uses, so that the paths show how uses separate, not
@@ -153,13 +138,9 @@ def word_paths(
     ----------
     result : WordMap
         From `embedtopics.probing.word_map`.
-    uses : sequence of int, optional
-        Numbers of at most 8 uses. By default the use of each label that is nearest to the median
-        of its label, or without labels four uses that are far apart.
-    colors : sequence or WordSenses, optional
-        As for `word_map`.
-    width : int, optional
-        Pixels.
+    colors : sequence, optional
+        As for `word_map`. The path of a label is that of its use nearest to the median of the
+        label; without labels, the paths of four uses that are far apart are drawn.
 
     Returns
     -------
@@ -169,18 +150,17 @@ def word_paths(
     Raises
     ------
     InputError
-        If there is no such use, or `colors` has another length.
+        If `colors` has another length.
     """
-    checked_sizes(width)
     groups = _grouped(result, colors)
     last = result.joint[-1]
-    numbers = _typical(last, groups) if uses is None else _checked_uses(result, uses)
+    numbers = _typical(last, groups)
     texts = _hover_texts(result)
-    n_lines = _legend_lines(groups, width)
+    n_lines = _legend_lines(groups)
     top = TITLE + 10 + 21 * n_lines + (8 if n_lines else 0)
-    size = np.array([(width or ASSUMED_WIDTH) - 32.0, HEIGHT - top - 12.0])
+    size = np.array([ASSUMED_WIDTH - 32.0, HEIGHT - top - 12.0])
     margin = {"l": 16, "r": 16, "t": top, "b": 12}
-    figure = panel_figure([float(size[1])], width=width, margin=margin)
+    figure = panel_figure([float(size[1])], margin=margin)
     shown = np.concatenate([last, result.joint[:, numbers].reshape(-1, 2)])
     low, high = shown.min(axis=0), shown.max(axis=0)
     centre, reach = (low + high) / 2, (float(np.max((high - low) / size)) * 1.16 or 1.0) * size / 2
@@ -197,14 +177,14 @@ def word_paths(
     return figure.update_layout(annotations=notes, dragmode="pan", **_legend(figure, n_lines))
 
 
-def _grouped(result: WordMap, colors: Sequence[Any] | WordSenses | None) -> list[_Group]:
+def _grouped(result: WordMap, colors: Sequence[Any] | None) -> list[_Group]:
     """Return the uses by label, or without labels as one group shaded along the first axis."""
     n = len(result)
     if colors is None:
         along = np.round(result.coordinates[-1, :, 0], 12)
         ranks = np.argsort(np.argsort(along, kind="stable"))
         return [_Group("", np.arange(n), (ranks / max(n - 1, 1)).tolist())]
-    raw = _senses(result, colors) if isinstance(colors, WordSenses) else _labels(result, colors)
+    raw = _labels(result, colors)
     present = [label for label in raw if label is not None]
     if present and all(is_number(label) for label in present):
         names = [f"{label:g}" for label in sorted({float(label) for label in present})]
@@ -233,40 +213,13 @@ def _grouped(result: WordMap, colors: Sequence[Any] | WordSenses | None) -> list
     return [_Group("no label", without, NOISE_COLOR), *groups] if len(without) else groups
 
 
-def _senses(result: WordMap, senses: WordSenses) -> list[str | None]:
-    """Return the sense of each use, None for a use without one."""
-    of_row = {use.row: f"sense {n}" for use, n in zip(senses.uses, senses.labels, strict=True)}
-    labels = [of_row.get(use.row) for use in result.uses]
-    if not any(labels) or senses.encoder != result.encoder:
-        expected = f"senses of the uses of {result.word!r} with {result.encoder}"
-        others = f"those of {senses.word!r} with {senses.encoder}"
-        raise InputError("colors", expected, found=others)
-    return labels
-
-
 def _labels(result: WordMap, colors: Sequence[Any]) -> list[Any]:
+    """Return the label of each use; None if it has none."""
     labels = list(colors)
-    rows = {
-        "use": (len(result), list(range(len(result)))),
-        "text": (result.n_texts, [use.text for use in result.uses]),
-        "unit": (result.n_units, [use.row for use in result.uses]),
-    }
-    fitting = [of_uses for n, of_uses in rows.values() if n == len(labels)]
-    if not fitting or any(of_uses != fitting[0] for of_uses in fitting):
-        counts = ", ".join(f"{n:,} {name}s" for name, (n, _) in rows.items())
-        number = f"{len(labels):,}{', which fits several of these' if fitting else ''}"
-        raise InputError("colors", f"a label for each of the {counts}", found=number)
-    of_uses = [labels[row] for row in fitting[0]]
+    if len(labels) != result.n_texts:
+        raise InputError("colors", f"a label for each of the {result.n_texts:,} texts", labels)
+    of_uses = [labels[use.text] for use in result.uses]
     return [None if is_missing(label) or label == "" else label for label in of_uses]
-
-
-def _checked_uses(result: WordMap, uses: Sequence[int]) -> list[int]:
-    for use in uses:
-        if not is_count(use, 0) or use >= len(result):
-            raise InputError("uses", f"numbers of uses from 0 to {len(result) - 1}", use)
-    if len(uses) > MOST_PATHS:
-        raise InputError("uses", f"at most {MOST_PATHS} uses", found=f"{len(uses)}")
-    return [int(use) for use in uses]
 
 
 def _name(result: WordMap) -> str:
@@ -326,11 +279,11 @@ def _paths_title(result: WordMap, n_paths: int) -> list[str]:
     return [f"{_name(result)} · {n_paths} of {_n_uses(result)} through {through} · {encoder}", text]
 
 
-def _legend_lines(groups: Sequence[_Group], width: int | None) -> int:
+def _legend_lines(groups: Sequence[_Group]) -> int:
     """Return the number of lines of the legend."""
     if not groups[0].name:
         return 0
-    space = (width or ASSUMED_WIDTH) - 32
+    space = ASSUMED_WIDTH - 32
     widths = [7.2 * len(group.name) + 44 for group in groups]
     # In several lines, Plotly gives every entry the width of the longest.
     return 1 if sum(widths) <= space else -(-len(groups) // max(int(space / max(widths)), 1))

@@ -156,8 +156,7 @@ def suggest_resolution(
     """Score each level of a result by recurrence and separation, and suggest one.
 
     The suggested level has the largest product of both: fewer topics recur more often, more topics
-    lie farther apart. Other levels may serve a question better; the table and
-    `embedtopics.plots.resolutions` show their scores.
+    lie farther apart. Other levels may serve a question better; the table shows their scores.
 
     Parameters
     ----------

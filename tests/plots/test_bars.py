@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 
 from embedtopics import plots
+from embedtopics.plots import _bars
 from embedtopics.plots._colors import NOISE_COLOR, tint, topic_colors
-from tests.factories import make_result, refuses, with_stability
+from tests.factories import make_result, with_stability
 
 
 def test_sizes_account_for_every_row():
@@ -19,9 +20,10 @@ def test_sizes_account_for_every_row():
     assert bars.text[0] == f"{result.topics[0].size:,} · {result.topics[0].share:.1%}"
 
 
-def test_sizes_sum_up_the_smaller_topics():
+def test_sizes_sum_up_the_smaller_topics(monkeypatch):
+    monkeypatch.setattr(_bars, "_BARS", 5)
     result = make_result(n_documents=600, n_topics=20)
-    figure = plots.sizes(result, max_topics=5)
+    figure = plots.sizes(result)
     names = [name.strip() for name in figure.layout.yaxis.ticktext]
     assert names[5:] == ["15 smaller topics", "No topic", "Without text"]
     rest = sum(topic.size for topic in result.topics[5:])
@@ -90,13 +92,6 @@ def test_terms_of_the_target_are_on_the_right_strongest_on_top(frame):
 def test_a_side_without_terms_says_so(frame):
     figure = plots.keyness(frame.head(0))
     assert sum("no term" in a.text for a in figure.layout.annotations) == 2
-
-
-def test_bad_arguments(frame):
-    with refuses("n_terms"):
-        plots.keyness(frame, n_terms=0)
-    with refuses("frame"):
-        plots.keyness(frame.drop(columns="effect"))
 
 
 def test_topics_from_the_stablest_down_each_with_interval_and_chance():

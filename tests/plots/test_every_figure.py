@@ -4,20 +4,9 @@ import numpy as np
 import pytest
 
 from embedtopics import plots, topics
-from embedtopics.clustering.results import Level
-from embedtopics.topics.results import ResolutionChoice
 from tests.factories import make_comparison, make_result, refuses, with_stability
 
 HOSTILE = "<b onclick=x>$x$</b> %{x} <script>alert(1)</script>"
-
-
-def make_choice(result):
-    """Three levels, of which the middle one is suggested."""
-    levels = tuple(
-        Level(size, n, 0.5, 0.1, recurrence, 0.4, (HOSTILE, "engines"))
-        for size, n, recurrence in ((5, 20, 0.5), (20, 9, 0.9), (80, 2, 0.7))
-    )
-    return ResolutionChoice(levels, 1, 6, result)
 
 
 @pytest.fixture(scope="module")
@@ -32,38 +21,19 @@ def given():
         "mixture": (result, topics.token_topics(result, 0)),
         "over_time": (topics.over_time(result, "month"),),
         "by_group": (topics.by_group(result, source),),
-        "effects": (topics.effects(result, {"source": source}, n_resamples=20),),
         "stability": (result,),
-        "resolutions": (make_choice(result),),
         "hierarchy": (tree,),
-        "similarity": (tree,),
     }
 
 
 @pytest.mark.parametrize(
     ("figure", "parameter", "value"),
     [
-        ("map", "width", 20),
-        ("map", "height", -1),
-        ("map", "max_labels", -1),
-        ("map", "hover_characters", -5),
         ("comparison", "width", 200),
-        ("comparison", "max_labels", -1),
-        ("comparison", "hover_characters", -5),
-        ("sizes", "max_topics", 0),
         ("terms", "topics", [0, 9]),
-        ("terms", "n_terms", 0),
-        ("mixture", "max_topics", 0),
-        ("mixture", "max_words", 0),
-        ("mixture", "width", 10),
         ("over_time", "topics", [9]),
-        ("over_time", "style", "bars"),
         ("by_group", "topics", [9]),
-        ("by_group", "max_topics", 0),
-        ("effects", "topics", [9]),
-        ("effects", "covariate", "date"),
         ("stability", "result", None),
-        ("hierarchy", "width", 10),
     ],
 )
 def test_an_argument_at_fault_is_named(given, figure, parameter, value):
@@ -75,7 +45,6 @@ def test_an_argument_at_fault_is_named(given, figure, parameter, value):
 def test_text_of_a_corpus_is_shown_and_never_markup(given):
     measured = {"stability": (with_stability(given["map"][0]),)}
     drawn = {name: getattr(plots, name)(*found) for name, found in (given | measured).items()}
-    drawn["lines over time"] = plots.over_time(*given["over_time"], style="lines")
     for name, figure in drawn.items():
         page = figure.to_json().replace("\\u003c", "<").replace("\\u003e", ">")
         assert "<b onclick" not in page and "<script" not in page and "$x$" not in page, name
@@ -90,7 +59,6 @@ def test_of_no_topics_there_is_a_note():
         plots.stability(result),
         plots.over_time(topics.over_time(result, "week")),
         plots.by_group(topics.by_group(result, source)),
-        plots.effects(topics.effects(result, "~ date", n_resamples=20)),
     ]
     for figure in figures:
         assert figure.layout.annotations[0].text == "No topics were found"
@@ -104,14 +72,3 @@ def test_the_same_input_gives_the_same_figure_and_is_left_alone(make):
     positions = given.map if make is make_result else given.encoders[1].map
     untouched = make().map if make is make_result else make().encoders[1].map
     np.testing.assert_array_equal(positions, untouched)
-
-
-def test_levels_are_drawn_from_few_topics_to_many(given):
-    figure = plots.resolutions(*given["resolutions"])
-    assert [trace.name for trace in figure.data] == [
-        "recurrence in 6 random halves", "separation", "in dense cores",
-    ]  # fmt: skip
-    assert figure.data[0].x == (2, 9, 20) and figure.data[0].y == (0.7, 0.9, 0.5)
-    assert figure.layout.shapes[0].x0 == 9
-    assert figure.layout.annotations[-1].text == "9 suggested"
-    assert figure.layout.annotations[-1].x == np.log10(9)

@@ -1,10 +1,10 @@
-"""The tree, the similarities, and the map at several levels."""
+"""The tree of topics."""
 
 import numpy as np
 import pytest
 
 from embedtopics import plots, topics
-from embedtopics.errors import InputError
+from embedtopics.plots._hierarchy import _natural_level
 from tests.factories import make_result
 
 MARKUP = "<b>bold</b> $x$ %{x}"
@@ -21,7 +21,7 @@ def tree(result):
 
 
 def test_every_merge_is_drawn_where_it_takes_place(result, tree):
-    figure = plots.hierarchy(tree, n_groups=3)
+    figure = plots.hierarchy(tree)
     *lines, points = figure.data
     np.testing.assert_allclose(points.x, tree.distances)
     # Each merge is halfway between its parts, and each part has a line to it.
@@ -49,15 +49,16 @@ def test_every_merge_is_drawn_where_it_takes_place(result, tree):
 
 
 def test_branches_of_the_cut_have_a_colour_each(tree):
-    figure = plots.hierarchy(tree, n_groups=3)
+    figure = plots.hierarchy(tree)
     color_at = {}
     for line in figure.data[:-1]:
         ends = [y for x, y in zip(line.x, line.y, strict=True) if x == 0]
         color_at.update(dict.fromkeys(ends, line.line.color))
     colors = {int(topic): color_at[place] for place, topic in enumerate(tree.order)}
-    groups = tree.cut(3)
-    assert [len({colors[t] for t in group}) for group in groups] == [1, 1, 1]
-    assert len(set(colors.values())) == 3 and len(figure.data) == 5  # grey above, and the points
+    groups = tree.cut(_natural_level(tree))
+    n = len(groups)
+    assert [len({colors[t] for t in group}) for group in groups] == [1] * n
+    assert len(set(colors.values())) == n and len(figure.data) == n + 2  # grey above, and points
     named = [a.text for a in figure.layout.annotations]
     assert len(named) == sum(len(group) > 1 for group in groups)
 
@@ -66,31 +67,10 @@ def test_branches_of_the_cut_have_a_colour_each(tree):
 def test_small_trees_can_be_drawn(n_topics, points):
     small = make_result(60, n_topics)
     tree = topics.hierarchy(small)
-    figure, heat = plots.hierarchy(tree), plots.similarity(tree)
-    if n_topics:
-        assert len(figure.data[-1].x) == points
-        assert np.shape(heat.data[0].z) == (n_topics, n_topics)
-    for drawn in (figure, heat):
-        notes = [a.text for a in drawn.layout.annotations]
-        assert ("No topics were found" in notes) == (n_topics == 0)
-
-
-def test_bad_numbers(result, tree):
-    for n_groups in (0, 10):
-        with pytest.raises(InputError, match="from 1 to 9"):
-            plots.hierarchy(tree, n_groups=n_groups)
-
-
-def test_similarities_are_in_the_order_of_the_tree(tree):
-    heat = plots.similarity(tree)
-    expected = tree.similarities[np.ix_(tree.order, tree.order)].astype(float)
-    np.fill_diagonal(expected, np.nan)
-    np.testing.assert_allclose(np.array(heat.data[0].z, dtype=float), expected)
-    ids = [f"[{t}]" for t in tree.order]
-    assert [name.rsplit(" ", 1)[1] for name in heat.data[0].y] == ids
-    narrow = plots.similarity(tree, width=400).layout
-    assert heat.layout.xaxis.ticktext == narrow.yaxis.ticktext == tuple(ids)
-    assert narrow.width <= 400
+    figure = plots.hierarchy(tree)
+    assert not n_topics or len(figure.data[-1].x) == points
+    notes = [a.text for a in figure.layout.annotations]
+    assert ("No topics were found" in notes) == (n_topics == 0)
 
 
 def test_numbers_stand_after_names_that_are_written_from_right_to_left():
@@ -100,7 +80,6 @@ def test_numbers_stand_after_names_that_are_written_from_right_to_left():
     size = result.topics[0].size
     leaves = plots.hierarchy(tree).layout.yaxis.ticktext
     assert any(f"{arabic}\u200e  <span" in leaf and f">{size}<" in leaf for leaf in leaves)
-    assert f"{arabic}\u200e [0]" in plots.similarity(tree).data[0].y
     row = int(np.flatnonzero(result.labels == 0)[0])
     bars = plots.mixture(result, topics.token_topics(result, row)).layout.annotations
     assert any(bar.text.startswith(f"{arabic}\u200e <b>") for bar in bars)

@@ -129,17 +129,6 @@ def test_the_mix_is_a_strip_of_bars_and_the_expected_layer_a_line():
     assert not [t for t in bare.data if t.type == "bar" or t.name == "expected layer"]
 
 
-def test_several_tasks_are_panels_on_one_scale():
-    both = [scores("one"), scores("two", seed=3, mix=None)]
-    figure = plots.layers(both)
-    curves = [t for t in named(figure, "probe") if t.mode == "lines+markers"]
-    assert len({t.yaxis for t in curves}) == 4  # scores and selectivity of two tasks
-    headings = [note.text for note in figure.layout.annotations]
-    assert any(text.startswith("<b>one</b>") for text in headings)
-    ranges = {figure.layout[f"yaxis{n}"].range for n in ("", "2")}
-    assert len(ranges) == 1
-
-
 def test_names_beside_lines_do_not_touch():
     figure = plots.layers(scores(n=13))
     notes = [n for n in figure.layout.annotations if n.xanchor == "left" and n.yanchor == "middle"]
@@ -162,16 +151,9 @@ def test_scores_that_are_no_numbers_are_gaps():
     )
 
 
-@pytest.mark.parametrize(
-    ("given", "options", "parameter"),
-    [
-        ([], {}, "scores"),
-        (scores(), {"metric": "uuas"}, "metric"),
-    ],
-)
-def test_scores_that_cannot_be_drawn_are_refused(given, options, parameter):
-    with refuses(parameter):
-        plots.layers(given, **options)
+def test_a_metric_without_scores_is_refused():
+    with refuses("metric"):
+        plots.layers(scores(), "uuas")
 
 
 def test_figures_are_spelled_by_their_size():

@@ -26,10 +26,18 @@ def trace(figure, name):
     return found
 
 
+def report(curves, read=None, best_step=-1):
+    return TrainingReport(
+        objective="nli", base="b", folder="f", settings={}, data={}, curves=curves,
+        diagnosis=read or read_curves(curves), before_after=(), best_step=best_step, n_steps=1,
+        stopped="finished", seconds=1.0, examples_per_second=1.0,
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize("kind", curves_first.KINDS)
 def test_curves_are_drawn_over_epochs_with_their_verdict(kind):
     curves, read = drawn(kind)
-    figure = plots.learning_curves(curves, read)
+    figure = plots.learning_curves(report(curves, read))
     line = trace(figure, f"{curves.n_validation:,} validation")
     np.testing.assert_allclose(line.x, curves.validation_steps / curves.steps_per_epoch)
     np.testing.assert_allclose(line.y, curves.validation_loss)
@@ -48,26 +56,11 @@ def test_curves_are_drawn_over_epochs_with_their_verdict(kind):
 
 def test_the_smoothed_loss_is_a_running_mean():
     curves, _ = drawn("could learn more")
-    smooth = trace(plots.learning_curves(curves), "training loss, smoothed")
+    smooth = trace(plots.learning_curves(report(curves)), "training loss, smoothed")
     steps, loss = curves.training_steps, curves.training_loss
     half = 0.04 * (steps[-1] - steps[0])
     slow = [loss[(steps >= at - half) & (steps <= at + half)].mean() for at in steps]
     np.testing.assert_allclose(smooth.y, slow)
-
-
-def test_the_best_step_is_marked_in_both_panels():
-    curves, _ = drawn("overlearning")
-    best = int(np.argmax(curves.metric))
-    rings = [each for each in plots.learning_curves(curves).data if each.name == "best validation"]
-    assert [ring.y[0] for ring in rings] == [curves.validation_loss[best], curves.metric[best]]
-
-
-def report(curves, read, best_step):
-    return TrainingReport(
-        objective="nli", base="b", folder="f", settings={}, data={}, curves=curves, diagnosis=read,
-        before_after=(), best_step=best_step, n_steps=1, stopped="finished", seconds=1.0,
-        examples_per_second=1.0,
-    )  # fmt: skip
 
 
 def test_a_report_brings_its_verdict_and_the_step_that_was_kept():
@@ -79,13 +72,12 @@ def test_a_report_brings_its_verdict_and_the_step_that_was_kept():
     assert "Overlearning" in figure.layout.annotations[0].text
 
 
-def test_without_metric_sample_and_verdict():
+def test_without_metric_and_sample():
     curves, _ = drawn("just right")
     nothing = np.full(len(curves.validation_steps), np.nan)
     curves = dataclasses.replace(curves, metric=nothing, sample_loss=nothing, metric_name="")
-    figure = plots.learning_curves(curves)
-    assert len(figure.data) == 4  # noted, smoothed, validation, best
-    assert not figure.layout.shapes and not figure.layout.annotations
+    figure = plots.learning_curves(report(curves))
+    assert len(figure.data) == 3  # noted, smoothed, validation
     assert figure.layout.yaxis.domain == (0, 1)
 
 
@@ -94,7 +86,7 @@ def test_losses_that_are_no_numbers_are_gaps():
     loss = curves.validation_loss.copy()
     loss[-2:] = np.nan, np.inf
     curves = dataclasses.replace(curves, validation_loss=loss)
-    figure = plots.learning_curves(curves, read_curves(curves))
+    figure = plots.learning_curves(report(curves))
     assert trace(figure, f"{curves.n_validation:,} val").y[-2:] == (None, None)
     assert np.isfinite(figure.layout.yaxis.range).all()
 
@@ -114,7 +106,7 @@ def test_the_axis_ends_where_the_run_did_and_names_its_plan(share):
     planned = max(curves.training_steps[-1], curves.validation_steps[-1])
     curves = dataclasses.replace(curves, n_steps_planned=int(planned))
     curves = cut_at(curves, share * planned)
-    axis = plots.learning_curves(curves).layout.xaxis2
+    axis = plots.learning_curves(report(curves)).layout.xaxis2
     last = max([0, *curves.training_steps, *curves.validation_steps]) / curves.steps_per_epoch
     width = axis.range[1] - axis.range[0]
     assert axis.range[0] <= 0 <= last <= axis.range[1]
@@ -127,16 +119,16 @@ def test_names_and_findings_are_no_markup():
     curves, _ = drawn("just right")
     curves = dataclasses.replace(curves, metric_name=HOSTILE)
     read = Diagnosis("learns nothing", 1.0, {}, (), (HOSTILE,))
-    written = plots.learning_curves(curves, read).to_json()
+    written = plots.learning_curves(report(curves, read)).to_json()
     assert "<b onclick" not in written and "$x$" not in written
 
 
 def test_what_cannot_be_drawn_is_refused():
-    curves, _ = drawn("just right")
+    curves, read = drawn("just right")
     names = ("validation_steps", "validation_loss", "sample_loss", "metric")
     none = {name: getattr(curves, name)[:0] for name in names}
     with refuses("report"):
-        plots.learning_curves(dataclasses.replace(curves, **none))
+        plots.learning_curves(report(dataclasses.replace(curves, **none), read))
 
 
 CHANGES = (

@@ -10,6 +10,7 @@ from scipy.sparse import csr_matrix
 
 from embedtopics import plots, topics
 from embedtopics.clustering.results import NOISE
+from embedtopics.plots import _mixture
 from embedtopics.plots._colors import NOISE_COLOR, tint, topic_colors
 from embedtopics.topics.results import TokenMixture
 from tests.factories import make_result, refuses
@@ -73,21 +74,13 @@ def test_hover_holds_the_first_characters_and_counts_the_rows():
     assert any(text.endswith(f"<br><i>{n_rows} rows share this text</i>") for text in hover)
 
 
-def test_hover_texts_can_be_left_out():
-    figure = plots.map(make_result(), hover_characters=0)
-    assert all(trace.hovertext is None for trace in figure.data)
-    assert figure.data[0].hovertemplate == "%{fullData.name}<extra></extra>"
-
-
 @pytest.mark.parametrize("n_topics", [1, 6, 200])
 def test_labels_stand_on_their_topics_and_are_not_too_many(n_topics):
     result = make_result(n_documents=2000, n_topics=n_topics)
-    figure = plots.map(result, max_labels=12)
-    annotations = figure.layout.annotations
-    assert 1 <= len(annotations) <= 12
+    annotations = plots.map(result).layout.annotations
+    assert 1 <= len(annotations) <= 30
     places = {tuple(map(float, point)) for point in result.map}
     assert all((a.x, a.y) in places for a in annotations)
-    assert plots.map(result, max_labels=0).layout.annotations == ()
 
 
 @pytest.mark.parametrize("n_documents", [1, 2, 40])
@@ -108,10 +101,11 @@ def test_importing_plots_does_not_load_plotly():
     assert run([sys.executable, "-c", code]).returncode == 0
 
 
-def test_mixture_shows_shares_and_words():
+def test_mixture_shows_shares_and_words(monkeypatch):
+    monkeypatch.setattr(_mixture, "_TOPICS", 3)
     result = make_result(400, 6)
     found = topics.token_topics(result, 0, min_similarity=0.02)
-    figure = plots.mixture(result, found, max_topics=3)
+    figure = plots.mixture(result, found)
     bars, words = figure.data
     order = np.argsort(-found.shares, kind="stable")
     order = order[found.shares[order] > 0]
@@ -134,12 +128,13 @@ def test_mixture_shows_shares_and_words():
         assert box.fillcolor == tint(colors[row["topic"]], share)
 
 
-def test_words_are_laid_out_without_overlap():
+def test_words_are_laid_out_without_overlap(monkeypatch):
+    monkeypatch.setattr(_mixture, "_WORDS", 100)
     result = make_result(60, 2)
     tokens = ("word", "<b>x</b>", "長い言葉", "a" * 90, "$m$", "%{x}") * 30
     weights = csr_matrix(np.tile([[0.5, 0.0]], (180, 1)).astype(np.float32))
     shares = np.array([1, 0], dtype=np.float32)
-    figure = plots.mixture(result, TokenMixture(tokens, weights, shares), max_words=100)
+    figure = plots.mixture(result, TokenMixture(tokens, weights, shares))
     boxes = figure.layout.shapes
     assert len(boxes) == len(figure.data[1].text) == 100
     assert "80 more words" in [a.text for a in figure.layout.annotations]

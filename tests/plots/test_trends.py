@@ -92,17 +92,3 @@ def test_points_of_few_groups_and_tiles_of_many(result, source):
     shares = many.counts[3] / many.totals
     high = np.array(tiles.z)[0] > 0.3
     assert (shares[high] > many.counts[3].sum() / many.totals.sum()).all()
-
-
-def test_effects_are_sorted_points_with_intervals(result, source):
-    found = topics.effects(result, {"date": "date", "source": source}, n_resamples=50)
-    (points,) = plots.effects(found, "date").data
-    assert len(plots.effects(found).data) == 3  # and two levels
-    assert list(points.x) == sorted(points.x, reverse=True)
-    assert sorted(points.x) == pytest.approx(sorted(100 * found.coefficients[:6, 1]))
-    ends = np.array(points.x) - np.array(points.error_x.arrayminus)
-    assert sorted(ends) == pytest.approx(sorted(100 * found.low[:6, 1]))
-    levels = plots.effects(found, "source", [5, 1])
-    assert len(levels.data) == 2 and len(levels.data[0].x) == 2
-    assert "against" in levels.layout.annotations[0].text
-    assert "sampling error only" in levels.layout.annotations[-1].text

@@ -1,4 +1,3 @@
-import dataclasses
 import json
 
 import numpy as np
@@ -7,7 +6,7 @@ import pytest
 from embedtopics import plots, probing
 from embedtopics.plots._colors import NOISE_COLOR, PALETTE
 from embedtopics.plots._word_map import marked
-from embedtopics.probing.words.results import WordSenses, WordUse
+from embedtopics.probing.words.results import WordUse
 from tests.factories import refuses
 from tests.probing.made import random_states
 
@@ -48,63 +47,26 @@ def test_each_panel_holds_its_layer_and_a_use_keeps_its_colour():
     assert f"{found.similarity[1]:.2f} · {found.explained_variance[1]:.0%}" in heading
 
 
-@pytest.mark.parametrize("by", ["use", "text", "unit"])
-def test_labels_of_uses_texts_and_units_are_read_alike(by):
-    states = states_of()
-    found = probing.word_map(states, "bat")
-    of_use = ["animal", "sport", None, "sport", "animal"]
-    of_text = ["animal", "sport", "mixed", "x", "animal"]
-    if by == "use":
-        found = dataclasses.replace(found, n_texts=99)
-        labels, expected = of_use, {"animal": [0, 4], "sport": [1, 3], "no label": [2]}
-    elif by == "text":
-        found = dataclasses.replace(found, n_units=99)
-        found = dataclasses.replace(found, n_texts=6)
-        labels = [*of_text, "y"]
-        expected = {"animal": [0, 4], "sport": [1], "mixed": [2, 3]}
-    else:
-        labels = [""] * len(states)
-        for use, label in zip(found.uses, of_use, strict=True):
-            labels[use.row] = label
-        expected = {"animal": [0, 4], "sport": [1, 3], "no label": [2]}
-    traces = points(plots.word_map(found, colors=labels), 0)
-    assert {t.name.rstrip("\u200e"): list(t.customdata) for t in traces} == expected
+def test_labels_of_texts_colour_their_uses():
+    found = probing.word_map(states_of(), "bat")
+    traces = points(plots.word_map(found, colors=["animal", "sport", "mixed", "x", None]), 0)
+    assert {t.name.rstrip("\u200e"): list(t.customdata) for t in traces} == {
+        "animal": [0], "sport": [1], "mixed": [2, 3], "no label": [4],
+    }  # fmt: skip
     shown = {t.name.rstrip("\u200e"): t.marker.color for t in traces}
-    assert shown.get("no label", NOISE_COLOR) == NOISE_COLOR
+    assert shown["no label"] == NOISE_COLOR
     assert shown["animal"] in PALETTE and shown["animal"] != shown["sport"]
 
 
 def test_numbers_stand_in_their_order_and_rare_labels_share_a_colour():
     texts = [f"bat {i}" for i in range(60)]
     found = probing.word_map(states_of(texts), "bat")
-    found = dataclasses.replace(found, n_texts=61)
     years = [1990 + (i % 20) * 2 for i in range(60)]
     traces = points(plots.word_map(found, colors=years), 0)
     names = [t.name.rstrip("\u200e") for t in traces]
     assert names[:-1] == sorted(names[:-1], key=int) and len(names) == 12
     assert names[-1] == "9 other labels"
     assert sum(len(t.customdata) for t in traces) == 60
-
-
-def test_senses_are_labels():
-    states = states_of()
-    found = probing.word_map(states, "bat")
-    uses = tuple(
-        WordUse(int(row), int(text), 0, "bat", (0, 3), "bat", 0)
-        for row, text in [(use.row, use.text) for use in found.uses[1:]]
-    )
-    nothing = np.full(4, np.nan)
-    senses = WordSenses(
-        "bat", 2, found.encoder, uses, np.array([1, 0, 0, 0], np.int32), nothing, nothing,
-        np.zeros((2, 4), np.float32), np.nan, True,
-    )  # fmt: skip
-    traces = points(plots.word_map(found, colors=senses), 0)
-    assert {t.name.rstrip("\u200e"): list(t.customdata) for t in traces} == {
-        "no label": [0], "sense 0": [2, 3, 4], "sense 1": [1],
-    }  # fmt: skip
-    other = dataclasses.replace(senses, encoder="another")
-    with refuses("colors"):
-        plots.word_map(found, colors=other)
 
 
 @pytest.mark.parametrize("draw", [plots.word_map, plots.word_paths])
@@ -135,11 +97,11 @@ def test_a_long_sentence_is_shown_around_its_word():
 
 def test_paths_go_through_the_joint_plane_with_a_bead_a_layer():
     found = probing.word_map(states_of(), "bat")
-    figure = plots.word_paths(found, uses=[3, 0])
+    figure = plots.word_paths(found)
     paths = [t for t in figure.data if t.mode == "lines+markers+text"]
-    assert [path.name for path in paths] == ["use 3", "use 0"]
-    np.testing.assert_allclose(paths[0].x, found.joint[:, 3, 0])
-    np.testing.assert_allclose(paths[0].y, found.joint[:, 3, 1])
+    use = int(paths[0].name.removeprefix("use "))
+    np.testing.assert_allclose(paths[0].x, found.joint[:, use, 0])
+    np.testing.assert_allclose(paths[0].y, found.joint[:, use, 1])
     assert list(paths[0].text) == ["0", "1", "2"]
     np.testing.assert_allclose(figure.data[0].x, found.joint[-1, :, 0])
     low, high = found.joint_explained_variance.min(), found.joint_explained_variance.max()
@@ -148,7 +110,7 @@ def test_paths_go_through_the_joint_plane_with_a_bead_a_layer():
 
 def test_without_numbers_a_path_stands_for_each_label():
     texts = [f"bat {i}" for i in range(30)]
-    found = dataclasses.replace(probing.word_map(states_of(texts), "bat"), n_texts=31)
+    found = probing.word_map(states_of(texts), "bat")
     labels = ["a", "b", ""] * 10
     figure = plots.word_paths(found, colors=labels)
     chosen = [int(t.name[4:]) for t in figure.data if t.mode == "lines+markers+text"]
@@ -164,7 +126,7 @@ def test_without_numbers_a_path_stands_for_each_label():
 
 def test_of_many_layers_some_beads_are_numbered_the_last_among_them():
     found = probing.word_map(states_of(n_layers=25), "bat")
-    (path,) = [t for t in plots.word_paths(found, uses=[0]).data if "text" in t.mode]
+    path = next(t for t in plots.word_paths(found).data if "text" in t.mode)
     numbers = [text for text in path.text if text]
     assert numbers[-1] == "24" and len(numbers) <= 13 and len(path.text) == 25
 
@@ -178,23 +140,7 @@ def test_few_uses_are_drawn(n_uses):
     assert np.isfinite(plots.word_paths(found).layout.xaxis.range).all()
 
 
-@pytest.mark.parametrize(
-    ("options", "parameter"),
-    [
-        ({"colors": ["a"]}, "colors"),
-        ({"colors": list("abcde")}, "colors"),
-    ],
-)
 @pytest.mark.parametrize("draw", [plots.word_map, plots.word_paths])
-def test_what_cannot_be_drawn_is_refused(draw, options, parameter):
-    with refuses(parameter):
-        draw(probing.word_map(states_of(), "bat"), **options)
-
-
-@pytest.mark.parametrize("bad", [[5], [True], [-1]])
-def test_uses_that_do_not_exist_are_refused(bad):
-    found = probing.word_map(states_of(), "bat", [0, 2])
-    with refuses("uses"):
-        plots.word_paths(found, uses=bad)
-    with refuses("uses"):
-        plots.word_paths(found, uses=[0] * 9)
+def test_labels_of_other_texts_are_refused(draw):
+    with refuses("colors"):
+        draw(probing.word_map(states_of(), "bat"), colors=["a"])

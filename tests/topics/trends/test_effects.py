@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from embedtopics import plots, topics
+from embedtopics import topics
 from embedtopics.clustering.results import NOISE
 from embedtopics.topics.trends import _effects
 from tests.factories import each, make_result, refuses
@@ -368,4 +368,3 @@ def test_splines_have_a_column_for_each_basis_function(result, source):
     assert found.levels[1:5] == ("1", "2", "3", "4")
     assert found.coefficients.sum(axis=0)[1:] == pytest.approx(0, abs=1e-9)
     assert np.isfinite(found.draws).all()
-    assert len(plots.effects(found).data) == 6

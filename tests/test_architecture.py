@@ -71,7 +71,6 @@ OVER = {
     "corpus": (2730, 10),
     "distributed": (1500, 9),
     "encoders": (7650, 30),
-    "plots": (4390, 17),
     "probing": (5990, 21),
     "report": (1970, 10),
     "retrieval": (7190, 27),

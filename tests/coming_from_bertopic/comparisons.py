@@ -221,13 +221,6 @@ def visualize_document_datamap(theirs, ours, both):
     assert all(topic.label.split(",")[0] in page for topic in both.result.topics)
 
 
-def visualize_heatmap(theirs, ours, both):
-    # The same cosines, in another order of the topics.
-    mine, given = (np.array(figure.data[0].z, dtype=float) for figure in (ours, theirs))
-    apart = ~np.eye(8, dtype=bool)
-    np.testing.assert_allclose(np.sort(mine[apart]), np.sort(given[apart]), atol=1e-6)
-
-
 def visualize_hierarchy(theirs, ours, both):
     heights = [
         sorted({round(float(x), 6) for trace in _xs(figure) for x in trace if x > 0})

@@ -104,7 +104,7 @@ def test_importing_plots_does_not_load_plotly():
 def test_mixture_shows_shares_and_words(monkeypatch):
     monkeypatch.setattr(_mixture, "_TOPICS", 3)
     result = make_result(400, 6)
-    found = topics.token_topics(result, 0, min_similarity=0.02)
+    found = topics.token_topics(result, 0)
     figure = plots.mixture(result, found)
     bars, words = figure.data
     order = np.argsort(-found.shares, kind="stable")

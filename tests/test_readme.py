@@ -14,8 +14,7 @@ import pytest
 
 import embedtopics as et
 from embedtopics.corpus._readers import demo_path
-from embedtopics.encoders.static import _distill, _student
-from embedtopics.encoders.static._settings import StudentSettings
+from embedtopics.encoders.static import _distill, _student, _student_table
 from embedtopics.retrieval.filters._parse import parse_filter
 from embedtopics.training import TrainingSettings
 from tests.cli import running
@@ -104,13 +103,7 @@ def few_steps(monkeypatch):
         check(settings)
 
     monkeypatch.setattr(TrainingSettings, "__post_init__", shorten)
-    whole = StudentSettings.__post_init__
-
-    def hurry(settings):
-        object.__setattr__(settings, "min_steps", min(settings.min_steps, 40))
-        whole(settings)
-
-    monkeypatch.setattr(StudentSettings, "__post_init__", hurry)
+    monkeypatch.setattr(_student_table, "MIN_STEPS", 40)
     for module in (_distill, _student):
         monkeypatch.setattr(module, "plain_vocabulary", few_tokens)
 

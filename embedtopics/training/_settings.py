@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from importlib.util import find_spec
 from typing import Any
 
@@ -14,8 +14,12 @@ from embedtopics._utils.checks import (
     optional_count,
     resolve_seed,
 )
-from embedtopics.encoders.static._settings import setting
 from embedtopics.errors import MissingExtraError
+
+
+def setting(default: Any, text: str) -> Any:
+    """Return a dataclass field with its help text, from which options are generated."""
+    return field(default=default, metadata={"help": text})
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from embedtopics.decisions import Decision, counted
 from embedtopics.encoders._registry import resolve_exact
 from embedtopics.encoders.static._encoder import StaticEncoder
 from embedtopics.encoders.static._files import KIND
-from embedtopics.encoders.static._settings import StudentSettings
 from embedtopics.encoders.static._student import (
     Gathered,
     Student,
@@ -24,7 +23,7 @@ from embedtopics.encoders.static._student import (
     gather,
     learn_student,
 )
-from embedtopics.encoders.static._student_table import Learned, student_vectors
+from embedtopics.encoders.static._student_table import Learned, StudentSettings, student_vectors
 from embedtopics.protocols import Float64Array, FloatArray
 from embedtopics.training._compare import judge
 from embedtopics.training._curves import read_curves
@@ -49,10 +48,10 @@ class StudentResult:
         vectors: FloatArray = self.encoder.encode(texts, show_progress=show_progress)
         return vectors
 
-    def save(self, folder: str | os.PathLike[str], *, dtype: str = "float32") -> None:
+    def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the encoder in model2vec's format, with its report and a model card."""
         path = Path(folder).expanduser()
-        self.encoder.save(path, dtype=dtype)
+        self.encoder.save(path)
         write_report(self.report, path)
 
 
@@ -96,9 +95,7 @@ def fit_static_student(
     show_progress : bool, optional
         None shows progress bars in a terminal or notebook.
     **options
-        dimensions, max_words, max_phrases, min_count, min_phrase_count, min_npmi, epochs,
-        min_steps, batch_size, learning_rate, contrast, temperature, validation_share,
-        validations_per_epoch, patience, max_length, random_state.
+        dimensions, epochs, random_state.
 
     Returns
     -------

@@ -12,21 +12,16 @@ from zlib import crc32
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from embedtopics._utils.checks import checked_between, checked_count
+from embedtopics._utils.checks import checked_count
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus.results import Encoding
 from embedtopics.decisions import Decision
 from embedtopics.encoders._base import check_texts, unit_vectors
 from embedtopics.encoders._contract import WrappedEncoder, arguments_of, as_encoder
 from embedtopics.encoders.static._encoder import StaticEncoder
-from embedtopics.encoders.static._settings import StudentSettings
-from embedtopics.encoders.static._student import (
-    FEWEST_TEXTS,
-    encode_with,
-    gather,
-    learn_student,
-    project,
-)
+from embedtopics.encoders.static._student import FEWEST_TEXTS, encode_with, gather, learn_student
+from embedtopics.encoders.static._student_table import StudentSettings
+from embedtopics.encoders.static._vocabulary import project
 from embedtopics.protocols import FloatArray, Int64Array
 
 N_LEARNED, N_CENTROIDS, AGREEMENT = 20_000, 50, 0.9
@@ -61,7 +56,7 @@ class CascadeEncoder(WrappedEncoder):
     The student learns from the teacher's vectors of a sample and is rotated into the teacher's
     space. It is unsure about a text whose vector is nearly equidistant from the two nearest
     centroids of a k-means clustering of the teacher's vectors. The threshold is chosen on held-out
-    texts: the teacher reads as few texts as needed for a share `agreement` of them to have the
+    texts: the teacher reads as few texts as needed for nine tenths of them to have the
     teacher's nearest centroid, and at most 50,000 texts of the fit, or a twentieth. The vector of a
     text does not depend on other texts.
 
@@ -69,15 +64,11 @@ class CascadeEncoder(WrappedEncoder):
     ----------
     teacher : SentenceEncoder or CachedEncoder
     n_learned : int
-    agreement : float
     """
 
-    def __init__(
-        self, teacher: Any, n_learned: int = N_LEARNED, agreement: float = AGREEMENT
-    ) -> None:
+    def __init__(self, teacher: Any, n_learned: int = N_LEARNED) -> None:
         self._arguments = arguments_of(locals())
         self._n = checked_count(n_learned, "n_learned", FEWEST_TEXTS)
-        self._agreement = checked_between(agreement, "agreement", 0, 1)
         self.teacher, self._encoder = teacher, as_encoder(teacher)
         self._learned: _CascadeState | None = None
 
@@ -95,9 +86,10 @@ class CascadeEncoder(WrappedEncoder):
     def settings(self) -> dict[str, Any]:
         """Arguments from which this encoder can be made again, before it is fitted."""
         return {
-            "kind": "cascade", "teacher": self._encoder.settings, "n_learned": self._n,
-            "agreement": self._agreement,
-        }  # fmt: skip
+            "kind": "cascade",
+            "teacher": self._encoder.settings,
+            "n_learned": self._n,
+        }
 
     @property
     def fingerprint(self) -> str:
@@ -142,9 +134,7 @@ class CascadeEncoder(WrappedEncoder):
                 return np.array([vector_of[text] for text in some])
             return encode_with(self._encoder, some, what, None)
 
-        training_texts = [
-            text for text, held_texts in zip(texts, is_held, strict=True) if not held_texts
-        ]
+        training_texts = [text for text, is_out in zip(texts, is_held, strict=True) if not is_out]
         settings = StudentSettings()
         gathered = gather(training_texts, None, settings)
         student = learn_student(self._encoder, gathered, settings, encode=encode).encoder
@@ -156,9 +146,8 @@ class CascadeEncoder(WrappedEncoder):
         order = np.argsort(margins, kind="stable")
         # Number of right answers after the teacher has read the first 0, 1, 2 ... texts.
         right = is_right.sum() + np.append(0, np.cumsum(~is_right[order]))
-        n = min(
-            int(np.argmax(right >= self._agreement * len(held_texts))), int(most * len(held_texts))
-        )
+        n_needed = int(np.argmax(right >= AGREEMENT * len(held_texts)))
+        n = min(n_needed, int(most * len(held_texts)))
         self._learned = _CascadeState(
             student=student,
             centroids=centroids,

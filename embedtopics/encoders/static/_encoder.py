@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ from embedtopics._utils.progress import progress_bar
 from embedtopics.corpus.results import Encoding
 from embedtopics.decisions import Decision
 from embedtopics.encoders._base import check_texts, known_languages, readable, slabs
-from embedtopics.encoders._contract import BaseEncoder, arguments_of
+from embedtopics.encoders._contract import BaseEncoder
 from embedtopics.encoders.static._files import (
     StaticFiles,
     check_table,
@@ -29,7 +29,6 @@ from embedtopics.encoders.static._files import (
     read_static,
     write_static,
 )
-from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ N_AT_ONCE = 2
 """Number of slabs read at a time: one is averaged on one core while another is tokenized on all. It
 is one where TOKENIZERS_PARALLELISM is "false", as in workers of a batch."""
 
-_OURS = "embedtopics"
+_RECORD = "embedtopics"
 """Key of config.json for entries that model2vec does not define."""
 
 
@@ -59,17 +58,9 @@ class StaticEncoder(BaseEncoder):
     ----------
     folder : path
         Folder with config.json, model.safetensors and tokenizer.json; hub names are not resolved.
-    normalize : bool, optional
-        Whether vectors are scaled to length 1. Default: the setting of the folder.
-    max_length : int, None or "auto"
-        Maximum number of tokens read of a text. None reads whole texts, "auto" uses the setting of
-        the folder. As in model2vec, a limit also limits the characters read, to `max_length`
-        times the median length of a token.
 
     Raises
     ------
-    InputError
-        If a parameter is out of range.
     ModelLoadError
         If a file is missing or damaged, or the tokenizer and the table do not match.
     CorruptFileError
@@ -78,26 +69,10 @@ class StaticEncoder(BaseEncoder):
     Examples
     --------
     >>> encoder = StaticEncoder("minilm-static")  # doctest: +SKIP
-    >>> encoder.encode(["a sentence", "another"]).shape  # doctest: +SKIP
-    (2, 256)
     """
 
-    def __init__(
-        self,
-        folder: str | os.PathLike[str],
-        *,
-        normalize: bool | None = None,
-        max_length: int | Literal["auto"] | None = "auto",
-    ) -> None:
-        self._arguments = arguments_of(locals())
-        if not isinstance(folder, (str, os.PathLike)) or not os.fspath(folder):
-            raise InputError("folder", "the folder of a static encoder", folder)
-        files = read_static(Path(folder).expanduser())
-        if max_length != "auto":
-            files = replace(files, max_length=optional_count(max_length, "max_length"))
-        if normalize is not None:
-            files = replace(files, normalize=bool(normalize))
-        self._set_up(files, os.fspath(folder))
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self._set_up(read_static(Path(folder).expanduser()), os.fspath(folder))
 
     @classmethod
     def from_arrays(
@@ -140,40 +115,37 @@ class StaticEncoder(BaseEncoder):
             If the tokenizer cannot be read.
         """
         text = tokenizer if isinstance(tokenizer, str) else str(tokenizer.to_str())
-        n_tokens = parse_tokenizer(text, "the tokenizer given").get_vocab_size()
+        n_tokens = parse_tokenizer(text).get_vocab_size()
         vectors, factors = check_table(table, weights, n_tokens)
-        ours = {
+        record = {
             "name": name,
             "languages": None if languages is None else list(languages),
             "made_from": dict(made_from or {}),
         }
         length = optional_count(max_length, "max_length")
-        files = StaticFiles(vectors, factors, text, bool(normalize), length, {_OURS: ours})
+        files = StaticFiles(vectors, factors, text, bool(normalize), length, {_RECORD: record})
         return cls._of_files(files, name)
 
     @classmethod
     def _of_files(cls, files: StaticFiles, name: str) -> StaticEncoder:
         encoder = cls.__new__(cls)
-        encoder._arguments = {
-            "folder": name, "normalize": files.normalize, "max_length": files.max_length,
-        }  # fmt: skip
         encoder._set_up(files, name)
         return encoder
 
     def _set_up(self, files: StaticFiles, name: str) -> None:
+        self._arguments = {"folder": name}
         self._files = files
-        self._name = name
-        self._tokenizer = parse_tokenizer(files.tokenizer, "the tokenizer")
+        self._tokenizer = parse_tokenizer(files.tokenizer)
         self._unknown_id = unknown_token(self._tokenizer)
         self._max_characters = characters_read(self._tokenizer, files.max_length)
 
     def __repr__(self) -> str:
-        return f"StaticEncoder({self._name!r})"
+        return f"StaticEncoder({self.name!r})"
 
     @property
     def name(self) -> str:
         """Folder, or the name passed to `from_arrays`."""
-        return self._name
+        return str(self._arguments["folder"])
 
     @property
     def dimensions(self) -> int:
@@ -214,13 +186,13 @@ class StaticEncoder(BaseEncoder):
     @property
     def languages(self) -> tuple[str, ...] | None:
         """ISO 639-1 codes, ``("multilingual",)``, or None if unknown."""
-        recorded = self._ours.get("languages")
-        return tuple(recorded) if recorded else known_languages(self._name)
+        recorded = self._record.get("languages")
+        return tuple(recorded) if recorded else known_languages(self.name)
 
     @property
     def made_from(self) -> dict[str, Any]:
         """Record of how the table was made; empty if unknown."""
-        return dict(self._ours.get("made_from") or {})
+        return dict(self._record.get("made_from") or {})
 
     @property
     def decisions(self) -> list[Decision]:
@@ -244,14 +216,11 @@ class StaticEncoder(BaseEncoder):
     @property
     def settings(self) -> dict[str, Any]:
         """Arguments from which this encoder can be made again, once it is saved."""
-        return {
-            "kind": "static", "folder": self._name, "normalize": self.normalize,
-            "max_length": self.max_length,
-        }  # fmt: skip
+        return {"kind": "static", **self._arguments}
 
     @property
-    def _ours(self) -> dict[str, Any]:
-        recorded = self._files.config.get(_OURS)
+    def _record(self) -> dict[str, Any]:
+        recorded = self._files.config.get(_RECORD)
         return recorded if isinstance(recorded, dict) else {}
 
     @cached_property
@@ -263,33 +232,29 @@ class StaticEncoder(BaseEncoder):
             digest.update(b"none" if array is None else array.astype("<f4", copy=False).tobytes())
         return digest.hexdigest()
 
-    def with_table(
-        self, table: npt.ArrayLike, weights: npt.ArrayLike | None = None
-    ) -> StaticEncoder:
-        """Return an encoder with the same tokenizer and settings and another table.
+    def with_table(self, table: npt.ArrayLike) -> StaticEncoder:
+        """Return an encoder with the same tokenizer and settings, another table and no weights.
 
         Parameters
         ----------
         table : array_like of shape (n_vocabulary, any)
-        weights : array_like of shape (n_vocabulary,), optional
-            None for no weights; the weights of this encoder are not copied.
 
         Raises
         ------
         InputError
-            If a shape does not match the vocabulary or a number is not finite.
+            If the shape does not match the vocabulary or a number is not finite.
         """
-        vectors, factors = check_table(table, weights, len(self._files.table))
-        files = replace(self._files, table=vectors, weights=factors)
-        return StaticEncoder._of_files(files, self._name)
+        vectors, _ = check_table(table, None, len(self._files.table))
+        files = replace(self._files, table=vectors, weights=None)
+        return StaticEncoder._of_files(files, self.name)
 
     def with_record(self, made_from: Mapping[str, Any]) -> StaticEncoder:
         """Return the encoder with a record of how its table was made."""
-        ours = {**self._ours, "made_from": dict(made_from)}
-        files = replace(self._files, config={**self._files.config, _OURS: ours})
-        return StaticEncoder._of_files(files, self._name)
+        record = {**self._record, "made_from": dict(made_from)}
+        files = replace(self._files, config={**self._files.config, _RECORD: record})
+        return StaticEncoder._of_files(files, self.name)
 
-    def save(self, folder: str | os.PathLike[str], *, dtype: str = "float32") -> None:
+    def save(self, folder: str | os.PathLike[str]) -> None:
         """Write a folder that this class, model2vec and sentence-transformers can read.
 
         sentence-transformers treats unknown tokens as known and truncates by tokens only.
@@ -298,16 +263,13 @@ class StaticEncoder(BaseEncoder):
         ----------
         folder : path
             Missing, empty, or an earlier result of `save`, which is replaced.
-        dtype : {"float32", "float16", "int8"}
-            Type of the stored table. Smaller types take a half or a quarter of the space and change
-            the vectors slightly. int8 requires vectors scaled to length 1.
 
         Raises
         ------
         InputError
-            If the folder cannot be written or the table does not fit the type.
+            If the folder cannot be written.
         """
-        write_static(Path(folder).expanduser(), self._files, dtype)
+        write_static(Path(folder).expanduser(), self._files)
 
     def _hub_folder(self, fresh: Path) -> Path:
         self.save(fresh)

@@ -15,13 +15,15 @@ from embedtopics.encoders._base import readable, slabs
 from embedtopics.encoders._contract import BaseEncoder
 from embedtopics.encoders.static._encoder import StaticEncoder, bag_tokens, unknown_token
 from embedtopics.encoders.static._files import parse_tokenizer
-from embedtopics.encoders.static._settings import StudentSettings
-from embedtopics.encoders.static._student_table import Bagged, Learned, learn
+from embedtopics.encoders.static._student_table import Bagged, Learned, StudentSettings, learn
 from embedtopics.encoders.static._vocabulary import (
     Vocabulary,
     add_words,
     frequent_split_words,
     plain_vocabulary,
+    principal_axes,
+    project,
+    token_probabilities,
     word_reader,
 )
 from embedtopics.errors import InputError
@@ -31,9 +33,17 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 FEWEST_TEXTS = 50
-MOST_VALIDATION = 5_000
-PRIOR_TOKENS = 1_000_000
-"""Tokens of running text that Zipf's law adds to those of the texts, as in `distill`."""
+VALIDATION_SHARE, MOST_VALIDATION = 0.05, 5_000
+"""Share of the texts that are held out for validation, and their maximum number."""
+
+MOST_WORDS, MIN_COUNT = 20_000, 5
+"""Maximum number of words with a separate vector, and minimum count of each."""
+
+MOST_PHRASES, MIN_PHRASE_COUNT, MIN_NPMI = 20_000, 10, 0.3
+"""The same of phrases, and the minimum NPMI of their words."""
+
+COEFFICIENT = 3e-4
+"""a of the weights a / (a + p(token)) that training starts from (Arora, Liang and Ma 2017)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,10 +77,8 @@ def learn_student(
     clock = [time.perf_counter()]
     training_texts = [gathered.texts[row] for row in gathered.training]
     plain = plain_vocabulary(tokenizer)
-    words = frequent_split_words(
-        plain, training_texts, max_words=settings.max_words, min_count=settings.min_count
-    )
-    phrases = frequent_phrases(plain, training_texts, settings)
+    words = frequent_split_words(plain, training_texts, max_words=MOST_WORDS, min_count=MIN_COUNT)
+    phrases = frequent_phrases(plain, training_texts)
     vocabulary = add_words(plain, [*words, *phrases])
     clock.append(time.perf_counter())
     if encode is None:
@@ -83,8 +91,7 @@ def learn_student(
     clock.append(time.perf_counter())
     encoder = StaticEncoder.from_arrays(
         learned.table * learned.weights[:, None], vocabulary.tokenizer,
-        max_length=settings.max_length, name=f"student {name or teacher.name}",
-        languages=teacher.languages,
+        name=f"student {name or teacher.name}", languages=teacher.languages,
     )  # fmt: skip
     seconds = dict(zip(("words", "teacher", "learning"), np.diff(clock).tolist(), strict=True))
     return Student(encoder, tuple(words), tuple(phrases), data, learned, seconds)
@@ -122,13 +129,11 @@ def _prepare(
         actual = f"{int(is_read.sum())} such texts of {len(is_read)}"
         raise InputError("texts", "in words that the teacher knows", found=actual)
     vectors /= np.maximum(lengths, 1e-30).astype(np.float32)[:, None]
-    axes, explained = axes_of(vectors[training], settings.dimensions)
-    rows_with_text = np.flatnonzero([bool(surface) for surface in vocabulary.surfaces])
-    surfaces = [vocabulary.surfaces[place] for place in rows_with_text]
+    axes, explained = _axes_of(vectors[training], settings.dimensions)
+    rows_with_text = vocabulary.rows_with_text()
+    surfaces = [vocabulary.surfaces[row] for row in rows_with_text]
     alone = encode(surfaces, "tokens")
-    table, weights = start_table(
-        project(alone, axes), rows_with_text, counts, settings.sif_coefficient
-    )
+    table, weights = _start_table(project(alone, axes), rows_with_text, counts)
 
     def bagged(rows: Int64Array) -> Bagged:
         targets = project(vectors[rows], axes)
@@ -165,47 +170,40 @@ def gather(texts: Any, general: Any, settings: StudentSettings) -> Gathered:
     if len(distinct) < FEWEST_TEXTS:
         remedy = "give more texts, or use distill(), which needs none"
         raise InputError("texts", f"{FEWEST_TEXTS} or more", len(distinct), remedy)
-    n_held = min(MOST_VALIDATION, max(10, round(settings.validation_share * len(distinct))))
+    n_held = min(MOST_VALIDATION, max(10, round(VALIDATION_SHARE * len(distinct))))
     order = np.random.default_rng(settings.random_state).permutation(len(distinct))
     training, validation = np.sort(order[n_held:]), np.sort(order[:n_held])
     return Gathered(distinct, n_corpus, training, validation, tuple(sources))
 
 
-def frequent_phrases(
-    vocabulary: Vocabulary, texts: Sequence[str], settings: StudentSettings
-) -> list[str]:
+def frequent_phrases(vocabulary: Vocabulary, texts: Sequence[str]) -> list[str]:
     """Return phrases of two and three words with enough NPMI (Bouma 2009), most frequent first."""
-    min_count, min_npmi = settings.min_phrase_count, settings.min_npmi
-    if not settings.max_phrases:
-        return []
-    ids, words = _read(vocabulary, texts, min_count)
+    ids, words = _read(vocabulary, texts)
     singles = np.bincount(ids, minlength=len(words) + 1)[1:]
     n_words = int(singles.sum())
     if not n_words:
         return []
-    pairs, of_place, n_pairs = _runs(ids[:-1] - 1, ids[1:] - 1, len(words), min_count)
+    pairs, of_place, n_pairs = _runs(ids[:-1] - 1, ids[1:] - 1, len(words))
     first, second = np.divmod(pairs, len(words))
     expected = singles[first] * (singles[second] / n_words)
-    runs = _chosen(n_pairs, expected, n_words, 2, min_npmi, (first, second))
+    runs = _chosen(n_pairs, expected, n_words, (first, second))
     if len(of_place) > 1 and len(pairs):
-        triples, _, n_triples = _runs(of_place[:-1], ids[2:] - 1, len(words), min_count)
+        triples, _, n_triples = _runs(of_place[:-1], ids[2:] - 1, len(words))
         pair, third = np.divmod(triples, len(words))
         expected = singles[first[pair]] * (singles[second[pair]] / n_words)
         expected = expected * (singles[third] / n_words)
         parts = (first[pair], second[pair], third)
-        runs += _chosen(n_triples, expected, n_words, 3, min_npmi, parts)
+        runs += _chosen(n_triples, expected, n_words, parts)
     named: dict[str, int] = {}
     for count, parts_of in runs:
         phrase = " ".join(words[part] for part in parts_of)
         named[phrase] = named.get(phrase, 0) + count
-    return sorted(named, key=lambda phrase: (-named[phrase], phrase))[: settings.max_phrases]
+    return sorted(named, key=lambda phrase: (-named[phrase], phrase))[:MOST_PHRASES]
 
 
-def _read(
-    vocabulary: Vocabulary, texts: Sequence[str], min_count: int
-) -> tuple[Int64Array, list[str]]:
+def _read(vocabulary: Vocabulary, texts: Sequence[str]) -> tuple[Int64Array, list[str]]:
     """Return all words of all texts as numbers from 1 (0: between texts, or not frequent)."""
-    reader, raw = word_reader(vocabulary, texts, min_count)
+    reader, raw = word_reader(vocabulary, texts, MIN_PHRASE_COUNT)
     words = sorted({word for word in raw if word})
     number = {word: place for place, word in enumerate(words, start=1)}
     numbers = np.array([number.get(word, 0) for word in raw], dtype=np.int64)
@@ -218,12 +216,12 @@ def _read(
 
 
 def _runs(
-    left: Int64Array, right: Int64Array, n_right: int, min_count: int
+    left: Int64Array, right: Int64Array, n_right: int
 ) -> tuple[Int64Array, Int64Array, Int64Array]:
     """Return frequent pairs of neighbours, the pair at each place, (n_places,), and counts."""
     keys = np.where((left >= 0) & (right >= 0), left * n_right + right, -1)
     pairs, counts = np.unique(keys[keys >= 0], return_counts=True)
-    is_frequent = counts >= min_count
+    is_frequent = counts >= MIN_PHRASE_COUNT
     pairs, counts = pairs[is_frequent], counts[is_frequent]
     if not len(pairs):
         return pairs, np.full(len(keys), -1, dtype=np.int64), counts
@@ -232,18 +230,13 @@ def _runs(
 
 
 def _chosen(
-    counts: Int64Array,
-    expected: Float64Array,
-    n_words: int,
-    n: int,
-    min_npmi: float,
-    parts: tuple[Int64Array, ...],
+    counts: Int64Array, expected: Float64Array, n_words: int, parts: tuple[Int64Array, ...]
 ) -> list[tuple[int, tuple[int, ...]]]:
     """Return the count and the words of each run with enough mutual information."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        scores = np.log(counts / expected) / ((1 - n) * np.log(counts / n_words))
+        scores = np.log(counts / expected) / ((1 - len(parts)) * np.log(counts / n_words))
     # A phrase that is the whole corpus has no information: 0 / 0.
-    rows = np.flatnonzero(np.nan_to_num(scores, nan=-1.0) >= min_npmi)
+    rows = np.flatnonzero(np.nan_to_num(scores, nan=-1.0) >= MIN_NPMI)
     columns = [part[rows].tolist() for part in parts]
     return list(zip(counts[rows].tolist(), zip(*columns, strict=True), strict=True))
 
@@ -252,7 +245,7 @@ def bags_of(vocabulary: Vocabulary, texts: Sequence[str], max_length: int | None
     """Return how often each text holds each token, float32 of shape (n_texts, n_tokens)."""
     from scipy.sparse import csr_matrix
 
-    parsed = parse_tokenizer(vocabulary.tokenizer, "the tokenizer")
+    parsed = parse_tokenizer(vocabulary.tokenizer)
     unknown = unknown_token(parsed)
     ids, lengths = [np.zeros(0, dtype=np.int32)], [np.zeros(1, dtype=np.int64)]
     for slab in slabs(texts):
@@ -284,43 +277,26 @@ def encode_with(
     return vectors.astype(np.float32)
 
 
-def axes_of(vectors: FloatArray, dimensions: int) -> tuple[FloatArray, float]:
+def _axes_of(vectors: FloatArray, dimensions: int) -> tuple[FloatArray, float]:
     """Return principal axes of vectors, not centred, (n_teacher, n_dimensions), and their share."""
-    from threadpoolctl import threadpool_limits
-
-    # On one thread: the order in which BLAS sums depends on how many it has.
-    with threadpool_limits(limits=1, user_api="blas"):
-        products = np.zeros((vectors.shape[1],) * 2)
-        for begin in range(0, len(vectors), 65_536):
-            part = vectors[begin : begin + 65_536].astype(np.float64)
-            products += part.T @ part
-        values, axes = np.linalg.eigh(products)
-    axes = axes[:, ::-1][:, :dimensions]
-    axes = axes * np.where(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])] < 0, -1, 1)
-    values = np.clip(values[::-1], 0, None)
+    products = np.zeros((vectors.shape[1],) * 2)
+    for begin in range(0, len(vectors), 65_536):
+        part = vectors[begin : begin + 65_536].astype(np.float64)
+        products += project(part.T, part)
+    values, axes = principal_axes(products)
     explained = float(values[:dimensions].sum() / max(values.sum(), 1e-30))
-    return np.ascontiguousarray(axes, dtype=np.float32), explained
+    return np.ascontiguousarray(axes[:, :dimensions], dtype=np.float32), explained
 
 
-def project(rows: FloatArray, axes: FloatArray) -> FloatArray:
-    """Return vectors along the axes, by BLAS on one thread."""
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(limits=1, user_api="blas"):
-        return np.asarray(rows @ axes)
-
-
-def start_table(
-    vectors: FloatArray, stands_for_text: Int64Array, counts: Int64Array, coefficient: float
+def _start_table(
+    vectors: FloatArray, rows: Int64Array, counts: Int64Array
 ) -> tuple[FloatArray, FloatArray]:
     """Return table (n_tokens, n_dimensions) and weights (n_tokens,) of a distilled encoder."""
     centred = vectors - vectors.mean(axis=0, dtype=np.float64).astype(np.float32)
     length = float(np.sqrt((centred.astype(np.float64) ** 2).sum(axis=1)).mean())
     table = np.zeros((len(counts), vectors.shape[1]), dtype=np.float32)
-    table[stands_for_text] = centred / np.float32(max(length, 1e-12))
-    zipf = 1.0 / np.arange(2, len(stands_for_text) + 2)
-    zipf /= zipf.sum()
-    p = (counts[stands_for_text] + PRIOR_TOKENS * zipf) / (counts.sum() + PRIOR_TOKENS)
+    table[rows] = centred / np.float32(max(length, 1e-12))
+    p = token_probabilities(len(rows), counts[rows], counts.sum())
     weights = np.ones(len(counts), dtype=np.float32)
-    weights[stands_for_text] = coefficient / (coefficient + p)
+    weights[rows] = COEFFICIENT / (COEFFICIENT + p)
     return table, weights

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._utils.checks import checked_between, checked_count, resolve_seed
 from embedtopics._utils.progress import progress_bar
-from embedtopics.encoders.static._settings import StudentSettings
 from embedtopics.protocols import FloatArray, Int64Array
 from embedtopics.training.results import Curves
 
@@ -23,6 +23,14 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 
+BATCH_SIZE, MIN_STEPS = 1024, 500
+"""Texts of a batch, and minimum number of steps: small corpora are repeated."""
+LEARNING_RATE = 0.05
+"""Peak learning rate, relative to the table's values."""
+CONTRAST, TEMPERATURE = 0.05, 0.05
+"""Weight of the contrastive loss, which is added to the cosine loss, and its temperature."""
+VALIDATIONS_AN_EPOCH, PATIENCE = 4.0, 6
+"""Training ends after `PATIENCE` validations without improvement."""
 DECAY, DECAY_OF_SQUARES = 0.9, 0.999
 WARMUP = 0.05
 """Share of the steps over which the learning rate rises."""
@@ -33,6 +41,24 @@ SMALLEST = 1e-6
 MOST_VALIDATIONS = 50
 BATCHES_AN_EPOCH = 16
 """Smaller corpora have smaller batches."""
+
+
+@dataclass(frozen=True)
+class StudentSettings:
+    """Settings of a static student: principal components, passes over the texts, and a seed."""
+
+    dimensions: int = 256
+    epochs: float = 5.0
+    random_state: Any = 42
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "random_state", resolve_seed(self.random_state))
+        checked_count(self.dimensions, "dimensions")
+        checked_between(self.epochs, "epochs", 0, math.inf)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings in what JSON can hold."""
+        return {"dimensions": self.dimensions, "epochs": self.epochs, "seed": self.random_state}
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,9 +114,9 @@ class _StudentNotes:
 
 def plan(n_texts: int, settings: StudentSettings) -> tuple[int, int, int]:
     """Return the texts of a batch, at most, the batches of an epoch, and the steps in all."""
-    size = min(settings.batch_size, max(2, n_texts // BATCHES_AN_EPOCH))
+    size = min(BATCH_SIZE, max(2, n_texts // BATCHES_AN_EPOCH))
     n_batches = max(1, math.ceil(n_texts / size))
-    return size, n_batches, max(settings.min_steps, 1, round(settings.epochs * n_batches))
+    return size, n_batches, max(MIN_STEPS, 1, round(settings.epochs * n_batches))
 
 
 def learn(
@@ -107,7 +133,7 @@ def learn(
     state = _State(table.copy(), np.log(weights).astype(np.float32))
     size, n_batches, n_steps = plan(training.bags.shape[0], settings)
     # A small corpus has many epochs, and needs no more validations for that.
-    every = max(1, round(n_batches / settings.validations_per_epoch), n_steps // MOST_VALIDATIONS)
+    every = max(1, round(n_batches / VALIDATIONS_AN_EPOCH), n_steps // MOST_VALIDATIONS)
     rng = np.random.default_rng(settings.random_state)
     sample = training.take(
         np.sort(rng.permutation(training.bags.shape[0])[: validation.bags.shape[0]])
@@ -123,20 +149,20 @@ def learn(
         batches = _batches(training.bags.shape[0], n_batches, rng)
         while True:
             if step % every == 0 or step == n_steps:
-                cosine = _validate(state, step, validation, sample, size, settings, notes)
+                cosine = _validate(state, step, validation, sample, size, notes)
                 if cosine > best[0]:
                     best, waited = (cosine, step, state.table.copy(), np.exp(state.logs)), 0
                 else:
                     waited += 1
-                if settings.patience is not None and waited >= settings.patience:
+                if waited >= PATIENCE:
                     stopped = "no improvement"
             if step == n_steps or stopped == "no improvement":
                 break
             step += 1
             # Rises over the warm-up, then falls towards zero in a straight line.
             share = min(1.0, step / max(1.0, WARMUP * n_steps)) * (1 - (step - 1) / n_steps)
-            rate = settings.learning_rate * share
-            notes.since.append(_step(state, training.take(next(batches)), rate, step, settings))
+            rate = LEARNING_RATE * share
+            notes.since.append(_step(state, training.take(next(batches)), rate, step))
             bar.update(1)
     _, best_step, best_table, best_weights = best
     at, losses, sample_losses, cosines = np.array(notes.validation).T.copy()
@@ -174,27 +200,23 @@ def _unit(sums: FloatArray) -> tuple[FloatArray, FloatArray]:
     return sums / lengths, lengths
 
 
-def _loss(
-    vectors: FloatArray, targets: FloatArray, settings: StudentSettings
-) -> tuple[float, FloatArray]:
+def _loss(vectors: FloatArray, targets: FloatArray) -> tuple[float, FloatArray]:
     n = len(vectors)
     cosines = np.einsum("ij,ij->i", vectors, targets)
     loss = float(1 - cosines.mean(dtype=np.float64))
     gradient = targets * np.float32(-1 / n)
-    if settings.contrast:
-        logits = (vectors @ targets.T) * np.float32(1 / settings.temperature)
-        logits -= logits.max(axis=1, keepdims=True)
-        shares = np.exp(logits)
-        shares /= shares.sum(axis=1, keepdims=True)
-        right = np.maximum(np.diagonal(shares).astype(np.float64), 1e-30)
-        loss += settings.contrast * float(-np.log(right).mean())
-        shares[np.arange(n), np.arange(n)] -= 1
-        scale = np.float32(settings.contrast / (settings.temperature * n))
-        gradient += (shares @ targets) * scale
+    logits = (vectors @ targets.T) * np.float32(1 / TEMPERATURE)
+    logits -= logits.max(axis=1, keepdims=True)
+    shares = np.exp(logits)
+    shares /= shares.sum(axis=1, keepdims=True)
+    right = np.maximum(np.diagonal(shares).astype(np.float64), 1e-30)
+    loss += CONTRAST * float(-np.log(right).mean())
+    shares[np.arange(n), np.arange(n)] -= 1
+    gradient += (shares @ targets) * np.float32(CONTRAST / (TEMPERATURE * n))
     return loss, gradient
 
 
-def _step(state: _State, batch: Bagged, rate: float, step: int, settings: StudentSettings) -> float:
+def _step(state: _State, batch: Bagged, rate: float, step: int) -> float:
     from scipy.sparse import csr_matrix
 
     # Only the tokens of the batch are touched: the whole table is much larger.
@@ -206,7 +228,7 @@ def _step(state: _State, batch: Bagged, rate: float, step: int, settings: Studen
     )
     rows = state.table[used]
     vectors, lengths = _unit(weighted @ rows)
-    loss, gradient = _loss(vectors, batch.targets, settings)
+    loss, gradient = _loss(vectors, batch.targets)
     # Through the scaling to length 1: what points along a vector does not turn it.
     gradient -= vectors * np.einsum("ij,ij->i", gradient, vectors)[:, None]
     of_rows = weighted.T.tocsr() @ (gradient / lengths)
@@ -237,7 +259,6 @@ def _validate(
     validation: Bagged,
     sample: Bagged,
     size: int,
-    settings: StudentSettings,
     notes: _StudentNotes,
 ) -> float:
     """Note the losses after a step, and return the mean cosine of the validation texts."""
@@ -247,7 +268,7 @@ def _validate(
         vectors = student_vectors(texts.bags, state.table, weights)
         # In batches like those of the training, or the loss would be of another size.
         losses = [
-            (_loss(vectors[part], texts.targets[part], settings)[0], len(part))
+            (_loss(vectors[part], texts.targets[part])[0], len(part))
             for part in np.array_split(np.arange(len(vectors)), math.ceil(len(vectors) / size))
         ]
         mean_losses.append(sum(loss * n for loss, n in losses) / len(vectors))

@@ -1,4 +1,4 @@
-"""Vocabularies of static encoders: a tokenizer's tokens, and frequent words that it splits."""
+"""Vocabularies of static encoders: tokens, frequent words, probabilities, and principal axes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from embedtopics.encoders._base import readable, slabs
 from embedtopics.encoders.static._encoder import bag_tokens, unknown_token
 from embedtopics.encoders.static._files import parse_tokenizer
 from embedtopics.errors import InputError
-from embedtopics.protocols import Int64Array
+from embedtopics.protocols import Float64Array, Int64Array
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 _PLACEHOLDER = re.compile(r"[\[<]unused_?\d+[\]>]")
 _WORD = re.compile(r"(?=.*[^\W\d_])\w{2,}")
 """Words that can be added: letters, digits and marks, with at least one letter."""
+
+PRIOR_TOKENS = 1_000_000
+"""Weight of Zipf's law, in tokens, relative to the counts of a corpus."""
 
 _EVERY_WORD = 10_000_000
 _OTHER = "\0"
@@ -35,6 +38,10 @@ class Vocabulary:
     tokenizer: str
     surfaces: tuple[str, ...]
 
+    def rows_with_text(self) -> Int64Array:
+        """Return the tokens that stand for text."""
+        return np.flatnonzero([bool(surface) for surface in self.surfaces])
+
 
 def plain_vocabulary(tokenizer: str) -> Vocabulary:
     """Return a tokenizer's vocabulary without special tokens: "[SEP]" in a text is plain text."""
@@ -43,7 +50,7 @@ def plain_vocabulary(tokenizer: str) -> Vocabulary:
     content["added_tokens"] = [token for token in content["added_tokens"] if not token["special"]]
     content["post_processor"] = content["truncation"] = content["padding"] = None
     text = json.dumps(content, ensure_ascii=False)
-    parsed = parse_tokenizer(text, "the tokenizer without its special tokens")
+    parsed = parse_tokenizer(text)
     numbered = parsed.get_vocab()
     unknown = unknown_token(parsed)
     prefix = content["model"].get("continuing_subword_prefix") or ""
@@ -69,7 +76,7 @@ def word_reader(
     from tokenizers.models import WordLevel
     from tokenizers.trainers import WordLevelTrainer
 
-    parsed = parse_tokenizer(vocabulary.tokenizer, "the tokenizer")
+    parsed = parse_tokenizer(vocabulary.tokenizer)
     reader = Tokenizer(WordLevel(unk_token=_OTHER))
     reader.normalizer, reader.pre_tokenizer = parsed.normalizer, parsed.pre_tokenizer
     trainer = WordLevelTrainer(
@@ -92,7 +99,7 @@ def frequent_split_words(
 ) -> list[str]:
     """Return the frequent words of a corpus that the tokenizer splits, most frequent first."""
     words = dict.fromkeys(word for word in word_reader(vocabulary, texts, min_count)[1] if word)
-    parsed = parse_tokenizer(vocabulary.tokenizer, "the tokenizer")
+    parsed = parse_tokenizer(vocabulary.tokenizer)
     unknown = unknown_token(parsed)
     candidates = list(words)
     encodings = parsed.encode_batch_fast(candidates, add_special_tokens=False)
@@ -108,7 +115,7 @@ def add_words(vocabulary: Vocabulary, words: Sequence[str]) -> Vocabulary:
     """Return a vocabulary with additional tokens for whole words."""
     from tokenizers import AddedToken
 
-    parsed = parse_tokenizer(vocabulary.tokenizer, "the tokenizer")
+    parsed = parse_tokenizer(vocabulary.tokenizer)
     n_before = parsed.get_vocab_size()
     # Otherwise tokenizers that attach spaces to words would leave a lone space.
     keeps_spaces = json.loads(vocabulary.tokenizer)["model"].get("type") != "WordPiece"
@@ -127,10 +134,42 @@ def add_words(vocabulary: Vocabulary, words: Sequence[str]) -> Vocabulary:
 
 def count_in_corpus(vocabulary: Vocabulary, texts: Sequence[str]) -> Int64Array:
     """Return how often each token occurs in texts, shape (n_vocabulary,)."""
-    parsed: Any = parse_tokenizer(vocabulary.tokenizer, "the tokenizer")
+    parsed: Any = parse_tokenizer(vocabulary.tokenizer)
     counts = np.zeros(len(vocabulary.surfaces), dtype=np.int64)
     unknown = unknown_token(parsed)
     for slab in slabs(texts):
         bags = bag_tokens(parsed, slab, unknown_id=unknown)
         counts += np.bincount(bags.ids, minlength=len(counts))
     return counts
+
+
+def token_probabilities(
+    n_tokens: int, counts: Int64Array | None = None, n_counted: int = 0
+) -> Float64Array:
+    """Return probabilities of tokens by Zipf's law, joined to `counts` of `n_counted` tokens."""
+    zipf: Float64Array = 1.0 / np.arange(2, n_tokens + 2)
+    zipf /= zipf.sum()
+    if counts is None:
+        return zipf
+    joined: Float64Array = (counts + PRIOR_TOKENS * zipf) / (n_counted + PRIOR_TOKENS)
+    return joined
+
+
+def principal_axes(products: Float64Array) -> tuple[Float64Array, Float64Array]:
+    """Return eigenvalues of ``rows.T @ rows``, descending, and eigenvectors of fixed sign."""
+    from threadpoolctl import threadpool_limits
+
+    # On one thread: the order in which BLAS sums depends on how many it has.
+    with threadpool_limits(limits=1, user_api="blas"):
+        values, axes = np.linalg.eigh(products)
+    axes = axes[:, ::-1]
+    axes = axes * np.where(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])] < 0, -1, 1)
+    return np.clip(values[::-1], 0, None), axes
+
+
+def project(rows: Any, axes: Any) -> Any:
+    """Return ``rows @ axes``, by BLAS on one thread."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(limits=1, user_api="blas"):
+        return np.asarray(rows @ axes)

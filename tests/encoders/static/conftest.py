@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from embedtopics.encoders.static import _student, _student_table
+
 N_WORDS, WIDTH = 60, 12
 
 
@@ -67,3 +69,17 @@ def corpus_texts():
 @pytest.fixture(scope="session")
 def new_texts():
     return write_texts(300, seed=2)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def only_one_phrase():
+    """Of three words, none is frequent enough to be a phrase."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_student, "MIN_PHRASE_COUNT", 20)
+        yield
+
+
+@pytest.fixture
+def few_steps(monkeypatch):
+    """Let small corpora be read once."""
+    monkeypatch.setattr(_student_table, "MIN_STEPS", 3)

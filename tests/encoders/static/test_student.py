@@ -3,7 +3,6 @@
 import math
 from collections import Counter
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -14,9 +13,14 @@ from model2vec import StaticModel
 from scipy.sparse import csr_matrix
 
 from embedtopics.encoders import StaticEncoder, distill
-from embedtopics.encoders.static import _student
-from embedtopics.encoders.static._settings import StudentSettings
-from embedtopics.encoders.static._student_table import RATE_OF_LOGS, Bagged, learn
+from embedtopics.encoders.static import _student, _student_table
+from embedtopics.encoders.static._student import frequent_phrases
+from embedtopics.encoders.static._student_table import (
+    RATE_OF_LOGS,
+    Bagged,
+    StudentSettings,
+    learn,
+)
 from embedtopics.encoders.static._vocabulary import plain_vocabulary
 from embedtopics.plots import learning_curves
 from embedtopics.training import fit_static_student, read_report
@@ -25,7 +29,7 @@ from embedtopics.training._report import model_card
 from tests.factories import refuses
 from tests.training.reports import same
 
-OPTIONS = {"dimensions": 12, "min_phrase_count": 20, "show_progress": False}
+OPTIONS = {"dimensions": 12, "show_progress": False}
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +77,7 @@ def test_the_report_tells_of_the_curves_and_the_counts(student, corpus_texts):
 
 
 def test_the_same_bits_whatever_the_order_the_threads_and_the_repeats(
-    teacher, student, corpus_texts
+    teacher, student, corpus_texts, monkeypatch
 ):
     from threadpoolctl import threadpool_limits
 
@@ -81,9 +85,8 @@ def test_the_same_bits_whatever_the_order_the_threads_and_the_repeats(
         again = fit_static_student(teacher, [*corpus_texts[::-1], corpus_texts[0], ""], **OPTIONS)
     assert again.encoder.fingerprint == student.encoder.fingerprint
     np.testing.assert_array_equal(again.report.curves.metric, student.report.curves.metric)
-    other = fit_static_student(
-        teacher, corpus_texts, **OPTIONS, random_state=7, epochs=0.5, min_steps=0
-    )
+    monkeypatch.setattr(_student_table, "MIN_STEPS", 3)
+    other = fit_static_student(teacher, corpus_texts, **OPTIONS, random_state=7)
     assert other.encoder.fingerprint != student.encoder.fingerprint
 
 
@@ -98,18 +101,15 @@ def test_general_texts_teach_words_that_the_corpus_lacks(teacher, corpus_texts, 
     assert agreement(teacher, both, unseen) > agreement(teacher, alone, unseen)
 
 
-def test_fewer_dimensions_are_the_principal_axes(teacher, corpus_texts):
-    made = fit_static_student(
-        teacher, corpus_texts, **(OPTIONS | {"dimensions": 5}), epochs=0.1, min_steps=0
-    )
+def test_fewer_dimensions_are_the_principal_axes(teacher, corpus_texts, few_steps):
+    made = fit_static_student(teacher, corpus_texts, dimensions=5, epochs=0.1)
     report = made.report
     assert made.encode(["w3 w4"]).shape == (1, 5)
     values = np.linalg.svd(teacher.encode(sorted(set(corpus_texts))), compute_uv=False) ** 2
     # The axes are those of the texts that are learned from, 95 in 100 of these.
     assert report.explained_variance == pytest.approx(values[:5].sum() / values.sum(), abs=0.01)
-    assert fit_static_student(
-        teacher, corpus_texts, **(OPTIONS | {"dimensions": 400}), epochs=0.1, min_steps=0
-    ).report.decisions[0].name == "dimensions"  # fmt: skip
+    wide = fit_static_student(teacher, corpus_texts, dimensions=400, epochs=0.1)
+    assert wide.report.decisions[0].name == "dimensions"
 
 
 def test_the_folder_holds_the_report_and_a_card(teacher, student, corpus_texts, tmp_path):
@@ -158,28 +158,22 @@ def test_a_card_names_the_checkpoint_of_the_hub_and_no_path(student):
     assert named is None and "/home" not in card and "\n# evil" not in card
 
 
-def test_few_held_out_texts_have_the_interval_of_few(teacher, corpus_texts):
-    made = fit_static_student(teacher, corpus_texts[:60], **OPTIONS, epochs=0.1, min_steps=3)
+def test_few_held_out_texts_have_the_interval_of_few(teacher, corpus_texts, few_steps):
+    made = fit_static_student(teacher, corpus_texts[:60], **OPTIONS, epochs=0.1)
     assert made.report.n_validation == 10
     assert "rough" in made.report.agreement.note
 
 
-def test_texts_without_a_known_token_are_left_out_and_counted(teacher, corpus_texts):
-    made = fit_static_student(
-        teacher,
-        [*corpus_texts, *(f"?!{number}" for number in range(40))],
-        **OPTIONS,
-        epochs=0.1,
-        min_steps=0,
-    )
+def test_texts_without_a_known_token_are_left_out_and_counted(teacher, corpus_texts, few_steps):
+    texts = [*corpus_texts, *(f"?!{number}" for number in range(40))]
+    made = fit_static_student(teacher, texts, **OPTIONS, epochs=0.1)
     (decision,) = made.report.decisions
     assert (decision.name, decision.value) == ("unread", 40)
 
 
-def test_learning_stops_where_nothing_is_gained(teacher, corpus_texts):
-    made = fit_static_student(
-        teacher, corpus_texts, **OPTIONS, learning_rate=1e-9, epochs=40, patience=3
-    )
+def test_learning_stops_where_nothing_is_gained(teacher, corpus_texts, monkeypatch):
+    monkeypatch.setattr(_student_table, "LEARNING_RATE", 1e-9)
+    made = fit_static_student(teacher, corpus_texts, **OPTIONS, epochs=40)
     assert made.report.stopped == "no improvement"
     assert made.report.n_steps < made.report.curves.n_steps_planned
 
@@ -189,17 +183,7 @@ class Teacher:
         self.tokenizer_json, self.encode = base.tokenizer_json, encode
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"dimensions": 0},
-        {"learning_rate": float("nan")},
-        {"contrast": -1},
-        {"min_npmi": 1},
-        {"validation_share": 1},
-        {"random_state": -1},
-    ],
-)
+@pytest.mark.parametrize("options", [{"dimensions": 0}, {"epochs": 0}, {"random_state": -1}])
 def test_bad_options_are_refused(teacher, corpus_texts, options):
     with refuses(next(iter(options))):
         fit_static_student(teacher, corpus_texts, **options)
@@ -223,15 +207,7 @@ def test_bad_input_is_refused(teacher, corpus_texts, tmp_path):
         fit_static_student(teacher, corpus_texts, out=tmp_path, **OPTIONS)
 
 
-def frequent_phrases(vocabulary, texts, *, max_phrases, min_count, min_npmi):
-    settings = StudentSettings(
-        max_phrases=max_phrases, min_phrase_count=min_count, min_npmi=min_npmi
-    )
-    return _student.frequent_phrases(vocabulary, texts, settings)
-
-
-@pytest.mark.parametrize("contrast", [0.0, 0.7])
-def test_steps_are_those_of_torch(contrast):
+def test_steps_are_those_of_torch(monkeypatch):
     import torch
 
     rng = np.random.default_rng(0)
@@ -240,10 +216,12 @@ def test_steps_are_those_of_torch(contrast):
     targets = (targets / np.linalg.norm(targets, axis=1, keepdims=True)).astype(np.float32)
     table = rng.normal(size=(5, 4)).astype(np.float32)
     weights = rng.uniform(0.2, 2, 5).astype(np.float32)
-    chosen = StudentSettings(
-        epochs=3, min_steps=0, batch_size=96, learning_rate=0.01, contrast=contrast,
-        temperature=0.3, validations_per_epoch=1,
-    )  # fmt: skip
+    chosen, contrast = StudentSettings(epochs=3), 0.7
+    for name, value in {
+        "MIN_STEPS": 0, "BATCH_SIZE": 96, "LEARNING_RATE": 0.01, "CONTRAST": contrast,
+        "TEMPERATURE": 0.3, "VALIDATIONS_AN_EPOCH": 1,
+    }.items():  # fmt: skip
+        monkeypatch.setattr(_student_table, name, value)
     everything = Bagged(csr_matrix(np.repeat(bags, 16, axis=0)), np.repeat(targets, 16, axis=0))
     learned = learn(table, weights, everything, everything, chosen)
 
@@ -268,10 +246,8 @@ def test_steps_are_those_of_torch(contrast):
             sums = torch.tensor(counts[part], dtype=torch.float64) @ (rows * logs.exp()[:, None])
             s = torch.nn.functional.normalize(sums)
             loss = (1 - (s * t).sum(1)).mean()
-            if contrast:
-                label = torch.arange(len(part))
-                ranking = torch.nn.functional.cross_entropy(s @ t.T / 0.3, label)
-                loss = loss + contrast * ranking
+            ranking = torch.nn.functional.cross_entropy(s @ t.T / 0.3, torch.arange(len(part)))
+            loss = loss + contrast * ranking
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()
@@ -332,22 +308,19 @@ def brute_force(texts, min_count, min_npmi):
 )  # fmt: skip
 def test_phrases_are_those_of_brute_force(teacher, texts, min_count, min_npmi):
     vocabulary = plain_vocabulary(teacher.tokenizer_json)
-    found = frequent_phrases(
-        vocabulary, texts, max_phrases=1000, min_count=min_count, min_npmi=min_npmi
-    )
-    expected = brute_force(texts, min_count, min_npmi)
-    assert found == expected
-    assert found[:2] == frequent_phrases(
-        vocabulary, texts, max_phrases=2, min_count=min_count, min_npmi=min_npmi
-    )
-    assert all(first != second for first, second in pairwise(found))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_student, "MIN_PHRASE_COUNT", min_count)
+        patch.setattr(_student, "MIN_NPMI", min_npmi)
+        expected = brute_force(texts, min_count, min_npmi)
+        assert frequent_phrases(vocabulary, texts) == expected
+        patch.setattr(_student, "MOST_PHRASES", 2)
+        assert frequent_phrases(vocabulary, texts) == expected[:2]
 
 
-def test_phrases_do_not_reach_across_texts_or_marks(teacher):
+def test_phrases_do_not_reach_across_texts_or_marks(teacher, monkeypatch):
+    monkeypatch.setattr(_student, "MIN_PHRASE_COUNT", 5)
+    monkeypatch.setattr(_student, "MIN_NPMI", 0.05)
     vocabulary = plain_vocabulary(teacher.tokenizer_json)
-    texts = ["New york", "new  YORK, city", "york new-york x"] * 5
-    options = {"max_phrases": 10, "min_count": 5, "min_npmi": 0.05}
-    assert frequent_phrases(vocabulary, texts, **options)[0] == "new york"
-    assert "york city" not in frequent_phrases(vocabulary, texts, **options)
-    assert frequent_phrases(vocabulary, texts, **(options | {"max_phrases": 0})) == []
-    assert frequent_phrases(vocabulary, ["", "?"], **options) == []
+    phrases = frequent_phrases(vocabulary, ["New york", "new  YORK, city", "york new-york x"] * 5)
+    assert phrases[0] == "new york" and "york city" not in phrases
+    assert frequent_phrases(vocabulary, ["", "?"]) == []

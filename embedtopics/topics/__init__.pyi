@@ -31,7 +31,6 @@ from .editing._reassign import reassign as reassign
 from .editing._reassign import split as split
 from .editing._replay import history as history
 from .editing._replay import replay as replay
-from .growing._combine import combine as combine
 from .growing._extend import extend as extend
 from .growing._novelty import adopt as adopt
 from .growing._sample import fit_sample as fit_sample

@@ -245,6 +245,6 @@ def _hierarchy(result: TopicResult) -> SpanningTree:
     if result.tree is None:
         expected = "one with a density hierarchy, of the default clusterer"
         remedy = "fit all documents with it, or merge topics with reduce, merge or at_level"
-        origin = "given labels, another clusterer, a combined result, or one document"
+        origin = "given labels, another clusterer, or one document"
         raise InputError("result", expected, remedy=remedy, found=origin)
     return result.tree

@@ -70,7 +70,7 @@ def push_to_hf_hub(theirs, ours, both):
 
 
 def merge_models(theirs, ours, both):
-    # A model merged with itself: every topic finds its twin, and none is added.
+    # Texts that were all in the first model: no topic is added.
     assert len(set(theirs.topics_)) == ours.n_topics == 8
 
 
@@ -269,8 +269,8 @@ def visualize_topics_per_class(theirs, ours, both):
 
 
 def visualize_distribution(theirs, ours, both):
-    # BERTopic's windows are of all words; those of mixtures are of the words that are terms.
-    shares = both.et.topics.token_topics(both.result, 0, over="words").shares
+    # BERTopic's windows are of all words, and here all words are terms.
+    shares = both.et.topics.token_topics(both.result, 0).shares
     np.testing.assert_allclose(sorted(shares[shares > 0]), sorted(x for x in theirs.data[0].x if x),
                                atol=1e-6)  # fmt: skip
     drawn = np.array([x for trace in _xs(ours, "bar") for x in trace])

@@ -84,7 +84,6 @@ def both(frame, corpus, model, result, topic_model, hub, tmp_path, monkeypatch):
         hub=hub,
         model=model,
         result=result,
-        other_result=result,
         with_noise=et.topics.remove(result, [7]),
         hierarchy=et.topics.hierarchy(result, by="terms"),
         trends=et.topics.over_time(result, every="year"),

@@ -179,8 +179,6 @@ def test_the_checkpoint_of_the_fit_may_compute_in_other_numbers(toy, tmp_path):
         et.TopicModel.load(folder, encoder=far).predict(new)
     rounded = et.TopicModel(near, languages=["en"]).fit(toy[0])
     assert rounded.result_.settings["encoder_space"] == "float32"
-    both = et.topics.combine([model.result_, rounded.result_])
-    assert len(both.corpus) == 2 * len(toy[0])
 
 
 @pytest.mark.slow

@@ -1,1 +1,1 @@
-"""Results that grow: added documents, combined results, and matching topics."""
+"""Results that grow: added documents, and samples."""

@@ -265,12 +265,6 @@ def described(
     return carry_names(topics, origins), topic_terms
 
 
-def widened(memberships: csr_matrix, n_topics: int) -> csr_matrix:
-    """Return the shares with empty columns for more topics."""
-    parts = (memberships.data, memberships.indices, memberships.indptr)
-    return csr_matrix(parts, shape=(memberships.shape[0], n_topics), copy=True)
-
-
 def adopt(extension: Extension) -> TopicResult:
     """Make topics of the candidates of an extension.
 
@@ -308,7 +302,9 @@ def adopt(extension: Extension) -> TopicResult:
     grown = dataclasses.replace(result, clustering=clustering)
     topics, topic_terms = described(grown, [*result.topics, *[None] * len(candidates)])
     of_new = np.where(labels >= result.n_topics, labels, NOISE).astype(np.int32)
-    memberships = widened(result.memberships, result.n_topics + len(candidates))
+    before_shares, shape = result.memberships, (len(labels), result.n_topics + len(candidates))
+    parts = (before_shares.data, before_shares.indices, before_shares.indptr)
+    memberships = csr_matrix(parts, shape=shape, copy=True)
     listed = ", ".join(f"{topic.topic_id} ({topic.label})" for topic in topics[result.n_topics :])
     message = f"adopted groups of added documents as topics: {listed}"
     edit = Edit("note", {"n_adopted": len(candidates)}, message, (), tuple(range(result.n_topics)))

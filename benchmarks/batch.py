@@ -27,8 +27,7 @@ from benchmarks.options import Options
 from benchmarks.rendering import figure, markdown_table
 from embedtopics import TopicModel
 from embedtopics.distributed import AssignTopics, Columns, EmbedTexts, make_manifest
-from embedtopics.distributed._runners import seconds_per_row
-from embedtopics.distributed._work import Worker, describe_work
+from embedtopics.distributed._runners import Worker, describe_work, seconds_per_row
 
 __all__ = ["measure", "render"]
 

@@ -25,7 +25,6 @@ if SIDE_BY_SIDE:
 
 REPOSITORY = Path(__file__).parents[1]
 
-collect_ignore = ["attacks/fuzz.py"]  # it is no test, and imports what is not installed
 
 # The same few examples each time, so that a change alone makes the fast tests fail or pass; as many
 # as each test asks for, and other ones each time, are tried with --hypothesis-profile=thorough.

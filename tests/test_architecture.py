@@ -64,12 +64,12 @@ BUDGET = {
 }
 # Folders above their budget: today's numbers, which only go down.
 OVER = {
-    "_utils": (1340, 10),
+    "_utils": (1280, 10),
     "classification": (3660, 12),
     "cli": (3370, 17),
     "comparison": (1370, 7),
     "corpus": (2730, 10),
-    "distributed": (1500, 9),
+    "distributed": (1403, 8),
     "encoders": (7650, 30),
     "probing": (5990, 21),
     "report": (1970, 10),

@@ -64,7 +64,7 @@ def test_a_place_that_is_taken_or_cannot_be_is_refused_and_left_as_it_is(tmp_pat
     monkeypatch.setattr("embedtopics._utils.folders.os.path.ismount", lambda p: p.name == "mounted")
     before = contents(tmp_path)
     for place, message in {
-        "saved": "holds other files", "file": "is a file", "file/below": "is a file",
+        "saved": "holds other files", "file": "is a file", "file/below": "Not a directory",
         "mounted": "mount point", "x" * 300: "choose another folder",
     }.items():  # fmt: skip
         with pytest.raises(InputError, match=message):

@@ -1,56 +1,10 @@
 """Checks of arguments and of values read from files."""
 
-from collections.abc import Hashable, Iterable, Mapping
-from functools import cache
+from collections.abc import Hashable, Iterable
 from numbers import Integral, Rational, Real
-from types import UnionType
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any
 
 from embedtopics.errors import InputError
-
-T = TypeVar("T")
-
-
-def typed(part: T) -> T:
-    """Return a dataclass that was read from a file if its fields have the declared types."""
-    for name, hint in _hints(type(part)).items():  # type: ignore[arg-type]
-        value = getattr(part, name)
-        if not is_of(value, hint):
-            type_name = (
-                getattr(hint, "__name__", str(hint)) if get_origin(hint) is None else str(hint)
-            )
-            raise ValueError(
-                f"{name} of a {type(part).__name__} is {value!r:.80}, expected {type_name}"
-            )
-    return part
-
-
-@cache
-def _hints(kind: Hashable) -> dict[str, Any]:
-    return get_type_hints(kind)
-
-
-def is_of(value: Any, hint: Any) -> bool:
-    """Return whether a value from JSON or an array has a type."""
-    kind, parts = get_origin(hint) or hint, get_args(hint)
-    if kind is Any:
-        return True
-    if kind in (Union, UnionType):
-        return any(is_of(value, part) for part in parts)
-    if kind in (int, float):
-        return is_whole(value) if kind is int else is_number(value)
-    if not isinstance(value, kind):
-        return False
-    if kind is tuple and parts[-1:] == (...,):
-        if parts[0] is not str:
-            return all(is_of(one, parts[0]) for one in value)
-        # Texts are joined because there may be very many. A lone surrogate breaks tables.
-        return set(map(type, value)) <= {str} and is_whole_text("".join(value))
-    if kind is tuple:
-        return len(value) == len(parts) and all(map(is_of, value, parts))
-    if kind is Mapping:
-        return all(is_of(key, parts[0]) and is_of(one, parts[1]) for key, one in value.items())
-    return True
 
 
 def is_whole_text(text: str) -> bool:

@@ -65,14 +65,7 @@ def _checked_folder(folder: Path, kind: str) -> Path:
     parent = folder.parent
     while not parent.exists():
         parent = parent.parent
-    if not parent.is_dir():
-        raise InputError(f"cannot create {folder}: {parent} is a file; choose another path")
-    if not os.access(parent, os.W_OK) or (folder.is_dir() and not os.access(folder, os.W_OK)):
-        raise InputError(
-            f"cannot write to {folder}: no permission; change its permissions or choose another "
-            "folder"
-        )
-    # Some names and file systems are refused only on writing.
+    # Permissions, names and file systems are refused only on writing.
     os.rmdir(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".new", dir=parent))
     return folder
 

@@ -32,8 +32,8 @@ def upload(
     *,
     private: bool,
     token: str | None,
-    revision: str | None,
     commit_message: str,
+    revision: str | None = None,
     endpoint: str | None = None,
     delete: Sequence[str] = (),
 ) -> str:
@@ -78,8 +78,6 @@ class PushToHub:
         *,
         private: bool = True,
         token: str | None = None,
-        revision: str | None = None,
-        commit_message: str | None = None,
     ) -> str:
         """Upload to the Hugging Face hub; Python files and pickled weights are left out.
 
@@ -92,9 +90,6 @@ class PushToHub:
             refused.
         token : str, optional
             By default the token that ``hf auth login`` stored.
-        revision : str, optional
-            Branch to upload to; by default the main branch.
-        commit_message : str, optional
 
         Returns
         -------
@@ -114,8 +109,7 @@ class PushToHub:
                 repo_id,
                 private=private,
                 token=token,
-                revision=revision,
-                commit_message=commit_message or f"Upload {self._hub_content}",
+                commit_message=f"Upload {self._hub_content}",
                 delete=self._hub_delete,
             )
 

@@ -11,7 +11,6 @@ from importlib.resources import files
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from embedtopics._utils.checks import is_count
 from embedtopics._utils.folders import parse_json
 from embedtopics.errors import EmbedTopicsError, InputError
 
@@ -62,14 +61,12 @@ class LocalServer:
         posts: Mapping[str, Action],
         page: str = "page",
     ) -> None:
-        if not is_count(port, 0) or port > 65_535:
-            raise InputError("port", "an integer from 0 to 65535", port)
         self.token = secrets.token_urlsafe(24)
         self.package, self.page, self.gets, self.posts = package, page, gets, posts
         try:
             self._http = _Server((HOST, int(port)), _Handler)
-        except OSError as error:
-            reason = error.strerror or error
+        except (OSError, OverflowError) as error:
+            reason = getattr(error, "strerror", None) or error
             remedy = "omit it to use a free port"
             raise InputError("port", f"free ({reason})", port, remedy) from error
         self._http.page = self

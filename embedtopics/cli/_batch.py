@@ -33,7 +33,7 @@ def _run(
     *,
     files: Annotated[
         list[str],
-        typer.Argument(help="parquet, jsonl, csv or tsv files, patterns, or addresses of fsspec."),
+        typer.Argument(help="parquet, jsonl, csv or tsv files, or patterns."),
     ],
     out: Annotated[
         Path, typer.Option(help="Folder for the parts, which can be read as one parquet table.")
@@ -56,7 +56,7 @@ def _run(
     manifest = make_manifest(files)
     console = make_console()
     if dry_run:
-        plan = plan_batch(job, manifest, out, columns=columns, n_workers=n_workers, measure=True)
+        plan = plan_batch(job, manifest, out, columns=columns, n_workers=n_workers)
         print_lines(console, {
             "shards": f"{plan.n_shards:,} ({plan.n_shards_to_do:,} remain)",
             "rows": f"{plan.n_rows:,} ({plan.n_rows_to_do:,} remain)",

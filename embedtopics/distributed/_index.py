@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from embedtopics._utils.folders import only_writer
-from embedtopics._utils.progress import progress_bar
 from embedtopics.distributed._jobs import EmbedTexts
 from embedtopics.distributed._rows import rows_of
 from embedtopics.distributed._run import parts_of
@@ -35,8 +34,6 @@ def build_index(
     index: str | os.PathLike[str],
     *,
     columns: Columns | None = None,
-    overwrite: bool = False,
-    show_progress: bool | None = None,
 ) -> SearchIndex:
     """Build a search index from the vectors that `run_batch` wrote with `EmbedTexts`.
 
@@ -46,14 +43,7 @@ def build_index(
         The arguments of `run_batch`. Dates and groups become metadata for filters. Without a
         column of ids, the id of a row is its file and number, as in ``articles.csv:17``.
     index : path
-        Folder of the index, written atomically. Rows without text are omitted.
-    overwrite : bool
-        Replace an existing index.
-    show_progress : bool, optional
-
-    Returns
-    -------
-    SearchIndex
+        New folder of the index, written atomically. Rows without text are omitted.
 
     Raises
     ------
@@ -63,37 +53,32 @@ def build_index(
     from embedtopics.retrieval._index import SearchIndex
     from embedtopics.retrieval.storage._checks import check_target
 
-    columns = Columns() if columns is None else columns
+    columns = columns or Columns()
     folder, target = Path(out).expanduser().resolve(), Path(index).expanduser()
-    check_target(target, overwrite)
+    check_target(target, False)
     parts = parts_of(job, manifest, folder, columns)
     missing = [shard for shard, part in parts if not part.exists()]
     if missing:
         undone = f"{len(missing):,} of {len(parts):,} shards missing, such as {missing[0].path}"
         raise InputError("out", "a folder of a finished batch", found=undone, remedy="run it first")
     search_index: SearchIndex | None = None
-    with only_writer(folder), progress_bar(
-        total=manifest.n_rows, unit="row", description="index", show=show_progress
-    ) as bar:  # fmt: skip
-        beside = folder / ".writing-index"  # the next run deletes it after a kill
-        shutil.rmtree(beside, ignore_errors=True)
+    unfinished = folder / ".writing-index"  # the next run deletes it after a kill
+    with only_writer(folder):
         try:
             for frame, vectors in _blocks(parts, columns):
                 if search_index is None:
                     search_index = SearchIndex.build(
-                        frame, beside, text=columns.text, id=columns.id or "id",
-                        time=columns.time, encoder=job.encoder, embeddings=vectors,
-                        show_progress=False,
+                        frame, unfinished, text=columns.text, id=columns.id or "id",
+                        time=columns.time, encoder=job.encoder, embeddings=vectors, overwrite=True,
                     )  # fmt: skip
                 else:
-                    search_index.add(frame, embeddings=vectors, show_progress=False)
-                bar.update(len(frame))
+                    search_index.add(frame, embeddings=vectors)
             if search_index is None:
                 raise InputError("files", "rows with text", found="none")
             search_index.compact()
-            return search_index.save(target, overwrite=overwrite)
+            return search_index.save(target)
         finally:
-            shutil.rmtree(beside, ignore_errors=True)
+            shutil.rmtree(unfinished, ignore_errors=True)
 
 
 def _blocks(
@@ -105,27 +90,21 @@ def _blocks(
 
     frames: list[pd.DataFrame] = []
     vectors: list[FloatArray] = []
-    for shard, part in parts:
+    for place, (shard, part) in enumerate(parts):
         rows = rows_of(shard, columns)
         column = pq.read_table(part, columns=["vector"])["vector"].combine_chunks()
-        has_vector = np.asarray(column.is_valid())
-        if len(has_vector) != len(rows.numbers):
+        if len(column) != len(rows.numbers):
             raise InputError("files", "unchanged since encoding", found=f"a changed {shard.path}")
-        if not has_vector.any():
-            continue
-        name = Path(shard.path).name
-        frame = pd.DataFrame({
-            columns.text: rows.texts,
-            columns.id or "id": rows.ids if columns.id else [f"{name}:{n}" for n in rows.numbers],
-        })  # fmt: skip
+        file_ids = [f"{Path(shard.path).name}:{number}" for number in rows.numbers]
+        cells = {columns.text: rows.texts, columns.id or "id": rows.ids if columns.id else file_ids}
         for key, values in ((columns.time, rows.times), (columns.group, rows.groups)):
-            if key is not None:
-                frame[key] = values
-        frames.append(frame[has_vector])
+            cells |= {} if key is None else {key: values}
+        has_vector = np.asarray(column.is_valid())
+        frames.append(pd.DataFrame(cells)[has_vector])
         flat = column.drop_null().flatten().to_numpy(zero_copy_only=False)
-        vectors.append(flat.reshape(int(has_vector.sum()), -1))
-        if sum(map(len, frames)) >= ROWS_AT_ONCE:
+        if has_vector.any():
+            vectors.append(flat.reshape(int(has_vector.sum()), -1))
+        is_last = place == len(parts) - 1
+        if any(map(len, frames)) and (is_last or sum(map(len, frames)) >= ROWS_AT_ONCE):
             yield pd.concat(frames, ignore_index=True), np.concatenate(vectors)
             frames, vectors = [], []
-    if frames:
-        yield pd.concat(frames, ignore_index=True), np.concatenate(vectors)

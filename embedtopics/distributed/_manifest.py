@@ -10,14 +10,12 @@ import glob
 import hashlib
 import os
 from collections.abc import Iterator, Sequence
-from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING
 
-from embedtopics._utils.checks import checked_count
 from embedtopics._utils.display import one_line
 from embedtopics.distributed.results import Manifest, Shard
-from embedtopics.errors import InputError, MissingExtraError
+from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,36 +27,27 @@ SHARD_BYTES = 16 * 2**20
 LINES = (".jsonl", ".ndjson", ".csv", ".tsv")
 
 
-def make_manifest(
-    files: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
-    *,
-    shard_bytes: int = SHARD_BYTES,
-) -> Manifest:
+def make_manifest(files: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> Manifest:
     """List the shards of files; this reads every byte once, for the digests.
 
     Parameters
     ----------
     files : path or sequence of paths
-        Uncompressed parquet, jsonl (ndjson), csv and tsv files in UTF-8; patterns such as
-        "data/*.parquet"; with fsspec installed also its addresses ("s3://bucket/a.parquet").
-    shard_bytes : int
-        Size of a block of lines. Each row group of parquet is one shard.
+        Uncompressed parquet, jsonl (ndjson), csv and tsv files in UTF-8; or patterns such as
+        "data/*.parquet". Each row group of parquet is one shard.
 
     Raises
     ------
     InputError
         If no file matches, or a file cannot be read.
     """
-    checked_count(shard_bytes, "shard_bytes")
     listed = [files] if isinstance(files, (str, os.PathLike)) else list(files)
     paths = list(dict.fromkeys(path for one in listed for path in _matching_files(os.fspath(one))))
     shards: list[Shard] = []
     for path in paths:
         try:
-            shards += _row_groups(path) if path.endswith(".parquet") else _blocks(path, shard_bytes)
+            shards += _row_groups(path) if path.endswith(".parquet") else _blocks(path)
         except (OSError, ValueError) as error:  # includes pyarrow's
-            if isinstance(error, InputError):
-                raise
             unreadable = f"{path} ({one_line(error)})"
             raise InputError("files", "readable files", found=unreadable) from None
     return Manifest(tuple(shards))
@@ -66,13 +55,9 @@ def make_manifest(
 
 def _matching_files(pattern: str) -> list[str]:
     """Return the files that match a path or a pattern, sorted by name."""
-    if "://" in pattern:
-        system, inside = _remote(pattern)
-        paths = sorted(system.unstrip_protocol(p) for p in system.glob(inside))
-    else:
-        # The name of a file may look like a pattern.
-        matches = [pattern] if Path(pattern).exists() else glob.glob(pattern, recursive=True)
-        paths = sorted(str(Path(path).resolve()) for path in matches)
+    # The name of a file may look like a pattern.
+    matches = [pattern] if Path(pattern).exists() else glob.glob(pattern, recursive=True)
+    paths = sorted(str(Path(path).resolve()) for path in matches)
     if not paths:
         raise InputError("files", "existing files", pattern)
     for path in paths:
@@ -82,26 +67,9 @@ def _matching_files(pattern: str) -> list[str]:
     return paths
 
 
-def _remote(path: str) -> Any:
-    if find_spec("fsspec") is None:
-        raise MissingExtraError(f"{path} needs fsspec: pip install fsspec")
-    from fsspec.core import url_to_fs
-
-    return url_to_fs(path)
-
-
-def open_input(path: str) -> BinaryIO:
-    """Open a local file or an address of fsspec."""
-    if "://" not in path:
-        return open(path, "rb")
-    system, inside = _remote(path)
-    opened: BinaryIO = system.open(inside, "rb")
-    return opened
-
-
 def read_shard(shard: Shard) -> bytes:
     """Return the bytes of a shard; refuse a file that has changed."""
-    with open_input(shard.path) as stream:
+    with open(shard.path, "rb") as stream:
         stream.seek(shard.offset)
         data = stream.read(shard.n_bytes)
     if hashlib.sha256(data).hexdigest() != shard.digest:
@@ -112,7 +80,7 @@ def read_shard(shard: Shard) -> bytes:
 def _row_groups(path: str) -> Iterator[Shard]:
     import pyarrow.parquet as pq
 
-    with open_input(path) as stream, pq.ParquetFile(stream) as file:
+    with open(path, "rb") as stream, pq.ParquetFile(stream) as file:
         size, row = stream.seek(0, os.SEEK_END), 0
         for number in range(file.metadata.num_row_groups):
             group = file.metadata.row_group(number)
@@ -129,12 +97,12 @@ def _row_groups(path: str) -> Iterator[Shard]:
             row += group.num_rows
 
 
-def _blocks(path: str, shard_bytes: int) -> Iterator[Shard]:
+def _blocks(path: str) -> Iterator[Shard]:
     """Yield blocks of whole rows, each of less than twice the size unless a row is longer."""
     import numpy as np
 
     is_quoted = path.endswith((".csv", ".tsv"))
-    with open_input(path) as stream:
+    with open(path, "rb") as stream:
         size = stream.seek(0, os.SEEK_END)
         stream.seek(0)
         offset = len(stream.readline()) if is_quoted else 0  # the header is not a row
@@ -142,7 +110,7 @@ def _blocks(path: str, shard_bytes: int) -> Iterator[Shard]:
         row = number = 0
         buffer = b""
         while True:
-            more = stream.read(shard_bytes)
+            more = stream.read(SHARD_BYTES)
             buffer += more
             ends = _row_ends(np.frombuffer(buffer, np.uint8), is_quoted)
             if more and not len(ends):

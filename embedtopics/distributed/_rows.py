@@ -16,7 +16,7 @@ import numpy as np
 from embedtopics._utils.display import one_line
 from embedtopics.corpus._readers import fields_of_any_size, sniff_delimiter
 from embedtopics.corpus._texts import is_missing
-from embedtopics.distributed._manifest import open_input, read_shard
+from embedtopics.distributed._manifest import read_shard
 from embedtopics.distributed.results import Columns, Shard
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray, Int64Array
@@ -180,7 +180,7 @@ def _of_json(line: bytes) -> Any:
 
 
 def _of_csv(shard: Shard, columns: Columns, data: bytes) -> Iterator[Any]:
-    with open_input(shard.path) as stream:
+    with open(shard.path, "rb") as stream:
         head = stream.readline().decode("utf-8-sig", "surrogateescape")
     sign = "\t" if shard.path.endswith(".tsv") else sniff_delimiter(head) or ","
     names = next(csv.reader([head], delimiter=sign), [])
@@ -200,7 +200,7 @@ def _of_csv(shard: Shard, columns: Columns, data: bytes) -> Iterator[Any]:
 def _of_parquet(shard: Shard, columns: Columns) -> Iterator[Any]:
     import pyarrow.parquet as pq
 
-    with open_input(shard.path) as stream, pq.ParquetFile(stream) as file:
+    with open(shard.path, "rb") as stream, pq.ParquetFile(stream) as file:
         names = columns.wanted()
         _need(columns, file.schema_arrow.names)
         table = file.read_row_group(shard.number, columns=names, use_threads=False)

@@ -10,18 +10,19 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from embedtopics._utils.checks import checked_choice, checked_count
+from embedtopics._utils.checks import checked_choice
 from embedtopics._utils.folders import only_writer, replacing_file
 from embedtopics._utils.machine import package_versions
 from embedtopics._utils.progress import progress_bar
 from embedtopics.distributed._jobs import Job
 from embedtopics.distributed._runners import (
+    ERRORS,
     Named,
+    describe_work,
     run_processes,
     run_ray,
     seconds_per_row,
 )
-from embedtopics.distributed._work import ERRORS, describe_work
 from embedtopics.distributed.results import (
     BatchPlan,
     BatchReport,
@@ -46,7 +47,6 @@ def run_batch(
     n_workers: int = 1,
     runner: str = "processes",
     address: str | None = None,
-    show_progress: bool | None = None,
 ) -> BatchReport:
     """Run a job on every shard of a manifest; an interrupted run resumes.
 
@@ -69,7 +69,6 @@ def run_batch(
         "ray" needs the extra ``ray`` and a folder `out` that all machines share.
     address : str, optional
         Address of a Ray cluster; by default one is started on this machine.
-    show_progress : bool, optional
 
     Returns
     -------
@@ -85,9 +84,8 @@ def run_batch(
     -----
     Processes are spawned, so a script must call this below ``if __name__ == "__main__":``.
     """
-    checked_count(n_workers, "n_workers")
     checked_choice(runner, "runner", RUNNERS)
-    columns = Columns() if columns is None else columns
+    columns = columns or Columns()
     folder = Path(out).expanduser().resolve()
     about = _about(job, columns)
     with only_writer(folder):
@@ -98,15 +96,11 @@ def run_batch(
         work = describe_work(job, columns, folder)
         failures: list[Failure] = []
         if todo:
-            done = (
-                run_processes(todo, work, n_workers)
-                if runner == "processes"
-                else run_ray(todo, work, n_workers, address)
-            )
-            with progress_bar(
-                total=sum(shard.n_rows for shard, _ in todo), unit="row",
-                description=job.name, show=show_progress,
-            ) as bar:  # fmt: skip
+            done = run_processes(todo, work, n_workers)
+            if runner == "ray":
+                done = run_ray(todo, work, n_workers, address)
+            total = sum(shard.n_rows for shard, _ in todo)
+            with progress_bar(total=total, unit="row", description=job.name, show=None) as bar:
                 for (shard, _), outcome in done:
                     if outcome.stops:
                         raise InputError(outcome.fault)
@@ -115,8 +109,7 @@ def run_batch(
                     bar.update(shard.n_rows)
         _clear(folder)
         n_rows, n_bad = _sums(folder, named)
-    order = {shard: place for place, (shard, _) in enumerate(named)}
-    failures.sort(key=lambda failure: order[failure.shard])
+    failures.sort(key=lambda failure: manifest.shards.index(failure.shard))
     return BatchReport(folder, len(named), len(named) - len(todo), n_rows, n_bad, tuple(failures))
 
 
@@ -127,25 +120,23 @@ def plan_batch(
     *,
     columns: Columns | None = None,
     n_workers: int = 1,
-    measure: bool = False,
 ) -> BatchPlan:
     """Plan a `run_batch`: the shards and rows to do, their bytes, and the time.
+
+    A worker processes some rows, without writing them, to estimate the time.
 
     Parameters
     ----------
     job, manifest, out, columns, n_workers
         See `run_batch`.
-    measure : bool
-        Whether a worker processes some rows, without writing them, to estimate the time.
 
     Raises
     ------
     InputError
         If the rows to measure cannot be processed.
     """
-    checked_count(n_workers, "n_workers")
     folder = Path(out).expanduser().resolve()
-    columns = Columns() if columns is None else columns
+    columns = columns or Columns()
     named = _named(manifest, _about(job, columns))
     todo = [shard for shard, name in named if not _part(folder, (shard, name)).exists()]
     parent = folder
@@ -153,8 +144,8 @@ def plan_batch(
         parent = parent.parent
     n_rows = sum(shard.n_rows for shard in todo)
     free = shutil.disk_usage(parent).free
-    seconds = 0.0 if not todo else float("nan")
-    if measure and todo:
+    seconds = 0.0
+    if todo:
         a_row = seconds_per_row(todo[0], describe_work(job, columns, folder))
         seconds = a_row * n_rows / min(n_workers, len(todo))
     n_bytes = n_rows * job.row_bytes
@@ -195,31 +186,26 @@ def _part(folder: Path, named: Named) -> Path:
 
 def _claim(folder: Path, manifest: Manifest, about: dict[str, Any]) -> None:
     """Create the folder, or check that it belongs to the same job and the same files."""
+    content = {**about, "shards": [dataclasses.asdict(shard) for shard in manifest.shards]}
     if folder.is_dir() and any(folder.iterdir()):
+        remedy = "choose another folder"
         try:
             before = json.loads((folder / ABOUT).read_text("utf-8"))
-            shards = [dict(shard) for shard in before.pop("shards")]
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            different = [key for key in about if before[key] != about[key]]
+            changed = [str(s["path"]) for s in before["shards"] if s not in content["shards"]]
+        except (OSError, ValueError, KeyError, TypeError):
             state = f"{folder}, which holds other files"
-            raise InputError(
-                "out", "a new folder", found=state, remedy="choose another folder"
-            ) from None
-        different = [key for key, value in about.items() if before.get(key) != value]
+            raise InputError("out", "a new folder", found=state, remedy=remedy) from None
         if different:
             state = f"{folder}, whose {different[0]} differs"
-            raise InputError("out", "a new folder", found=state, remedy="choose another folder")
-        here = {_key(shard) for shard in manifest.shards}
-        changed = [s for s in shards if json.dumps(s, sort_keys=True) not in here]
+            raise InputError("out", "a new folder", found=state, remedy=remedy)
         if changed:
-            files = sorted({str(shard["path"]) for shard in changed})
-            state = f"{len(changed):,} changed or missing shards of {', '.join(files[:5])}"
-            remedy = "choose a new folder, or restore the files"
+            state = f"{len(changed):,} changed or missing shards, such as one of {changed[0]}"
             raise InputError("files", f"as when {folder} was created", found=state, remedy=remedy)
     try:
         (folder / ERRORS).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError("out", "a writable folder", found=f"{folder} ({error})") from None
-    content = {**about, "shards": [dataclasses.asdict(shard) for shard in manifest.shards]}
     with replacing_file(folder / ABOUT) as fresh:
         fresh.write_text(json.dumps(content), "utf-8")
 

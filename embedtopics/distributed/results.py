@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pandas as pd
-    from scipy.sparse import csr_matrix
 
 
 @dataclass(frozen=True)
@@ -75,7 +74,7 @@ class Failure:
 class BatchPlan:
     """Shards and rows of a batch, in total and still to do, bytes to write and bytes free.
 
-    `seconds` is the estimated time with the given workers; NaN if it was not measured.
+    `seconds` is the estimated time with the given workers.
     """
 
     n_shards: int
@@ -84,7 +83,7 @@ class BatchPlan:
     n_rows_to_do: int
     n_bytes: int
     n_bytes_free: int
-    seconds: float = float("nan")
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -133,17 +132,3 @@ class TopicCounts:
             index="topic", columns=by, values="n", aggfunc="sum", fill_value=0, observed=True
         )
         return table.reindex(range(-1, self.n_topics), fill_value=0)
-
-    def sizes(self) -> pd.Series:
-        """Return the number of rows of each topic, -1 first."""
-        sums = self.rows.groupby("topic")["n"].sum()
-        return sums.reindex(range(-1, self.n_topics), fill_value=0)
-
-    def topic_terms(self) -> csr_matrix:
-        """Return the counts of terms by topic, of shape (n_topics, n_terms)."""
-        from scipy.sparse import coo_matrix
-
-        in_topics = self.terms[self.terms["topic"] >= 0]
-        shape = (self.n_topics, len(self.names))
-        places = (in_topics["topic"].to_numpy(), in_topics["term"].to_numpy())
-        return coo_matrix((in_topics["n"].to_numpy(), places), shape=shape).tocsr()

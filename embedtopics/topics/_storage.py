@@ -30,7 +30,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from scipy.sparse import csr_matrix
 
-from embedtopics._utils.checks import is_of, typed
 from embedtopics._utils.folders import (
     MANIFEST,
     SavedFolder,
@@ -279,39 +278,39 @@ def _result_of(
         corpus=recall_hashes(rows, documents),
         documents=documents,
         embeddings=embeddings,
-        graph=typed(NeighborGraph(**_part(arrays, "graph"), **content["graph"])),
+        graph=NeighborGraph(**_part(arrays, "graph"), **content["graph"]),
         coordinates=arrays["coordinates"],
         map=arrays["map"],
         clustering=Clustering(**_part(arrays, "clustering")),
         memberships=sparse["memberships"],
         tokens=TokenStream(
             **_part(arrays, "tokens"),
-            words=part_of(words, "words", Texts),
+            words=tuple(words["words"]),
             rules=WordRules.from_json(content["word_rules"]),
         ),
         term_counts=TermCounts(
             counts=sparse["counts"],
             lengths=arrays["lengths"],
-            **{name: part_of(words, name, Texts) for name in IN_WORDS[1:]},
+            **{name: tuple(words[name]) for name in IN_WORDS[1:]},
         ),
         topic_terms=sparse["topic_terms"],
         topics=tuple(
-            typed(Topic(**{**_with_tuples(topic), "persistence": _number(topic["persistence"])}))
+            Topic(**{**_with_tuples(topic), "persistence": _number(topic["persistence"])})
             for topic in content["topics"]
         ),
-        decisions=tuple(typed(Decision(**one)) for one in content["decisions"]),
-        settings=part_of(content, "settings", Mapping[str, Any]),
-        versions=part_of(content, "versions", Mapping[str, str]),
-        timings=part_of(content, "timings", Mapping[str, float]),
+        decisions=tuple(Decision(**one) for one in content["decisions"]),
+        settings=content["settings"],
+        versions=content["versions"],
+        timings=content["timings"],
         history=tuple(_edit(edit) for edit in content["history"]),
         tree=SpanningTree(**tree) if tree else None,
         peak_memory=_number(content["peak_memory"]),
         stability=None
         if n_replicates is None
-        else typed(Stability(**_part(arrays, "stability"), n_replicates=n_replicates)),
+        else Stability(**_part(arrays, "stability"), n_replicates=n_replicates),
         constraints=None
         if constraints is None
-        else typed(TopicConstraints(**_part(arrays, "constraints"), **_with_tuples(constraints))),
+        else TopicConstraints(**_part(arrays, "constraints"), **_with_tuples(constraints)),
         added=arrays.get("added"),
     )
 
@@ -343,8 +342,8 @@ def _number(value: float | None) -> float:
 
 
 def _edit(content: dict[str, Any]) -> Edit:
-    marks = tuple(typed(TopicMark(**_with_tuples(mark))) for mark in content["marks"])
-    return typed(Edit(**{**_with_tuples(content), "marks": marks}))
+    marks = tuple(TopicMark(**_with_tuples(mark)) for mark in content["marks"])
+    return Edit(**{**_with_tuples(content), "marks": marks})
 
 
 # The arrays are in one compressed file that any Arrow library reads. Each array is one row: name,
@@ -464,21 +463,15 @@ def _read_rows(stream: BinaryIO, about: dict[str, Any]) -> Corpus:
         ids=ids,
         status=frame.pop(STATUS).to_numpy(dtype=np.int8),
         metadata=frame,
-        notes=tuple(typed(Decision(**note)) for note in about["notes"]),
-        source=part_of(about, "source", str),
-        **{name: part_of(about, name, str | None) for name in COLUMNS},
+        notes=tuple(Decision(**note) for note in about["notes"]),
+        source=about["source"],
+        **{name: about[name] for name in COLUMNS},
     )
 
 
 # Compiled functions do not check indices: a number out of range would read or write foreign
 # memory, and a folder may come from anybody.
 
-Texts = tuple[str, ...]
-SETTINGS: Mapping[str, Any] = {
-    "min_margin": float, "languages": Texts | None, "extra_stop_words": Texts | None,
-    "n_keywords": int, "seed": int, "n_neighbors": int,
-}  # fmt: skip
-"""Settings that later functions compute with."""
 KINDS = {"u": "uint", "i": "int", "f": "float", "b": "bool"}
 """Kinds of any width: custom stages may return wider types."""
 
@@ -489,8 +482,6 @@ def check_parts(result: TopicResult) -> None:
     n_terms = len(result.term_counts.terms)
     if [topic.topic_id for topic in result.topics] != list(range(n_topics)):
         raise ValueError("topics are not numbered from 0")
-    for name in SETTINGS.keys() & result.settings.keys():
-        part_of(result.settings, name, SETTINGS[name])
     for name, array, kind, shape in _expected(result):
         if array is not None and (array.dtype.kind != kind or array.shape != shape):
             expected = f"{KINDS[kind]} of shape {shape}"
@@ -582,11 +573,3 @@ def _check_sparse(name: str, matrix: Any, shape: tuple[int, int]) -> None:
         raise ValueError(f"{name} has inconsistent row offsets")
     _within(f"rows of {name}", np.diff(starts), 0, len(columns) + 1)
     _within(f"columns of {name}", columns, 0, shape[1])
-
-
-def part_of(content: Mapping[str, Any], name: str, hint: Any) -> Any:
-    """Return one value of parsed JSON, or raise ValueError if it has another type."""
-    value = tuple(content[name]) if isinstance(content[name], list) else content[name]
-    if not is_of(value, hint):
-        raise ValueError(f"{name} is {value!r:.80}, expected {hint}")
-    return value

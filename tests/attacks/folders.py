@@ -3,7 +3,6 @@
 
 import hashlib
 import io
-import itertools
 import json
 import os
 import shutil
@@ -168,52 +167,6 @@ def forged(sound: Path, file: Path, content: bytes | Callable[[], bytes], use: C
     return use(folder)
 
 
-WHOLE = {
-    "deep": "[" * 100_000, "deep object": '{"a":' * 5000 + "1" + "}" * 5000, "deep whole": "[" * 900 + "]" * 900,
-    "Infinity": "Infinity", "[]": "[]", "null": "null", "{}": "{}", "5": "5", "text": '"x"',
-    "huge": "9" * 5000, "[{}]": "[{}]", "no UTF-8": "\udcff", "surrogate": '{"\\ud800": "\\ud800"}',
-}  # fmt: skip
-VALUES: dict[str, Any] = {
-    "null": None, "5": 5, "-1": -1, "text": "x", "[]": [], "{}": {}, "10**30": 10**30, "[[1]]": [[1]],
-    "1e308": 1e308, "true": True, "long": "x" * 100_000, "../..": "../../etc/passwd", "surrogate": "\ud800",
-    "million": [0] * 1_000_000, "[None]": [None],
-}  # fmt: skip
-
-
-def variants(content: Any, depth: int = 2) -> Iterator[tuple[str, Any]]:
-    """Yield a JSON value with one of its parts gone, or of another type."""
-    keys = [*content] if isinstance(content, dict) else [0] if content else []
-    for key in keys if isinstance(content, (dict, list)) else []:
-        for name, value in VALUES.items():
-            changed = content.copy()
-            changed[key] = value
-            yield f"{str(key)[:30]}={name}", changed
-        if isinstance(content, dict):
-            yield f"no {str(key)[:30]}", {k: v for k, v in content.items() if k != key}
-        for name, inner in variants(content[key], depth - 1) if depth > 1 else ():
-            changed = content.copy()
-            changed[key] = inner
-            yield f"{str(key)[:30]}.{name}", changed
-
-
-def dumped(value: Any) -> bytes:
-    return json.dumps(value).encode()
-
-
-def of_forged_json() -> Iterator[Trial]:
-    for name, sound, use, _ in places():
-        for file in files_of(sound):
-            if file.suffix == ".json" and name != "cache":
-                content = json.loads((sound / file).read_text("utf-8"))
-                trial = f"forged {name}/{file}"
-                whole = ((k, text.encode("utf-8", "surrogateescape")) for k, text in WHOLE.items())
-                parts = ((k, partial(dumped, value)) for k, value in variants(content))
-                for kind, made in itertools.chain(whole, parts):
-                    yield Trial(
-                        f"{trial}: {kind}", partial(forged, sound, file, made, use), no_code_ran
-                    )
-
-
 def arrays_like(array: Any) -> dict[str, Any]:
     """Return arrays of numbers that may stand in the place of one."""
     size = max(1, array.size)
@@ -320,7 +273,7 @@ def of_forged_catalogues() -> Iterator[Trial]:
 
 def trials() -> Iterator[Trial]:
     """Yield all trials of saved folders."""
-    for family in (of_damage, of_forged_json, of_forged_arrays, of_forged_catalogues):
+    for family in (of_damage, of_forged_arrays, of_forged_catalogues):
         folder = Path(family.__name__)
         folder.mkdir()
         os.chdir(folder)

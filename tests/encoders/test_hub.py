@@ -44,9 +44,8 @@ def test_a_sentence_encoder(hub, tiny_bert, texts, tmp_path):
 
 def test_a_static_encoder(hub, table, tokenizer, texts, tmp_path):
     encoder = StaticEncoder.from_arrays(table, tokenizer)
-    encoder.push_to_hub("someone/static", private=False, commit_message="First")
+    encoder.push_to_hub("someone/static", private=False)
     assert not hub.repositories["someone/static"]["private"]
-    assert hub.repositories["someone/static"]["message"] == "First"
     loaded = StaticEncoder(fetched(hub, "someone/static", tmp_path / "fetched"))
     np.testing.assert_array_equal(loaded.encode(texts), encoder.encode(texts))
 

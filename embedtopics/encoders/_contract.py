@@ -11,20 +11,15 @@ import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
 from embedtopics._utils.hub import PushToHub
 from embedtopics.corpus._windows import Span
 from embedtopics.corpus.results import Encoding
-from embedtopics.decisions import Decision
 from embedtopics.encoders._base import check_texts, unit_vectors
 from embedtopics.errors import InputError
-
-if TYPE_CHECKING:
-    from embedtopics.encoders.sentence._encoder import SentenceEncoder
-    from embedtopics.encoders.static._encoder import StaticEncoder
 
 
 @dataclass(frozen=True)
@@ -63,6 +58,11 @@ class EncoderInfo:
     settings: Mapping[str, Any] | None = None
 
 
+def _default(value: Any, document: str) -> Any:
+    """Return a property that has a value until a subclass defines another one."""
+    return property(lambda self: value, doc=document)
+
+
 class BaseEncoder(PushToHub):
     """Base of the encoders; a subclass defines `encode_with_report` and sets `_arguments`.
 
@@ -71,55 +71,36 @@ class BaseEncoder(PushToHub):
 
     _arguments: dict[str, Any]
 
+    dimensions = _default(None, "Length of a vector.")
+    fingerprint = _default(
+        None, "SHA-256 of everything that a vector depends on; None if it is not known."
+    )
+    space = _default(
+        None, "SHA-256 of everything but the precision; vectors of one space can be compared."
+    )
+    languages = _default(
+        None, 'ISO 639-1 codes, ``("multilingual",)``, or None if no language is preferred.'
+    )
+    prompts = _default({}, "Prompts of the checkpoint by their purpose.")
+    max_length = _default(None, "Maximum number of tokens read of a text; None for no limit.")
+    settings = _default(
+        None, "Arguments from which the package can make this encoder again, before it is fitted."
+    )
+    decisions = _default([], "What the encoder decided on the user's behalf.")
+    tokenizer_json = _default(
+        None, "The tokenizer as JSON of the tokenizers library; None if there is none."
+    )
+    transformer = _default(
+        None, "The encoder itself, without its cache, if it runs a transformer; else None."
+    )
+    static = _default(
+        None, "The encoder itself, without its cache, if it looks up a table of tokens; else None."
+    )
+
     @property
     def name(self) -> str:
         """Name of the model."""
         return type(self).__name__
-
-    @property
-    def dimensions(self) -> int | None:
-        """Length of a vector."""
-        return None
-
-    @property
-    def fingerprint(self) -> str | None:
-        """SHA-256 of everything that a vector depends on; None if it is not known."""
-        return None
-
-    @property
-    def space(self) -> str | None:
-        """SHA-256 of everything but the precision; vectors of one space can be compared."""
-        return None
-
-    @property
-    def languages(self) -> tuple[str, ...] | None:
-        """ISO 639-1 codes, ``("multilingual",)``, or None if no language is preferred."""
-        return None
-
-    @property
-    def prompts(self) -> dict[str, str]:
-        """Prompts of the checkpoint by their purpose."""
-        return {}
-
-    @property
-    def max_length(self) -> int | None:
-        """Maximum number of tokens read of a text; None for no limit."""
-        return None
-
-    @property
-    def settings(self) -> dict[str, Any] | None:
-        """Arguments from which the package can make this encoder again, before it is fitted."""
-        return None
-
-    @property
-    def decisions(self) -> list[Decision]:
-        """What the encoder decided on the user's behalf."""
-        return []
-
-    @property
-    def tokenizer_json(self) -> str | None:
-        """The tokenizer as JSON of the tokenizers library; None if there is none."""
-        return None
 
     @property
     def is_fitted(self) -> bool:
@@ -142,28 +123,11 @@ class BaseEncoder(PushToHub):
         return self
 
     @property
-    def transformer(self) -> SentenceEncoder | None:
-        """The encoder itself, without its cache, if it runs a transformer; else None."""
-        return None
-
-    @property
-    def static(self) -> StaticEncoder | None:
-        """The encoder itself, without its cache, if it looks up a table of tokens; else None."""
-        return None
-
-    @property
     def info(self) -> EncoderInfo:
         """Description of the encoder; may load the model to find out its precision."""
-        return EncoderInfo(
-            self.name,
-            self.dimensions if self.is_fitted else None,
-            self.fingerprint if self.is_fitted else None,
-            self.space if self.is_fitted else None,
-            self.languages,
-            self.prompts,
-            self.max_length,
-            self.settings,
-        )
+        names = ["languages", "prompts", "max_length", "settings"]
+        names += ["dimensions", "fingerprint", "space"] if self.is_fitted else []
+        return EncoderInfo(self.name, **{name: getattr(self, name) for name in names})
 
     def encode(
         self,
@@ -281,8 +245,9 @@ class BaseEncoder(PushToHub):
 
 def forwarded(name: str) -> Any:
     """Return a property whose value is that of the wrapped encoder, `_encoder`."""
-    document = getattr(BaseEncoder, name).__doc__
-    return property(lambda self: getattr(self._encoder, name), doc=document)
+    return property(
+        lambda self: getattr(self._encoder, name), doc=getattr(BaseEncoder, name).__doc__
+    )
 
 
 class WrappedEncoder(BaseEncoder):
@@ -400,8 +365,7 @@ class ForeignEncoder(BaseEncoder):
         self, texts: Sequence[str], *, show_progress: bool | None = None
     ) -> Encoding:
         """Return one vector per text, and the report of the object, or one without any tokens."""
-        with_report = self._first("encode_with_report")
-        if with_report is not None and self._method == "encode":
+        if self._method == "encode" and (with_report := self._first("encode_with_report")):
             report: Encoding = with_report(texts, show_progress=show_progress)
             return report
         vectors = getattr(self._encoder, self._method)(texts)

@@ -6,7 +6,7 @@ import dataclasses
 import hashlib
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
@@ -20,17 +20,13 @@ from embedtopics.encoders.sentence._backend import bundled_texts
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray
 
-# The directions in which the mean vectors of the languages differ are removed from every vector: in
-# these directions it gets the mean of all texts. If all classes have one mean, no linear classifier
-# separates them (Belrose et al. 2023, "LEACE: perfect linear concept erasure in closed form",
-# section 3); scaling the vectors undoes a little of it. The language of a new text need not be
-# known.
-#
-# It was chosen over the subtraction of each language's mean, and over erasure around 0, on
-# translations (multi30k, 1,000 pairs of captions, and xnli, 830 premises; English and French) with
-# multilingual-e5-small: pairs in one topic 0.75 as they are, 0.84 by means, 0.80 around 0, 0.88 by
-# this, at a coverage of 0.93, 0.93, 0.92 and 0.95; on xnli 0.59, 0.54, 0.55 and 0.71, at 0.83,
-# 0.63, 0.64 and 0.86.
+# In the directions in which the mean vectors of the languages differ, every vector gets the mean of
+# all texts. If all classes have one mean, no linear classifier separates them (Belrose et al. 2023,
+# "LEACE: perfect linear concept erasure in closed form", section 3). The language of a new text
+# need not be known. On translations (multi30k, 1,000 pairs of captions, and xnli, 830 premises;
+# English and French) with multilingual-e5-small, 0.75 of the pairs are in one topic as they are,
+# 0.84 if each language's mean is subtracted, 0.80 by erasure around 0 and 0.88 by this; on xnli
+# 0.59, 0.54, 0.55 and 0.71.
 
 FEWEST_TEXTS = 20
 """Minimum number of texts of a language for a reliable mean."""
@@ -39,20 +35,14 @@ MOST_TEXTS = 2_000
 """Maximum number of texts for the means."""
 
 
-class _Erased(NamedTuple):
-    """Mean of the texts, (n_dimensions,), and removed orthonormal axes, (n, n_dimensions)."""
-
-    mean: FloatArray
-    axes: FloatArray
-
-
 class AcrossLanguagesEncoder(WrappedEncoder):
     """Removes the directions of the languages, learned from texts, from an encoder's vectors."""
 
     def __init__(self, encoder: Any) -> None:
         self._arguments = arguments_of(locals())
         self._encoder = as_encoder(encoder)
-        self._erased: _Erased | None = None
+        # Mean of the texts, (n_dimensions,), and orthonormal axes to remove, (n, n_dimensions).
+        self._erased: tuple[FloatArray, FloatArray] | None = None
 
     @property
     def is_fitted(self) -> bool:
@@ -89,7 +79,7 @@ class AcrossLanguagesEncoder(WrappedEncoder):
             means = np.array([vectors[codes == code].mean(axis=0) for code in frequent]) - mean
             _, sizes, rows = np.linalg.svd(means - means.mean(axis=0), full_matrices=False)
             axes = rows[: len(frequent) - 1][sizes[: len(frequent) - 1] > 1e-6]
-        self._erased = _Erased(mean, axes)
+        self._erased = mean, axes
         return self
 
     def encode_with_report(
@@ -111,7 +101,7 @@ class AcrossLanguagesEncoder(WrappedEncoder):
         vectors = unit_vectors(np.asarray(report.embeddings, dtype=np.float32))
         return dataclasses.replace(report, embeddings=vectors)
 
-    def _fitted(self) -> _Erased:
+    def _fitted(self) -> tuple[FloatArray, FloatArray]:
         if self._erased is None:
             raise NotFittedError("this encoder is not fitted yet; call fit(texts) first")
         return self._erased
@@ -120,18 +110,11 @@ class AcrossLanguagesEncoder(WrappedEncoder):
 # Vectors of multilingual-e5-small lie in nearly one direction (their mean has length 0.89), so that
 # next to those of all-MiniLM-L6-v2 they would hardly count; relative to the mean of some texts they
 # do. AMI of topics with the classes for MiniLM, e5 and both: 0.44, 0.43 and 0.50 on masakhanews_eng
-# and _fra together, 0.39, 0.39 and 0.45 with a quarter of the English (means of the whole and two
-# samples of 80 %; both higher in each), 0.82, 0.76 and 0.86 on the demo. With the middle of the
-# bundled texts in place of the collection's own: 0.44 on the second, the same on the demo; an
-# encoder that learns nothing from the collection can be searched, combined and loaded alone.
-#
-# Checked on other corpora than the constants were chosen on (AMI of one fit each for MiniLM, e5 and
-# both): laws and BBC news 0.75, 0.74 and 0.77; French and BBC news 0.59, 0.60 and 0.63; French news
+# and _fra together, 0.82, 0.76 and 0.86 on the demo. On corpora that the constants were not chosen
+# on: laws and BBC news 0.75, 0.74 and 0.77; French and BBC news 0.59, 0.60 and 0.63; French news
 # and AG News 0.46, 0.50 and 0.50; debates and addresses by speaker 0.38, 0.36 and 0.36. Removing
-# the languages from both vectors by default would put translations together (0.00 -> 0.78 of
-# multi30k, 0.12 -> 0.72 of xnli), but harms themes of one language (0.61 on laws and BBC news, 0.67
-# on the demo); hence `across_languages`. MiniLM for English texts only, or e5 with twice the
-# weight, gains nothing.
+# the languages from both by default would put translations together, but harms themes of one
+# language (0.61 on laws and BBC news, 0.67 on the demo); hence `across_languages`.
 
 TEXTS_OF_MIDDLE = 10
 """The centre is the mean of one in this many of the bundled texts, English and French."""
@@ -212,11 +195,9 @@ class JoinedEncoder(WrappedEncoder):
     @cached_property
     def _centre(self) -> FloatArray:
         """Mean vector of some of the bundled texts, (n_dimensions,)."""
-        some = bundled_texts()[::TEXTS_OF_MIDDLE]
-        middle: FloatArray = unit_vectors(self.parts[1].reading("document").encode(some)).mean(
-            axis=0
-        )
-        return middle
+        vectors = self.parts[1].reading("document").encode(bundled_texts()[::TEXTS_OF_MIDDLE])
+        centre: FloatArray = unit_vectors(vectors).mean(axis=0)
+        return centre
 
 
 def _hash_of(hashes: Sequence[str | None]) -> str | None:

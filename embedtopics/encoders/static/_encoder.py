@@ -59,6 +59,15 @@ class StaticEncoder(BaseEncoder):
     folder : path
         Folder with config.json, model.safetensors and tokenizer.json; hub names are not resolved.
 
+    Attributes
+    ----------
+    table : ndarray of shape (n_vocabulary, n_dimensions)
+        Vectors of the tokens, read-only.
+    weights : ndarray of shape (n_vocabulary,), optional
+        Factors of the tokens' vectors, read-only; None if all are 1.
+    normalize : bool
+        Whether vectors are scaled to length 1.
+
     Raises
     ------
     ModelLoadError
@@ -135,6 +144,7 @@ class StaticEncoder(BaseEncoder):
     def _set_up(self, files: StaticFiles, name: str) -> None:
         self._arguments = {"folder": name}
         self._files = files
+        self.table, self.weights, self.normalize = files.table, files.weights, files.normalize
         self._tokenizer = parse_tokenizer(files.tokenizer)
         self._unknown_id = unknown_token(self._tokenizer)
         self._max_characters = characters_read(self._tokenizer, files.max_length)
@@ -156,21 +166,6 @@ class StaticEncoder(BaseEncoder):
     def max_length(self) -> int | None:
         """Maximum number of tokens read of a text; None for no limit."""
         return self._files.max_length
-
-    @property
-    def normalize(self) -> bool:
-        """Whether vectors are scaled to length 1."""
-        return self._files.normalize
-
-    @property
-    def table(self) -> FloatArray:
-        """Vectors of the tokens, read-only, shape (n_vocabulary, n_dimensions)."""
-        return self._files.table
-
-    @property
-    def weights(self) -> FloatArray | None:
-        """Factors of the tokens' vectors, read-only, shape (n_vocabulary,); None if all are 1."""
-        return self._files.weights
 
     @cached_property
     def vocabulary(self) -> tuple[str, ...]:

@@ -67,7 +67,6 @@ OVER = {
     "_utils": (1280, 10),
     "classification": (3660, 12),
     "cli": (3370, 17),
-    "comparison": (1370, 7),
     "corpus": (2730, 10),
     "distributed": (1403, 8),
     "encoders": (7650, 30),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import embedtopics
-from embedtopics.comparison import compare, score_table
+from embedtopics.comparison import compare
 from embedtopics.evaluation import npmi
 
 ROOT = Path(__file__).parents[1]
@@ -270,12 +270,12 @@ def test_everything_is_recorded_and_only_given_vectors_have_an_estimate(corpus, 
     assert (learnt["is_estimate"], given["is_estimate"]) == (False, True)
     assert learnt["seconds"] == pytest.approx(result.encoders[0].seconds, abs=1e-3)
     assert (given["seconds"], given["documents_a_second"]) == (30.0, 4.5)
-    expected = score_table(result, numeric=True)
+    expected = result.scores.set_index(["encoder", "measure"])
     for encoder in found["encoders"]:
         assert set(comparison.MEASURES) <= set(encoder["scores"])
         for measure, score in encoder["scores"].items():
             for key in ("value", "low", "high"):
-                wanted = expected.loc[encoder["encoder"], (measure, key)]
+                wanted = expected.loc[(encoder["encoder"], measure), key]
                 assert score[key] == pytest.approx(wanted, abs=1e-6)
     assert [(row["first"], row["second"]) for row in found["overlaps"]] == [("tfidf", "given")]
     assert found["overlaps"][0]["jaccard"] == pytest.approx(

@@ -1,9 +1,4 @@
-"""Encoders side by side: their neighbours, their maps, their scores, and what makes the difference.
-
->>> from embedtopics import comparison
->>> result = comparison.compare(corpus, ["tfidf", "all-MiniLM-L6-v2"])  # doctest: +SKIP
->>> comparison.difference_table(result)  # doctest: +SKIP
-"""
+"""Encoders side by side: their neighbours, their maps, their scores and their differences."""
 
 import lazy_loader as lazy
 

@@ -10,28 +10,33 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_count, resolve_seed
-from embedtopics._utils.display import spell_count
 from embedtopics._utils.machine import package_versions
 from embedtopics.clustering._density import DensityClusterer, cluster
 from embedtopics.clustering.results import NOISE
 from embedtopics.comparison._maps import draw_maps, narrow
-from embedtopics.comparison._scores import measure_by_labels, measure_maps, score_frame
-from embedtopics.comparison._tables import compare_neighbors, difference_table, find_moves
+from embedtopics.comparison._tables import (
+    compare_neighbors,
+    difference_table,
+    find_moves,
+    measure_by_labels,
+    measure_maps,
+    score_frame,
+)
 from embedtopics.comparison._vectors import (
     ComparisonLog,
     Vectors,
     make_vectors,
-    name_encoders,
     neighbor_graph,
-    open_encoder,
+    open_encoders,
 )
 from embedtopics.comparison.results import Comparison, EncoderView
 from embedtopics.corpus._corpus import Corpus, require_text
 from embedtopics.corpus._languages import detect_languages, main_languages
 from embedtopics.corpus.results import DistinctDocuments, LanguageShares
+from embedtopics.decisions import counted
 from embedtopics.errors import InputError
 from embedtopics.evaluation._labels import Groups, groups_of, scored_classes
-from embedtopics.protocols import Int32Array, RandomState
+from embedtopics.protocols import RandomState
 from embedtopics.reduction._components import principal_start
 from embedtopics.reduction._fuzzy import positive_edges
 from embedtopics.reduction._layout import edge_schedule, layout
@@ -41,11 +46,10 @@ from embedtopics.terms._rules import choose_rules
 from embedtopics.terms._stop_words import function_words, stop_words_for
 from embedtopics.terms._tokens import tokenize
 from embedtopics.terms._weighting import ClassTfidf
-from embedtopics.terms.results import TermCounts, TokenStream
+from embedtopics.terms.results import TokenStream
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
-
 
 N_COMPONENTS = 5
 """Dimensions in which documents are clustered, as by the topic model."""
@@ -62,7 +66,11 @@ def find_topics(
     """Find the dense groups of one encoder's documents, and name them by keywords."""
     from scipy.sparse import csr_matrix
 
-    labels = dense_groups(vectors, edges, documents.weights, seed)
+    dense = narrow(vectors.rows, seed)
+    start = principal_start(dense, N_COMPONENTS)
+    coordinates = layout(edge_schedule(edges, seed=seed), start)
+    labels = cluster(DensityClusterer(), coordinates, documents.weights).labels
+    labels = np.where(vectors.has_vector, labels, NOISE).astype(np.int32)
     n_topics = int(labels.max(initial=NOISE)) + 1
     grouped_by = f"topics by {vectors.name}"
     if not n_topics:
@@ -76,20 +84,9 @@ def find_topics(
     terms: list[list[str]] = [[]] * n_topics
     if by_topic.nnz:
         weighted = csr_matrix(ClassTfidf().fit_transform(by_topic), dtype=np.float64)
-        dense = narrow(vectors.rows, seed)
         best_terms = keywords(weighted, counts, dense, n=5, languages=tuple(languages))
         terms = [[term for term, _ in row] for row in best_terms]
     return Groups(labels, tuple(unique_labels(terms)), grouped_by)
-
-
-def dense_groups(
-    vectors: Vectors, edges: csr_matrix, weights: npt.NDArray[np.int64], seed: int
-) -> Int32Array:
-    """Find the dense groups of one encoder's documents, (n_documents,)."""
-    start = principal_start(narrow(vectors.rows, seed), N_COMPONENTS)
-    coordinates = layout(edge_schedule(edges, seed=seed), start)
-    labels = cluster(DensityClusterer(), coordinates, weights).labels
-    return np.where(vectors.has_vector, labels, NOISE).astype(np.int32)
 
 
 DEFAULT_ENCODERS = ("tfidf", "fasttext", "all-MiniLM-L6-v2")
@@ -159,27 +156,27 @@ def compare(
     --------
     >>> compare(corpus, ["tfidf", "all-MiniLM-L6-v2"], labels="section")  # doctest: +SKIP
     """
-    named = name_encoders(encoders)
-    _check_settings(k, n_moves, n_resamples, languages)
+    opened = open_encoders(encoders)
+    names = list(opened)
+    checked_count(k, "k", 2)
+    checked_count(n_resamples, "n_resamples")
     seed = resolve_seed(random_state)
     corpus = Corpus.of(corpus)
     log = ComparisonLog()
-    require_text(corpus)
-    documents = corpus.distinct()
-    _check_size(corpus, documents, k, log)
+    documents = _distinct(log, corpus, k)
     groups = None if labels is None else groups_of(labels, corpus, log.decisions)
     classes = None if groups is None else scored_classes(groups, log.decisions)
     texts = corpus.document_texts()
     # Loads what reading words needs before the encoders are timed.
     with log.stage("words"):
         shares, codes = _languages(log, texts, languages)
-        tokens = _read_words(log, texts, codes)
+        rules, notes = choose_rules("auto", codes)
+        log.decisions += notes
+        tokens = tokenize(texts, rules=rules)
     with log.stage("encoding"):
-        # Resolve all encoders first, so that a wrong name fails at once.
-        opened = {name: open_encoder(spec) for name, spec in named.items()}
         vectors = [
-            make_vectors(log, name, opened.pop(name), corpus, texts, shares, show_progress)
-            for name in named
+            make_vectors(log, name, opened.pop(name), corpus, shares, show_progress)
+            for name in names
         ]
     with log.stage("neighbors"):
         graphs = [neighbor_graph(log, encoder_vectors, k, seed) for encoder_vectors in vectors]
@@ -191,8 +188,11 @@ def compare(
         if groups is None:
             groups = find_topics(vectors[-1], edges[-1], documents, tokens, codes, seed)
     with log.stage("moves"):
-        counted = _count_words(tokens, groups, codes)
-        moves = find_moves(graphs, overlaps, counted, n_moves)
+        words = count_terms(
+            tokens, ngram_range=(1, 1), stop_words=stop_words_for(codes, rules=tokens.rules),
+            function_words=function_words(tokens, groups.of_document),
+        )  # fmt: skip
+        moves = find_moves(graphs, overlaps, words, n_moves)
     with log.stage("scores"):
         per_document = measure_maps(log, vectors, graphs, maps, seed)
         if classes is not None:
@@ -203,50 +203,31 @@ def compare(
         for v, graph, places in zip(vectors, graphs, maps, strict=True)
     )
     result = Comparison(
-        corpus=corpus,
-        documents=documents,
-        encoders=views,
-        groups=groups.of_document,
-        group_names=groups.names,
-        grouped_by=groups.grouped_by,
-        scores=scores,
-        overlaps=overlaps,
-        moves=moves,
-        decisions=tuple(log.decisions),
-        settings={"encoders": list(named), "k": k, "n_moves": n_moves,
+        corpus=corpus, documents=documents, encoders=views, groups=groups.of_document,
+        group_names=groups.names, grouped_by=groups.grouped_by, scores=scores, overlaps=overlaps,
+        moves=moves, decisions=tuple(log.decisions),
+        settings={"encoders": names, "k": k, "n_moves": n_moves,
                   "n_resamples": n_resamples, "languages": list(codes), "seed": seed},
         versions=package_versions(), timings=log.timings, per_document=per_document,
-        tokens=tokens, term_counts=counted,
+        tokens=tokens, term_counts=words,
     )  # fmt: skip
     return replace(result, differences=difference_table(result))
 
 
-def _check_settings(k: int, n_moves: int, n_resamples: int, languages: Any) -> None:
-    checked_count(k, "k", 2)
-    checked_count(n_moves, "n_moves", 0)
-    checked_count(n_resamples, "n_resamples")
-    codes = [languages] if isinstance(languages, str) else languages
-    if not isinstance(codes, Sequence) or not all(isinstance(code, str) for code in codes):
-        raise InputError("languages", '"auto" or codes of two letters such as ["en"]', languages)
-
-
-def _check_size(corpus: Corpus, documents: DistinctDocuments, k: int, log: ComparisonLog) -> None:
-    """Refuse a corpus that is too small, and note rows that are left out."""
+def _distinct(log: ComparisonLog, corpus: Corpus, k: int) -> DistinctDocuments:
+    """Return the documents, and note the rows that are left out."""
+    require_text(corpus)
+    documents = corpus.distinct()
     if len(documents) < k + 2:
-        raise InputError(
-            "corpus", f"at least {k + 2} different texts for k={k}", found=f"{len(documents)}",
-            remedy="give more texts or a smaller k",
-        )  # fmt: skip
-    log.decisions.extend(corpus.notes)
-    empty = int((documents.of_row < 0).sum())
-    if empty:
-        message = f"{empty:,} of {len(corpus):,} rows have no text and were left out."
-        log.note("corpus", "empty", empty, message)
-    repeats = int(documents.weights.sum()) - len(documents)
-    if repeats:
-        message = spell_count(repeats, "row repeats", "rows repeat")
-        message += " the text of another row; each text counts once."
-        log.note("corpus", "duplicates", repeats, message)
+        expected = f"at least {k + 2} different texts for k={k}"
+        raise InputError("corpus", expected, found=f"{len(documents)}")
+    n_empty = int((documents.of_row < 0).sum())
+    n_repeats = int(documents.weights.sum()) - len(documents)
+    log.decisions += corpus.notes
+    log.decisions += counted("corpus", "empty", n_empty, "rows without text were left out.")
+    message = "repeated rows; each text counts once."
+    log.decisions += counted("corpus", "duplicates", n_repeats, message)
+    return documents
 
 
 def _languages(
@@ -261,17 +242,3 @@ def _languages(
     listed = ", ".join(f"{code} {shares.shares[code]:.0%}" for code in codes) or "none detected"
     log.note("corpus", "languages", list(codes), f"Detected languages: {listed}.")
     return shares, codes
-
-
-def _read_words(log: ComparisonLog, texts: Sequence[str], languages: Sequence[str]) -> TokenStream:
-    rules, notes = choose_rules("auto", languages)
-    log.decisions += notes
-    return tokenize(texts, rules=rules)
-
-
-def _count_words(tokens: TokenStream, groups: Groups, languages: Sequence[str]) -> TermCounts:
-    """Count single words, for the log-odds of moves."""
-    return count_terms(
-        tokens, ngram_range=(1, 1), stop_words=stop_words_for(languages, rules=tokens.rules),
-        function_words=function_words(tokens, groups.of_document),
-    )  # fmt: skip

@@ -16,7 +16,6 @@ from embedtopics.reduction._layout import default_epochs, edge_schedule, layout
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-
 MOST_ROUNDS = 25
 MOST_STEPS = 100
 SMALL = 1e-7
@@ -24,13 +23,9 @@ SMALL = 1e-7
 
 
 def align_maps(maps: Sequence[npt.ArrayLike], target: npt.ArrayLike) -> tuple[FloatArray, ...]:
-    """Align maps with one another, (n_documents, 2) each; the target gives the first mean.
-
-    Generalised Procrustes analysis (Gower, 1975): each map is fitted to the mean of all (see
-    `fit_similarity`), and the mean computed again, until it converges.
-    """
+    """Align maps, (n_documents, 2) each, by generalised Procrustes analysis (Gower, 1975)."""
     positions_by_map = [np.asarray(positions, dtype=np.float64) for positions in maps]
-    mean = np.asarray(target, dtype=np.float64)
+    mean = np.asarray(target, dtype=np.float64)  # at first
     extent = _extent(mean)
     aligned = positions_by_map
     for _ in range(MOST_ROUNDS):
@@ -49,9 +44,8 @@ def align_maps(maps: Sequence[npt.ArrayLike], target: npt.ArrayLike) -> tuple[Fl
 def fit_similarity(moving: npt.ArrayLike, target: npt.ArrayLike) -> Float64Array:
     """Return a map fitted to another by rotation, reflection, scale and translation.
 
-    Documents have the weight 1 / (1 + (r / s)²)², where r is the distance of their places in both
-    maps and s its median (Geman and McClure, 1987), until the fit stands still. The scale makes
-    the weighted extents equal; that of least squares shrinks a map the more the two differ.
+    Weights of documents follow Geman and McClure (1987). The scale makes the weighted extents
+    equal; that of least squares shrinks a map the more the two differ.
     """
     source = np.asarray(moving, dtype=np.float64)
     goal = np.asarray(target, dtype=np.float64)
@@ -69,11 +63,7 @@ def fit_similarity(moving: npt.ArrayLike, target: npt.ArrayLike) -> Float64Array
 
 
 def displacement(first: npt.ArrayLike, second: npt.ArrayLike) -> Float64Array:
-    """Return how far documents lie apart in two aligned maps, (n_documents,).
-
-    As a share of the root mean squared distance of two documents drawn from either map: 0 where
-    the maps coincide, about 1 if they have nothing in common.
-    """
+    """Return how far documents lie apart in two aligned maps, as a share of random places."""
     one, other = (np.asarray(positions, dtype=np.float64) for positions in (first, second))
     # Two documents drawn at random are apart, in the root mean square, sqrt(2) times the extent.
     scale = np.sqrt(_extent(one) ** 2 + _extent(other) ** 2)
@@ -124,11 +114,7 @@ POWER_STEPS = 2
 def draw_maps(
     encoders: Sequence[Vectors], edges: Sequence[csr_matrix], seed: int
 ) -> tuple[FloatArray, ...]:
-    """Draw a map for every encoder, aligned with one another (see `align_maps`).
-
-    Every encoder's graph is laid out from the layout of the mean of all graphs, without the early
-    epochs of large steps, so that what the encoders agree on keeps its place.
-    """
+    """Draw a map for every encoder, from the layout of the mean of all graphs, and align them."""
     mean: Any = edges[0]
     for more in edges[1:]:
         mean = mean + more
@@ -148,10 +134,7 @@ def draw_maps(
 
 
 def narrow(rows: FloatArray | csr_matrix, seed: int) -> FloatArray:
-    """Return dense vectors unchanged, and sparse ones projected on their leading directions.
-
-    Source: Halko, Martinsson and Tropp, 2011, "Finding Structure with Randomness", algorithm 4.4.
-    """
+    """Return dense vectors; project sparse ones (Halko et al. 2011, algorithm 4.4)."""
     from threadpoolctl import threadpool_limits
 
     if isinstance(rows, np.ndarray):

@@ -1,7 +1,8 @@
-"""Tables of a comparison, and the documents whose neighbours differ most."""
+"""Scores of the encoders, tables of a comparison, and the documents that moved most."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -10,27 +11,184 @@ import numpy.typing as npt
 
 from embedtopics._utils.display import excerpt
 from embedtopics.comparison._maps import displacement
-from embedtopics.comparison._scores import resample
+from embedtopics.comparison._vectors import ComparisonLog, Vectors
 from embedtopics.comparison.results import Comparison, Move, Overlap
-from embedtopics.errors import InputError
-from embedtopics.evaluation._bootstrap import bounded_interval, interval, resampled_means
-from embedtopics.evaluation._maps import chance_overlap, jaccard_overlap, rank_biased_overlap
+from embedtopics.evaluation._bootstrap import (
+    bounded_interval,
+    interval,
+    resampled_means,
+    resampled_sums,
+)
+from embedtopics.evaluation._labels import neighbor_votes, probe_classes, silhouettes
+from embedtopics.evaluation._maps import (
+    chance_overlap,
+    jaccard_overlap,
+    rank_biased_overlap,
+    trustworthiness_and_continuity,
+)
 from embedtopics.neighbors.results import NeighborGraph
-from embedtopics.protocols import Int32Array
+from embedtopics.protocols import Float64Array, FloatArray, Int32Array
 from embedtopics.terms._weighting import log_odds
 from embedtopics.terms.results import TermCounts
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    import pandas as pd
+    from scipy.sparse import csr_matrix
 
+MEASURES = (
+    "knn_accuracy", "probe_accuracy", "probe_macro_f1", "silhouette", "trustworthiness",
+    "continuity",
+)  # fmt: skip
+"""Measures with an interval, in display order; larger is better."""
+
+PREDICTED = "probe_prediction"
+VOTERS = 10
+FOLDS = 5
+MOST_RANKED = 2000
+"""Maximum number of documents by which a map is measured, each against all others."""
+
+PerDocument = dict[str, npt.NDArray[Any]]
+
+
+def measure_by_labels(
+    log: ComparisonLog,
+    encoders: Sequence[Vectors],
+    graphs: Sequence[NeighborGraph],
+    classes: Int32Array,
+    seed: int,
+) -> PerDocument:
+    """Measure how well every encoder predicts the classes, (n_documents,)."""
+    shape = (len(encoders), len(classes))
+    asked = classes >= 0
+    measures: PerDocument = {
+        name: np.full(shape, np.nan, dtype=np.float32)
+        for name in ("knn_accuracy", "probe_accuracy", "silhouette")
+    }
+    measures[PREDICTED] = np.full(shape, -1, dtype=np.int32)
+    for row, (vectors, graph) in enumerate(zip(encoders, graphs, strict=True)):
+        voted = neighbor_votes(graph.indices[:, :VOTERS], graph.similarities[:, :VOTERS], classes)
+        measures["knn_accuracy"][row, asked] = (voted == classes)[asked]
+        predicted, converged = probe_classes(vectors.rows, classes, n_folds=FOLDS, seed=seed)
+        if not converged:
+            message = f"The linear probe on {vectors.name} did not converge."
+            log.note("comparison", "probe_not_converged", vectors.name, message)
+        measures[PREDICTED][row] = predicted
+        measures["probe_accuracy"][row, asked] = (predicted == classes)[asked]
+        measures["silhouette"][row] = silhouettes(vectors.rows, classes)
+    return measures
+
+
+def measure_maps(
+    log: ComparisonLog,
+    encoders: Sequence[Vectors],
+    graphs: Sequence[NeighborGraph],
+    maps: Sequence[FloatArray],
+    seed: int,
+) -> PerDocument:
+    """Measure trustworthiness and continuity of every map, on the same documents, at most 2,000."""
+    n_documents = len(maps[0])
+    k = min(graphs[0].k, (n_documents - 1) // 2)
+    able = np.flatnonzero(np.all([(g.similarities > 0).all(axis=1) for g in graphs], axis=0))
+    measures: PerDocument = {
+        name: np.full((len(encoders), n_documents), np.nan, dtype=np.float32)
+        for name in ("trustworthiness", "continuity")
+    }
+    if not len(able):
+        message = "The maps were not measured: no text has all its neighbours with every encoder."
+        log.note("comparison", "maps_not_judged", True, message)
+        return measures
+    drawn = np.random.default_rng(seed).permutation(len(able))[:MOST_RANKED]
+    rows = np.sort(able[drawn])
+    if len(rows) < n_documents:
+        log.note("comparison", "documents_ranked", len(rows),
+                 f"The maps were measured on {len(rows):,} of {n_documents:,} texts, each against "
+                 "all others.")  # fmt: skip
+    for place, (vectors, positions) in enumerate(zip(encoders, maps, strict=True)):
+        values = trustworthiness_and_continuity(vectors.rows, positions, k, rows=rows)
+        measures["trustworthiness"][place, rows], measures["continuity"][place, rows] = values
+    return measures
+
+
+def resample(
+    per_document: Mapping[str, npt.NDArray[Any]], classes: Int32Array, n_resamples: int, seed: int
+) -> dict[str, tuple[Float64Array, Float64Array]]:
+    """Return each measure (n_encoders,), and on resampled documents (n_resamples, n_encoders)."""
+    measured = [name for name in MEASURES if name in per_document]
+    stacked = np.concatenate([per_document[name] for name in measured]).T
+    means = np.split(resampled_means(stacked, n_resamples, seed), len(measured), axis=1)
+    means_by_measure: dict[str, tuple[Any, Any]] = {
+        name: (_means(per_document[name]), drawn)
+        for name, drawn in zip(measured, means, strict=True)
+    }
+    if PREDICTED in per_document:
+        values, drawn = [], []
+        for row in per_document[PREDICTED]:
+            marks = _marks(row, classes)
+            whole = np.asarray(marks.sum(axis=0), dtype=np.float64).reshape(1, -1)
+            values.append(float(_macro_f1(whole)[0]))
+            drawn.append(_macro_f1(resampled_sums(marks, n_resamples, seed)))
+        means_by_measure["probe_macro_f1"] = np.array(values), np.column_stack(drawn)
+    return {name: means_by_measure[name] for name in MEASURES if name in means_by_measure}
+
+
+def score_frame(
+    encoders: Sequence[Vectors],
+    per_document: Mapping[str, npt.NDArray[Any]],
+    classes: Int32Array,
+    n_resamples: int,
+    seed: int,
+) -> pd.DataFrame:
+    """Tabulate scores and costs, one row per encoder and measure."""
     import pandas as pd
 
+    names = [vectors.name for vectors in encoders]
+    rows: list[tuple[Any, ...]] = []
+    n = len(classes)
+    for measure, (values, drawn) in resample(per_document, classes, n_resamples, seed).items():
+        is_f1 = measure == "probe_macro_f1"
+        is_measured = per_document[PREDICTED] >= 0 if is_f1 else ~np.isnan(per_document[measure])
+        looked_at = is_measured.sum(axis=1)
+        bounds = (-1.0 if measure == "silhouette" else 0.0, 1.0)
+        low, high = bounded_interval(values, drawn, looked_at, bounds=bounds)
+        rows += list(zip(names, [measure] * len(names), values, low, high, looked_at, strict=True))
+    speeds = [(v.name, "documents_per_second", n / np.float64(v.seconds)) for v in encoders]
+    sizes = [(v.name, "megabytes", v.megabytes) for v in encoders]
+    rows += [(*cost, np.nan, np.nan, n) for cost in (*speeds, *sizes)]
+    frame = pd.DataFrame(rows, columns=["encoder", "measure", "value", "low", "high", "n"])
+    return frame.astype({"value": float, "low": float, "high": float, "n": int})
 
-N_CHARACTERS = 160
+
+def _means(values: npt.NDArray[Any]) -> Float64Array:
+    is_measured = ~np.isnan(values)
+    total = np.where(is_measured, values, 0).sum(axis=1, dtype=np.float64)
+    return np.where(is_measured.any(axis=1), total / np.maximum(is_measured.sum(axis=1), 1), np.nan)
 
 
-def difference_table(result: Comparison, *, against: str = "first") -> pd.DataFrame:
-    """Tabulate the differences of encoders in every measure, with paired intervals.
+def _marks(predicted: Int32Array, classes: Int32Array) -> csr_matrix:
+    """Mark documents by class: true positives, members, predictions."""
+    from scipy.sparse import csr_matrix
+
+    asked = np.flatnonzero(predicted >= 0)
+    truth, guess = classes[asked], predicted[asked]
+    n_classes = int(max(truth.max(), guess.max())) + 1
+    right = asked[truth == guess], truth[truth == guess]
+    rows = np.concatenate([right[0], asked, asked])
+    columns = np.concatenate([right[1], n_classes + truth, 2 * n_classes + guess])
+    shape = (len(classes), 3 * n_classes)
+    return csr_matrix((np.ones(len(rows)), (rows, columns)), shape=shape)
+
+
+def _macro_f1(sums: Float64Array) -> Float64Array:
+    """Return the mean F1 over the classes that occur as truth or prediction."""
+    right, true, guess = np.split(sums, 3, axis=1)
+    f1 = 2 * right / np.maximum(true + guess, 1)
+    occurs = (true + guess) > 0
+    n_there = occurs.sum(axis=1)
+    return np.where(n_there > 0, f1.sum(axis=1) / np.maximum(n_there, 1), np.nan)
+
+
+def difference_table(result: Comparison) -> pd.DataFrame:
+    """Tabulate the differences of the encoders from the first, with paired intervals.
 
     Both encoders are measured on the same resampled documents. An encoder is better if the interval
     of the difference excludes 0. Whether the intervals of the scores overlap does not matter.
@@ -38,20 +196,12 @@ def difference_table(result: Comparison, *, against: str = "first") -> pd.DataFr
     Parameters
     ----------
     result : Comparison
-    against : str
-        Encoder that the others are compared with: "first", "best" (in each measure), or a name.
 
     Returns
     -------
     DataFrame
-        Columns measure, encoder, against, difference (encoder minus the other), low, high (95 %
-        bootstrap interval) and n (documents). Differences from the best are slightly too large,
-        because the same documents choose the best.
-
-    Raises
-    ------
-    InputError
-        If there is no encoder `against`.
+        Columns measure, encoder, against (the first), difference (encoder minus the first), low,
+        high (95 % bootstrap interval) and n (documents).
 
     References
     ----------
@@ -59,10 +209,7 @@ def difference_table(result: Comparison, *, against: str = "first") -> pd.DataFr
     """
     import pandas as pd
 
-    names = result.names
-    if against not in (*names, "first", "best"):
-        expected = f"'first', 'best' or one of {', '.join(map(repr, names))}"
-        raise InputError("against", expected, against)
+    first, *others = result.names
     n_resamples, seed = result.settings["n_resamples"], result.settings["seed"]
     looked_at = result.scores.groupby("measure")["n"].min()
     rows = []
@@ -70,16 +217,12 @@ def difference_table(result: Comparison, *, against: str = "first") -> pd.DataFr
     for measure, (values, drawn) in measured.items():
         if np.isnan(values).all():
             continue
-        if against in names:
-            base = names.index(against)
-        else:
-            base = 0 if against == "first" else int(np.nanargmax(values))
-        low, high = interval(drawn - drawn[:, [base]], int(looked_at[measure]))
+        n = int(looked_at[measure])
+        low, high = interval(drawn - drawn[:, [0]], n)
         rows += [
-            (measure, name, names[base], values[place] - values[base], low[place], high[place],
-             int(looked_at[measure]))
-            for place, name in enumerate(names) if place != base
-        ]  # fmt: skip
+            (measure, name, first, values[place] - values[0], low[place], high[place], n)
+            for place, name in enumerate(others, start=1)
+        ]
     columns = ["measure", "encoder", "against", "difference", "low", "high", "n"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -105,31 +248,26 @@ def overlap_table(result: Comparison) -> pd.DataFrame:
 
     n_resamples, seed = result.settings["n_resamples"], result.settings["seed"]
     n_documents, k = len(result.documents), result.encoders[0].graph.k
-    chance = dict(zip(("jaccard", "rank_biased"), chance_overlap(n_documents, k), strict=True))
-    has_neighbors = [view.has_neighbors for view in result.encoders]
+    chance = chance_overlap(n_documents, k)
     rows = []
     for overlap in result.overlaps:
-        both = has_neighbors[overlap.first] & has_neighbors[overlap.second]
-        row: dict[str, object] = {
-            "first": result.names[overlap.first], "second": result.names[overlap.second]
-        }  # fmt: skip
+        first, second = (result.encoders[place] for place in (overlap.first, overlap.second))
+        both = first.has_neighbors & second.has_neighbors
         figures = np.column_stack([overlap.jaccard, overlap.rank_biased]).astype(np.float64)
         figures[~both] = np.nan
         n = int(both.sum())
         means = figures[both].mean(axis=0) if n else np.full(2, np.nan)
-        low, high = bounded_interval(means, resampled_means(figures, n_resamples, seed), n)
-        for place, name in enumerate(chance):
-            row |= {
-                name: float(means[place]), f"{name}_low": float(low[place]),
-                f"{name}_high": float(high[place]), f"{name}_chance": chance[name],
-            }  # fmt: skip
-        maps = (result.encoders[place].map for place in (overlap.first, overlap.second))
-        row |= {"displacement": float(displacement(*maps).mean()), "n": n}
+        ends = bounded_interval(means, resampled_means(figures, n_resamples, seed), n)
+        row: dict[str, object] = {"first": first.name, "second": second.name}
+        for name, *values in zip(("jaccard", "rank_biased"), means, *ends, chance, strict=True):
+            names = (name, f"{name}_low", f"{name}_high", f"{name}_chance")
+            row |= dict(zip(names, map(float, values), strict=True))
+        row |= {"displacement": float(displacement(first.map, second.map).mean()), "n": n}
         rows.append(row)
     return pd.DataFrame(rows)
 
 
-def move_table(result: Comparison, *, n_characters: int = N_CHARACTERS) -> pd.DataFrame:
+def move_table(result: Comparison, *, n_characters: int = 160) -> pd.DataFrame:
     """Tabulate the documents whose neighbours change most between two encoders.
 
     Parameters
@@ -151,12 +289,10 @@ def move_table(result: Comparison, *, n_characters: int = N_CHARACTERS) -> pd.Da
     for move in sorted(result.moves, key=lambda move: (move.first, move.second)):
         row = int(result.documents.first_rows[move.document])
         group = int(result.groups[move.document])
-        rows.append(
-            (result.names[move.first], result.names[move.second], row, corpus.ids[row],
-             result.group_names[group] if group >= 0 else "", move.jaccard,
-             ", ".join(move.gained), ", ".join(move.lost),
-             excerpt(corpus.texts[row], n_characters))
-        )  # fmt: skip
+        names = result.names[move.first], result.names[move.second]
+        place = row, corpus.ids[row], result.group_names[group] if group >= 0 else ""
+        terms, text = map(", ".join, (move.gained, move.lost)), corpus.texts[row]
+        rows.append((*names, *place, move.jaccard, *terms, excerpt(text, n_characters)))
     columns = ["first", "second", "row", "id", "group", "jaccard", "gained", "lost", "text"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -188,19 +324,17 @@ def compare_neighbors(graphs: Sequence[NeighborGraph]) -> tuple[Overlap, ...]:
 def find_moves(
     graphs: Sequence[NeighborGraph], overlaps: Sequence[Overlap], counts: TermCounts, n_moves: int
 ) -> tuple[Move, ...]:
-    """Find the documents whose neighbours change most, and the terms that distinguish them.
-
-    Documents are sorted by rank-biased overlap, ascending. Ties go to the documents with the
-    nearest neighbours under both encoders: a text that is far from everything has different
-    neighbours under every encoder.
-    """
+    """Find the documents of least rank-biased overlap, and the terms that distinguish them."""
     lists = [real_neighbors(graph) for graph in graphs]
-    nearness = [_nearness(graph) for graph in graphs]
+    # The rank of each document's mean similarity, from 0 to 1.
+    means = [graph.similarities.mean(axis=1, dtype=np.float64) for graph in graphs]
+    nearness = [np.searchsorted(np.sort(mean), mean) / max(1, len(mean) - 1) for mean in means]
     share = np.asarray(counts.counts.sum(axis=0), dtype=np.float64).ravel()
     n_documents = max(1, counts.counts.shape[0])
     moves = []
     for overlap in overlaps:
         one, other = lists[overlap.first], lists[overlap.second]
+        # Of ties, those near others come first: a text far from all has other neighbours anyway.
         sure = np.minimum(nearness[overlap.first], nearness[overlap.second])
         order = np.lexsort((-sure, overlap.rank_biased))
         has_both = (one >= 0).any(axis=1) & (other >= 0).any(axis=1)
@@ -210,28 +344,13 @@ def find_moves(
             left, new = sorted(before - after - {-1}), sorted(after - before - {-1})
             # The prior has as many words as one side on average, so that neither dominates.
             prior = share * ((len(left) + len(new)) / (2 * n_documents))
-            gained, lost = _terms(counts, new, left, prior)
-            moves.append(
-                Move(document, overlap.first, overlap.second, float(overlap.jaccard[document]),
-                     gained, lost)
-            )  # fmt: skip
+            sides = [counts.counts[rows] for rows in (new, left)]
+            sums = [np.asarray(rows.sum(axis=0), dtype=np.float64).ravel() for rows in sides]
+            z = log_odds(*sums, prior)
+            gained, lost = _best(counts.terms, z, sides[0]), _best(counts.terms, -z, sides[1])
+            jaccard = float(overlap.jaccard[document])
+            moves.append(Move(document, overlap.first, overlap.second, jaccard, gained, lost))
     return tuple(moves)
-
-
-def _nearness(graph: NeighborGraph) -> npt.NDArray[np.float64]:
-    """Return the rank of each document's mean similarity, scaled to 0 to 1."""
-    mean = graph.similarities.mean(axis=1, dtype=np.float64)
-    return np.asarray(np.searchsorted(np.sort(mean), mean) / max(1, len(mean) - 1))
-
-
-def _terms(
-    counts: TermCounts, gained: list[int], lost: list[int], prior: npt.NDArray[np.float64]
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the terms that distinguish entering from leaving neighbours, and the reverse."""
-    new, old = counts.counts[gained], counts.counts[lost]
-    sums = [np.asarray(rows.sum(axis=0), dtype=np.float64).ravel() for rows in (new, old)]
-    z = log_odds(sums[0], sums[1], prior)
-    return _best(counts.terms, z, new), _best(counts.terms, -z, old)
 
 
 def _best(terms: Sequence[str], z: npt.NDArray[np.float64], rows: Any) -> tuple[str, ...]:

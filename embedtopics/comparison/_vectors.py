@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.display import spell_count
 from embedtopics.corpus._corpus import Corpus
-from embedtopics.corpus.results import DistinctDocuments, LanguageShares
-from embedtopics.decisions import Decision
+from embedtopics.corpus.results import LanguageShares
+from embedtopics.decisions import Decision, counted
 from embedtopics.encoders._base import language_warning
 from embedtopics.encoders._contract import BaseEncoder, as_encoder, can_encode
 from embedtopics.encoders._registry import resolve_encoder
@@ -43,7 +42,7 @@ class ComparisonLog:
     def stage(self, name: str) -> Iterator[None]:
         begin = time.perf_counter()
         yield
-        self.timings[name] = self.timings.get(name, 0.0) + time.perf_counter() - begin
+        self.timings[name] = time.perf_counter() - begin
 
 
 WARMING_TEXTS = 4
@@ -55,64 +54,45 @@ TIMED_TEXTS = 128
 
 @dataclass(frozen=True, eq=False)
 class Vectors:
-    """Vectors of one encoder, dense or csr, scaled to length 1; zero without information.
-
-    Shapes: `rows` (n_documents, n_dimensions), `has_vector` (n_documents,). `seconds` is NaN for
-    given vectors.
-    """
+    """Vectors of one encoder, dense or csr, scaled to length 1; zero without information."""
 
     name: str
-    rows: FloatArray | csr_matrix
-    has_vector: npt.NDArray[np.bool_]
-    seconds: float
+    rows: FloatArray | csr_matrix  # (n_documents, n_dimensions)
+    has_vector: npt.NDArray[np.bool_]  # (n_documents,)
+    seconds: float  # NaN for given vectors
     settings: Mapping[str, Any]
 
     @property
     def megabytes(self) -> float:
         """Memory of the vectors in megabytes."""
-        parts = [self.rows] if isinstance(self.rows, np.ndarray) else [
-            self.rows.data, self.rows.indices, self.rows.indptr
-        ]  # fmt: skip
+        rows = self.rows
+        parts = [rows] if isinstance(rows, np.ndarray) else [rows.data, rows.indices, rows.indptr]
         return sum(part.nbytes for part in parts) / 1e6
 
 
-def name_encoders(encoders: Any) -> dict[str, Any]:
-    """Return encoders by their names."""
-    named: dict[str, Any] = {}
-    if isinstance(encoders, Mapping):
-        named |= encoders
-    elif isinstance(encoders, (str, os.PathLike)) or not isinstance(encoders, Sequence):
-        raise InputError(
-            "encoders", "a list of encoders or their names, or a dict of name -> encoder or "
-            "vectors", found=type(encoders).__name__,
-        )  # fmt: skip
-    else:
-        for spec in encoders:
-            is_path = isinstance(spec, (str, os.PathLike))
-            if not is_path and not can_encode(spec):
-                raise InputError(
-                    "encoders", "encoders or names", found=type(spec).__name__,
-                    remedy="pass vectors in a dict of name -> array",
-                )  # fmt: skip
-            name = os.fspath(spec) if is_path else as_encoder(spec).name
-            if name in named:
-                raise InputError(
-                    "encoders", "of different names", found=f"{name!r} twice",
-                    remedy="pass a dict of name -> encoder",
-                )  # fmt: skip
-            named[name] = spec
+def open_encoders(encoders: Any) -> dict[str, Any]:
+    """Return encoders and vectors by name; a wrong name fails at once."""
+    named = dict(encoders) if isinstance(encoders, Mapping) else {}
+    is_single = isinstance(encoders, (str, os.PathLike))
+    for spec in () if named else [encoders] if is_single else encoders:
+        if not is_encoder(spec):
+            remedy = "pass vectors in a dict of name -> array"
+            raise InputError("encoders", "encoders or names", type(spec).__name__, remedy)
+        name = as_encoder(spec).name if can_encode(spec) else os.fspath(spec)
+        if name in named:
+            raise InputError("encoders", "of different names", name, "pass a dict by name")
+        named[name] = spec
     if len(named) < 2:
         raise InputError("encoders", "at least two", found=f"{len(named)}")
-    for name in named:
-        if not isinstance(name, str) or not name.strip():
-            raise InputError("encoders", "named by non-empty strings", name)
-    return named
+    return {
+        name: resolve_encoder(spec, cached=True) if is_encoder(spec) else spec
+        for name, spec in named.items()
+    }
 
 
-def open_encoder(spec: Any) -> Any:
-    """Return the encoder of a name (cached), folder or object; return vectors unchanged."""
-    is_encoder = isinstance(spec, (str, os.PathLike)) or can_encode(spec)
-    return resolve_encoder(spec, cached=True) if is_encoder else spec
+def is_encoder(spec: Any) -> bool:
+    """Return whether it is an encoder, its name or its folder; otherwise it is vectors."""
+    return isinstance(spec, (str, os.PathLike)) or can_encode(spec)
 
 
 def make_vectors(
@@ -120,38 +100,34 @@ def make_vectors(
     name: str,
     spec: Any,
     corpus: Corpus,
-    texts: Sequence[str],
     shares: LanguageShares,
     show_progress: bool | None,
 ) -> Vectors:
     """Encode the documents, or select their rows from given vectors, (n_rows, n_dimensions)."""
-    documents = corpus.distinct()
+    documents, texts = corpus.distinct(), corpus.document_texts()
     if can_encode(spec):
         matrix, seconds, settings = _encode(log, name, spec, texts, shares, show_progress)
         rows, numbers = np.arange(len(texts)), documents.first_rows
-        if matrix.shape[0] != len(texts):
-            expected = f"an encoder that returns {len(texts):,} rows, one a text"
-            raise InputError(name, expected, found=f"shape {matrix.shape}")
     else:
-        matrix, seconds, settings = _as_matrix(spec, name), float("nan"), {"encoder": GIVEN}
-        if matrix.shape[0] != len(corpus):
-            expected = f"vectors with {len(corpus):,} rows, one for each of the corpus"
-            raise InputError(name, expected, found=f"shape {matrix.shape}")
-        rows, n_conflicts = _chosen_rows(matrix, documents)
-        numbers = rows
+        matrix = _as_matrix(np.asarray(spec), name, len(corpus))
+        seconds, settings = float("nan"), {"encoder": GIVEN}
+        # Of different vectors of one text, the smallest in lexicographic order is taken, whatever
+        # the order of the rows.
+        of_row = documents.of_row
+        order = np.lexsort((*matrix.T[::-1], of_row))
+        rows = numbers = order[np.searchsorted(of_row[order], np.arange(len(texts)))]
+        differs = (matrix != matrix[rows[of_row]]).any(axis=1) & (of_row >= 0)
         log.note("encoder", "given", name, f"The vectors of {name} were given, not computed here.")
-        if n_conflicts:
-            repeated = spell_count(n_conflicts, "text that repeats was", "texts that repeat were")
-            log.note("encoder", "conflicting_embeddings", n_conflicts,
-                     f"{repeated} given different vectors as {name}; one of them was taken for "
-                     "all rows of the text.")  # fmt: skip
+        log.decisions += counted(
+            "encoder", "conflicting_embeddings", len(np.unique(of_row[differs])),
+            f"texts have rows with different vectors of {name}; one of them was taken.",
+        )  # fmt: skip
     unit, has_vector = _unit(matrix, rows, numbers, name)
-    n_without = int((~has_vector).sum())
-    if n_without:
-        log.note("encoder", "no_vector", n_without,
-                 f"{name} gives zero vectors to {n_without:,} of {len(texts):,} texts. With it, "
-                 "they have no neighbours and count as errors in accuracies. On its map they have "
-                 "their position on the other encoders' maps.")  # fmt: skip
+    log.decisions += counted(
+        "encoder", "no_vector", int((~has_vector).sum()),
+        f"texts have zero vectors with {name}: they have no neighbours, count as errors in "
+        "accuracies, and have their position on the other encoders' maps.",
+    )  # fmt: skip
     return Vectors(name, unit, has_vector, seconds, settings)
 
 
@@ -186,39 +162,16 @@ def _encode(
         log.note("encoder", "estimated_seconds", seconds,
                  f"{report.n_cached:,} vectors of {name} were in the cache. Its time was estimated "
                  f"by encoding {len(sample)} texts again.")  # fmt: skip
-    return _as_matrix(report.embeddings, name), seconds, describe_encoder(encoder)
+    return _as_matrix(report.embeddings, name, len(texts)), seconds, describe_encoder(encoder)
 
 
-def _as_matrix(vectors: Any, name: str) -> Any:
+def _as_matrix(vectors: Any, name: str, n_rows: int) -> Any:
     from scipy.sparse import csr_matrix, issparse
 
-    is_sparse = issparse(vectors)
-    matrix: Any = csr_matrix(vectors) if is_sparse else np.asarray(vectors)
-    if matrix.ndim != 2 or matrix.dtype.kind not in "fiu" or matrix.shape[1] == 0:
-        shape = f"shape {matrix.shape} of {matrix.dtype}"
-        raise InputError(name, "a 2-d array of numbers, one row per text", found=shape)
+    matrix: Any = csr_matrix(vectors) if issparse(vectors) else np.asarray(vectors)
+    if matrix.ndim != 2 or matrix.shape[0] != n_rows:
+        raise InputError(name, f"a vector for each of {n_rows:,} texts", f"shape {matrix.shape}")
     return matrix
-
-
-def _chosen_rows(vectors: Any, documents: DistinctDocuments) -> tuple[Int64Array, int]:
-    """Return the row whose vector stands for each document, and how many had a choice.
-
-    Of different vectors the smallest in lexicographic order is taken, whatever the order of rows.
-    """
-    rows = documents.first_rows.copy()
-    order = np.argsort(documents.of_row, kind="stable")
-    ends = np.searchsorted(documents.of_row[order], np.arange(len(documents)), side="right")
-    n_conflicts = 0
-    for document in np.flatnonzero(documents.weights > 1).tolist():
-        same = order[ends[document] - documents.weights[document] : ends[document]]
-        candidates = vectors[same]
-        if not isinstance(candidates, np.ndarray):
-            filled = np.unique(candidates.indices)
-            candidates = candidates[:, filled].toarray()
-        if candidates.shape[1] and (candidates != candidates[0]).any():
-            rows[document] = same[np.lexsort(candidates.T[::-1])[0]]
-            n_conflicts += 1
-    return rows, n_conflicts
 
 
 def _unit(
@@ -245,10 +198,8 @@ def neighbor_graph(log: ComparisonLog, vectors: Vectors, k: int, seed: int) -> N
     with_vector = np.flatnonzero(vectors.has_vector)
     n_documents = len(vectors.has_vector)
     if len(with_vector) < k + 2:
-        raise InputError(
-            f"encoder {vectors.name!r} has vectors for {len(with_vector)} of {n_documents} "
-            f"documents; {k} neighbours need at least {k + 2}: use more texts or a smaller k"
-        )
+        expected = f"vectors for at least {k + 2} texts, for {k} neighbours"
+        raise InputError(vectors.name, expected, found=f"{len(with_vector)} of {n_documents}")
     if not isinstance(vectors.rows, np.ndarray):
         return build_sparse_graph(vectors.rows, k)
     graph = build_partial_graph(vectors.rows, k, vectors.has_vector, seed)

@@ -176,7 +176,6 @@ class Comparison:
         return tuple(view.name for view in self.encoders)
 
     def __repr__(self) -> str:
-        """Return the encoders and the numbers of texts and groups."""
         return (
             f"Comparison({', '.join(self.names)}: {len(self.documents):,} texts, "
             f"{len(self.group_names)} groups by {self.grouped_by})"
@@ -188,20 +187,18 @@ class Comparison:
         return html_table(score_table(self).T.reset_index(), repr(self), n_rows=20)
 
 
-def score_table(result: Comparison, *, numeric: bool = False) -> pd.DataFrame:
+def score_table(result: Comparison) -> pd.DataFrame:
     """Tabulate the scores, one row per encoder.
 
     Parameters
     ----------
     result : Comparison
-    numeric : bool
-        Whether to return numbers, in the columns (measure, "value"), (measure, "low") and
-        (measure, "high"), instead of strings such as ``"0.781 [0.775, 0.787]"``.
 
     Returns
     -------
     DataFrame
-        Indexed by the names of the encoders; one column per measure, empty for unknown values.
+        Strings such as ``"0.781 [0.775, 0.787]"``, indexed by the names of the encoders; one column
+        per measure, empty for unknown values. The numbers are in `Comparison.scores`.
 
     Notes
     -----
@@ -211,18 +208,11 @@ def score_table(result: Comparison, *, numeric: bool = False) -> pd.DataFrame:
     import pandas as pd
 
     by_place = result.scores.set_index(["encoder", "measure"])[["value", "low", "high"]]
-    columns: dict[Any, list[Any]] = {}
+    columns: dict[str, list[str]] = {}
     for measure in dict.fromkeys(result.scores["measure"]):
         rows = by_place.loc[[(name, measure) for name in result.names]]
-        if numeric:
-            columns |= {(measure, figure): rows[figure].tolist() for figure in rows}
-        else:
-            columns[measure] = [spell_figure(*row) for row in rows.to_numpy().tolist()]
-    index = pd.Index(result.names, name="encoder")
-    frame = pd.DataFrame(columns, index=index)
-    if numeric:
-        frame.columns = pd.MultiIndex.from_tuples(list(columns), names=["measure", "figure"])
-    return frame
+        columns[measure] = [spell_figure(*row) for row in rows.to_numpy().tolist()]
+    return pd.DataFrame(columns, index=pd.Index(result.names, name="encoder"))
 
 
 def spell_figure(value: float, low: float, high: float) -> str:

@@ -12,7 +12,6 @@ from embedtopics.protocols import Encoder, Float64Array, Int64Array
 if TYPE_CHECKING:
     import pandas as pd
 
-
 VERDICTS = (
     "just right", "could learn more", "learns nothing", "chaotic", "overlearning", "uncertain",
 )  # fmt: skip

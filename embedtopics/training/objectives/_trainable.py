@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
     from torch import nn
 
-
 _PROMPT = "training"
 """Name of a prompt that the checkpoint has no name for."""
 

@@ -42,7 +42,6 @@ from embedtopics.errors import CorruptFileError, InputError, Remedy
 if TYPE_CHECKING:
     import torch
 
-
 KIND = "training checkpoint"
 FORMAT = 1
 RUN, STATE = "run.json", "state.json"

@@ -32,7 +32,6 @@ from embedtopics.training.trainer._checkpoints import read_state, read_tensors
 if TYPE_CHECKING:
     from embedtopics.training.trainer._running import _Training
 
-
 LEAST_TOKENS = 64
 """Fewest tokens that are encoded together when memory runs out."""
 

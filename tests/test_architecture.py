@@ -71,7 +71,6 @@ OVER = {
     "distributed": (1403, 8),
     "encoders": (7650, 30),
     "probing": (5990, 21),
-    "report": (1970, 10),
     "retrieval": (7190, 27),
     "topics": (13420, 53),
 }

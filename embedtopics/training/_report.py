@@ -19,7 +19,7 @@ import dataclasses
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -165,7 +165,6 @@ def _restored(value: Any) -> Any:
     raise ValueError(f"it holds {tag!r}, which means nothing here")
 
 
-MOST_VALIDATIONS = 20
 MOST_LISTED = 40
 
 # Control characters, and overrides of the text direction.
@@ -230,13 +229,12 @@ def model_card(report: Report) -> str:
     """Return the model card; text from data is never markup, and paths are not shown."""
     is_student = isinstance(report, StudentReport)
     limits = (*OF_STUDENTS, *LIMITS) if is_student else LIMITS
-    data = {name: value for name, value in report.data.items() if name != "scored_on"}
-    parts = [
-        *_beginning(report),
-        "## Data",
-        "",
-        *(list(_nested(data)) or ["The data were not recorded."]),
+    data = [
+        f"- {escaped(str(name).replace('_', ' '), 80)}: {_value(value)}"
+        for name, value in report.data.items()
+        if name != "scored_on"
     ]
+    parts = [*_beginning(report), "## Data", "", *data]
     if report.decisions:
         parts += ["", "Decisions and findings:", ""]
         parts += [f"- {_sentence(decision.message, 1000)}" for decision in report.decisions]
@@ -249,11 +247,6 @@ def model_card(report: Report) -> str:
         "",
         *(f"- {limit}" for limit in limits),
     ]
-    if report.versions:
-        versions = ", ".join(
-            f"{one_line(name)} {one_line(v)}" for name, v in report.versions.items()
-        )
-        parts += ["", "## Versions", "", escaped(versions, 2000)]
     return "\n".join(parts) + "\n"
 
 
@@ -285,10 +278,11 @@ def _beginning(report: Report) -> list[str]:
         )
     lines = [f"library_name: {library}", "pipeline_tag: sentence-similarity"]
     lines += [] if repository is None else [f"base_model: {yaml_text(repository)}"]
-    names = {"module": library.replace("-", "_"), "name": load.partition(".")[0], "load": load}
-    matter = "\n".join([*lines, "tags:", *(f"- {tag}" for tag in tags)])
-    names |= {"kind": kind, "matter": matter, "title": title, "about": about, "library": library}
-    page = _BEGINNING.format(**names)
+    page = _BEGINNING.format(
+        matter="\n".join([*lines, "tags:", *(f"- {tag}" for tag in tags)]), title=title,
+        about=about, kind=kind, library=library, module=library.replace("-", "_"),
+        name=load.partition(".")[0], load=load,
+    )  # fmt: skip
     return page.splitlines()
 
 
@@ -311,27 +305,12 @@ def _sentence(sentence: str, longest: int = 500) -> str:
     return escaped(_PATH.sub(lambda match: _last_name(match[0]), sentence), longest)
 
 
-def _nested(values: Mapping[Any, Any], depth: int = 0) -> Iterator[str]:
-    """Yield the lines of a list; mappings become nested lists."""
-    for key, value in values.items():
-        name = f"{'  ' * depth}- {escaped(str(key).replace('_', ' '), 80)}"
-        if isinstance(value, Mapping) and depth < 4:
-            yield f"{name}:"
-            yield from _nested(value, depth + 1)
-        else:
-            yield f"{name}: {_value(value)}"
-
-
 def _value(value: Any) -> str:
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, (list, tuple, np.ndarray)):
-        shown = ", ".join(_value(one) for one in list(value)[:MOST_LISTED])
+    if isinstance(value, (list, tuple)):
+        shown = ", ".join(_value(one) for one in value[:MOST_LISTED])
         return f"{shown}, …" if len(value) > MOST_LISTED else shown or "none"
-    if value is None:
-        return "none"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
+    if value is None or isinstance(value, bool):
+        return {None: "none", True: "yes", False: "no"}[value]
     if isinstance(value, str) and re.match(r"[A-Za-z]:[\\/]|[/~\\]", value):
         value = _last_name(value)
     return _sentence(value) if isinstance(value, str) else number(value)
@@ -359,32 +338,13 @@ def _code(name: object) -> str:
 
 
 def _curve(report: Report) -> list[str]:
-    diagnosis, curves = report.diagnosis, report.curves
-    lines = ["## Learning curve", ""]
+    diagnosis = report.diagnosis
     sure = "n/a" if math.isnan(diagnosis.confidence) else f"{diagnosis.confidence:.0%}"
-    lines.append(f"**{escaped(diagnosis.verdict)}** (confidence {sure}).")
-    if diagnosis.evidence:
-        lines += ["", *(f"- {_sentence(each.says)}" for each in diagnosis.evidence)]
+    lines = ["## Learning curve", "", f"**{escaped(diagnosis.verdict)}** (confidence {sure}).", ""]
+    lines += [f"- {_sentence(each.says)}" for each in diagnosis.evidence]
     if diagnosis.advice:
         lines += ["", "What may help:", "", *(f"- {_sentence(each)}" for each in diagnosis.advice)]
-    n = len(curves.validation_steps)
-    if not n:
-        return [*lines, "", "There was no validation.", ""]
-    best = np.flatnonzero(curves.validation_steps == report.best_step)
-    places = np.unique(np.linspace(0, n - 1, min(n, MOST_VALIDATIONS)).round().astype(int))
-    places = np.union1d(places, best)
-    if len(places) < n:
-        lines += ["", f"{len(places)} of {n} validations:"]
-    head = ["step", "validation loss", "training sample loss"]
-    head += [escaped(curves.metric_name)] if curves.metric_name else []
-    rows = []
-    for place in places.tolist():
-        step = int(curves.validation_steps[place])
-        columns = [curves.validation_loss, curves.sample_loss]
-        columns += [curves.metric] if curves.metric_name else []
-        shown = f"{step:,}{' (kept)' if step == report.best_step else ''}"
-        rows.append([shown, *(number(float(column[place])) for column in columns)])
-    return [*lines, "", *table(head, rows), ""]
+    return [*lines, ""]
 
 
 def _changes(changes: Sequence[Change]) -> list[str]:
@@ -439,13 +399,11 @@ def yaml_text(text: object) -> str:
 
 def number(value: Any, digits: int = 4) -> str:
     """Return a formatted number, "n/a" for NaN."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    if not isinstance(value, (int, float)):
         return escaped(value)
     if isinstance(value, int):
         return f"{value:,}"
-    if value != value:
-        return "n/a"
-    return f"{value:.{digits}g}"
+    return "n/a" if math.isnan(value) else f"{value:.{digits}g}"
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

@@ -50,8 +50,9 @@ def make_report(**changes):
         "folder": "/home/somebody/secret/my-encoder",
         "settings": {"epochs": 3.0, "matryoshka": (), "lora_rank": None, "learning_rate": 2e-05},
         "data": {
-            "training": {"n": 5749, "source": "/home/somebody/data/train.csv", "hostile": HOSTILE},
-            "overlap": np.int64(0),
+            "n_train": 5749,
+            "train": "/home/somebody/data/train.csv",
+            "hostile": HOSTILE,
             "shares": (0.5, nan),
             1: "a key that is no string",
         },

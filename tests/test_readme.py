@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import embedtopics as et
-from embedtopics.corpus._readers import demo_path
+from embedtopics._utils.folders import demo_path
 from embedtopics.encoders.static import _distill, _student, _student_table
 from embedtopics.retrieval.filters._parse import parse_filter
 from embedtopics.training import TrainingSettings

@@ -476,3 +476,12 @@ def only_writer(folder: Path, patience: float = 0.0) -> Iterator[None]:
         with suppress(OSError):  # Windows does not delete an open file
             path.unlink()
         lock.release()
+
+
+def demo_path() -> Path:
+    """Return the path of the demo corpus, a CSV file: in an installed package or the repository."""
+    package = Path(__file__).parents[1]
+    for path in (package / "data" / "demo.csv", package.parent / "data" / "demo.csv"):
+        if path.is_file():
+            return path
+    raise InputError("the demo corpus is missing from this installation; install the package again")

@@ -26,7 +26,7 @@ from embedtopics.classification._heads import (
 from embedtopics.classification._targets import LabelledTexts
 from embedtopics.decisions import Decision
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
-from embedtopics.encoders.sentence._loading import check_device
+from embedtopics.encoders.sentence._torch import check_device
 from embedtopics.errors import InputError
 from embedtopics.protocols import Float64Array, FloatArray, Int64Array
 from embedtopics.training._settings import TrainingSettings

@@ -196,7 +196,7 @@ def _with_dense(encoder: Any, settings: TrainingSettings) -> Trainable:
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Dense, Pooling
 
-    from embedtopics.encoders.sentence._loading import silent_transformers
+    from embedtopics.encoders.sentence._torch import silent_transformers
     from embedtopics.training.objectives import _trainable as models
 
     plain = models.transformer_of(encoder)

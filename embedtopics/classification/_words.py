@@ -28,8 +28,9 @@ from embedtopics.encoders._base import readable
 from embedtopics.encoders._registry import encoder_from_settings
 from embedtopics.encoders.sentence._checkpoint import Checkpoint, read_checkpoint
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
-from embedtopics.encoders.sentence._loading import load_model, load_vocabulary, silent_transformers
+from embedtopics.encoders.sentence._loading import load_vocabulary
 from embedtopics.encoders.sentence._running import align
+from embedtopics.encoders.sentence._torch import load_model, silent_transformers
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import bounded_interval, resampled_sums
 from embedtopics.protocols import Float64Array, Int64Array

@@ -203,8 +203,8 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("demo-results"),
 ) -> None:
     """Find the topics of the bundled corpus: 631 short texts, English and French."""
+    from embedtopics._utils.folders import demo_path
     from embedtopics.corpus import Corpus
-    from embedtopics.corpus._readers import demo_path
     from embedtopics.topics import TopicModel
 
     corpus = Corpus.from_file(demo_path(), text="text", id="id", time="date", group="source")

@@ -106,9 +106,8 @@ def open_text(path: Path, encoding: str, newline: str | None = None) -> Iterator
         with open_binary(path) as stream:
             yield cast(io.TextIOBase, io.TextIOWrapper(stream, encoding=actual, newline=newline))
     except UnicodeError as error:
-        problem = str(error)
-        if isinstance(error, UnicodeDecodeError):
-            problem = f"got the byte 0x{error.object[error.start]:02x}"
+        byte = error.object[error.start :][:1].hex() if hasattr(error, "object") else ""
+        problem = f"got the byte 0x{byte}" if byte else str(error)
         raise InputError(
             f"{path.name}: expected {encoding} text, {problem}",
             remedy=Remedy("encoding", "cp1252", "name the encoding of the file"),
@@ -498,12 +497,3 @@ _READERS: dict[str, Callable[[Path, str, int | None], DocumentTable]] = {
 }
 SUFFIXES = tuple(_READERS)
 """Suffixes of files that can be read."""
-
-
-def demo_path() -> Path:
-    """Return the path of the demo corpus, a CSV file: in an installed package or the repository."""
-    package = Path(__file__).parents[1]
-    for path in (package / "data" / "demo.csv", package.parent / "data" / "demo.csv"):
-        if path.is_file():
-            return path
-    raise InputError("the demo corpus is missing from this installation; install the package again")

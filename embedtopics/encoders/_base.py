@@ -15,7 +15,7 @@ import numpy as np
 from embedtopics._utils.folders import parse_json
 from embedtopics.corpus.results import LanguageShares
 from embedtopics.decisions import Decision
-from embedtopics.errors import InputError, ModelLoadError
+from embedtopics.errors import InputError, MissingExtraError, ModelLoadError
 
 if TYPE_CHECKING:
     from embedtopics.encoders._contract import BaseEncoder
@@ -42,6 +42,15 @@ def load_error(
 ) -> ModelLoadError:
     """Return the error of a file that an encoder cannot use."""
     return ModelLoadError(f"expected {expected}, got {actual}; {remedy}")
+
+
+def require_torch(work: str) -> Any:
+    """Return torch; if it or transformers is not installed, say what needs them."""
+    if find_spec("torch") is None or find_spec("transformers") is None:
+        raise MissingExtraError(f'{work} needs PyTorch: pip install "embedtopics[torch]"')
+    import torch
+
+    return torch
 
 
 def check_texts(texts: Iterable[str]) -> list[str]:

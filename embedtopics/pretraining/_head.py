@@ -9,7 +9,7 @@ from torch import nn
 from transformers.modeling_outputs import BaseModelOutput
 
 from embedtopics.encoders.sentence._checkpoint import Recipe
-from embedtopics.encoders.sentence._loading import silent_transformers
+from embedtopics.encoders.sentence._torch import silent_transformers
 from embedtopics.pretraining._tokenizers import HEAD_WIDTH
 
 GENERATOR_WIDTH = 4

@@ -11,7 +11,7 @@ from embedtopics._utils.checks import checked_choice, checked_count, resolve_see
 from embedtopics._utils.folders import check_output_folder, replacing_folder, write_manifest
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
-from embedtopics.encoders.sentence._loading import silent_transformers
+from embedtopics.encoders.sentence._torch import silent_transformers
 from embedtopics.errors import InputError
 from embedtopics.training.objectives._trainable import KIND
 

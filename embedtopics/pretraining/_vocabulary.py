@@ -18,7 +18,8 @@ from embedtopics.corpus._corpus import Corpus
 from embedtopics.decisions import Decision, counted
 from embedtopics.encoders.sentence._checkpoint import Checkpoint, read_json
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
-from embedtopics.encoders.sentence._loading import load_vocabulary, silent_transformers
+from embedtopics.encoders.sentence._loading import load_vocabulary
+from embedtopics.encoders.sentence._torch import silent_transformers
 from embedtopics.errors import InputError
 from embedtopics.pretraining._report import cut_words, folds_case, tokenizer_report
 from embedtopics.pretraining.results import ExtendedVocabulary, TokenizerReport

@@ -15,12 +15,8 @@ from embedtopics.decisions import Decision
 from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.encoders.sentence._checkpoint import Checkpoint
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
-from embedtopics.encoders.sentence._loading import (
-    load_model,
-    require_device,
-    silent_transformers,
-)
 from embedtopics.encoders.sentence._running import has_gpu
+from embedtopics.encoders.sentence._torch import load_model, require_device, silent_transformers
 from embedtopics.errors import InputError, ModelLoadError
 
 

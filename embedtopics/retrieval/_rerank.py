@@ -57,7 +57,7 @@ def load_cross_encoder(
         return one number for each pair.
     """
     from embedtopics._utils.display import one_line
-    from embedtopics.encoders.sentence._loading import check_device, silent_transformers
+    from embedtopics.encoders.sentence._torch import check_device, silent_transformers
 
     check_device(device)
     folder = _folder_of(name, revision)

@@ -13,8 +13,8 @@ from embedtopics.encoders import CachedEncoder
 from embedtopics.encoders._registry import encoder_from_settings
 from embedtopics.encoders.sentence import _backend as opening
 from embedtopics.encoders.sentence import _running as runtime
-from embedtopics.encoders.sentence._onnx import least_cosine
-from embedtopics.encoders.sentence._running import TorchRuntime
+from embedtopics.encoders.sentence._backend import least_cosine
+from embedtopics.encoders.sentence._torch import TorchRuntime
 from embedtopics.errors import InputError
 from tests.factories import exact_encoder, raising, refuses
 

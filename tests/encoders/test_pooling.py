@@ -1,14 +1,8 @@
 import numpy as np
 import pytest
 
-from embedtopics.encoders.sentence._checkpoint import (
-    POOLINGS,
-    Dense,
-    Scale,
-    finish,
-    pool,
-    pooled_model,
-)
+from embedtopics.encoders.sentence._checkpoint import POOLINGS, Dense, Scale, finish
+from embedtopics.encoders.sentence._torch import pool, pooled_model
 
 torch = pytest.importorskip("torch")
 

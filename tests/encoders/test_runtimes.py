@@ -14,88 +14,62 @@ import pytest
 
 from embedtopics._utils import machine
 from embedtopics.encoders import CachedEncoder, SentenceEncoder
+from embedtopics.encoders import _base as base
 from embedtopics.encoders._folders import MODELS as FORMAT
 from embedtopics.encoders._registry import resolve_exact
 from embedtopics.encoders.sentence import _backend as opening
-from embedtopics.encoders.sentence import _onnx as exporting
+from embedtopics.encoders.sentence import _rounding as rounding
 from embedtopics.encoders.sentence import _running as runtime
-from embedtopics.encoders.sentence._backend import measure_extremes, quantize_model
-from embedtopics.encoders.sentence._onnx import ExportError, fold_biases
+from embedtopics.encoders.sentence._graph import WORDS, UnsupportedModelError, _Builder
+from embedtopics.encoders.sentence._rounding import layer_rounder, measure_extremes
 from embedtopics.encoders.sentence._running import OnnxRuntime
-from embedtopics.errors import InputError, ModelLoadError
+from embedtopics.errors import InputError, MissingExtraError, ModelLoadError
 from tests.factories import FULL_DISK, exact_encoder, python, raising
-
-onnx = pytest.importorskip("onnx")
 
 
 def folders(cache):
     return sorted((cache / FORMAT).glob("*"))
 
 
-def one_layer(weight, bias=None):
-    """An ONNX model that looks a token's row up and multiplies it with a matrix."""
-    from onnx import TensorProto, helper, numpy_helper
-
-    has_bias = bias is not None
-    table = np.array([[0, 0], [1, 100], [-1, 50], [0.5, -20]], dtype=np.float32)
-    ints = [helper.make_tensor_value_info(n, TensorProto.INT64, ["b", "t"])
-            for n in ("input_ids",)]  # fmt: skip
-    graph = helper.make_graph(
-        [
-            helper.make_node("Gather", ["table", "input_ids"], ["rows"]),
-            helper.make_node("MatMul", ["rows", "weight"], ["product" if has_bias else "vectors"]),
-            *([helper.make_node("Add", ["bias", "product"], ["vectors"])] if has_bias else []),
-        ],
-        "g", ints, [helper.make_tensor_value_info("vectors", TensorProto.FLOAT, None)],
-        [numpy_helper.from_array(table, "table"), numpy_helper.from_array(weight, "weight"),
-         *([numpy_helper.from_array(bias, "bias")] if has_bias else [])],
-    )  # fmt: skip
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
-    return model.SerializeToString(), table
+TABLE = np.array([[0, 0], [1, 100], [-1, 50], [0.5, -20]], dtype=np.float32)
 
 
-@pytest.mark.parametrize("bias", [None, np.array([3.0, -5.0], dtype=np.float32)])
+def one_layer(weight, bias, round_layer=None):
+    """A graph that looks up the row of each token and multiplies it with a matrix."""
+    builder = _Builder(round_layer)
+    rows = builder.reshape(builder.add("Gather", WORDS, "input_ids"), -1, 2)
+    return builder.finish(builder.linear(rows, weight, bias), TABLE)
+
+
+@pytest.mark.parametrize("bias", [np.zeros(2, np.float32), np.array([3, -5], np.float32)])
 def test_extremes_and_rounding_by_hand(bias):
     weight = np.array([[2.0, -1.0], [0.01, 0.02]], dtype=np.float32)
-    model, table = one_layer(weight, bias)
+    graph = one_layer(weight, bias)
     texts = [np.array([1, 2], dtype=np.int32), np.array([3], dtype=np.int32)]
-    extremes = measure_extremes(model, texts)
-    np.testing.assert_array_equal(extremes["rows"][0], [-1, -20])
-    np.testing.assert_array_equal(extremes["rows"][1], [1, 100])
-    rounded = OnnxRuntime(quantize_model(model, extremes, 7))  # exact on any processor
+    [(low, high)] = extremes = measure_extremes(graph, texts)
+    np.testing.assert_array_equal(low, [-1, -20])
+    np.testing.assert_array_equal(high, [1, 100])
+    rounded = one_layer(weight, bias, layer_rounder(extremes, 7))  # exact on any processor
     ids = np.array([[0, 1, 2, 3]])
-    found, expected = rounded(ids, ids, ids)[0], table @ weight + (0 if bias is None else bias)
+    vectors = OnnxRuntime(rounded.model, rounded.table)(ids, ids, ids)
+    expected = TABLE @ weight + bias
+    np.testing.assert_allclose(
+        OnnxRuntime(graph.model, graph.table)(ids, ids, ids), expected, rtol=1e-6
+    )
     # Rounding alone: half a step of the input times the weights, and half of one of the weights.
-    np.testing.assert_allclose(found, expected, atol=0.04)
-    assert np.abs(found - expected).max() > 0  # it is not the float model
+    np.testing.assert_allclose(vectors, expected, atol=0.04)
+    assert np.abs(vectors - expected).max() > 0  # it is not the float model
     # Without the factors the second channel's range would cost the first 2 / 120 of its values.
-    assert abs(found[3, 1] - expected[3, 1]) < 0.02
-
-
-def test_biases_are_folded_into_the_products():
-    weight = np.array([[2.0, -1.0, 0.5], [0.01, 0.02, 0.03]], dtype=np.float32)
-    bias = np.array([3.0, -5.0, 1.0], dtype=np.float32)
-    plain, table = one_layer(weight, bias)
-    folded = fold_biases(plain)
-    assert "MatMul" not in {node.op_type for node in onnx.load_from_string(folded).graph.node}
-    for ids in (np.array([[0, 1, 2], [3, 3, 1]]), np.array([[2]])):
-        found = OnnxRuntime(folded)(ids, ids, ids)
-        np.testing.assert_allclose(found, table[ids] @ weight + bias, rtol=1e-6)
-    without, _ = one_layer(weight)
-    assert OnnxRuntime(fold_biases(without))(ids, ids, ids).shape == (1, 1, 3)
+    assert abs(vectors[3, 1] - expected[3, 1]) < 0.02
 
 
 @pytest.mark.parametrize("bits", [7, 8])
 def test_weights_stay_within_their_bits(bits):
     weight = np.random.default_rng(0).normal(size=(2, 5)).astype(np.float32)
-    model, _ = one_layer(weight)
-    extremes = measure_extremes(model, [np.array([1, 2, 3], dtype=np.int32)])
-    made = onnx.load_from_string(quantize_model(model, extremes, bits))
-    integers = [onnx.numpy_helper.to_array(t) for t in made.graph.initializer
-                if t.name.endswith("_weight")]  # fmt: skip
-    assert [np.abs(array).max() for array in integers] == [2 ** (bits - 1) - 1]
-    assert {node.op_type for node in made.graph.node} >= {"QuantizeLinear", "MatMulIntegerToFloat"}
-    assert "MatMul" not in {node.op_type for node in made.graph.node}
+    extremes = measure_extremes(one_layer(weight, np.zeros(5, np.float32)), [np.array([1, 2, 3])])
+    layer = layer_rounder(extremes, bits)(0, weight)
+    assert layer.weight.dtype == np.int8
+    assert np.abs(layer.weight).max() == 2 ** (bits - 1) - 1
 
 
 def test_int8_is_near_and_does_not_depend_on_the_batch(tiny_bert, texts, monkeypatch):
@@ -142,7 +116,7 @@ def test_a_checkpoint_that_does_not_bear_8_bits_stays_in_float32(
     assert (encoder.precision, encoder.fingerprint) == ("float32", exact.fingerprint)
     assert "change its vectors too much" in encoder.precision_note and encoder.runtime_note == ""
     np.testing.assert_array_equal(encoder.encode(texts), exact.encode(texts))
-    monkeypatch.setattr(opening, "_round", raising(AssertionError("tried twice")))
+    monkeypatch.setattr(opening, "measure_extremes", raising(AssertionError("tried twice")))
     again = SentenceEncoder(tiny_bert)
     assert again.precision == "float32" and "_loaded" not in vars(again)
     with pytest.raises(ModelLoadError, match="change its vectors too much"):
@@ -162,10 +136,7 @@ def test_what_training_starts_from_keeps_all_digits(tiny_bert, tmp_path):
 def test_a_model_is_made_ready_once(tiny_bert, texts, cache, monkeypatch):
     first = exact_encoder(tiny_bert).encode(texts)
     assert [f.name.rpartition("-")[2] for f in folders(cache)] == ["float32"]
-    kept = onnx.load(folders(cache)[0] / "model.onnx")
-    assert "Gemm" in {node.op_type for node in kept.graph.node}  # with the biases in it
-
-    monkeypatch.setattr(opening, "export_model", raising(AssertionError("exported twice")))
+    monkeypatch.setattr(opening, "build_graph", raising(AssertionError("built twice")))
     again = exact_encoder(tiny_bert)
     np.testing.assert_array_equal(again.encode(texts), first)
     # Another pooling is another model; another length, prompt or scaling is not.
@@ -188,8 +159,6 @@ def test_a_damaged_model_is_named_and_made_again(tiny_bert, texts, cache, caplog
     with caplog.at_level(logging.WARNING, "embedtopics"):
         np.testing.assert_array_equal(exact_encoder(tiny_bert).encode(texts), first)
     assert str(folders(cache)[0]) in caplog.text
-    whole = json.loads((folders(cache)[0] / "about.json").read_text())
-    assert whole["cosine"] > 0.99999
 
 
 def test_a_cache_that_cannot_be_written_costs_a_warning(tiny_bert, texts, cache, caplog):
@@ -201,11 +170,11 @@ def test_a_cache_that_cannot_be_written_costs_a_warning(tiny_bert, texts, cache,
     assert caplog.text.count("cannot be stored") == 1
 
 
-def test_what_cannot_be_exported_runs_on_torch_and_says_so(tiny_bert, texts, cache, monkeypatch):
+def test_what_has_no_graph_runs_on_torch_and_says_so(tiny_bert, texts, cache, monkeypatch):
     expected = exact_encoder(tiny_bert).encode(texts)
     shutil.rmtree(cache)
 
-    monkeypatch.setattr(opening, "export_model", raising(ExportError("no such operation")))
+    monkeypatch.setattr(opening, "build_graph", raising(UnsupportedModelError("no such operation")))
     encoder = exact_encoder(tiny_bert)
     np.testing.assert_allclose(encoder.encode(texts), expected, atol=1e-5)
     assert encoder.runtime == "torch"
@@ -214,42 +183,22 @@ def test_what_cannot_be_exported_runs_on_torch_and_says_so(tiny_bert, texts, cac
         exact_encoder(tiny_bert, runtime="onnx").encode(texts)
 
 
-def drifting(rows):
-    """What depends in the trace on the length of the traced text alone."""
-    return rows.sum(dim=1) + len(rows[0].tolist())
+def test_options_of_a_configuration_without_a_graph_run_on_torch(tiny_bert, tmp_path):
+    folder = shutil.copytree(tiny_bert, tmp_path / "odd")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "hidden_act": "silu"}))
+    encoder = exact_encoder(folder)
+    assert encoder.encode(["the cat"]).shape == (1, 16)
+    assert encoder.runtime == "torch" and "activation is 'silu'" in encoder.runtime_note
 
 
-def fixed(rows):
-    """A shape in the trace that other texts do not have."""
-    return rows.reshape([int(n) for n in rows.shape[:2]] + [4, 2]).sum(dim=(1, 3))
-
-
-@pytest.mark.parametrize(
-    ("combined", "message"),
-    [(drifting, "differ from those of torch"), (fixed, "ONNX Runtime cannot run it")],
-)
-def test_an_export_that_is_not_the_model_is_refused(combined, message, capfd):
-    import torch
-
-    class Traced(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.table = torch.nn.Embedding(30, 8)
-
-        def forward(self, ids, mask, pooled):
-            return combined(self.table(ids))
-
-    with pytest.raises(ExportError, match=message):
-        exporting.export_model(Traced().eval(), 30, 20)
-    assert capfd.readouterr().err == ""
-
-
-def test_weights_of_two_gigabytes_are_not_exported(monkeypatch):
-    import torch
-
-    monkeypatch.setattr(exporting, "MOST_BYTES", 10)
-    with pytest.raises(ExportError, match="a file holds 2"):
-        exporting.export_model(torch.nn.Linear(3, 3), 30, 20)
+def test_what_needs_torch_names_the_extra(tiny_bert, cache, monkeypatch):
+    monkeypatch.setattr(base, "find_spec", lambda name: None)
+    for encoder in (exact_encoder(tiny_bert, runtime="torch"), exact_encoder(tiny_bert)):
+        if encoder.get_params()["runtime"] is None:
+            monkeypatch.setattr(opening, "build_graph", raising(UnsupportedModelError("no graph")))
+        with pytest.raises(MissingExtraError, match=r"family 'bert' needs PyTorch: pip install"):
+            encoder.encode(["the cat"])
 
 
 @pytest.mark.parametrize(
@@ -303,10 +252,10 @@ def test_a_prepared_encoder_loads_neither_torch_nor_transformers(tiny_bert, cach
 def test_weights_of_a_cpu_without_exact_products_have_7_bits(
     monkeypatch, machine, system, flags, bits
 ):
-    monkeypatch.setattr(opening.sys, "platform", system)
-    monkeypatch.setattr(opening.platform, "machine", lambda: machine)
+    monkeypatch.setattr(rounding.sys, "platform", system)
+    monkeypatch.setattr(rounding.platform, "machine", lambda: machine)
     monkeypatch.setattr(Path, "read_text", lambda *_: flags)
-    assert opening.weight_bits() == bits
+    assert rounding.weight_bits() == bits
 
 
 def test_a_prepared_model_does_not_depend_on_who_came_first(tiny_bert, texts, cache, monkeypatch):

@@ -101,7 +101,7 @@ def test_missing_weights_are_not_made_up_and_a_pooler_is_not_missed(
     np.testing.assert_allclose(found, tiny_encoder.encode(texts), atol=1e-6)
     del kept[lost := "encoder.layer.1.output.dense.weight"]
     save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(ModelLoadError, match=f"none for 1 tensors, such as {lost}"):
+    with pytest.raises(ModelLoadError, match=f"none for {lost}"):
         exact_encoder(folder).encode(["the cat"])
 
 

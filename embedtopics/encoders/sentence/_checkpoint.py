@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -15,71 +15,11 @@ import numpy.typing as npt
 from embedtopics._utils.checks import checked_count, is_count
 from embedtopics._utils.display import one_line
 from embedtopics._utils.folders import MANIFEST, changed_files, parse_json, sha256
-from embedtopics.encoders._base import load_error
+from embedtopics.encoders._base import load_error, require_torch
 from embedtopics.errors import InputError, ModelLoadError
 from embedtopics.protocols import FloatArray
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
-
-# Torch runs the same module as ONNX Runtime gets, so that there is one definition of pooling.
 POOLINGS = ("mean", "cls", "max", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
-
-
-def pool(hidden_states: Tensor, mask: Tensor, pooling: str) -> Tensor:
-    """Pool hidden states (n_texts, n_tokens, n_dimensions) under a mask (n_texts, n_tokens)."""
-    import torch
-
-    if pooling in ("cls", "lasttoken"):
-        # Where the ones begin, or end: the running sum of a row of ones counts up to both.
-        counted = mask.cumsum(dim=1) * mask
-        is_wanted = counted == (1 if pooling == "cls" else mask.sum(dim=1, keepdim=True))
-        return (hidden_states * (is_wanted * mask).unsqueeze(-1).to(hidden_states.dtype)).sum(dim=1)
-    weights = mask.unsqueeze(-1).to(hidden_states.dtype)
-    if pooling == "max":
-        largest = hidden_states.masked_fill(weights == 0, float("-inf")).amax(dim=1)
-        return largest.masked_fill(mask.sum(dim=1, keepdim=True) == 0, 0.0)  # nothing to pool
-    if pooling == "weightedmean":
-        positions = torch.ones_like(mask).cumsum(dim=1)
-        weights = weights * positions.unsqueeze(-1).to(hidden_states.dtype)
-    total = weights.sum(dim=1).clamp_min(1e-9)
-    if pooling == "mean_sqrt_len_tokens":
-        total = total.sqrt()
-    return (hidden_states * weights).sum(dim=1) / total
-
-
-def pooled_model(model: Any, pooling: tuple[str, ...], layers: int | tuple[float, ...]) -> Any:
-    """Return a module from token ids to pooled vectors."""
-    import torch
-
-    class Pooled(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.model = model
-
-        def forward(self, input_ids: Tensor, attention_mask: Tensor, pooled_mask: Tensor) -> Tensor:
-            inputs = {"input_ids": input_ids, "attention_mask": attention_mask}
-            if layers == 1:
-                states = self.model(**inputs).last_hidden_state
-            else:
-                every = self.model(**inputs, output_hidden_states=True).hidden_states
-                states = _combine(every, layers)
-            # Sums over many tokens need more digits than half precision has.
-            states = states.to(torch.float32)
-            return torch.cat([pool(states, pooled_mask, mode) for mode in pooling], dim=-1)
-
-    return Pooled().eval()
-
-
-def _combine(every: tuple[Tensor, ...], layers: int | tuple[float, ...]) -> Tensor:
-    import torch
-
-    if isinstance(layers, int):
-        return torch.stack(every[-layers:]).mean(dim=0)
-    weighted = [state * weight for state, weight in zip(every, layers, strict=True) if weight]
-    return torch.stack(weighted).sum(dim=0)
-
 
 _ACTIVATIONS = ("Identity", "Tanh", "ReLU", "GELU", "Sigmoid")
 _PACKAGE = "sentence_transformers"
@@ -265,21 +205,54 @@ def _read_step(kind: str, folder: Path) -> Step | None:
 
 
 def _read_tensors(file: Path) -> dict[str, FloatArray]:
-    from safetensors import SafetensorError
-    from safetensors.numpy import load_file
-
+    """Read tensors of floats as float32; large ones stay in the file until they are used."""
     if file.suffix == ".bin":
-        import torch
-
+        torch = require_torch(f"reading {file.name}")
         try:  # tensors alone: anything else that was pickled is refused
             tensors = torch.load(file, map_location="cpu", weights_only=True)
             return {name: tensor.float().numpy() for name, tensor in tensors.items()}
         except Exception as error:
             raise load_error("tensors alone", f"{file}: {one_line(error)}") from None
-    try:
-        return {name: tensor.astype(np.float32) for name, tensor in load_file(file).items()}
-    except (SafetensorError, OSError) as error:
-        raise load_error("safetensors weights", f"a broken file ({file}: {error})") from None
+    header, start = _safetensors_header(file)
+    content = np.memmap(file, np.uint8, "r", offset=start)
+    tensors = {}
+    for name, tensor in header.items():
+        if tensor["dtype"] not in _FLOATS:
+            continue
+        first, last = tensor["data_offsets"]
+        values = content[first:last].view(_FLOATS[tensor["dtype"]]).reshape(tensor["shape"])
+        if tensor["dtype"] == "BF16":  # the first half of a float32
+            values = (values.astype(np.uint32) << 16).view(np.float32)
+        tensors[name] = np.require(values, np.float32, "A")
+    return tensors
+
+
+_FLOATS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
+
+
+def _safetensors_header(file: Path) -> tuple[dict[str, Any], int]:
+    """Return the tensors of a file and where their content begins; check that it is whole."""
+    size = file.stat().st_size
+    with file.open("rb") as opened:
+        length = int.from_bytes(opened.read(8), "little")
+        try:
+            header = json.loads(opened.read(length)) if 0 < length <= size - 8 else {}
+            header.pop("__metadata__", None)
+            ends = [tensor["data_offsets"][1] for tensor in header.values()]
+        except (ValueError, KeyError, TypeError, IndexError, AttributeError):
+            ends = []
+    if not ends or size != 8 + length + max(ends):
+        actual = f"{8 + length + max(ends):,}" if ends else "a header"
+        raise load_error(
+            f"whole safetensors weights in {file}", f"{size:,} bytes where {actual} should be"
+        )
+    return header, 8 + length
+
+
+def missing_weight(checkpoint: Checkpoint, name: str) -> ModelLoadError:
+    """Return the error of a checkpoint without a weight."""
+    expected = f"all weights of the family {checkpoint.family!r} in {checkpoint.weights[0]}"
+    return load_error(expected, f"none for {name}")
 
 
 def _activate(values: FloatArray, activation: str) -> FloatArray:
@@ -304,7 +277,7 @@ _LENGTH_FILES = tuple(
     for kind in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta")
 )
 # These number positions from pad_token_id + 1 on, so that part of their table is never used.
-_POSITIONS_AFTER_PADDING = (
+POSITIONS_AFTER_PADDING = (
     "camembert", "data2vec-text", "ibert", "longformer", "luke", "mpnet", "roberta",
     "roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl", "xmod",
 )  # fmt: skip
@@ -346,6 +319,12 @@ class Checkpoint:
     vocabulary: int | None = None
     configuration: str = ""
     tokenizer_configuration: str = ""
+
+    def tensors(self) -> dict[str, FloatArray]:
+        """Read all weights, in float32."""
+        return {
+            name: values for file in self.weights for name, values in _read_tensors(file).items()
+        }
 
     @cached_property
     def contents(self) -> tuple[tuple[str, ...], str, str]:
@@ -416,7 +395,8 @@ def read_checkpoint(folder: Path) -> Checkpoint:
     )
     weights = _find_weights(inner)
     for file in weights:
-        _check_whole(file)
+        if file.suffix != ".bin":
+            _safetensors_header(file)
     _check_unchanged(inner)
     return Checkpoint(
         folder=inner,
@@ -440,25 +420,6 @@ def read_checkpoint(folder: Path) -> Checkpoint:
 def _without(incidental: tuple[str, ...], config: dict[str, Any]) -> str:
     entries = {key: value for key, value in config.items() if key not in incidental}
     return json.dumps(entries, sort_keys=True)
-
-
-def _check_whole(file: Path) -> None:
-    """Check the length of a safetensors file against its header, before torch is loaded."""
-    if file.suffix == ".bin":
-        return
-    size = file.stat().st_size
-    with file.open("rb") as opened:
-        length = int.from_bytes(opened.read(8), "little")
-        try:
-            header = json.loads(opened.read(length)) if 0 < length <= size - 8 else {}
-            ends = [t["data_offsets"][1] for name, t in header.items() if name != "__metadata__"]
-        except (ValueError, KeyError, TypeError, IndexError):
-            ends = []
-    if not ends or size != 8 + length + max(ends):
-        actual = f"{8 + length + max(ends):,}" if ends else "a header"
-        raise load_error(
-            f"whole safetensors weights in {file}", f"{size:,} bytes where {actual} should be"
-        )
 
 
 def _check_unchanged(folder: Path) -> None:
@@ -506,7 +467,7 @@ def position_limit(config: dict[str, Any]) -> int | None:
     family, padding = str(config.get("model_type")), config.get("pad_token_id", 1)
     if family == "mpnet":
         return positions - 2  # whatever the configuration says of padding
-    if family in _POSITIONS_AFTER_PADDING:
+    if family in POSITIONS_AFTER_PADDING:
         if not isinstance(padding, int):
             expected = f"a pad_token_id, from which a {family} counts its positions"
             raise load_error(expected, f"{padding!r} in config.json")

@@ -97,9 +97,9 @@ class SentenceEncoder(BaseEncoder):
     vector does not depend on the other texts of a call or on their order, up to rounding (1e-6),
     and equal texts get equal vectors.
 
-    On a CPU, ONNX Runtime runs the model. The first use exports it, which takes about a minute; the
-    export is stored in the cache folder (``EMBEDTOPICS_CACHE``) and used only if its vectors are
-    those of torch. Nothing is loaded before the first text is encoded.
+    On a CPU, ONNX Runtime runs the model. The first use builds its graph from the weights, which
+    takes seconds, and stores it in the cache folder (``EMBEDTOPICS_CACHE``). PyTorch runs families
+    whose graph is not known. Nothing is loaded before the first text is encoded.
 
     Parameters
     ----------
@@ -154,8 +154,9 @@ class SentenceEncoder(BaseEncoder):
     InputError
         If a parameter is out of range.
     ModelLoadError
-        If the checkpoint cannot be found, read or verified. Some errors appear only when the first
-        text is encoded.
+        If the checkpoint cannot be found, read or verified; with some, when a text is encoded.
+    MissingExtraError
+        If the model needs PyTorch and it is not installed.
 
     Examples
     --------

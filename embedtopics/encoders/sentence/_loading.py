@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import logging
 import os
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from embedtopics._utils.display import one_line
 from embedtopics._utils.folders import sha256
@@ -26,19 +26,12 @@ from embedtopics.encoders._base import (
     try_out,
 )
 from embedtopics.encoders._folders import default_folder
-from embedtopics.encoders.sentence._checkpoint import T5, Checkpoint, read_checkpoint
+from embedtopics.encoders.sentence._checkpoint import Checkpoint, read_checkpoint, read_json
 from embedtopics.encoders.sentence._e5 import e5_checkpoint
 from embedtopics.errors import InputError, ModelLoadError
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
-
-
-FAMILIES = (
-    "albert", "bert", "camembert", "deberta-v2", "distilbert", "electra", "modernbert", "mpnet",
-    "roberta", "t5", "xlm-roberta",
-)  # fmt: skip
-"""Tested families; most other families of transformers load as well."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,83 +43,16 @@ class PlainVocabulary:
     unknown_id: int
 
 
-def check_device(device: str) -> None:
-    """Make sure that torch knows a device, available or not."""
-    import torch
-
-    try:
-        torch.device(device)
-    except RuntimeError as error:
-        raise InputError(f"expected a torch device, got {device!r}: {one_line(error)}") from None
-
-
-def require_device(device: str) -> None:
-    """Make sure that a device is available."""
-    import torch
-
-    check_device(device)
-    try:
-        torch.empty(0, device=device)
-    except (AssertionError, NotImplementedError, RuntimeError) as error:  # as torch was built
-        actual = f"{device!r}: {one_line(error)}"
-        remedy = "leave it out for the fastest available device"
-        raise InputError("device", "an available device", None, remedy, found=actual) from None
-
-
-def load_model(
-    checkpoint: Checkpoint,
-    *,
-    dtype: str = "float32",
-    attention: str | None = None,
-    trust_remote_code: bool = False,
-) -> Any:
-    """Load a checkpoint's transformer on the CPU, ready to encode."""
-    import torch
-    from transformers import AutoModel, AutoModelForTextEncoding
-
-    loader = AutoModelForTextEncoding if checkpoint.family in T5 else AutoModel
-    with silent_transformers(), _explained(checkpoint):
-        model, report = loader.from_pretrained(
-            checkpoint.folder,
-            dtype=getattr(torch, dtype),
-            use_safetensors=checkpoint.weights[0].suffix != ".bin",
-            weights_only=True,  # of what was pickled, tensors alone
-            local_files_only=not trust_remote_code,
-            trust_remote_code=trust_remote_code,
-            output_loading_info=True,
-            **({} if attention is None else {"attn_implementation": attention}),
-        )
-    # Missing weights would be initialized at random. The pooler is not used: it was trained to
-    # predict the next sentence.
-    lost = sorted(key for key in report["missing_keys"] if "pooler" not in key)
-    lost += sorted(str(key[0]) for key in report.get("mismatched_keys") or ())
-    if lost:
-        raise load_error(
-            f"all weights of a {type(model).__name__} in {checkpoint.weights[0]}",
-            f"none for {len(lost)} tensors, such as {lost[0]}",
-        )
-    return model.eval()
-
-
 def load_vocabulary(checkpoint: Checkpoint, trust_remote_code: bool = False) -> PlainVocabulary:
-    """Load a checkpoint's fast tokenizer."""
+    """Load a checkpoint's tokenizer, without padding and truncation."""
     from tokenizers.normalizers import Lowercase, Sequence
-    from transformers import AutoTokenizer
 
-    with silent_transformers(), _explained(checkpoint), refusing_panics():
-        for path in checkpoint.tokenizer_files:
-            if path.name == "tokenizer.json":
-                check_tokenizer(path.read_text("utf-8"))
-        wrapper = AutoTokenizer.from_pretrained(
-            checkpoint.folder,
-            local_files_only=not trust_remote_code,
-            trust_remote_code=trust_remote_code,
-        )
-        fast = getattr(wrapper, "backend_tokenizer", None)
-        try_out(fast)
-    if fast is None:
-        actual = f"{type(wrapper).__name__} ({checkpoint.folder})"
-        raise load_error("a fast tokenizer", actual, "choose a checkpoint with a tokenizer.json")
+    if checkpoint.tokenizer_files[0].name == "tokenizer.json" and not trust_remote_code:
+        fast, padding, unknown = _read_tokenizer(checkpoint)
+    else:  # slow tokenizers are converted
+        from embedtopics.encoders.sentence._torch import tokenizer_of_transformers
+
+        fast, padding, unknown = tokenizer_of_transformers(checkpoint, trust_remote_code)
     if checkpoint.lower_case:
         steps = [Lowercase()] if fast.normalizer is None else [Lowercase(), fast.normalizer]
         fast.normalizer = Sequence(steps)
@@ -139,47 +65,46 @@ def load_vocabulary(checkpoint: Checkpoint, trust_remote_code: bool = False) -> 
             f"one with the token {largest:,} ({checkpoint.tokenizer_files[0]})",
             "fetch both from the same checkpoint",
         )
-    unknown_id = -1 if wrapper.unk_token_id is None else wrapper.unk_token_id
-    return PlainVocabulary(fast, wrapper.pad_token_id or 0, unknown_id)
+    return PlainVocabulary(fast, padding or 0, -1 if unknown is None else unknown)
 
 
-@contextmanager
-def _explained(checkpoint: Checkpoint) -> Iterator[None]:
-    """Turn any exception of transformers into one line that names the checkpoint."""
-    from transformers import CONFIG_MAPPING
+def _read_tokenizer(checkpoint: Checkpoint) -> tuple[Tokenizer, int | None, int | None]:
+    """Read tokenizer.json; return the tokenizer, and the ids of its padding and unknown tokens."""
+    from tokenizers import Tokenizer
+    from tokenizers.normalizers import BertNormalizer
 
+    file, settings = checkpoint.tokenizer_files[0], json.loads(checkpoint.tokenizer_configuration)
+    beside = file.with_name("special_tokens_map.json")
+    special = {**(read_json(beside) if beside.is_file() else {}), **settings}
     try:
-        yield
-    except Exception as error:
-        remedy = "fetch the checkpoint again or choose another"
-        if "trust_remote_code" in str(error):
-            remedy = "read its code and, if you trust it, pass trust_remote_code=True"
-        elif checkpoint.family not in CONFIG_MAPPING:
-            remedy = (
-                f"choose one of a family such as {', '.join(FAMILIES)}; where the checkpoint comes "
-                "with code of its own, read it and, if you trust it, pass trust_remote_code=True"
-            )
-        raise load_error(
-            "a checkpoint that transformers can load",
-            f"{checkpoint.folder} of the family {checkpoint.family!r}: {one_line(error)}",
-            remedy,
-        ) from None
+        text = file.read_text("utf-8")
+        check_tokenizer(text)
+        with refusing_panics():
+            tokenizer = Tokenizer.from_str(text)
+            try_out(tokenizer)
+    except Exception as error:  # the library raises Exception itself
+        expected = "a tokenizer.json that the tokenizers library reads"
+        raise load_error(expected, f"{file}: {one_line(error)}") from None
+    # The configuration overrides the file, as in transformers.
+    normalizer = tokenizer.normalizer
+    if isinstance(normalizer, BertNormalizer):
+        normalizer.lowercase = settings.get("do_lower_case", normalizer.lowercase)
+        normalizer.strip_accents = settings.get("strip_accents", normalizer.strip_accents)
+        handled = settings.get("tokenize_chinese_chars", normalizer.handle_chinese_chars)
+        normalizer.handle_chinese_chars = handled
+        tokenizer.normalizer = normalizer
 
+    def place_of(key: str, *names: str) -> int | None:
+        token = special.get(key)
+        token = token.get("content") if isinstance(token, dict) else token
+        places = (tokenizer.token_to_id(name) for name in (token, *names) if name)
+        return next((place for place in places if place is not None), None)
 
-@contextmanager
-def silent_transformers() -> Iterator[None]:
-    """Silence the progress bars and messages of transformers, and restore the settings."""
-    logging: Any = import_module("transformers.utils.logging")  # it carries no types
-    verbosity, has_bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    if has_bars:
-        logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(verbosity)
-        if has_bars:
-            logging.enable_progress_bar()
+    return (
+        tokenizer,
+        place_of("pad_token", "[PAD]", "<pad>"),
+        place_of("unk_token", "[UNK]", "<unk>"),
+    )
 
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"

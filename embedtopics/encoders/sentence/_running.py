@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ import numpy.typing as npt
 from embedtopics._utils.machine import has_cuda_driver
 from embedtopics._utils.progress import progress_bar
 from embedtopics.encoders._base import readable, slabs
+from embedtopics.encoders.sentence._graph import Table
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array
 
 if TYPE_CHECKING:
@@ -80,8 +81,8 @@ def n_leading(tokenizer: Tokenizer, prompt: str) -> int:
 
 TokenArray = npt.NDArray[np.int64]
 
-_FOR_CACHES = 512
-_FOR_A_GPU = 16_384
+TOKENS_ON_CPU = 512
+"""Fastest batch size on a CPU: its caches hold the activations."""
 
 _logger = logging.getLogger("embedtopics")
 
@@ -105,63 +106,8 @@ class Runtime(Protocol):
         ...
 
 
-class TorchRuntime:
-    """Run a pooled model with torch; the CPU takes over if a text exceeds the memory of the GPU."""
-
-    name = "torch"
-    n_workers = 1
-
-    def __init__(self, module: Any, device: str, note: str = "") -> None:
-        import torch
-
-        self._module, self.device, self.note = module, device, note
-        self.tokens_per_batch = _FOR_CACHES if device == "cpu" else _FOR_A_GPU
-        self._most_tokens = sys.maxsize  # half of those that were too many
-        try:
-            module.to(device)
-        except torch.OutOfMemoryError:
-            self._leave_gpu()
-
-    def __call__(self, ids: TokenArray, mask: TokenArray, pooled: TokenArray) -> FloatArray:
-        """Return pooled vectors."""
-        import torch
-
-        parts: list[FloatArray] = []
-        arrays = [torch.from_numpy(array) for array in (ids, mask, pooled)]
-        start, (n_texts, n_tokens) = 0, ids.shape
-        while start < n_texts:
-            part = slice(start, min(n_texts, start + max(1, self._most_tokens // n_tokens)))
-            try:
-                with torch.inference_mode():
-                    inputs = (array[part].to(self.device) for array in arrays)
-                    parts.append(self._module(*inputs).float().cpu().numpy())
-                start = part.stop
-            except torch.OutOfMemoryError:
-                if self.device == "cpu":
-                    raise
-                if part.stop - start > 1:
-                    self._most_tokens = (part.stop - start) * n_tokens // 2
-                else:
-                    self._leave_gpu()
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-    def _leave_gpu(self) -> None:
-        """Continue on the CPU with the same weights in float32: half precision is slow there."""
-        self.note = f"The CPU encodes the texts, because the memory of {self.device} is too small"
-        _logger.warning("%s.", self.note)
-        self.device, self.tokens_per_batch, self._most_tokens = "cpu", _FOR_CACHES, sys.maxsize
-        self._module.to("cpu").float()
-
-
-class Table(NamedTuple):
-    """Token vectors of a model, separated because they take most of the memory."""
-
-    name: str
-    values: FloatArray  # (n_tokens, n_dimensions)
-
-
-def onnx_session(model: bytes, table: Table | None, *, n_threads: int = 0) -> Any:
-    """Open an exported model on the CPU; 0 threads means all cores."""
+def onnx_session(model: bytes, table: Table, *, n_threads: int = 0) -> Any:
+    """Open a model on the CPU; 0 threads means all cores."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -170,20 +116,19 @@ def onnx_session(model: bytes, table: Table | None, *, n_threads: int = 0) -> An
     options.log_severity_level = 4  # errors are raised; they need not be printed
     # Spinning threads would take the cores from other work.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    if table is not None:
-        tensor = onnxruntime.OrtValue.ortvalue_from_numpy(table.values)
-        options.add_external_initializers([table.name], [tensor])
+    tensor = onnxruntime.OrtValue.ortvalue_from_numpy(table.values)
+    options.add_external_initializers([table.name], [tensor])
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
 class OnnxRuntime:
-    """Run an exported model on the CPU with one thread per batch: sharing a batch costs waiting."""
+    """Run a model on the CPU with one thread per batch: sharing a batch costs waiting."""
 
     name = "onnx"
     note = ""
-    tokens_per_batch = _FOR_CACHES
+    tokens_per_batch = TOKENS_ON_CPU
 
-    def __init__(self, model: bytes, table: Table | None = None) -> None:
+    def __init__(self, model: bytes, table: Table) -> None:
         self._session = onnx_session(model, table, n_threads=1)
         self._table = table  # the session reads it where it lies
         self._inputs = [value.name for value in self._session.get_inputs()]
@@ -209,7 +154,7 @@ class OnnxRuntime:
 
 def has_gpu() -> bool:
     """Return whether torch can use a CUDA device; torch is not loaded without a driver."""
-    if not has_cuda_driver():
+    if not has_cuda_driver() or find_spec("torch") is None:
         return False
     import torch
 

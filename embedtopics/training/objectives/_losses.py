@@ -13,8 +13,9 @@ import numpy as np
 from embedtopics._utils.checks import checked_between, checked_choice, checked_count
 from embedtopics.decisions import Decision
 from embedtopics.encoders.sentence._checkpoint import Dense
-from embedtopics.encoders.sentence._loading import load_vocabulary, silent_transformers
+from embedtopics.encoders.sentence._loading import load_vocabulary
 from embedtopics.encoders.sentence._running import n_leading
+from embedtopics.encoders.sentence._torch import silent_transformers
 from embedtopics.errors import InputError
 from embedtopics.training._examples import Examples
 from embedtopics.training.objectives._objective import (

@@ -20,8 +20,9 @@ from embedtopics.encoders._base import check_texts
 from embedtopics.encoders._registry import resolve_exact
 from embedtopics.encoders.sentence._checkpoint import Dense, Recipe, Scale
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
-from embedtopics.encoders.sentence._loading import load_model, load_vocabulary, silent_transformers
+from embedtopics.encoders.sentence._loading import load_vocabulary
 from embedtopics.encoders.sentence._running import n_leading, tokenize
+from embedtopics.encoders.sentence._torch import load_model, silent_transformers
 from embedtopics.encoders.static._encoder import (
     StaticEncoder,
     bag_tokens,

@@ -24,7 +24,7 @@ from sentence_transformers import SentenceTransformerTrainer, SentenceTransforme
 from torch.utils.data import DataLoader
 from transformers.trainer_callback import PrinterCallback, ProgressCallback, TrainerCallback
 
-from embedtopics.encoders.sentence._loading import check_device
+from embedtopics.encoders.sentence._torch import check_device
 from embedtopics.errors import InputError
 from embedtopics.training._settings import TrainingSettings
 from embedtopics.training.trainer._checkpoints import read_state, read_tensors

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from embedtopics.cli._display import PAGE, check_target, make_console, print_notes
+from embedtopics.cli._display import PAGE, check_target, make_console, print_notes, run_server
 from embedtopics.cli._options import Checkpoint, DocumentsFile, IdColumn, TextColumn, names_in
 from embedtopics.errors import InputError
 
@@ -64,14 +64,9 @@ def annotate(
             return
         server = serve(study, annotator=annotator, port=port)
         print_notes(console, [note.message for note in (*corpus.notes, *study.decisions)])
-        console.print(f"Labels go to {folder}. Open this address; Ctrl-C ends.", soft_wrap=True)
-        typer.echo(server.url)
-        try:
-            server.run()
-        except KeyboardInterrupt:  # the usual way to end
-            console.print(f"{study.progress()['labelled']:,} texts are labelled.", soft_wrap=True)
-        finally:
-            server.close()
+        console.print(f"Labels go to {folder}.", soft_wrap=True)
+        run_server(server, console)
+        console.print(f"{study.progress()['labelled']:,} texts are labelled.", soft_wrap=True)
 
 
 def _read_codebook(path: Path) -> Any:

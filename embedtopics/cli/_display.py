@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
+    from embedtopics._utils.local_server import LocalServer
     from embedtopics.topics._inspection import Inspection
     from embedtopics.topics.results import TopicResult
 
@@ -94,9 +95,7 @@ def print_notes(console: Console, messages: Iterable[str], *, soft_wrap: bool = 
         console.print(f"note: {printable(message)}", style="yellow", soft_wrap=soft_wrap)
 
 
-def print_topics(
-    console: Console, result: TopicResult, *, most: int = 25, names: bool = False
-) -> None:
+def print_topics(console: Console, result: TopicResult, *, most: int = 25) -> None:
     """Print the topic table."""
     from embedtopics.topics._tables import table
 
@@ -115,7 +114,7 @@ def print_topics(
         cells = [str(row.topic) if is_topic else "-", f"{row.size:,}", f"{row.share:.1%}"]
         if recurs:
             cells.append(f"{row.recurrence:.2f}" if is_topic else "")
-        name = prefixes.get(row.topic, "") if names else ""
+        name = prefixes.get(row.topic, "")
         rows.append([*cells, name + ", ".join(row.terms) if is_topic else row.label])
         styles.append("" if is_topic else "dim")
     print_table(console, columns, rows, styles)
@@ -178,8 +177,6 @@ def check_target(path: Path | None, suffixes: tuple[str, ...], option: str = "--
         raise InputError(
             f"cannot write {path}: no such folder, or no permission; choose another {option}"
         )
-    if path.exists() and not os.access(path, os.W_OK):
-        raise InputError(f"cannot write {path}: no permission; choose another {option}")
 
 
 def check_outputs(out: Path | None, figure: Path | None = None) -> None:
@@ -324,12 +321,13 @@ def _other_levels(result: TopicResult) -> list[TopicResult]:
     return others
 
 
-def check_column(result: TopicResult, column: str | None, default: str | None, option: str) -> None:
-    """Refuse a column that the corpus does not have."""
-    columns = [str(name) for name in result.corpus.metadata.columns]
-    listed = f"its columns are {', '.join(map(repr, columns))}" if columns else "it has no columns"
-    if column is not None and column not in columns:
-        raise InputError(f"{option}: the corpus has no column {column!r}; {listed}")
-    if column is None and default is None:
-        remedy = f"name one with {option}" if columns else "run embedtopics topics on a table"
-        raise InputError(f"the corpus was read without such a column; {listed}; {remedy}")
+def run_server(server: LocalServer, console: Console) -> None:
+    """Print the address of a local page, and serve it until an interrupt."""
+    console.print("Open this address; Ctrl-C ends.", soft_wrap=True)
+    console.print(server.url, soft_wrap=True)
+    try:
+        server.run()
+    except KeyboardInterrupt:  # the usual way to end
+        pass
+    finally:
+        server.close()

@@ -67,7 +67,7 @@ def edit(
     if len(after.history) == len(before.history):
         raise InputError("no edit was given; add --merge, --rename or another option (see --help)")
     write_results_folder(after, target)
-    print_topics(console, after, names=True)
+    print_topics(console, after)
     typer.echo()
     for entry in after.history[len(before.history) :]:
         typer.echo(printable(entry.message))
@@ -115,7 +115,7 @@ def label(
     if not names:
         typer.echo(f"no name in {printable(str(file))} differs")
         return
-    print_topics(console, result, names=True)
+    print_topics(console, result)
     typer.echo(f"\n{len(names)} topics renamed; written to {results}")
     typer.echo(f"next: open {results / 'report.html'} in a browser")
 
@@ -184,7 +184,7 @@ def add(
     extension = extend(before, added, encoder=encoder)
     result = adopted(extension) if adopt else extension.result
     write_results_folder(result, target)
-    print_topics(console, result, names=True)
+    print_topics(console, result)
     typer.echo(f"\n{printable(str(extension))}")
     if extension.is_alarming:
         typer.echo("This is more than chance explains: the topics no longer cover all themes.")

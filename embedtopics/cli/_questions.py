@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from embedtopics.cli._display import (
-    check_column,
     check_outputs,
     make_console,
     open_result,
@@ -52,7 +51,6 @@ def by_group(
     console = make_console()
     check_outputs(out, figure)
     result = open_result(results)
-    check_column(result, group, result.corpus.group_column, "--group")
     groups = topics.by_group(result, group)
     write_outputs(out, groups.to_frame, figure, lambda: plots.by_group(groups))
     _print_shares(console, groups)
@@ -106,7 +104,6 @@ def over_time(
     console = make_console()
     check_outputs(out, figure)
     result = open_result(results)
-    check_column(result, None, result.corpus.time_column, "topics --time")
     trends = topics.over_time(result, every, n_terms=5 if out or figure else 0)
     changes = topics.changes(trends)
     write_outputs(

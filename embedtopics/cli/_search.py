@@ -17,6 +17,7 @@ from embedtopics.cli._display import (
     print_notes,
     print_table,
     printable,
+    run_server,
     write_outputs,
 )
 from embedtopics.cli._errors import Commands
@@ -92,15 +93,7 @@ def serve(
     """Serve a local page to search and read an index, with a JSON API."""
     from embedtopics.report import serve_index
 
-    server = serve_index(_load(index, encoder), port=port)
-    make_console().print("Open this address; Ctrl-C ends.", soft_wrap=True)
-    typer.echo(server.url)
-    try:
-        server.run()
-    except KeyboardInterrupt:  # the usual way to end
-        pass
-    finally:
-        server.close()
+    run_server(serve_index(_load(index, encoder), port=port), make_console())
 
 
 def search_eval(

@@ -130,7 +130,7 @@ def _find_topics(
     # Written before anything is printed: a closed pipe must not cost the results.
     write_results_folder(result, out, title=f"Topics of {corpus.source}", rows=rows)
     typer.echo()
-    print_topics(console, result, names=True)
+    print_topics(console, result)
     # How a number of topics was met.
     met = [d for d in result.decisions if d.stage == "clustering"]
     print_notes(console, (d.message for d in met if d.name not in ("uninformative", "outside")))
@@ -187,7 +187,7 @@ def resolution(
         after = with_stability(after, before.stability.n_replicates)
     write_results_folder(after, target)
     console = make_console()
-    print_topics(console, after, names=True)
+    print_topics(console, after)
     if edits:
         console.print(
             f"\nnote: these topics do not have the earlier edits ({', '.join(edits)}); their "
@@ -217,10 +217,8 @@ def inspect(
     encoder: opt.EncoderName = None,
     encoding: opt.FileEncoding = "utf-8",
     sample: Annotated[
-        int | None, typer.Option(min=2, help="Also draw a map of a sample of this size.")
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Page for that map; default: FILE-sample.html.")
+        int | None,
+        typer.Option(min=2, help="Also draw a map of a sample of this size."),
     ] = None,
 ) -> None:
     """Inspect a file: columns, languages, truncated texts, and the time that a fit would take."""
@@ -234,7 +232,7 @@ def inspect(
     console = make_console()
     page = None
     if sample is not None:
-        page = out or Path(f"{file.name.split('.')[0] or 'sample'}-sample.html")
+        page = Path(f"{file.name.split('.')[0] or 'sample'}-sample.html")
         check_target(page, PAGE)
     corpus = Corpus.from_file(file, text=text, encoding=encoding)
     guessed = {"text": corpus.text_column, **guess_columns(corpus.metadata)}

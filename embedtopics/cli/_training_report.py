@@ -115,14 +115,12 @@ def _warnings(report: TrainingReport | StudentReport) -> list[str]:
 
 def _of_training(report: TrainingReport) -> dict[str, str]:
     data = report.data
-    n_train, n_used = data.get("n_train"), data.get("n_learned_from")
-    learned = f"{_count(n_train)} examples of {_source(data, 'train')}"
-    if n_used != n_train and n_used is not None:
-        learned += f"; {_count(n_used)} after conversion for the objective"
-    validated = f"{_count(data.get('n_validation'))} examples of {_source(data, 'validation')}"
-    shared = data.get("n_texts_shared_with_validation")
-    if shared:
-        validated += f"; {_count(shared)} of their texts are also training texts"
+    learned = f"{data['n_train']:,} examples of {data['train'] or 'the input'}"
+    if (n_used := data.get("n_learned_from", data["n_train"])) != data["n_train"]:
+        learned += f"; {n_used:,} after conversion for the objective"
+    validated = f"{data['n_validation']:,} examples of {data['validation'] or 'the input'}"
+    if shared := data.get("n_texts_shared_with_validation"):
+        validated += f"; {shared:,} of their texts are also training texts"
     rate = f"{report.examples_per_second:,.0f} examples per second"
     return {
         "objective": f"{report.objective}, from {report.base}",
@@ -131,15 +129,6 @@ def _of_training(report: TrainingReport) -> dict[str, str]:
         "steps": _steps(report),
         "time": f"{spell_seconds(report.seconds)} of training, {rate}",
     }
-
-
-def _count(value: Any) -> str:
-    return f"{value:,}" if isinstance(value, int) else "unknown"
-
-
-def _source(data: Mapping[str, Any], name: str) -> str:
-    source = data.get(name)
-    return source if isinstance(source, str) and source else "the input"
 
 
 def _steps(report: TrainingReport | StudentReport) -> str:

@@ -109,8 +109,11 @@ def fit_gives(monkeypatch):
     return give
 
 
+DATA = {"n_train": 90, "n_validation": 10, "train": "pairs.csv", "validation": "pairs.csv"}
+
+
 def good_report(**changes):
-    made = make_report(stopped="finished", before_after=(), **changes)
+    made = make_report(stopped="finished", before_after=(), data=DATA, **changes)
     if "diagnosis" in changes:
         return made
     return dataclasses.replace(made, diagnosis=Diagnosis("just right", 0.9, {}, (), ()))

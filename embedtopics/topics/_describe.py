@@ -14,8 +14,6 @@ from scipy.sparse import csr_matrix
 
 from embedtopics.clustering.results import NOISE, Clustering
 from embedtopics.corpus.results import DistinctDocuments
-from embedtopics.decisions import Decision
-from embedtopics.encoders._space import GIVEN
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray, Int32Array, TermWeighting
 from embedtopics.terms._counts import count_by_topic, count_terms
@@ -180,8 +178,6 @@ def top_words(result: TopicResult, n_terms: int = 10) -> list[list[str]]:
     return [[term for term, _ in row] for row in lists]
 
 
-STAGES = ("encoder", "reducer", "clusterer", "weighting", "constraints")
-"""Parameters of a model that are objects; a saved result holds only their description."""
 TEXTS, LEFT_OUT = "texts", "left out"
 """Setting of a result that is shared without its texts."""
 FITTED_ROWS = "n_fitted_rows"
@@ -254,22 +250,3 @@ def term_settings_of(result: TopicResult) -> TermSettings:
 def languages_of(result: TopicResult) -> tuple[str, ...]:
     """Return the languages whose stop words and stems apply."""
     return tuple(result.settings.get("languages", ()))
-
-
-def lost_stages(
-    loaded: Mapping[str, Any], result: TopicResult, parameters: Mapping[str, Any]
-) -> list[Decision]:
-    """Return a decision on the objects of a loaded model's first fit that its new fit lacked."""
-    lost = []
-    for name in STAGES:
-        is_given = name == "encoder" and result.settings.get("encoder") == GIVEN
-        is_other = loaded.get(name) != result.settings.get(name)
-        if parameters[name] is None and is_other and not is_given:
-            lost.append(name)
-    if not lost:
-        return []
-    message = (
-        f"The loaded model does not hold the objects given to its first fit as {', '.join(lost)}. "
-        "This fit used the defaults; pass the objects to TopicModel again."
-    )
-    return [Decision("corpus", "not_loaded", lost, message)]

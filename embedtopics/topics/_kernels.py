@@ -1,12 +1,10 @@
 """A step of label propagation along neighbors, compiled by Numba and kept in its cache."""
 
-from typing import Any
-
 import numba
 import numpy as np
 
 from embedtopics._utils.compiling import compiled
-from embedtopics.protocols import Float64Array, FloatArray, Int32Array, Int64Array
+from embedtopics.protocols import FloatArray, Int32Array
 
 BLOCK = 256
 """Documents that share one scratch row; one thread works on one block."""
@@ -140,26 +138,3 @@ def keep_largest(shares: FloatArray, ids: Int32Array, largest: FloatArray) -> No
                 total += shares[row, topic]
                 _keep_largest(ids[row], largest[row], topic, shares[row, topic])
         _scale_to(largest[row], total)
-
-
-def _readonly(dtype: Any) -> Any:
-    """Return the type of a contiguous vector that may be read-only."""
-    return numba.types.Array(dtype, 1, "C", readonly=True)
-
-
-@compiled(
-    numba.void(
-        _readonly(numba.int64), _readonly(numba.int32), _readonly(numba.float64),
-        numba.float64[:, ::1],
-    ),
-    nogil=True,
-)  # fmt: skip
-def add_products(
-    begins: Int64Array, topics: Int32Array, weights: Float64Array, sums: Float64Array
-) -> None:
-    """Add up the products of the weights that every two topics give to a term."""
-    for term in range(len(begins) - 1):
-        for one in range(begins[term], begins[term + 1]):
-            topic, weight = topics[one], weights[one]
-            for other in range(begins[term], one + 1):
-                sums[topic, topics[other]] += weight * weights[other]

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils._set_output import _get_output_config
 
-from embedtopics._utils.checks import checked_count, resolve_seed
+from embedtopics._utils.checks import checked_choice, checked_count, resolve_seed
 from embedtopics.clustering._density import DensityClusterer
 from embedtopics.clustering._named import CLUSTERERS, named_clusterer
 from embedtopics.corpus._corpus import Corpus
@@ -44,7 +44,6 @@ from embedtopics.topics._describe import (
     TermSettings,
     custom_weighting,
     describe_weighting,
-    lost_stages,
 )
 from embedtopics.topics._hub import from_pretrained, push_to_hub
 from embedtopics.topics._pipeline import Stages, fit_topics
@@ -224,9 +223,11 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         seed = resolve_seed(self.random_state)
         reducer, n_components = _fresh(self.reducer), self.n_components
         if isinstance(reducer, str):
+            checked_choice(reducer, "reducer", REDUCERS)
             reducer = named_reducer(reducer, self.n_neighbors, n_components or 5, seed)
         clusterer = _fresh(self.clusterer) or DensityClusterer(self.min_cluster_size)
         if isinstance(clusterer, str):
+            checked_choice(clusterer, "clusterer", CLUSTERERS)
             clusterer = named_clusterer(clusterer, self.n_topics, self.min_cluster_size, seed)
         stages = Stages(
             make_encoder=self._make_encoder,
@@ -247,8 +248,6 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         )
         result = fit_topics(Corpus.of(X), embeddings, stages, self._settings())
         notes = [] if y is None else [Y_NOT_USED]
-        if hasattr(self, "_loaded_settings"):
-            notes += lost_stages(self._loaded_settings, result, self.get_params(deep=False))
         self.result_ = dataclasses.replace(
             result,
             decisions=(*result.decisions, *notes),
@@ -316,7 +315,7 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         """Load a saved model.
 
         Constraints and stages given as objects (encoder, reducer, clusterer, weighting) are not
-        restored. To fit again, pass them again; the decisions of a fit without them record that.
+        restored. To fit again, pass them again.
 
         Parameters
         ----------
@@ -356,7 +355,6 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
             parameters["ngram_range"] = tuple(parameters["ngram_range"])
         model = cls(encoder=encoder, random_state=settings.get("seed", 0), **parameters)
         model.result_ = result
-        model._loaded_settings = result.settings
         return model
 
     def _make_encoder(self, texts: Sequence[str]) -> BaseEncoder:

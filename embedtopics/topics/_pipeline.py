@@ -36,7 +36,7 @@ from embedtopics.terms._rules import choose_rules
 from embedtopics.terms._stop_words import stop_words_for
 from embedtopics.terms._subject import uninformative_topics
 from embedtopics.terms._tokens import count_social_tokens, tokenize
-from embedtopics.terms.results import TermCounts, TokenStream, WordRules
+from embedtopics.terms.results import TermCounts, TokenStream
 from embedtopics.topics._clusters import (
     ClusterCut,
     NotEnoughTopics,
@@ -100,7 +100,8 @@ def fit_topics(
     with log.stage("corpus"):
         documents, texts = read_corpus(log, corpus)
         languages = choose_languages(log, texts, stages.languages)
-        rules = _word_rules(log, stages.words, languages)
+        rules, decisions = choose_rules(stages.words, languages)
+        log.decisions += decisions
     with log.stage("encoder"):
         vectors, used, encode = _encode(log, corpus, embeddings, stages, languages)
     with in_background(
@@ -153,25 +154,13 @@ def fit_topics(
         peak_memory=peak_memory(),
         constraints=constraints,
     )
-    with log.stage("labels"):
-        return _with_scored_labels(result, encode)
+    # Custom encoders may not encode labels.
+    if isinstance(used.get("encoder_settings"), dict):
+        from embedtopics.topics.naming._score_labels import score_or_choose_labels
 
-
-def _with_scored_labels(
-    result: TopicResult, encode: Callable[[Sequence[str]], FloatArray]
-) -> TopicResult:
-    """Choose labels by how well they separate texts; custom encoders may not encode labels."""
-    if not isinstance(result.settings.get("encoder_settings"), dict):
-        return result
-    from embedtopics.topics.naming._score_labels import score_or_choose_labels
-
-    return score_or_choose_labels(result, encode, choose=True)
-
-
-def _word_rules(log: FitLog, words: Any, languages: tuple[str, ...]) -> WordRules:
-    rules, decisions = choose_rules(words, languages)
-    log.decisions += decisions
-    return rules
+        with log.stage("labels"):
+            result = score_or_choose_labels(result, encode, choose=True)
+    return result
 
 
 def _encode(

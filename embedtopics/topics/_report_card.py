@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from embedtopics._utils.checks import checked_count, resolve_seed
+from embedtopics._utils.checks import resolve_seed
 from embedtopics.corpus._texts import is_missing
 from embedtopics.errors import InputError
 from embedtopics.evaluation._agreement import agreement
@@ -25,6 +25,8 @@ SAMPLED = 150
 """Documents of the sample for trustworthiness and continuity of the map."""
 
 NEIGHBORS = 15
+N_WORDS = 10
+"""Best single words of each topic that the measures use."""
 
 MEANINGS = {
     "coverage": "share of the texts in a topic",
@@ -65,7 +67,6 @@ def report_card(
     *,
     labels: str | npt.ArrayLike | None = None,
     by_topic: bool = False,
-    n_words: int = 10,
     n_resamples: int = 1000,
     random_state: RandomState = 0,
 ) -> pd.DataFrame:
@@ -79,8 +80,6 @@ def report_card(
         or an empty string) are left out.
     by_topic : bool
         Whether to tabulate the topics, one row each, instead of the result.
-    n_words : int
-        Best single words of each topic that the measures use.
     n_resamples : int
         Bootstrap samples for the intervals.
     random_state : int, numpy.random.Generator or None
@@ -109,16 +108,14 @@ def report_card(
     models (Hoyle et al. 2021, "Is automated topic model evaluation broken?"). Ask people with
     `topics.validation_sheets`.
     """
-    checked_count(n_words, "n_words", 2)
-    checked_count(n_resamples, "n_resamples")
     classes = None if labels is None else _labels_of(result, labels)
-    words = top_words(result, n_words) if result.topics else []
-    scores = _score_topics(result, words, n_words)
+    words = top_words(result, N_WORDS) if result.topics else []
+    scores = _score_topics(result, words)
     if by_topic:
         return _topic_table(result, scores)
     seed = resolve_seed(random_state)
     rows = [
-        *_of_topics(result, words, scores, n_words, n_resamples, seed),
+        *_of_topics(result, words, scores, n_resamples, seed),
         *_of_projections(result, n_resamples, seed),
         *_of_the_input(result),
     ]
@@ -131,9 +128,7 @@ def report_card(
     return frame.astype({"value": np.float64, "low": np.float64, "high": np.float64, "n": np.int64})
 
 
-def _score_topics(
-    result: TopicResult, words: list[list[str]], n_words: int
-) -> dict[str, Float64Array]:
+def _score_topics(result: TopicResult, words: list[list[str]]) -> dict[str, Float64Array]:
     """Return each measure of the topics, shape (n_topics,); NaN if undefined."""
     tokens = result.tokens
     few = np.array([len(topic) < 2 for topic in words], dtype=bool)
@@ -141,7 +136,7 @@ def _score_topics(
         "npmi": npmi(words, tokens),
         "c_v": np.where(few, np.nan, c_v(words, tokens)),  # undefined for one word
         "u_mass": u_mass(words, tokens),
-        "uniqueness": topic_uniqueness(words, n_words),
+        "uniqueness": topic_uniqueness(words, N_WORDS),
         "persistence": np.array([topic.persistence for topic in result.topics], dtype=np.float64),
     }
     if result.stability is not None:
@@ -153,7 +148,6 @@ def _of_topics(
     result: TopicResult,
     words: list[list[str]],
     scores: dict[str, Float64Array],
-    n_words: int,
     n_resamples: int,
     seed: int,
 ) -> list[Row]:
@@ -172,7 +166,7 @@ def _of_topics(
         _bare("topics", result.n_topics, n_rows),
         _bare("median_size", float(np.median(sizes)) if sizes else math.nan, len(sizes)),
         *means[:place],
-        _bare("diversity", diversity(words, n_words), n),
+        _bare("diversity", diversity(words, N_WORDS), n),
         *means[place:],
     ]
     measured = result.stability

@@ -31,9 +31,6 @@ from embedtopics.terms._representative import centroid
 from embedtopics.topics._describe import FITTED_ROWS, LEFT_OUT, TEXTS
 from embedtopics.topics.results import TopicResult
 
-MOST_DENSE_BYTES = 1e9
-"""Largest size of sparse vectors written out in full."""
-
 ROWS_AT_ONCE = 8192
 
 NEAR_DUPLICATE = 0.8
@@ -79,25 +76,15 @@ def encode_documents(
     """Return the unit vectors of texts from an encoder, and its report."""
     report = encoder.encode_with_report(texts, show_progress=show_progress)
     embeddings: Any = report.embeddings
-    vectors = _dense(embeddings) if hasattr(embeddings, "toarray") else np.asarray(embeddings)
+    vectors = np.asarray(
+        embeddings.astype(np.float32).toarray() if hasattr(embeddings, "toarray") else embeddings
+    )
     if vectors.ndim != 2 or len(vectors) != len(texts):
         expected = f"an object that returns one vector per text, {len(texts):,} rows"
         shape = f"shape {vectors.shape} from {encoder.name}"
         raise InputError("encoder", expected, found=shape)
     what = "the encoder's vectors"
     return unit_rows(vectors, what=what, row_numbers=rows, keep_zeros=True), report
-
-
-def _dense(vectors: csr_matrix) -> npt.NDArray[Any]:
-    """Convert sparse vectors to a dense array."""
-    n_rows, width = vectors.shape
-    n_bytes = 4.0 * n_rows * width
-    if n_bytes > MOST_DENSE_BYTES:
-        expected = f"one whose vectors take at most {MOST_DENSE_BYTES / 1e9:.0f} GB as dense rows"
-        remedy = 'take encoder="lsa", or TfidfEncoder with n_components'
-        size = f"{n_rows:,} of {width:,} dimensions ({n_bytes / 1e9:.1f} GB)"
-        raise InputError("encoder", expected, remedy=remedy, found=size)
-    return np.asarray(vectors.astype(np.float32).toarray())
 
 
 def encoder_of_fit(result: TopicResult, encoder: Encoder | str | None = None) -> BaseEncoder:
@@ -325,18 +312,9 @@ def cosines(first: Float64Array, second: Float64Array) -> Float64Array:
 
 def term_cosines(rows: csr_matrix) -> Float64Array:
     """Return the cosines of all pairs of sparse rows; an empty row has 0, and 1 with itself."""
-    from embedtopics.topics._kernels import add_products
-
-    by_term = unit_term_rows(rows).tocsc()
-    by_term.sum_duplicates()  # sorts the rows of each column, too
-    products: Float64Array = np.zeros((rows.shape[0], rows.shape[0]))
-    add_products(
-        by_term.indptr.astype(np.int64),
-        by_term.indices.astype(np.int32),
-        by_term.data.astype(np.float64),
-        products,
-    )
-    products = np.tril(products) + np.tril(products, -1).T
+    by_term = unit_term_rows(rows)
+    by_term.sum_duplicates()  # sorts the columns of each row, too: the order of the summation
+    products = (by_term @ by_term.T).toarray()
     np.fill_diagonal(products, 1.0)
     return np.clip(products, -1.0, 1.0)
 

@@ -149,7 +149,7 @@ def test_words_are_laid_out_without_overlap(monkeypatch):
 
 def test_mixture_of_nothing_and_bad_input():
     result = make_result(60, 2)
-    nothing = topics.token_topics(result, "")
+    nothing = topics.token_topics(result, int((result.documents.of_row < 0).argmax()))
     figure = plots.mixture(result, nothing)
     assert "no words" in [a.text for a in figure.layout.annotations]
     assert any("No topic" in a.text for a in figure.layout.annotations)

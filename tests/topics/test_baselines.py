@@ -10,7 +10,6 @@ from embedtopics.corpus.results import Encoding
 from embedtopics.encoders import FastTextEncoder, RandomProjectionEncoder, TfidfEncoder
 from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.errors import InputError
-from embedtopics.topics import _vectors as vectors
 from embedtopics.topics import at_resolution, inspect_corpus
 from embedtopics.topics.results import Reason
 from tests.factories import refuses
@@ -96,13 +95,6 @@ def test_texts_of_which_an_encoder_makes_nothing_at_all_are_refused():
         et.TopicModel("random", languages=["en"]).fit([*["?" * i for i in range(1, 21)], "?"])
     with pytest.raises(InputError):
         et.TopicModel("tfidf", languages=["en"]).fit(ODD * 3)
-
-
-def test_sparse_vectors_too_many_to_write_out_are_refused(toy, monkeypatch):
-    texts, _, _ = toy
-    monkeypatch.setattr(vectors, "MOST_DENSE_BYTES", 1e4)
-    with refuses("encoder"):
-        et.TopicModel("tfidf", languages=["en"]).fit(texts)
 
 
 def test_an_encoder_that_cannot_learn_the_same_again_is_refused(toy, tmp_path):

@@ -111,7 +111,7 @@ def test_next_to_nothing(n_documents, n_topics):
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"labels": "party"}, {"labels": ["a", "b"]}, {"labels": [None] * 595}, {"n_words": 1}]
+    "wrong", [{"labels": "party"}, {"labels": ["a", "b"]}, {"labels": [None] * 595}]
 )
 def test_bad_input(branched, wrong):
     with pytest.raises(InputError):

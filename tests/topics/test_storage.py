@@ -194,23 +194,6 @@ def test_an_encoder_with_settings_is_made_again_as_it_was(tmp_path):
     np.testing.assert_array_equal(loaded.predict(new), model.predict(new))
 
 
-def test_stages_that_a_loaded_model_lacks_are_named_where_it_is_fitted_again(toy, tmp_path):
-    texts, vectors, _ = toy
-    weighting = et.terms.ClassTfidf(sqrt_tf=True)
-    own = {"weighting": weighting, "constraints": et.topics.PartialLabels(toy[2])}
-    model = et.TopicModel("tfidf", languages=["en"], **own).fit(texts)
-    folder = model.save(tmp_path / "model")
-
-    def lost(embeddings=None, **parameters):
-        loaded = et.TopicModel.load(folder).set_params(**parameters)
-        decisions = loaded.fit(texts, embeddings=embeddings).result_.decisions
-        return [decision.value for decision in decisions if decision.name == "not_loaded"]
-
-    assert lost(vectors) == lost(encoder="lsa") == [["weighting", "constraints"]]
-    assert lost(vectors, weighting=weighting) == [["constraints"]]
-    assert lost(vectors, **own) == lost(encoder="lsa", **own) == []
-
-
 def test_a_loaded_result_is_read_at_other_resolutions_alike(branched, tmp_path):
     read = at_resolution(branched, 3, coverage=0.9)
     loaded = load_result(save_result(read, tmp_path / "result"))

@@ -50,17 +50,14 @@ def spell_topic(result: TopicResult, topic: int) -> str:
     return f"{topic} ({result.topics[topic].label})"
 
 
-def rename(
-    result: TopicResult, labels: Mapping[int, str] | Sequence[str] | str | Path
-) -> TopicResult:
+def rename(result: TopicResult, labels: Mapping[int, str] | Sequence[str]) -> TopicResult:
     """Label topics; a label stays in later edits as long as its topic exists.
 
     Parameters
     ----------
     result : TopicResult
-    labels : mapping of int to str, sequence of str, str or Path
-        Labels by topic id, one label per topic in the order of the ids, or the path of an edited
-        ``labels.csv``, as saved with a result.
+    labels : mapping of int to str, or sequence of str
+        Labels by topic id, or one label per topic in the order of the ids.
 
     Returns
     -------
@@ -71,11 +68,8 @@ def rename(
     Raises
     ------
     InputError
-        If there is no such topic, a label is empty, two topics would share a label, or the file
-        cannot be read.
+        If there is no such topic, a label is empty, or two topics would share a label.
     """
-    if isinstance(labels, (str, Path)):
-        labels = read_labels(labels, result)
     if not isinstance(labels, Mapping):
         if len(labels) != result.n_topics:
             expected = f"a mapping, or one for each of the {result.n_topics} topics"
@@ -266,14 +260,8 @@ def _terms_message(
     result: TopicResult, parameters: dict[str, Any], weighting: TermWeighting | None
 ) -> str:
     """Return the changed parameters, and the words to leave out that no text holds."""
-    parts = []
-    if (words := parameters.get("stop_words")) is not None:
-        parts.append("stop words auto" if words == "auto" else f"{len(words):,} stop words given")
+    parts = [f"{name} {excerpt(str(value), 100)}" for name, value in parameters.items()]
     extra = parameters.get("extra_stop_words", [])
-    if extra:
-        parts.append(f"left out {', '.join(extra[:12])}" + (", ..." if len(extra) > 12 else ""))
-    names = ("ngram_range", "min_df", "n_keywords")
-    parts += [f"{name} {parameters[name]}" for name in names if name in parameters]
     if weighting is not None:
         parts.append(f"weighted by {type(weighting).__name__}")
     vocabulary = {word.lower() for word in result.tokens.words}

@@ -146,10 +146,7 @@ def _refuse_one_topic(parameter: str, n_topics: int) -> None:
 def _listed(topics: Any) -> list[list[Any]]:
     """Return one group or several as lists."""
     items = list(topics)
-    is_group = [hasattr(item, "__iter__") for item in items]
-    if not items or any(is_group) != all(is_group):
-        raise InputError("topics", "two ids or more, such as [3, 5], or a list of such", topics)
-    return [list(item) for item in items] if is_group[0] else [items]
+    return [list(item) for item in items] if hasattr(items[0], "__iter__") else [items]
 
 
 def _disjoint(result: TopicResult, listed: list[list[Any]]) -> Groups:
@@ -324,8 +321,6 @@ def at_level(
         have two seeded topics.
     """
     groups, n_more = topics or (), 0
-    if (hierarchy is None) != (n_topics is None) or (hierarchy is None) == (topics is None):
-        raise InputError("pass either hierarchy and n_topics, or topics")
     if hierarchy is not None and n_topics is not None:
         groups, n_more = _groups_at(result, hierarchy, n_topics)
     merged = [checked_topic_ids(result, group) for group in groups]

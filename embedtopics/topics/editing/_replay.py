@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -82,11 +81,11 @@ def replay(
     edits = list(history.history if isinstance(history, TopicResult) else history)
     for step, edit in enumerate(edits, start=1):
         name = f"{edit.name} ({edit.message})" if edit.message else edit.name
+        skipped = "it is a remark"
         try:
-            result = _applied(result, edit, weighting)
-            continue
-        except _NothingToDo as reason:
-            skipped = str(reason)
+            if edit.name != "note":
+                result = _applied(result, edit, weighting)
+                continue
         except InputError as error:
             if missing == "raise":
                 remedy = Remedy("missing", "skip", "leave the edit out of the history")
@@ -100,13 +99,7 @@ def replay(
     return result
 
 
-class _NothingToDo(Exception):
-    """Raised for an edit that would change nothing."""
-
-
 def _applied(result: TopicResult, edit: Edit, custom: TermWeighting | None) -> TopicResult:
-    if edit.name == "note":
-        raise _NothingToDo("it is a remark")
     if edit.name not in EDITS:
         raise InputError(f"there is no edit {edit.name!r}")
     function, ids = EDITS[edit.name], _matching_ids(result, edit)
@@ -119,10 +112,6 @@ def _applied(result: TopicResult, edit: Edit, custom: TermWeighting | None) -> T
     if (weighting := parameters.get("weighting")) is not None:
         is_custom = isinstance(weighting, str) and custom is not None
         parameters["weighting"] = custom if is_custom else recorded_weighting(weighting)
-    try:
-        inspect.signature(function).bind(result, **parameters)
-    except TypeError as error:
-        raise InputError(f"its parameters are not those of this version ({error})") from error
     return function(result, **parameters)
 
 
@@ -143,7 +132,7 @@ def _distinct_groups(topics: list[list[int]], label: list[Any] | None) -> dict[s
     groups = [sorted(set(group)) for group in topics]
     places = [place for place, group in enumerate(groups) if len(group) > 1]
     if not places:
-        raise _NothingToDo("the topics are one here already")
+        raise InputError("the topics are one here already")
     parameters: dict[str, Any] = {"topics": [groups[place] for place in places]}
     if label is not None:
         labels = [label[place] for place in places]

@@ -101,23 +101,14 @@ class Extension(Displayed):
     def to_frame(self) -> pd.DataFrame:
         """Tabulate the candidates with their terms, nearest topics and examples."""
         texts = self.result.corpus.texts
-        names = (
-            "candidate",
-            "size",
-            "label",
-            "terms",
-            "before",
-            "similarity",
-            "nearest_topic",
-            "topic_similarity",
-            "examples",
-        )
-        rows = []
-        for number, one in enumerate(self.candidates):
-            examples = [excerpt(texts[row]) for row in one.representatives]
-            about = (one.size, one.label, list(one.keywords), one.before, one.similarity)
-            rows.append((number, *about, one.nearest_topic, one.topic_similarity, examples))
-        return pd.DataFrame(rows, columns=list(names))
+        names = ("label", "size", "keywords", "before", "similarity")
+        names += ("nearest_topic", "topic_similarity")
+        rows = [
+            {name: getattr(one, name) for name in names}
+            | {"examples": [excerpt(texts[row]) for row in one.representatives]}
+            for one in self.candidates
+        ]
+        return pd.DataFrame(rows, columns=[*names, "examples"])
 
 
 def expected_outside(result: TopicResult) -> tuple[float, int]:

@@ -132,8 +132,8 @@ def name_topics(
     if not names and any(answer.is_general for answer in answers):
         reason = next(answer.reason for answer in answers if answer.is_general)
         raise InputError(f"no topic could be named by {model} at {address.url}: {reason}")
-    labels, with_term = _distinct(result, names)
-    decisions = _decisions(chat, questions, answers, labels, with_term)
+    labels = _distinct(result, names)
+    decisions = _decisions(chat, questions, answers, labels)
     topics = list(result.topics)
     for topic, label in labels.items():
         topics[topic] = dataclasses.replace(
@@ -167,20 +167,19 @@ def questions_about(result: TopicResult) -> list[Question]:
     return questions
 
 
-def _distinct(result: TopicResult, names: Mapping[int, str]) -> tuple[dict[int, str], list[int]]:
+def _distinct(result: TopicResult, names: Mapping[int, str]) -> dict[int, str]:
     """Append a term, or else a number, to repeated names; the largest topic keeps its name."""
     used = {name_key(t.label) for t in result.topics if t.topic_id not in names}
-    labels, changed = {}, []
+    labels = {}
     for topic in sorted(names):
         label = names[topic]
         if name_key(label) in used:
-            changed.append(topic)
             endings = [*result.topics[topic].keywords, *map(str, range(2, len(names) + 3))]
             candidates = (f"{names[topic]} ({ending})" for ending in endings)
             label = next(text for text in candidates if name_key(text) not in used)
         used.add(name_key(label))
         labels[topic] = label
-    return labels, changed
+    return labels
 
 
 def _decisions(
@@ -188,9 +187,8 @@ def _decisions(
     questions: Sequence[Question],
     answers: Sequence[TopicAnswer],
     labels: Mapping[int, str],
-    with_term: Sequence[int],
 ) -> list[Decision]:
-    """Return which documents were sent, why topics have no name, and which names got a term."""
+    """Return which documents were sent, and why topics have no name."""
     model = chat.request["model"]
     sent = {answer.topic_id for answer in answers if answer.was_sent}
     n_documents = sum(q.n_documents for q in questions if q.topic_id in sent)
@@ -205,12 +203,6 @@ def _decisions(
         reasons = ", ".join(f"{topic} ({reason})" for topic, reason in failed.items())
         message = f"Topics that keep their automatic names: {reasons}."
         decisions.append(Decision("topics", "not_named", list(failed), message))
-    if with_term:
-        ids = [str(topic) for topic in with_term]
-        message = (
-            f"Topics with a term in brackets, because another has the same name: {', '.join(ids)}."
-        )
-        decisions.append(Decision("topics", "names_told_apart", ids, message))
     return decisions
 
 

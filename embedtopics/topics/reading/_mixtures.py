@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_matrix, vstack
 
 from embedtopics._utils.occurrences import Occurrences, TermIndex, find_occurrences, index_terms
-from embedtopics.corpus._corpus import Corpus
 from embedtopics.errors import InputError
 from embedtopics.protocols import Float64Array, Int32Array, Int64Array
 from embedtopics.terms._counts import count_by_topic
-from embedtopics.terms._tokens import tokenize
 from embedtopics.topics._describe import fitted_weighting
 from embedtopics.topics._vectors import unit_term_rows
 from embedtopics.topics.results import TokenMixture, TopicResult
@@ -36,7 +33,6 @@ MIN_SIMILARITY = 0.1
 
 def mixtures(
     result: TopicResult,
-    texts: Any = None,
     *,
     rows: Iterable[int] | None = None,
 ) -> csr_matrix:
@@ -52,8 +48,6 @@ def mixtures(
     Parameters
     ----------
     result : TopicResult
-    texts : Corpus or anything that `Corpus.of` takes, optional
-        New texts; by default the rows of the result, whose words are stored.
     rows : iterable of int, optional
         Row numbers (positions from 0) of the result; by default all.
 
@@ -68,21 +62,13 @@ def mixtures(
         If a row does not exist, or if the weighting of the result has no factor for each term in
         ``idf_``.
     """
-    words: Words
-    if texts is None:
-        words = result.tokens.ids, result.tokens.offsets
-        of_row = result.documents.of_row
-        of_text = of_row if rows is None else of_row[_checked_rows(rows, len(of_row))]
-        # Rows that share a text share its mixture.
-        documents, place = np.unique(of_text, return_inverse=True)
-        n_empty = int(np.sum(documents < 0))
-        documents, place = documents[n_empty:], place - n_empty
-    else:
-        corpus = Corpus.of(texts)
-        read = tokenize(corpus.document_texts(), rules=result.tokens.rules)
-        words = _to_result_ids(read.ids, read.words, result), read.offsets
-        place = corpus.distinct().of_row
-        documents = np.arange(len(read.offsets) - 1)
+    words = result.tokens.ids, result.tokens.offsets
+    of_row = result.documents.of_row
+    of_text = of_row if rows is None else of_row[_checked_rows(rows, len(of_row))]
+    # Rows that share a text share its mixture.
+    documents, place = np.unique(of_text, return_inverse=True)
+    n_empty = int(np.sum(documents < 0))
+    documents, place = documents[n_empty:], place - n_empty
     mixed = csr_matrix(np.zeros((len(documents), result.n_topics), dtype=np.float32))
     if result.n_topics and len(documents):
         topics = _Topics.of(result)
@@ -99,7 +85,7 @@ def mixtures(
     return csr_matrix(row_indicator @ mixed, dtype=np.float32)
 
 
-def token_topics(result: TopicResult, document: int | str) -> TokenMixture:
+def token_topics(result: TopicResult, document: int) -> TokenMixture:
     """Return the contribution of each word of a text to each topic.
 
     Words share the contributions of their terms to the cosines in equal parts, so that the words of
@@ -108,8 +94,8 @@ def token_topics(result: TopicResult, document: int | str) -> TokenMixture:
     Parameters
     ----------
     result : TopicResult
-    document : int or str
-        Row number (position from 0) of the result, or a new text.
+    document : int
+        Row number (position from 0) of the result.
 
     Returns
     -------
@@ -121,15 +107,10 @@ def token_topics(result: TopicResult, document: int | str) -> TokenMixture:
     InputError
         As in `mixtures`.
     """
-    if isinstance(document, str):
-        read, text = tokenize([document], rules=result.tokens.rules), document
-        tokens = tuple(read.words[i] for i in read.ids)
-        words = _to_result_ids(read.ids, read.words, result), read.offsets
-    else:
-        (row,) = _checked_rows([document], len(result.documents.of_row))
-        which, text = result.documents.of_row[[row]], result.corpus.texts[row] or ""
-        words = _select_documents(result.tokens.ids, result.tokens.offsets, which[which >= 0])
-        tokens = tuple(result.tokens.words[i] for i in words[0])
+    (row,) = _checked_rows([document], len(result.documents.of_row))
+    which, text = result.documents.of_row[[row]], result.corpus.texts[row] or ""
+    words = _select_documents(result.tokens.ids, result.tokens.offsets, which[which >= 0])
+    tokens = tuple(result.tokens.words[i] for i in words[0])
     sums = np.zeros((len(tokens), result.n_topics))
     shares = np.zeros(result.n_topics, dtype=np.float32)
     if len(tokens) and result.n_topics:
@@ -225,13 +206,6 @@ class _Topics(NamedTuple):
         arrays = occurrences.offsets, occurrences.first, occurrences.terms, occurrences.ends
         kernel(*arrays, *self[1:6], WINDOW, STRIDE, MIN_SIMILARITY, sums)
         return sums
-
-
-def _to_result_ids(ids: Int32Array, words: tuple[str, ...], result: TopicResult) -> Int32Array:
-    """Map word ids to those of the result; -1 for unknown words."""
-    id_of = dict(zip(result.tokens.words, range(len(result.tokens.words)), strict=True))
-    result_ids = np.fromiter(map(id_of.get, words, repeat(-1)), dtype=np.int32, count=len(words))
-    return result_ids[ids]
 
 
 def _select_documents(ids: Int32Array, offsets: Int64Array, documents: Int64Array) -> Words:

@@ -54,7 +54,7 @@ def effects(
     Parameters
     ----------
     result : TopicResult
-    covariates : str, sequence of str, mapping or DataFrame
+    covariates : str, sequence of str, or mapping
         A formula over columns of the corpus, such as "~ date + source"; a list of columns; or
         values for each row by name. Formulas are those of formulaic: "~ date * source" adds an
         interaction, "~ bs(date, df=4) + source" a spline. They can call functions, so do not
@@ -353,15 +353,11 @@ class Design:
 def parse_covariates(covariates: Any, columns: Set[str]) -> tuple[list[Term], dict[str, Any]]:
     """Return the terms of a model, the intercept first, and its variables by name."""
     from formulaic import Formula
-    from formulaic.errors import FormulaicError
     from formulaic.parser.types import Factor, Term
 
     expected = "a formula such as '~ date + source', names of columns, or values by name"
     if isinstance(covariates, str):
-        try:
-            formula = Formula(covariates)
-        except FormulaicError:
-            raise InputError("covariates", expected, covariates) from None
+        formula = Formula(covariates)
         terms = [] if hasattr(formula, "rhs") else list(formula)
         if len(terms) < 2 or str(terms[0]) != "1":
             with_terms = "a formula with an intercept and other terms, without a left side"
@@ -374,7 +370,7 @@ def parse_covariates(covariates: Any, columns: Set[str]) -> tuple[list[Term], di
             used_names = [factor.expr] if is_name else sorted(columns & set(map("".join, words)))
             variables |= {name: name for name in used_names}
         return terms, variables
-    if not isinstance(covariates, Mapping | pd.DataFrame):
+    if not isinstance(covariates, Mapping):
         covariates = {name: name for name in covariates}
     variables = {str(name): values for name, values in covariates.items()}
     if not variables:
@@ -500,15 +496,10 @@ def _build(
 ) -> Design:
     """Evaluate the terms, and name the columns."""
     from formulaic import Formula
-    from formulaic.errors import FormulaicError
 
-    try:
-        model = Formula(terms).get_model_matrix(
-            variables, context={}, output="numpy", na_action="ignore"
-        )
-    except FormulaicError as error:
-        reason = re.sub(r"\u29db\[[0-9;]*m|\u29da", "", str(error))  # formulaic marks the place
-        raise InputError("covariates", "a formula that can be evaluated", found=reason) from None
+    model = Formula(terms).get_model_matrix(
+        variables, context={}, output="numpy", na_action="ignore"
+    )
     matrix = np.ascontiguousarray(model, dtype=np.float64)
     columns = list(model.model_spec.column_names)
     covariates, levels = ["" for _ in columns], ["" for _ in columns]

@@ -141,7 +141,7 @@ def test_a_topic_that_is_missing_is_named(branched):
 
 def test_topics_that_are_one_already_are_left_so(branched):
     edited = topics.merge(branched, [0, 1])
-    again = topics.replay(edited, edited)
+    again = topics.replay(edited, edited, missing="skip")
     assert again.n_topics == edited.n_topics and again.history == edited.history
     assert "are one here already" in again.decisions[-1].message
     named = topics.rename(branched, {0: "a", 1: "b"})
@@ -182,12 +182,8 @@ def test_a_weighting_of_ones_own_is_kept_through_edits(branched):
 
 
 def test_bad_histories(branched):
-    for damaged, match in (
-        (Edit("remove", {"topics": [2]}), "no record"),
-        (Edit("reassign", {"way": "graph"}), "parameters"),
-    ):
-        with pytest.raises(InputError, match=match):
-            topics.replay(branched, [damaged])
+    with pytest.raises(InputError, match="no record"):
+        topics.replay(branched, [Edit("remove", {"topics": [2]})])
     with refuses("missing"):
         topics.replay(branched, [], missing="ignore")
 

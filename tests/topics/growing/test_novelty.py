@@ -71,7 +71,7 @@ def test_more_of_the_same_is_no_alarm(split):
     result, texts, vectors = split
     said = extend(result, texts, embeddings=vectors)
     assert not said.is_alarming and said.candidates == ()
-    assert said.to_frame().empty and len(said.to_frame().columns) == 9
+    assert said.to_frame().empty and len(said.to_frame().columns) == 8
     labels = said.result.clustering.labels[said.documents]
     assert said.outside == pytest.approx(np.mean(labels == NOISE))
 
@@ -99,7 +99,7 @@ def test_a_strange_group_is_found_and_described(split, surprising):
     assert found.nearest_topic == close.argmax()
     assert found.topic_similarity == pytest.approx(close.max(), abs=0.01)  # weights of repeats
     row = surprising.to_frame().iloc[0]
-    assert (row["candidate"], row["size"], row["label"]) == (0, found.size, found.label)
+    assert (row["size"], row["label"]) == (found.size, found.label)
     assert row["examples"][0] in STRANGE
 
 

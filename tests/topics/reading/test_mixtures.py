@@ -4,8 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
 from embedtopics import topics
@@ -121,26 +119,10 @@ def test_equal_windows_written_out(phrased, arguments, monkeypatch):
         np.testing.assert_allclose(added / (added.sum() or 1), shares, atol=1e-5)
 
 
-def test_new_texts_are_read_as_the_stored_ones(branched):
-    texts = branched.corpus.texts
-    stored = topics.mixtures(branched)
-    asked = topics.mixtures(branched, list(texts))
-    assert (abs(stored - asked) > 0).nnz == 0
-    shown = topics.token_topics(branched, texts[5] + " (Entirely) UNKNOWN!")
-    assert shown.tokens[-2:] == ("entirely", "unknown")
-    assert shown.written[-2:] == ("(Entirely)", "UNKNOWN!")
-    assert shown.weights[[-2, -1]].nnz == 0 and shown.shares.sum() == pytest.approx(1)
-
-
 def test_largest_share_is_mostly_the_topic(branched):
     found = topics.mixtures(branched).toarray()
     inside = branched.labels >= 0
     assert np.mean(found.argmax(axis=1)[inside] == branched.labels[inside]) > 0.9
-    # Half of one text and half of another have a share of each.
-    first, second = (int(np.flatnonzero(branched.labels == t)[0]) for t in (0, 1))
-    texts = branched.corpus.texts
-    (both,) = topics.mixtures(branched, [f"{texts[first]} . {texts[second]}"]).toarray()
-    assert set(np.argsort(-both)[:2]) == {0, 1}
 
 
 def test_rows_of_one_text_and_rows_without(phrased):
@@ -156,10 +138,9 @@ def test_rows_of_one_text_and_rows_without(phrased):
     np.testing.assert_array_equal(chosen.toarray(), everything[[7, empty, 7]].toarray())
     assert topics.mixtures(phrased, rows=[]).shape == (0, 4)
     assert topics.mixtures(phrased, rows=[empty]).nnz == 0
-    assert topics.mixtures(phrased, ["", None, "!"]).nnz == 0
     silent = topics.token_topics(phrased, empty)
     assert silent.tokens == () and silent.weights.shape == (0, 4) and not silent.shares.any()
-    assert len(silent.to_frame()) == 0 and topics.token_topics(phrased, "").tokens == ()
+    assert len(silent.to_frame()) == 0
 
 
 def test_no_topics_one_topic_and_no_terms():
@@ -176,8 +157,8 @@ def test_no_topics_one_topic_and_no_terms():
     stream = tokenize(["" for _ in range(len(result.documents))])
     counts = count_terms(stream)
     mute = replace(result, tokens=stream, term_counts=counts, topic_terms=csr_matrix((3, 0)))
-    assert topics.mixtures(mute).nnz == 0 and topics.mixtures(mute, ["a text"]).nnz == 0
-    assert topics.token_topics(mute, "a text").weights.nnz == 0
+    assert topics.mixtures(mute).nnz == 0
+    assert topics.token_topics(mute, 0).weights.nnz == 0
 
 
 def test_frame_names_the_topic_of_each_word(phrased):
@@ -199,22 +180,12 @@ def test_bad_rows(phrased):
         topics.token_topics(phrased, 10_000)
 
 
-@settings(max_examples=40, deadline=None)
-@given(
-    texts=st.lists(
-        st.lists(st.sampled_from("river engine line people zzz field often".split()), max_size=9),
-        min_size=1, max_size=40,
-    ),
-    batch_size=st.integers(1, 50),
-)  # fmt: skip
-def test_rows_sum_to_one_or_nothing_in_any_batch(phrased, texts, batch_size):
-    joined = [" ".join(words) for words in texts]
-    found = topics.mixtures(phrased, joined)
+@pytest.mark.parametrize("batch_size", [1, 7, 50])
+def test_rows_sum_to_one_or_nothing_in_any_batch(phrased, batch_size, monkeypatch):
+    found = topics.mixtures(phrased)
     sums = np.asarray(found.sum(axis=1)).ravel()
     assert np.all((np.abs(sums - 1) < 1e-6) | (sums == 0)) and (found.data >= 0).all()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_mixtures, "BATCH_SIZE", batch_size)
-        again = topics.mixtures(phrased, joined)
-    assert (found != again).nnz == 0
-    alone = topics.mixtures(phrased, joined[-1:])
-    assert (found[len(texts) - 1] != alone).nnz == 0
+    monkeypatch.setattr(_mixtures, "BATCH_SIZE", batch_size)
+    assert (found != topics.mixtures(phrased)).nnz == 0
+    alone = topics.mixtures(phrased, rows=[9])
+    assert (found[9] != alone).nnz == 0

@@ -293,10 +293,7 @@ def read_list(
     _check_length("metadata", table.frame, len(values))
     if index is None:
         index = texts.index if isinstance(texts, pd.Series) else table.frame.index
-    try:
-        labels = index if isinstance(index, pd.Index) else pd.Index(index)
-    except (TypeError, ValueError):
-        raise InputError("index", "a label for each row", index) from None
+    labels = index if isinstance(index, pd.Index) else pd.Index(index)
     _check_length("index", labels, len(values))
     for role, name in (("time", time), ("group", group)):
         if name is not None:
@@ -334,12 +331,6 @@ def read_table(
     if text is None:
         text, decision = guess_text_column(table)
         notes.append(decision)
-    for role, name in named.items():
-        if role != "text" and name == text:
-            raise InputError(
-                f"{table.source}: expected different columns for text and {role}, got {name!r} for "
-                "both; name another column"
-            )
     check_text_column(table, text)
     column = held_in_arrow(table.frame[text])
     values: Sequence[object] = table.frame[text].tolist() if column is None else column
@@ -370,11 +361,6 @@ def _as_list(texts: Any) -> Sequence[object]:
         raise InputError(
             f"expected a list of texts, got one {type(texts).__name__}; give a list: [text], or "
             "the path of a file as pathlib.Path(...)"
-        )
-    if isinstance(texts, np.ndarray) and texts.ndim != 1:
-        raise InputError(
-            f"expected a one-dimensional array of texts, got the shape {texts.shape}; "
-            "give one column"
         )
     if (column := held_in_arrow(texts)) is not None:
         return column

@@ -285,7 +285,7 @@ class Corpus:
         Raises
         ------
         InputError
-            If a position is repeated or does not exist, or `rows` are not integers.
+            If a position is repeated, or `rows` are not integers.
         """
         positions = np.atleast_1d(np.asarray(rows))
         if positions.size == 0:
@@ -295,9 +295,6 @@ class Corpus:
             raise InputError(
                 "rows", "integer positions", found=shown, remedy="use np.flatnonzero(mask)"
             )
-        outside = positions[(positions < 0) | (positions >= len(self))]
-        if len(outside):
-            raise InputError("rows", f"positions from 0 to {len(self) - 1}", int(outside[0]))
         if len(np.unique(positions)) < len(positions):
             raise InputError("rows", "distinct", remedy="use np.unique(rows)")
         message = f"{len(positions)} of {len(self)} rows were taken."
@@ -480,25 +477,12 @@ def _same_role(
 
 def _below(upper: pd.DataFrame, lower: pd.DataFrame) -> pd.DataFrame:
     """Concatenate two tables, columns of the upper one first."""
-    if _is_numbered(upper.index) and _is_numbered(lower.index):
-        lower = lower.set_axis(pd.RangeIndex(len(upper), len(upper) + len(lower)))
-    index = upper.index.append(lower.index)
-    columns: dict[Any, pd.Series] = {}
-    for name in [*upper.columns, *(name for name in lower.columns if name not in upper.columns)]:
-        # Missing values get the type that pandas gives a column with gaps.
-        parts = []
-        for table, other in ((upper, lower), (lower, upper)):
-            if name in table.columns:
-                parts.append(table[name])
-            else:
-                like = other[name].set_axis(range(len(other)))
-                parts.append(like.reindex(range(-len(table), 0)))
-        if 0 in map(len, parts):  # the type of an empty column does not count
-            parts = [part for part in parts if len(part)] or parts[:1]
-        columns[name] = pd.concat(parts, ignore_index=True)
-    frame = pd.DataFrame(columns, index=pd.RangeIndex(len(index)))
-    frame.columns = pd.Index(list(columns), dtype=object if not columns else None)
-    return frame.set_axis(index)
+    numbered = _is_numbered(upper.index) and _is_numbered(lower.index)
+    # The type of an empty column does not count.
+    tables = [table for table in (upper, lower) if len(table)] or [upper]
+    names = [*upper.columns, *(name for name in lower.columns if name not in upper.columns)]
+    joined = pd.concat(tables, ignore_index=numbered)
+    return joined if list(joined.columns) == names else joined.reindex(columns=names)
 
 
 def _is_numbered(index: pd.Index) -> bool:

@@ -114,16 +114,6 @@ def open_text(path: Path, encoding: str, newline: str | None = None) -> Iterator
         ) from None
 
 
-def describe_encoding(path: Path, encoding: str) -> tuple[Decision, ...]:
-    """Return a note if a byte-order mark overrides the encoding."""
-    actual = _actual_encoding(path, encoding)
-    if actual == encoding:
-        return ()
-    name = actual.removesuffix("-sig")
-    message = f"{path.name} begins with the byte-order mark of {name}."
-    return (Decision("corpus", "encoding", name, message),)
-
-
 def _actual_encoding(path: Path, encoding: str) -> str:
     try:
         name = codecs.lookup(encoding).name
@@ -150,7 +140,6 @@ def _actual_encoding(path: Path, encoding: str) -> str:
 # of one column.
 
 _DELIMITERS = ",;\t|"
-_DELIMITER_NAMES = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a vertical bar"}
 # A control character that no document holds, for a file of a single column.
 _NO_DELIMITER = "\x1f"
 _SNIFFED_CHARACTERS = 1 << 16
@@ -170,10 +159,7 @@ def _read_csv(path: Path, encoding: str, limit: int | None) -> DocumentTable:
     """Read a csv file with a header line; detect its delimiter."""
     with open_text(path, encoding, newline="") as handle:
         delimiter = sniff_delimiter(handle.read(_SNIFFED_CHARACTERS))
-    mark = f"separated by {_DELIMITER_NAMES[delimiter]}" if delimiter else "a single one"
-    message = f"The columns of {path.name} are {mark}."
-    notes = (Decision("corpus", "delimiter", delimiter or "", message),)
-    return _read_delimited(path, encoding, limit, delimiter or _NO_DELIMITER, notes)
+    return _read_delimited(path, encoding, limit, delimiter or _NO_DELIMITER)
 
 
 def sniff_delimiter(head: str) -> str | None:
@@ -199,12 +185,9 @@ def _read_loosely(head: str, delimiter: str) -> list[list[str]]:
 
 
 def _read_delimited(
-    path: Path,
-    encoding: str,
-    limit: int | None,
-    delimiter: str = "\t",
-    notes: tuple[Decision, ...] = (),
+    path: Path, encoding: str, limit: int | None, delimiter: str = "\t"
 ) -> DocumentTable:
+    notes: tuple[Decision, ...] = ()
     try:
         header, rows, lines = _read_rows(path, delimiter, encoding, limit, quoted=True)
     except _BrokenRow as with_quotes:
@@ -219,12 +202,12 @@ def _read_delimited(
         message = (
             f"Quotes in {path.name} are ordinary characters: they do not enclose whole fields."
         )
-        notes = (*notes, Decision("corpus", "quoting", "none", message))
+        notes = (Decision("corpus", "quoting", "none", message),)
     if not rows:
         raise InputError(f"{path.name}: expected rows below the header, got only the header line")
     header, header_notes = _name_columns(header)
     frame = pd.DataFrame(rows, columns=pd.Index(header, dtype=object), dtype=object)
-    notes = describe_encoding(path, encoding) + notes + header_notes
+    notes += header_notes
     return DocumentTable(frame, path.name, notes, lines, cells_only=True, untyped=True)
 
 
@@ -327,25 +310,16 @@ def _read_folder(folder: Path, encoding: str, limit: int | None) -> DocumentTabl
     visible = [n for n in names if not any(part.startswith(".") for part in n.split("/"))]
     if not visible:
         raise InputError(f"{folder} is a folder without .txt files; give the path of a file")
-    notes: list[Decision] = []
-    if len(visible) < len(names):
-        n_hidden = len(names) - len(visible)
-        notes.append(
-            Decision("corpus", "hidden_files", n_hidden, f"{n_hidden} hidden files were skipped.")
-        )
     visible = visible[:limit]
     texts = []
     for name in visible:
         with open_text(folder / name, encoding) as handle:
             texts.append(handle.read())
-        notes.extend(describe_encoding(folder / name, encoding))
     columns = {"text": texts, "file": visible}
     if any("/" in name for name in visible):
         columns["folder"] = [name.rpartition("/")[0] for name in visible]
     frame = pd.DataFrame(columns, dtype=object)
-    return DocumentTable(
-        frame, folder.name or str(folder), tuple(notes), untyped=True, id_column="file"
-    )
+    return DocumentTable(frame, folder.name or str(folder), untyped=True, id_column="file")
 
 
 def _read_lines(path: Path, encoding: str, limit: int | None) -> DocumentTable:
@@ -355,7 +329,7 @@ def _read_lines(path: Path, encoding: str, limit: int | None) -> DocumentTable:
     if not texts:
         raise InputError(f"{path.name} is empty; write one document on each line")
     frame = pd.DataFrame({"text": texts}, dtype=object)
-    return DocumentTable(frame, path.name, describe_encoding(path, encoding), untyped=True)
+    return DocumentTable(frame, path.name, untyped=True)
 
 
 def _read_json_lines(path: Path, encoding: str, limit: int | None) -> DocumentTable:
@@ -370,7 +344,7 @@ def _read_json_lines(path: Path, encoding: str, limit: int | None) -> DocumentTa
 
     with open_text(path, encoding) as handle:
         frame = _frame_of_records(itertools.islice(parsed(handle), limit), path, lines)
-    return DocumentTable(frame, path.name, describe_encoding(path, encoding), lines, untyped=True)
+    return DocumentTable(frame, path.name, lines=lines, untyped=True)
 
 
 def _read_json(path: Path, encoding: str, limit: int | None) -> DocumentTable:
@@ -381,7 +355,7 @@ def _read_json(path: Path, encoding: str, limit: int | None) -> DocumentTable:
         return _read_json_lines(path, encoding, limit)
     records = _parse_json(content, path.name)
     frame = _frame_of_records(records[:limit], path)
-    return DocumentTable(frame, path.name, describe_encoding(path, encoding), untyped=True)
+    return DocumentTable(frame, path.name, untyped=True)
 
 
 def _parse_json(text: str, place: str) -> Any:

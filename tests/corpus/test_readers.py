@@ -118,29 +118,23 @@ def test_a_folder_of_text_files(tmp_path):
     assert corpus.metadata["file"].tolist() == list(corpus.ids)
     assert corpus.metadata["folder"].tolist() == ["", "b", "b/c", ""]
     assert corpus.source == "letters"
-    assert {note.name: note.value for note in corpus.notes} == {
-        "hidden_files": 1,
-        "encoding": "utf-8",
-        "text_column": "text",
-    }
     assert Corpus.from_file(folder, group="folder", limit=2).group.tolist() == ["", "b"]
 
 
 @pytest.mark.parametrize(
-    ("content", "encoding", "noted"),
+    ("content", "encoding"),
     [
-        ("\ufefftext\nété\n".encode(), "utf-8", "utf-8"),
-        ("text\nété\n".encode("utf-16"), "utf-8", "utf-16"),
-        ("text\nété\n".encode("utf-32"), "utf-8", "utf-32"),
-        ("text\nété\n".encode("latin-1"), "latin-1", None),
-        ("text\nété\n".encode("cp1252"), "CP1252", None),
+        ("\ufefftext\nété\n".encode(), "utf-8"),
+        ("text\nété\n".encode("utf-16"), "utf-8"),
+        ("text\nété\n".encode("utf-32"), "utf-8"),
+        ("text\nété\n".encode("latin-1"), "latin-1"),
+        ("text\nété\n".encode("cp1252"), "CP1252"),
     ],
 )
-def test_encodings(tmp_path, content, encoding, noted):
+def test_encodings(tmp_path, content, encoding):
     (tmp_path / "a.csv").write_bytes(content)
     corpus = Corpus.from_file(tmp_path / "a.csv", encoding=encoding)
     assert (corpus.text_column, corpus.texts) == ("text", ("été",))
-    assert [n.value for n in corpus.notes if n.name == "encoding"] == ([noted] if noted else [])
 
 
 def test_a_field_of_two_megabytes(tmp_path):
@@ -174,7 +168,6 @@ def test_a_csv_file_of_one_column(tmp_path):
     (tmp_path / "a.csv").write_text('text\nHello, world\n"Yes, ""quoted"""\n\nlast\n')
     corpus = Corpus.from_file(tmp_path / "a.csv")
     assert corpus.texts == ("Hello, world", 'Yes, "quoted"', "last")
-    assert [n.value for n in corpus.notes if n.name == "delimiter"] == [""]
 
 
 @pytest.mark.parametrize(

@@ -39,9 +39,11 @@ hypothesis.settings.load_profile("ci")
 def pytest_configure(config):
     # Nothing in the tests may reach for a hub, whatever the caller's environment says.
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
-    # Nor write into the caller's cache, or find there what a test should make.
-    config.cache_folder = tempfile.mkdtemp(prefix="embedtopics-tests-")
-    os.environ["EMBEDTOPICS_CACHE"] = config.cache_folder
+    # Nor write into the caller's cache, or find there what a test should make. Tests side by side
+    # share what they prepare.
+    if not SIDE_BY_SIDE:
+        config.cache_folder = tempfile.mkdtemp(prefix="embedtopics-tests-")
+        os.environ["EMBEDTOPICS_CACHE"] = config.cache_folder
 
 
 def pytest_collection_modifyitems(items):
@@ -66,7 +68,8 @@ def what_is_there_is_not_looked_at_by_the_collector():
 
 
 def pytest_unconfigure(config):
-    shutil.rmtree(config.cache_folder, ignore_errors=True)
+    if not SIDE_BY_SIDE:
+        shutil.rmtree(config.cache_folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

@@ -148,15 +148,6 @@ def test_the_least_recently_used_encoder_goes_first(tmp_path, monkeypatch):
     assert [path.name[0] for path in stores_of(tmp_path)] == ["a", "c"]
 
 
-def test_files_of_another_format_are_left_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr(cached, "MOST_BYTES", 1)
-    other = tmp_path / "vectors-9" / "x.sqlite"
-    other.parent.mkdir()
-    other.write_bytes(b"later")
-    CachedEncoder(Counting(), folder=tmp_path).encode(["a"])
-    assert other.read_bytes() == b"later"
-
-
 WORKER = """
     import sys, time
     sys.path.insert(0, {tests!r})

@@ -12,14 +12,21 @@ from sklearn.pipeline import make_pipeline
 import embedtopics as et
 from embedtopics.classification import TextClassifier
 from embedtopics.comparison import compare
-from embedtopics.encoders import RandomProjectionEncoder, TfidfEncoder
+from embedtopics.encoders import (
+    CachedEncoder,
+    FastTextEncoder,
+    RandomProjectionEncoder,
+    SentenceEncoder,
+    TfidfEncoder,
+)
 from embedtopics.encoders._contract import EncoderInfo, as_encoder, info_of
-from embedtopics.encoders._registry import resolve_encoder
+from embedtopics.encoders._registry import encoder_from_settings, resolve_encoder
 from embedtopics.encoders._space import StoredVectors, check_encoder, describe_encoder
+from embedtopics.errors import InputError, ModelLoadError
 from embedtopics.probing import hidden_states
 from tests.factories import refuses
 
-KINDS = ("ours", "object", "scikit-learn", "sentence-transformers")
+KINDS = ("object", "scikit-learn", "sentence-transformers")
 
 
 class Own:
@@ -31,8 +38,6 @@ class Own:
 
 @pytest.fixture
 def encoder(request, make_sentence_folder):
-    if request.param == "ours":
-        return RandomProjectionEncoder(32)
     if request.param == "object":
         return Own()
     if request.param == "scikit-learn":
@@ -112,15 +117,47 @@ def test_probing_takes_transformers_alone(encoder):
         hidden_states(["a text"], encoder)
 
 
-def test_encoders_are_transformers_of_scikit_learn(toy):
+@pytest.fixture
+def encoders(tiny_bert, tmp_path, toy):
+    return [
+        SentenceEncoder(tiny_bert),
+        CachedEncoder(SentenceEncoder(tiny_bert), folder=tmp_path),
+        TfidfEncoder(n_components=3).fit(toy[0]),
+        FastTextEncoder(dimensions=4, epochs=1).fit(toy[0]),
+        RandomProjectionEncoder(8),
+    ]
+
+
+def test_one_text_gives_one_vector_and_arguments_change_nothing_else(encoders, toy):
+    texts = toy[0][:20]
+    for encoder in encoders:
+        whole = encoder.encode(texts)
+        np.testing.assert_allclose(encoder.encode(texts[0]), whole[0], atol=1e-6)
+        options = {"batch_size": 2, "show_progress": False, "normalize_embeddings": True}
+        lengths = np.linalg.norm(whole, axis=1, keepdims=True)
+        np.testing.assert_allclose(encoder.encode(texts, **options) * lengths, whole, atol=1e-5)
+
+
+def test_encoders_are_cloned_and_changed_by_their_parameters(encoders):
+    for encoder in encoders:
+        again = clone(encoder)
+        assert repr(again.get_params()) == repr(encoder.get_params())
+        assert type(again) is type(encoder) and again is not encoder
+        with pytest.raises(TypeError):
+            again.set_params(nothing=1)
+    changed = encoders[2].set_params(n_components=2)
+    assert changed.get_params()["n_components"] == 2 and not changed.is_fitted
+
+
+def test_encoders_work_in_a_pipeline_and_a_grid_search(toy):
     texts, _, labels = toy
     search = GridSearchCV(
         make_pipeline(TfidfEncoder(), LogisticRegression()),
-        {"tfidfencoder__n_components": [2, 8]}, cv=2,
+        {"tfidfencoder__n_components": [None, 8]}, cv=2,
     ).fit(texts, labels)  # fmt: skip
     assert search.best_score_ > 0.5
-    encoder = clone(RandomProjectionEncoder(16)).set_params(dimensions=8)
-    assert encoder.fit(texts).transform(texts).shape == (len(texts), 8)
+    fixed = make_pipeline(RandomProjectionEncoder(), LogisticRegression()).fit(texts, labels)
+    assert fixed.score(texts, labels) > 0.9
 
 
 @pytest.mark.parametrize("value", [len, Own, 3, object(), ""])
@@ -161,3 +198,54 @@ def test_a_learner_passes_where_it_learned_the_same(toy):
     check_encoder(encoder, vectors)
     with refuses("encoder"):
         check_encoder(TfidfEncoder(8).fit(texts[:20]), vectors)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("tfidf", TfidfEncoder), ("lsa", TfidfEncoder), ("fasttext", FastTextEncoder),
+        ("random", RandomProjectionEncoder),
+    ],
+)  # fmt: skip
+def test_baselines_have_names(name, kind):
+    encoder = resolve_encoder(name)
+    assert type(encoder) is kind and encoder.name == name and encoder.languages is None
+    assert encoder_from_settings(encoder.settings).settings == encoder.settings
+
+
+def test_names_stand_for_settings_and_paths_for_folders():
+    assert resolve_encoder("lsa").settings["n_components"] == 300
+    assert resolve_encoder("tfidf").settings["n_components"] is None
+    with pytest.raises(ModelLoadError):
+        resolve_encoder("./tfidf")
+
+
+def test_the_callers_encoder_stays_unfitted():
+    mine = TfidfEncoder()
+    made = mine.fitted_to(["warm water", "cold water"])
+    assert made.is_fitted and not mine.is_fitted
+    assert made.fitted_to(["other texts"]) is made
+    same = RandomProjectionEncoder()
+    assert same.fitted_to(["any"]) is same
+
+    class Learner:
+        """Learns without being one of ours."""
+
+        is_fitted = False
+
+        def fit(self, texts):
+            self.is_fitted = True
+            return self
+
+        def encode(self, texts):
+            raise AssertionError
+
+    learner = Learner()
+    assert as_encoder(learner).fitted_to(["a"]).is_fitted and not learner.is_fitted
+
+
+def test_an_unknown_kind_is_refused():
+    with pytest.raises(
+        InputError, match="among across languages, cascade, fasttext, joined, random, static, tfidf"
+    ):
+        encoder_from_settings({"kind": "oracle"})

@@ -4,8 +4,6 @@ import ast
 from collections import Counter
 from pathlib import Path
 
-import pytest
-
 from tests.factories import python
 
 PACKAGE = Path(__file__).parents[1] / "embedtopics"
@@ -232,19 +230,31 @@ LATER = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("code", "absent"),
-    [
-        ("import embedtopics", HEAVY),
-        ("import embedtopics.encoders", {"tokenizers", "huggingface_hub", *HEAVY}),
-        ("import embedtopics.corpus", {"py3langid"}),
-        ("from embedtopics.retrieval import SearchIndex", {"lark"}),
-        ("from embedtopics import TopicModel", LATER),
-        ("from embedtopics.cli._app import app; app(['--help'])", {"numpy", *HEAVY}),
-    ],
-)
-def test_imports_load_nothing_heavy_and_nothing_that_is_needed_later(code, absent):
-    shown = python(f"import sys, atexit; atexit.register(lambda: print(*sys.modules)); {code}")
-    loaded = shown.splitlines()[-1].split()
-    assert "embedtopics" in loaded
-    assert not [name for name in loaded if name.startswith(tuple(absent))]
+STAGES = {
+    "import embedtopics": HEAVY,
+    "import embedtopics.encoders": {"tokenizers", "huggingface_hub", *HEAVY},
+    "import embedtopics.corpus": {"py3langid"},
+    "from embedtopics import TopicModel": LATER,
+    "from embedtopics.retrieval import SearchIndex": {"lark"},
+}
+"""Imports, one after the other, and what none of them may have loaded by then."""
+
+COMMAND = "from embedtopics.cli._app import app; app(['--help'])"
+
+
+def test_imports_load_nothing_heavy_and_nothing_that_is_needed_later():
+    show = "; print(*sys.modules)\n"
+    loaded = python(f"import sys; {show.join(STAGES)}{show}").splitlines()
+    of_command = python(
+        f"import sys, atexit; atexit.register(lambda: print(*sys.modules)); {COMMAND}"
+    )
+    stages = [*STAGES.items(), (COMMAND, {"numpy", *HEAVY})]
+    offences = [
+        (code, name)
+        for (code, absent), names in zip(
+            stages, [*loaded, of_command.splitlines()[-1]], strict=True
+        )
+        for name in names.split()
+        if name.startswith(tuple(absent))
+    ]
+    assert not offences

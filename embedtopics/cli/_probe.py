@@ -108,7 +108,10 @@ def _task(train: Path, test: Path | None, name: str, random_state: int) -> Probe
     read: Any = probing.read_conllu if kind == "conllu" else probing.read_token_table
     banks = {part: read(path) for part, path in files.items()}
     make: Any = probing.sentence_task if name in SENTENCE_TASKS else probing.token_task
-    return make(banks["train"] if test is None else banks, name, random_state=random_state)
+    probe_task: ProbeTask = make(
+        banks["train"] if test is None else banks, name, random_state=random_state
+    )
+    return probe_task
 
 
 def _kind(path: Path) -> str:

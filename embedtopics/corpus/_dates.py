@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -112,7 +112,7 @@ def _parse(
             refuse(code, description, 0)
     decisions = _describe_iso(texts, codes, name, refuse) if description == _ISO else []
     if description in (_SECONDS, _MILLISECONDS):
-        unit = "s" if description == _SECONDS else "ms"
+        unit: Literal["s", "ms"] = "s" if description == _SECONDS else "ms"
         moments = pd.to_datetime(
             [int(text) for text in texts], unit=unit, errors="coerce", utc=True
         )

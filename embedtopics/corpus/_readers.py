@@ -106,8 +106,9 @@ def open_text(path: Path, encoding: str, newline: str | None = None) -> Iterator
         with open_binary(path) as stream:
             yield cast(io.TextIOBase, io.TextIOWrapper(stream, encoding=actual, newline=newline))
     except UnicodeError as error:
-        byte = error.object[error.start :][:1].hex() if hasattr(error, "object") else ""
-        problem = f"got the byte 0x{byte}" if byte else str(error)
+        problem = str(error)
+        if isinstance(error, UnicodeDecodeError):
+            problem = f"got the byte 0x{error.object[error.start]:02x}"
         raise InputError(
             f"{path.name}: expected {encoding} text, {problem}",
             remedy=Remedy("encoding", "cp1252", "name the encoding of the file"),

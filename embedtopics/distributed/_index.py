@@ -6,7 +6,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -96,7 +96,10 @@ def _blocks(
         if len(column) != len(rows.numbers):
             raise InputError("files", "unchanged since encoding", found=f"a changed {shard.path}")
         file_ids = [f"{Path(shard.path).name}:{number}" for number in rows.numbers]
-        cells = {columns.text: rows.texts, columns.id or "id": rows.ids if columns.id else file_ids}
+        cells: dict[str, Any] = {
+            columns.text: rows.texts,
+            columns.id or "id": rows.ids if columns.id else file_ids,
+        }
         for key, values in ((columns.time, rows.times), (columns.group, rows.groups)):
             cells |= {} if key is None else {key: values}
         has_vector = np.asarray(column.is_valid())

@@ -10,13 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from embedtopics._utils.checks import checked_count
 from embedtopics.errors import InputError
 from embedtopics.plots._colors import topic_colors
-from embedtopics.protocols import FloatArray
 from embedtopics.report._markup import asset, checked_place, html_page, text, write_page
 from embedtopics.report._page_data import Content, Panel, page_data
-from embedtopics.report._sections import default_title, encoder_name, study_sections
+from embedtopics.report._sections import default_title, study_sections
 from embedtopics.topics.results import TopicResult
 
 _SCRIPTS = (
@@ -37,7 +35,6 @@ def write_explorer(
     *,
     title: str | None = None,
     levels: Sequence[TopicResult] = (),
-    beside: TopicResult | None = None,
 ) -> Path:
     """Write a page to search, select and compare the documents of a result.
 
@@ -58,10 +55,6 @@ def write_explorer(
         Results of the same documents with fewer or more topics, such as those of
         `embedtopics.topics.at_resolution`. The whole map shows the names of fewer topics; names of
         more topics appear when a reader zooms in.
-    beside : TopicResult, optional
-        Another result of the same documents. Its map is aligned with the first (Procrustes) and
-        drawn next to it, with its own names and the colours of the first. Selections and highlights
-        appear on both maps.
 
     Returns
     -------
@@ -71,13 +64,13 @@ def write_explorer(
     Raises
     ------
     InputError
-        Another type of result, a level or `beside` with other documents, a folder that does not
+        Another type of result, a level with other documents, a folder that does not
         exist, or a path that is a folder.
     OSError
         The folder is not writable, or the disk is full.
     """
     return write_page(
-        explorer_html(result, title=title, levels=levels, beside=beside),
+        explorer_html(result, title=title, levels=levels),
         checked_place(path, "explorer.html"),
     )
 
@@ -105,66 +98,30 @@ class InlinePage:
         )
 
 
-def explorer(
-    result: TopicResult,
-    *,
-    title: str | None = None,
-    levels: Sequence[TopicResult] = (),
-    beside: TopicResult | None = None,
-    height: int = 760,
-) -> InlinePage:
+def explorer(result: TopicResult) -> InlinePage:
     """Show the page of `write_explorer` in a notebook.
-
-    Parameters
-    ----------
-    result, title, levels, beside
-        As in `write_explorer`.
-    height : int
-        Pixels.
 
     Returns
     -------
     InlinePage
         Shown by notebooks in a frame.
-
-    Raises
-    ------
-    InputError
-        As in `write_explorer`.
     """
-    checked_count(height, "height", 300)
-    page = explorer_html(result, title=title, levels=levels, beside=beside)
-    return InlinePage(page, height)
+    return InlinePage(explorer_html(result), 760)
 
 
 def explorer_html(
-    result: TopicResult,
-    *,
-    title: str | None = None,
-    levels: Sequence[TopicResult] = (),
-    beside: TopicResult | None = None,
+    result: TopicResult, *, title: str | None = None, levels: Sequence[TopicResult] = ()
 ) -> str:
     """Return the explorer of a result as a self-contained HTML page."""
     if not isinstance(result, TopicResult):
         raise InputError("result", "a TopicResult", result)
-    others = [("levels", level) for level in levels]
-    others += [] if beside is None else [("beside", beside)]
-    for name, other in others:
-        if not isinstance(other, TopicResult) or not np.array_equal(
-            other.documents.hashes, result.documents.hashes
-        ):
-            raise InputError(name, "results of the same documents", other)
-    panels = [_panel(result)]
-    if beside is not None:
-        names = [f"{encoder_name(r)}, {r.n_topics:,} topics" for r in (result, beside)]
-        panels = [
-            panels[0]._replace(name=f"A: {names[0]}"),
-            _panel(beside)._replace(name=f"B: {names[1]}", map=_aligned(beside.map, result.map)),
-        ]
+    for level in levels:
+        if not np.array_equal(level.documents.hashes, result.documents.hashes):
+            raise InputError("levels", "results of the same documents", level)
     content = Content(
         corpus=result.corpus,
         documents=result.documents,
-        panels=panels,
+        panels=[_panel(result)],
         colors=topic_colors(result),
         tokens=result.tokens,
         term_counts=result.term_counts,
@@ -189,18 +146,6 @@ def linked_page(content: Content, sections: Sequence[str], levels: Sequence[Pane
 def _panel(result: TopicResult) -> Panel:
     names = [(topic.label, topic.size) for topic in result.topics]
     return Panel("", result.map, result.clustering.labels, names)
-
-
-def _aligned(moving: FloatArray, target: FloatArray) -> FloatArray:
-    """Return a map rotated, mirrored and scaled to fit another (Procrustes)."""
-    from scipy.spatial import procrustes
-
-    if min(np.ptp(moving), np.ptp(target)) == 0:
-        return moving
-    middle = target.mean(axis=0)
-    _, fitted, _ = procrustes(target, moving)
-    scale = np.linalg.norm(target - middle) / np.linalg.norm(fitted)
-    return np.asarray(fitted * scale + middle, dtype=np.float32)
 
 
 def _maps(panels: Sequence[Panel]) -> str:

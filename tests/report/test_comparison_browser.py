@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from embedtopics import report
-from tests.factories import make_comparison, make_result
+from tests.factories import make_comparison
 from tests.report.driving import IN_A_BROWSER, check_console
-from tests.report.test_explorer_browser import READY, STATE, opened
+from tests.report.test_explorer_browser import STATE, opened
 from tests.report.test_page import NASTY
 
 SIDE = 6
@@ -121,14 +121,3 @@ def test_keys_move_over_the_map_that_has_the_focus(browser, page, result):
     fetched = [e["params"]["request"]["url"] for e in browser.events
                if e["method"] == "Network.requestWillBeSent"]  # fmt: skip
     assert [url.split(":")[0] for url in fetched] == ["file"]
-
-
-def test_two_results_stand_side_by_side(browser, tmp_path):
-    one = make_result()
-    other = replace(one, clustering=replace(one.clustering, labels=one.clustering.labels.copy()))
-    opened(browser, report.write_explorer(one, tmp_path / "two.html", beside=other), "#topics=0")
-    assert browser.ask("document.querySelectorAll('.map').length") == 2
-    n = int((one.labels == 0).sum())
-    browser.wait(f"{STATE}.startsWith('{n} of')")
-    browser.wait(READY)
-    check_console(browser)

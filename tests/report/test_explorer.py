@@ -14,8 +14,7 @@ from scipy.sparse import csc_matrix
 from embedtopics import report
 from embedtopics.corpus import Corpus
 from embedtopics.report._explorer import explorer_html
-from embedtopics.report._packing import code_texts, postings, varints
-from embedtopics.report._page_data import indexed_terms
+from embedtopics.report._page_data import code_texts, indexed_terms, postings, varints
 from tests.factories import make_result, refuses
 from tests.report.test_page import NASTY
 
@@ -214,19 +213,6 @@ def test_a_result_without_topics_has_an_explorer(n_documents):
     assert about(page)["topics"] == []
 
 
-def test_a_map_beside_is_turned_mirrored_and_scaled_to_the_first(result):
-    turned = (result.map @ [[0.0, 3.0], [3.0, 0.0]] + 5).astype(np.float32)
-    labels = np.where(result.clustering.labels == 0, -1, result.clustering.labels)
-    other = replace(result, map=turned, clustering=replace(result.clustering, labels=labels))
-    page = explorer_html(result, beside=other)
-    one, two = (column(page, f"places-{i}", "<u2").astype(int) for i in (0, 1))
-    assert np.abs(one - two).max() <= 2
-    own = [column(page, f"labels-{i}", "<u2") for i in (0, 1)]
-    np.testing.assert_array_equal(own[1], np.where(own[0] == 1, 0, own[0]))
-    with refuses("beside"):
-        explorer_html(result, beside=make_result(n_documents=20))
-
-
 def test_write_explorer_writes_one_file_and_a_notebook_shows_it_in_a_frame(tmp_path, result, page):
     path = tmp_path / "study.html"
     assert report.write_explorer(result, path) == path
@@ -238,5 +224,3 @@ def test_write_explorer_writes_one_file_and_a_notebook_shows_it_in_a_frame(tmp_p
             report.write_explorer(result, nowhere)
     with refuses("result"):
         report.write_explorer("result", path)
-    with refuses("height"):
-        report.explorer(result, height=2)

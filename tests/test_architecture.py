@@ -57,7 +57,6 @@ BUDGET = {
     "report": (1900, 9),
     "retrieval": (6200, 25),
     "terms": (2400, 12),
-    "topics": (13420, 53),
     "training": (6500, 24),
 }
 # Folders above their budget: today's numbers, which only go down.
@@ -70,7 +69,6 @@ OVER = {
     "encoders": (7160, 32),
     "probing": (5990, 21),
     "retrieval": (7190, 27),
-    "topics": (13420, 53),
 }
 LONGEST_FILE, LONGEST_FUNCTION = 600, 60
 

@@ -85,10 +85,9 @@ class NotEnoughTopics(InputError):
 class ClusterTree:
     """The clusters of documents at every resolution.
 
-    The density hierarchy defines which documents lie in dense groups of a smallest size. At "auto",
-    k-means that starts from the informative groups divides the documents; partitions into other
-    numbers are nested around this one. `weights` (n_documents,) are those of the density
-    hierarchy; the partitions may count fewer documents.
+    The density hierarchy gives the dense groups of a smallest size; k-means that starts from the
+    informative ones divides the documents, with nested partitions into other numbers. `weights`
+    (n_documents,) are those of the hierarchy; the partitions may count fewer documents.
     """
 
     tree: SpanningTree
@@ -104,13 +103,7 @@ class ClusterTree:
         return self.constrained_cut(self, resolution)
 
     def unconstrained_cut(self, resolution: Resolution) -> ClusterCut:
-        """Cut clusters at a resolution.
-
-        Raises
-        ------
-        NotEnoughTopics
-            If `n_topics` is an integer and the tree holds fewer informative clusters.
-        """
+        """Cut clusters at a resolution; NotEnoughTopics if the tree holds fewer than asked."""
         n_topics, size = resolution.n_topics, resolution.min_cluster_size
         if isinstance(n_topics, str):
             if (n_topics, size) == ("auto", "auto"):

@@ -17,6 +17,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from embedtopics._utils.display import one_line
+from embedtopics._utils.folders import MANIFEST
 from embedtopics._utils.hub import NAME, check_upload, upload
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._corpus import blank_corpus, recall_hashes
@@ -25,7 +26,7 @@ from embedtopics.errors import InputError
 from embedtopics.terms.results import TokenStream
 from embedtopics.topics._describe import LEFT_OUT, TEXTS
 from embedtopics.topics._relabel import without_clauses
-from embedtopics.topics._storage import load_result, write_result
+from embedtopics.topics._storage import FILES, load_result, write_result
 from embedtopics.topics.results import TopicResult
 
 MOST_TOPICS = 500
@@ -144,13 +145,6 @@ def without_texts(result: TopicResult, *, columns: Sequence[Hashable] = ()) -> T
     )
 
 
-FILES = (
-    "manifest.json", "result.json", "words.json", "rows.parquet", "arrays.arrow",
-    "embeddings.npy",
-)  # fmt: skip
-"""Files to download from a repository; none is code."""
-
-
 def push_to_hub(
     result: TopicResult | str | Path,
     repo_id: str,
@@ -161,7 +155,6 @@ def push_to_hub(
     license: str | None = None,
     token: str | None = None,
     revision: str | None = None,
-    commit_message: str = "Upload a topic model",
     endpoint: str | None = None,
 ) -> str:
     """Upload a result to the Hugging Face hub, with a page that describes it.
@@ -186,7 +179,6 @@ def push_to_hub(
         By default the token that ``hf auth login`` stored.
     revision : str, optional
         Branch to upload to; by default the main branch.
-    commit_message : str
     endpoint : str, optional
         Address of another hub.
 
@@ -217,7 +209,7 @@ def push_to_hub(
             private=private,
             token=token,
             revision=revision,
-            commit_message=commit_message,
+            commit_message="Upload a topic model",
             endpoint=endpoint,
         )
 
@@ -274,7 +266,7 @@ def from_pretrained(
             token=token,
             cache_dir=cache_dir,
             endpoint=endpoint,
-            allow_patterns=list(FILES),
+            allow_patterns=[MANIFEST, *FILES],
             local_files_only=is_offline_mode(),
         )
     # The client raises exceptions of its HTTP library.

@@ -247,7 +247,7 @@ def _reduce(
         return _Space(coordinates, schedule, start)
     # A replaced reducer gets the groups as `y`.
     y = []
-    if constraints is not None and constraints.changes_layout:
+    if constraints is not None and (constraints.attraction or constraints.separation):
         y = [constraints.groups.copy()]
     coordinates = np.asarray(stages.reducer.fit_transform(vectors.copy(), *y))
     is_rows = coordinates.ndim == 2 and len(coordinates) == len(vectors)

@@ -69,10 +69,8 @@ class Propagation:
 def propagate_labels(graph: NeighborGraph, labels: Int32Array, n_topics: int) -> Propagation:
     """Propagate labels along random paths that end at the first labelled document.
 
-    Steps are in proportion to similarity, at most 30. Every document takes the first step, so the
-    shares of a labelled document come from its neighbors. In the limit this is the harmonic
-    solution of Zhu, Ghahramani and Lafferty (2003), "Semi-Supervised Learning Using Gaussian
-    Fields and Harmonic Functions", section 2.
+    Every document takes the first of at most 30 steps, so the shares of a labelled document come
+    from its neighbors. The limit is the harmonic solution of Zhu, Ghahramani and Lafferty (2003).
     """
     n_documents = len(labels)
     topics = np.full((n_documents, SLOTS), -1, dtype=np.int32)

@@ -33,11 +33,7 @@ def checked_topic_id(result: TopicResult, topic: Any) -> int:
 
 def checked_topic_ids(result: TopicResult, topics: Any) -> tuple[int, ...]:
     """Return distinct topic ids in ascending order, or raise InputError."""
-    listed = topics if hasattr(topics, "__iter__") and not isinstance(topics, str) else [topics]
-    ids = tuple(sorted({checked_topic_id(result, topic) for topic in listed}))
-    if not ids:
-        raise InputError("topics", "a topic id or several", topics)
-    return ids
+    return tuple(sorted({checked_topic_id(result, topic) for topic in np.atleast_1d(topics)}))
 
 
 def marks_of(result: TopicResult, topics: Sequence[int]) -> tuple[TopicMark, ...]:

@@ -27,8 +27,6 @@ from embedtopics.topics.results import Reason, TopicResult
 
 NO_TOPIC = "(no topic)"
 
-LABEL_COLUMNS = ("label_auc", "keywords_auc", "label_worse")
-
 EXCERPT = 160
 """Characters of an excerpt."""
 
@@ -81,12 +79,12 @@ def table(
         recurrence = [*result.stability.recurrence.tolist(), *[np.nan] * bool(outside)]
         frame.insert(3, "recurrence", np.array(recurrence, dtype=np.float64))
     if any(topic.label_auc is not None for topic in result.topics):
-        aucs = [
-            ((t.label_auc or (None,))[0], t.keywords_auc, t.is_label_worse) for t in result.topics
-        ]
-        aucs += [(None, None, False)] * bool(outside)
-        for name, column in zip(LABEL_COLUMNS, zip(*aucs, strict=True), strict=True):
-            frame[name] = np.array(column, dtype=bool if name == "label_worse" else np.float64)
+        blank = [np.nan] * bool(outside)
+        intervals = [topic.label_auc or (np.nan,) for topic in result.topics]
+        frame["label_auc"] = [*(interval[0] for interval in intervals), *blank]
+        first_three = [topic.keywords_auc for topic in result.topics]
+        frame["keywords_auc"] = np.array([*first_three, *blank], dtype=np.float64)
+        frame["label_worse"] = [*(t.is_label_worse for t in result.topics), *[False] * len(blank)]
     return frame
 
 
@@ -300,11 +298,9 @@ def _decisions(result: TopicResult) -> pd.DataFrame:
 
 
 def _history(result: TopicResult) -> pd.DataFrame:
-    lines = [
-        (number, edit.name, edit.message, _as_json(dict(edit.parameters)))
-        for number, edit in enumerate(result.history, start=1)
-    ]
-    return pd.DataFrame(lines, columns=["number", "name", "message", "parameters"])
+    from embedtopics.topics.editing._replay import history
+
+    return history(result).assign(parameters=[_as_json(e.parameters) for e in result.history])
 
 
 def _settings(result: TopicResult) -> pd.DataFrame:

@@ -209,10 +209,9 @@ def merge_near_duplicates(
 ) -> tuple[UniqueVectors, NeighborGraph]:
     """Return the unique vectors of documents (n_documents, n_dimensions), and their neighbor graph.
 
-    If near-duplicates are most of a text's neighbors, the graph falls into islands, and density
-    counts copies. In such a collection near-duplicates share one vector, their mean: the first of
-    them (in the order of content) leads the others, and this is repeated with the means. Groups
-    that are large enough for a topic stay apart.
+    If near-duplicates are most of a text's neighbors, the graph falls into islands. Then they share
+    one vector, their mean: the first of them (in the order of content) leads the others, and this
+    is repeated with the means. Groups that are large enough for a topic stay apart.
     """
     unique = merged = find_unique_vectors(vectors)
     graph = merged_graph = build_graph(vectors, k, seed=seed, rows=unique.within(vectors)[1])

@@ -184,9 +184,6 @@ class Edit:
     marks: tuple[TopicMark, ...] = ()
     new_ids: tuple[int, ...] | None = None
 
-    def __str__(self) -> str:
-        return self.message
-
 
 @dataclass(frozen=True, eq=False)
 class TopicConstraints:
@@ -221,11 +218,6 @@ class TopicConstraints:
     separation: float = 0.0
     is_fixed: bool = False
     is_complete: bool = False
-
-    @property
-    def changes_layout(self) -> bool:
-        """Whether the constraints change the coordinates."""
-        return self.attraction > 0 or self.separation > 0
 
     def of(self, documents: Int64Array) -> TopicConstraints:
         """Return the constraints of some of the documents."""

@@ -43,11 +43,7 @@ class FitContext:
 
 
 class Constraint(Protocol):
-    """A constraint on the topics of a fit: any object with these methods.
-
-    A fit prepares it once, after the neighbor search and before the reduction. Later stages, and
-    later cuts of the hierarchy, obey the returned value.
-    """
+    """A constraint on the topics of a fit, prepared once before the reduction."""
 
     def prepare(self, context: FitContext) -> tuple[TopicConstraints, Sequence[Decision]]:
         """Return the constraints on the documents, and decisions."""

@@ -80,13 +80,7 @@ class SeedWords:
         return {"kind": "seed_words", "seeds": seeds}
 
     def prepare(self, context: FitContext) -> tuple[TopicConstraints, Sequence[Decision]]:
-        """Return the documents of each seed.
-
-        Raises
-        ------
-        InputError
-            If no document holds any word of a seed.
-        """
+        """Return the documents of each seed; refuse a seed whose words no document holds."""
         stream = context.tokens()
         n_words = np.zeros((len(context), len(self.seeds)), dtype=np.int32)
         missing = []
@@ -213,14 +207,7 @@ class ZeroShot:
         }
 
     def prepare(self, context: FitContext) -> tuple[TopicConstraints, Sequence[Decision]]:
-        """Return the documents that match each name.
-
-        Raises
-        ------
-        InputError
-            If the names cannot be encoded, or their vectors have other dimensions than those of
-            the documents.
-        """
+        """Return the documents that match each name."""
         vectors = self._vectors(context)
         # Not by BLAS: its order of summation depends on its threads.
         similarities = np.einsum("ij,kj->ik", context.embeddings, vectors, dtype=float)

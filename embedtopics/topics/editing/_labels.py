@@ -50,14 +50,14 @@ def spell_topic(result: TopicResult, topic: int) -> str:
     return f"{topic} ({result.topics[topic].label})"
 
 
-def rename(result: TopicResult, labels: Mapping[int, str] | Sequence[str]) -> TopicResult:
+def rename(result: TopicResult, labels: Mapping[int, str]) -> TopicResult:
     """Label topics; a label stays in later edits as long as its topic exists.
 
     Parameters
     ----------
     result : TopicResult
-    labels : mapping of int to str, or sequence of str
-        Labels by topic id, or one label per topic in the order of the ids.
+    labels : mapping of int to str
+        Labels by topic id.
 
     Returns
     -------
@@ -70,11 +70,6 @@ def rename(result: TopicResult, labels: Mapping[int, str] | Sequence[str]) -> To
     InputError
         If there is no such topic, a label is empty, or two topics would share a label.
     """
-    if not isinstance(labels, Mapping):
-        if len(labels) != result.n_topics:
-            expected = f"a mapping, or one for each of the {result.n_topics} topics"
-            raise InputError("labels", expected, found=f"{len(labels)}")
-        labels = dict(enumerate(labels))
     new = {checked_topic_id(result, topic): label for topic, label in labels.items()}
     others = [(t.topic_id, t.label) for t in result.topics if t.topic_id not in new]
     names = checked_labels(dict(sorted(new.items())), others)

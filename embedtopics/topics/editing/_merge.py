@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from embedtopics.errors import InputError
 from embedtopics.protocols import Float64Array
 from embedtopics.topics._relabel import checked_topic_id, checked_topic_ids, regrouped, relabeled
 from embedtopics.topics._vectors import topic_cosines
-from embedtopics.topics.editing._labels import checked_labels, spell_topic
+from embedtopics.topics.editing._labels import spell_topic
 from embedtopics.topics.reading.results import TopicHierarchy
 from embedtopics.topics.results import Topic, TopicResult
 
@@ -27,25 +26,18 @@ APART, FORBIDDEN = 1e9, 3.0
 """Distance of topics that must not merge, and a bound that only means with such a pair exceed."""
 
 
-def merge(
-    result: TopicResult,
-    topics: Iterable[int] | Iterable[Iterable[int]],
-    *,
-    label: str | Sequence[str | None] | None = None,
-) -> TopicResult:
+def merge(result: TopicResult, topics: Iterable[int] | Iterable[Iterable[int]]) -> TopicResult:
     """Merge topics.
 
     Documents and memberships of the topics are added up, and terms are weighted again. Outliers
-    stay outliers (see `reassign`).
+    stay outliers (see `reassign`). A merged topic keeps the label of its seeded part, or of its
+    largest named part.
 
     Parameters
     ----------
     result : TopicResult
     topics : iterable of int, or iterable of iterables of int
         Ids of the topics to merge, or several such groups. Groups that share a topic are one.
-    label : str, optional
-        Label of the merged topic; for several groups a list of labels, or None. By default the
-        label of its seeded part, of its largest named part, or of its keywords.
 
     Returns
     -------
@@ -57,19 +49,12 @@ def merge(
         If a group has fewer than two topics or two seeded topics, or if all topics would become
         one.
     """
-    listed = _listed(topics)
-    groups = _disjoint(result, listed)
-    labels = _labels(result, groups, listed, label)
-    parameters: dict[str, Any] = {"topics": groups}
-    if labels:
-        parameters["label"] = [labels.get(group[0]) for group in groups]
+    groups = _disjoint(result, _listed(topics))
     message = "merged " + "; ".join(
         " and ".join(spell_topic(result, topic) for topic in group) for group in groups
     )
-    if labels:
-        message += f" as {', '.join(map(repr, labels.values()))}"
     parts = sorted(_with_others(result, groups))
-    return _regroup(result, parts, "merge", parameters, message, labels)
+    return _regroup(result, parts, "merge", {"topics": groups}, message)
 
 
 def _with_others(
@@ -86,7 +71,6 @@ def _regroup(
     name: str,
     parameters: dict[str, Any],
     message: str,
-    labels: Mapping[int, str] = MappingProxyType({}),
 ) -> TopicResult:
     """Merge the topics of each part; documents of topics in no part become outliers."""
     group = np.full(result.n_topics + 1, NOISE, dtype=np.int32)  # the last for outliers
@@ -97,7 +81,7 @@ def _regroup(
         result,
         group[result.clustering.labels],
         regrouped(result.memberships, group[:-1], len(parts)),
-        [_continued([result.topics[t] for t in part], labels.get(part[0])) for part in parts],
+        [_continued([result.topics[t] for t in part]) for part in parts],
         name=name,
         parameters=parameters,
         message=message,
@@ -106,19 +90,13 @@ def _regroup(
     )
 
 
-def _continued(parts: Sequence[Topic], label: str | None = None) -> Topic:
+def _continued(parts: Sequence[Topic]) -> Topic:
     """Return the topic that a merged one continues, with unknown persistence."""
     if len(parts) == 1:
         return parts[0]
     seeded = [part for part in parts if part.is_seeded]
     named = [part for part in parts if part.is_named]
-    base = (seeded or named or parts)[0]
-    return dataclasses.replace(
-        base,
-        label=base.label if label is None else label,
-        is_named=base.is_named or label is not None,
-        persistence=float("nan"),
-    )
+    return dataclasses.replace((seeded or named or parts)[0], persistence=float("nan"))
 
 
 def _spell_lost(result: TopicResult, groups: Iterable[Sequence[int]]) -> str:
@@ -166,23 +144,6 @@ def _disjoint(result: TopicResult, listed: list[list[Any]]) -> Groups:
     if len(groups) == 1 and len(groups[0]) == result.n_topics:
         _refuse_one_topic("topics", result.n_topics)
     return groups
-
-
-def _labels(
-    result: TopicResult, groups: Groups, listed: list[list[Any]], label: Any
-) -> dict[int, str]:
-    """Return the given labels, by the first topic of the group."""
-    if label is None:
-        return {}
-    labels = list(label) if isinstance(label, (list, tuple)) else [label]
-    if len(labels) != len(listed) or len(groups) != len(listed):
-        expected = f"one for each of the {len(groups)} groups that share no topic"
-        raise InputError("label", expected, found=f"{len(labels)}")
-    pairs = zip(listed, labels, strict=True)
-    new = {min(group): name for group, name in pairs if name is not None}
-    merged = {topic for group in groups if group[0] in new for topic in group}
-    others = [(t.topic_id, t.label) for t in result.topics if t.topic_id not in merged]
-    return checked_labels(dict(sorted(new.items())), others)
 
 
 def reduce(result: TopicResult, n_topics: int, *, by: str = "terms") -> TopicResult:

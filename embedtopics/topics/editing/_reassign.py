@@ -14,7 +14,7 @@ from embedtopics._utils.checks import checked_choice, checked_share
 from embedtopics.clustering._partition import Partitioner
 from embedtopics.clustering._resolution import subtree
 from embedtopics.clustering._spanning_tree import spanning_tree
-from embedtopics.clustering.results import NOISE, Clustering, SpanningTree
+from embedtopics.clustering.results import NOISE, Clustering
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import nearest, unit_rows
 from embedtopics.neighbors.results import NeighborGraph
@@ -238,7 +238,9 @@ def _cut(
         labels, probabilities, n_found = np.zeros(1, np.int32), np.ones(1, np.float32), 1
     else:
         counts = dataclasses.replace(result.term_counts, counts=result.term_counts.counts[members])
-        tree, test = _tree_of(result, members), partial(uninformative_topics, counts)
+        tree = result.tree and subtree(result.tree, members)
+        tree = tree or spanning_tree(result.coordinates[members])
+        test = partial(uninformative_topics, counts)
         cut = ClusterTree(tree, partitioner, weights, test).cut(resolution)
         labels, n_found = keep_labels(cut.clustering.labels, cut.is_informative), cut.n_informative
         probabilities = cut.clustering.probabilities
@@ -250,13 +252,6 @@ def _cut(
     probabilities = np.where(labels == NOISE, 0.0, probabilities).astype(np.float32)
     # Persistence within one topic does not compare with that of other topics.
     return Clustering(labels, probabilities, np.full(int(labels.max()) + 1, np.nan))
-
-
-def _tree_of(result: TopicResult, members: Int64Array) -> SpanningTree:
-    """Return the density hierarchy of some documents."""
-    if result.tree is not None:
-        return subtree(result.tree, members)
-    return spanning_tree(result.coordinates[members])
 
 
 def _assign(result: TopicResult, members: Int64Array, cut: Clustering) -> Int32Array:

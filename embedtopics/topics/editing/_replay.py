@@ -108,7 +108,10 @@ def _applied(result: TopicResult, edit: Edit, custom: TermWeighting | None) -> T
         for name, value in edit.parameters.items()
     }
     if edit.name == "merge":
-        parameters |= _distinct_groups(parameters.get("topics", []), parameters.get("label"))
+        groups = [sorted(set(group)) for group in parameters["topics"]]
+        parameters["topics"] = [group for group in groups if len(group) > 1]
+        if not parameters["topics"]:
+            raise InputError("the topics are one here already")
     if (weighting := parameters.get("weighting")) is not None:
         is_custom = isinstance(weighting, str) and custom is not None
         parameters["weighting"] = custom if is_custom else recorded_weighting(weighting)
@@ -125,19 +128,6 @@ def _matching_ids(result: TopicResult, edit: Edit) -> dict[int, int]:
             raise InputError(f"no topic here matches {mark_name} by documents or keywords")
         ids[mark.topic_id] = topic
     return ids
-
-
-def _distinct_groups(topics: list[list[int]], label: list[Any] | None) -> dict[str, Any]:
-    """Return the parameters of a merge without groups that are one topic here."""
-    groups = [sorted(set(group)) for group in topics]
-    places = [place for place, group in enumerate(groups) if len(group) > 1]
-    if not places:
-        raise InputError("the topics are one here already")
-    parameters: dict[str, Any] = {"topics": [groups[place] for place in places]}
-    if label is not None:
-        labels = [label[place] for place in places]
-        parameters["label"] = labels if any(name is not None for name in labels) else None
-    return parameters
 
 
 def find_topic(result: TopicResult, mark: TopicMark) -> int | None:

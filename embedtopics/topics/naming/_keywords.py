@@ -65,11 +65,6 @@ def keywords(
     ------
     InputError
         If the encoder cannot be loaded or does not match the fit, or if a parameter is invalid.
-
-    Examples
-    --------
-    >>> lists = keywords(result, "diverse", encoder="documents")  # doctest: +SKIP
-    >>> with_keywords(result, lists)  # doctest: +SKIP
     """
     method = checked_choice(method, "method", tuple(N_CANDIDATES))
     diversity = checked_share(diversity, "diversity") if method == "diverse" else 0.0

@@ -135,21 +135,6 @@ class TopicHierarchy(Displayed):
             sorted(left, key=lambda node: (-self.nodes[node].size, self.topics_under(node)[0]))
         )
 
-    def cut(self, n_topics: int) -> tuple[tuple[int, ...], ...]:
-        """Return the groups of topics of a cut of the tree.
-
-        Parameters
-        ----------
-        n_topics : int
-            As in `nodes_at`.
-
-        Returns
-        -------
-        tuple of tuple of int
-            Topic ids of each group, ascending; the groups in the order of `nodes_at`.
-        """
-        return tuple(map(self.topics_under, self.nodes_at(n_topics)))
-
     def to_frame(self, levels: Sequence[int] = ()) -> pd.DataFrame:
         """Tabulate the nodes.
 

@@ -134,16 +134,10 @@ def test_groups_that_share_a_topic_are_one(synthetic):
 
 
 def test_names(synthetic):
-    merged = merge(synthetic, [[1, 2], [3, 4]], label=["Rivers", None])
-    ids = merged.history[-1].new_ids
-    assert merged.topics[ids[1]].label == "Rivers" and merged.topics[ids[1]].is_named
-    assert not merged.topics[ids[3]].is_named
     named = rename(synthetic, {2: "Two", 4: "Four", 5: "Five"})
     merged = merge(named, [[1, 2], [4, 5]])
     ids = merged.history[-1].new_ids
     assert [merged.topics[ids[t]].label for t in (1, 4)] == ["Two", "Four"]
-    again = merge(named, [1, 2], label="Both")
-    assert again.topics[again.history[-1].new_ids[2]].label == "Both"
 
 
 def test_an_anchor_stays_one_and_keeps_its_name(synthetic):
@@ -165,7 +159,7 @@ def test_a_weighting_stays(synthetic):
     np.testing.assert_allclose(later.topic_terms.toarray(), expected.toarray())
 
 
-def test_bad_topics_and_labels(synthetic):
+def test_bad_topics(synthetic):
     not_groups = [[3], [3, 3], [[0, 1], [2, 2]], range(6)]
     for topics in (*not_groups, [[0, 1, 2], [2, 3, 4, 5]]):
         with refuses("topics"):
@@ -173,14 +167,6 @@ def test_bad_topics_and_labels(synthetic):
     for topic in (6, -1):
         with refuses("topic"):
             merge(synthetic, [0, topic])
-    taken, pair = synthetic.topics[5].label, [[0, 1], [2, 3]]
-    for label in ("", 3, ["a", "b"], taken):
-        with refuses("label"):
-            merge(synthetic, [0, 1], label=label)
-    for topics, labels in ((pair, "a"), (pair, ["a", "a"]), ([[0, 1], [1, 3]], ["a", "b"])):
-        with refuses("label"):
-            merge(synthetic, topics, label=labels)
-    assert merge(synthetic, [0, 5], label=taken).n_topics == 5
 
 
 def random_distances(seed, n):

@@ -40,7 +40,7 @@ def test_all_may_be_removed(branched):
         remove(none, 0)
 
 
-@pytest.mark.parametrize("topics", [6, [0, 9], [], "12", None, [True]])
+@pytest.mark.parametrize("topics", [6, [0, 9], "12", None, [True]])
 def test_bad_topics(synthetic, topics):
     with pytest.raises(InputError):
         remove(synthetic, topics)
@@ -63,10 +63,8 @@ def test_names_are_given_and_stay(branched):
 
 def test_one_name_for_each_and_two_may_swap_them(synthetic):
     labels = [f"name {i}" for i in range(6)]
-    named = rename(synthetic, labels)
+    named = rename(synthetic, dict(enumerate(labels)))
     assert [topic.label for topic in named.topics] == labels
-    with refuses("labels"):
-        rename(synthetic, labels[:2])
     one, two = synthetic.topics[0].label, synthetic.topics[1].label
     swapped = rename(synthetic, {0: two, 1: one})
     assert [topic.label for topic in swapped.topics[:2]] == [two, one]
@@ -81,8 +79,6 @@ def test_bad_names(synthetic):
     for topic in (6, -1):
         with refuses("topic"):
             rename(synthetic, {topic: "a"})
-    with refuses("labels"):
-        rename(synthetic, ["a", "b"])
 
 
 def test_names_leave_the_stability_and_merging_does_not(synthetic):
@@ -96,5 +92,5 @@ def test_history_is_a_table(synthetic):
     table = history(edited)
     assert table.columns.tolist() == ["step", "edit", "message"]
     assert table["step"].tolist() == [1, 2] and table["edit"].tolist() == ["rename", "remove"]
-    assert table["message"][0] == "renamed 2 'Two'" == str(edited.history[0])
+    assert table["message"][0] == "renamed 2 'Two'" == edited.history[0].message
     assert history(synthetic).empty

@@ -42,7 +42,7 @@ def do(result, step):
     n = max(result.n_topics, 1)
     try:
         if name == "merge":
-            return topics.merge(result, [arguments[0] % n, arguments[1] % n], label=arguments[2])
+            return topics.merge(result, [arguments[0] % n, arguments[1] % n])
         if name == "split":
             return topics.split(result, arguments[0] % n, arguments[1])
         if name == "remove":

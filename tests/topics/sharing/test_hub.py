@@ -35,11 +35,10 @@ def options(hub, tmp_path):
 def test_to_the_hub_and_back_with_texts(hub, result, tmp_path, capsys):
     url = push_to_hub(
         result, "someone/topics", include_texts=True, token="hf_secret", endpoint=hub.endpoint,
-        commit_message="First",
     )  # fmt: skip
     assert url == f"{hub.endpoint}/someone/topics/commit/{hub.sha('someone/topics')}"
     stored = hub.repositories["someone/topics"]
-    assert stored["private"] and stored["message"] == "First"
+    assert stored["private"]
     assert set(stored["files"]) == {
         "README.md", "manifest.json", "result.json", "words.json", "rows.parquet", "arrays.arrow",
         "embeddings.npy",

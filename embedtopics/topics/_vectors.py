@@ -313,7 +313,7 @@ def term_cosines(rows: csr_matrix) -> Float64Array:
     """Return the cosines of all pairs of sparse rows; an empty row has 0, and 1 with itself."""
     by_term = unit_term_rows(rows)
     by_term.sum_duplicates()  # sorts the columns of each row, too: the order of the summation
-    products = (by_term @ by_term.T).toarray()
+    products: Float64Array = (by_term @ by_term.T).toarray()
     np.fill_diagonal(products, 1.0)
     return np.clip(products, -1.0, 1.0)
 

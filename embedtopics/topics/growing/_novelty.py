@@ -101,8 +101,8 @@ class Extension(Displayed):
     def to_frame(self) -> pd.DataFrame:
         """Tabulate the candidates with their terms, nearest topics and examples."""
         texts = self.result.corpus.texts
-        names = ("label", "size", "keywords", "before", "similarity")
-        names += ("nearest_topic", "topic_similarity")
+        names = ["label", "size", "keywords", "before", "similarity"]
+        names += ["nearest_topic", "topic_similarity"]
         rows = [
             {name: getattr(one, name) for name in names}
             | {"examples": [excerpt(texts[row]) for row in one.representatives]}

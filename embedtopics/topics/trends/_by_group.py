@@ -316,8 +316,8 @@ def best_cell_terms(
         used = scaled.indices[pointers[0] : pointers[-1]]
         of_topic = whole[topic]
         # Only these terms can be among the best in a cell.
-        best = of_topic.indices[largest(of_topic.data, n_terms)]
-        support = np.union1d(used, best).astype(np.int64)
+        leading = of_topic.indices[largest(of_topic.data, n_terms)]
+        support = np.union1d(used, leading).astype(np.int64)
         background = of_topic[:, support].toarray().ravel()
         place[support] = np.arange(len(support))
         before, last, floor = np.zeros(len(support)), -2, 0.0

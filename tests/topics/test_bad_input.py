@@ -72,14 +72,6 @@ def test_fewer_documents_than_neighbors(n):
     assert noted == [n - 1]
 
 
-def test_more_neighbors_than_documents_are_all_of_them():
-    vectors = groups([30, 30])
-    model = fit(vectors, n_neighbors=500)
-    check(model, 60)
-    assert model.result_.graph.k == 59
-    np.testing.assert_array_equal(model.labels_, fit(vectors, n_neighbors=59).labels_)
-
-
 def test_one_text():
     model = fit(np.ones((1, 3)))
     check(model, 1)
@@ -127,13 +119,6 @@ def test_ten_thousand_copies_of_a_text_and_a_hundred_others():
     assert len(others) == 100
 
 
-def test_many_texts_in_one_place_and_a_hundred_others():
-    vectors = np.vstack([np.tile(groups([1], seed=1), (300, 1)), groups([50, 50], seed=2)])
-    model = fit(vectors)
-    check(model, 400)
-    assert set(model.labels_[:300]) == {0}
-
-
 FORMS = {
     "float64": lambda a: a.astype(np.float64),
     "float16": lambda a: a.astype(np.float16),
@@ -178,17 +163,6 @@ def test_a_masked_value_is_refused():
     whole.mask[3, 2] = True
     with pytest.raises(InputError, match="masked"):
         fit(whole)
-
-
-def test_terms_in_more_texts_than_there_are_are_refused():
-    with refuses("min_df"):
-        fit(np.random.default_rng(0).normal(size=(40, 6)), min_df=41)
-
-
-@pytest.mark.parametrize("value", [(1,), (2, 1)])
-def test_ranges_of_terms_that_hold_none_are_refused(value):
-    with refuses("ngram_range"):
-        fit(np.eye(20), ngram_range=value)
 
 
 def test_half_a_character_in_a_label_is_replaced():

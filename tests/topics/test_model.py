@@ -26,14 +26,6 @@ def test_finds_the_themes(fitted, toy):
     assert (labels[labels >= 0] == themes[labels >= 0]).all()  # largest first: 60, 45, 30
 
 
-def test_keywords_come_from_the_theme(fitted):
-    first = fitted.result_.topics[0]
-    fruit = {"apple", "pear", "plum", "cherry", "orchard", "harvest", "juice", "cider", "blossom"}
-    assert len(fruit & {w for term in first.keywords for w in term.split()}) >= 4
-    assert "the" not in first.keywords
-    assert first.label
-
-
 def test_stages_can_be_replaced_and_stay_unfitted(toy):
     texts, vectors, themes = toy
     reducer, clusterer = PCA(4, random_state=0), KMeans(3, n_init=3, random_state=0)
@@ -138,16 +130,6 @@ def test_a_language_without_stop_words_is_noted(toy):
     texts, vectors, _ = toy
     result = et.TopicModel(languages=["kj"]).fit(texts, embeddings=vectors).result_
     assert [d.value for d in result.decisions if d.name == "no_stop_words"] == [["kj"]]
-
-
-def test_stop_words_may_be_added_to_the_lists(toy):
-    texts, vectors, _ = toy
-    usual = et.TopicModel(languages=["en"]).fit(texts, embeddings=vectors).result_
-    word = next(term for term in usual.term_counts.terms if " " not in term)
-    model = et.TopicModel(languages=["en"], stop_words=["auto", word])
-    counts = model.fit(texts, embeddings=vectors).result_.term_counts
-    assert counts.stop_words == tuple(sorted({*usual.term_counts.stop_words, word}))
-    assert counts.function_words == usual.term_counts.function_words
 
 
 def test_odd_texts_go_through_all_stages(toy, tmp_path):

@@ -1,13 +1,12 @@
 """The heart of all edits."""
 
 import dataclasses
-import json
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
 import embedtopics as et
-from embedtopics.topics._relabel import edit_of, regrouped, relabeled, with_own_share
+from embedtopics.topics._relabel import regrouped, relabeled, with_own_share
 from embedtopics.topics.results import Reason
 from tests.factories import make_result
 from tests.topics.editing.altering import assert_same_topics
@@ -47,19 +46,6 @@ def test_any_numbering_is_put_in_the_order_of_sizes(branched):
     np.testing.assert_array_equal(same.memberships.toarray(), branched.memberships.toarray())
     assert repr(same.topics) == repr(branched.topics)
     assert same.history[-1].new_ids == tuple(range(n))
-
-
-def test_a_label_that_no_document_has_is_no_topic(branched):
-    labels = branched.clustering.labels + (branched.clustering.labels >= 1)  # 1 is skipped
-    wide = branched.memberships.toarray()
-    wide = csr_matrix(np.insert(wide, 1, 0.1, axis=1).astype(np.float32))
-    origins = [branched.topics[0], None, *branched.topics[1:]]
-    same = again(branched, labels, wide, origins, follows=[0, *range(2, branched.n_topics + 1)])
-    assert repr(same.topics) == repr(branched.topics)
-    np.testing.assert_allclose(same.memberships.toarray(), branched.memberships.toarray())
-    assert same.history[-1].new_ids == tuple(range(branched.n_topics))
-    gone = again(branched, np.full_like(labels, -1), wide, origins, follows=[0] * 6)
-    assert gone.n_topics == 0 and gone.history[-1].new_ids == (-1,) * 6
 
 
 def test_reasons_of_those_that_leave_and_join():
@@ -107,11 +93,3 @@ def test_own_share_by_hand():
     np.testing.assert_allclose(with_own_share(shares, labels).toarray(), expected, rtol=1e-6)
     nobody = np.full(4, -1, dtype=np.int32)
     assert with_own_share(shares[:, :0], nobody).shape == (4, 0)
-
-
-def test_parameters_are_what_json_holds(branched):
-    given = {"a": (1, np.int64(2)), "b": {np.int32(3): "x"}, "c": [np.float64(0.5), None, True]}
-    edit = edit_of(branched, "test", given, "said", [0], np.arange(3))
-    assert edit.parameters == {"a": [1, 2], "b": {"3": "x"}, "c": [0.5, None, True]}
-    assert json.loads(json.dumps(edit.parameters)) == edit.parameters
-    assert edit.new_ids == (0, 1, 2)

@@ -6,7 +6,6 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.manifold import trustworthiness
 from sklearn.metrics import adjusted_rand_score
 
 import embedtopics as et
@@ -44,15 +43,6 @@ def test_the_result_s_own_figures(branched, card):
     assert card.loc["neighbor_recall", "value"] == branched.graph.recall
     assert "recurrence" not in card.index and "nmi" not in card.index
     assert card["meaning"].str.len().between(10, 120).all()
-
-
-def test_the_map_is_measured_on_all_documents_where_they_are_few():
-    result = make_result(n_documents=120)
-    card = report_card(result, n_resamples=20).set_index("measure")
-    for name, places in (("map", result.map), ("coordinates", result.coordinates)):
-        expected = trustworthiness(result.embeddings, places, n_neighbors=15, metric="cosine")
-        assert card.loc[f"{name}_trustworthiness", "value"] == pytest.approx(expected, abs=1e-3)
-        assert card.loc[f"{name}_trustworthiness", "n"] == len(result.documents)
 
 
 def test_labels_by_column_and_by_row():

@@ -16,7 +16,7 @@ from embedtopics.topics import at_resolution, levels, suggest_resolution
 from embedtopics.topics._clusters import ClusterTree, NotEnoughTopics, Resolution
 from embedtopics.topics._stability import recipe_of, replicate
 from embedtopics.topics.results import Reason
-from tests.factories import each, refuses
+from tests.factories import refuses
 from tests.topics.editing.altering import assert_same_topics
 
 
@@ -154,20 +154,6 @@ def test_a_fit_goes_on_with_as_many_topics_as_there_are(branched, branches):
     assert f"at most {most} here; got 400" in noted[0].message
 
 
-@pytest.mark.parametrize("n_topics", [1, 2, 30])
-@pytest.mark.parametrize("n", [1, 2, 3, 6])
-def test_few_texts_with_a_number_of_topics(n, n_topics):
-    vectors = np.random.default_rng(n).normal(size=(n, 4))
-    texts = [f"a few words about number {i}" for i in range(n)]
-    result = (
-        et.TopicModel(languages=["en"], n_topics=n_topics).fit(texts, embeddings=vectors).result_
-    )
-    assert len(result.labels) == n and result.n_topics <= n_topics
-    noted = [d.value for d in result.decisions if d.name == "n_topics"]
-    if result.tree is not None:
-        assert noted == ([] if result.n_topics == n_topics else [result.n_topics])
-
-
 def test_without_a_hierarchy_there_is_no_other_resolution(branches):
     class Other(KMeans):
         def fit_predict(self, X, y=None):
@@ -188,26 +174,19 @@ def test_a_density_clusterer_of_ones_own_keeps_its_hierarchy(branches, branched)
     assert at_resolution(own, 4).n_topics == 4
 
 
-WRONG = each(
-    n_topics=[0, -3, 2.0, True, "medium", None],
-    min_cluster_size=[1, "fine", 10.5],
-    coverage=[1.5, "all"],
-)
-
-
 @pytest.mark.parametrize(
     "parameters",
     [
-        *({name: value} for name, value in WRONG),
+        {"n_topics": 0},
+        {"n_topics": "medium"},
+        {"min_cluster_size": 1},
+        {"coverage": 1.5},
         {"n_topics": 4, "min_cluster_size": 10},
-        {"n_topics": "fine", "min_cluster_size": 10},
     ],
 )
-def test_bad_arguments_are_explained(branched, branches, parameters):
+def test_bad_arguments_are_explained(branched, parameters):
     with pytest.raises(InputError):
         at_resolution(branched, **parameters)
-    with pytest.raises(InputError):
-        fit(branches, **parameters)
 
 
 @pytest.mark.parametrize("parameters", [{"n_topics": 4}, {"min_cluster_size": 9}])

@@ -199,14 +199,6 @@ def test_a_number_of_topics_is_met_in_every_replicate(branched):
         assert replicate(recipe, np.random.default_rng(seed)).max() == 3
 
 
-@pytest.mark.slow
-def test_more_topics_than_there_are_is_no_error(branches):
-    texts, vectors = branches
-    model = et.TopicModel(n_topics=500, languages=[]).fit(texts, embeddings=vectors)
-    found = with_stability(model.result_, 2).stability
-    assert len(found.recurrence) == model.result_.n_topics
-
-
 def test_coverage_is_that_of_the_result(uneven):
     shares = []
     for coverage in (0.0, 0.8, 1.0):
@@ -262,18 +254,6 @@ def test_other_stages_cannot_be_repeated(toy):
     alone = et.TopicModel(languages=["en"]).fit(["one text"], embeddings=[[1.0, 0.0]])
     with pytest.raises(InputError):
         with_stability(alone.result_)
-
-
-@pytest.mark.parametrize("n_replicates", [0, -1, 2.0, True, "20", None])
-def test_bad_numbers_of_replicates(branched, n_replicates):
-    with pytest.raises(InputError):
-        with_stability(branched, n_replicates)
-
-
-def test_one_replicate_has_no_pairs(branched):
-    found = with_stability(branched, 1).stability
-    assert found.adjusted_rand.shape == (0,)
-    np.testing.assert_array_equal(found.low, found.high)
 
 
 @pytest.mark.slow

@@ -3,27 +3,8 @@ import pytest
 
 from embedtopics.errors import InputError
 from embedtopics.terms import ClassTfidf
-from embedtopics.terms._tokens import find_phrase, tokenize, words_of
 from embedtopics.topics import SeedWords, at_resolution, load_result, save_result
 from tests.factories import refuses
-
-
-def test_words_and_phrases_are_found_within_one_document():
-    texts = ["The interest rate", "rate of interest", "an INTEREST", "rate-free interest rate",
-             "x-ray", ""]  # fmt: skip
-    stream = tokenize(texts)
-    for phrase, expected in [
-        ("interest rate", [0, 3]),
-        ("Interest", [0, 1, 2, 3]),
-        ("rate", [0, 1, 3]),
-        ("X-ray", [4]),
-        ("rate an", []),  # of two documents
-        ("rate x-ray", []),
-        ("unheard", []),
-        ("...", []),
-    ]:
-        found = find_phrase(stream, words_of(phrase))[1]
-        assert np.unique(found).tolist() == expected, phrase
 
 
 def test_documents_are_of_the_seed_whose_words_they_use(toy, fit):

@@ -10,7 +10,6 @@ from scipy.spatial.distance import squareform
 from embedtopics.terms import ClassTfidf
 from embedtopics.terms._counts import count_by_topic
 from embedtopics.topics import merge, reduce, rename, update_terms
-from embedtopics.topics._vectors import row_centroids, term_cosines
 from embedtopics.topics.editing._merge import group_nearest
 from tests.factories import make_result, refuses
 from tests.topics.editing.altering import (
@@ -87,17 +86,6 @@ def test_everything_follows(branched):
                  "term_counts"):  # fmt: skip
         assert getattr(merged, name) is getattr(branched, name)
     assert_untouched(branched, before)
-
-
-def test_typical_documents_are_looked_for_where_they_changed(branched):
-    from embedtopics.terms._representative import representatives
-
-    merged = merge(branched, [0, 3])
-    found = representatives(
-        merged.embeddings, merged.clustering.labels, merged.clustering.probabilities
-    )
-    rows = [tuple(merged.documents.first_rows[some].tolist()) for some in found]
-    assert rows == [topic.representatives for topic in merged.topics]
 
 
 def test_memberships_add_up(branched):
@@ -229,41 +217,10 @@ def test_the_number_is_met_exactly(synthetic, by, n_topics):
     assert reduced.history[-1].parameters == {"n_topics": n_topics, "by": by}
 
 
-@pytest.mark.parametrize("by", ["terms", "embeddings"])
-def test_the_nearest_pair_is_merged_first(synthetic, by):
-    if by == "terms":
-        rows = synthetic.topic_terms.toarray()
-    else:
-        labels, weights = synthetic.clustering.labels, synthetic.documents.weights
-        rows = np.array([
-            np.average(synthetic.embeddings[labels == t], axis=0, weights=weights[labels == t])
-            for t in range(6)
-        ])  # fmt: skip
-    unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-    cosines = unit @ unit.T
-    found = term_cosines(synthetic.topic_terms)
-    if by == "embeddings":
-        found = row_centroids(synthetic) @ row_centroids(synthetic).T
-    np.testing.assert_allclose(found, cosines, atol=1e-5)
-    np.fill_diagonal(cosines, -1)
-    one, other = np.unravel_index(cosines.argmax(), cosines.shape)
-    reduced, merged = reduce(synthetic, 5, by=by), merge(synthetic, [one, other])
-    np.testing.assert_array_equal(reduced.labels, merged.labels)
-    assert reduced.topics == merged.topics or repr(reduced.topics) == repr(merged.topics)
-
-
 def test_as_many_as_there_are_changes_nothing(branched):
     same = reduce(branched, branched.n_topics)
     assert repr(same.topics) == repr(branched.topics)
     np.testing.assert_array_equal(same.labels, branched.labels)
-
-
-def test_anchors_keep_their_names(synthetic):
-    reduced = reduce(with_anchors(synthetic, 1, 3, 4), 3)
-    labels = {topic.label for topic in reduced.topics if topic.is_seeded}
-    assert labels == {"asked 1", "asked 3", "asked 4"}
-    with refuses("n_topics"):
-        reduce(with_anchors(synthetic, 1, 3, 4), 2)
 
 
 def test_bad_numbers_and_few_topics(synthetic):
@@ -275,14 +232,3 @@ def test_bad_numbers_and_few_topics(synthetic):
     assert reduce(make_result(60, 1), 1).n_topics == 1
     with refuses("n_topics"):
         reduce(make_result(60, 0), 2)
-
-
-def test_names_that_give_way_are_told(synthetic):
-    named = rename(synthetic, {topic: f"mine {topic}" for topic in range(6)})
-    reduced = reduce(named, 4)
-    left = {topic.label for topic in reduced.topics}
-    assert all(topic.is_named for topic in reduced.topics)
-    gone = sorted({f"mine {topic}" for topic in range(6)} - left)
-    message = reduced.history[-1].message
-    assert sorted(message.split("lost labels: ")[1].split(", ")) == gone and len(gone) == 2
-    assert "not kept" not in reduce(synthetic, 4).history[-1].message

@@ -109,14 +109,6 @@ def test_who_joins_and_who_does_not(sparse, strategy):
     assert numbers in joined.history[-1].message
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_a_higher_threshold_lets_fewer_join(sparse, strategy):
-    numbers = [
-        (reassign(sparse, strategy, threshold=t).labels >= 0).sum() for t in (0, 0.2, 0.5, 0.9, 1)
-    ]
-    assert numbers == sorted(numbers, reverse=True) and numbers[0] > numbers[-1]
-
-
 def test_a_removed_topic_does_not_flow_into_others(branched):
     removed = remove(branched, 3)
     gone = removed.clustering.reasons == Reason.REMOVED

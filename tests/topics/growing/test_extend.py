@@ -17,7 +17,6 @@ from embedtopics.topics import (
     rename,
     save_result,
     update_terms,
-    with_keywords,
 )
 from embedtopics.topics.growing._extend import place
 from embedtopics.topics.results import Reason
@@ -101,16 +100,6 @@ def test_new_neighbours_are_the_nearest_of_all(extension):
     np.testing.assert_allclose(chosen, best, atol=1e-6)
     assert (grown.graph.indices[new] != new[:, None]).all()
     assert (np.diff(grown.graph.similarities, axis=1) <= 0).all()
-
-
-def test_the_recall_of_the_graph_is_measured_anew(extension):
-    grown = extension.result
-    similarities = grown.embeddings @ grown.embeddings.T
-    np.fill_diagonal(similarities, -np.inf)
-    true = np.argsort(-similarities, axis=1, kind="stable")[:200, : grown.graph.k]
-    found = [len(set(a) & set(b)) for a, b in zip(true, grown.graph.indices, strict=False)]
-    assert grown.graph.recall == pytest.approx(np.mean(found) / grown.graph.k, abs=0.005)
-    assert grown.graph.method == "extended" and grown.graph.recall < 1
 
 
 @pytest.mark.parametrize("update_terms", [True, False])
@@ -231,22 +220,6 @@ def test_places_by_hand():
     np.testing.assert_array_equal(found, [[0, 0]])
 
 
-def test_new_documents_lie_with_their_topic_and_apart_from_one_another(extension):
-    grown, new = extension.result, extension.documents
-    labels, positions = grown.clustering.labels, grown.map.astype(np.float64)
-    distances = np.sqrt(((positions[new][:, None] - positions[None]) ** 2).sum(axis=2))
-    distances[np.arange(len(new)), new] = np.inf
-    near = np.argsort(distances, axis=1)[:, :10]
-    inside = labels[new] != NOISE
-    agreement = (labels[near] == labels[new][:, None])[inside].mean()
-    assert agreement > 0.9
-    old = np.flatnonzero(~grown.added)
-    among_old = np.sqrt(((positions[old][:, None] - positions[old][None]) ** 2).sum(axis=2))
-    np.fill_diagonal(among_old, np.inf)
-    # At the very means of their neighbours it would be 0.39 of the distance among old ones.
-    assert np.median(distances.min(axis=1)) > 0.5 * np.median(among_old.min(axis=1))
-
-
 @pytest.mark.parametrize("n", [1, 2, 3, 5])
 def test_the_smallest_results(n):
     vectors = np.eye(6, dtype=np.float32)
@@ -304,33 +277,6 @@ def test_a_name_that_was_given_is_no_other_topics(split, extension):
     topics = extend(named, texts, embeddings=vectors).result.topics
     assert topics[3].label == taken
     assert len({topic.label for topic in topics}) == len(topics)
-
-
-def test_known_texts_are_described_with_their_new_weight(split):
-    result = split[0]
-    known = [result.corpus.texts[int(np.flatnonzero(result.labels == 1)[0])]] * 200
-    grown = extend(result, known).result
-    expected = update_terms(grown)  # which numbers topics by their sizes
-    by_size = np.argsort([-topic.size for topic in grown.topics], kind="stable")
-    np.testing.assert_array_equal(
-        grown.topic_terms.toarray()[by_size], expected.topic_terms.toarray()
-    )
-    ordered = [grown.topics[topic].keywords for topic in by_size]
-    assert ordered == [topic.keywords for topic in expected.topics]
-    assert grown.topics[1].keywords != result.topics[1].keywords
-    still = extend(result, known, update_terms=False).result
-    assert [t.keywords for t in still.topics] == [t.keywords for t in result.topics]
-    assert [t.size for t in still.topics] == [t.size for t in grown.topics]
-
-
-def test_keywords_that_were_given_are_chosen_anew_only_with_the_terms(split, extension):
-    result, texts, vectors = split
-    given = [[(word, 1.0) for word in topic.keywords[::-1]] for topic in result.topics]
-    other = with_keywords(result, given)
-    anew = extend(other, texts, embeddings=vectors).result
-    assert [t.keywords for t in anew.topics] == [t.keywords for t in extension.result.topics]
-    kept = extend(other, texts, embeddings=vectors, update_terms=False).result
-    assert [t.keywords for t in kept.topics] == [t.keywords for t in other.topics]
 
 
 def test_an_encoder_that_learns_has_learnt_from_the_fit_alone(toy, tmp_path):

@@ -239,13 +239,6 @@ def check_only_topic_1_failed(result, found, reason):
     assert "1" not in found.history[-1].parameters["labels"]
 
 
-def test_nobody_named_for_reasons_of_their_own_is_no_error(result):
-    found, _ = named(result, lambda body, n: said("two\nlines"))
-    assert [t.label for t in found.topics] == [t.label for t in result.topics]
-    assert found.history == result.history
-    assert decision(found, "not_named").value == ["0", "1", "2", "3"]
-
-
 def test_names_are_undressed(single):
     for made, expected in (
         ('"Tax policy"', "Tax policy"),
@@ -320,17 +313,6 @@ def test_nobody_listens(result):
     with pytest.raises(InputError, match=r"could not be reached \(.*refused") as raised:
         name(result, f"http://127.0.0.1:{port}/v1")
     assert "\n" not in str(raised.value)
-
-
-@pytest.mark.usefixtures("one_by_one")
-def test_half_of_the_topics_named_before_access_ends(result):
-    def answer(body, number):
-        return echo(body, number) if number < 2 else (401, {}, b"")
-
-    found, server = named(result, answer)
-    assert [t.is_named for t in found.topics] == [True, True, False, False]
-    assert server.n_calls == 3
-    assert "3 (not asked: status 401" in decision(found, "not_named").message
 
 
 def test_redirects_are_not_followed(result):
@@ -459,14 +441,6 @@ def test_the_extra_is_named_where_it_is_missing(result, monkeypatch):
     monkeypatch.setitem(sys.modules, "openai", None)
     with pytest.raises(MissingExtraError, match=r"embedtopics\[llm\]"):
         name(result, "http://localhost:1")
-
-
-def test_lines_of_many_threads_stay_whole(monkeypatch):
-    monkeypatch.setattr(asking, "CONCURRENCY", 16)
-    many = make_result(600, 30)
-    named(many, echo)
-    record = lines_of()
-    assert sorted({line["topic"] for line in record}) == list(range(30))
 
 
 PIECES = st.sampled_from(

@@ -11,7 +11,6 @@ from scipy.sparse import csr_matrix
 from scipy.spatial.distance import squareform
 
 from embedtopics import topics
-from embedtopics.errors import InputError
 from embedtopics.terms import ClassTfidf
 from embedtopics.terms._counts import count_by_topic
 from embedtopics.topics.reading._hierarchy import _link
@@ -225,16 +224,6 @@ def test_given_names_stay():
     same = topics.at_level(result, topics.hierarchy(result), 5)
     np.testing.assert_array_equal(same.labels, result.labels)
     assert "gave way" not in same.history[-1].message
-
-
-def test_a_weighting_of_the_users_own(branched):
-    foreign = replace(branched, settings={**branched.settings, "weighting": "Mine()"})
-    with pytest.raises(InputError):
-        topics.at_level(foreign, topics=[[0, 1]])
-    foreign = replace(foreign, weighting=ClassTfidf(sqrt_tf=True))
-    read = topics.at_level(foreign, topics=[[0, 1]])
-    plain = topics.at_level(branched, topics=[[0, 1]])
-    assert abs(read.topic_terms - plain.topic_terms).max() > 0
 
 
 def test_bad_levels():

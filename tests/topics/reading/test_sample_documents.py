@@ -38,16 +38,6 @@ def test_central_is_nearest_the_centroid_without_near_duplicates(fan):
     np.testing.assert_allclose(found["score"], expected, atol=1e-6)
 
 
-def test_strengths_move_the_centroid(build):
-    vectors = np.array([[1, 0], [0, 1], [0.8, 0.6], [0.0, -1.0]])
-    texts = ["one", "two", "three", "four"]
-    deep = build(texts, [0, 0, 0, 1], vectors=vectors, probabilities=[0, 1, 0, 1])
-    assert sample_documents(deep, 0)["score"].tolist() == pytest.approx([1.0, 0.6, 0.0])
-    assert sample_documents(deep, 0).index.tolist() == [1, 2, 0]
-    flat = build(texts, [0, 0, 0, 1], vectors=vectors, probabilities=[0, 0, 0, 1])
-    assert sample_documents(flat, 0).index[0] == 2
-
-
 def test_boundary_tells_the_other_topic(fan):
     found = sample_documents(fan, 0, strategy="boundary", n_documents=3)
     assert found.index.tolist() == [4, 2, 3]
@@ -83,17 +73,6 @@ def test_random_depends_on_the_texts_and_the_seed_alone(build):
     assert drawn(first, n=30)["text"].tolist()[:12] == one["text"].tolist()
     assert set(drawn(first, seed=4)["text"]) != set(one["text"])
     assert one["score"].is_monotonic_increasing and one["score"].between(0, 1).all()
-
-
-def test_random_is_fair(build):
-    texts = [f"text number {i}" for i in range(40)]
-    result = build(texts, [0] * 40, vectors=np.ones((40, 2)))
-    drawn = np.zeros(40)
-    for seed in range(400):
-        found = sample_documents(result, 0, strategy="random", n_documents=10, random_state=seed)
-        drawn[found.index] += 1
-    # 100 each on average, with a standard deviation of 8.7.
-    assert abs(drawn - 100).max() < 4.5 * 8.7 and drawn.std() > 4
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

@@ -104,16 +104,6 @@ def test_numbers_ascend(result):
     assert [d.name for d in found.decisions] == ["rows_without_group"]
 
 
-def test_groups_keep_names_of_their_own(result, monkeypatch):
-    monkeypatch.setattr(_by_group, "MAX_GROUPS", 5)
-    n_rows = len(result.corpus)
-    source = np.array([f"s{i % 40}" for i in range(n_rows)], dtype=object)
-    source[:60] = "(other)"  # a group that the data call so is not the rest
-    groups = topics.by_group(result, source)
-    assert groups.names[0] == "(other)" and groups.names[-1] == "((other))"
-    assert groups.totals.sum() == n_rows - 1
-
-
 def test_groups_that_are_not_there(result):
     n_rows = len(result.corpus)
     for group in (None, "source", ["a", "b"], [None] * n_rows):

@@ -1,14 +1,12 @@
 """Work beside the main thread, and how much memory a process has held."""
 
-import sys
 import threading
 import time
 
-import numpy as np
 import pytest
 
 from embedtopics._utils import machine
-from embedtopics._utils.machine import in_background, peak_memory, side_by_side
+from embedtopics._utils.machine import in_background, side_by_side
 from tests.factories import python, raising
 
 
@@ -99,23 +97,3 @@ def test_the_peak_is_that_of_this_process_and_stays():
     # The kernel counts by thread and adds up now and then: the last pages may be missing.
     assert 1.9e8 < grown - before < 2.2e8
     assert after > 0.99 * grown
-
-
-def test_the_caller_of_a_process_does_not_count():
-    if not machine.STATUS.exists():
-        pytest.skip("only Linux tells the mark of the address space")
-    code = (
-        "import subprocess, sys; held = b'x' * 400_000_000;"
-        "print(subprocess.run([sys.executable, '-c', 'from embedtopics._utils.machine import '"
-        "'peak_memory;"
-        "print(peak_memory())'], capture_output=True, text=True, check=True).stdout)"
-    )
-    assert 1e6 < float(python(code)) < 2e8
-
-
-def test_other_systems_ask_for_the_resource_usage(monkeypatch, tmp_path):
-    pytest.importorskip("resource")
-    monkeypatch.setattr(machine, "STATUS", tmp_path / "nothing")
-    assert 2e7 < peak_memory() < 1e12
-    monkeypatch.setitem(sys.modules, "resource", None)
-    assert np.isnan(peak_memory())

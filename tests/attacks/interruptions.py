@@ -56,43 +56,6 @@ def saved_result() -> Work:
     )
 
 
-def written_report() -> Work:
-    """Write a page over another."""
-    from embedtopics.report import write_report
-
-    made = {version: _result(version) for version in ("old", "new")}
-
-    def write(version: str) -> Callable[[Path], Any]:
-        def run(folder: Path) -> None:
-            folder.mkdir(exist_ok=True)
-            write_report(made[version], folder / "page.html")
-
-        return run
-
-    return Work(write("old"), write("new"), lambda folder: (folder / "page.html").read_bytes())
-
-
-def exported_table() -> Work:
-    """Write a spreadsheet over another."""
-    import pandas as pd
-
-    from embedtopics.topics import export
-
-    made = {version: _result(version) for version in ("old", "new")}
-
-    def write(version: str) -> Callable[[Path], Any]:
-        def run(folder: Path) -> None:
-            folder.mkdir(exist_ok=True)
-            export(made[version], folder / "table.xlsx", what="documents")
-
-        return run
-
-    return Work(
-        write("old"), write("new"),
-        lambda folder: pd.read_excel(folder / "table.xlsx").to_csv(),
-    )  # fmt: skip
-
-
 def _index_work(change: Callable[[Any], Any], is_the_same: bool = False) -> Work:
     from embedtopics.retrieval import SearchIndex
     from embedtopics.retrieval.storage._checks import check
@@ -162,22 +125,6 @@ def cached_vectors() -> Work:
     )
 
 
-def saved_classifier() -> Work:
-    """Save a classifier over another."""
-    from embedtopics.classification import TextClassifier
-
-    texts = [f"{'cat owl' if i % 2 else 'train rail'} {i}" for i in range(30)]
-    made = {
-        version: TextClassifier("random").fit(texts, [name if i % 2 else "b" for i in range(30)])
-        for version, name in (("old", "a"), ("new", "z"))
-    }
-    return Work(
-        lambda folder: made["old"].save(folder),
-        lambda folder: made["new"].save(folder),
-        lambda folder: TextClassifier.load(folder).predict(texts).tolist(),
-    )
-
-
 def _checkpoint() -> Path:
     """Return a small encoder, made beside the folder that is worked on."""
     from tests.encoders.conftest import tiny_bert
@@ -187,26 +134,6 @@ def _checkpoint() -> Path:
             return Path.cwd() / name
 
     return tiny_bert.__wrapped__(Folders())
-
-
-def stored_states() -> Work:
-    """Write hidden states where none were."""
-    from embedtopics import probing
-
-    checkpoint = _checkpoint()
-    texts = [f"the cat sees {'dog' * (i % 2)} owl" for i in range(20)]
-
-    def read(folder: Path) -> Any:
-        if not (folder / "states").exists():
-            return None
-        states = probing.open_states(folder / "states")
-        return [np.asarray(states.layer(layer)).tolist() for layer in states.layers]
-
-    return Work(
-        lambda folder: folder.mkdir(),
-        lambda folder: probing.hidden_states(texts, checkpoint, out=folder / "states"),
-        read,
-    )
 
 
 def trained_encoder() -> Work:
@@ -252,9 +179,8 @@ def labelled_text() -> Work:
 WORKS: dict[str, Callable[[], Work]] = {
     made.__name__: made
     for made in (
-        saved_result, written_report, exported_table, built_index, enlarged_index, compacted_index,
-        cached_vectors, saved_classifier, stored_states, trained_encoder,
-        labelled_text,
+        saved_result, built_index, enlarged_index, compacted_index, cached_vectors,
+        trained_encoder, labelled_text,
     )
 }  # fmt: skip
 

@@ -97,13 +97,6 @@ def test_labels_that_were_not_read_are_not_lost(results, tmp_path):
     assert "Work of hours" in {t.label for t in load_result(results / "model").topics}
 
 
-def test_files_of_the_users_own_are_not_lost(results, tmp_path):
-    (results / "thesis.docx").write_text("mine")
-    assert "also holds thesis.docx" in refused("edit", results, "--remove", 1)
-    assert (results / "thesis.docx").read_text() == "mine"
-    assert run("edit", results, "--remove", 1, "--out", tmp_path / "new").exit_code == 0
-
-
 def test_all_edits_in_order_by_the_ids_of_before(results, branched):
     done = run(
         "edit", results, "--rename", "4=Merged", "--remove", "2,9", "--merge", "3,4",

@@ -53,18 +53,3 @@ def test_bad_input(pairs, tmp_path):
     assert "ends in .csv" in refused(
         "evaluate-encoder", "first", "--pairs", pairs, "--out", tmp_path
     )
-
-
-def test_all_encoders_are_found_before_one_is_measured(pairs, monkeypatch):
-    from embedtopics.errors import ModelLoadError
-
-    first = Words()
-
-    def find(name, **_):
-        if name == "first":
-            return first
-        raise ModelLoadError(f"no encoder named {name!r}")
-
-    monkeypatch.setattr("embedtopics.encoders._registry.resolve_encoder", find)
-    message = refused("evaluate-encoder", "first", "nowhere", "--pairs", pairs)
-    assert "'nowhere'" in message and not first.calls

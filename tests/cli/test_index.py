@@ -7,7 +7,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import embedtopics as et
-from embedtopics._utils.folders import only_writer
 from tests import factories
 from tests.cli.running import build, refused, rows, run
 
@@ -204,37 +203,3 @@ def test_bad_input(index, built, tmp_path):
     assert "'zz'" in refused("index", "remove", index, "d1", "zz")
     line = refused("index", "add", index, file, "--id", "id", "--encoder", "all-MiniLM-L6-v2")
     assert "the encoder of the index" in line
-
-
-def test_a_second_writer_is_refused(index, built, tmp_path):
-    _, file = built
-    with only_writer(index):
-        for command in (("remove", index, "d1"), ("compact", index),
-                        ("add", index, file, "--id", "id", "--update")):  # fmt: skip
-            assert "another process is writing" in refused("index", *command)
-        assert run("search", index, "river").exit_code == 0
-    with only_writer(tmp_path / "new.index.building"):
-        line = refused("index", "build", file, "--encoder", "random", "--out",
-                       tmp_path / "new.index")  # fmt: skip
-        assert "another process is writing" in line
-
-
-@pytest.mark.parametrize("step", ["encode_texts", "build_dense", "build_lexical", "write_sum"])
-def test_an_interrupt_leaves_nothing_half_written(index, built, tmp_path, monkeypatch, step):
-    _, file = built
-    new = tmp_path / "new"
-    new.mkdir()
-    rows().assign(id=[f"n{n}" for n in range(9)]).to_csv(tmp_path / "more.csv", index=False)
-    before, found = contents(index), table(index)
-    with monkeypatch.context() as patch:
-        patch.setattr(f"embedtopics.retrieval._build.{step}", factories.raising(KeyboardInterrupt))
-        for command in (
-            ("build", file, "--encoder", "random", "--out", new / "a.index"),
-            ("build", file, "--encoder", "random", "--out", index, "--overwrite"),
-            ("add", index, tmp_path / "more.csv", "--id", "id"),
-        ):
-            done = run("index", *command)
-            assert done.exit_code == 130 and "nothing was left half-written" in done.stderr
-    assert list(new.iterdir()) == [] and contents(index) == before
-    pd.testing.assert_frame_equal(table(index), found)
-    assert run("index", "check", index).exit_code == 0

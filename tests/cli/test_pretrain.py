@@ -52,22 +52,6 @@ def test_words_are_added_before(tiny_bert, articles, tmp_path):  # noqa: F811
     assert "oxen" in (tmp_path / "out" / "tokenizer.json").read_text()
 
 
-def test_terms_are_those_of_a_file_or_of_classes(tiny_bert, articles, tmp_path):  # noqa: F811
-    (tmp_path / "terms.txt").write_text("Cat\n\nriver\n")
-    table = pd.read_csv(articles)
-    table["kind"] = ["water" if "river" in text else "land" for text in table["body"]]
-    table.to_csv(articles, index=False)
-    for terms, objective in ((tmp_path / "terms.txt", "mlm+nsp"), ("kind", "rtd")):
-        out = tmp_path / objective
-        done = run(
-            "pretrain", articles, "--text", "body", "--masking", "selective", "--terms", terms,
-            "--objective", objective, "--encoder", tiny_bert, "--out", out, *QUICK,
-        )  # fmt: skip
-        assert done.exit_code == 0, done.output
-        words = training.read_report(out).data["words"]
-        assert "river" in words and (objective == "rtd" or list(words) == ["cat", "river"])
-
-
 @pytest.mark.parametrize(
     ("options", "said"),
     [

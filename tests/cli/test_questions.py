@@ -1,7 +1,5 @@
 """Commands over time, by group and on the tree, on a folder as ``embedtopics topics`` writes it."""
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -106,17 +104,3 @@ def test_the_tree_is_written_as_figure_and_table(result, folder, tmp_path):
     assert frame["label"][0].startswith("'=SUM")
     assert frame["terms"][5] == ", ".join(tree.nodes[5].terms)
     assert {path.name for path in tmp_path.iterdir()} == {"tree.html", "tree.csv"}
-
-
-def test_a_tree_of_no_topics_and_of_one(tmp_path):
-    for number in (0, 1):
-        save_result(replace(make_result(40, number), tree=None), tmp_path / str(number))
-    assert run("hierarchy", tmp_path / "0").stdout.strip() == "no topics"
-    assert run("hierarchy", tmp_path / "1").stdout.startswith("[0] ")
-
-
-def test_bad_levels_and_places(folder, tmp_path):
-    (tmp_path / "notes.txt").write_text("mine")
-    assert ".csv" in refused("hierarchy", folder, "--out", tmp_path / "notes.txt")
-    assert "no such folder" in refused("hierarchy", folder, "--out", tmp_path / "no" / "t.csv")
-    assert ".html" in refused("hierarchy", folder, "--figure", tmp_path / "notes.txt")

@@ -84,13 +84,3 @@ def test_results_and_their_model_are_opened_as_one(command, folder, tmp_path):
     alone = run(*arguments_of(command, folder / "model", tmp_path / "a"))
     assert whole.exit_code == alone.exit_code == 0, whole.output + alone.output
     assert whole.output and whole.output == alone.output
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_a_folder_without_a_model_is_refused_in_one_line(command, tmp_path):
-    (tmp_path / "empty" / "model").mkdir(parents=True)
-    (tmp_path / "file").write_text("text")
-    for place in (tmp_path, tmp_path / "empty", tmp_path / "nowhere", tmp_path / "file"):
-        line = refused(*arguments_of(command, place, tmp_path))
-        assert line.startswith("error: expected a folder that embedtopics topics or demo wrote")
-        assert f"{place} holds no saved model" in line

@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import logging
-import sys
 
 import numpy as np
 import pandas as pd
@@ -173,14 +172,6 @@ def test_warnings_of_the_engine_are_not_told_twice(fit_gives, pairs_file, tmp_pa
     assert [record.message for record in caplog.records] == ["afterwards"]
 
 
-def test_hostile_words_stay_words(fit_gives, pairs_file, tmp_path):
-    hostile = Decision("training", "x", 1, "\x1b[31m[bold]x[/bold]\nsecond line")
-    fit_gives(good_report(decisions=(hostile,), objective="[red]\x1b[2J"))
-    done = run("train", "sts", pairs_file, *STS, "--out", tmp_path / "out")
-    assert "\x1b" not in done.output and "[bold]x[/bold] second line" in done.stderr
-    assert "[red] [2J" in done.stdout
-
-
 def test_options_reach_the_run(monkeypatch, pairs_file, tmp_path):
     seen = {}
 
@@ -235,15 +226,6 @@ def test_bad_input_is_one_line(tiny_bert, pairs_file, tmp_path):  # noqa: F811
     assert "no" in refused("train", "read", tmp_path / "nowhere")
 
 
-def test_a_missing_extra_is_one_line(tiny_bert, pairs_file, tmp_path, monkeypatch):  # noqa: F811
-    out = tmp_path / "o"
-    sts = ("train", "sts", pairs_file, *STS, "--encoder", tiny_bert, "--out", out)
-    monkeypatch.setitem(sys.modules, "accelerate", None)
-    told = refused(*sts)
-    assert "accelerate" in told and 'pip install "embedtopics[train]"' in told
-    assert not out.exists()
-
-
 def test_labels_that_are_not_known(tmp_path):
     rows = [{"a": f"one {i}", "b": f"two {i}", "y": str(i % 3)} for i in range(30)]
     path = write(tmp_path / "pairs.jsonl", rows)
@@ -260,11 +242,3 @@ def test_labels_that_are_not_known(tmp_path):
     write(path, rows)
     missing = refused(*nli, "--label", "y", "--label-order", "entailment,neutral,contradiction")
     assert "line 5" in missing and "--drop-invalid" in missing
-
-
-def test_columns_of_texts_and_objectives_are_named(pairs_file, tiny_bert, tmp_path):  # noqa: F811
-    assert "--columns" in refused("train", "pairs", pairs_file, "--out", tmp_path / "o")
-    unsupervised = ("train", "unsupervised", pairs_file, "--out", tmp_path / "o")
-    assert "--text" in refused(*unsupervised)
-    options = ("--text", "one", "--encoder", tiny_bert, "--objective", "guess")
-    assert "--objective" in refused(*unsupervised, *options)

@@ -75,12 +75,6 @@ def test_triplets_and_labelled_pairs(train):
     assert report.data["n_train"] == 216
 
 
-def test_pairs(train):
-    done, report = train("pairs", documents(), "--columns", "title,body")
-    assert report.objective.startswith("pairs") and report.data["n_train"] == 234
-    assert "next: embedtopics topics" in done.stdout
-
-
 def test_texts_alone_with_a_corpus_and_a_test(train, tmp_path):
     scored = [
         {"sentence1": row["one"], "sentence2": row["other"], "score": row["how"]}

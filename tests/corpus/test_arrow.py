@@ -8,12 +8,11 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from embedtopics.corpus import Corpus, _texts
 from embedtopics.corpus._corpus import join_corpora
-from embedtopics.corpus._languages import detect_languages, languages_in_order
 from embedtopics.corpus._texts import ArrowTexts
 from embedtopics.errors import InputError
 
@@ -142,20 +141,3 @@ def test_bytes_that_are_no_text_are_refused(tmp_path, name):
     WRITERS[name](pa.table({"text": column}), str(tmp_path / name))
     with pytest.raises(InputError, match=r"expected an? (Parquet|Arrow) file.*UTF8"):
         Corpus.from_file(tmp_path / name)
-
-
-@settings(suppress_health_check=[HealthCheck.too_slow])
-@given(st.lists(st.sampled_from([
-    "Le chat dort sur la table.", "It has been raining since this morning.", "日本語の文章です。",
-    "Es regnet seit heute Morgen.", "123 456", "xx",
-]) | st.text(max_size=40), max_size=20), st.integers(1, 6))  # fmt: skip
-def test_languages_of_ordered_documents(texts, sample):
-    documents = Corpus(texts).document_texts() if texts else []
-    assert languages_in_order(documents, sample) == detect_languages(documents, sample)
-
-
-def test_a_frame_of_texts_in_arrow_is_that_of_a_list():
-    cells = ["one", None, "", "é"]
-    found, expected = (Corpus(texts, index=list("abcd")) for texts in (pa.array(cells), cells))
-    pd.testing.assert_frame_equal(found.to_frame(), expected.to_frame())
-    pd.testing.assert_frame_equal(found[[2, 0]].to_frame(), expected[[2, 0]].to_frame())

@@ -11,7 +11,6 @@ import pytest
 
 from embedtopics.corpus import Corpus, _readers
 from embedtopics.errors import InputError
-from tests.factories import raising
 
 UTF8 = "text\nété\n".encode()
 MANY = b"a,b\n" + b"1,2\n" * 300_000
@@ -84,12 +83,6 @@ def test_bytes_that_are_not_utf8(tmp_path, name, content, byte):
     refuse(tmp_path, name + ".gz", gzip.compress(content, 1), "expected utf-8 text")
 
 
-def test_bytes_that_another_encoding_does_not_allow(tmp_path):
-    refuse(tmp_path, "a.txt", b"ab\x81", "expected cp1252 text, .* 0x81", encoding="cp1252")
-    refuse(tmp_path, "a.txt", b"ab", "'klingon' is no text encoding", encoding="klingon")
-    refuse(tmp_path, "a.txt", b"ab", "'hex' is no text encoding", encoding="hex")
-
-
 @pytest.mark.parametrize(
     "content",
     [
@@ -142,14 +135,6 @@ def test_unknown_suffixes(tmp_path, name):
     assert "folder of .txt files" in caught
 
 
-def test_files_that_cannot_be_opened(tmp_path, monkeypatch):
-    error = PermissionError(13, "Permission denied")
-    monkeypatch.setattr(type(tmp_path), "open", raising(error))
-    (tmp_path / "a.csv").touch()
-    with pytest.raises(InputError, match=r"a.csv: cannot be read \(Permission denied\)"):
-        Corpus.from_file(tmp_path / "a.csv")
-
-
 @pytest.mark.parametrize(
     ("name", "content", "dtype"),
     [
@@ -160,13 +145,6 @@ def test_files_that_cannot_be_opened(tmp_path, monkeypatch):
 def test_a_text_column_of_numbers(tmp_path, name, content, dtype):
     message = rf"{name}: expected strings in the text column 'n', got {dtype}; .* 'n', 'body'"
     refuse(tmp_path, name, content, message, text="n")
-
-
-def test_rows_of_files_without_rows_or_columns(tmp_path):
-    pd.DataFrame({"text": []}).to_parquet(tmp_path / "a.parquet")
-    with pytest.raises(InputError, match=r"expected rows, got an empty file \(no rows\)"):
-        Corpus.from_file(tmp_path / "a.parquet")
-    refuse(tmp_path, "a.jsonl", b"{}\n{}\n", "no column holds strings")
 
 
 def test_ids_name_row_and_line(tmp_path):

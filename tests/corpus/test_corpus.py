@@ -138,16 +138,6 @@ def test_take_refuses(rows):
         Corpus(["a", "b"]).take(rows)
 
 
-def test_hashes_are_computed_when_a_corpus_is_put_together_by_hand():
-    made = Corpus.of(["a ", None, "b", "a"])
-    fields = {"texts": made.texts, "ids": made.ids, "status": made.status}
-    again = Corpus.of_fields(**fields, metadata=made.metadata)
-    assert np.array_equal(again.hashes, made.hashes)
-    assert again.distinct().of_row.tolist() == made.distinct().of_row.tolist()
-    with pytest.raises(InputError):
-        Corpus.of_fields(**fields | {"ids": made.ids[:1]}, metadata=made.metadata)
-
-
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
@@ -317,11 +307,6 @@ def test_a_text_column_of_numbers_or_dates(values):
         Corpus(frame.assign(n=["2020-01-01", "2020-02-03"]), text="n")
 
 
-def test_a_text_column_without_any_value():
-    corpus = Corpus(pd.DataFrame({"n": [float("nan")] * 2}), text="n")
-    assert corpus.status.tolist() == [2, 2]
-
-
 def test_ids_must_be_there_and_different():
     with pytest.raises(InputError, match="got 'b' in rows 1 and 3"):
         Corpus({"text": ["t"] * 4, "key": ["a", "b", "c", "b"]}, id="key")
@@ -412,11 +397,6 @@ def test_dates_that_would_get_a_name_that_is_taken_are_refused(dated):
     frame = pd.DataFrame({"text": ["x"], "date": ["2025-01-01"], "when": ["never"]})
     with pytest.raises(InputError, match="rename one of them"):
         join_corpora(dated, Corpus(frame, text="text", time="date"))
-
-
-def test_dates_of_the_second_alone_are_taken_over(dated):
-    joint = join_corpora(Corpus.of(["y"]), dated)
-    assert joint.time_column == "when" and joint.time.isna().tolist() == [True, False, False, True]
 
 
 def test_ids_that_are_taken_are_made_unique():

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from embedtopics.corpus import Corpus
 from embedtopics.corpus._dates import read_dates
 from embedtopics.errors import InputError
 
@@ -140,15 +139,3 @@ def test_notes():
     }
     _, notes = read_dates(["13/01/2021"], "column 'day'")
     assert [(note.name, note.value) for note in notes] == [("dates", "day/month/year")]
-
-
-def test_dates_of_a_file_name_row_and_line(tmp_path):
-    path = tmp_path / "a.csv"
-    path.write_text('text,day\n"two\nlines",2021-05-17\nb,17/05/2021\n')
-    with pytest.raises(InputError, match=r"a.csv, column 'day', line 4: expected ISO"):
-        Corpus.from_file(path, time="day")
-
-
-def test_a_sample_keeps_what_the_whole_column_decided():
-    corpus = Corpus({"text": ["a", "b"], "day": ["03/04/2021", "17/04/2021"]}, time="day")
-    assert corpus.take([0]).time.dt.month.tolist() == [4]

@@ -94,17 +94,6 @@ def test_distinct_documents_by_hand():
     assert found.weights.tolist() == [1, 2, 2]
 
 
-@pytest.mark.parametrize("texts", [[], [None, " "]])
-def test_nothing_distinct_in_nothing(texts):
-    corpus = Corpus(texts)
-    found = corpus.distinct()
-    assert len(found) == 0
-    assert found.hashes.shape == (0, 2)
-    assert found.of_row.tolist() == [-1] * len(texts)
-    assert found.weights.dtype == found.first_rows.dtype == np.int64
-    assert corpus.document_texts() == []
-
-
 rows_of_texts = st.lists(st.none() | st.sampled_from(["a", " a", "b\n", "b", "", "\u200b", "é"]))
 
 

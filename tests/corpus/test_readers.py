@@ -164,12 +164,6 @@ def test_sniff_delimiter(head, expected):
     assert sniff_delimiter(head) == expected
 
 
-def test_a_csv_file_of_one_column(tmp_path):
-    (tmp_path / "a.csv").write_text('text\nHello, world\n"Yes, ""quoted"""\n\nlast\n')
-    corpus = Corpus.from_file(tmp_path / "a.csv")
-    assert corpus.texts == ("Hello, world", 'Yes, "quoted"', "last")
-
-
 @pytest.mark.parametrize(
     ("content", "texts", "noted"),
     [
@@ -219,12 +213,6 @@ def test_json_keeps_types_and_fills_gaps(tmp_path):
     assert list(corpus.metadata.columns) == ["n", "tags"]
     assert corpus.metadata["n"].fillna(-1).tolist() == [1, 2, -1]
     assert corpus.metadata["tags"].tolist() == [None, ["x"], None]
-
-
-@pytest.mark.parametrize(("name", "content"), [("a.json", '["a", "b"]'), ("a.jsonl", '"a"\n"b"')])
-def test_json_strings_are_texts(tmp_path, name, content):
-    (tmp_path / name).write_text(content)
-    assert Corpus.from_file(tmp_path / name).texts == ("a", "b")
 
 
 def test_surrogates_in_json(tmp_path):

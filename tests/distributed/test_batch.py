@@ -286,14 +286,6 @@ def test_what_killed_workers_had_begun_is_cleared(fitted, tmp_path, here, monkey
     assert len(contents(tmp_path / "o")) == len(manifest.shards) + 1  # and what it says of itself
 
 
-def test_a_worker_without_memory_is_named(fitted, tmp_path, here, monkeypatch):
-    folder, _, _ = fitted
-    monkeypatch.setattr(AssignTopics, "table", raising(MemoryError()))
-    manifest = make_manifest(folder / "data.parquet")
-    report = run_batch(AssignTopics(folder / "model"), manifest, tmp_path / "o", columns=COLUMNS)
-    assert len(report.failures) == len(manifest.shards) and "memory" in report.failures[0].reason
-
-
 @pytest.mark.slow
 @pytest.mark.smoke
 def test_processes_write_the_same_bytes_and_survive_a_death(fitted, tmp_path, here, monkeypatch):
@@ -381,16 +373,6 @@ def test_ray_writes_the_same_bytes(fitted, tmp_path, here, script):
     said, errors = script(folder, tmp_path / "ray", 2, "ray").communicate()
     assert said.split()[-2:] == ["0", str(len(result.corpus))], errors
     assert contents(tmp_path / "ray") == contents(tmp_path / "one")
-
-
-def test_ray_is_asked_for_where_it_is_absent(fitted, tmp_path, monkeypatch):
-    from embedtopics.distributed import _runners
-
-    folder, _, _ = fitted
-    monkeypatch.setattr(_runners, "find_spec", lambda name: None)
-    manifest = make_manifest(folder / "data.parquet")
-    with pytest.raises(et.MissingExtraError, match="ray"):
-        run_batch(AssignTopics(folder / "model"), manifest, tmp_path / "o", runner="ray")
 
 
 def test_the_command_line_runs_and_reports(fitted, tmp_path, here):

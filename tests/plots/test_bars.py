@@ -57,12 +57,6 @@ def test_panels_do_not_overlap(n_topics, panels):
             assert apart or y[0] >= other_y[1] or other_y[0] >= y[1]
 
 
-def test_terms_of_chosen_topics_in_the_order_given():
-    figure = plots.terms(make_result(), topics=[4, 1])
-    headings = [a.text for a in figure.layout.annotations if a.xref == "paper"]
-    assert ["topic 4" in headings[0], "topic 1" in headings[1]] == [True, True]
-
-
 @pytest.fixture
 def frame():
     rows = [("<b>a</b>", 9.0, 2.0), ("b", 4.0, 3.0), ("c", 0.0, 0.0), ("d", -1.0, -3.0),
@@ -89,11 +83,6 @@ def test_terms_of_the_target_are_on_the_right_strongest_on_top(frame):
     assert "<b>&lt;b&gt;a" in right.hovertext[0] and "3 and 3 occ" in right.hovertext[0]
 
 
-def test_a_side_without_terms_says_so(frame):
-    figure = plots.keyness(frame.head(0))
-    assert sum("no term" in a.text for a in figure.layout.annotations) == 2
-
-
 def test_topics_from_the_stablest_down_each_with_interval_and_chance():
     labels = ["a", "b", "c", "<i>d</i> $x$"]
     result = make_result(n_topics=4, topic_labels=labels)
@@ -113,8 +102,3 @@ def test_topics_from_the_stablest_down_each_with_interval_and_chance():
     assert "topic 2" in dots.hovertext[0] and "from 0.80 to 0.95" in dots.hovertext[0]
     colors = topic_colors(measured)
     assert list(dots.marker.color) == [colors[i] for i in (2, 3, 0, 1)]
-
-
-def test_without_chance_levels():
-    figure = plots.stability(with_stability(make_result(n_topics=1)))
-    assert len(figure.data) == 2

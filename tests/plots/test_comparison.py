@@ -158,45 +158,10 @@ def test_nobody_leads_in_silhouettes_and_measures_have_names():
     assert [bare(name) for name in names] == ["silhouette", "probe macro-F1"]
 
 
-def test_measures_keep_their_order_and_count_their_documents():
-    result = with_scores(
-        make_comparison(),
-        ("encoder 2", "z", 1.0, 0.9, 1.1, 50),
-        ("encoder 0", "a", 2.0, 1.9, 2.1, 70),
-        ("encoder 0", "z", 3.0, 2.9, 3.1, 60),
-    )
-    rows = score_rows(result)
-    assert [(row.measure, row.n) for row in rows] == [("z", 60), ("a", 70)]
-    np.testing.assert_equal([s.value for s in rows[0].scores], [3.0, NAN, 1.0])
-
-
 def test_figures_are_spelled_with_three_places_that_matter():
     assert [spell(v) for v in (0.84217, -0.5, 61.24, 1234.6, NAN)] == [
         "0.842", "\u22120.500", "61.2", "1,235", "\u2013",
     ]  # fmt: skip
-
-
-def test_intervals_stand_below_their_values_where_columns_are_narrow():
-    result = make_comparison(n_encoders=5)
-    wide, narrow = (table(plots.comparison(result, width=w)) for w in (1500, 1000))
-    assert bare(wide.cells["values"][1][0]) == "<b>0.900</b> [0.870, 0.930]"
-    assert bare(narrow.cells["values"][1][0]) == "<b>0.900</b><br>[0.870, 0.930]"
-
-
-@pytest.mark.parametrize("n_rows", [1, 8, 20])
-def test_no_row_of_the_table_is_cut_off(n_rows):
-    rows = [(name, f"m{i}", 0.5, 0.4, 0.6, 9) for i in range(n_rows) for name in ("encoder 0", "x")]
-    figure = plots.comparison(with_scores(make_comparison(n_encoders=2), *rows), width=1200)
-    shown = table(figure)
-    # Plotly makes a row as high as its text, 16 pixels at this size, and 8 above and below it.
-    assert shown.cells.height >= 16 + 2 * 8
-    *_, bottom, top = boxes(figure, 2)[-1]
-    assert top - bottom >= shown.header.height + n_rows * shown.cells.height
-
-
-def test_no_scores_no_table():
-    figure = plots.comparison(with_scores(make_comparison()))
-    assert all(trace.type == "scattergl" for trace in figure.data)
 
 
 def test_texts_and_names_are_shown_and_never_read_as_markup_or_template():
@@ -225,10 +190,3 @@ def test_each_map_has_its_encoders_name_and_few_names_of_groups():
         assert 1 <= len(own) <= 8
         places = {tuple(map(float, point)) for point in view.map}
         assert all((note.x, note.y) in places for note in own)
-
-
-def test_a_group_without_documents_is_not_drawn():
-    result = make_comparison(n_groups=3)
-    result = replace(result, group_names=(*result.group_names, "empty"))
-    names = [trace.name for trace in maps(plots.comparison(result))]
-    assert "empty" not in names

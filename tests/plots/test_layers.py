@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 from embedtopics import plots
-from embedtopics.plots._layers import spell
 from embedtopics.probing.results import (
     Attention,
     Contextualization,
@@ -84,17 +83,6 @@ def test_a_baseline_of_all_layers_is_a_curve():
     assert list(line.x) == [0, 1, 2, 3] and "markers" in line.mode
 
 
-def test_mixes_of_more_and_more_layers_are_a_curve_and_combinations_a_level():
-    extra = tuple(
-        ProbeScore("cumulative mix", i, "accuracy", 0.7 + 0.01 * i, NAN, NAN, 9) for i in range(5)
-    )
-    extra += (ProbeScore("combination", None, "accuracy", 0.8, 0.78, 0.82, 9),)
-    figure = plots.layers(scores(extra=extra))
-    (curve,) = named(figure, "mix up to here")
-    assert list(curve.y) == [s.value for s in extra[:5]]
-    assert set(named(figure, "combination")[0].y) == {0.8}
-
-
 @pytest.mark.parametrize(("metric", "pick"), [("accuracy", max), ("bits per label", min)])
 def test_the_best_layer_is_ringed_where_fewer_is_better_too(metric, pick):
     found = scores(n=7)
@@ -156,12 +144,6 @@ def test_a_metric_without_scores_is_refused():
         plots.layers(scores(), "uuas")
 
 
-def test_figures_are_spelled_by_their_size():
-    assert [spell(v) for v in (0.12345, 99.5, 1234.56, NAN)] == [
-        "0.123", "99.500", "1,234.6", "unknown",
-    ]  # fmt: skip
-
-
 def similarity(n_a=3, n_b=4, **more):
     rng = np.random.default_rng(0)
     values, errors = rng.uniform(-0.1, 1, (n_a, n_b)), rng.uniform(0, 0.1, (n_a, n_b))
@@ -189,12 +171,6 @@ def test_cka_holds_every_pair_of_layers_and_prints_it_where_there_is_room():
     assert not [n for n in plots.cka(similarity(40, 40)).layout.annotations if n.xref is None]
 
 
-def test_cka_within_one_encoder_names_it_once():
-    figure = plots.cka(similarity(encoder_b="one"))
-    assert figure.layout.xaxis.title.text == figure.layout.yaxis.title.text == "layer"
-    assert figure.layout.annotations[0].text == "<b>one</b>"
-
-
 def looks(tokens=("[CLS]", "the", "bat", "the", "[SEP]"), n_layers=3, n_heads=4, **more):
     rng = np.random.default_rng(0)
     weights = rng.dirichlet(np.ones(len(tokens)), size=(n_layers, n_heads, len(tokens)))
@@ -218,12 +194,6 @@ def test_attention_is_a_matrix_a_head_on_one_scale():
     some = plots.attention(found, -1, [3, 0])
     np.testing.assert_allclose(some.data[0].z, found.weights[2, 3])
     assert sum(bool(t.showscale) for t in some.data) == 1
-
-
-def test_many_tokens_are_not_written_beside_small_matrices():
-    long = looks([f"t{i}" for i in range(60)])
-    assert plots.attention(long, 1).layout.yaxis.showticklabels is False
-    assert plots.attention(looks(), 1).layout.yaxis.showticklabels is True
 
 
 def test_tokens_are_no_markup():
@@ -278,11 +248,6 @@ def test_contextualization_draws_each_measure_with_its_interval():
         own = found.of(measure=measure)
         assert list(band.y) == [*(s.low for s in own), *(s.high for s in own[::-1])]
     assert "2 words, 50 uses" in figure.layout.annotations[0].text
-
-
-def test_contextualization_draws_what_was_measured():
-    figure = plots.contextualization(geometry(["self-similarity"]))
-    assert len(named(figure, "one word in two contexts")) == 1
 
 
 def test_names_of_tasks_encoders_and_kinds_are_no_markup():

@@ -173,13 +173,6 @@ def test_dots_and_lines_are_the_differences_and_their_intervals():
     assert low < -0.09 and high > 0.07
 
 
-def test_verdicts_differ_in_colour_and_shape():
-    named = {trace.name: trace for trace in before_after(CHANGES).data if trace.showlegend}
-    assert set(named) == {"better", "worse", "no difference shown"}
-    assert len({trace.marker.color for trace in named.values()}) == 3
-    assert len({trace.marker.symbol for trace in named.values()}) == 3
-
-
 def test_hover_says_how_many_examples_and_looks_and_shows_notes_as_text():
     (better,) = [trace for trace in before_after(CHANGES).data if trace.name == "better"]
     (text,) = better.text
@@ -188,13 +181,3 @@ def test_hover_says_how_many_examples_and_looks_and_shows_notes_as_text():
     assert "A &lt;b&gt; &amp; &#36;x&#36; note." in text
     hostile = Change("<script>", "<i>", 0, 1, 1, 0.5, 1.5, 1, "better")
     assert "<script" not in before_after([hostile]).to_json().replace("\\u003c", "<")
-
-
-@pytest.mark.parametrize("n", [0, 1, 2, 3])
-def test_any_part_can_be_drawn(n):
-    figure = before_after(CHANGES[2 : 2 + n])
-    assert figure.layout.height > 0
-    assert bool(figure.data) == bool(n)
-    only_scores = before_after(CHANGES[:2])
-    assert only_scores.layout.yaxis.domain == (0.0, 1.0)
-    assert {trace.yaxis for trace in only_scores.data} == {"y"}

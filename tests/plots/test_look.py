@@ -28,13 +28,6 @@ def test_distances_are_those_of_oklab_for_usual_vision():
     assert distances[1, 2] == 0.0
 
 
-def test_distances_see_red_green_confusion():
-    red, green = "#cc3311", "#6b7d00"  # far apart to most eyes, close to a deuteranope's
-    lightness_only = color_distances((red, green))[0, 1]
-    blue = color_distances((red, "#0072b2"))[0, 1]
-    assert lightness_only < 0.6 * blue
-
-
 def test_the_palette_keeps_clear_of_noise_and_of_itself():
     with_noise = color_distances((*PALETTE, NOISE_COLOR))
     assert with_noise[-1, :-1].min() > 8.0
@@ -94,13 +87,6 @@ def test_the_densest_point_is_in_the_thick_of_a_bent_topic():
     assert np.linalg.norm(positions.mean(axis=0) - [-10, 0]) > 4  # where the mean would put it
 
 
-def test_topics_of_one_point_of_equal_points_and_of_none():
-    positions = np.array([[1, 2], [3, 4], [3, 4]], dtype=np.float32)
-    found = densest_points(positions, np.array([0, 1, 1], dtype=np.int32), 3)
-    np.testing.assert_array_equal(found[:2], [[1, 2], [3, 4]])
-    assert np.isnan(found[2]).all()
-
-
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**16), st.integers(0, 60), st.integers(0, 40))
 def test_placed_labels_never_overlap_and_stay_inside(seed, n_labels, max_labels):
@@ -127,12 +113,6 @@ def test_the_first_label_stands_on_its_anchor_and_the_next_moves_aside():
     assert (first.label, first.shift) == (0, (0.0, 0.0))
     assert (second.label, second.shift[0]) == (1, 0.0)
     assert 16 <= abs(second.shift[1]) <= 40
-
-
-def test_a_label_without_room_is_left_out():
-    anchors = np.full((12, 2), 200.0)
-    placed = place_labels(anchors, [(300, 16)] * 12, (400, 400), 12)
-    assert 1 < len(placed) < 12
 
 
 @given(st.text(st.characters(codec=None), max_size=300), st.integers(1, 40))
@@ -162,12 +142,6 @@ def test_a_cut_text_is_a_prefix_that_fits(text, length):
     if short != plain(text):
         assert short.endswith("…")
         assert plain(text).startswith(short[:-1])
-
-
-def test_words_stay_whole_where_they_fit():
-    assert wrap("one two three", 8) == ["one two", "three"]
-    assert wrap("ab " + "x" * 12, 5) == ["ab xx", "xxxxx", "xxxxx"]
-    assert wrap("", 5) == []
 
 
 @pytest.mark.parametrize(

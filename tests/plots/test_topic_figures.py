@@ -90,12 +90,6 @@ def test_a_result_of_no_topics_is_a_map_of_noise(n_documents):
     assert np.isfinite(figure.layout.xaxis.range).all()
 
 
-def test_title_and_size():
-    figure = plots.map(make_result(), title="A <b>map</b>", width=600, height=400)
-    assert figure.layout.title.text == "A &lt;b&gt;map&lt;/b&gt;"
-    assert (figure.layout.width, figure.layout.height) == (600, 400)
-
-
 def test_importing_plots_does_not_load_plotly():
     code = "import sys, embedtopics.plots; sys.exit('plotly' in sys.modules)"
     assert run([sys.executable, "-c", code]).returncode == 0
@@ -157,10 +151,3 @@ def test_mixture_of_nothing_and_bad_input():
     assert len(plots.mixture(none, topics.token_topics(none, 0)).layout.shapes) == 0
     with refuses("mixture"):
         plots.mixture(result, topics.token_topics(none, 0))
-
-
-def test_a_name_that_is_cut_says_so():
-    long = "community detection, networks, modularity"
-    result = make_result(300, 3, topic_labels=[long])
-    texts = [note.text for note in plots.map(result).layout.annotations]
-    assert "community<br>detection,<br>networks…" in texts

@@ -60,13 +60,6 @@ def test_panels_name_the_first_and_the_last_period_inside_their_ends(n_topics):
     assert (only.x, only.xanchor) == (pytest.approx(0.5), "center")
 
 
-def test_axes_stay_within_the_years_that_are_drawn():
-    result = make_result()
-    dates = ["0001-01-01", "9999-12-31", *["2021-01-01"] * (len(result.corpus) - 2)]
-    figure = plots.over_time(topics.over_time(result, "decade", time=dates, n_terms=0))
-    assert figure.layout.xaxis.range == ("0000-01-01T00:00:00", "9999-12-31T00:00:00")
-
-
 def test_verdicts_stand_in_the_headings_and_come_first(result):
     rng = np.random.default_rng(1)
     dates = rng.integers(2000, 2012, len(result.corpus))

@@ -124,13 +124,6 @@ def test_without_numbers_a_path_stands_for_each_label():
     assert sum(t.mode == "lines+markers+text" for t in alone.data) == 4
 
 
-def test_of_many_layers_some_beads_are_numbered_the_last_among_them():
-    found = probing.word_map(states_of(n_layers=25), "bat")
-    path = next(t for t in plots.word_paths(found).data if "text" in t.mode)
-    numbers = [text for text in path.text if text]
-    assert numbers[-1] == "24" and len(numbers) <= 13 and len(path.text) == 25
-
-
 @pytest.mark.parametrize("n_uses", [1, 2])
 def test_few_uses_are_drawn(n_uses):
     found = probing.word_map(states_of(["a bat"] * n_uses), "bat")

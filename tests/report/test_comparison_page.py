@@ -144,48 +144,6 @@ def test_overlaps_stand_beside_chance(result):
     assert [int(c) for c in re.findall(r": (\d+) documents", row[5])] == [30] * 10
 
 
-def test_documents_without_neighbours_have_no_overlap_and_show_none():
-    made = make_comparison(n_documents=40, n_encoders=2)
-    first = made.encoders[0]
-    similarities = first.graph.similarities.copy()
-    similarities[:10] = 0  # lists that are only filled
-    graph = replace(first.graph, similarities=similarities)
-    jaccard = np.where(np.arange(40) < 10, 0.0, 0.5).astype(np.float32)
-    made = replace(
-        made, encoders=(replace(first, graph=graph), made.encoders[1]),
-        overlaps=(Overlap(0, 1, jaccard, jaccard),),
-    )  # fmt: skip
-    page = comparison_html(made)
-    row = cells(page, "overlaps")[1]
-    assert (row[1], row[3]) == ("0.500", "0.500")
-    assert sum(int(c) for c in re.findall(r": (\d+) documents", row[5])) == 30
-
-
-def test_measures_have_names_and_costs_stand_once():
-    made = make_comparison(n_encoders=2)
-    rows = [
-        (name, measure, value, value - half, value + half, 9)
-        for measure, half in (
-            ("knn_accuracy", 0.1), ("silhouette", 0.001), ("documents_per_second", NAN),
-            ("megabytes", NAN),
-        )
-        for name, value in zip(made.names, (0.3, 0.9), strict=True)
-    ]  # fmt: skip
-    columns = ["encoder", "measure", "value", "low", "high", "n"]
-    views = (replace(made.encoders[0], seconds=NAN), made.encoders[1])
-    made = replace(made, scores=pd.DataFrame(rows, columns=columns), encoders=views)
-    found = cells(comparison_html(made), "scores")
-    assert [row[0].split("<")[0] for row in found[1:]] == [
-        "k-NN accuracy", "silhouette", "Dimensions", "Time to encode", "Texts per second",
-        "Memory of the vectors",
-    ]  # fmt: skip
-    assert "labels predicted from the nearest neighbours; 9 documents" in found[1][0]
-    assert found[1][2].startswith("<strong>0.900</strong>")
-    assert found[2][2].startswith("0.900")  # silhouettes do not compare encoders
-    assert found[4][1:] == ["\u2013", "2.5 s"]
-    assert found[5][1:] == ["0.3", "0.9"]
-
-
 def test_moves_name_their_document_terms_and_overlap(page, result):
     body = page.split('<section id="moves">')[1].split("</section>")[0]
     rows = [int(row) for row in re.findall(r'data-row="(\d+)"', body)]

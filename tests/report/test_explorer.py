@@ -138,11 +138,6 @@ def test_every_word_that_is_no_stop_word_can_be_searched(result):
             assert held[word][document] == result.corpus.texts[row].split().count(word)
 
 
-def test_posting_lists_may_be_written_some_at_a_time(page, result, monkeypatch):
-    monkeypatch.setattr("embedtopics.report._page_data._ENTRIES", 7)
-    assert explorer_html(result) == page
-
-
 def test_rows_texts_and_topics_come_back(page, result):
     held, corpus = about(page), result.corpus
     labels = column(page, "labels-0", "<u2").astype(int) - 1

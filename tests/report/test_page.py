@@ -134,14 +134,6 @@ def test_settings_versions_timings_edits_and_decisions_are_there(page, result):
     assert "<bdi>&lt;i&gt;the&lt;/i&gt;</bdi>, <bdi>of</bdi>" in body
 
 
-def test_long_texts_are_cut_with_an_ellipsis():
-    result = make_result(texts=["endless " * 500])
-    changed = [t for t in result.topics if 0 in t.representatives]
-    page = explorer_html(result)
-    assert "endless " * 51 not in page
-    assert not changed or "endless…" in page
-
-
 @pytest.mark.parametrize("n_documents", [1, 2, 12])
 def test_a_result_of_no_topics_has_a_report(n_documents):
     result = make_result(

@@ -63,7 +63,7 @@ BUDGET = {
 # Folders above their budget: today's numbers, which only go down.
 OVER = {
     "_utils": (1282, 10),
-    "classification": (3660, 12),
+    "classification": (3550, 12),
     "cli": (3329, 17),
     "corpus": (2664, 10),
     "distributed": (1405, 8),

@@ -123,7 +123,6 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         *,
         validation: tuple[Sequence[str], Any] | None = None,
         out: str | os.PathLike[str] | None = None,
-        resume: bool = True,
     ) -> Self:
         """Learn from labelled texts.
 
@@ -137,10 +136,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             "fine_tune" keeps the weights that score best on these texts. By default it holds out
             a tenth of the training texts.
         out : path, optional
-            Folder of the trained encoder and of the checkpoints of "fine_tune". By default a
-            temporary folder.
-        resume : bool
-            Continue an interrupted run from its checkpoints in `out`.
+            Folder of the trained encoder and of the checkpoints of "fine_tune", from which an
+            interrupted run continues. By default a temporary folder.
 
         Returns
         -------
@@ -159,10 +156,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 raise InputError(name, 'left out for method="frozen", which trains no encoder')
         labelled = labelled_texts(X, y, self.head, self.classes)
         if self.classes is None and self.head == "ordinal" and labelled.classes.dtype.kind == "U":
-            remedy = f"such as classes={labelled.classes.tolist()}"
-            raise InputError(
-                "classes", "the classes in their order, the lowest first", None, remedy
-            )
+            expected = f"the classes in their order, such as {labelled.classes.tolist()}"
+            raise InputError("classes", expected, None)
         require_learnable(labelled)
         seed = resolve_seed(self.random_state)
         class_weights = balanced_weights(labelled, self.class_weight)
@@ -175,7 +170,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             held_out = None
             if validation is not None:
                 held_out = labelled_texts(*validation, self.head, self.classes_, learned=True)
-            result = fit_trained(self, labelled, held_out, class_weights, seed, out, resume)
+            result = fit_trained(self, labelled, held_out, class_weights, seed, out)
         self.encoder_, self.head_ = result.encoder, result.head
         self.left_out_scores_, self.left_out_codes_ = result.left_out_scores, result.left_out_codes
         self.decisions_, self.training_report_ = result.decisions, result.report

@@ -43,7 +43,6 @@ def classify(
     text: str | None = None,
     id: str | None = None,
     max_error: float | None = None,
-    show_progress: bool | None = None,
 ) -> Exported:
     """Predict the class of every text of a corpus and write parquet files, part by part.
 
@@ -62,7 +61,6 @@ def classify(
         Columns, as in `Corpus`.
     max_error : float, optional
         Largest share of errors, as in `TextClassifier.predict`; less confident rows get no label.
-    show_progress : bool, optional
 
     Returns
     -------
@@ -79,16 +77,22 @@ def classify(
         threshold = threshold_for(max_error, classifier.risk_coverage())
     folder = Path(out).expanduser()
     about = {
-        "classifier": _fingerprint(classifier),
+        "classifier": hashlib.sha256(b"\0".join([
+            classifier.head_.weights.tobytes(), classifier.head_.bias.tobytes(),
+            repr(classifier.calibration_).encode(), repr(classifier.classes_.tolist()).encode(),
+            str(classifier.encoder_.fingerprint or "").encode(),
+        ])).hexdigest(),
         "part_rows": PART_ROWS,
         "max_error": max_error,
         "text": text,
         "id": id,
-        "source": _source(corpus),
-    }
+        "source": f"{Path(corpus).name}, {Path(corpus).stat().st_size} bytes"
+        if _is_file(corpus)
+        else hashlib.sha256(Corpus.of(corpus).hashes.tobytes()).hexdigest(),
+    }  # fmt: skip
     _prepare_folder(folder, about)
     paths, n_rows, n_present = [], 0, 0
-    bar = progress_bar(total=0, unit="text", description="Classifying", show=show_progress)
+    bar = progress_bar(total=0, unit="text", description="Classifying", show=None)
     with bar, closing(_parts(corpus, text, id)) as parts:
         for number, part in enumerate(parts):
             path = folder / f"part-{number:06d}.parquet"
@@ -105,21 +109,8 @@ def classify(
     return Exported(tuple(paths), (Decision("classification", "classified", n_rows, message),))
 
 
-def _fingerprint(classifier: TextClassifier) -> str:
-    """Return a digest of everything that a prediction depends on."""
-    parts = [
-        classifier.head_.weights.tobytes(), classifier.head_.bias.tobytes(),
-        repr(classifier.calibration_).encode(), repr(classifier.classes_.tolist()).encode(),
-        str(classifier.encoder_.fingerprint or "").encode(),
-    ]  # fmt: skip
-    return hashlib.sha256(b"\0".join(parts)).hexdigest()
-
-
-def _source(corpus: Any) -> str:
-    if isinstance(corpus, (str, os.PathLike)) and Path(corpus).is_file():
-        return f"{Path(corpus).name}, {Path(corpus).stat().st_size} bytes"
-    read = Corpus.of(corpus)
-    return hashlib.sha256(read.hashes.tobytes()).hexdigest()
+def _is_file(corpus: Any) -> bool:
+    return isinstance(corpus, (str, os.PathLike)) and Path(corpus).is_file()
 
 
 def _prepare_folder(folder: Path, about: dict[str, Any]) -> None:
@@ -131,17 +122,13 @@ def _prepare_folder(folder: Path, about: dict[str, Any]) -> None:
             other = "another run" if described.is_file() else "other files"
             raise InputError("out", "a new folder", found=f"{folder}, which holds {other}")
         return
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError("out", "a writable folder", found=f"{folder} ({error})") from None
+    folder.mkdir(parents=True, exist_ok=True)
     with replacing_file(folder / ABOUT) as fresh:
         fresh.write_text(content, "utf-8")
 
 
 def _parts(corpus: Any, text: str | None, id: str | None) -> Generator[Corpus]:
-    is_path = isinstance(corpus, (str, os.PathLike)) and Path(corpus).is_file()
-    frames = _frames(Path(corpus)) if is_path else None
+    frames = _frames(Path(corpus)) if _is_file(corpus) else None
     if frames is None:
         read = Corpus(corpus, text, id) if text or id else Corpus.of(corpus)
         for begin in range(0, len(read), PART_ROWS):
@@ -166,41 +153,31 @@ def _parts(corpus: Any, text: str | None, id: str | None) -> Generator[Corpus]:
 def _frames(path: Path) -> Generator[pd.DataFrame] | None:
     """Return the parts of a file as frames, or None for a file that is read as a whole."""
     check_path(path)
-    name = path.name.lower().removesuffix(".gz")
-    if path.name.lower().endswith(".parquet"):
-        return _batches(path)
-    if name.endswith((".jsonl", ".ndjson", ".csv", ".tsv")):
-        return _chunks(path, name)
-    return None
+    name = path.name.lower()
+    is_lines = name.removesuffix(".gz").endswith((".jsonl", ".ndjson"))
+    is_delimited = name.removesuffix(".gz").endswith((".csv", ".tsv"))
 
+    def read() -> Generator[pd.DataFrame]:
+        import pandas as pd
+        import pyarrow.parquet as pq
 
-def _batches(path: Path) -> Generator[pd.DataFrame]:
-    import pyarrow.parquet as pq
+        reader: Any
+        if not is_lines and not is_delimited:
+            with pq.ParquetFile(path) as file:
+                yield from (batch.to_pandas() for batch in file.iter_batches(PART_ROWS))
+            return
+        if is_lines:
+            reader = pd.read_json(path, dtype=False, lines=True, chunksize=PART_ROWS)
+        else:
+            with open_text(path, "utf-8") as stream:
+                sniffed = sniff_delimiter(stream.read(65536)) or ","
+            options: Any = {"dtype": str, "keep_default_na": False, "encoding": "utf-8-sig"}
+            options["sep"] = "\t" if ".tsv" in name else sniffed
+            reader = pd.read_csv(path, chunksize=PART_ROWS, **options)
+        with reader:
+            yield from reader
 
-    with pq.ParquetFile(path) as file:
-        for batch in file.iter_batches(batch_size=PART_ROWS):
-            yield batch.to_pandas()
-
-
-def _chunks(path: Path, name: str) -> Generator[pd.DataFrame]:
-    import pandas as pd
-
-    reader: Any
-    if name.endswith((".jsonl", ".ndjson")):
-        reader = pd.read_json(path, dtype=False, lines=True, chunksize=PART_ROWS)
-    else:
-        with open_text(path, "utf-8") as stream:
-            sign = "\t" if name.endswith(".tsv") else sniff_delimiter(stream.read(65536)) or ","
-        reader = pd.read_csv(
-            path,
-            dtype=str,
-            keep_default_na=False,
-            encoding="utf-8-sig",
-            sep=sign,
-            chunksize=PART_ROWS,
-        )
-    with reader:
-        yield from reader
+    return read() if is_lines or is_delimited or name.endswith(".parquet") else None
 
 
 def classified(

@@ -369,11 +369,8 @@ def calibrate(kind: str | None, head: str, scores: Float64Array, codes: Int64Arr
 def calibration_error(
     confidence: npt.ArrayLike, is_right: npt.ArrayLike, n_bins: int = 10
 ) -> tuple[float, Float64Array]:
-    """Return the expected calibration error, and the bins (n_bins, 3): confidence, accuracy, n.
-
-    The error is the mean distance of confidence and accuracy over bins of equal size, weighted by
-    size (Naeini et al. 2015; Nixon et al. 2019 for bins of equal mass).
-    """
+    """Return the expected calibration error, and the bins (n_bins, 3): confidence, accuracy, n."""
+    # Naeini et al. 2015, with bins of equal mass (Nixon et al. 2019).
     confidences = np.asarray(confidence, dtype=np.float64)
     right = np.asarray(is_right, dtype=np.float64)
     order = np.argsort(confidences, kind="stable")
@@ -385,12 +382,8 @@ def calibration_error(
 
 
 def risk_coverage(confidence: npt.ArrayLike, is_right: npt.ArrayLike) -> RiskCoverage:
-    """Return the error among the most confident texts, for ten shares of predicted texts.
-
-    `high` are upper bounds of the error (Clopper and Pearson). All ten hold jointly in 95 % of the
-    samples of labels, by Bonferroni's correction (Geifman and El-Yaniv 2017, "Selective
-    classification for deep neural networks", section 3).
-    """
+    """Return the error among the most confident texts, for ten shares of predicted texts."""
+    # Bounds of Clopper and Pearson with Bonferroni's correction (Geifman and El-Yaniv 2017).
     from scipy.stats import beta
 
     values = np.asarray(confidence, dtype=np.float64)

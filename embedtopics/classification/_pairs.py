@@ -40,18 +40,9 @@ FEW_SHOT = {"epochs": 6.0, "batch_size": 16, "learning_rate": 1e-4}
 in the texts. Six epochs were as accurate as the twenty pairs a text of SetFit's default."""
 
 STEP_SETTINGS = (
-    "epochs",
-    "max_steps",
-    "batch_size",
-    "learning_rate",
-    "weight_decay",
-    "warmup",
-    "max_gradient",
-    "max_length",
-    "device",
-    "random_state",
-    "show_progress",
-)
+    "epochs", "max_steps", "batch_size", "learning_rate", "weight_decay", "warmup", "max_gradient",
+    "max_length", "device", "random_state", "show_progress",
+)  # fmt: skip
 """Settings of training without validation during the run."""
 
 CALIBRATION_FOLDS = 3

@@ -61,12 +61,6 @@ class _ShareGroup(NamedTuple):
     members: BoolArray  # (n_texts,)
 
 
-class _Interval(NamedTuple):
-    value: float
-    low: float
-    high: float
-
-
 def prevalence(
     classifier: TextClassifier,
     corpus: Any,
@@ -237,10 +231,7 @@ def _chances(
     import pandas as pd
 
     values = pd.Series(list(_column(corpus, probability, "probability")))
-    try:
-        chances = values.to_numpy(dtype=np.float64, na_value=np.nan)
-    except (TypeError, ValueError):
-        raise InputError("probability", "numbers above 0, up to 1", values[0]) from None
+    chances = values.to_numpy(dtype=np.float64, na_value=np.nan)
     wrong = (chances <= 0) | (chances > 1)
     wrong[rows[has_label]] |= np.isnan(chances[rows[has_label]])
     if wrong.any():
@@ -291,18 +282,18 @@ class _ClassSample:
         n_positive = float(self.y[labels].sum())
         return min(n_positive, float(labels.sum()) - n_positive)
 
-    def labels_alone(self, members: BoolArray) -> _Interval:
-        """Estimate the share from the labels, without predictions."""
+    def labels_alone(self, members: BoolArray) -> tuple[float, float, float]:
+        """Return the share by the labels alone, and the ends of its interval."""
         labels = members & self.has_label
         y = self.y[labels]
         if not len(y):
-            return _Interval(np.nan, np.nan, np.nan)
+            return np.nan, np.nan, np.nan
         if self.chances is not None:
             zeros = np.zeros(len(y))
             share = design_share(y, zeros, zeros, self.chances[labels], zeros)
-            return _Interval(share.value, *interval_of(share, min(y.sum(), len(y) - y.sum())))
+            return share.value, *interval_of(share, min(y.sum(), len(y) - y.sum()))
         low, high = wilson(y.sum(), len(y))
-        return _Interval(float(y.mean()), float(low), float(high))
+        return float(y.mean()), float(low), float(high)
 
 
 def _shares_with_labels(
@@ -328,7 +319,8 @@ def _shares_with_labels(
             middle = float(np.clip(whole.value, 0.01, 0.99))
             gain = middle * (1 - middle) / whole.variance / max(whole.n, 1)
         for group, members in groups:
-            share, alone = texts.estimate(members), texts.labels_alone(members)
+            share = texts.estimate(members)
+            labels_share, labels_low, labels_high = texts.labels_alone(members)
             low, high = interval_of(
                 share, texts.n_rare(members), gain if group is not None else 1.0
             )
@@ -340,9 +332,9 @@ def _shares_with_labels(
                 share=min(max(share.value, 0.0), 1.0),
                 low=low,
                 high=high,
-                labels_share=alone.value,
-                labels_low=alone.low,
-                labels_high=alone.high,
+                labels_share=labels_share,
+                labels_low=labels_low,
+                labels_high=labels_high,
                 predicted=float(predictions.predicted[members, column].mean()),
                 estimate=share,
             )
@@ -475,12 +467,10 @@ def tuned_by_fold(
 def ppi_share(
     y: Float64Array, f: Float64Array, others: Float64Array, factor: Float64Array
 ) -> Share:
-    """Estimate a share by prediction-powered inference with power tuning (PPI++).
+    """Estimate a share by prediction-powered inference (Angelopoulos et al. 2023, section 6).
 
     `y` and `f` (n,) are labels and predictions of a random sample, `others` (N,) the predictions
-    of the other texts. With factors k, the estimate is mean(y - k f) + mean(k) mean(others); its
-    variance is var(y - k f) / n + mean(k)^2 var(others) / N (Angelopoulos, Duchi and Zrnic 2023,
-    section 6).
+    of the other texts. With factors k, the estimate is mean(y - k f) + mean(k) mean(others).
     """
     residuals, power = y - factor * f, float(factor.mean()) if len(factor) else 0.0
     if not len(others):
@@ -501,9 +491,8 @@ def design_share(
 ) -> Share:
     """Estimate a share from a sample with known probabilities (Egami et al. 2023, equation 4).
 
-    The pseudo-outcome of a text is its prediction; labelled texts add their residual, divided by
-    their sampling probability `chance`. `everything` (N,) are the predictions of all texts,
-    including the labelled ones. The weights are normalized (Hajek).
+    Labelled texts add their residual, divided by their sampling probability `chance`, with
+    normalized weights (Hajek). `everything` (N,) are the predictions of all texts.
     """
     n, power = len(y), float(factor.mean()) if len(factor) else 0.0
     if n < 2:
@@ -556,8 +545,7 @@ def shifted_shares(
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
     """Return shares of texts without labels, (n_classes,), and the ends of their intervals.
 
-    `left_out` holds the scores and classes of texts left out of the fit. The intervals are
-    percentiles over resamples of both sets of texts, the left-out texts within their classes.
+    `left_out` holds scores and classes; both sets of texts are resampled, these within classes.
     """
     left_out_scores, codes = left_out
     rng = np.random.default_rng(seed)

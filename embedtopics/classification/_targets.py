@@ -136,16 +136,15 @@ def label_conflicts(texts: Sequence[str], y: Any) -> pd.DataFrame:
     import pandas as pd
 
     targets = read_targets(y, "softmax")
-    groups: dict[str, dict[int, list[int]]] = {}
-    for row, text in enumerate(check_lengths(check_texts(texts), targets.codes)):
-        if targets.has_label[row]:
-            rows_of_label = groups.setdefault(normalize_text(text), {})
-            rows_of_label.setdefault(int(targets.codes[row]), []).append(row)
+    read = check_lengths(check_texts(texts), targets.codes)
+    names = {"text": list(map(normalize_text, read)), "code": targets.codes}
+    table = pd.DataFrame(names).assign(row=range(len(read)))[targets.has_label]
+    table = table[table.groupby("text")["code"].transform("nunique") > 1]
+    first = table.groupby("text")["row"].transform("min")
+    groups: Any = table.assign(first=first).groupby(["first", "code", "text"])["row"].agg(list)
     conflicts = [
         (text, targets.classes[code].item(), len(rows), rows)
-        for text, rows_of_label in groups.items()
-        if len(rows_of_label) > 1
-        for code, rows in sorted(rows_of_label.items())
+        for (_, code, text), rows in groups.items()
     ]
     return pd.DataFrame(conflicts, columns=["text", "label", "n_rows", "rows"])
 
@@ -180,13 +179,8 @@ def check_lengths(texts: list[str], codes: npt.NDArray[Any]) -> list[str]:
 
 
 def _as_list(y: Any, expected: str = "a sequence of labels") -> list[Any]:
-    if y is None or isinstance(y, (str, bytes, Mapping)) or not hasattr(y, "__len__"):
-        raise InputError("y", expected, found=type(y).__name__)
-    if getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
-        y = np.asarray(y).ravel()
-    if getattr(y, "ndim", 1) != 1:
-        remedy = 'give one column, or head="multilabel" for several labels per text'
-        raise InputError("y", "one label per text", found=f"shape {y.shape}", remedy=remedy)
+    if isinstance(y, (str, Mapping)) or getattr(y, "ndim", 1) != 1:
+        raise InputError("y", expected, y)
     return list(y)
 
 

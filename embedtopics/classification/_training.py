@@ -83,12 +83,11 @@ def fit_trained(
     class_weights: Float64Array | None,
     seed: int,
     out: str | os.PathLike[str] | None,
-    resume: bool,
 ) -> FittedHead:
     """Train the encoder of a classifier and its head."""
     if model.method == "fine_tune":
         require_libraries()
-    folder = output_folder(out, "classifier", resume=resume)
+    folder = output_folder(out, "classifier", resume=True)
     options = {"random_state": seed, **(model.training or {})}
     if model.method == "few_shot":
         if validation is not None:
@@ -101,8 +100,8 @@ def fit_trained(
             n = len(validation.texts)
             message = f"{spell_count(n, 'text was', 'texts were')} held out to choose the weights."
             decisions = (Decision("classification", "held_out", n, message),)
-        resume_from = None if out is None else resume
-        fit = _fine_tune(model, (labelled, validation), class_weights, options, folder, resume_from)
+        resume = None if out is None else True
+        fit = _fine_tune(model, (labelled, validation), class_weights, options, folder, resume)
         fit = fit._replace(decisions=(*decisions, *fit.decisions))
     if out is None:  # the temporary folder lives as long as the encoder
         weakref.finalize(fit.encoder, shutil.rmtree, folder.parent, ignore_errors=True)
@@ -159,7 +158,7 @@ def _fine_tune(
     )
     measured = replace(objective, examples=held_out)
     checkpoints = checkpoints_of(folder)
-    run = train_measured(trainable, objective, measured, settings, checkpoints, resume, ())
+    run = train_measured(trainable, objective, measured, settings, checkpoints, resume)
     loss.to("cpu")
     trainable.model.to("cpu")
     models.save_trainable(trainable, folder)

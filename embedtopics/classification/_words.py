@@ -381,24 +381,17 @@ class _Reader:
 
 def checked_words(X: Any, may_be_empty: bool = False) -> list[list[str]]:
     """Return sentences as lists of words, or refuse the first invalid one."""
-    if isinstance(X, str) or not hasattr(X, "__len__"):
-        raise InputError("X", "a list of sentences, each a list of words", X)
-    sentences: list[list[Any]] = []
     for row, words in enumerate(X):
-        sentence = [] if isinstance(words, str) else list(words)
-        if isinstance(words, str) or not all(isinstance(word, str) for word in sentence):
+        if isinstance(words, str):
             raise InputError("X", "a list of words for each sentence", words, row=row)
-        if not may_be_empty and not (sentence and all(word.strip() for word in sentence)):
+        if not may_be_empty and not (len(words) and all(word.strip() for word in words)):
             raise InputError("X", "words in each sentence, with characters", words, row=row)
-        sentences.append(sentence)
-    if not sentences and not may_be_empty:
-        raise InputError("X", "at least one sentence", found="none")
-    return sentences
+    return [list(words) for words in X]
 
 
 def checked_labels(y: Any, sentences: Sequence[Sequence[Any]]) -> list[list[str]]:
     """Return the labels of words, or refuse the first sentence without one label per word."""
-    labels = checked_words(y, may_be_empty=True) if hasattr(y, "__len__") else []
+    labels = checked_words(y, may_be_empty=True)
     if len(labels) != len(sentences):
         lengths = f"{len(labels):,} for {len(sentences):,} sentences"
         raise InputError("y", "a list of labels for each sentence", found=lengths)
@@ -410,11 +403,7 @@ def checked_labels(y: Any, sentences: Sequence[Sequence[Any]]) -> list[list[str]
 
 
 def spans_of(labels: Sequence[str]) -> list[tuple[int, int, str]]:
-    """Return (start, end, type) of each entity in one sentence's BIO labels.
-
-    An entity starts at "B-", or at "I-" after "O" or another type, as in the evaluation of
-    CoNLL-2003 (Tjong Kim Sang and De Meulder 2003) and in `seqeval`.
-    """
+    """Return (start, end, type) of each entity in one sentence's BIO labels, as in `seqeval`."""
     spans: list[tuple[int, int, str]] = []
     begin, kind = 0, ""
     for place, label in enumerate([*labels, "O"]):
@@ -432,7 +421,6 @@ def word_scores(
     y_pred: Sequence[Sequence[str]],
     *,
     n_resamples: int = 1000,
-    random_state: int = 0,
 ) -> pd.DataFrame:
     """Compare predicted labels of words with gold labels.
 
@@ -440,7 +428,7 @@ def word_scores(
     ----------
     y_true, y_pred : sequence of sequences of str
         One label for each word of each sentence.
-    n_resamples, random_state : int
+    n_resamples : int
         Resamples of sentences for the intervals; 0 for no intervals.
 
     Returns
@@ -471,7 +459,7 @@ def word_scores(
     figures = precision_recall_f1(*totals)
     low = high = np.full(totals.shape[1], np.nan)
     if n_resamples and len(counts) > 1:
-        drawn = resampled_sums(table.reshape(len(table), -1), n_resamples, random_state)
+        drawn = resampled_sums(table.reshape(len(table), -1), n_resamples, 0)
         resampled = precision_recall_f1(*np.moveaxis(drawn.reshape(-1, *totals.shape), 1, 0))["f1"]
         low, high = bounded_interval(figures["f1"], resampled, len(counts))
     columns = {"n": totals[1].astype(int), **figures, "low": low, "high": high}

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from embedtopics._utils.checks import checked_level
-from embedtopics.errors import InputError
 from embedtopics.evaluation.results import ScoreTable
 from embedtopics.protocols import Float64Array
 
@@ -103,14 +102,6 @@ class ClassificationReport(ScoreTable[Score]):
     n_looks: int
 
     row_type = Score
-
-    def score(self, metric: str, name: Any = None) -> Score:
-        """Return one figure of the classifier for a class, or for all classes together."""
-        scores = self.of(of="classifier", metric=metric, name=name)
-        if not scores:
-            metrics = sorted({score.metric for score in self})
-            raise InputError("metric", f"one of {', '.join(metrics)}, and a class or None", metric)
-        return scores[0]
 
     def _summary(self) -> str:
         metric = "quadratic kappa" if self.head == "ordinal" else "macro F1"

@@ -346,7 +346,7 @@ def find_moves(
             prior = share * ((len(left) + len(new)) / (2 * n_documents))
             sides = [counts.counts[rows] for rows in (new, left)]
             sums = [np.asarray(rows.sum(axis=0), dtype=np.float64).ravel() for rows in sides]
-            z = log_odds(*sums, prior)
+            z = log_odds(sums[0], sums[1], prior)
             gained, lost = _best(counts.terms, z, sides[0]), _best(counts.terms, -z, sides[1])
             jaccard = float(overlap.jaccard[document])
             moves.append(Move(document, overlap.first, overlap.second, jaccard, gained, lost))

@@ -168,7 +168,7 @@ def _encode(
 def _as_matrix(vectors: Any, name: str, n_rows: int) -> Any:
     from scipy.sparse import csr_matrix, issparse
 
-    matrix: Any = csr_matrix(vectors) if issparse(vectors) else np.asarray(vectors)
+    matrix: Any = csr_matrix(vectors) if issparse(vectors) else np.asarray(vectors)  # type: ignore[call-overload]
     if matrix.ndim != 2 or matrix.shape[0] != n_rows:
         raise InputError(name, f"a vector for each of {n_rows:,} texts", f"shape {matrix.shape}")
     return matrix

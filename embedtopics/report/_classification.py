@@ -94,7 +94,10 @@ def _by_class(report: ClassificationReport) -> str:
     """Return precision, recall and F1 of each class."""
     rows = []
     for name in report.classes:
-        scores = [report.score(metric, name) for metric in ("precision", "recall", "f1")]
+        scores = [
+            report.of(of="classifier", metric=metric, name=name)[0]
+            for metric in ("precision", "recall", "f1")
+        ]
         rows.append([text(name, 60), f"{scores[0].n:,}", *map(_figure, scores)])
     heads = ["class", "texts", "precision", "recall", "F1"]
     return section("classes", "Scores by class", table(heads, rows))

@@ -382,7 +382,7 @@ def _resampled(
     """Return the agreement of pairs of labels, (n_pairs,), and of n resamples, (n, n_pairs)."""
     from scipy.sparse import csr_matrix
 
-    values, drawn = [], []
+    values, drawn = list[Any](), list[Any]()
     for one, other in pairs:
         table = Contingency.of(one, other)
         places = (np.arange(len(one)), table.cell_of)

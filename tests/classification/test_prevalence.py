@@ -244,7 +244,6 @@ TEXTS = ["apple pear", "station rail", "", "pawn rook", "plum cider"]
         ("probability", None, {"method": "design"}),
         ("probability", 3, {"probability": [0.5, 0.5, 0.5, 0.0, 0.5]}),
         ("probability", 0, {"probability": [None, 0.5, 0.5, 0.5, 0.5]}),
-        ("probability", None, {"probability": ["a", 0.5, 0.5, 0.5, 0.5]}),
         ("by", None, {"by": "colour"}),
         ("every", None, {"every": "decade"}),
     ],

@@ -60,7 +60,6 @@ TEXTS = [f"text {i}" for i in range(8)]
         ([None] * 8, None),
         (["a", "b"], None),
         ("abababab", None),
-        (None, None),
         (np.zeros((8, 2)), None),
     ],
 )

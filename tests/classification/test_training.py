@@ -18,7 +18,7 @@ THEMES = {"pets": "cat dog sat mat".split(), "water": "river blue stone".split()
           "light": "light red sound".split()}  # fmt: skip
 QUICK = {"epochs": 3, "learning_rate": 3e-3, "batch_size": 8, "show_progress": False}
 
-FEW = {**QUICK, "epochs": 60, "batch_size": 16}
+FEW = {**QUICK, "epochs": 25, "batch_size": 16}
 SLOW = {**QUICK, "epochs": 12, "learning_rate": 2e-2, "validations_per_epoch": 0.5}
 
 

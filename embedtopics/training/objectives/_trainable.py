@@ -210,11 +210,11 @@ class Trainable:
         return features
 
 
-def transformer_of(encoder: Any, parameter: str = "encoder") -> SentenceEncoder:
+def transformer_of(encoder: Any) -> SentenceEncoder:
     """Return the transformer of an encoder, name or folder."""
-    transformer = resolve_exact(encoder).transformer
+    transformer: SentenceEncoder | None = resolve_exact(encoder).transformer
     if transformer is None:
-        raise InputError(parameter, "a transformer: its name, folder or SentenceEncoder", encoder)
+        raise InputError("encoder", "a transformer: its name, folder or SentenceEncoder", encoder)
     return transformer
 
 

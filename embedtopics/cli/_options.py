@@ -27,7 +27,6 @@ IdColumn = Annotated[
 TimeColumn = Annotated[str | None, typer.Option(help="Column of dates.")]
 GroupColumn = Annotated[str | None, typer.Option(help="Column of groups, such as sources.")]
 FileEncoding = Annotated[str, typer.Option(help="Encoding of the file.")]
-RowLimit = Annotated[int | None, typer.Option(min=1, help="Read only the first rows.")]
 Words = Annotated[
     str,
     typer.Option(help="auto, characters, lemmas, social (keeps addresses, @names, #tags, emoji), "

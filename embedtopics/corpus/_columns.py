@@ -163,9 +163,6 @@ def guess_columns(frame: pd.DataFrame) -> dict[str, str | None]:
     identifier = first_named(left, _ID_NAMES, lambda name: _holds_keys(frame[name]))
     left = [name for name in left if name != identifier]
     time = first_named(left, _TIME_NAMES, lambda name: _holds_dates(frame[name]))
-    if time is None:
-        others = (name for name in left if _may_hold_dates(frame[name]))
-        time = next((name for name in others if _holds_dates(frame[name])), None)
     left = [name for name in left if name != time]
     group = first_named(left, _GROUP_NAMES, lambda name: _holds_groups(frame[name]))
     left = [name for name in left if name != group]
@@ -253,13 +250,6 @@ def _longest(frame: pd.DataFrame, names: list[str]) -> str | None:
 def _holds_keys(column: pd.Series) -> bool:
     keys = set(map(read_id, column.tolist()))
     return len(keys) == len(column) and "" not in keys
-
-
-def _may_hold_dates(column: pd.Series) -> bool:
-    if pd.api.types.is_datetime64_any_dtype(column):
-        return True
-    name = str(column.name).strip().casefold()
-    return name.startswith("date") or name.endswith(("_at", "date", "_time"))
 
 
 def _holds_dates(column: pd.Series) -> bool:

@@ -36,7 +36,7 @@ const Store = (() => {
 
   const utf8 = new TextDecoder();
 
-  // A text in which frequent words are numbers; see code_texts in _packing.py.
+  // A text in which frequent words are numbers; see code_texts in _page_data.py.
   const decode = (bytes, words) => {
     let [text, at] = ["", 0];
     const next = () => {

@@ -278,7 +278,6 @@ def test_the_text_is_guessed_by_its_name_and_otherwise_by_its_length(columns, te
         ({"id": ["n/1", "n/2"] * 2, "label": ["a", "b"] * 2}, {"group": "label"}),  # ids repeat
         ({"id": ["n/1", "n/2", "n/3"], "label": ["a", "b", "a"]}, {"id": "id", "group": "label"}),
         ({"date": ["01/02/2021", "02/03/2021"]}, {}),  # which is the day?
-        ({"posted": pd.to_datetime(["2021-01-01"] * 3)}, {"time": "posted"}),
         ({"category": [["x"], ["y"], ["x"]]}, {}),  # no names
         ({}, {}),
     ],

@@ -154,13 +154,19 @@ def fit_topics(
         peak_memory=peak_memory(),
         constraints=constraints,
     )
-    # Custom encoders may not encode labels.
-    if isinstance(used.get("encoder_settings"), dict):
-        from embedtopics.topics.naming._score_labels import score_or_choose_labels
+    with log.stage("labels"):
+        return _with_scored_labels(result, encode)
 
-        with log.stage("labels"):
-            result = score_or_choose_labels(result, encode, choose=True)
-    return result
+
+def _with_scored_labels(
+    result: TopicResult, encode: Callable[[Sequence[str]], FloatArray]
+) -> TopicResult:
+    """Choose labels by how well they separate texts; custom encoders may not encode labels."""
+    if not isinstance(result.settings.get("encoder_settings"), dict):
+        return result
+    from embedtopics.topics.naming._score_labels import score_or_choose_labels
+
+    return score_or_choose_labels(result, encode, choose=True)
 
 
 def _encode(

@@ -35,8 +35,8 @@ def probe(
         Path,
         typer.Argument(
             readable=False,  # a file that cannot be read has an error of its own
-            help="CoNLL-U; tsv or csv with one word per line; or jsonl with one labelled text or "
-            "pair per line (each also .gz).",
+            help="CoNLL-U; tsv or csv with one word per line; or jsonl with one labelled text per "
+            "line (each also .gz).",
         ),
     ],
     task: Annotated[
@@ -44,7 +44,7 @@ def probe(
         typer.Option(
             help="A column (upos, xpos, deprel, tag), a key (feats:Number), head distance; or of "
             "whole sentences: sentence length, tree depth, bigram shift; of jsonl, the column of "
-            "the labels, or word in context."
+            "the labels."
         ),
     ] = "upos",
     encoder: Checkpoint = "all-MiniLM-L6-v2",
@@ -63,7 +63,7 @@ def probe(
     ] = False,
     random_state: RandomState = 0,
 ) -> None:
-    """Probe the layers of an encoder with labels of words, sentences or pairs of words."""
+    """Probe the layers of an encoder with labels of words or sentences."""
     from embedtopics import probing
 
     if out is not None:  # refused before the work
@@ -102,8 +102,6 @@ def _task(train: Path, test: Path | None, name: str, random_state: int) -> Probe
     [kind] = kinds
     if kind == "jsonl":
         source: Any = train if test is None else files
-        if name == "word in context":
-            return probing.pair_task(source, random_state=random_state)
         return probing.text_task(source, label=name, random_state=random_state)
     read: Any = probing.read_conllu if kind == "conllu" else probing.read_token_table
     banks = {part: read(path) for part, path in files.items()}

@@ -105,7 +105,7 @@ def contextualization(result: Contextualization) -> Figure:
 
 
 def cka(result: LayerSimilarity) -> Figure:
-    """Draw how similar the layers of one encoder, or of two, are on the same words.
+    """Draw how similar the layers of an encoder are on the same words.
 
     Cells show their values if they are large enough, and the standard errors in the hover texts.
     Layer 0 is at the lower left.
@@ -120,36 +120,30 @@ def cka(result: LayerSimilarity) -> Figure:
     plotly.graph_objects.Figure
         One heat map from 0 to 1.
     """
-    n_up, n_across = result.values.shape
+    n_layers = len(result.layers)
     left, right, top, bottom = 76, 92, 62, 56
     space = ASSUMED_WIDTH - left - right, 860 - top - bottom
-    cell = float(np.clip(min(space[0] / n_across, space[1] / n_up), _SMALLEST, _LARGEST))
+    cell = float(np.clip(min(space) / n_layers, _SMALLEST, _LARGEST))
     # The title and the scale need space where the layers are few.
-    width = max(round(cell * n_across) + left + right, 460)
-    height = max(round(cell * n_up) + top + bottom, 330)
+    width = max(round(cell * n_layers) + left + right, 460)
+    height = max(round(cell * n_layers) + top + bottom, 330)
     margin = {"l": left, "r": right, "t": top, "b": bottom}
     figure = panel_figure([height - top - bottom], width=width, margin=margin)
     figure.add_trace(_heat_map(result, cell))
-    is_one = result.encoder_a == result.encoder_b
-    for update, layers, encoder, side in (
-        (figure.update_yaxes, result.layers_a, result.encoder_a, "top"),
-        (figure.update_xaxes, result.layers_b, result.encoder_b, "left"),
-    ):
-        step = max(math.ceil(15 / cell), 1)
-        title = "layer" if is_one else f"layer of {caption(encoder, 44)}"
+    step = max(math.ceil(15 / cell), 1)
+    for update, side in ((figure.update_yaxes, "top"), (figure.update_xaxes, "left")):
         update(
-            range=[-0.5, len(layers) - 0.5],
-            tickvals=list(range(0, len(layers), step)),
-            ticktext=[str(layer) for layer in layers[::step]],
+            range=[-0.5, n_layers - 0.5],
+            tickvals=list(range(0, n_layers, step)),
+            ticktext=[str(layer) for layer in result.layers[::step]],
             tickfont={"size": 11},
-            title={"text": title, "standoff": 6},
+            title={"text": "layer", "standoff": 6},
             constrain="domain",
             constraintoward=side,
         )
     figure.update_yaxes(scaleanchor="x")
-    names = result.encoder_a if is_one else f"{result.encoder_a} and {result.encoder_b}"
     lines = [
-        f"<b>{caption(names, max(int((width - 40) / 8.6), 20))}</b>",
+        f"<b>{caption(result.encoder, max(int((width - 40) / 8.6), 20))}</b>",
         f"linear CKA · {result.n_units:,} units of {result.n_texts:,} texts",
     ]
     notes = title_notes(lines, top - 6, left=60, size=14)
@@ -157,18 +151,13 @@ def cka(result: LayerSimilarity) -> Figure:
 
 
 def _heat_map(result: LayerSimilarity, cell: float) -> Spec:
-    is_one = result.encoder_a == result.encoder_b
-    first, second = (
-        "" if is_one else f" of {caption(name, 44)}"
-        for name in (result.encoder_a, result.encoder_b)
-    )
     texts = []
-    for a, values, errors in zip(result.layers_a, result.values, result.errors, strict=True):
+    for a, values, errors in zip(result.layers, result.values, result.errors, strict=True):
         row = []
-        for b, value, error in zip(result.layers_b, values, errors, strict=True):
+        for b, value, error in zip(result.layers, values, errors, strict=True):
             shown = f"{value:.3f}" if math.isfinite(value) else "unknown"
             shown += f", standard error {error:.3f}" if math.isfinite(error) else ""
-            row.append(f"layer {a}{first}<br>layer {b}{second}<br><b>{shown}</b>")
+            row.append(f"layer {a}<br>layer {b}<br><b>{shown}</b>")
         texts.append(row)
     gap = 1 if cell >= 10 else 0
     z = [[v if math.isfinite(v) else None for v in row] for row in result.values.tolist()]

@@ -5,14 +5,11 @@ from ._geometry import cka as cka
 from ._geometry import contextualization as contextualization
 from ._layers import pooled as pooled
 from ._sentence_tasks import sentence_task as sentence_task
-from ._storage import open_states as open_states
-from ._tasks import pair_task as pair_task
 from ._tasks import text_task as text_task
 from ._tasks import token_task as token_task
 from ._treebanks import read_conllu as read_conllu
 from ._treebanks import read_token_table as read_token_table
 from .probes._probe import probe as probe
 from .words._senses import sense_separation as sense_separation
-from .words._senses import senses as senses
 from .words._uses import neighbors as neighbors
 from .words._uses import word_map as word_map

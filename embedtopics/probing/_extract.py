@@ -10,15 +10,15 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from embedtopics._utils.checks import checked_choice, optional_count
-from embedtopics._utils.folders import MANIFEST, check_output_folder, only_writer
+from embedtopics._utils.checks import checked_choice
+from embedtopics._utils.folders import MANIFEST, replacing_folder
 from embedtopics._utils.progress import progress_bar
 from embedtopics.decisions import Decision, counted
 from embedtopics.encoders._base import readable
@@ -42,20 +42,26 @@ from embedtopics.probing._plan import (
     number_sentences,
     read_texts,
 )
-from embedtopics.probing._storage import KIND, StatesWriter, assemble, open_store, unfinished_about
+from embedtopics.probing._storage import (
+    KIND,
+    append_block,
+    assemble,
+    map_vectors,
+    open_store,
+    write_store,
+)
 from embedtopics.probing.results import Attention, HiddenStates
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array
 
 if TYPE_CHECKING:
     import torch
 
-POOLINGS = ("first", "last", "max", "mean", "sum")
+POOLINGS = ("first", "last", "mean")
 _BLOCK_BYTES = 128_000_000
 """Vectors that are held in memory and written at once."""
 _TOKENS_PER_BATCH = {"cpu": 512}
 _ON_A_GPU = 16_384
-
-_DIFFERENCES = ("weights", "texts", "max_length", "layers", "unit", "pooling", "dtype")
+"""Tokens of a batch, padding included."""
 
 Pooled = tuple[Int64Array, list[FloatArray]]
 """The units with tokens in a batch, and at each layer the pooled tokens of each."""
@@ -70,30 +76,25 @@ def pool_block(
     layers: Sequence[int],
     pooling: str,
     pad_id: int,
-    tokens_per_batch: int,
     progress: Callable[[int], object],
 ) -> FloatArray:
     """Return the vectors of consecutive units at some layers, (n_layers, n_units, width)."""
-    by_maximum = pooling == "max"
-    start = -np.inf if by_maximum else 0.0
-    pooled = np.full((len(layers), len(n_pieces), loaded.width), start, dtype=np.float32)
+    pooled = np.zeros((len(layers), len(n_pieces), loaded.width), dtype=np.float32)
+    most_tokens = _TOKENS_PER_BATCH.get(loaded.device, _ON_A_GPU)
     order = longest_first([run.ids for run in runs], range(len(runs)))
     batches = [
         [runs[k] for k in order[batch]]
-        for batch in token_batches([len(runs[k]) for k in order], tokens_per_batch)
+        for batch in token_batches([len(runs[k]) for k in order], most_tokens)
     ]
 
     def run(batch_runs: list[TokenSequence]) -> Pooled:
-        return _pool_batch(loaded, batch_runs, layers, pad_id, by_maximum)
+        return _pool_batch(loaded, batch_runs, layers, pad_id)
 
     # A unit may have tokens in several windows, and so in several batches.
-    merge = np.maximum if by_maximum else np.add
     for batch_runs, (rows, by_layer) in _results_of(run, batches, loaded.device):
         for layer, vectors in enumerate(by_layer):
-            pooled[layer, rows - first_row] = merge(pooled[layer, rows - first_row], vectors)
+            pooled[layer, rows - first_row] += vectors
         progress(sum(map(len, batch_runs)))
-    if by_maximum:
-        pooled[:, n_pieces == 0] = 0.0
     if pooling == "mean":
         pooled /= np.maximum(n_pieces, 1).astype(np.float32)[:, None]
     return pooled
@@ -125,11 +126,7 @@ def _results_of(
 
 
 def _pool_batch(
-    loaded: LayeredModel,
-    runs: Sequence[TokenSequence],
-    layers: Sequence[int],
-    pad_id: int,
-    by_maximum: bool,
+    loaded: LayeredModel, runs: Sequence[TokenSequence], layers: Sequence[int], pad_id: int
 ) -> Pooled:
     import torch
 
@@ -146,11 +143,10 @@ def _pool_batch(
     token_places, lengths = (torch.from_numpy(array).to(loaded.device) for array in (places, sizes))
 
     def reduce(tokens: torch.Tensor) -> FloatArray:
-        """Sum the tokens of each unit, or take their maximum, (n_units, width)."""
+        """Sum the tokens of each unit, (n_units, width)."""
         # On a GPU, adding by index has no fixed order, and so no fixed last bit.
         selected = tokens.float().index_select(0, token_places)
-        kind = "max" if by_maximum else "sum"
-        reduced = torch.segment_reduce(selected, kind, lengths=lengths, axis=0)
+        reduced = torch.segment_reduce(selected, "sum", lengths=lengths, axis=0)
         return np.asarray(reduced.cpu().numpy())
 
     with torch.inference_mode():
@@ -171,15 +167,12 @@ def hidden_states(
     pooling: str = "mean",
     out: str | os.PathLike[str] | None = None,
     dtype: str = "float16",
-    max_length: int | None = None,
-    tokens_per_batch: int | None = None,
-    device: str | None = None,
     show_progress: bool | None = None,
 ) -> HiddenStates:
     """Return the vectors of all words of texts at all layers of an encoder.
 
     The vectors are written to disk block by block, and memory-mapped. A second call with the same
-    arguments resumes an interrupted extraction, and opens a finished one.
+    arguments and the same `out` opens the finished states.
 
     Parameters
     ----------
@@ -189,24 +182,18 @@ def hidden_states(
         words with single spaces between them. A list of words, or a text of a task, is one
         sentence.
     encoder : str, path or SentenceEncoder
-        Name or folder of a checkpoint of a transformer, such as a BERT.
+        Name or folder of a checkpoint of a transformer, such as a BERT. Texts longer than its
+        maximum length are read in overlapping windows; each token takes its vector from the window
+        in which the shorter side of its context is longest.
     layers : int, sequence of int, "all" or "last N"
         0 is the embedding layer; negative numbers count from the last.
     words : bool
         Whether the units are words, or the tokens of the encoder.
-    pooling : {"mean", "first", "last", "max", "sum"}
+    pooling : {"mean", "first", "last"}
         How the tokens of a word become one vector.
     out : path, optional
         Folder for the result; by default a temporary one, removed with the result.
     dtype : {"float16", "float32"}
-    max_length : int, optional
-        Maximum number of tokens per sequence; by default the checkpoint's. Longer texts are read
-        in overlapping windows; each token takes its vector from the window in which the shorter
-        side of its context is longest.
-    tokens_per_batch : int, optional
-        Padding included; by default 512 on a CPU and 16,384 on a GPU.
-    device : str, optional
-        As in torch; by default the first CUDA device if there is one, else the CPU.
     show_progress : bool, optional
         None shows a bar in terminals and notebooks.
 
@@ -218,12 +205,11 @@ def hidden_states(
     Raises
     ------
     InputError
-        If an argument is invalid, `out` holds other files or states, another process writes to
-        it, or the disk is full.
+        If an argument is invalid, `out` holds other files or states, or the disk is full.
     ModelLoadError
         If the checkpoint cannot be loaded, or does not return its layers.
     CorruptFileError
-        If a file of a finished or unfinished store is damaged.
+        If a file in `out` is damaged.
 
     Notes
     -----
@@ -239,20 +225,32 @@ def hidden_states(
     """
     checked_choice(pooling, "pooling", POOLINGS)
     checked_choice(dtype, "dtype", ("float16", "float32"))
-    optional_count(tokens_per_batch, "tokens_per_batch")
-    options = _Options(layers, bool(words), pooling, dtype, tokens_per_batch, device, show_progress)
-    reading = read_texts(texts)
-    source = source_of(encoder, max_length)
-    if out is not None:
-        return _extract(reading, source, options, Path(os.path.abspath(out)))
-    root = tempfile.mkdtemp(prefix="embedtopics-states-")
-    try:
-        states = replace(_extract(reading, source, options, Path(root) / "states"), folder="")
-    except BaseException:  # an interrupt too
-        shutil.rmtree(root, ignore_errors=True)
-        raise
-    weakref.finalize(states, shutil.rmtree, root, ignore_errors=True)
-    return states
+    reading, source = read_texts(texts), source_of(encoder)
+    description = {
+        "weights": source.digest(),
+        "texts": reading.digest(),
+        "max_length": source.max_length,
+        "unit": "word" if words else "token",
+        "pooling": pooling if words else "none",
+        "dtype": dtype,
+    }
+    if out is None:
+        root = Path(tempfile.mkdtemp(prefix="embedtopics-states-"))
+        try:
+            empty, shape = _extract(reading, source, layers, description, root, show_progress)
+        except BaseException:  # an interrupt too
+            shutil.rmtree(root, ignore_errors=True)
+            raise
+        states = replace(empty, vectors=map_vectors(root, empty.layers, shape, dtype))
+        weakref.finalize(states, shutil.rmtree, root, ignore_errors=True)
+        return states
+    out = Path(os.path.abspath(out))
+    if (out / MANIFEST).is_file():
+        return _open_same(out, layers, description)
+    with replacing_folder(out, KIND) as fresh:
+        empty, shape = _extract(reading, source, layers, description, fresh, show_progress)
+        write_store(fresh, empty, description)
+    return replace(empty, vectors=map_vectors(out, empty.layers, shape, dtype), folder=str(out))
 
 
 def random_states(
@@ -285,23 +283,6 @@ def random_states(
         return hidden_states(texts, model, **options)
 
 
-@dataclass(frozen=True)
-class _Options:
-    """How vectors are computed, by the names of the parameters of `hidden_states`."""
-
-    layers: Layers
-    words: bool
-    pooling: str
-    dtype: str
-    tokens_per_batch: int | None
-    device: str | None
-    show_progress: bool | None
-
-    def layer_numbers(self, n_layers: int) -> list[int]:
-        """Return the layers of an encoder, ascending, each once."""
-        return sorted(set(layer_numbers(self.layers, range(n_layers))))
-
-
 _CAUSAL = Decision(
     "probing",
     "causal",
@@ -310,70 +291,57 @@ _CAUSAL = Decision(
 )
 
 
-def _extract(
-    reading: Reading, source: CheckpointSource, options: _Options, out: Path
-) -> HiddenStates:
-    description = {
-        "weights": source.digest(),
-        "texts": reading.digest(),
-        "max_length": source.max_length,
-        "unit": "word" if options.words else "token",
-        "pooling": options.pooling if options.words else "none",
-        "dtype": options.dtype,
-    }
-    if not (out / MANIFEST).is_file():
-        check_output_folder(out, KIND)
-        with only_writer(out):
-            if not (out / MANIFEST).is_file():  # another process has finished it meanwhile
-                return _write(reading, source, options, out, description)
+def _open_same(out: Path, layers: Layers, description: dict[str, Any]) -> HiddenStates:
+    """Open a folder, and refuse states of another encoder, other texts or other options."""
     states, about = open_store(out)
-    _refuse_other_states(about, description, options, out)
+    differs = [name for name, value in description.items() if about.get(name) != value]
+    if not differs and _numbers_of(layers, about["n_layers"]) != states.layers:
+        differs = ["layers"]
+    if differs:
+        expected = f"a folder for these states, {str(out)!r} is not"
+        raise InputError("out", expected, found=f"those of other {', '.join(differs)}")
     return states
 
 
-def _refuse_other_states(
-    about: dict[str, Any], description: dict[str, Any], options: _Options, out: Path
-) -> None:
-    """Refuse a store of other states; layers can be compared if the encoder is the same."""
-    same = about.get("weights") == description["weights"] and "n_layers" in about
-    layers = options.layer_numbers(about["n_layers"]) if same else about.get("layers")
-    description = {**description, "layers": layers}
-    differs = [name for name in _DIFFERENCES if about.get(name) != description[name]]
-    if differs:
-        hashed = {"weights": "another encoder", "texts": "other texts"}
-        named = [
-            hashed.get(name, f"{name} {about.get(name)!r}, not {description[name]!r}")
-            for name in differs
-        ]
-        expected = f"a folder for these states, {str(out)!r} is not"
-        raise InputError("out", expected, found=f"those of {', '.join(named)}")
+def _numbers_of(layers: Layers, n_layers: int) -> tuple[int, ...]:
+    """Return the layers of an encoder, ascending, each once."""
+    return tuple(sorted(set(layer_numbers(layers, range(n_layers)))))
 
 
-def _write(
+def _extract(
     reading: Reading,
     source: CheckpointSource,
-    options: _Options,
-    out: Path,
+    layers: Layers,
     description: dict[str, Any],
-) -> HiddenStates:
-    begun = unfinished_about(out)
-    if begun is not None:
-        _refuse_other_states(begun, description, options, out)
-    loaded = load_layers(source, options.device)
+    folder: Path,
+    show_progress: bool | None,
+) -> tuple[HiddenStates, tuple[int, int]]:
+    """Write vectors to a folder; return the states without them, and the shape of a layer."""
+    loaded = load_layers(source)
     vocabulary = load_vocabulary(source.checkpoint, source.trusts_code)
-    description["n_layers"] = loaded.n_layers
-    description["layers"] = options.layer_numbers(loaded.n_layers)
-    tokens = options.tokens_per_batch or _TOKENS_PER_BATCH.get(loaded.device, _ON_A_GPU)
-    # Other batches have other last bits: a resumed extraction keeps its batches.
-    description["tokens_per_batch"] = tokens if begun is None else begun["tokens_per_batch"]
+    numbers = _numbers_of(layers, loaded.n_layers)
+    description |= {"n_layers": loaded.n_layers, "width": loaded.width}
     plan = make_plan(
         reading,
         vocabulary.tokenizer,
-        words=options.words,
-        pooling=options.pooling,
+        words=description["unit"] == "word",
+        pooling=description["pooling"],
         max_length=source.max_length,
-        show_progress=options.show_progress,
+        show_progress=show_progress,
     )
+    n_clipped = _write_blocks(folder, numbers, description, loaded, vocabulary, plan, show_progress)
+    decisions = list(source.decisions)
+    if loaded.is_causal:
+        decisions.append(_CAUSAL)
+    note = partial(counted, "probing")
+    n_missing = int((plan.n_pieces == 0).sum())
+    decisions += note("missing_words", n_missing, "words have no token, and so no vector.")
+    if description["unit"] == "word":
+        message = "tokens between words belong to no word."
+        decisions += note("tokens_between_words", plan.n_between, message)
+    decisions += note("long_texts", plan.n_long, "texts were read in overlapping windows.")
+    message = "numbers exceeded float16, and were clipped to 65,504."
+    decisions += note("clipped", n_clipped, message)
     parts = [description[key] for key in ("weights", "max_length", "unit", "pooling")]
     empty = assemble(
         reading.texts,
@@ -383,64 +351,46 @@ def _write(
             "spans": plan.spans,
             "n_pieces": plan.n_pieces,
         },
-        layers=tuple(description["layers"]),
+        layers=numbers,
         vectors=(),
         unit=description["unit"],
         pooling=description["pooling"],
         encoder=source.name,
         fingerprint=hashlib.sha256(repr(parts).encode()).hexdigest(),
+        decisions=tuple(decisions),
     )
-    writer = StatesWriter(out, empty, loaded.width, options.dtype, description)
-    writer.begin()
-    n_clipped = _write_blocks(writer, loaded, vocabulary, plan, options.show_progress)
-    decisions = list(source.decisions)
-    if loaded.is_causal:
-        decisions.append(_CAUSAL)
-    note = partial(counted, "probing")
-    n_missing = int((plan.n_pieces == 0).sum())
-    decisions += note("missing_words", n_missing, "words have no token, and so no vector.")
-    if options.words:
-        message = "tokens between words belong to no word."
-        decisions += note("tokens_between_words", plan.n_between, message)
-    decisions += note("long_texts", plan.n_long, "texts were read in overlapping windows.")
-    message = "numbers exceeded float16, and were clipped to 65,504."
-    decisions += note("clipped", n_clipped, message)
-    return writer.finish(decisions)
+    return empty, (len(plan.of_text), loaded.width)
 
 
 def _write_blocks(
-    writer: StatesWriter,
+    folder: Path,
+    layers: Sequence[int],
+    description: dict[str, Any],
     loaded: LayeredModel,
     vocabulary: PlainVocabulary,
     plan: ExtractionPlan,
     show_progress: bool | None,
 ) -> int:
-    """Run the blocks that remain; return how many numbers float16 could not hold."""
-    n_units, n_clipped = writer.done()
-    layers = writer.empty.layers
+    """Run and write all blocks; return how many numbers float16 could not hold."""
+    n_clipped = 0
     most_tokens = max(1, _BLOCK_BYTES // (4 * len(layers) * loaded.width))
-    todo = [block for block in cut_into_blocks(plan, most_tokens) if block.end_unit > n_units]
-    sizes = [len(run) for run in plan.runs]
-    bar = progress_bar(total=sum(sizes), unit="token", description="Extracting", show=show_progress)
-    with bar, ThreadPoolExecutor(1) as writing:
-        # A block is written while the next is computed.
-        written: Future[int] | None = None
-        bar.update(sum(sizes[: todo[0].first_run] if todo else sizes))
-        for block in todo:
+    total = sum(map(len, plan.runs))
+    with progress_bar(
+        total=total, unit="token", description="Extracting", show=show_progress
+    ) as bar:
+        for block in cut_into_blocks(plan, most_tokens):
             vectors = pool_block(
                 loaded,
                 plan.runs[block.first_run : block.end_run],
                 plan.n_pieces[block.first_unit : block.end_unit],
                 first_row=block.first_unit,
                 layers=layers,
-                pooling=writer.empty.pooling,
+                pooling=description["pooling"],
                 pad_id=vocabulary.pad_id,
-                tokens_per_batch=writer.description["tokens_per_batch"],
                 progress=bar.update,
             )
-            n_clipped = n_clipped if written is None else written.result()
-            written = writing.submit(writer.append, vectors, block.end_unit, n_clipped)
-        return n_clipped if written is None else written.result()
+            n_clipped += append_block(folder, layers, vectors, description["dtype"])
+    return n_clipped
 
 
 def attention(
@@ -448,7 +398,6 @@ def attention(
     encoder: Any = DEFAULT_MODEL,
     *,
     layers: Layers = "all",
-    device: str | None = None,
 ) -> Attention:
     """Return the attention weights of one text.
 
@@ -462,7 +411,6 @@ def attention(
     encoder : str, path or SentenceEncoder
     layers : "all", int or sequence of int
         From 1: the embedding layer has no attention; negative numbers count from the last.
-    device : str, optional
 
     Returns
     -------
@@ -488,7 +436,7 @@ def attention(
         expected = f"of at most {source.max_length} tokens for {source.name}"
         raise InputError("text", expected, found=f"{len(encoding)} tokens")
     # Other implementations do not keep the weights.
-    loaded = load_layers(source, device, attention="eager")
+    loaded = load_layers(source, attention="eager")
     numbers = tuple(sorted(set(layer_numbers(layers, range(1, loaded.n_layers)))))
     ids = torch.tensor([encoding.ids], device=loaded.device)
     mask = torch.ones_like(ids)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import product
+from itertools import combinations_with_replacement
 
 import numpy as np
 
-from embedtopics._utils.checks import checked_count, optional_count, resolve_seed
+from embedtopics._utils.checks import checked_count, resolve_seed
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import interval, resampled_counts
@@ -27,26 +27,25 @@ from embedtopics.probing.results import (
     LayerSimilarity,
 )
 from embedtopics.probing.words._uses import refuse_texts, types_of
-from embedtopics.protocols import BoolArray, Float64Array, Int64Array, RandomState
+from embedtopics.protocols import Float64Array, Int64Array, RandomState
 
 LEAST_VARIANCE = 1e-12
 """Of a layer, as a share of its mean square: less is rounding."""
+
+MOST_UNITS, N_FOLDS = 10_000, 10
+"""Units that are compared by CKA, and groups of texts of its jackknife."""
+
+MAX_USES, N_WORDS, N_SENTENCES = 20, 1000, 1000
+"""Uses of a word, words and sentences that are compared for contextualization."""
 
 Parts = list[tuple[int, Int64Array]]
 """Units that are read together, and the fold that they are in."""
 
 
 def cka(
-    states_a: HiddenStates,
-    states_b: HiddenStates | None = None,
-    *,
-    layers_a: Layers = "all",
-    layers_b: Layers = "all",
-    max_units: int | None = 10_000,
-    n_folds: int = 10,
-    random_state: RandomState = 0,
+    states: HiddenStates, *, layers: Layers = "all", random_state: RandomState = 0
 ) -> LayerSimilarity:
-    """Compare layers of one or two encoders by linear centered kernel alignment.
+    """Compare the layers of an encoder by linear centered kernel alignment.
 
     For centered vectors X and Y of the same units, CKA is the squared Frobenius norm of their
     cross-covariance over the product of the norms of their covariances (Kornblith et al. 2019,
@@ -55,18 +54,12 @@ def cka(
 
     Parameters
     ----------
-    states_a : HiddenStates
-    states_b : HiddenStates, optional
-        The same units by another encoder or with other settings. By default the layers of
-        `states_a` are compared with each other, and `layers_b` is ignored.
-    layers_a, layers_b : int, sequence of int, "all" or "last N"
-    max_units : int, optional
-        Units that are compared; more are sampled, whole texts at a time. None compares all. The
-        cost grows with the units, the square of the width, and the pairs of layers.
-    n_folds : int
-        Groups of texts of the jackknife, which estimates the standard errors.
+    states : HiddenStates
+        Of more than 10,000 units a sample is compared, whole texts at a time.
+    layers : int, sequence of int, "all" or "last N"
     random_state : int, Generator or None
-        Seed of the sample and the groups.
+        Seed of the sample, and of the ten groups of texts of the jackknife, which estimates the
+        standard errors.
 
     Returns
     -------
@@ -76,41 +69,28 @@ def cka(
     Raises
     ------
     InputError
-        If the units of both differ, or there are fewer than four.
+        If there are fewer than four units.
     """
-    optional_count(max_units, "max_units", 4)
-    checked_count(n_folds, "n_folds", 2)
-    other = states_a if states_b is None else states_b
-    _refuse_other_units(states_a, other)
-    numbers_a = layer_numbers(layers_a, states_a.layers, "layers_a")
-    numbers_b = numbers_a if states_b is None else layer_numbers(layers_b, other.layers, "layers_b")
-    present = ~(states_a.missing | other.missing)
-    seed = resolve_seed(random_state)
-    folds, n_texts, decisions = _drawn(states_a, present, max_units, n_folds, seed)
+    numbers = layer_numbers(layers, states.layers)
+    folds, n_texts, decisions = _drawn(states, resolve_seed(random_state))
     n_units = sum(map(len, folds))
     if n_units < 4:
-        raise InputError("states_a", "at least 4 units with a vector", found=f"{n_units}")
+        raise InputError("states", "at least 4 units with a vector", found=f"{n_units}")
     parts = [(f, rows[part]) for f, rows in enumerate(folds) for part in blocks(len(rows), 2048)]
     with one_blas_thread():
-        a = [_Layer(open_space(states_a, n), parts) for n in numbers_a]
-        b = a
-        if states_b is not None:
-            b = [_Layer(open_space(other, n), parts) for n in numbers_b]
-        alignments = _alignments(a, b)
+        alignments = _alignments([_Layer(open_space(states, n), parts) for n in numbers])
     without, n = alignments[1:], len(alignments) - 1
     errors = (
         np.sqrt((n - 1) * without.var(axis=0)) if n > 1 else np.full_like(alignments[0], np.nan)
     )
     return LayerSimilarity(
-        encoder_a=states_a.encoder,
-        encoder_b=other.encoder,
-        layers_a=numbers_a,
-        layers_b=numbers_b,
+        encoder=states.encoder,
+        layers=numbers,
         values=alignments[0],
         errors=errors,
         n_units=n_units,
         n_texts=n_texts,
-        decisions=(*states_a.decisions, *decisions),
+        decisions=(*states.decisions, *decisions),
     )
 
 
@@ -132,20 +112,18 @@ class _Layer:
         self.shifts = (sizes[:, None] * self.mean - self.sums) / np.maximum(self.rest, 1)[:, None]
 
 
-def _alignments(a: list[_Layer], b: list[_Layer]) -> Float64Array:
-    """Return those of all pairs, then without each fold, of shape (1 + n_folds, n_a, n_b)."""
-    values = np.full((1 + len(a[0].sums), len(a), len(b)), np.nan)
-    own_a = [_dependence(one, one) for one in a]
-    own_b = own_a if b is a else [_dependence(one, one) for one in b]
-    for i, j in product(range(len(a)), range(len(b))):
-        if b is a and j < i:
-            values[:, i, j] = values[:, j, i]
-            continue
-        shared = own_a[i] if a[i] is b[j] else _dependence(a[i], b[j])
-        is_defined = (own_a[i] > 0) & (own_b[j] > 0)
+def _alignments(layers: list[_Layer]) -> Float64Array:
+    """Return those of all pairs, then without each fold, of shape (1 + n_folds, n, n)."""
+    n = len(layers)
+    alone = [_dependence(one, one) for one in layers]
+    values = np.full((1 + len(layers[0].sums), n, n), np.nan)
+    for i, j in combinations_with_replacement(range(n), 2):
+        shared = alone[i] if i == j else _dependence(layers[i], layers[j])
+        is_defined = (alone[i] > 0) & (alone[j] > 0)
         values[is_defined, i, j] = shared[is_defined] / np.sqrt(
-            own_a[i][is_defined] * own_b[j][is_defined]
+            alone[i][is_defined] * alone[j][is_defined]
         )
+        values[:, j, i] = values[:, i, j]
     return values
 
 
@@ -169,35 +147,22 @@ def _norm(cross: Float64Array) -> float:
     return float(np.einsum("ij,ij->", cross, cross))
 
 
-def _refuse_other_units(a: HiddenStates, b: HiddenStates) -> None:
-    if a.texts != b.texts:
-        pairs = enumerate(zip(a.texts, b.texts, strict=False))
-        row = next((i for i, (x, y) in pairs if x != y), None)
-        problem = f"{len(b.texts)} other texts"
-        raise InputError("states_b", "of the same texts as states_a", found=problem, row=row)
-    same = a.unit == b.unit and len(a) == len(b)
-    if not same or not np.array_equal(a.spans, b.spans):
-        expected, remedy = f"of the same {len(a):,} {a.unit}s", "extract both with words=True"
-        raise InputError("states_b", expected, remedy=remedy, found=f"{len(b):,} {b.unit}s")
-
-
-def _drawn(
-    states: HiddenStates, present: BoolArray, max_units: int | None, n_folds: int, seed: int
-) -> tuple[list[Int64Array], int, list[Decision]]:
+def _drawn(states: HiddenStates, seed: int) -> tuple[list[Int64Array], int, list[Decision]]:
     """Return the units of each fold, in the order of the contents of their texts; n texts."""
+    present = ~states.missing
     counts = np.bincount(states.of_text[present], minlength=len(states.texts))
-    nonempty = [int(t) for t in np.flatnonzero(counts)]
+    nonempty = np.flatnonzero(counts).tolist()
     ordered = np.array(sorted(nonempty, key=lambda t: states.texts[t]), dtype=np.int64)
     texts = ordered[np.random.default_rng(seed).permutation(len(ordered))]
     decisions = []
     total = int(present.sum())
-    if max_units is not None and total > max_units:
-        needed = int(np.searchsorted(np.cumsum(counts[texts]), max_units)) + 1
+    if total > MOST_UNITS:
+        needed = int(np.searchsorted(np.cumsum(counts[texts]), MOST_UNITS)) + 1
         texts = texts[:needed]
         n = int(counts[texts].sum())
         message = f"{n:,} of {total:,} units, those of {needed:,} random texts, were compared."
         decisions = [Decision("probing", "units_drawn", n, message)]
-    n_folds = n_folds if len(texts) >= n_folds else 1
+    n_folds = N_FOLDS if len(texts) >= N_FOLDS else 1
     folds = []
     for fold in range(n_folds if len(texts) else 0):
         slices = map(states.rows_of, texts[fold::n_folds].tolist())
@@ -250,8 +215,6 @@ def draw_uses(
     contexts: Contexts,
     *,
     min_uses: int,
-    max_uses: int,
-    n_words: int,
     seed: int,
 ) -> DrawnUses:
     """Sample words that occur in enough different sentences, and uses of each."""
@@ -269,13 +232,13 @@ def draw_uses(
     if len(eligible) < 2:
         raise InputError("min_uses", "reached by at least two words", min_uses)
     rng = np.random.default_rng(seed)
-    drawn = np.sort(rng.choice(eligible, min(n_words, len(eligible)), replace=False))
+    drawn = np.sort(rng.choice(eligible, min(N_WORDS, len(eligible)), replace=False))
     begins = np.searchsorted(types[rows], drawn)
     rows_by_word = []
     for begin, count in zip(begins.tolist(), counts[drawn].tolist(), strict=True):
         places = np.arange(count)
-        if count > max_uses:
-            places = np.sort(rng.choice(count, max_uses, replace=False))
+        if count > MAX_USES:
+            places = np.sort(rng.choice(count, MAX_USES, replace=False))
         rows_by_word.append(rows[begin + places])
     sizes = np.array([len(one) for one in rows_by_word], dtype=np.int64)
     return DrawnUses(
@@ -287,9 +250,7 @@ def draw_uses(
     )
 
 
-def draw_sentences(
-    states: HiddenStates, contexts: Contexts, n_sentences: int, seed: int
-) -> list[Int64Array]:
+def draw_sentences(states: HiddenStates, contexts: Contexts, seed: int) -> list[Int64Array]:
     """Return the units of some different sentences, each of two units or more."""
     rows = np.flatnonzero(~states.missing)
     sentences = states.sentences[rows]
@@ -300,7 +261,7 @@ def draw_sentences(
     _, first = np.unique(content[numbers[eligible]], return_index=True)
     eligible = eligible[np.sort(first)]
     rng = np.random.default_rng([seed, 1])
-    drawn = np.sort(rng.choice(len(eligible), min(n_sentences, len(eligible)), replace=False))
+    drawn = np.sort(rng.choice(len(eligible), min(N_SENTENCES, len(eligible)), replace=False))
     return [rows[starts[i] : starts[i] + sizes[i]] for i in eligible[drawn].tolist()]
 
 
@@ -323,10 +284,6 @@ def contextualization(
     *,
     layers: Layers = "all",
     min_uses: int = 5,
-    max_uses: int = 20,
-    n_words: int = 1000,
-    n_sentences: int = 1000,
-    n_resamples: int = 1000,
     random_state: RandomState = 0,
 ) -> Contextualization:
     """Measure how much the vectors of a word depend on its context.
@@ -344,14 +301,10 @@ def contextualization(
     states : HiddenStates
         States of words or tokens, in sentences.
     layers : int, sequence of int, "all" or "last N"
-    min_uses, max_uses : int
-        Number of different sentences in which a word must occur, and maximum number of its uses
-        that are compared. Sentences with the same wording are one context. Words without a letter
-        are left out.
-    n_words, n_sentences : int
-        Sizes of the samples. Memory grows with the square of `n_words`.
-    n_resamples : int
-        For the intervals, over words (over sentences for the intra-sentence similarity).
+    min_uses : int
+        Number of different sentences in which a word must occur. Sentences with the same wording
+        are one context. Words without a letter are left out. At most 20 uses of a word, 1,000
+        words and 1,000 sentences are compared.
     random_state : int, Generator or None
 
     Returns
@@ -369,22 +322,11 @@ def contextualization(
     """
     refuse_texts(states)
     checked_count(min_uses, "min_uses", 2)
-    checked_count(max_uses, "max_uses", min_uses)
-    checked_count(n_words, "n_words", 2)
-    checked_count(n_sentences, "n_sentences")
-    checked_count(n_resamples, "n_resamples")
     seed = resolve_seed(random_state)
     numbers = layer_numbers(layers, states.layers)
     contexts = contexts_of(states)
-    uses = draw_uses(
-        states,
-        contexts,
-        min_uses=min_uses,
-        max_uses=max_uses,
-        n_words=n_words,
-        seed=seed,
-    )
-    sentences = draw_sentences(states, contexts, n_sentences, seed)
+    uses = draw_uses(states, contexts, min_uses=min_uses, seed=seed)
+    sentences = draw_sentences(states, contexts, seed)
     if len(uses.rows) == 0 or not sentences:
         raise InputError("states", "with a sentence of two words", found="none")
     plan = _plan(states, uses, sentences, seed)
@@ -392,7 +334,7 @@ def contextualization(
     with one_blas_thread():
         for number in numbers:
             measures = _measure(open_space(states, number), plan)
-            scores += _scores(number, measures, plan, n_resamples, seed)
+            scores += _scores(number, measures, plan, seed)
             similarity.append(measures.similarity)
             explainable.append(measures.explainable)
     message = (
@@ -492,20 +434,18 @@ def _within(space: Space, sentences: list[Int64Array]) -> Float64Array:
     return cosine_means
 
 
-def _scores(
-    layer: int, measures: _Measured, plan: _Plan, n_resamples: int, seed: int
-) -> list[GeometryScore]:
+def _scores(layer: int, measures: _Measured, plan: _Plan, seed: int) -> list[GeometryScore]:
     n_words, n_sentences = len(plan.uses.words), len(plan.sentences)
     once = np.ones((1, n_words))
     drawn: dict[str, list[Float64Array]] = {}
-    for times in (once, *resampled_counts(n_words, n_resamples, seed)):
+    for times in (once, *resampled_counts(n_words, seed=seed)):
         for name, figures in _of_words(measures, plan, times).items():
             drawn.setdefault(name, []).append(figures)
     joined = {name: np.concatenate(parts) for name, parts in drawn.items()}
     # Sentences and words are resampled independently.
     of_sentences = [
         times @ measures.within_sentence / n_sentences
-        for times in resampled_counts(n_sentences, n_resamples, seed + 1)
+        for times in resampled_counts(n_sentences, seed=seed + 1)
     ]
     name = "intra-sentence similarity"
     joined[name] = np.concatenate([[measures.within_sentence.mean()], *of_sentences])

@@ -16,7 +16,7 @@ from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.encoders.sentence._checkpoint import Checkpoint
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
 from embedtopics.encoders.sentence._running import has_gpu
-from embedtopics.encoders.sentence._torch import load_model, require_device, silent_transformers
+from embedtopics.encoders.sentence._torch import load_model, silent_transformers
 from embedtopics.errors import InputError, ModelLoadError
 
 
@@ -47,36 +47,26 @@ class LayeredModel:
     is_causal: bool = False
 
 
-def source_of(encoder: Any, max_length: int | None = None) -> CheckpointSource:
+def source_of(encoder: Any) -> CheckpointSource:
     """Return the checkpoint of an encoder."""
     transformer = resolve_encoder(encoder).transformer
     if transformer is None:
         expected = "a checkpoint of a transformer, its folder or a SentenceEncoder"
         raise InputError("encoder", expected, encoder)
     recipe = transformer.recipe
-    limit = recipe.checkpoint.position_limit
-    length = recipe.max_length if max_length is None else checked_count(max_length, "max_length", 3)
-    if max_length is not None and limit is not None and length > limit:
-        remedy = "longer texts are read in overlapping windows"
-        raise InputError("max_length", f"at most the model's {limit}", max_length, remedy)
     decisions: tuple[Decision, ...] = ()
     if recipe.prompt:
         message = f"The prompt {recipe.prompt!r} is not prepended to the texts."
         decisions = (Decision("probing", "prompt", recipe.prompt, message),)
-    return CheckpointSource(
-        transformer.name, recipe.checkpoint, length, recipe.trusts_code, decisions
-    )
+    length, trusts_code = recipe.max_length, recipe.trusts_code
+    return CheckpointSource(transformer.name, recipe.checkpoint, length, trusts_code, decisions)
 
 
-def load_layers(
-    source: CheckpointSource, device: str | None, attention: str | None = None
-) -> LayeredModel:
+def load_layers(source: CheckpointSource, attention: str | None = None) -> LayeredModel:
     """Load a transformer, and see on two sequences that it has all layers, and whether causal."""
     import torch
 
-    if device is None:
-        device = "cuda" if has_gpu() else "cpu"
-    require_device(device)
+    device = "cuda" if has_gpu() else "cpu"
     checkpoint = source.checkpoint
     named = f"{checkpoint.folder} of the family {checkpoint.family!r}"
     model: Any = load_model(
@@ -124,8 +114,6 @@ def random_model(encoder: Any, random_state: int) -> Iterator[SentenceEncoder]:
     from transformers import AutoConfig, AutoModel
 
     seed = checked_count(random_state, "random_state", 0)
-    if seed >= 2**64:
-        raise InputError("random_state", "below 2 ** 64, torch's limit", random_state)
     source = source_of(encoder)
     checkpoint = source.checkpoint
     trusts_code, architecture = source.trusts_code, cast(Any, AutoModel)  # it has no types

@@ -78,22 +78,18 @@ def read_texts(texts: Any) -> Reading:
     rows = list(texts)
     if not rows:
         raise InputError("texts", "at least one text", found="none")
-    if isinstance(rows[0], str):
-        for row, text in enumerate(rows):
-            if not isinstance(text, str):
-                raise InputError("texts", "all strings, or all lists of words", text, row=row)
+    is_whole = isinstance(rows[0], str)
+    for row, text in enumerate(rows):
+        words = [text] if is_whole else text
+        if isinstance(words, (str, Mapping, Set)) or not all(isinstance(w, str) for w in words):
+            raise InputError("texts", "all strings, or all lists of words", text, row=row)
+    if is_whole:
         word_ranges = [np.array(word_spans(text), dtype=np.int32).reshape(-1, 2) for text in rows]
         return Reading(tuple(rows), tuple(word_ranges), is_task)
     joined, spans = [], []
-    for row, words in enumerate(rows):
-        if isinstance(words, (str, bytes, dict, set)) or not hasattr(words, "__iter__"):
-            raise InputError("texts", "all strings, or all lists of words", words, row=row)
-        split = list(words)
-        for word in split:
-            if not isinstance(word, str):
-                raise InputError("texts", "words that are strings", word, row=row)
-        joined.append(" ".join(split))
-        lengths = np.array([len(word) for word in split], dtype=np.int64)
+    for words in rows:
+        joined.append(" ".join(words))
+        lengths = np.array([len(word) for word in words], dtype=np.int64)
         ends = np.cumsum(lengths + 1) - 1
         spans.append(np.stack([ends - lengths, ends], axis=1).astype(np.int32).reshape(-1, 2))
     return Reading(tuple(joined), tuple(spans), True)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from embedtopics._utils.checks import checked_choice, is_count, resolve_seed
+from embedtopics._utils.checks import checked_choice, resolve_seed
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.probing._tasks import (
@@ -31,13 +30,17 @@ class SentenceLabel(NamedTuple):
 
 
 class LabelPool(NamedTuple):
-    """The sentences to be labelled, their parts, and the fewest and most words."""
+    """The sentences to be labelled, and their parts."""
 
     sentences: Sequence[Sentence]
     parts: Sequence[str]
-    n_classes: int
-    lengths: tuple[int, int]
     seed: int
+
+
+SHORTEST, LONGEST = 5, 28
+"""Words of a sentence."""
+BIN, N_DEPTHS = 4, 3
+"""Lengths in a bin, and depths that are told apart."""
 
 
 Answers = list[SentenceLabel | None]
@@ -47,14 +50,13 @@ def sentence_task(
     treebanks: Treebanks,
     task: str,
     *,
-    n_classes: int | None = None,
-    lengths: tuple[int, int] = (5, 28),
     random_state: RandomState = 0,
 ) -> ProbeTask:
     """Make a task with one label for every sentence of a treebank.
 
     All classes have the same size in each part, and no sentence occurs twice. A hash of the
-    content selects the sentences that are left out. Sentences have the text of the treebank.
+    content selects the sentences that are left out. Sentences have 5 to 28 words, as those of
+    SentEval, and the text of the treebank.
 
     Parameters
     ----------
@@ -62,19 +64,15 @@ def sentence_task(
         By part: "train", "test", and optionally "dev". Without parts, a hash of the content splits
         the sentences: 80 % to train, 10 % each to dev and test.
     task : str
-        "sentence length" : number of words, in `n_classes` bins of equal width.
+        "sentence length" : number of words, in six bins of equal width.
 
         "tree depth" : maximum number of steps from the root of the dependency tree to a word, for
-        the `n_classes` consecutive depths that keep most sentences. In each part all classes have
+        the three consecutive depths that keep most sentences. In each part all classes have
         the same distribution of lengths, which would otherwise predict the depth.
 
         "bigram shift" : whether two neighboring words are exchanged. Each sentence occurs once,
         intact or shifted, with spaces between words; the first word and punctuation keep their
         places.
-    n_classes : int, optional
-        Number of classes of "sentence length" (default 6) and "tree depth" (default 3).
-    lengths : (int, int)
-        Minimum and maximum number of words; by default those of SentEval.
     random_state : int, Generator or None
         Seed of the hashes.
 
@@ -94,15 +92,11 @@ def sentence_task(
     Probing sentence embeddings for linguistic properties", ACL 2018, section 2.
     """
     seed = resolve_seed(random_state)
-    kind = _TASKS[checked_choice(task, "task", SENTENCE_TASKS)]
-    if n_classes is not None and n_classes != kind.n_classes:
-        if kind.is_fixed or not is_count(n_classes, 2):
-            possible = str(kind.n_classes) if kind.is_fixed else "an integer from 2 up"
-            raise InputError("n_classes", f"{possible} for {task!r}", n_classes)
-    pool, decisions = _pool(treebanks, kind, n_classes or kind.n_classes, lengths, seed)
+    label = _TASKS[checked_choice(task, "task", SENTENCE_TASKS)]
+    pool, decisions = _pool(treebanks, seed, needs_heads=task == "tree depth")
     labelled = [
         (answer, part, sentence)
-        for answer, part, sentence in zip(kind.label(pool), pool.parts, pool.sentences, strict=True)
+        for answer, part, sentence in zip(label(pool), pool.parts, pool.sentences, strict=True)
         if answer is not None
     ]
     answers = [answer for answer, _, _ in labelled]
@@ -115,12 +109,12 @@ def sentence_task(
     lacking = [part for part in sorted(expected) if {(part, one) for one in classes} - present]
     if len(classes) < 2 or lacking:
         in_parts = f" in {', '.join(lacking)}" if lacking else ""
-        remedy = "give more sentences, or fewer classes"
+        remedy = "give more sentences"
         required = f"with sentences of two classes or more of {task!r}{in_parts}"
         raise InputError("treebanks", required, remedy=remedy, found=", ".join(classes) or "none")
     message = (
-        f"{task}: {len(rows):,} of {len(pool.sentences):,} sentences of {lengths[0]} to "
-        f"{lengths[1]} words are labelled, with {len(classes)} classes of equal size in each part."
+        f"{task}: {len(rows):,} of {len(pool.sentences):,} sentences of {SHORTEST} to "
+        f"{LONGEST} words are labelled, with {len(classes)} classes of equal size in each part."
     )
     texts = []
     for one in rows:
@@ -137,26 +131,23 @@ def sentence_task(
 
 
 def _pool(
-    treebanks: Treebanks, kind: _SentenceTask, n_classes: int, lengths: tuple[int, int], seed: int
+    treebanks: Treebanks, seed: int, *, needs_heads: bool
 ) -> tuple[LabelPool, tuple[Decision, ...]]:
-    """Return distinct sentences of the lengths, and the part of each."""
-    is_pair = isinstance(lengths, Sequence) and len(lengths) == 2 and all(map(is_count, lengths))
-    if not is_pair or lengths[0] > lengths[1]:
-        raise InputError("lengths", "the fewest and the most words", lengths)
+    """Return distinct sentences, and the part of each."""
     sentences, parts, decisions = gathered(treebanks)
-    if kind.needs_heads:
-        for one in sentences:
-            if not one.heads:
-                missing = f"sentence {one.id!r} without"
-                raise InputError("treebanks", "with heads for every sentence", found=missing)
-    fitting = [n for n, one in enumerate(sentences) if lengths[0] <= len(one.words) <= lengths[1]]
+    for one in sentences:
+        if needs_heads and not one.heads:
+            missing = f"sentence {one.id!r} without"
+            raise InputError("treebanks", "with heads for every sentence", found=missing)
+    fitting = [n for n, one in enumerate(sentences) if SHORTEST <= len(one.words) <= LONGEST]
     if not fitting:
-        raise InputError("lengths", "those of some sentences", lengths)
+        expected = f"with sentences of {SHORTEST} to {LONGEST} words"
+        raise InputError("treebanks", expected, found="none")
     # Of sentences that differ in case alone, the same one stays whatever the order of the rows.
     in_order = sorted(fitting, key=lambda n: (sentences[n].words, sentences[n].heads))
-    keys = [(key_of(sentences[place].words),) for place in in_order]
+    keys = [key_of(sentences[place].words) for place in in_order]
     part_of = [parts[place] for place in in_order]
-    unique, repeats = without_repeats(keys, part_of, "Sentences", within=True)
+    unique, repeats = without_repeats(keys, part_of, within=True)
     decisions += repeats
     places = sorted(in_order[place] for place in unique)
     selected = [sentences[place] for place in places]
@@ -164,7 +155,7 @@ def _pool(
     if not any(part_of):
         part_of, split = split_contents([key_of(one.words) for one in selected], seed, "sentences")
         decisions += split
-    return LabelPool(selected, part_of, n_classes, lengths, seed), decisions
+    return LabelPool(selected, part_of, seed), decisions
 
 
 def _balanced(
@@ -190,13 +181,8 @@ def _balanced(
 
 def length(pool: LabelPool) -> Answers:
     """Return the number of words, in bins of one width."""
-    shortest, longest = pool.lengths
-    width = (longest - shortest + 1) // pool.n_classes
-    if width < 1 or width * pool.n_classes != longest - shortest + 1:
-        expected = f"a range of {pool.n_classes} bins of one width"
-        raise InputError("lengths", expected, pool.lengths, "change it, or n_classes")
-    begins = [shortest + (len(one.words) - shortest) // width * width for one in pool.sentences]
-    return [SentenceLabel(f"{begin:02d}-{begin + width - 1:02d}") for begin in begins]
+    begins = [SHORTEST + (len(one.words) - SHORTEST) // BIN * BIN for one in pool.sentences]
+    return [SentenceLabel(f"{begin:02d}-{begin + BIN - 1:02d}") for begin in begins]
 
 
 def tree_depth(pool: LabelPool) -> Answers:
@@ -209,13 +195,13 @@ def tree_depth(pool: LabelPool) -> Answers:
 
     def n_matched(first: int) -> int:
         """Return how many sentences of each class remain when all lengths are matched."""
-        classes = range(first, first + pool.n_classes)
+        classes = range(first, first + N_DEPTHS)
         return sum(min(counts[one] for one in classes) for counts in by_length.values())
 
     first = max(range(1, max(depths, default=1) + 1), key=lambda one: (n_matched(one), -one))
     return [
         SentenceLabel(str(value), stratum=len(sentence.words))
-        if first <= value < first + pool.n_classes
+        if first <= value < first + N_DEPTHS
         else None
         for sentence, value in zip(pool.sentences, depths, strict=True)
     ]
@@ -279,21 +265,7 @@ def shifted(tokens: Sequence[str], existing: set[str], seed: int) -> tuple[str, 
     return None
 
 
-@dataclass(frozen=True)
-class _SentenceTask:
-    """How sentences are labelled, and what that needs of a treebank."""
-
-    label: Callable[[LabelPool], Answers]
-    n_classes: int
-    is_fixed: bool = True
-    needs_heads: bool = False
-
-
-_TASKS = {
-    "sentence length": _SentenceTask(length, 6, False),
-    "tree depth": _SentenceTask(tree_depth, 3, False, needs_heads=True),
-    "bigram shift": _SentenceTask(bigram_shift, 2),
-}
+_TASKS = {"sentence length": length, "tree depth": tree_depth, "bigram shift": bigram_shift}
 
 SENTENCE_TASKS = tuple(_TASKS)
 """What `sentence_task` can label."""

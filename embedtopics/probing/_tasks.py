@@ -1,38 +1,32 @@
-"""Tasks on words, on texts and on pairs of words, and which part each sentence is in."""
+"""Tasks on words and on texts, and which part each sentence is in."""
 
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from embedtopics._utils.checks import resolve_seed
 from embedtopics.corpus._texts import is_missing, normalize_text
 from embedtopics.decisions import Decision, counted
-from embedtopics.errors import InputError, Remedy
+from embedtopics.errors import InputError
 from embedtopics.evaluation._files import TableFile
 from embedtopics.probing.results import ProbeTask, Sentence, Treebank
-from embedtopics.probing.words._uses import numbered
-from embedtopics.protocols import Int32Array, Int64Array, RandomState
+from embedtopics.protocols import RandomState
 
 PARTS = ("train", "dev", "test")
 SHARES = {"train": 0.8, "dev": 0.1, "test": 0.1}
 """Share of the contents in each part where the parts are not given."""
 HEAD_DISTANCE = "head distance"
 _FARTHEST = ((1, "1"), (2, "2"), (4, "3-4"), (9, "5-9"))
-_ENTITY = re.compile(r"[BIESLUM]-(.+)")
 
 Treebanks = Treebank | Sequence[Treebank] | Mapping[str, Treebank]
 Files = str | Path | Mapping[str, str | Path]
 T = TypeVar("T")
-_Use = tuple[tuple[str, ...], int]
-"""The words of a sentence, and which of them is labelled."""
 
 
 def gathered(treebanks: Treebanks) -> tuple[list[Sentence], list[str], tuple[Decision, ...]]:
@@ -73,30 +67,30 @@ def content_digest(key: str, seed: int, purpose: str = "") -> bytes:
 
 
 def without_repeats(
-    keys: Sequence[tuple[str, ...]], parts: Sequence[str], what: str, *, within: bool = False
+    keys: Sequence[str], parts: Sequence[str], *, within: bool = False
 ) -> tuple[list[int], tuple[Decision, ...]]:
-    """Leave out of each part the items that share a key with a later part, against leakage."""
+    """Leave out of each part the sentences that are in a later part too, against leakage."""
     rows: list[int] = []
     later: set[str] = set()
     across: Counter[str] = Counter()
     n_within = 0
     for part in ("test", "dev", "train", ""):
         of_part = [place for place, one in enumerate(parts) if one == part]
-        clear = [place for place in of_part if later.isdisjoint(keys[place])]
+        clear = [place for place in of_part if keys[place] not in later]
         across[part] = len(of_part) - len(clear)
         if within:
             first = {keys[place]: place for place in reversed(clear)}
             n_within += len(clear) - len(first)
             clear = list(first.values())
         rows += clear
-        later.update(*(keys[place] for place in clear))
+        later.update(keys[place] for place in clear)
     if emptied := sorted(set(parts) - {parts[place] for place in rows}):
         expected = "with content of its own"
         raise InputError(f"the part {emptied[0]}", expected, found="that of later parts")
     decisions = []
     if n := across.total():
         listed = " and ".join(f"{n:,} of {part}" for part, n in sorted(across.items()) if n)
-        message = f"{what} that also occur in later parts are left out: {listed}."
+        message = f"Sentences that also occur in later parts are left out: {listed}."
         decisions.append(Decision("probing", "repeats_across_parts", n, message))
     decisions += counted("probing", "repeats", n_within, "repeated sentences are left out.")
     return sorted(rows), tuple(decisions)
@@ -106,7 +100,7 @@ def _split(
     keys: Sequence[str], parts: Sequence[str], random_state: RandomState, what: str = "sentences"
 ) -> tuple[list[int], list[str], tuple[Decision, ...]]:
     """Return which contents are kept, and their parts: given, or by their hash."""
-    rows, decisions = without_repeats([(key,) for key in keys], parts, "Sentences")
+    rows, decisions = without_repeats(keys, parts)
     part_of = [parts[place] for place in rows]
     if not any(part_of):
         seed = resolve_seed(random_state)
@@ -137,8 +131,6 @@ def token_task(
     treebanks: Treebanks,
     task: str,
     *,
-    entity_types: bool = False,
-    missing: Collection[str] = ("_", ""),
     random_state: RandomState = 0,
 ) -> ProbeTask:
     """Make a task with a label for every word of a treebank or a table of labelled words.
@@ -151,11 +143,7 @@ def token_task(
     task : str
         A column, such as "upos", "xpos", "deprel" or the "tag" of named entities; a key of a
         column, such as "feats:Number" or "misc:Gloss"; or "head distance": the side of the head of
-        a word, and its distance in words (1, 2, 3-4, 5-9, 10 or more).
-    entity_types : bool
-        Whether to strip the prefix of entity tags: "person" instead of "B-person", "I-person".
-    missing : collection of str
-        Values that mean no label.
+        a word, and its distance in words (1, 2, 3-4, 5-9, 10 or more). "_" is no label.
     random_state : int, Generator or None
         Seed of the split.
 
@@ -168,11 +156,10 @@ def token_task(
     Raises
     ------
     InputError
-        If the column does not exist, a part has no labels, all labels are equal, or a label is not
-        the tag of an entity.
+        If the column does not exist, a part has no labels, or all labels are equal.
     """
     sentences, parts, decisions = gathered(treebanks)
-    labels_of = _labeller(sentences, task, set(missing), entity_types)
+    labels_of = _labeller(sentences, task)
     rows, parts, more = _split([key_of(one.words) for one in sentences], parts, random_state)
     labels = tuple(tuple(labels_of(sentences[place])) for place in rows)
     values_in: dict[str, set[str]] = {part: set() for part in parts}
@@ -184,7 +171,7 @@ def token_task(
     if len(set().union(*values_in.values())) < 2:
         raise InputError("task", "a column of two labels or more", task)
     return ProbeTask(
-        name=f"{task} type" if entity_types else task,
+        name=task,
         unit="word",
         texts=tuple(sentences[place].words for place in rows),
         labels=labels,
@@ -193,9 +180,7 @@ def token_task(
     )
 
 
-def _labeller(
-    sentences: Sequence[Sentence], task: str, missing: set[str], entity_types: bool
-) -> Callable[[Sentence], list[str]]:
+def _labeller(sentences: Sequence[Sentence], task: str) -> Callable[[Sentence], list[str]]:
     if task == HEAD_DISTANCE:
         if not any(sentence.heads for sentence in sentences):
             raise InputError("treebanks", f"with heads, for {task!r}", found="none")
@@ -210,12 +195,12 @@ def _labeller(
     def labels_of(sentence: Sentence) -> list[str]:
         cells = [
             # An underscore is the lemma of an underscore.
-            cell if cell not in missing or (name == "lemma" and cell == word) else ""
+            cell if cell != "_" or (name == "lemma" and word == "_") else ""
             for word, cell in zip(sentence.words, sentence.columns[name], strict=True)
         ]
         if name != task:
             cells = [features_of(cell).get(key, "") for cell in cells]
-        return [_entity_type(tag, task, sentence) for tag in cells] if entity_types else cells
+        return cells
 
     return labels_of
 
@@ -224,16 +209,6 @@ def features_of(cell: str) -> dict[str, str]:
     """Return the keys and values of a cell such as "Case=Nom|Number=Sing"."""
     parts = [one.partition("=") for one in reversed(cell.split("|"))]  # the first of equal keys
     return {name: value for name, sign, value in parts if sign}
-
-
-def _entity_type(tag: str, task: str, sentence: Sentence) -> str:
-    if tag in ("", "O"):
-        return tag
-    match = _ENTITY.fullmatch(tag)
-    if match is None:
-        expected = f"tags such as B-person, I-person and O, in sentence {sentence.id!r}"
-        raise InputError(task, expected, tag, Remedy("entity_types", False))
-    return match.group(1)
 
 
 def _head_distances(sentence: Sentence) -> list[str]:
@@ -250,7 +225,6 @@ def text_task(
     *,
     text: str = "text",
     label: str = "label",
-    name: str | None = None,
     random_state: RandomState = 0,
 ) -> ProbeTask:
     """Make a task with a label for every text, such as the acceptability of a sentence (CoLA).
@@ -261,9 +235,7 @@ def text_task(
         A csv, tsv, jsonl, json or parquet file (possibly with .gz), or one per part: "train",
         "test", and optionally "dev". A hash of the texts splits a single file.
     text, label : str
-        Columns.
-    name : str, optional
-        By default that of the column of labels.
+        Columns; that of the labels names the task.
     random_state : int, Generator or None
         Seed of the split.
 
@@ -290,100 +262,17 @@ def text_task(
         labels += _labels(table, label)
         parts += [part] * len(table)
     rows, parts, decisions = _split([key_of(one) for one in texts], parts, random_state, "texts")
-    kept_texts = [texts[place] for place in rows]
-    name = label if name is None else name
-    return _task(name, "text", kept_texts, [labels[place] for place in rows], parts, decisions)
-
-
-def pair_task(
-    files: Files,
-    *,
-    sentences: tuple[str, str] = ("sentence1", "sentence2"),
-    places: tuple[str, str] = ("index1", "index2"),
-    label: str = "label",
-    name: str = "word in context",
-    random_state: RandomState = 0,
-) -> ProbeTask:
-    """Make a task with a label for pairs of words in sentences, such as the same sense or not.
-
-    Parameters
-    ----------
-    files : path or mapping of str to path
-        As in `text_task`.
-    sentences : (str, str)
-        Columns of the sentences; spaces separate their words.
-    places : (str, str)
-        Columns of the numbers of both words, from 0.
-    label : str
-        Column of the labels; true and false become "true" and "false".
-    name : str
-    random_state : int, Generator or None
-        Seed of the split.
-
-    Returns
-    -------
-    ProbeTask
-        With the unit "pair"; a sentence of several pairs is among the texts once.
-
-    Raises
-    ------
-    InputError
-        As `text_task`, and if a number is not the place of a word.
-
-    Notes
-    -----
-    Pairs of the train part that share a sentence with test or dev are left out, and those of dev
-    that share one with test. In a single file, pairs that share a sentence are in one part.
-
-    References
-    ----------
-    Pilehvar and Camacho-Collados, "WiC: the Word-in-Context Dataset for Evaluating
-    Context-Sensitive Meaning Representations", NAACL 2019.
-    """
-    uses: list[tuple[_Use, _Use]] = []
-    labels: list[str] = []
-    parts: list[str] = []
-    for part, table in _read(files):
-        first, second = (_uses(table, *names) for names in zip(sentences, places, strict=True))
-        uses += zip(first, second, strict=True)
-        labels += _labels(table, label)
-        parts += [part] * len(table)
-    of_pair = [tuple(key_of(words) for words, _ in two) for two in uses]
-    rows, decisions = without_repeats(of_pair, parts, "Pairs with sentences")
-    of_text: dict[tuple[str, ...], int] = {}
-    pairs = np.array(
-        [
-            [of_text.setdefault(words, len(of_text)), place]
-            for one in rows
-            for words, place in uses[one]
-        ],
-        dtype=np.int32,
-    ).reshape(-1, 4)
-    parts = [parts[one] for one in rows]
-    if not any(parts):
-        # Texts that differ in case alone are one sentence, here as everywhere.
-        keys = [key_of(words) for words in of_text]
-        named, number = sorted(set(keys)), numbered(keys)
-        keys = [named[least] for least in first_connected(number[pairs[:, ::2]]).tolist()]
-        parts, split = split_contents(keys, resolve_seed(random_state), "pairs")
-        decisions += split
-    labels = [labels[one] for one in rows]
-    return _task(name, "pair", list(of_text), labels, parts, decisions, pairs)
-
-
-def _task(
-    name: str,
-    unit: str,
-    texts: Sequence[Any],
-    labels: Sequence[str],
-    parts: Sequence[str],
-    decisions: tuple[Decision, ...],
-    pairs: Int32Array | None = None,
-) -> ProbeTask:
+    labels = [labels[place] for place in rows]
     if len(set(labels)) < 2:
         raise InputError("label", "a column of two labels or more", sorted(set(labels)))
-    single = tuple((one,) for one in labels)
-    return ProbeTask(name, unit, tuple(texts), single, tuple(parts), pairs, decisions)
+    return ProbeTask(
+        name=label,
+        unit="text",
+        texts=tuple(texts[place] for place in rows),
+        labels=tuple((one,) for one in labels),
+        parts=tuple(parts),
+        decisions=decisions,
+    )
 
 
 def _read(files: Files) -> list[tuple[str, TableFile]]:
@@ -401,32 +290,3 @@ def _labels(table: TableFile, column: str) -> list[str]:
         text.lower() if isinstance(cell, (bool, np.bool_)) else text
         for cell, text in zip(cells, spelled, strict=True)
     ]
-
-
-def _uses(table: TableFile, column: str, place: str) -> list[_Use]:
-    """Return the words of each sentence, and the number of one of them."""
-    sentences = [tuple(text.split()) for text in table.texts(column)]
-    lengths = iter([len(words) for words in sentences])
-    expected = "the number of a word of the sentence, from 0"
-    numbers = table.cells(place, lambda cell: _is_place(cell, next(lengths)), expected)
-    return [(words, int(float(n))) for words, n in zip(sentences, numbers, strict=True)]
-
-
-def _is_place(cell: Any, n_words: int) -> bool:
-    try:
-        number = float(cell)
-    except (TypeError, ValueError):
-        return False
-    return not isinstance(cell, bool) and number.is_integer() and 0 <= number < n_words
-
-
-def first_connected(pairs: npt.NDArray[np.integer]) -> Int64Array:
-    """Return for each pair (n, 2) the least of the numbers that pairs connect with it, (n,)."""
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.csgraph import connected_components
-
-    n = int(pairs.max()) + 1
-    links = coo_matrix((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(n, n))
-    components = connected_components(links, directed=False)[1]
-    _, first, component = np.unique(components, return_index=True, return_inverse=True)
-    return np.asarray(first[component[pairs[:, 0]]])

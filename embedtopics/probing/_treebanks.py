@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from embedtopics.corpus._readers import check_path, open_binary
 from embedtopics.decisions import Decision
@@ -136,37 +136,23 @@ def _parse_sentence(
     )
 
 
-def read_token_table(
-    path: str | Path,
-    *,
-    word: str | None = None,
-    sentence: str | None = None,
-    header: Sequence[str] | None = None,
-    delimiter: str | None = None,
-) -> Treebank:
+def read_token_table(path: str | Path, *, word: str | None = None) -> Treebank:
     """Read words with any labels: one word per line, empty lines between sentences.
 
     Parameters
     ----------
     path : str or Path
-        In UTF-8, possibly compressed (.gz). Fields may be quoted in a .csv file; in other files a
-        quote is a character like any other.
+        In UTF-8, possibly compressed (.gz). The first line names the columns, between commas in a
+        .csv file, where fields may be quoted, and between tabs in others.
     word : str, optional
         Column of the words; by default "form", "token" or "word".
-    sentence : str, optional
-        Column with the ids of the sentences; by default "sent_id", "sentence_id" or "sentence",
-        if present. A sentence also ends where its id changes.
-    header : sequence of str, optional
-        Names of the columns of a file whose first line does not name them, such as CoNLL-2003.
-    delimiter : str, optional
-        By default a comma for .csv, and a tab otherwise.
 
     Returns
     -------
     Treebank
-        With all other columns; texts are the words, joined by spaces. A column "tok_id",
-        "token_id" or "id" numbers the words of each sentence from 1, and "head" refers to these
-        numbers.
+        With all other columns; texts are the words, joined by spaces. Where a column "sent_id",
+        "sentence_id" or "sentence" changes, a sentence ends. A column "tok_id", "token_id" or "id"
+        numbers the words of each sentence from 1, and "head" refers to these numbers.
 
     Raises
     ------
@@ -175,70 +161,38 @@ def read_token_table(
         word, words are not numbered in order, heads do not form a tree, or a column is missing.
     """
     file = _checked_file(path)
-    is_csv = file.name.lower().removesuffix(".gz").endswith(".csv")
-    sign = delimiter if delimiter is not None else "," if is_csv else "\t"
-    if len(sign) != 1:
-        raise InputError("delimiter", "one character", sign)
-    rows = _rows(file, sign, is_csv)
-    first = next((fields for _, fields in rows if fields), []) if header is None else header
-    names = tuple(str(one).strip() for one in first)
+    rows = _rows(file)
+    names = tuple(one.strip() for one in next((fields for _, fields in rows if fields), []))
     if not names or len(set(names)) < len(names):
-        raise InputError("header", "different names of columns", list(names))
-    columns = _Columns(
-        names,
-        _column(names, word, WORD_NAMES),
-        _column(names, sentence, SENTENCE_NAMES),
-        _column(names, None, NUMBER_NAMES),
+        raise InputError(file.name, "a header of different names", found=", ".join(names) or "none")
+    of_word, of_sentence, of_number = (
+        next((names.index(one) for one in options if one in names), None)
+        for options in (WORD_NAMES if word is None else (word,), SENTENCE_NAMES, NUMBER_NAMES)
     )
-    if columns.word is None:
-        remedy = "name one of these, or all columns with header="
-        raise InputError("word", "a column of the file", word, remedy, found=", ".join(names))
-    if sentence is not None and columns.sentence is None:
-        raise InputError("sentence", f"one of {', '.join(names)}", sentence)
-    sentences = tuple(
-        columns.read(block, file.name, str(number))
-        for number, block in enumerate(_blocks(rows, columns.sentence), start=1)
-    )
+    if of_word is None:
+        raise InputError("word", "a column of the file", word, found=", ".join(names))
+    labels = {
+        name: place
+        for place, name in enumerate(names)
+        if place not in (of_word, of_sentence, of_number)
+    }
+    sentences: list[Sentence] = []
+    for block in _blocks(rows, of_sentence):
+        for place, (row, fields) in enumerate(block, start=1):
+            is_numbered = of_number is None or fields[of_number : of_number + 1] == [str(place)]
+            if len(fields) != len(names) or not fields[of_word].strip() or not is_numbered:
+                expected = f"{len(names)} fields with a word, numbered from 1 in each sentence"
+                raise InputError(f"a line of {file.name}", expected, fields, row=row)
+        cells = list(zip(*(map(sys.intern, fields) for _, fields in block), strict=True))
+        columns = {name: cells[place] for name, place in labels.items()}
+        words, heads = cells[of_word], columns.get("head", ())
+        text, spans, _ = _located([(form, True) for form in words], None)
+        id = str(len(sentences) + 1) if of_sentence is None else cells[of_sentence][0]
+        tree = _heads(heads, f"head in {file.name}", block[0][0]) if heads else ()
+        sentences.append(Sentence(id, text, words, columns, tree, spans))
     if not sentences:
         raise InputError(file.name, "words below the header", found="none")
-    return Treebank(file.name, sentences, tuple(columns.labels))
-
-
-class _Columns(NamedTuple):
-    """The columns of a table, and the places of those with words, ids and numbers."""
-
-    names: tuple[str, ...]
-    word: int | None
-    sentence: int | None
-    number: int | None
-
-    @property
-    def labels(self) -> dict[str, int]:
-        """All other columns, and their places."""
-        used = (self.word, self.sentence, self.number)
-        return {name: n for n, name in enumerate(self.names) if n not in used}
-
-    def read(self, block: Sequence[Row], source: str, number: str) -> Sentence:
-        """Read a sentence from its rows, and check them."""
-        for place, (row, fields) in enumerate(block, start=1):
-            if len(fields) != len(self.names):
-                parameter, expected = f"a line of {source}", f"{len(self.names)} fields"
-                raise InputError(parameter, expected, len(fields), "correct the line", row=row)
-            required = {self.word: "a word", self.number: str(place)}
-            for column, expected in required.items():
-                cell = "" if column is None else fields[column].strip()
-                if column is not None and (not cell or expected not in ("a word", cell)):
-                    parameter = f"{self.names[column]} in {source}"
-                    raise InputError(parameter, expected, cell, "correct the line", row=row)
-        cells = list(zip(*(map(sys.intern, fields) for _, fields in block), strict=True))
-        columns = {name: cells[n] for name, n in self.labels.items()}
-        words = cells[self.word or 0]
-        heads = (
-            _heads(columns["head"], f"head in {source}", block[0][0]) if "head" in columns else ()
-        )
-        text, spans, _ = _located([(form, True) for form in words], None)
-        id = number if self.sentence is None else cells[self.sentence][0]
-        return Sentence(id, text, words, columns, heads, spans)
+    return Treebank(file.name, tuple(sentences), tuple(labels))
 
 
 def _checked_file(path: str | Path) -> Path:
@@ -261,11 +215,12 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
             yield number, line.removesuffix("\n").removesuffix("\r")
 
 
-def _rows(file: Path, delimiter: str, has_quotes: bool) -> Iterator[Row]:
+def _rows(file: Path) -> Iterator[Row]:
     """Yield the fields of each row, and the number of its first line."""
     lines = (line + "\n" for _, line in _lines(file))
-    options: dict[str, Any] = {} if has_quotes else {"quoting": csv.QUOTE_NONE}
-    reader = csv.reader(lines, delimiter=delimiter, strict=True, **options)
+    is_csv = file.name.lower().removesuffix(".gz").endswith(".csv")
+    options: dict[str, Any] = {"delimiter": "\t", "quoting": csv.QUOTE_NONE}
+    reader = csv.reader(lines, strict=True, **({} if is_csv else options))
     begin = 1
     try:
         for fields in reader:
@@ -291,12 +246,6 @@ def _blocks(rows: Iterator[Row], of_sentence: int | None = None) -> Iterator[lis
             block.append((number, fields))
     if block:
         yield block
-
-
-def _column(names: Sequence[str], name: str | None, defaults: Sequence[str]) -> int | None:
-    return next(
-        (names.index(one) for one in (defaults if name is None else [name]) if one in names), None
-    )
 
 
 def _heads(cells: Sequence[str], parameter: str, row: int) -> tuple[int, ...]:

@@ -97,15 +97,7 @@ class HiddenStates(Displayed):
         return self.vectors[self.layers.index(number)]
 
     def rows_of(self, text: int) -> slice:
-        """Return the rows of one text's units.
-
-        Raises
-        ------
-        InputError
-            If the text does not exist.
-        """
-        if not 0 <= text < len(self.texts):
-            raise InputError("text", f"the number of a text, 0 to {len(self.texts) - 1}", text)
+        """Return the rows of one text's units."""
         begin, end = np.searchsorted(self.of_text, [text, text + 1])
         return slice(int(begin), int(end))
 
@@ -163,22 +155,20 @@ LOWER_IS_BETTER = ("bits per label",)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ProbeTask(Displayed):
-    """A task for a probe: texts with a label for each word, each text, or each pair of words.
+    """A task for a probe: texts with a label for each word or each text.
 
     Parameters
     ----------
     name : str
-    unit : {"word", "text", "pair"}
+    unit : {"word", "text"}
         Unit that is labelled.
     texts : tuple of str or tuple of tuple of str
         Whole texts, or lists of words.
     labels : tuple of tuple of str
-        For each text the labels of its words, or its single label; for each pair its single label.
-        An empty string is no label: `probe` leaves the unit out.
+        For each text the labels of its words, or its single label. An empty string is no label:
+        `probe` leaves the unit out.
     parts : tuple of str
-        "train", "dev" or "test" for each text or pair; if empty, `probe` splits at random.
-    pairs : int32 ndarray of shape (n_pairs, 4), optional
-        First text, word in it, second text, word in it.
+        "train", "dev" or "test" for each text; if empty, `probe` splits at random.
     decisions : tuple of Decision
     """
 
@@ -187,7 +177,6 @@ class ProbeTask(Displayed):
     texts: tuple[str, ...] | tuple[tuple[str, ...], ...]
     labels: tuple[tuple[str, ...], ...]
     parts: tuple[str, ...] = ()
-    pairs: Int32Array | None = None
     decisions: tuple[Decision, ...] = ()
 
     def _summary(self) -> str:
@@ -195,10 +184,8 @@ class ProbeTask(Displayed):
         return f"{self.name!r}: {n_labels:,} labels of {self.unit}s, {len(self.texts):,} texts"
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per text or pair: its part, text and labels, words joined by spaces."""
+        """Return one row per text: its part, text and labels, words joined by spaces."""
         texts = [text if isinstance(text, str) else " ".join(text) for text in self.texts]
-        if self.pairs is not None:
-            texts = [f"{texts[a]} / {texts[b]}" for a, b in self.pairs[:, ::2].tolist()]
         labels = [" ".join(of_text) for of_text in self.labels]
         parts = self.parts or [""] * len(texts)
         return pd.DataFrame({"part": parts, "text": texts, "labels": labels})
@@ -396,24 +383,22 @@ class Contextualization(ScoreTable[GeometryScore]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LayerSimilarity(Displayed):
-    """The linear CKA of the layers of one or two encoders on the same units.
+    """The linear CKA of the layers of an encoder.
 
     Parameters
     ----------
-    encoder_a, encoder_b : str
-    layers_a, layers_b : tuple of int
-    values : float64 ndarray of shape (n_layers_a, n_layers_b)
+    encoder : str
+    layers : tuple of int
+    values : float64 ndarray of shape (n_layers, n_layers)
         1 for layers that differ only by a rotation, a translation and a scale.
-    errors : float64 ndarray of shape (n_layers_a, n_layers_b)
+    errors : float64 ndarray of shape (n_layers, n_layers)
         Standard errors, by a jackknife over groups of texts; NaN where texts are too few.
     n_units, n_texts : int
     decisions : tuple of Decision
     """
 
-    encoder_a: str
-    encoder_b: str
-    layers_a: tuple[int, ...]
-    layers_b: tuple[int, ...]
+    encoder: str
+    layers: tuple[int, ...]
     values: Float64Array
     errors: Float64Array
     n_units: int
@@ -421,14 +406,13 @@ class LayerSimilarity(Displayed):
     decisions: tuple[Decision, ...] = ()
 
     def _summary(self) -> str:
-        encoders = " and ".join(dict.fromkeys((self.encoder_a, self.encoder_b)))
-        return f"linear CKA of {self.n_units:,} units, {encoders}"
+        return f"linear CKA of {self.n_units:,} units, {self.encoder}"
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per pair of layers: layer_a, layer_b, value and error."""
         columns = {
-            "layer_a": np.repeat(self.layers_a, len(self.layers_b)),
-            "layer_b": np.tile(self.layers_b, len(self.layers_a)),
+            "layer_a": np.repeat(self.layers, len(self.layers)),
+            "layer_b": np.tile(self.layers, len(self.layers)),
             "value": self.values.ravel(),
             "error": self.errors.ravel(),
         }

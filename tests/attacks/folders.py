@@ -18,8 +18,9 @@ import pyarrow as pa
 import pyarrow.parquet
 
 import embedtopics as et
-from embedtopics import probing, topics, training
+from embedtopics import topics, training
 from embedtopics.encoders import CachedEncoder
+from embedtopics.probing._storage import open_store
 from embedtopics.topics._storage import read_arrays, write_arrays
 from tests.attacks.trials import Trial
 
@@ -53,7 +54,7 @@ def of_encoder(kind: Any, folder: Path, **options: Any) -> Any:
 
 
 def of_states(folder: Path) -> Any:
-    states = probing.open_states(folder)
+    states, _ = open_store(folder)
     return states.texts, states.words, [states.layer(n).tolist() for n in states.layers]
 
 

@@ -92,21 +92,13 @@ def test_whole_sentences_are_pooled(tiny_bert, files, tmp_path):  # noqa: F811
     assert "were split by the hash" in done.stdout
 
 
-def test_labelled_texts_and_pairs(tiny_bert, tmp_path):  # noqa: F811
+def test_labelled_texts(tiny_bert, tmp_path):  # noqa: F811
     rng = np.random.default_rng(0)
     path = tmp_path / "texts.jsonl"
     rows = [{"text": " ".join(rng.choice(WORDS, 8)), "good": int(i % 2)} for i in range(80)]
     path.write_text("\n".join(map(json.dumps, rows)))
     done = run("probe", path, "--task", "good", "--encoder", tiny_bert)
     assert done.exit_code == 0 and "good, " in done.stdout, done.output
-    rows = [
-        {"sentence1": " ".join(rng.choice(WORDS, 6)), "sentence2": " ".join(rng.choice(WORDS, 6)),
-         "index1": int(i % 6), "index2": 0, "label": bool(i % 2)}
-        for i in range(80)
-    ]  # fmt: skip
-    path.write_text("\n".join(map(json.dumps, rows)))
-    done = run("probe", path, "--task", "word in context", "--encoder", tiny_bert)
-    assert done.exit_code == 0 and "word in context, " in done.stdout, done.output
 
 
 def test_bad_input(tiny_bert, files, tmp_path):  # noqa: F811

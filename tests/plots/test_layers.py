@@ -144,31 +144,31 @@ def test_a_metric_without_scores_is_refused():
         plots.layers(scores(), "uuas")
 
 
-def similarity(n_a=3, n_b=4, **more):
+def similarity(n=4, **more):
     rng = np.random.default_rng(0)
-    values, errors = rng.uniform(-0.1, 1, (n_a, n_b)), rng.uniform(0, 0.1, (n_a, n_b))
+    values, errors = rng.uniform(-0.1, 1, (n, n)), rng.uniform(0, 0.1, (n, n))
     errors[0, 0] = NAN
     return LayerSimilarity(
-        **{"encoder_a": "one", "encoder_b": "two",
-           "layers_a": tuple(range(n_a)), "layers_b": tuple(range(n_b)), "values": values,
+        **{"encoder": "one", "layers": tuple(range(n)), "values": values,
            "errors": errors, "n_units": 500, "n_texts": 50, **more}
     )  # fmt: skip
 
 
 def test_cka_holds_every_pair_of_layers_and_prints_it_where_there_is_room():
-    found = similarity()
-    figure = plots.cka(found)
+    layers = similarity()
+    figure = plots.cka(layers)
     (heat,) = figure.data
-    np.testing.assert_allclose(np.array(heat.z, dtype=float), found.values)
+    np.testing.assert_allclose(np.array(heat.z, dtype=float), layers.values)
     assert (heat.zmin, heat.zmax) == (0.0, 1.0)
     printed = {(n.y, n.x): n.text for n in figure.layout.annotations if n.xref in (None, "x")}
-    assert printed == {(a, b): f"{found.values[a, b]:.2f}" for a in range(3) for b in range(4)}
-    said = heat.text[1][2]
-    assert said.startswith("layer 1 of one<br>layer 2 of two")
-    assert f"{found.values[1, 2]:.3f}, standard error {found.errors[1, 2]:.3f}" in said
+    assert printed == {(a, b): f"{layers.values[a, b]:.2f}" for a in range(4) for b in range(4)}
+    text = heat.text[1][2]
+    assert text.startswith("layer 1<br>layer 2")
+    assert f"{layers.values[1, 2]:.3f}, standard error {layers.errors[1, 2]:.3f}" in text
     assert "error" not in heat.text[0][0]
-    assert figure.layout.xaxis.title.text == "layer of two"
-    assert not [n for n in plots.cka(similarity(40, 40)).layout.annotations if n.xref is None]
+    assert figure.layout.xaxis.title.text == figure.layout.yaxis.title.text == "layer"
+    assert figure.layout.annotations[0].text == "<b>one</b>"
+    assert not [n for n in plots.cka(similarity(40)).layout.annotations if n.xref is None]
 
 
 def looks(tokens=("[CLS]", "the", "bat", "the", "[SEP]"), n_layers=3, n_heads=4, **more):
@@ -255,7 +255,7 @@ def test_names_of_tasks_encoders_and_kinds_are_no_markup():
     found = dataclasses.replace(scores(HOSTILE, extra=extra), encoder=HOSTILE)
     for figure in (
         plots.layers(found),
-        plots.cka(similarity(encoder_a=HOSTILE, encoder_b=HOSTILE + "2")),
+        plots.cka(similarity(encoder=HOSTILE)),
         plots.contextualization(geometry(["self-similarity"], encoder=HOSTILE)),
     ):
         assert "<b onclick" not in figure.to_json() and "$x$" not in figure.to_json()

@@ -174,30 +174,25 @@ def test_tables_end_sentences_at_empty_lines_and_new_ids(written):
     assert [(s.id, s.words) for s in tags.sentences] == [("1", ('"', "#ner")), ("2", ("It",))]
 
 
-def test_tables_with_commas_quotes_and_without_a_header(written):
+def test_tables_with_commas_and_quotes(written):
     bank = read_token_table(written('word,tag\n"a,b",X\n"""",Y\n\nc,Z\n', "t.csv"))
     assert [s.words for s in bank.sentences] == [("a,b", '"'), ("c",)]
-    plain = written("EU NNP B-ORG\nrejects VBZ O\n\n", "conll2003.txt")
-    bank = read_token_table(plain, header=["token", "xpos", "ner"], delimiter=" ")
-    assert bank.sentences[0].columns == {"xpos": ("NNP", "VBZ"), "ner": ("B-ORG", "O")}
-    bank = read_token_table(written("w\tk\na\t1\nb\t2\n", "k.tsv"), word="w", sentence="k")
+    bank = read_token_table(written("w\tsentence\na\t1\nb\t2\n", "k.tsv"), word="w")
     assert [s.id for s in bank.sentences] == ["1", "2"]
 
 
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [
-        (TABLE.replace("\t2\t.", "\t3\t."), {}, "tok_id in t.tsv"),
+        (TABLE.replace("\t2\t.", "\t3\t."), {}, "a line of t.tsv"),
         (TABLE.replace("PUNCT\t1", "PUNCT\t9"), {}, "head in t.tsv"),
         (TABLE.replace("\tX", ""), {}, "a line of t.tsv"),
-        (TABLE.replace("\tNo", "\t "), {}, "form in t.tsv"),
+        (TABLE.replace("\tNo", "\t "), {}, "a line of t.tsv"),
         (TABLE.replace("form", "x"), {}, "word"),
         (TABLE, {"word": "y"}, "word"),
-        (TABLE, {"sentence": "y"}, "sentence"),
-        (TABLE.replace("upos", "head"), {}, "header"),
+        (TABLE.replace("upos", "head"), {}, "t.tsv"),
         ("form\n", {}, "t.tsv"),
-        ("", {}, "header"),
-        (TABLE, {"delimiter": "::"}, "delimiter"),
+        ("", {}, "t.tsv"),
     ],
 )  # fmt: skip
 def test_broken_tables(written, content, options, message):

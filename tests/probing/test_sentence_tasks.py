@@ -41,14 +41,12 @@ def chain(n, steps, id):
 
 
 def test_lengths_are_in_bins_of_one_width():
-    lines = [flat(3 + i % 6, str(i)) for i in range(120)]
-    task = sentence_task(treebank(*lines), "sentence length", n_classes=3, lengths=(3, 8))
-    check_sound(task, 3)
-    bins = {3: "03-04", 4: "03-04", 5: "05-06", 6: "05-06", 7: "07-08", 8: "07-08"}
+    lines = [flat(4 + i % 26, str(i)) for i in range(900)]  # also too short and too long ones
+    task = sentence_task(treebank(*lines), "sentence length")
+    check_sound(task, 6)
     for text, (label,) in zip(task.texts, task.labels, strict=True):
-        assert bins[len(text.split())] == label
-    with refuses("lengths"):
-        sentence_task(treebank(*lines), "sentence length", n_classes=4, lengths=(3, 8))
+        low, high = map(int, label.split("-"))
+        assert low <= len(text.split()) <= high == low + 3 <= 28
 
 
 def test_depth_is_that_of_the_farthest_word():
@@ -66,13 +64,13 @@ def test_lengths_say_nothing_of_the_depth():
         steps = int(np.clip(n // 2 + rng.integers(-2, 2), 1, n - 1))
         lines.append(chain(n, steps, str(i)))
     known = {one.text: depth(one.heads) for one in lines}
-    task = sentence_task(treebank(*lines), "tree depth", n_classes=2)
-    check_sound(task, 2)
+    task = sentence_task(treebank(*lines), "tree depth")
+    check_sound(task, 3)
     lengths = defaultdict(Counter)
     for text, (label,), part in zip(task.texts, task.labels, task.parts, strict=True):
         assert known[text] == int(label)
         lengths[part, len(text.split())][label] += 1
-    assert all(len(set(of.values())) == 1 and len(of) == 2 for of in lengths.values())
+    assert all(len(set(of.values())) == 1 and len(of) == 3 for of in lengths.values())
 
 
 def test_a_shift_exchanges_two_neighbours_and_leaves_no_other_trace():
@@ -118,10 +116,10 @@ def test_multiword_tokens_are_shifted_as_they_are_written(tmp_path):
 
 
 def clauses(n=240):
-    """Sentences of six words, with trees of depth 1 and 2 in turn."""
+    """Sentences of six words, with trees of depth 1, 2 and 3 in turn."""
     return [
         sentence(f"the{i} noun{i % 60} verb{i % 30} old{i} thing{i % 50} .",
-                 [2, 3, 0, 5, 3, 3] if i % 2 else [3, 3, 0, 3, 3, 3], str(i))
+                 [[3, 3, 0, 3, 3, 3], [2, 3, 0, 5, 3, 3], [2, 5, 0, 5, 3, 3]][i % 3], str(i))
         for i in range(n)
     ]  # fmt: skip
 
@@ -134,11 +132,11 @@ def test_the_order_of_the_rows_changes_nothing(what):
         lines.append(sentence(one.text.upper(), one.heads, f"{one.id}u", **columns))
     rows = {}
     for order in (lines, lines[::-1]):
-        task = sentence_task(treebank(*order), what, n_classes=2)
+        task = sentence_task(treebank(*order), what)
         rows.setdefault(frozenset(zip(task.texts, task.labels, task.parts, strict=True)), order)
     assert len(rows) == 1
     assert "repeats" in {decision.name for decision in task.decisions}
-    other = sentence_task(treebank(*lines), what, n_classes=2, random_state=1)
+    other = sentence_task(treebank(*lines), what, random_state=1)
     assert frozenset(zip(other.texts, other.labels, other.parts, strict=True)) not in rows
 
 
@@ -155,13 +153,11 @@ def test_sentences_of_the_test_are_not_learnt_from():
 
 def test_what_is_no_question():
     bank = treebank(*clauses(20))
-    for parameter, task, options in [
-        ("task", "sentiment", {}), ("n_classes", "bigram shift", {"n_classes": 3}),
-        ("n_classes", "tree depth", {"n_classes": 1}),
-        *(("lengths", "bigram shift", {"lengths": lengths}) for lengths in ((9, 5), (50, 60))),
+    for parameter, task in [
+        ("task", "sentiment"), ("treebanks", "tree depth"),
     ]:  # fmt: skip
         with refuses(parameter):
-            sentence_task(bank, task, **options)
+            sentence_task(bank if parameter == "task" else treebank(flat(4, "1")), task)
     bare = sentence("a b c d e", id="1", upos="X X X X X")
     for task, sentences in [("tree depth", [bare] * 3), ("bigram shift", [flat(5, "1")])]:
         with refuses("treebanks"):

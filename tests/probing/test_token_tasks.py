@@ -50,20 +50,6 @@ def test_distances_are_signed_and_in_classes():
     assert task.labels[1][:4] == ("right 10+", "right 10+", "right 10+", "right 5-9")
 
 
-def test_entities_with_and_without_their_places():
-    table = treebank(
-        sentence("Empire State Building = ESB", tag="B-location I-location I-location O B-x-y"),
-        sentence("No name", tag="O O"),
-    )
-    parts = {"train": table, "test": treebank(sentence("in Rome", tag="O B-location"))}
-    task = token_task(parts, "tag", entity_types=True)
-    assert task.labels[0] == ("location", "location", "location", "O", "x-y")
-    assert task.name == "tag type"
-    assert token_task(parts, "tag").labels[0][:2] == ("B-location", "I-location")
-    with refuses("tag"):
-        token_task(treebank(sentence("a b", tag="NN O")), "tag", entity_types=True)
-
-
 def test_an_underscore_is_no_label_unless_it_is_a_lemma():
     bank = treebank(
         sentence("_ a b", id="1", lemma="_ a _", xpos="X _ Y"),
@@ -72,7 +58,6 @@ def test_an_underscore_is_no_label_unless_it_is_a_lemma():
     )
     assert token_task(bank, "lemma").labels[0] == ("_", "a", "")
     assert token_task(bank, "xpos").labels[0] == ("X", "", "Y")
-    assert token_task(bank, "xpos", missing=()).labels[0] == ("X", "_", "Y")
 
 
 def test_what_is_no_question():

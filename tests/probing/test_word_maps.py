@@ -4,6 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embedtopics import probing
+from embedtopics.probing.words import _uses
 from tests.factories import refuses
 from tests.probing.made import made_states, random_states, reordered, unit
 
@@ -86,13 +87,14 @@ def test_the_order_of_the_texts_changes_no_bit():
     assert np.array_equal(first.joint, second.joint[:, same])
 
 
-def test_a_sample_is_that_of_the_texts_and_is_recorded():
+def test_a_sample_is_that_of_the_texts_and_is_recorded(monkeypatch):
+    monkeypatch.setattr(_uses, "MOST_USES", 7)
     texts = [f"bat number {i}" for i in range(40)]
     states = random_states(texts, seed=1)
-    found = probing.word_map(states, "bat", max_uses=7)
+    found = probing.word_map(states, "bat")
     assert len(found) == 7 and found.decisions[0].name == "sampled"
     back = random_states(texts[::-1], seed=1)
-    again = probing.word_map(back, "bat", max_uses=7)
+    again = probing.word_map(back, "bat")
     assert {u.sentence for u in again.uses} == {u.sentence for u in found.uses}
 
 

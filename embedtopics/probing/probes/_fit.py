@@ -36,24 +36,19 @@ class Features:
     """Features of units, read from where the vectors are stored when they are needed."""
 
     vectors: npt.NDArray[Any]  # (n_rows, width)
-    rows: Int64Array  # (n_units, 1), or (n_units, 2) for pairs
+    rows: Int64Array  # (n_units,)
     shift: torch.Tensor | None = None
     scale: torch.Tensor | None = None
 
     @property
     def width(self) -> int:
         """Number of features."""
-        return int(self.vectors.shape[1]) * (4 if self.rows.shape[1] == 2 else 1)
+        return int(self.vectors.shape[1])
 
     def take(self, units: Int64Array) -> torch.Tensor:
         """Return the features of some units, float32 of shape (n, width)."""
         # A view that is no memory map: taking rows of it yields plain arrays.
-        stored = np.asarray(self.vectors)
-        sides = [torch.from_numpy(stored[rows]).float() for rows in self.rows[units].T]
-        if len(sides) == 2:
-            u, v = sides  # Conneau et al. (2017), "Supervised learning", figure 1
-            sides = [torch.cat([u, v, (u - v).abs_(), u * v], dim=1)]
-        x = sides[0]
+        x = torch.from_numpy(np.asarray(self.vectors)[self.rows[units]]).float()
         if self.shift is not None and self.scale is not None:
             x.sub_(self.shift).mul_(self.scale)
         return x
@@ -62,7 +57,7 @@ class Features:
         """Return features with mean 0 and variance 1 over some units; constant ones become 0."""
         stored = np.asarray(self.vectors)
         for rows in pieces_of(self.rows):
-            is_finite = np.isfinite(stored[rows]).all(axis=2)
+            is_finite = np.isfinite(stored[rows]).all(axis=1)
             if not is_finite.all():
                 remedy = "extract the states again in float32"
                 row = int(rows[~is_finite][0])

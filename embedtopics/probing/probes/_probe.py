@@ -59,9 +59,6 @@ def probe(
     vectors: npt.ArrayLike | None = None,
     mix: bool = False,
     description_length: bool = False,
-    parts: Sequence[str] | None = None,
-    test_share: float = 0.2,
-    dev_share: float = 0.1,
     n_seeds: int = 3,
     random_state: RandomState = 0,
     show_progress: bool | None = None,
@@ -71,13 +68,15 @@ def probe(
     A probe is a small classifier of the vectors of a single layer (Belinkov 2022, "Probing
     classifiers: promises, shortcomings, and advances"). It is trained on the train part, and
     measured once on the test part; the dev part selects the penalty of its weights for each layer.
-    An accuracy needs baselines and controls to compare with: the word type, the vectors before any
-    attention, an encoder with random weights, and a control task that only memorization solves.
+    Where a task has no parts, a tenth of the units is for dev and a fifth for the test, whole
+    sentences at a time, by their text and `random_state`. An accuracy needs baselines and controls
+    to compare with: the word type, the vectors before any attention, an encoder with random
+    weights, and a control task that only memorization solves.
 
     Parameters
     ----------
     states : HiddenStates
-        States of words or whole texts; of either for a task on pairs.
+        States of words or whole texts.
     tags : ProbeTask, one sequence of labels per text, or one label per unit
         An empty string or None is no label: the unit is left out.
     layers : int, sequence of int, "all" or "last N"
@@ -103,11 +102,6 @@ def probe(
     description_length : bool
         Whether to report the bits per label in an online code, and the compression over a uniform
         code (Voita and Titov 2020).
-    parts : sequence of str, optional
-        "train", "dev" or "test" of each text or pair; by default the parts of the task. Without
-        parts, whole sentences are split by their text and `random_state`.
-    test_share, dev_share : float
-        Shares of the units in a split.
     n_seeds : int
         Fits with different initial weights of hidden layers and mixes; their scores are averaged.
     random_state : int, Generator or None
@@ -138,10 +132,10 @@ def probe(
     numbers = sorted(set(layer_numbers(layers, states.layers)))
     if mix and (len(numbers) < 2 or vectors is not None):
         raise InputError("mix", "False without at least two layers", mix)
-    labelled = labelled_units(states, tags, parts)
-    if control and "text" in (labelled.unit, states.unit):
+    labelled = labelled_units(states, tags)
+    if control and states.unit == "text":
         raise InputError("control", "False for labels of texts, which have no word types", control)
-    units = split_units(states, labelled, test_share=test_share, dev_share=dev_share, seed=seed)
+    units = split_units(states, labelled, seed)
     baselines, decisions = _checked_baselines(states, units, baselines)
     task = _Task(units, probe, control, n_seeds, seed, show_progress)
     probed = [ProbedVectors(PLANS[probe][0], layer, states.layer(layer)) for layer in numbers]
@@ -344,7 +338,7 @@ def _checked_baselines(
     why_not = {}
     if "embedding layer" in baselines and 0 not in states.layers:
         why_not["embedding layer"] = "layer 0 is not among the states"
-    if "word type" in baselines and "text" in (units.unit, states.unit):
+    if "word type" in baselines and units.unit == "text":
         why_not["word type"] = "whole texts do not recur as words do"
     decisions = tuple(
         Decision("probing", "no_baseline", name, f"There is no baseline {name!r}: {reason}.")

@@ -7,21 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from embedtopics._utils.checks import checked_level, is_whole
+from embedtopics._utils.checks import is_whole
 from embedtopics._utils.display import excerpt
 from embedtopics.corpus._texts import is_missing, normalize_text
 from embedtopics.decisions import Decision, counted
 from embedtopics.errors import InputError
-from embedtopics.probing._tasks import PARTS, first_connected
+from embedtopics.probing._tasks import PARTS
 from embedtopics.probing.results import HiddenStates, ProbeTask
 from embedtopics.probing.words._uses import numbered
 from embedtopics.protocols import BoolArray, Int64Array
 
 TRAIN, DEV, TEST = range(3)
+TEST_SHARE, DEV_SHARE = 0.2, 0.1
+"""Shares of the units where a task has no parts."""
 FEW_SENTENCES = 20
 """Sentences under which an interval is unreliable."""
 SHOWN, SHOWN_CLASSES = 60, 10
-STATES_OF = {"word": ("word",), "text": ("text",), "pair": ("word", "text")}
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +44,8 @@ class Units:
     rows: Int64Array
     target: Int64Array
     classes: tuple[str, ...]
-    types: tuple[str, ...]  # the words, of a pair both
-    group: Int64Array  # of equal sentences, or those that pairs connect; ascending within a part
+    types: tuple[str, ...]  # the words
+    group: Int64Array  # of equal sentences; ascending within a part
     part: Int64Array  # `TRAIN`, `DEV` or `TEST`, ascending
     name: str
     unit: str
@@ -55,33 +56,16 @@ class Units:
         return np.flatnonzero(self.part == part)
 
 
-def labelled_units(
-    states: HiddenStates, tags: ProbeTask | Sequence[Any], parts: Sequence[str] | None = None
-) -> Labelled:
+def labelled_units(states: HiddenStates, tags: ProbeTask | Sequence[Any]) -> Labelled:
     """Align labels with the rows of the states; leave out units without a label or a vector."""
+    labels, unit = label_of_each_unit(states, tags), states.unit
     task = tags if isinstance(tags, ProbeTask) else None
-    if task is not None and task.unit == "pair":
-        _check_task(states, task)
-        rows, labels, of_part = _pairs(states, task)
-    else:
-        labels = label_of_each_unit(states, tags)
-        rows, of_part = np.arange(len(states))[:, None], states.of_text.astype(np.int64)
-    unit = task.unit if task else states.unit
-    part_names = parts if parts is not None else (task.parts if task else ())
-    n_parts, what = len(states.texts), "texts"
-    if unit == "pair":
-        n_parts, what = len(labels), "pairs"
-    is_good = (
-        not isinstance(part_names, str)
-        and len(part_names) == n_parts
-        and set(part_names) <= set(PARTS)
-    )
-    if len(part_names) and not is_good:
-        raise InputError(
-            "parts", f"train, dev or test for each of the {n_parts:,} {what}", part_names
-        )
+    part_names = task.parts if task else ()
+    is_good = len(part_names) == len(states.texts) and set(part_names) <= set(PARTS)
+    if part_names and not is_good:
+        raise InputError("parts", f"train, dev or test for each of {len(states.texts):,} texts")
     has_label = np.array([bool(label) for label in labels], dtype=bool)
-    has_vector = ~states.missing[rows].any(axis=1)
+    has_vector = ~states.missing
     usable = np.flatnonzero(has_label & has_vector)
     if not len(usable):
         raise InputError("tags", f"labels of some of the {len(labels):,} {unit}s", found="none")
@@ -93,35 +77,21 @@ def labelled_units(
     return Labelled(
         name=task.name if task else "labels",
         unit=unit,
-        rows=rows[usable].astype(np.int64),
+        rows=usable,
         labels=tuple(labels[i] for i in usable.tolist()),
-        parts=tuple(str(part_names[i]) for i in of_part[usable].tolist())
-        if len(part_names)
-        else (),
+        parts=tuple(part_names[i] for i in states.of_text[usable].tolist()) if part_names else (),
         decisions=tuple(decisions),
     )
 
 
 def _check_task(states: HiddenStates, task: ProbeTask) -> None:
     """Refuse a task on other units, or of other texts, than those of the states."""
-    kinds = STATES_OF.get(task.unit)
-    if kinds is None:
-        raise InputError("tags", "a task on words, texts or pairs", task.unit)
-    if states.unit not in kinds:
-        expected = f"of {' or '.join(kinds)}s, as {task.name} is on {task.unit}s"
-        raise InputError("states", expected, found=f"those of {states.unit}s")
+    if states.unit != task.unit:
+        raise InputError("states", f"of {task.unit}s", found=f"those of {states.unit}s")
     texts = [text if isinstance(text, str) else " ".join(text) for text in task.texts]
-    if len(texts) != len(states.texts):
-        problem, expected = (
-            f"{len(states.texts):,} texts",
-            f"of the {len(texts):,} texts of the task",
-        )
-        raise InputError("states", expected, found=problem)
-    for row, (text, text_of_states) in enumerate(zip(texts, states.texts, strict=True)):
-        if text != text_of_states:
-            raise InputError(
-                "states", "of the texts of the task", found=start_of(text_of_states), row=row
-            )
+    if texts != list(states.texts):
+        expected = f"of the {len(texts):,} texts of the task"
+        raise InputError("states", expected, found="other texts")
 
 
 def label_of_each_unit(states: HiddenStates, tags: ProbeTask | Sequence[Any]) -> list[str]:
@@ -129,8 +99,6 @@ def label_of_each_unit(states: HiddenStates, tags: ProbeTask | Sequence[Any]) ->
     if isinstance(tags, ProbeTask):
         _check_task(states, tags)
         tags = tags.labels
-    if isinstance(tags, str):
-        raise InputError("tags", "a sequence of labels", tags)
     values = tags.tolist() if isinstance(tags, np.ndarray) else list(tags)
     is_nested = [isinstance(of_text, (list, tuple, np.ndarray)) for of_text in values]
     each = f"each of the {len(states):,} {states.unit}s, or a sequence for each of"
@@ -157,50 +125,23 @@ def _label(value: Any, row: int) -> str:
     raise InputError("tags", "strings or integers", value, "bin numbers into classes", row=row)
 
 
-def _pairs(states: HiddenStates, task: ProbeTask) -> tuple[Int64Array, list[str], Int64Array]:
-    """Return the two rows and the label of each pair, and its own number."""
-    pairs = np.asarray([] if task.pairs is None else task.pairs, dtype=np.int64)
-    if pairs.shape != (len(task.labels), 4) or any(len(one) != 1 for one in task.labels):
-        expected = f"text, word, text, word for each of the {len(task.labels):,} single labels"
-        raise InputError("pairs", expected, found=f"shape {pairs.shape}")
-    texts, words = pairs[:, ::2], pairs[:, 1::2]
-    n_units = np.bincount(states.of_text, minlength=len(states.texts))
-    first = np.concatenate([[0], np.cumsum(n_units)[:-1]])
-    if states.unit == "text":
-        words = np.zeros_like(words)
-    is_text = (texts >= 0) & (texts < len(states.texts))
-    is_word = is_text & (words >= 0) & (words < n_units[np.where(is_text, texts, 0)])
-    if not is_word.all():
-        row = int(np.flatnonzero(~is_word.all(axis=1))[0])
-        raise InputError("pairs", "text, word, text, word, from 0", pairs[row].tolist(), row=row)
-    labels = [_label(one[0], number) for number, one in enumerate(task.labels)]
-    return np.asarray(first[texts] + words), labels, np.arange(len(labels))
-
-
 def start_of(text: str) -> str:
     """Return the beginning of a text, quoted, for a message."""
     return repr(excerpt(text, SHOWN))
 
 
-def split_units(
-    states: HiddenStates, labelled: Labelled, *, test_share: float, dev_share: float, seed: int
-) -> Units:
+def split_units(states: HiddenStates, labelled: Labelled, seed: int) -> Units:
     """Split units into parts, sentence by sentence."""
     classes, target = np.unique(np.array(labelled.labels, dtype=object), return_inverse=True)
     if len(classes) < 2:
         raise InputError("tags", "labels of at least two classes", found=f"only {classes[0]!r}")
     rows = labelled.rows
-    sentence = number_sentences(states, seed)[rows]
-    group = sentence[:, 0]
-    if labelled.unit == "pair":
-        group = np.unique(first_connected(sentence), return_inverse=True)[1]
-    types = [" ".join(states.words[row] for row in unit_rows) for unit_rows in rows.tolist()]
-    # The position in the text, or among pairs both positions.
-    place = states.position[rows].astype(np.int64) @ [len(states) + 1, 1][-rows.shape[1] :]
-    part, decisions = parts_of(labelled, group, test_share, dev_share)
+    group = number_sentences(states, seed)[rows]
+    types = [states.words[row] for row in rows.tolist()]
+    part, decisions = parts_of(labelled, group)
     # Copies of a sentence in different texts have different vectors: their texts decides the order.
     text = numbered(states.texts)[states.of_text[rows]]
-    order = np.lexsort([target, place, *text.T, *sentence.T, group, part])
+    order = np.lexsort((target, states.position[rows], text, group, part))
     units = Units(
         rows=rows[order],
         target=target[order].astype(np.int64),
@@ -230,20 +171,14 @@ def number_sentences(states: HiddenStates, seed: int) -> Int64Array:
     return np.repeat(numbers.astype(np.int64), ends - begins)
 
 
-def parts_of(
-    labelled: Labelled, group: Int64Array, test_share: float, dev_share: float
-) -> tuple[Int64Array, tuple[Decision, ...]]:
-    """Return the part of each unit: the given one, or whole groups up to the shares."""
+def parts_of(labelled: Labelled, group: Int64Array) -> tuple[Int64Array, tuple[Decision, ...]]:
+    """Return the part of each unit: that of the task, or whole groups up to the shares."""
     unit = labelled.unit
     if labelled.parts:
         part = np.array([PARTS.index(one) for one in labelled.parts], dtype=np.int64)
-        return _completed_parts(part, group, dev_share, unit)
-    checked_level(test_share, "test_share")
-    checked_level(dev_share, "dev_share")
-    if test_share + dev_share >= 1:
-        raise InputError("test_share", f"less than 1 with a dev_share of {dev_share:g}", test_share)
+        return _completed_parts(part, group, unit)
     part = np.full(len(group), TRAIN, dtype=np.int64)
-    for which, share in ((TEST, test_share), (DEV, dev_share)):
+    for which, share in ((TEST, TEST_SHARE), (DEV, DEV_SHARE)):
         part[_first_groups(group, part, share * len(group), unit)] = which
     message = (
         f"Of {len(group):,} {unit}s, {np.sum(part == TRAIN):,} are for training, "
@@ -267,12 +202,12 @@ def _first_groups(group: Int64Array, part: Int64Array, n_units: float, unit: str
     if not selected or len(selected) == len(numbers):
         problem = f"{len(np.unique(group)):,} without text in common"
         expected = f"{unit}s of at least three distinct sentences"
-        raise InputError("tags", expected, remedy="give more, or parts", found=problem)
+        raise InputError("tags", expected, remedy="give more", found=problem)
     return np.isin(group, selected)
 
 
 def _completed_parts(
-    part: Int64Array, group: Int64Array, dev_share: float, unit: str
+    part: Int64Array, group: Int64Array, unit: str
 ) -> tuple[Int64Array, tuple[Decision, ...]]:
     """Check parts that were given, and take a missing dev part from train."""
     for which in (TRAIN, TEST):
@@ -281,9 +216,8 @@ def _completed_parts(
             raise InputError("parts", expected, found=f"none in {PARTS[which]}")
     decisions = []
     if not (part == DEV).any():
-        checked_level(dev_share, "dev_share")
         part = part.copy()
-        n_units = dev_share * float(np.sum(part == TRAIN))
+        n_units = DEV_SHARE * float(np.sum(part == TRAIN))
         part[_first_groups(group, part, n_units, unit) & (part == TRAIN)] = DEV
         n = int(np.sum(part == DEV))
         message = f"There is no dev part: {n:,} {unit}s of the train part choose the penalty."

@@ -259,16 +259,17 @@ def _nearest(
     return rows[order], exact[order]
 
 
+MOST_USES = 1000
+
 SAME = 1e-12
 """Variance of unit vectors below which all uses are one point; half precision rounds at 1e-7."""
 
 
-def word_map(
-    states: HiddenStates, word: str | Sequence[str], layers: Layers = "all", *, max_uses: int = 1000
-) -> WordMap:
+def word_map(states: HiddenStates, word: str | Sequence[str], layers: Layers = "all") -> WordMap:
     """Project all uses of a word onto a plane at each layer.
 
-    The normalized vectors of a layer are projected onto their first two principal components. Each
+    Of more than 1,000 uses, a hash of the texts selects those that are shown. The normalized
+    vectors of a layer are projected onto their first two principal components. Each
     map is then rotated or reflected, without scaling, to fit the map of the next layer (orthogonal
     Procrustes). A second, joint plane shows the paths of the uses through the layers: the first
     two principal components of the vectors of all layers, each layer centred. The axes have no
@@ -283,8 +284,6 @@ def word_map(
         ``["play", "plays", "played"]``.
     layers : int, sequence of int, "all" or "last N"
         Negative numbers count from the last.
-    max_uses : int
-        Maximum number of uses; a hash of the texts selects them.
 
     Returns
     -------
@@ -296,24 +295,18 @@ def word_map(
         If the word does not occur or has no vector, or a layer does not exist.
     """
     words = checked_words(word)
-    checked_count(max_uses, "max_uses")
     numbers = layer_numbers(layers, states.layers)
-    if len(set(numbers)) < len(numbers):
-        raise InputError("layers", "distinct layers", layers)
-    every = find_rows(states, words)
-    rows = every[~states.missing[every]]
-    if not len(rows):
-        raise InputError("word", "a word with a token", words[0])
+    every, rows = find_rows(states, words), rows_of_word(states, words)
     message = "uses have no token, and so no vector, and are left out."
     decisions = counted("probing", "missing", len(every) - len(rows), message)
-    if len(rows) > max_uses:
-        message = f"{max_uses:,} of {len(rows):,} uses are shown, selected by a hash of the texts."
-        decisions.append(Decision("probing", "sampled", max_uses, message))
+    if len(rows) > MOST_USES:
+        message = f"{MOST_USES:,} of {len(rows):,} uses are shown, selected by a hash of the texts."
+        decisions.append(Decision("probing", "sampled", MOST_USES, message))
         digests = []
         for text, begin in zip(states.of_text[rows], states.spans[rows, 0], strict=True):
             content = f"{begin} {states.texts[text]}".encode("utf-8", "surrogatepass")
             digests.append(blake2b(content, digest_size=16).digest())
-        rows = rows[np.sort(sorted(range(len(rows)), key=digests.__getitem__)[:max_uses])]
+        rows = rows[np.sort(sorted(range(len(rows)), key=digests.__getitem__)[:MOST_USES])]
     # Sums of floating-point numbers depend on the order; that of the texts must not show.
     order = np.array(by_text(states, rows))
     vectors = [open_space(states, layer).unit(rows[order]) for layer in numbers]

@@ -1,4 +1,4 @@
-"""Words in their contexts: uses, neighbors, senses and maps."""
+"""Words in their contexts: uses, neighbors, separation of senses, and maps."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,12 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from embedtopics._utils.checks import is_count
 from embedtopics._utils.display import Displayed
 from embedtopics.decisions import Decision
-from embedtopics.errors import InputError
 from embedtopics.evaluation.results import ScoreTable
-from embedtopics.protocols import Float64Array, FloatArray, Int32Array
+from embedtopics.protocols import Float64Array
 
 
 @dataclass(frozen=True)
@@ -91,86 +89,6 @@ class WordNeighbors(Displayed):
             "start": [use.span[0] for use in self.uses],
             "end": [use.span[1] for use in self.uses],
             **_columns_of(self.uses, "sentence"),
-        }
-        return pd.DataFrame(columns)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class WordSenses(Displayed):
-    """The uses of a word in clusters, each a candidate for a sense.
-
-    Parameters
-    ----------
-    word : str
-    layer : int
-    encoder : str
-    uses : tuple of WordUse
-    labels : int32 ndarray of shape (n_uses,)
-        The sense of each use, from 0, the largest first.
-    similarities, silhouettes : float64 ndarray of shape (n_uses,)
-        Cosine of each use with the center of its sense; NaN silhouettes with one sense.
-    centers : float32 ndarray of shape (n_senses, width)
-        Of length one.
-    p : float
-        Share of single clouds whose clusters are at least as distinct; NaN if not tested.
-    chosen : bool
-        Whether the number of senses was chosen by the test.
-    decisions : tuple of Decision
-    """
-
-    word: str
-    layer: int
-    encoder: str
-    uses: tuple[WordUse, ...]
-    labels: Int32Array
-    similarities: Float64Array
-    silhouettes: Float64Array
-    centers: FloatArray
-    p: float
-    chosen: bool
-    decisions: tuple[Decision, ...] = ()
-
-    @property
-    def n_senses(self) -> int:
-        """Number of senses."""
-        return len(self.centers)
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """Number of uses of each sense."""
-        return tuple(np.bincount(self.labels, minlength=self.n_senses).tolist())
-
-    def _summary(self) -> str:
-        sizes = ", ".join(map(str, self.sizes))
-        return f"{self.word!r}, layer {self.layer}: {self.n_senses} senses of {sizes} uses"
-
-    def examples(self, sense: int, n_uses: int = 5) -> tuple[WordUse, ...]:
-        """Return the uses nearest to the center of a sense, one for each sentence.
-
-        Raises
-        ------
-        InputError
-            If the sense does not exist.
-        """
-        if not is_count(sense, 0) or sense >= self.n_senses:
-            raise InputError("sense", f"from 0 to {self.n_senses - 1}", sense)
-        members = np.flatnonzero(self.labels == sense)
-        order = members[np.argsort(-self.similarities[members], kind="stable")]
-        by_sentence: dict[str, WordUse] = {}
-        for place in order.tolist():
-            by_sentence.setdefault(self.uses[place].sentence, self.uses[place])
-        return tuple(by_sentence.values())[:n_uses]
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return one row per use.
-
-        Columns sense, similarity, silhouette, text, position, word and sentence.
-        """
-        columns = {
-            "sense": self.labels,
-            "similarity": self.similarities,
-            "silhouette": self.silhouettes,
-            **_columns_of(self.uses, "text", "position", "word", "sentence"),
         }
         return pd.DataFrame(columns)
 

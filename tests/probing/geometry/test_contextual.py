@@ -3,6 +3,7 @@ from itertools import combinations
 import numpy as np
 
 from embedtopics import probing
+from embedtopics.probing import _geometry
 from tests.probing.made import made_states, random_states, reordered, unit
 
 WORDS = "alpha beta gamma delta epsilon".split()
@@ -41,7 +42,7 @@ def brute(states, layer):
 
 def test_figures_are_those_of_the_definitions():
     states = random_states(made_texts(), width=6, seed=4)
-    found = probing.contextualization(states, n_resamples=20)
+    found = probing.contextualization(states)
     assert found.words == tuple(sorted(WORDS))
     for layer in range(3):
         similarity, anisotropy, explainable, within = brute(states, layer)
@@ -75,7 +76,7 @@ def test_static_vectors_have_no_context_and_random_ones_nothing_but():
     words = [w for text in texts for w in text.split()]
     own = np.array([static.setdefault(w, rng.normal(size=30)) for w in words])
     states = made_states(texts, [own, rng.normal(size=own.shape)])
-    found = probing.contextualization(states, n_resamples=50)
+    found = probing.contextualization(states)
     value = {m: [s.value for s in found.of(measure=m)] for m in {s.measure for s in found}}
     assert abs(value["self-similarity"][0] - 1) < 1e-9
     assert abs(value["maximum explainable variance"][0] - 1) < 1e-9
@@ -89,7 +90,7 @@ def test_equal_sentences_are_one_context_and_marks_are_no_words():
     texts = [*made_texts(6), *[made_texts(6)[0]] * 5]
     texts += ["lonely ."] * 9
     states = random_states(texts, width=5)
-    found = probing.contextualization(states, min_uses=4, n_resamples=5)
+    found = probing.contextualization(states, min_uses=4)
     assert "." not in found.words and "lonely" not in found.words
     expected = {
         w: len({t for t in texts if w in t.split()}) for w in found.words
@@ -97,13 +98,13 @@ def test_equal_sentences_are_one_context_and_marks_are_no_words():
     assert dict(zip(found.words, found.n_uses.tolist(), strict=True)) == expected
 
 
-def test_draws_do_not_depend_on_the_order_of_the_texts():
+def test_draws_do_not_depend_on_the_order_of_the_texts(monkeypatch):
+    for name, value in {"MAX_USES": 6, "N_WORDS": 3, "N_SENTENCES": 7}.items():
+        monkeypatch.setattr(_geometry, name, value)
     texts = made_texts(30)
     states = random_states(texts, width=5, seed=8)
     other, _ = reordered(states)
-    asked = {"max_uses": 6, "n_words": 3, "n_sentences": 7, "n_resamples": 20, "random_state": 5}
-    one = probing.contextualization(states, **asked)
-    two = probing.contextualization(other, **asked)
+    one, two = (probing.contextualization(one, random_state=5) for one in (states, other))
     assert one.words == two.words and len(one.words) == 3
     np.testing.assert_allclose(one.self_similarity, two.self_similarity, atol=1e-12)
     for a, b in zip(one, two, strict=True):

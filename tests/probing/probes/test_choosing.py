@@ -74,11 +74,9 @@ def test_the_chosen_layer_loses_least_on_the_dev_part(scores):
 
 
 def test_the_test_part_has_no_say_in_the_layer_chosen(scores):
-    units = split_units(
-        STATES, labelled_units(STATES, TAGGED), test_share=0.2, dev_share=0.1, seed=0
-    )
+    units = split_units(STATES, labelled_units(STATES, TAGGED), 0)
     flat = [tag for own in TAGGED for tag in own]
-    for row in units.rows[units.of(TEST), 0].tolist():
+    for row in units.rows[units.of(TEST)].tolist():
         flat[row] = "NOUN"  # told by no vector
     other = probing.probe(STATES, flat, baselines=[])
     assert other.chosen_layer == scores.chosen_layer == 2
@@ -98,10 +96,8 @@ def test_what_chose_no_layer_names_none():
 
 @pytest.mark.parametrize("part", [DEV, TEST])
 def test_vectors_that_are_only_asked_about_must_be_finite_too(part):
-    units = split_units(
-        STATES, labelled_units(STATES, TAGGED), test_share=0.2, dev_share=0.1, seed=0
-    )
-    row = int(units.rows[units.of(part)[0], 0])
+    units = split_units(STATES, labelled_units(STATES, TAGGED), 0)
+    row = int(units.rows[units.of(part)[0]])
     vectors = [np.array(one) for one in STATES.vectors]
     vectors[1][row] = np.inf
     with refuses("states"):
@@ -126,12 +122,9 @@ def test_copies_of_a_sentence_in_other_texts_stand_in_the_order_of_their_texts()
             [2 * t + (p > 1) for t, p in zip(states.of_text, states.position, strict=True)]
         )
         states = replace(states, sentences=second.astype(np.int32))
-        units = split_units(
-            states, labelled_units(states, [["A", "A", "B", "C"]] * 9), test_share=0.3,
-            dev_share=0.2, seed=0,
-        )  # fmt: skip
+        units = split_units(states, labelled_units(states, [["A", "A", "B", "C"]] * 9), 0)
         return [(states.texts[states.of_text[row]], int(states.position[row]))
-                for row in units.rows[:, 0].tolist()]  # fmt: skip
+                for row in units.rows.tolist()]  # fmt: skip
 
     assert order(range(9)) == order([3, 8, 0, 1, 7, 2, 6, 5, 4])
 

@@ -29,7 +29,7 @@ def test_without_any_signal_labels_are_told_by_how_frequent_they_were_so_far():
     states = made_states(texts, np.zeros((1, 160, 3)))
     scores = probing.probe(states, tags, baselines=[], description_length=True)
     labelled = labelled_units(states, tags)
-    units = split_units(states, labelled, test_share=0.2, dev_share=0.1, seed=0)
+    units = split_units(states, labelled, 0)
     target = units.target[units.of(TRAIN)]
     assert scores.n_train == len(target) == 112
     bits = [1.0] * 4  # the first sentence, of two classes

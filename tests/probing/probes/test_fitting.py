@@ -24,7 +24,7 @@ def problem(n=900, width=12, n_classes=4, seed=0, signal=0.7):
     target = rng.integers(0, n_classes, n)
     vectors = rng.normal(size=(n_classes, width))[target] * signal + rng.normal(size=(n, width))
     vectors = (vectors * rng.uniform(0.1, 30, width) + rng.normal(size=width) * 20).astype("f2")
-    return Features(vectors, np.arange(n)[:, None]), target
+    return Features(vectors, np.arange(n)), target
 
 
 def trained(features, target, penalties, plan=None, architecture=None, n_tasks=1):
@@ -50,7 +50,7 @@ def test_features_are_standardised_by_what_is_learnt_from():
 def test_a_feature_that_does_not_vary_is_nothing_and_one_that_is_not_finite_is_refused():
     vectors = np.random.default_rng(0).normal(size=(50, 3)).astype(np.float16)
     vectors[:, 1] = 7
-    features = Features(vectors, np.arange(50)[:, None])
+    features = Features(vectors, np.arange(50))
     assert (features.standardised(np.arange(50)).take(np.arange(50))[:, 1] == 0).all()
     vectors[31, 2] = np.inf
     with refuses("states", row=31):
@@ -122,7 +122,7 @@ def test_a_hidden_layer_learns_what_a_linear_probe_cannot():
     rng = np.random.default_rng(0)
     vectors = rng.normal(size=(1000, 4)).astype(np.float16)
     target = (vectors[:, 0] * vectors[:, 1] > 0).astype(np.int64)
-    features = Features(vectors, np.arange(1000)[:, None])
+    features = Features(vectors, np.arange(1000))
     right = []
     for architecture in (Linear(), Perceptron()):
         inputs, _, dev, found = trained(

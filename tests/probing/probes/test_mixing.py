@@ -61,7 +61,7 @@ def test_a_mix_is_trained_to_where_its_slopes_end():
     target = rng.integers(0, 3, 200)
     vectors = rng.normal(size=(2, 200, 5)).astype(np.float32)
     vectors += rng.normal(size=(2, 3, 5))[:, target].astype(np.float32)
-    rows, units = np.arange(200)[:, None], np.arange(200)
+    rows, units = np.arange(200), np.arange(200)
     features = [Features(one, rows).standardised(units) for one in vectors]
     model = fit_mixes(features, target, 3, units, [0.05, 0.05], TrainingPlan(least_steps=2500), 0)
     logits = model.logits(torch.stack([one.take(units) for one in features]))

@@ -1,7 +1,5 @@
 """The parts of units, and the alignment of labels with rows."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -16,9 +14,11 @@ from tests.probing.probes.problems import tagged_states
 TEXTS = ["a b c", "d e", "a B  c", "f g h i", "j k", "l m n", "o p", "q r s"]
 
 
-def units_of(states, tags, parts=None, test_share=0.25, dev_share=0.2, seed=0):
-    labelled = labelled_units(states, tags, parts)
-    return split_units(states, labelled, test_share=test_share, dev_share=dev_share, seed=seed)
+def units_of(states, tags, parts=None, seed=0):
+    if parts is not None:
+        labels = tuple(tuple(map(str, of_text)) for of_text in tags)
+        tags = ProbeTask("t", "word", states.texts, labels, tuple(parts))
+    return split_units(states, labelled_units(states, tags), seed)
 
 
 def tags_of(texts):
@@ -38,7 +38,7 @@ def test_labels_by_text_by_unit_and_as_a_task():
     for tags in (nested, flat, np.array(flat), task):
         found = labelled_units(states, tags)
         assert found.labels == tuple(flat)
-        assert found.rows[:, 0].tolist() == list(range(len(flat)))
+        assert found.rows.tolist() == list(range(len(flat)))
     assert labelled_units(states, task).name == "mine"
     numbers = [[len(label) for label in own] for own in nested]
     assert set(labelled_units(states, numbers).labels) == {"1"}
@@ -49,7 +49,7 @@ def test_words_without_label_or_vector_are_left_out_and_counted():
     tags = [label for own in tags_of(TEXTS) for label in own]
     tags[0], tags[4], tags[7], tags[8] = "", None, float("nan"), ""
     units = units_of(states, tags)
-    assert sorted(units.rows[:, 0].tolist()) == [i for i in range(22) if i not in (0, 1, 4, 7, 8)]
+    assert sorted(units.rows.tolist()) == [i for i in range(22) if i not in (0, 1, 4, 7, 8)]
     assert told(units)["unlabelled"].value == 4
     assert told(units)["missing_words"].value == 1  # row 4 has neither
 
@@ -67,7 +67,7 @@ def test_equal_sentences_are_in_one_part_whatever_the_order_of_the_texts(numbers
 
     def parts_by_text(units, texts, of_text):
         found = {}
-        for (row,), part in zip(units.rows, units.part, strict=True):
+        for row, part in zip(units.rows, units.part, strict=True):
             found.setdefault(texts[of_text[row]], set()).add(int(part))
         return found
 
@@ -84,15 +84,15 @@ def test_equal_sentences_are_in_one_part_whatever_the_order_of_the_texts(numbers
 
 def test_white_space_and_case_make_no_other_sentence():
     units = units_of(random_states(TEXTS), tags_of(TEXTS))
-    groups = [set(units.group[np.isin(units.rows[:, 0], rows)].tolist())
+    groups = [set(units.group[np.isin(units.rows, rows)].tolist())
               for rows in ([0, 1, 2], [5, 6, 7])]  # fmt: skip
     assert groups[0] == groups[1] and len(groups[0]) == 1
 
 
 def test_shares_are_met_to_a_sentence():
     states, tags = tagged_states(n_texts=200)
-    units = units_of(states, tags, test_share=0.3, dev_share=0.1)
-    assert np.mean(units.part == TEST) == pytest.approx(0.3, abs=0.005)
+    units = units_of(states, tags)
+    assert np.mean(units.part == TEST) == pytest.approx(0.2, abs=0.005)
     assert np.mean(units.part == DEV) == pytest.approx(0.1, abs=0.005)
     assert f"{len(units.of(TEST))} for the test" in told(units)["parts"].message
 
@@ -101,19 +101,17 @@ def test_parts_of_the_caller_are_kept_and_overlaps_are_reported():
     states = random_states(TEXTS)
     parts = ["train", "train", "test", "dev", "train", "train", "test", "train"]
     units = units_of(states, tags_of(TEXTS), parts)
-    assert sorted(units.rows[units.of(TEST), 0].tolist()) == [5, 6, 7, 17, 18]
-    assert sorted(units.rows[units.of(DEV), 0].tolist()) == [8, 9, 10, 11]
+    assert sorted(units.rows[units.of(TEST)].tolist()) == [5, 6, 7, 17, 18]
+    assert sorted(units.rows[units.of(DEV)].tolist()) == [8, 9, 10, 11]
     assert told(units)["test_in_train"].value == 3
-    of_task = ProbeTask("t", "word", states.texts, tuple(map(tuple, tags_of(TEXTS))), tuple(parts))
-    assert (units_of(states, of_task).rows == units.rows).all()
 
 
 def test_a_missing_dev_part_is_taken_from_train():
     states, tags = tagged_states(n_texts=40)
     parts = ["test"] * 10 + ["train"] * 30
-    units = units_of(states, tags, parts, dev_share=0.2)
-    assert set(states.of_text[units.rows[units.of(TEST), 0]].tolist()) == set(range(10))
-    assert len(units.of(DEV)) == told(units)["dev_from_train"].value == 42
+    units = units_of(states, tags, parts)
+    assert set(states.of_text[units.rows[units.of(TEST)]].tolist()) == set(range(10))
+    assert len(units.of(DEV)) == told(units)["dev_from_train"].value
     for missing in ("train", "test"):
         with refuses("parts"):
             units_of(states, tags, ["dev" if part == missing else part for part in parts])
@@ -133,43 +131,24 @@ def test_classes_that_cannot_be_learned_are_reported():
     assert told(units)["few_sentences"].value == 5
 
 
-def test_pairs_that_share_a_sentence_stay_together():
-    texts = ["the bat flew", "a bat hit", "bats sleep now", "red wine", "dry wine", "a wine bar"]
-    texts += [f"{w} one" for w in "abcdefgh"]
-    pairs = np.array([[0, 1, 1, 1], [1, 1, 2, 0], [3, 1, 4, 1], [5, 1, 4, 1]]
-                     + [[6 + i, 0, 6 + i, 1] for i in range(8)])  # fmt: skip
-    task = ProbeTask("wic", "pair", tuple(texts), (("T",), ("F",)) * 6, pairs=pairs)
-    units = units_of(random_states(texts), task)
-    assert len(np.unique(units.group)) == 10
-    by_rows = {tuple(rows): (g, p) for rows, g, p in
-               zip(units.rows.tolist(), units.group, units.part, strict=True)}  # fmt: skip
-    assert by_rows[1, 4] == by_rows[4, 6] and by_rows[10, 12] == by_rows[14, 12]
-    assert sorted(units.types)[:2] == ["a one", "b one"]
-    of_texts = random_states([t.replace(" ", "_") for t in texts], unit="text")
-    of_texts = replace(of_texts, texts=tuple(texts))
-    assert sorted(map(tuple, units_of(of_texts, task).rows.tolist()))[:2] == [(0, 1), (1, 2)]
-
-
 def test_labels_and_parts_that_do_not_fit_are_refused():
     tags = tags_of(TEXTS)
     flat = [one for own in tags for one in own]
     for changed, row in [
         (tags[:-1], None), ([*tags[:3], tags[3][:-1], *tags[4:]], 3), (flat[:-1], None),
         ([*tags[:3], "X", *tags[4:]], None), ([0.5] * len(flat), 0), (["X"] * len(flat), None),
-        ([""] * len(flat), None), ("XY", None),
+        ([""] * len(flat), None),
     ]:  # fmt: skip
         with refuses("tags", row=row):
             units_of(random_states(TEXTS), changed)
-    for parts in (["train"] * 7, ["train"] * 7 + ["valid"], "train"):
+    for parts in (["train"] * 7, ["train"] * 7 + ["valid"]):
         with refuses("parts"):
-            labelled_units(random_states(TEXTS), tags, parts)
+            units_of(random_states(TEXTS), tags, parts)
 
 
-def test_too_few_sentences_or_shares_that_leave_nothing_are_refused():
+def test_too_few_sentences_are_refused():
     with refuses("tags"):
         units_of(random_states(["a b", "a b", "c d"]), tags_of(["a b", "a b", "c d"]))
-    with refuses("test_share"):
-        units_of(random_states(TEXTS), tags_of(TEXTS), test_share=0.7, dev_share=0.3)
     texts = ["a b", "c d", "e f"]
     parts = ["train", "dev", "test"]
     with refuses("tags"):
@@ -179,26 +158,6 @@ def test_too_few_sentences_or_shares_that_leave_nothing_are_refused():
 def test_tasks_on_other_units_or_texts_are_refused():
     states = random_states(TEXTS)
     labels = tuple(map(tuple, tags_of(TEXTS)))
-    for changed, message in [
-        ({"unit": "text"}, "states"),
-        ({"unit": "letter"}, "tags"),
-        ({"texts": states.texts[:-1]}, "states"),
-        ({"texts": (*states.texts[:-1], "z")}, "states"),
-    ]:
-        task = ProbeTask(
-            "t", changed.get("unit", "word"), changed.get("texts", states.texts), labels
-        )
-        with refuses(message):
-            labelled_units(states, task)
-
-
-@pytest.mark.parametrize("pair", [[0, 3, 1, 0], [8, 0, 1, 0], [0, -1, 1, 0], [-1, 0, 0, 0]])
-def test_pairs_of_words_that_are_not_there_are_refused(pair):
-    task = ProbeTask(
-        "t", "pair", tuple(TEXTS), (("T",), ("F",)), pairs=np.array([[0, 0, 1, 1], pair])
-    )
-    with refuses("pairs", row=1):
-        labelled_units(random_states(TEXTS), task)
-    short = replace(task, pairs=task.pairs[:1])
-    with refuses("pairs"):
-        labelled_units(random_states(TEXTS), short)
+    for unit, texts in (("text", TEXTS), ("word", TEXTS[:-1]), ("word", [*TEXTS[:-1], "z"])):
+        with refuses("states"):
+            labelled_units(states, ProbeTask("t", unit, tuple(texts), labels))

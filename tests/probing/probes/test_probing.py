@@ -9,7 +9,6 @@ from sklearn.metrics import accuracy_score, f1_score
 
 from embedtopics import probing
 from embedtopics.evaluation._bootstrap import bounded_interval, resampled_counts
-from embedtopics.probing.probes._fit import Features
 from embedtopics.probing.probes._scores import (
     Answers,
     control_target,
@@ -32,7 +31,7 @@ def scores():
 
 def units_of(states, tags, seed=0):
     labelled = labelled_units(states, tags)
-    return split_units(states, labelled, test_share=0.2, dev_share=0.1, seed=seed)
+    return split_units(states, labelled, seed)
 
 
 def value(scores, what, metric, layer=None):
@@ -43,7 +42,7 @@ def value(scores, what, metric, layer=None):
 @pytest.mark.parametrize("layer", [0, 1, 2])
 def test_each_layer_is_read_as_well_as_by_the_best_of_scikit_learn(scores, layer):
     units = units_of(STATES, TAGGED)
-    x = STATES.layer(layer)[units.rows[:, 0]].astype(np.float64)
+    x = STATES.layer(layer)[units.rows].astype(np.float64)
     train, dev, test = (units.of(part) for part in (TRAIN, DEV, TEST))
     x = (x - x[train].mean(axis=0)) / x[train].std(axis=0)
     fits = [
@@ -97,9 +96,8 @@ def test_baselines_are_counted_by_hand():
     tags = [["N", "V", ""], ["N", "A", ""], ["N", "V", ""], ["V", "V", ""],
             ["N", "A", ""], ["V", "N", ""], ["V", "N", "A", "V", ""]]  # fmt: skip
     parts = ["train"] * 5 + ["dev", "test"]
-    scores = probing.probe(
-        random_states(texts), tags, parts=parts, baselines=["majority", "word type"]
-    )
+    task = ProbeTask("t", "word", tuple(texts), tuple(map(tuple, tags)), tuple(parts))
+    scores = probing.probe(random_states(texts), task, baselines=["majority", "word type"])
     # Learnt: a N N N V, b V V N, c A A, d V; the majority of 4 to 4 is N, the first.
     # Asked: b V (V), a N (N), c A (A), f V (N, the majority).
     assert value(scores, "majority", "accuracy") == 0.25
@@ -191,29 +189,6 @@ def test_any_vectors_of_the_units_can_be_probed():
     assert {score.layer for score in found.of(what="embedding layer", metric="accuracy")} == {0}
     with refuses("vectors"):
         probing.probe(STATES, TAGGED, vectors=STATES.layer(2)[:-1])
-
-
-def test_features_of_pairs_are_both_vectors_their_difference_and_product():
-    vectors = np.array([[1, 2], [3, -4], [-5, 6]], dtype=np.float16)
-    found = Features(vectors, np.array([[1, 2], [0, 0]])).take(np.arange(2)).numpy()
-    assert found.dtype == np.float32
-    np.testing.assert_array_equal(
-        found, [[3, -4, -5, 6, 8, 10, -15, -24], [1, 2, 1, 2, 0, 0, 1, 4]]
-    )
-
-
-def test_a_task_on_pairs_is_probed_by_their_features():
-    rng = np.random.default_rng(0)
-    texts = [f"play {i}" for i in range(300)]
-    sense = rng.choice([-1.0, 1.0], 300)
-    vectors = rng.normal(size=(2, 600, 3))
-    vectors[1, ::2, 0] = 2 * sense + 0.3 * rng.normal(size=300)
-    pairs = np.array([[i, 0, i + 1, 0] for i in range(0, 300, 2)])
-    labels = tuple(("T",) if sense[i] == sense[j] else ("F",) for i, _, j, _ in pairs.tolist())
-    task = ProbeTask("wic", "pair", tuple(texts), labels, pairs=pairs)
-    scores = probing.probe(made_states(texts, vectors), task, control=True)
-    assert [one.value > 0.9 for one in scores.of(what="probe", metric="accuracy")] == [False, True]
-    assert scores.n_train + scores.n_dev + scores.n_test == 150 and scores.task == "wic"
 
 
 def test_states_of_whole_texts_are_probed():

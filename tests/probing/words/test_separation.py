@@ -54,7 +54,7 @@ def brute(states, units, senses, layer):
 def test_figures_are_those_of_every_use_in_turn(labelled, word):
     states, senses = labelled
     units, own = units_of(states, word), senses_of(senses, word)
-    found = probing.sense_separation(states, word, own, n_resamples=50)
+    found = probing.sense_separation(states, word, own)
     assert found.word == word and found.n_senses == 2 + (word == "bow")
     for layer in (0, 1):
         truth = brute(states, units, own, layer)
@@ -91,8 +91,8 @@ def test_the_order_of_the_texts_does_not_matter(labelled):
     rows = np.concatenate([np.arange(len(states))[states.rows_of(t)] for t in order])
     sense_of = dict(zip(units_of(states, "bow"), senses_of(senses, "bow"), strict=True))
     moved = [sense_of[r] for r in rows.tolist() if r in sense_of]
-    one = probing.sense_separation(states, "bow", list(sense_of.values()), n_resamples=30)
-    two = probing.sense_separation(other, "bow", moved, n_resamples=30)
+    one = probing.sense_separation(states, "bow", list(sense_of.values()))
+    two = probing.sense_separation(other, "bow", moved)
     for a, b in zip(one, two, strict=True):
         np.testing.assert_allclose([a.value, a.low, a.high], [b.value, b.low, b.high], atol=1e-12)
 
@@ -101,6 +101,6 @@ def test_the_order_of_the_texts_does_not_matter(labelled):
 def test_what_is_left_out_is_told(labelled, empty):
     states, senses = labelled
     fewer = [empty if i in (2, 5) else s for i, s in enumerate(senses_of(senses, "bank"))]
-    found = probing.sense_separation(states, "bank", fewer, n_resamples=10)
+    found = probing.sense_separation(states, "bank", fewer)
     assert {d.name: d.value for d in found.decisions} == {"uses_left_out": 2}
     assert found.of(measure="majority")[0].n == len(fewer) - 2

@@ -257,14 +257,13 @@ class SearchIndex(PushToHub):
         queries: str | Sequence[str],
         k: int = 10,
         mode: Literal["dense", "hybrid", "lexical"] = "hybrid",
-        where: str | Mapping[str, Any] | None = None,
+        where: str | None = None,
         *,
         vectors: npt.ArrayLike | None = None,
         fusion: Literal["scores", "ranks"] = "scores",
         weight: float = WEIGHT,
         diversity: float = 0.0,
         reranker: Any = None,
-        candidates: int = 100,
         min_score: float | None = None,
     ) -> SearchHits:
         """Search for documents.
@@ -279,10 +278,9 @@ class SearchIndex(PushToHub):
         mode : {"dense", "hybrid", "lexical"}
             By cosine of vectors, by words (BM25), or by both. Without vectors in the index, hybrid
             search is lexical.
-        where : str or mapping, optional
-            Filter on metadata, such as ``year >= 2020 and source == 'Le Monde'`` or
-            ``{"source": ["Le Monde", "Libération"]}``. A list passes if one of its texts passes:
-            ``tags == 'law'``, ``'law' in tags``.
+        where : str, optional
+            Filter on metadata, such as ``year >= 2020 and source == 'Le Monde'``. A list passes if
+            one of its texts passes: ``tags == 'law'``, ``'law' in tags``.
         vectors : array_like of shape (n_queries, n_dimensions), optional
             Vectors of the queries from the encoder of the index.
         fusion : {"scores", "ranks"}
@@ -290,13 +288,11 @@ class SearchIndex(PushToHub):
         weight : float
             Weight of the cosine in that mean, from 0 (words only) to 1 (meaning only).
         diversity : float
-            Maximal marginal relevance among `candidates`: 0 ranks by score only, 1 by
-            dissimilarity only.
+            Maximal marginal relevance among the best hundred documents: 0 ranks by score only, 1
+            by dissimilarity only.
         reranker : str, path or object, optional
             A cross-encoder checkpoint, an object with ``predict(pairs)``, or a function of pairs,
-            which reorders the best `candidates`.
-        candidates : int
-            Number of documents for `diversity` and `reranker` to choose from.
+            which reorders the best hundred documents.
         min_score : float, optional
             Minimum `relevance` of a hit, from 0 to 1; see `Hit`. Relevance is computed only if
             this is given.
@@ -311,14 +307,14 @@ class SearchIndex(PushToHub):
         InputError
             If a parameter is invalid, or the filter has a syntax error.
         """
-        options = SearchOptions(k, mode, fusion, weight, diversity, reranker, candidates, min_score)
+        options = SearchOptions(k, mode, fusion, weight, diversity, reranker, min_score)
         return search(self._reader, queries, where, vectors, options)
 
     def facets(
         self,
         query: str | None = None,
         by: str | Sequence[str] = (),
-        where: str | Mapping[str, Any] | None = None,
+        where: str | None = None,
         *,
         k: int = 1000,
         mode: Literal["dense", "hybrid", "lexical"] = "hybrid",
@@ -341,14 +337,14 @@ class SearchIndex(PushToHub):
             Columns column, value, count (of documents), most frequent first; no missing values.
         """
         names = [by] if isinstance(by, str) else as_list(by, "by")
-        options = SearchOptions(k, mode, "scores", WEIGHT, 0.0, None, 100, min_score)
+        options = SearchOptions(k, mode, "scores", WEIGHT, 0.0, None, min_score)
         return facets(self._reader, query, names, where, options)
 
     def similar(
         self,
         id: Any = (),
         k: int = 10,
-        where: str | Mapping[str, Any] | None = None,
+        where: str | None = None,
         *,
         passage: str | None = None,
         unlike: Iterable[object] = (),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,48 +19,15 @@ _OPENVINO_PREFIX = "openvino_"
 """Prefix of OpenVINO files, which end in .bin and are not pickled."""
 
 
-@runtime_checkable
-class PairModel(Protocol):
-    """Scorer of pairs of query and passage, such as `sentence_transformers.CrossEncoder`."""
-
-    def predict(self, pairs: list[tuple[str, str]], /) -> Any:
-        """Return one number for each pair of query and passage; higher is better."""
-        ...
-
-
-def load_cross_encoder(
-    name: str | os.PathLike[str], *, revision: str | None = None, device: str = "cpu"
-) -> PairModel:
+def load_cross_encoder(name: str | os.PathLike[str]) -> Any:
     """Load a cross-encoder from a folder, from the cache of the hub, or from the hub.
 
-    A download is announced. Code in a checkpoint is never run; pickled weights are never read.
-
-    Parameters
-    ----------
-    name : str or path
-        Folder or hub name, such as "cross-encoder/ms-marco-MiniLM-L6-v2".
-    revision : str, optional
-        Commit, branch or tag on the hub.
-    device : str
-        Name of a torch device.
-
-    Returns
-    -------
-    PairModel
-
-    Raises
-    ------
-    InputError
-        If torch does not know the device.
-    ModelLoadError
-        If the checkpoint does not exist, has no safetensors weights, cannot be read, or does not
-        return one number for each pair.
+    Code in a checkpoint is never run; pickled weights are never read.
     """
     from embedtopics._utils.display import one_line
-    from embedtopics.encoders.sentence._torch import check_device, silent_transformers
+    from embedtopics.encoders.sentence._torch import silent_transformers
 
-    check_device(device)
-    folder = _folder_of(name, revision)
+    folder = _folder_of(name)
     from sentence_transformers import CrossEncoder
 
     try:
@@ -69,7 +36,7 @@ def load_cross_encoder(
             _check_weights(folder)
             model: Any = CrossEncoder(
                 str(folder),
-                device=device,
+                device="cpu",
                 local_files_only=True,
                 trust_remote_code=False,
                 model_kwargs={"use_safetensors": True},
@@ -86,11 +53,10 @@ def load_cross_encoder(
             f"expected a cross-encoder with one output, got one with {model.num_labels} "
             f"({folder}); choose one that was trained for ranking"
         )
-    scorer: PairModel = model
-    return scorer
+    return model
 
 
-def _folder_of(name: str | os.PathLike[str], revision: str | None) -> Path:
+def _folder_of(name: str | os.PathLike[str]) -> Path:
     from embedtopics.encoders.sentence._loading import Miss, cached_snapshot, download_snapshot
 
     folder = Path(name).expanduser()
@@ -100,10 +66,10 @@ def _folder_of(name: str | os.PathLike[str], revision: str | None) -> Path:
                 f"expected the folder of a cross-encoder or a hub name, got {name!r}; check the "
                 "path"
             )
-        cached = cached_snapshot(os.fspath(name), revision)
+        cached = cached_snapshot(os.fspath(name), None)
         snapshot = cached
         if isinstance(cached, Miss):
-            snapshot = download_snapshot(os.fspath(name), revision, with_code=False)
+            snapshot = download_snapshot(os.fspath(name), None, with_code=False)
             if isinstance(snapshot, Miss):
                 raise ModelLoadError(
                     f"there is no cross-encoder {os.fspath(name)!r}; tried in order: folder "

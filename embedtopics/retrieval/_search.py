@@ -50,7 +50,8 @@ TEXTS_AT_ONCE = 1_000
 _MOST_SHOWN = 5
 """Words that a message names."""
 
-Where = str | Mapping[str, Any] | None
+CANDIDATES = 100
+"""Documents for diversity and a reranker to choose from."""
 
 
 @dataclass(frozen=True)
@@ -63,14 +64,12 @@ class SearchOptions:
     weight: float
     diversity: float
     reranker: Any
-    candidates: int
     min_score: float | None = None
 
     def __post_init__(self) -> None:
         checked_choice(self.mode, "mode", MODES)
         checked_choice(self.fusion, "fusion", METHODS)
         checked_count(self.k, "k")
-        checked_count(self.candidates, "candidates")
         checked_share(self.diversity, "diversity")
         checked_share(self.weight, "weight")
         checked_share(self.min_score or 0.0, "min_score")
@@ -79,7 +78,7 @@ class SearchOptions:
     def n_documents(self) -> int:
         """Documents to find before diversification and reranking."""
         chooses = self.diversity > 0 or self.reranker is not None
-        return max(self.k, self.candidates) if chooses else self.k
+        return max(self.k, CANDIDATES) if chooses else self.k
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +131,7 @@ class RankedDocuments:
 def search(
     reader: IndexReader,
     queries: str | Sequence[str],
-    where: Where,
+    where: str | None,
     vectors: npt.ArrayLike | None,
     options: SearchOptions,
 ) -> SearchHits:
@@ -217,9 +216,9 @@ def query_vectors(
     return unit_vectors
 
 
-def read_filter(collection: Collection, where: Where) -> Filter | None:
+def read_filter(collection: Collection, where: str | None) -> Filter | None:
     """Read a filter and check it against the columns of the metadata."""
-    if where is None or (isinstance(where, str) and not where.strip()):
+    if where is None or not where.strip():
         return None
     return parse_filter(where, collection.columns())
 
@@ -284,7 +283,11 @@ def _documents_with(
 
 
 def facets(
-    reader: IndexReader, query: str | None, by: Sequence[str], where: Where, options: SearchOptions
+    reader: IndexReader,
+    query: str | None,
+    by: Sequence[str],
+    where: str | None,
+    options: SearchOptions,
 ) -> pd.DataFrame:
     """Count the values of columns; see `SearchIndex.facets`."""
     import pandas as pd

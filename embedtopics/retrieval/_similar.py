@@ -23,7 +23,6 @@ from embedtopics.retrieval._reader import (
 )
 from embedtopics.retrieval._search import (
     RankedDocuments,
-    Where,
     make_hits,
     matching_documents,
     query_vectors,
@@ -55,7 +54,7 @@ def find_similar(
     reader: IndexReader,
     ids: Sequence[str],
     k: int,
-    where: Where,
+    where: str | None,
     passage: str | None,
     unlike: Sequence[str],
 ) -> SearchHits:

@@ -1,9 +1,7 @@
 """Filters: what they are read as, what they answer beside pandas, and how errors show the place."""
 
 import sqlite3
-from datetime import date, datetime, timedelta
 
-import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -107,7 +105,8 @@ def test_a_stored_nul_ends_no_text(word, value):
 
 def test_values_never_reach_the_sql():
     text = "x' OR 1=1; DROP TABLE t; --"
-    condition, parameters = filter_sql(parse_filter({"place": [text, "y"]}, COLUMNS), str)
+    where = f"place in ({text!r}, 'y')"
+    condition, parameters = filter_sql(parse_filter(where, COLUMNS), str)
     assert condition == "(place IS NOT NULL AND place IN (?, ?))" and parameters == [text, "y"]
 
 
@@ -116,16 +115,8 @@ def test_the_longest_and_deepest_filters_are_answered():
     record = {"place": "a", "n": 1}
     assert answers(" or ".join(["n<1"] * 1400), [record]) == [False]
     assert answers("not(" * 50 + "n == 1" + ")" * 50, [record]) == [True]
-    ids = [f"a{n}" for n in range(30_000)]
-    condition, parameters = filter_sql(parse_filter({"place": ids}, COLUMNS), str)
-    query = f"SELECT {condition} FROM t"
-    assert list(stored([record]).execute(query, parameters)) == [(0,)]
-    days = [date(2000, 1, 1) + timedelta(days=n) for n in range(15_001)]
-    condition, parameters = filter_sql(parse_filter({"day": days[:-1]}, COLUMNS), str)
-    assert list(stored([record]).execute(f"SELECT {condition} FROM t", parameters)) == [(0,)]
-    for where in ({"day": days}, {"n": list(range(30_001))}, "x" * 10_001):
-        with refuses("where"):
-            parse_filter(where, COLUMNS)
+    with refuses("where"):
+        parse_filter("x" * 10_001, COLUMNS)
 
 
 def tree(where):
@@ -212,7 +203,6 @@ def test_years_may_be_numbers_where_dates_are():
     for operator in OPERATORS:
         assert tree(f"date {operator} 2020") == tree(f"date {operator} '2020'")
     assert tree("date in (2020, 1999.0)") == tree("date in ('2020', '1999')")
-    assert tree({"date": [2020, np.int32(2021)]}) == tree("date in ('2020', '2021')")
 
 
 def test_names_that_are_words_of_filters_stand_in_quotes():
@@ -231,10 +221,6 @@ def test_a_column_without_values_may_be_compared_with_anything():
         database = sqlite3.connect(":memory:")
         (answer,) = database.execute(f"SELECT {condition}", parameters).fetchone()
         assert answer == (text == "m is null")
-    assert (
-        tree({"date": datetime(2020, 1, 1)})
-        == parse_filter({"date": datetime(2020, 1, 1)}, {"date": "missing"}).tree
-    )
     with pytest.raises(InputError, match=r">>>'a'<<<"):
         parse_filter("m in (1, 'a')", columns)
 
@@ -257,38 +243,3 @@ def test_any_text_is_read_or_refused_in_one_line(text):
         parse_filter(text, READ)
     except InputError as error:
         assert "\n" not in str(error) and error.parameter == "where"
-
-
-@pytest.mark.parametrize(
-    ("mapping", "text"),
-    [
-        ({"year": 2020, "source": ["a", "b"]}, "year in (2020) and source in ('a', 'b')"),
-        ({"year": np.array([1, 2])}, "year in (1, 2)"),
-        ({"year": pd.Series([1, 2])}, "year in (1, 2)"),
-        ({"source": {"b", "a"}}, "source in ('a', 'b')"),
-        ({"source": None}, "source is null"),
-        ({"source": ["a", None]}, "source == 'a' or source is null"),
-        ({"a b": [np.float32(0.5), float("nan")]}, "'a b' == 0.5 or 'a b' is null"),
-        ({"ok": np.bool_(False)}, "ok == false"),
-        ({"date": date(2020, 1, 31)}, "date == '2020-01-31'"),
-        ({"date": "2020"}, "date == '2020'"),
-        ({"date": datetime(2020, 1, 31, 12)}, "date == '2020-01-31T12:00:00.000000'"),
-        ({"date": pd.Timestamp("2020-01-31T12:00+01:00")}, "date == '2020-01-31T11:00:00.000000'"),
-        ({"date": np.datetime64("2020-01-31T12", "ns")}, "date == '2020-01-31T12:00:00.000000'"),
-        ({"date": pd.NaT}, "date is null"),
-    ],
-)
-def test_mappings_are_short_for_expressions(mapping, text):
-    assert tree(mapping) == tree(text)
-
-
-@pytest.mark.parametrize(
-    "where",
-    [
-        {}, ["year"], {"yaer": 1}, {"year": "2020"}, {"year": []}, {"year": {">": 3}},
-        {"year": 1 << 64}, {"a b": float("inf")}, {"source": "a\0"}, {"year": range(30_001)},
-    ],
-)  # fmt: skip
-def test_mappings_that_make_no_sense(where):
-    with refuses("where"):
-        parse_filter(where, READ)

@@ -232,8 +232,8 @@ def test_decisions_say_which_query_they_are_about(pets):
     "wanted",
     [
         {"mode": "sparse"}, {"k": 0}, {"k": True}, {"k": 2.5}, {"diversity": -0.1},
-        {"diversity": "a"}, {"diversity": float("nan")}, {"candidates": 0}, {"fusion": "sum"},
-        {"weight": 1.5}, {"where": "m > 1"}, {"where": 5}, {"reranker": 5},
+        {"diversity": "a"}, {"diversity": float("nan")}, {"fusion": "sum"},
+        {"weight": 1.5}, {"where": "m > 1"}, {"reranker": 5},
         {"vectors": [1.0] * 24}, {"vectors": [[1.0] * 24] * 2}, {"vectors": [[1.0] * 5]},
         {"vectors": [[np.inf] * 24]},
     ],
@@ -249,26 +249,26 @@ def test_diversity_counts_whatever_the_scale_of_scores(index):
     def logits(pairs):
         return np.array([-9.0 - 0.01 * len(text) for _, text in pairs])
 
-    few = {"reranker": logits, "candidates": 20}
-    best = index.search("w1 w2", 8, **few).hits[0]
-    varied = index.search("w1 w2", 8, diversity=0.9, **few).hits[0]
+    best = index.search("w1 w2", 8, reranker=logits).hits[0]
+    varied = index.search("w1 w2", 8, diversity=0.9, reranker=logits).hits[0]
     assert best[0].id == varied[0].id and best != varied
     away = -np.ones((1, 2))
     other = build(["a", "b", "c"], embeddings=[[1, 1], [1, 1.01], [1, 0]], encoder=Own())
-    found = other.search("", 2, "dense", vectors=away, diversity=0.95, candidates=3)
+    found = other.search("", 2, "dense", vectors=away, diversity=0.95)
     assert [hit.text for hit in found.hits[0]] == ["c", "b"] or found.hits[0][1].text == "a"
     plain = other.search("", 3, "dense", vectors=away).hits[0]
     assert all(hit.score < 0 for hit in plain) and plain[0].text == "c"
 
 
-def test_a_cross_encoder_sees_the_best_passages(index):
+def test_a_cross_encoder_sees_the_best_passages(index, monkeypatch):
+    monkeypatch.setattr(_search, "CANDIDATES", 15)
     seen = []
 
     def predict(pairs):
         seen.extend(pairs)
         return [float(len(text)) for _, text in pairs]
 
-    found = index.search("w1 w2", 3, reranker=predict, candidates=15)
+    found = index.search("w1 w2", 3, reranker=predict)
     best = index.search("w1 w2", 15).hits[0]
     assert {(query, text) for query, text in seen} == {("w1 w2", hit.passage) for hit in best}
     expected = sorted((len(hit.passage) for hit in best), reverse=True)[:3]

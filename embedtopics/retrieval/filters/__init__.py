@@ -1,1 +1,1 @@
-"""Filters on metadata: an expression or a mapping, checked against the columns, then SQL."""
+"""Filters on metadata: an expression, checked against the columns, then SQL."""

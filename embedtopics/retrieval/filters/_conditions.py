@@ -101,9 +101,7 @@ def kind_of_column(name: str, columns: Mapping[str, str]) -> str:
     raise InvalidCondition(f"there is no column {name!r}; {hint}")
 
 
-def make_condition(
-    column: str, kind: str, operator: str, values: Sequence[Value | datetime]
-) -> Condition:
+def make_condition(column: str, kind: str, operator: str, values: Sequence[Value]) -> Condition:
     """Return a condition whose values have the type of the column."""
     if kind == "missing":  # compared as what it is compared with: no value of it is equal to any
         kind = _kind_of_value(values[0]) if values else "text"
@@ -127,12 +125,12 @@ def make_condition(
     return Condition(column, kind, operator, distinct)
 
 
-def _typed(column: str, kind: str, value: Value | datetime) -> Value:
+def _typed(column: str, kind: str, value: Value) -> Value:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if kind == "date":
         if isinstance(value, Period):
             return value
-        if isinstance(value, str | datetime):
+        if isinstance(value, str):
             return read_period(value)
         if is_number and 1000 <= value <= 9999 and value == int(value):
             return read_period(f"{int(value)}")
@@ -151,10 +149,10 @@ def _typed(column: str, kind: str, value: Value | datetime) -> Value:
     )
 
 
-def _kind_of_value(value: Value | datetime) -> str:
+def _kind_of_value(value: Value) -> str:
     if isinstance(value, bool | str):
         return "boolean" if isinstance(value, bool) else "text"
-    return "date" if isinstance(value, datetime | Period) else "real"
+    return "date" if isinstance(value, Period) else "real"
 
 
 def _described(value: Any) -> str:
@@ -162,7 +160,7 @@ def _described(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, str):
         return f"the text {value if len(value) <= 40 else value[:37] + '...'!r}"
-    return f"the {'date' if isinstance(value, datetime | Period) else 'number'} {value}"
+    return f"the {'date' if isinstance(value, Period) else 'number'} {value}"
 
 
 _DATE = re.compile(
@@ -173,10 +171,8 @@ _DATE = re.compile(
 )
 
 
-def read_period(value: str | datetime) -> Period:
+def read_period(value: str) -> Period:
     """Read a date as the stretch of time that it names."""
-    if isinstance(value, datetime):
-        return read_period(in_utc(value).isoformat(timespec="microseconds"))
     match = _DATE.fullmatch(value.strip())
     if not match:
         raise InvalidCondition(

@@ -1,16 +1,12 @@
-"""Parsing of filters: an expression or a mapping, which is never executed."""
+"""Parsing of filters, which are never executed."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import date, datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from embedtopics.corpus._texts import is_missing
 from embedtopics.errors import InputError
 from embedtopics.retrieval.filters._conditions import (
     ORDERED,
@@ -30,8 +26,6 @@ if TYPE_CHECKING:
     from lark import Lark, Token, Tree, UnexpectedToken
 
 MOST_CHARACTERS = 10_000
-MOST_VALUES = 30_000
-"""Maximum values of a filter, a date counts twice; SQLite binds at most 32,766."""
 MOST_LEVELS = 12
 """Maximum levels of parentheses and not; 13 may overflow the parser of SQLite."""
 
@@ -113,35 +107,13 @@ def _parser() -> Lark:
     return Lark(_GRAMMAR, parser="lalr", lexer="basic", propagate_positions=True)
 
 
-def parse_filter(where: str | Mapping[str, Any], columns: Mapping[str, str]) -> Filter:
-    """Read a filter, given the kind of each column of the metadata."""
-    if isinstance(where, str):
-        return Filter(where.strip(), parse_expression(where, columns))
-    if not isinstance(where, Mapping) or not where:
-        raise InputError(
-            "where", "a filter such as \"year >= 2020 and source == 'a'\" or {'year': 2020}", where
-        )
-    parts = tuple(_entry(name, value, columns) for name, value in where.items())
-    tree = parts[0] if len(parts) == 1 else And(parts)
-    n_values = _n_values(tree)
-    if n_values > MOST_VALUES:
-        raise InputError(
-            "where", f"a filter of at most {MOST_VALUES:,} values, a date counts twice",
-            found=f"{n_values:,}", remedy="split it",
-        )  # fmt: skip
-    text = str(dict(where))
-    return Filter(text if len(text) <= 200 else f"{text[:197]}...", tree)
-
-
-def parse_expression(text: str, columns: Mapping[str, str]) -> Node:
-    """Parse a filter by the grammar above, and check its columns and types."""
+def parse_filter(text: str, columns: Mapping[str, str]) -> Filter:
+    """Parse a filter by the grammar above, given the kind of each column of the metadata."""
     from lark import UnexpectedCharacters, UnexpectedToken
 
     if len(text) > MOST_CHARACTERS:
-        raise InputError(
-            "where", f"a filter of at most {MOST_CHARACTERS:,} characters", found=f"{len(text):,}",
-            remedy='give long lists of values as a mapping, such as {"source": [...]}',
-        )  # fmt: skip
+        expected = f"a filter of at most {MOST_CHARACTERS:,} characters"
+        raise InputError("where", expected, found=f"{len(text):,}")
     try:
         parsed = _parser().parse(text)
     except UnexpectedToken as error:
@@ -150,7 +122,7 @@ def parse_expression(text: str, columns: Mapping[str, str]) -> Node:
         raise _fault(text, at, at + len(written), _expected(error, columns)) from None
     except UnexpectedCharacters as error:
         raise _unreadable(text, int(error.pos_in_stream or 0)) from None
-    return _FilterReader(text, columns).read(parsed, 0)
+    return Filter(text.strip(), _FilterReader(text, columns).read(parsed, 0))
 
 
 class _FilterReader:
@@ -270,58 +242,3 @@ def _unreadable(text: str, at: int) -> InputError:
         return _fault(text, at, end, message)
     message = "a text cannot hold NUL or a lone surrogate, and a backslash is written \\\\"
     return _fault(text, end, end + 1, message)
-
-
-def _entry(name: Any, value: Any, columns: Mapping[str, str]) -> Node:
-    """Return the condition of one entry of a mapping: one value, or one of several."""
-    is_list = isinstance(value, list | tuple | set | frozenset | np.ndarray) or (
-        hasattr(value, "tolist") and getattr(value, "ndim", 0) == 1
-    )
-    items = sorted(value, key=repr) if isinstance(value, set | frozenset) else value
-    try:
-        kind = kind_of_column(str(name), columns)
-        values = [_plain(item) for item in items] if is_list else [_plain(value)]
-        if not values:
-            raise InvalidCondition("expected at least one value; got an empty list")
-        present = tuple(value for value in values if value is not None)
-        parts: list[Node] = []
-        if present:
-            operator = "==" if len(present) == 1 else "in"
-            parts.append(make_condition(str(name), kind, operator, present))
-        if len(present) < len(values):
-            parts.append(make_condition(str(name), kind, "is null", ()))
-        return parts[0] if len(parts) == 1 else Or(tuple(parts))
-    except InvalidCondition as error:
-        raise InputError(
-            "where", "a filter that can be read", remedy=f"entry {str(name)!r}: {error}"
-        ) from None
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as the parser returns it; None if it is missing."""
-    if is_missing(value):
-        return None
-    if isinstance(value, np.datetime64):
-        value = value.astype("datetime64[us]").item()
-    elif isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, date) and not isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, str) and re.search("[\0\ud800-\udfff]", value):
-        raise InvalidCondition("a text cannot hold NUL or a lone surrogate; correct it")
-    if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
-        raise InvalidCondition(f"an integer must fit into 64 bits; got {value}")
-    if isinstance(value, float) and abs(value) == float("inf"):
-        raise InvalidCondition("a number must be finite")
-    if isinstance(value, str | datetime | bool | int | float):
-        return value
-    raise InvalidCondition(
-        "expected a number, text, date, true or false, or a list of these; got a "
-        f"{type(value).__name__}; write other conditions as text, such as 'year >= 2020'"
-    )
-
-
-def _n_values(node: Node) -> int:
-    if isinstance(node, Condition):
-        return len(node.values) * (2 if node.kind == "date" else 1)
-    return sum(map(_n_values, (node.part,) if isinstance(node, Not) else node.parts))

@@ -393,12 +393,7 @@ def _write_blocks(
     return n_clipped
 
 
-def attention(
-    text: str | Sequence[str],
-    encoder: Any = DEFAULT_MODEL,
-    *,
-    layers: Layers = "all",
-) -> Attention:
+def attention(text: str | Sequence[str], encoder: Any = DEFAULT_MODEL) -> Attention:
     """Return the attention weights of one text.
 
     Attention weights show where information can flow; they do not explain predictions (Jain &
@@ -409,8 +404,6 @@ def attention(
     text : str or sequence of str
         One text, or the words of one.
     encoder : str, path or SentenceEncoder
-    layers : "all", int or sequence of int
-        From 1: the embedding layer has no attention; negative numbers count from the last.
 
     Returns
     -------
@@ -420,7 +413,7 @@ def attention(
     Raises
     ------
     InputError
-        If the text is empty or longer than the encoder's maximum, or a layer does not exist.
+        If the text is empty or longer than the encoder's maximum.
     ModelLoadError
         If the checkpoint cannot be loaded, or does not return its attention.
     """
@@ -437,7 +430,6 @@ def attention(
         raise InputError("text", expected, found=f"{len(encoding)} tokens")
     # Other implementations do not keep the weights.
     loaded = load_layers(source, attention="eager")
-    numbers = tuple(sorted(set(layer_numbers(layers, range(1, loaded.n_layers)))))
     ids = torch.tensor([encoding.ids], device=loaded.device)
     mask = torch.ones_like(ids)
     with torch.inference_mode():
@@ -453,5 +445,5 @@ def attention(
         token if special else whole[begin:end].strip() or token
         for token, (begin, end), special in named
     )
-    stacked = np.stack([weights[layer - 1] for layer in numbers])
-    return Attention(whole, tokens, numbers, stacked, source.name)
+    layers = tuple(range(1, loaded.n_layers))
+    return Attention(whole, tokens, layers, np.stack(weights), source.name)

@@ -12,10 +12,8 @@ from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import interval, resampled_counts
 from embedtopics.probing._layers import (
-    Layers,
     Space,
     blocks,
-    layer_numbers,
     lengths_of,
     one_blas_thread,
     open_space,
@@ -42,9 +40,7 @@ Parts = list[tuple[int, Int64Array]]
 """Units that are read together, and the fold that they are in."""
 
 
-def cka(
-    states: HiddenStates, *, layers: Layers = "all", random_state: RandomState = 0
-) -> LayerSimilarity:
+def cka(states: HiddenStates, *, random_state: RandomState = 0) -> LayerSimilarity:
     """Compare the layers of an encoder by linear centered kernel alignment.
 
     For centered vectors X and Y of the same units, CKA is the squared Frobenius norm of their
@@ -56,7 +52,6 @@ def cka(
     ----------
     states : HiddenStates
         Of more than 10,000 units a sample is compared, whole texts at a time.
-    layers : int, sequence of int, "all" or "last N"
     random_state : int, Generator or None
         Seed of the sample, and of the ten groups of texts of the jackknife, which estimates the
         standard errors.
@@ -71,21 +66,20 @@ def cka(
     InputError
         If there are fewer than four units.
     """
-    numbers = layer_numbers(layers, states.layers)
     folds, n_texts, decisions = _drawn(states, resolve_seed(random_state))
     n_units = sum(map(len, folds))
     if n_units < 4:
         raise InputError("states", "at least 4 units with a vector", found=f"{n_units}")
     parts = [(f, rows[part]) for f, rows in enumerate(folds) for part in blocks(len(rows), 2048)]
     with one_blas_thread():
-        alignments = _alignments([_Layer(open_space(states, n), parts) for n in numbers])
+        alignments = _alignments([_Layer(open_space(states, n), parts) for n in states.layers])
     without, n = alignments[1:], len(alignments) - 1
     errors = (
         np.sqrt((n - 1) * without.var(axis=0)) if n > 1 else np.full_like(alignments[0], np.nan)
     )
     return LayerSimilarity(
         encoder=states.encoder,
-        layers=numbers,
+        layers=states.layers,
         values=alignments[0],
         errors=errors,
         n_units=n_units,
@@ -282,7 +276,6 @@ def in_one_sentence(states: HiddenStates, rows: Int64Array) -> Int64Array:
 def contextualization(
     states: HiddenStates,
     *,
-    layers: Layers = "all",
     min_uses: int = 5,
     random_state: RandomState = 0,
 ) -> Contextualization:
@@ -300,7 +293,6 @@ def contextualization(
     ----------
     states : HiddenStates
         States of words or tokens, in sentences.
-    layers : int, sequence of int, "all" or "last N"
     min_uses : int
         Number of different sentences in which a word must occur. Sentences with the same wording
         are one context. Words without a letter are left out. At most 20 uses of a word, 1,000
@@ -323,7 +315,6 @@ def contextualization(
     refuse_texts(states)
     checked_count(min_uses, "min_uses", 2)
     seed = resolve_seed(random_state)
-    numbers = layer_numbers(layers, states.layers)
     contexts = contexts_of(states)
     uses = draw_uses(states, contexts, min_uses=min_uses, seed=seed)
     sentences = draw_sentences(states, contexts, seed)
@@ -332,7 +323,7 @@ def contextualization(
     plan = _plan(states, uses, sentences, seed)
     scores, similarity, explainable = [], [], []
     with one_blas_thread():
-        for number in numbers:
+        for number in states.layers:
             measures = _measure(open_space(states, number), plan)
             scores += _scores(number, measures, plan, seed)
             similarity.append(measures.similarity)
@@ -344,7 +335,7 @@ def contextualization(
     decision = Decision("probing", "words_drawn", len(uses.words), message)
     return Contextualization(
         encoder=states.encoder,
-        layers=numbers,
+        layers=states.layers,
         rows=tuple(scores),
         words=uses.words,
         n_uses=uses.counts.astype(np.int32),

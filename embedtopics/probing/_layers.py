@@ -21,9 +21,7 @@ ROWS_AT_ONCE = 8192
 WORDS_AT_ONCE = 16_384
 
 
-def layer_numbers(
-    layers: Layers, available: Sequence[int], name: str = "layers"
-) -> tuple[int, ...]:
+def layer_numbers(layers: Layers, available: Sequence[int]) -> tuple[int, ...]:
     """Return layers as numbers, in the order given; negative ones count from the last."""
     expected = f'"all", "last N", or numbers from {available[0]} to {available[-1]}'
     if isinstance(layers, str):
@@ -32,13 +30,13 @@ def layer_numbers(
             return tuple(available)
         n = int(parts[1]) if len(parts) == 2 and parts[1].isdecimal() else 0
         if parts[:1] != ["last"] or not 1 <= n <= len(available):
-            raise InputError(name, expected, layers)
+            raise InputError("layers", expected, layers)
         return tuple(available[-n:])
     numbers = list(layers) if isinstance(layers, Iterable) else [layers]
     last = available[-1]
     resolved = [last + 1 + one if is_whole(one) and one < 0 else one for one in numbers]
     if not resolved or not all(is_whole(one) and one in available for one in resolved):
-        raise InputError(name, expected, layers)
+        raise InputError("layers", expected, layers)
     return tuple(map(int, resolved))
 
 
@@ -85,9 +83,9 @@ def one_blas_thread() -> threadpool_limits:
 
 
 def open_space(states: HiddenStates, layer: int) -> Space:
-    """Return one layer."""
-    [number] = layer_numbers(layer, states.layers, "layer")
-    return Space(number, states.layer(number))
+    """Return one layer; a negative number counts from the last."""
+    vectors = states.layer(layer)
+    return Space(layer if layer >= 0 else states.layers[-1] + 1 + layer, vectors)
 
 
 def pooled(states: HiddenStates) -> HiddenStates:

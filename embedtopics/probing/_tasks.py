@@ -223,7 +223,6 @@ def _head_distances(sentence: Sentence) -> list[str]:
 def text_task(
     files: Files,
     *,
-    text: str = "text",
     label: str = "label",
     random_state: RandomState = 0,
 ) -> ProbeTask:
@@ -232,10 +231,10 @@ def text_task(
     Parameters
     ----------
     files : path or mapping of str to path
-        A csv, tsv, jsonl, json or parquet file (possibly with .gz), or one per part: "train",
-        "test", and optionally "dev". A hash of the texts splits a single file.
-    text, label : str
-        Columns; that of the labels names the task.
+        A csv, tsv, jsonl, json or parquet file (possibly with .gz) with a column "text", or one
+        per part: "train", "test", and optionally "dev". A hash of the texts splits a single file.
+    label : str
+        Column of the labels, which names the task.
     random_state : int, Generator or None
         Seed of the split.
 
@@ -258,7 +257,7 @@ def text_task(
     labels: list[str] = []
     parts: list[str] = []
     for part, table in _read(files):
-        texts += table.texts(text)
+        texts += table.texts("text")
         labels += _labels(table, label)
         parts += [part] * len(table)
     rows, parts, decisions = _split([key_of(one) for one in texts], parts, random_state, "texts")

@@ -136,16 +136,15 @@ def _parse_sentence(
     )
 
 
-def read_token_table(path: str | Path, *, word: str | None = None) -> Treebank:
+def read_token_table(path: str | Path) -> Treebank:
     """Read words with any labels: one word per line, empty lines between sentences.
 
     Parameters
     ----------
     path : str or Path
         In UTF-8, possibly compressed (.gz). The first line names the columns, between commas in a
-        .csv file, where fields may be quoted, and between tabs in others.
-    word : str, optional
-        Column of the words; by default "form", "token" or "word".
+        .csv file, where fields may be quoted, and between tabs in others. That of the words is
+        "form", "token" or "word".
 
     Returns
     -------
@@ -167,10 +166,11 @@ def read_token_table(path: str | Path, *, word: str | None = None) -> Treebank:
         raise InputError(file.name, "a header of different names", found=", ".join(names) or "none")
     of_word, of_sentence, of_number = (
         next((names.index(one) for one in options if one in names), None)
-        for options in (WORD_NAMES if word is None else (word,), SENTENCE_NAMES, NUMBER_NAMES)
+        for options in (WORD_NAMES, SENTENCE_NAMES, NUMBER_NAMES)
     )
     if of_word is None:
-        raise InputError("word", "a column of the file", word, found=", ".join(names))
+        expected = f"a file with a column {' or '.join(WORD_NAMES)}"
+        raise InputError(file.name, expected, found=", ".join(names))
     labels = {
         name: place
         for place, name in enumerate(names)

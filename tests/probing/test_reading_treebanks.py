@@ -177,27 +177,26 @@ def test_tables_end_sentences_at_empty_lines_and_new_ids(written):
 def test_tables_with_commas_and_quotes(written):
     bank = read_token_table(written('word,tag\n"a,b",X\n"""",Y\n\nc,Z\n', "t.csv"))
     assert [s.words for s in bank.sentences] == [("a,b", '"'), ("c",)]
-    bank = read_token_table(written("w\tsentence\na\t1\nb\t2\n", "k.tsv"), word="w")
+    bank = read_token_table(written("word\tsentence\na\t1\nb\t2\n", "k.tsv"))
     assert [s.id for s in bank.sentences] == ["1", "2"]
 
 
 @pytest.mark.parametrize(
-    ("content", "options", "message"),
+    ("content", "message"),
     [
-        (TABLE.replace("\t2\t.", "\t3\t."), {}, "a line of t.tsv"),
-        (TABLE.replace("PUNCT\t1", "PUNCT\t9"), {}, "head in t.tsv"),
-        (TABLE.replace("\tX", ""), {}, "a line of t.tsv"),
-        (TABLE.replace("\tNo", "\t "), {}, "a line of t.tsv"),
-        (TABLE.replace("form", "x"), {}, "word"),
-        (TABLE, {"word": "y"}, "word"),
-        (TABLE.replace("upos", "head"), {}, "t.tsv"),
-        ("form\n", {}, "t.tsv"),
-        ("", {}, "t.tsv"),
+        (TABLE.replace("\t2\t.", "\t3\t."), "a line of t.tsv"),
+        (TABLE.replace("PUNCT\t1", "PUNCT\t9"), "head in t.tsv"),
+        (TABLE.replace("\tX", ""), "a line of t.tsv"),
+        (TABLE.replace("\tNo", "\t "), "a line of t.tsv"),
+        (TABLE.replace("form", "x"), "t.tsv"),
+        (TABLE.replace("upos", "head"), "t.tsv"),
+        ("form\n", "t.tsv"),
+        ("", "t.tsv"),
     ],
 )  # fmt: skip
-def test_broken_tables(written, content, options, message):
+def test_broken_tables(written, content, message):
     with refuses(message):
-        read_token_table(written(content, "t.tsv"), **options)
+        read_token_table(written(content, "t.tsv"))
 
 
 def test_quotes_that_are_never_closed(written):

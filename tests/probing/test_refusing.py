@@ -33,12 +33,10 @@ CASES = {
     }),
     probing.word_map: ({"word": "w"}, {
         "word": each("word", "bta", "", [], "ball"),
-        "layers": each("layers", 4, "some", [], 1.5),
     }),
     probing.contextualization: ({}, {
         "min_uses": each("min_uses", 1, 50),
     }),
-    probing.cka: ({}, {"layers": [{"layers": [7]}]}),
     probing.probe: ({"tags": TAGS}, {
         "probe": [{"probe": "svm"}], "layers": [{"layers": 7}],
         "baselines": each("baselines", "majority", ["random model"]),
@@ -66,7 +64,7 @@ def test_the_parameter_at_fault_is_named(function, parameter, asked):
 
 @pytest.mark.parametrize(
     ("function", "good"),
-    [(f, good) for f, (good, _) in CASES.items() if f not in (probing.cka, probing.probe)],
+    [(f, good) for f, (good, _) in CASES.items() if f is not probing.probe],
 )
 def test_states_of_whole_texts_have_no_words(function, good):
     with refuses("states"):

@@ -46,7 +46,7 @@ def test_labelled_texts_that_are_none(write):
     with refuses("label in n.jsonl", row=1):
         text_task({"train": write("n.jsonl", texts((None, "x"), ("y", "z"))), "test": good})
     with refuses("g.jsonl"):
-        text_task(good, text="says")
+        text_task(good, label="says")
     with refuses("label"):
         text_task(write("o.jsonl", texts((1, "x"), (1, "y"), (1, "z"))))
     with refuses("files"):

@@ -120,12 +120,3 @@ def test_uses_that_are_one_point_stay_in_the_middle():
     assert (
         two.explained_variance == pytest.approx(np.ones(3)) and not two.coordinates[-1, :, 1].any()
     )
-
-
-def test_layers_are_chosen_by_number():
-    states = states_of()
-    found = probing.word_map(states, "bat", [1, -1])
-    assert found.layers == (1, 3)
-    assert probing.word_map(states, "bat", 2).layers == (2,)
-    everything = probing.word_map(states, "bat")
-    np.testing.assert_allclose(found.coordinates[1], everything.coordinates[3], atol=1e-12)

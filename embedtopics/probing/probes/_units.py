@@ -110,7 +110,7 @@ def label_of_each_unit(states: HiddenStates, tags: ProbeTask | Sequence[Any]) ->
         n_units = np.bincount(states.of_text, minlength=len(states.texts))
         for text, of_text in enumerate(values):
             if len(of_text) != n_units[text]:
-                problem = f"{len(of_text):,} for {start_of(states.texts[text])}"
+                problem = f"{len(of_text):,} for {excerpt(states.texts[text], SHOWN)!r}"
                 expected = f"a label for each of {n_units[text]:,} {states.unit}s"
                 raise InputError("tags", expected, found=problem, row=text)
         values = [one for of_text in values for one in of_text]
@@ -123,11 +123,6 @@ def _label(value: Any, row: int) -> str:
     if isinstance(value, (str, bool, np.bool_)) or is_whole(value):
         return str(value)
     raise InputError("tags", "strings or integers", value, "bin numbers into classes", row=row)
-
-
-def start_of(text: str) -> str:
-    """Return the beginning of a text, quoted, for a message."""
-    return repr(excerpt(text, SHOWN))
 
 
 def split_units(states: HiddenStates, labelled: Labelled, seed: int) -> Units:

@@ -1,4 +1,4 @@
-"""Uses of a word: their positions, nearest neighbors, and maps by layer."""
+"""Uses of a word: their positions, neighbors and maps, and the separation of its senses."""
 
 from __future__ import annotations
 
@@ -9,21 +9,24 @@ from hashlib import blake2b
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from embedtopics._utils.checks import checked_choice, checked_count, is_count
+from embedtopics._utils.checks import checked_choice, checked_count, is_count, resolve_seed
+from embedtopics.corpus._texts import is_missing
 from embedtopics.decisions import Decision, counted
 from embedtopics.errors import InputError
-from embedtopics.probing._layers import (
-    Layers,
-    Space,
-    blocks,
-    layer_numbers,
-    one_blas_thread,
-    open_space,
-)
+from embedtopics.evaluation._bootstrap import bounded_interval, resampled_sums
+from embedtopics.evaluation._labels import silhouettes
+from embedtopics.probing._layers import Space, blocks, lengths_of, one_blas_thread, open_space
 from embedtopics.probing.results import HiddenStates
-from embedtopics.probing.words.results import WordMap, WordNeighbors, WordUse
-from embedtopics.protocols import BoolArray, Float64Array, Int32Array, Int64Array
+from embedtopics.probing.words.results import (
+    SenseScore,
+    SenseSeparation,
+    WordMap,
+    WordNeighbors,
+    WordUse,
+)
+from embedtopics.protocols import BoolArray, Float64Array, Int32Array, Int64Array, RandomState
 
 SUGGESTED, LISTED = 3, 5
 """Similar words, and uses, that a message shows."""
@@ -265,15 +268,14 @@ SAME = 1e-12
 """Variance of unit vectors below which all uses are one point; half precision rounds at 1e-7."""
 
 
-def word_map(states: HiddenStates, word: str | Sequence[str], layers: Layers = "all") -> WordMap:
+def word_map(states: HiddenStates, word: str | Sequence[str]) -> WordMap:
     """Project all uses of a word onto a plane at each layer.
 
     Of more than 1,000 uses, a hash of the texts selects those that are shown. The normalized
-    vectors of a layer are projected onto their first two principal components. Each
-    map is then rotated or reflected, without scaling, to fit the map of the next layer (orthogonal
-    Procrustes). A second, joint plane shows the paths of the uses through the layers: the first
-    two principal components of the vectors of all layers, each layer centred. The axes have no
-    meaning.
+    vectors of a layer are projected onto their first two principal components. Each map is then
+    rotated or reflected, without scaling, to fit the map of the next layer (orthogonal Procrustes).
+    A second, joint plane shows the paths of the uses through the layers: the first two principal
+    components of the vectors of all layers, each layer centred. The axes have no meaning.
 
     Parameters
     ----------
@@ -282,8 +284,6 @@ def word_map(states: HiddenStates, word: str | Sequence[str], layers: Layers = "
     word : str or sequence of str
         Case is ignored. Inflected forms are different words; pass them in a list:
         ``["play", "plays", "played"]``.
-    layers : int, sequence of int, "all" or "last N"
-        Negative numbers count from the last.
 
     Returns
     -------
@@ -292,10 +292,9 @@ def word_map(states: HiddenStates, word: str | Sequence[str], layers: Layers = "
     Raises
     ------
     InputError
-        If the word does not occur or has no vector, or a layer does not exist.
+        If the word does not occur or has no vector.
     """
     words = checked_words(word)
-    numbers = layer_numbers(layers, states.layers)
     every, rows = find_rows(states, words), rows_of_word(states, words)
     message = "uses have no token, and so no vector, and are left out."
     decisions = counted("probing", "missing", len(every) - len(rows), message)
@@ -309,7 +308,7 @@ def word_map(states: HiddenStates, word: str | Sequence[str], layers: Layers = "
         rows = rows[np.sort(sorted(range(len(rows)), key=digests.__getitem__)[:MOST_USES])]
     # Sums of floating-point numbers depend on the order; that of the texts must not show.
     order = np.array(by_text(states, rows))
-    vectors = [open_space(states, layer).unit(rows[order]) for layer in numbers]
+    vectors = [open_space(states, layer).unit(rows[order]) for layer in states.layers]
     coordinates, joint, explained, jointly = _planes(vectors)
     back = np.argsort(order)
     return WordMap(
@@ -317,7 +316,7 @@ def word_map(states: HiddenStates, word: str | Sequence[str], layers: Layers = "
         uses=tuple(use_at(states, row) for row in rows.tolist()),
         n_units=len(states),
         n_texts=len(states.texts),
-        layers=numbers,
+        layers=states.layers,
         coordinates=coordinates[:, back],
         joint=joint[:, back],
         explained_variance=explained,
@@ -391,3 +390,120 @@ def _procrustes(moving: Float64Array, target: Float64Array) -> Float64Array:
         return np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
     angle = np.arctan2(b + c, a - d)
     return np.array([[np.cos(angle), np.sin(angle)], [np.sin(angle), -np.cos(angle)]])
+
+
+MEASURES = ("1-NN accuracy", "centroid accuracy", "silhouette")
+MAJORITY = "majority"
+QUERIES_AT_ONCE = 1024
+
+
+def sense_separation(
+    states: HiddenStates,
+    word: str,
+    labels: Sequence[str],
+    *,
+    random_state: RandomState = 0,
+) -> SenseSeparation:
+    """Measure how well each layer separates labelled senses of a word.
+
+    "1-NN accuracy" assigns each use the sense of the nearest other use of the word, and "centroid
+    accuracy" the sense with the nearest centroid; both exclude uses in the same text and in texts
+    with the same wording. "silhouette" is the mean silhouette of the senses by cosine. "majority"
+    is the share of the most frequent sense, a baseline for the accuracies.
+
+    Parameters
+    ----------
+    states : HiddenStates
+        States of words or tokens.
+    word : str
+    labels : sequence of str
+        The sense of each use in order; uses with "", None or NaN are left out.
+    random_state : int, Generator or None
+        Seed of the intervals, over texts; the neighbors stay the same.
+
+    Returns
+    -------
+    SenseSeparation
+
+    Raises
+    ------
+    InputError
+        If labels and uses do not match, or there are not two senses in at least two texts.
+
+    References
+    ----------
+    Loureiro et al. (2021), "Analysis and evaluation of language models for word sense
+    disambiguation", sections 4 and 5. Rousseeuw (1987), "Silhouettes".
+    """
+    rows = rows_of_word(states, word)
+    if len(labels) != len(rows):
+        raise InputError("labels", f"a sense for each of the {len(rows)} uses", labels)
+    senses = np.array(["" if is_missing(label) else str(label) for label in labels])
+    labelled = np.flatnonzero(senses != "")
+    message = f"of {len(rows)} uses without a sense were left out."
+    decisions = counted("probing", "uses_left_out", len(rows) - len(labelled), message)
+    order = labelled[by_text(states, rows[labelled])]
+    uses, names = rows[order], np.unique(senses[order])
+    classes = np.searchsorted(names, senses[order])
+    texts = numbered([states.texts[text] for text in states.of_text[uses]])
+    if len(names) < 2 or texts.max() < 1:
+        raise InputError("labels", "of two senses or more, in at least two texts")
+    columns = [(classes == np.bincount(classes).argmax()).astype(np.float64)]
+    with one_blas_thread():
+        for number in states.layers:
+            vectors = open_space(states, number).unit(uses)
+            columns.append((classes[_nearest_elsewhere(vectors, texts)] == classes).astype(float))
+            columns.append((_nearest_centroid(vectors, classes, texts) == classes).astype(float))
+            columns.append(silhouettes(vectors, classes))
+    # The means, then those over resampled texts.
+    n_texts = int(texts.max()) + 1
+    by_text_sums = np.zeros((n_texts, len(columns) + 1))
+    np.add.at(by_text_sums, texts, np.stack([*columns, np.ones(len(uses))], axis=1))
+    resampled = resampled_sums(by_text_sums, seed=resolve_seed(random_state))
+    sums = np.concatenate([by_text_sums.sum(axis=0)[None], resampled])
+    drawn = sums[:, :-1] / sums[:, -1:]
+    measures: list[tuple[int | None, str]] = [(None, MAJORITY)]
+    measures += [(number, measure) for number in states.layers for measure in MEASURES]
+    least = np.array([-1.0 if measure == "silhouette" else 0.0 for _, measure in measures])
+    low, high = bounded_interval(drawn[0], drawn[1:], n_texts, bounds=(least, 1.0))
+    return SenseSeparation(
+        encoder=states.encoder,
+        word=word_key(word.strip()),
+        n_senses=len(names),
+        rows=tuple(
+            SenseScore(*one, float(drawn[0, i]), float(low[i]), float(high[i]), len(uses))
+            for i, one in enumerate(measures)
+        ),
+        decisions=(*states.decisions, *decisions),
+    )
+
+
+def _nearest_elsewhere(vectors: Float64Array, texts: npt.NDArray[Any]) -> Int64Array:
+    """Return the place of the nearest use in another text; of equal ones the first."""
+    nearest = np.empty(len(vectors), dtype=np.int64)
+    for part in blocks(len(vectors), QUERIES_AT_ONCE):
+        cosines = vectors[part] @ vectors.T
+        cosines[texts[part][:, None] == texts] = -np.inf
+        nearest[part] = cosines.argmax(axis=1)
+    return nearest
+
+
+def _nearest_centroid(
+    vectors: Float64Array, classes: npt.NDArray[Any], texts: npt.NDArray[Any]
+) -> Int64Array:
+    """Return the class whose mean, without the uses in the same text, is nearest."""
+    n_classes = int(classes.max()) + 1
+    sums = np.array([vectors[classes == c].sum(axis=0) for c in range(n_classes)])
+    sizes = np.bincount(classes, minlength=n_classes)
+    order = np.argsort(texts, kind="stable")
+    starts = np.searchsorted(texts[order], np.arange(int(texts.max()) + 2))
+    predicted = np.empty(len(vectors), dtype=np.int64)
+    for begin, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+        in_text = order[begin:end]
+        others, left = sums.copy(), sizes.copy()
+        for use in in_text.tolist():
+            others[classes[use]] -= vectors[use]
+            left[classes[use]] -= 1
+        cosines = np.einsum("ij,kj->ik", vectors[in_text], others) / lengths_of(others)
+        predicted[in_text] = np.where(left > 0, cosines, -np.inf).argmax(axis=1)
+    return predicted

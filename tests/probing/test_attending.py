@@ -35,5 +35,3 @@ def test_bad_texts_are_refused(tiny_bert):
         probing.attention(" ", tiny_bert)
     with refuses("text"):
         probing.attention("cat " * 40, tiny_bert)
-    with refuses("texts", row=0):
-        probing.attention(3, tiny_bert)

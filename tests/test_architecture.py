@@ -62,9 +62,8 @@ BUDGET = {
 }
 # Folders above their budget: today's numbers, which only go down.
 OVER = {
-    "_utils": (1282, 10),
+    "_utils": (1276, 10),
     "classification": (3550, 12),
-    "cli": (3328, 17),
     "corpus": (2654, 10),
     "distributed": (1405, 8),
     "encoders": (7160, 32),

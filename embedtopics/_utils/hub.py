@@ -72,13 +72,7 @@ class PushToHub:
     _hub_content = "model"
     _hub_delete: tuple[str, ...] = ()
 
-    def push_to_hub(
-        self,
-        repo_id: str,
-        *,
-        private: bool = True,
-        token: str | None = None,
-    ) -> str:
+    def push_to_hub(self, repo_id: str, *, private: bool = True, token: str | None = None) -> str:
         """Upload to the Hugging Face hub; Python files and pickled weights are left out.
 
         Parameters

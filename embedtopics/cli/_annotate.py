@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +9,6 @@ import typer
 
 from embedtopics.cli._display import PAGE, check_target, make_console, print_notes, run_server
 from embedtopics.cli._options import Checkpoint, DocumentsFile, IdColumn, TextColumn, names_in
-from embedtopics.errors import InputError
 
 
 def annotate(
@@ -23,10 +21,6 @@ def annotate(
     folder: Annotated[
         Path | None, typer.Option(help="Folder of the study; default: FILE.study.")
     ] = None,
-    codebook: Annotated[
-        Path | None,
-        typer.Option(help="JSON list of labels with name, key, definition, examples."),
-    ] = None,
     kind: Annotated[str | None, typer.Option(help="single, several, ordinal or spans.")] = None,
     encoder: Checkpoint = "all-MiniLM-L6-v2",
     annotator: Annotated[str, typer.Option(help="Name of the annotator.")] = "annotator",
@@ -36,8 +30,7 @@ def annotate(
         typer.Option(help="Folder of another study whose answers are merged first."),
     ] = None,
     report: Annotated[
-        Path | None,
-        typer.Option(help="Write a report (.html) on the study instead."),
+        Path | None, typer.Option(help="Write a report (.html) on the study instead.")
     ] = None,
 ) -> None:
     """Label texts on a local page while a model learns."""
@@ -46,10 +39,6 @@ def annotate(
 
     check_target(report, PAGE, "--report")
     codes: Any = None if labels is None else names_in(labels)
-    if codebook is not None:
-        if codes is not None:
-            raise InputError("codebook", "left out where --labels is given", str(codebook))
-        codes = _read_codebook(codebook)
     folder = file.with_suffix(".study") if folder is None else folder
     console = make_console()
     corpus = Corpus(file, text, id)
@@ -67,10 +56,3 @@ def annotate(
         console.print(f"Labels go to {folder}.", soft_wrap=True)
         run_server(server, console)
         console.print(f"{study.progress()['labelled']:,} texts are labelled.", soft_wrap=True)
-
-
-def _read_codebook(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError("codebook", "a file of JSON", str(path), str(error)[:200]) from error

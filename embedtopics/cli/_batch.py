@@ -32,8 +32,7 @@ def _run(
     index: Path | None = None,
     *,
     files: Annotated[
-        list[str],
-        typer.Argument(help="parquet, jsonl, csv or tsv files, or patterns."),
+        list[str], typer.Argument(help="parquet, jsonl, csv or tsv files, or patterns.")
     ],
     out: Annotated[
         Path, typer.Option(help="Folder for the parts, which can be read as one parquet table.")

@@ -83,16 +83,11 @@ def predict(
     out: Annotated[Path, typer.Option(help="Folder for parquet files; runs resume.")],
     text: opt.TextColumn = None,
     id: opt.IdColumn = None,
-    max_error: Annotated[
-        float | None, typer.Option(help="Leave out uncertain texts to keep this error rate.")
-    ] = None,
 ) -> None:
     """Predict the classes of a file, which may be larger than memory."""
     from embedtopics.classification import TextClassifier, classify
 
-    predictions = classify(
-        TextClassifier.load(model), file, out, text=text, id=id, max_error=max_error
-    )
+    predictions = classify(TextClassifier.load(model), file, out, text=text, id=id)
     console = make_console()
     print_notes(console, [note.message for note in predictions.notes])
     console.print(f'next, in Python: pandas.read_parquet("{out}")', soft_wrap=True)

@@ -95,9 +95,7 @@ def _name(text: str) -> tuple[int, str]:
     return number, label
 
 
-def label(
-    results: opt.ResultsFolder,
-) -> None:
+def label(results: opt.ResultsFolder) -> None:
     """Rename topics as edited in labels.csv."""
     from embedtopics._utils.folders import changed_files
     from embedtopics.topics.editing._labels import read_labels, rename

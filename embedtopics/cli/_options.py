@@ -37,8 +37,7 @@ EncoderName = Annotated[
 ]
 Checkpoint = Annotated[str, typer.Option(help="Name or folder of a checkpoint.")]
 RandomState = Annotated[
-    int,
-    typer.Option("--random-state", "--seed", min=0, help="Seed of random numbers."),
+    int, typer.Option("--random-state", "--seed", min=0, help="Seed of random numbers.")
 ]
 IndexFolder = Annotated[Path, typer.Argument(help="Folder that embedtopics index build wrote.")]
 MovedEncoder = Annotated[

@@ -39,8 +39,7 @@ COLUMNS = 5
 def by_group(
     results: ResultsFolder,
     group: Annotated[
-        str | None,
-        typer.Option(help="Column of groups; default: that of topics --group."),
+        str | None, typer.Option(help="Column of groups; default: that of topics --group.")
     ] = None,
     out: OutTable = None,
     figure: OutFigure = None,
@@ -187,11 +186,7 @@ READABLE = 30
 """Number of topics up to which every merge is printed by default."""
 
 
-def hierarchy(
-    results: ResultsFolder,
-    figure: OutFigure = None,
-    out: OutTable = None,
-) -> None:
+def hierarchy(results: ResultsFolder, figure: OutFigure = None, out: OutTable = None) -> None:
     """Print the hierarchy of the topics as a tree."""
     from embedtopics import plots, topics
 

@@ -44,9 +44,6 @@ def search(
     k: Annotated[int, typer.Option("--k", "-k", min=1, help="Number of documents.")] = 10,
     mode: Annotated[str, typer.Option(help="dense, lexical or hybrid.")] = "hybrid",
     where: Where = None,
-    rerank: Annotated[
-        str | None, typer.Option(help="Name or folder of a cross-encoder that reranks the hits.")
-    ] = None,
     encoder: opt.MovedEncoder = None,
     out: opt.OutTable = None,
 ) -> None:
@@ -54,7 +51,7 @@ def search(
     check_outputs(out)
     reader = _load(index, encoder)
     search_mode: Any = mode
-    hits = reader.search(" ".join(query), k, search_mode, where, reranker=rerank)
+    hits = reader.search(" ".join(query), k, search_mode, where)
     write_outputs(out, hits.to_frame)
     _print_hits(make_console(), hits)
 
@@ -243,8 +240,7 @@ def add(
 
 @app.command()
 def remove(
-    index: opt.IndexFolder,
-    ids: Annotated[list[str], typer.Argument(help="Ids of documents.")],
+    index: opt.IndexFolder, ids: Annotated[list[str], typer.Argument(help="Ids of documents.")]
 ) -> None:
     """Remove documents by id."""
     writer = _load(index)
@@ -316,8 +312,7 @@ def topics(index: opt.IndexFolder, results: opt.ResultsFolder) -> None:
 
 @app.command()
 def export(
-    index: opt.IndexFolder,
-    out: Annotated[Path, typer.Option(help="NAME.parquet.")],
+    index: opt.IndexFolder, out: Annotated[Path, typer.Option(help="NAME.parquet.")]
 ) -> None:
     """Write all passages with vectors and metadata to a Parquet file."""
     check_target(out, (".parquet",))

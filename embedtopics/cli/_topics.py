@@ -217,8 +217,7 @@ def inspect(
     encoder: opt.EncoderName = None,
     encoding: opt.FileEncoding = "utf-8",
     sample: Annotated[
-        int | None,
-        typer.Option(min=2, help="Also draw a map of a sample of this size."),
+        int | None, typer.Option(min=2, help="Also draw a map of a sample of this size.")
     ] = None,
 ) -> None:
     """Inspect a file: columns, languages, truncated texts, and the time that a fit would take."""
@@ -294,9 +293,7 @@ def info() -> None:
 
 
 @app.command()
-def clear(
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-) -> None:
+def clear(yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False) -> None:
     """Delete the cache; its contents are made again when needed."""
     from embedtopics.encoders._cache import cache_entries, clear_cache
 

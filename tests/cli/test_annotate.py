@@ -54,8 +54,6 @@ def test_labels_given_on_the_page_are_in_the_folder(file):
         ((), "--labels must be given"),
         (("--labels", "a,b,a"), "--labels"),
         (("--labels", "a,b", "--kind", "pairs"), "--kind"),
-        (("--labels", "a,b", "--codebook", "book.json"), "--codebook"),
-        (("--codebook", "missing.json"), "--codebook"),
         (("--labels", "a,b", "--port", "99999"), "--port"),
     ],
 )

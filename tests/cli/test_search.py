@@ -161,7 +161,6 @@ def test_bad_input(index, tmp_path):
     assert "--out must be a file whose name ends in .csv" in refused(
         "search", index, "x", "--out", tmp_path / "thesis.docx"
     )
-    refused("search", index, "x", "--rerank", tmp_path / "no-checkpoint")
     queries, qrels = judged(tmp_path)
     refused("search-eval", index, tmp_path / "no.csv", qrels)
     refused("search-eval", index, queries, tmp_path / "no.tsv")

@@ -27,8 +27,7 @@ from embedtopics.topics.results import ResolutionChoice, TopicResult
 LEVEL_STEP = 2**0.5
 """Factor between the smallest cluster sizes of successive levels."""
 
-FINEST_LEVEL = 5
-"""Smallest cluster size of the finest level."""
+FINEST_LEVEL = 5  # smallest cluster size
 
 ROWS_AT_ONCE = 1024
 """Documents per block of distances to all topics."""

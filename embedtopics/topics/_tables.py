@@ -27,8 +27,7 @@ from embedtopics.topics.results import Reason, TopicResult
 
 NO_TOPIC = "(no topic)"
 
-EXCERPT = 160
-"""Characters of an excerpt."""
+EXCERPT = 160  # characters
 
 
 def table(

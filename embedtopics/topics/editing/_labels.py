@@ -124,7 +124,9 @@ def read_labels(path: str | Path, result: TopicResult | None = None) -> dict[int
         n_topics = None if result is None else result.n_topics
         if topic is None or topic in labels or (n_topics and not 0 <= topic < n_topics):
             expected = f"an id of one of the topics, in one row of {path}"
-            raise InputError("topic", expected, row.get("topic", ""), row=number)
+            raise InputError(
+                "topic", expected, row.get("topic") if topic is None else topic, row=number
+            )
         if not label:
             raise InputError("label", f"given for topic {topic} in {path}", label, row=number)
         labels[topic] = label

@@ -24,8 +24,7 @@ from embedtopics.topics._describe import languages_of
 from embedtopics.topics._vectors import cosines, encode_uncached, encoder_of_fit, row_centroids
 from embedtopics.topics.results import Topic, TopicResult
 
-N_TEXTS = 300
-"""Maximum number of texts of a topic, and of its siblings together."""
+N_TEXTS = 300  # of a topic, and of its siblings together
 N_SIBLINGS = 3
 MIN_TEXTS = 8
 """Minimum number of texts of a topic, and of its siblings; half of them score the label."""

@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_count
-from embedtopics._utils.occurrences import find_occurrences, index_terms
 from embedtopics.errors import InputError
 from embedtopics.protocols import BoolArray, Float64Array, Int64Array
 from embedtopics.terms.results import TokenStream
@@ -360,36 +359,6 @@ def _mean_cosine(values: Float64Array, counts: CooccurrenceCounts) -> float:
     lengths = np.sqrt((vectors * vectors).sum(axis=1) * (total * total).sum())
     cosines = (vectors * total).sum(axis=1) / lengths
     return float((cosines * times).sum() / times.sum())
-
-
-def npmi_of_pairs(
-    topics: Sequence[Sequence[str]], tokens: TokenStream, *, window: int | None = 10
-) -> list[Float64Array]:
-    """Return the NPMI of all pairs of a topic's terms, symmetric (n_terms, n_terms) for each topic.
-
-    The position of a term is that of its first word; NaN for terms that occur in no document.
-    """
-    n_windows = n_windows_of(tokens, window)
-    refuse_strings(topics)
-    terms = sorted({term for topic in topics for term in topic})
-    column = {term: i for i, term in enumerate(terms)}
-    index = index_terms(terms, tokens.words)
-    matches = find_occurrences(index, tokens.ids, tokens.offsets, edges_only=False)
-    positions = np.repeat(np.arange(len(tokens.ids)), np.diff(matches.first))
-    occurrences = WordOccurrences.of_stream(matches.terms, positions, len(terms), tokens.offsets)
-    values_by_topic = []
-    for topic in topics:
-        distinct, order = np.unique([column[term] for term in topic], return_inverse=True)
-        counts = occurrences.count(distinct.astype(np.int64), window)[order][:, order]
-        single = np.diagonal(counts) / max(n_windows, 1)
-        joint = counts / max(n_windows, 1) + EPSILON
-        expected = np.outer(single, single)
-        np.fill_diagonal(expected, 0.0)
-        is_known = expected > 0
-        ratio = np.divide(joint, expected, out=np.ones_like(joint), where=is_known)
-        values = np.log(ratio) / -np.log(joint)
-        values_by_topic.append(np.where(is_known, values, np.nan))
-    return values_by_topic
 
 
 def diversity(topics: Sequence[Sequence[str]], n_terms: int = 10) -> float:

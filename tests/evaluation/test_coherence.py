@@ -1,6 +1,5 @@
 """Coherence against gensim on the same tokens, and diversity by brute force."""
 
-import math
 import warnings
 
 import numpy as np
@@ -9,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embedtopics.evaluation import c_uci, c_v, diversity, npmi, u_mass
-from embedtopics.evaluation._coherence import count_together, npmi_of_pairs, topic_uniqueness
-from embedtopics.terms._tokens import tokenize
+from embedtopics.evaluation._coherence import count_together, topic_uniqueness
 from embedtopics.terms.results import TokenStream
 from tests.factories import refuses
 
@@ -120,44 +118,6 @@ def test_extremes():
     assert u_mass([["w0", "w1"]], stream)[0] == pytest.approx(np.log(1 / 4))
 
 
-SENTENCES = st.lists(
-    st.lists(st.sampled_from("alpha beta gamma delta".split()), max_size=14).map(" ".join),
-    min_size=1,
-    max_size=6,
-)
-
-
-@settings(max_examples=60, deadline=None)
-@given(SENTENCES, st.sampled_from([None, 1, 3, 10]))
-def test_mean_of_the_pairs_is_npmi(texts, window):
-    stream = tokenize(texts)
-    topic = ["alpha", "beta", "gamma"]
-    pairs = npmi_of_pairs([topic], stream, window=window)[0]
-    above = pairs[np.triu_indices(3, 1)]
-    expected = npmi([topic], stream, window=window)[0]
-    known = above[~np.isnan(above)]
-    assert np.allclose(pairs, pairs.T, equal_nan=True) and np.isnan(np.diag(pairs)).all()
-    assert math.isnan(expected) if len(known) == 0 else np.mean(known) == pytest.approx(expected)
-
-
-@settings(max_examples=60, deadline=None)
-@given(SENTENCES)
-def test_terms_of_several_words_by_documents(texts):
-    stream = tokenize(texts)
-    topic = ["alpha beta", "beta gamma delta", "gamma", "beta nowhere"]
-    found = npmi_of_pairs([topic], stream, window=None)[0]
-    holds = [[f" {term} " in f" {text} " for text in texts] for term in topic]
-    share = np.mean(holds, axis=1)
-    for i in range(4):
-        for j in range(4):
-            if i == j or share[i] == 0 or share[j] == 0:
-                assert math.isnan(found[i, j])
-                continue
-            joint = np.mean(np.logical_and(holds[i], holds[j])) + 1e-12
-            expected = math.log(joint / (share[i] * share[j])) / -math.log(joint)
-            assert found[i, j] == pytest.approx(expected)
-
-
 @given(
     st.lists(st.lists(st.sampled_from("abcdefgh"), unique=True, max_size=6), max_size=5),
     st.integers(1, 6),
@@ -173,11 +133,10 @@ def test_uniqueness_and_diversity_by_brute_force(topics, n):
 
 def test_no_terms_and_bad_input():
     stream = stream_of([[0, 1]])
-    assert [m.shape for m in npmi_of_pairs([[], ["nowhere"]], stream)] == [(0, 0), (1, 1)]
-    for measure in (*WINDOWED.values(), npmi_of_pairs):
+    for measure in WINDOWED.values():
         with refuses("window"):
             measure([["w0", "w1"]], stream, window=0)
-    for measure in (npmi, c_v, c_uci, u_mass, npmi_of_pairs):
+    for measure in (npmi, c_v, c_uci, u_mass):
         with refuses("topics", row=0):
             measure(["w0"], stream)
     with refuses("topics", row=0):

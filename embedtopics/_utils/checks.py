@@ -1,10 +1,11 @@
 """Checks of arguments and of values read from files."""
 
 from collections.abc import Hashable, Iterable
+from importlib import import_module
 from numbers import Integral, Rational, Real
 from typing import Any
 
-from embedtopics.errors import InputError
+from embedtopics.errors import InputError, MissingExtraError
 
 
 def is_whole_text(text: str) -> bool:
@@ -90,3 +91,13 @@ def checked_choice(value: Any, name: str, choices: Iterable[Any]) -> Any:
     if not isinstance(value, Hashable) or value not in options:
         raise InputError(name, f"one of {', '.join(map(repr, options))}", value)
     return value
+
+
+def require(module: str, work: str, extra: str) -> Any:
+    """Import a library of an extra; if it is not installed, name what needs it and the extra."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise MissingExtraError(
+            f'{work} needs {module}: pip install "embedtopics[{extra}]"'
+        ) from error

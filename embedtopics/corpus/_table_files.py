@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 import numpy as np
 
+from embedtopics._utils.checks import require
 from embedtopics._utils.folders import replacing_file, replacing_folder, write_manifest
 from embedtopics._utils.progress import progress_bar
 from embedtopics.corpus._texts import replace_surrogates
 from embedtopics.decisions import Decision, Exported
-from embedtopics.errors import InputError, MissingExtraError
+from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -242,13 +243,7 @@ CHANGES = {
 
 def write_workbook(path: Path, frames: Mapping[str, pd.DataFrame]) -> list[Decision]:
     """Write tables as sheets; return the changes."""
-    try:
-        from openpyxl import Workbook
-    except ImportError as error:
-        raise MissingExtraError(
-            "writing Excel files needs openpyxl; install it with "
-            'pip install "embedtopics[excel]", or write a .csv file'
-        ) from error
+    Workbook = require("openpyxl", "writing Excel files", "excel").Workbook
     tables = {name: with_labels(frame) for name, frame in frames.items()}
     for name, table in tables.items():
         if len(table) >= MOST_ROWS:

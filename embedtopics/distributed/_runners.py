@@ -10,12 +10,12 @@ import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from embedtopics._utils.checks import require
 from embedtopics._utils.display import one_line
-from embedtopics.errors import InputError, MissingExtraError
+from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -261,12 +261,9 @@ def run_ray(
     There is one actor per core, and more when the cluster grows. Only rows of the manifest and
     outcomes travel, never texts or vectors: the object store holds a few kilobytes.
     """
-    if find_spec("ray") is None:
-        raise MissingExtraError('runner="ray" needs Ray: pip install "embedtopics[ray]"')
     import json
 
-    import ray
-
+    ray = require("ray", 'runner="ray"', "ray")
     is_ours = not ray.is_initialized()
     if is_ours:
         here = {"address": "local", "num_cpus": n_workers, "include_dashboard": False}

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from embedtopics._utils.checks import require
 from embedtopics._utils.folders import parse_json
 from embedtopics.corpus.results import LanguageShares
 from embedtopics.decisions import Decision
-from embedtopics.errors import InputError, MissingExtraError, ModelLoadError
+from embedtopics.errors import InputError, ModelLoadError
 
 if TYPE_CHECKING:
     from embedtopics.encoders._contract import BaseEncoder
@@ -45,12 +46,9 @@ def load_error(
 
 
 def require_torch(work: str) -> Any:
-    """Return torch; if it or transformers is not installed, say what needs them."""
-    if find_spec("torch") is None or find_spec("transformers") is None:
-        raise MissingExtraError(f'{work} needs PyTorch: pip install "embedtopics[torch]"')
-    import torch
-
-    return torch
+    """Return torch, with transformers installed beside it."""
+    require("transformers", work, "torch")
+    return require("torch", work, "torch")
 
 
 def check_texts(texts: Iterable[str]) -> list[str]:

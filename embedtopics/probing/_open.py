@@ -64,14 +64,14 @@ def source_of(encoder: Any) -> CheckpointSource:
 
 def load_layers(source: CheckpointSource, attention: str | None = None) -> LayeredModel:
     """Load a transformer, and see on two sequences that it has all layers, and whether causal."""
-    import torch
-
     device = "cuda" if has_gpu() else "cpu"
     checkpoint = source.checkpoint
     named = f"{checkpoint.folder} of the family {checkpoint.family!r}"
     model: Any = load_model(
         checkpoint, attention=attention, trust_remote_code=source.trusts_code
     ).to(device)
+    import torch
+
     padding = getattr(model.config, "pad_token_id", None)
     one, two, three = [token for token in range(4) if token != padding][:3]
     ids = torch.tensor([[one, two], [one, three]], device=device)

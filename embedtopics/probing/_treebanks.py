@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from embedtopics._utils.checks import require
 from embedtopics.corpus._readers import check_path, open_binary
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
@@ -88,7 +89,7 @@ def _parse_sentence(
     lines: Sequence[str], source: str, row: int, number: str, counts: Counter[str]
 ) -> Sentence:
     """Parse the lines of one sentence, and count what was made or left out."""
-    import conllu
+    conllu = require("conllu", "reading CoNLL-U", "torch")
     from conllu.exceptions import ParseException
 
     names = ("id", "form", *COLUMNS)

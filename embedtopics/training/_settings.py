@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, field
-from importlib.util import find_spec
 from typing import Any
 
 from embedtopics._utils.checks import (
@@ -12,9 +11,9 @@ from embedtopics._utils.checks import (
     checked_choice,
     checked_count,
     optional_count,
+    require,
     resolve_seed,
 )
-from embedtopics.errors import MissingExtraError
 
 
 def setting(default: Any, text: str) -> Any:
@@ -129,7 +128,5 @@ class TrainingSettings:
 
 def require_libraries() -> None:
     """Refuse to begin without the libraries of the trainer."""
-    missing = [name for name in ("accelerate", "datasets") if find_spec(name) is None]
-    if missing:
-        needed = " and ".join(missing)
-        raise MissingExtraError(f'training needs {needed}: pip install "embedtopics[train]"')
+    for library in ("torch", "accelerate", "datasets"):
+        require(library, "training", "train")

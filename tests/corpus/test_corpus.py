@@ -2,10 +2,8 @@
 
 from datetime import date
 
-import datasets
 import numpy as np
 import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -15,6 +13,7 @@ from embedtopics.corpus._corpus import join_corpora, require_text
 from embedtopics.errors import InputError
 from tests.factories import refuses
 
+datasets, pl = pytest.importorskip("datasets"), pytest.importorskip("polars")
 TEXTS = ["A first text.", None, "Another  one."]
 
 

@@ -35,7 +35,7 @@ FAMILIES = (
 
 def check_device(device: str) -> None:
     """Make sure that torch knows a device, available or not."""
-    import torch
+    torch = require_torch(f"device={device!r}" if device != "cpu" else "this model")
 
     try:
         torch.device(device)
@@ -45,9 +45,9 @@ def check_device(device: str) -> None:
 
 def require_device(device: str) -> None:
     """Make sure that a device is available."""
+    check_device(device)
     import torch
 
-    check_device(device)
     try:
         torch.empty(0, device=device)
     except (AssertionError, NotImplementedError, RuntimeError) as error:  # as torch was built

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from embedtopics._utils.checks import optional_count
+from embedtopics._utils.checks import optional_count, require
 from embedtopics._utils.progress import progress_bar
 from embedtopics.encoders._contract import arguments_of
 from embedtopics.encoders.words._base import WordEncoder
@@ -123,6 +123,7 @@ class FastTextEncoder(WordEncoder):
 
     def _train(self, tokens: TokenStream, counts: Int64Array, show_progress: bool | None) -> Any:
         """Return gensim's vectors, with zeros for n-grams that were never trained."""
+        require("gensim", "a fastText encoder", "fasttext")
         from gensim.models import FastText
         from gensim.models.callbacks import CallbackAny2Vec
 

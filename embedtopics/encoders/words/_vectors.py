@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from embedtopics._utils.checks import require
 from embedtopics._utils.display import one_line
 from embedtopics.encoders._base import unit_vectors
 from embedtopics.encoders._contract import arguments_of
@@ -77,6 +78,7 @@ class WordTable:
 
 def read_word_vectors(path: Path) -> WordTable:
     """Read pretrained word vectors with gensim: fastText's .bin, or text with a header line."""
+    require("gensim", "reading word vectors", "fasttext")
     from gensim.models import KeyedVectors
     from gensim.models.fasttext import load_facebook_vectors
 

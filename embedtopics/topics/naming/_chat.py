@@ -19,9 +19,10 @@ from threading import Lock
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from embedtopics._utils.checks import require
 from embedtopics._utils.display import excerpt
 from embedtopics._utils.progress import progress_bar
-from embedtopics.errors import InputError, MissingExtraError, Remedy
+from embedtopics.errors import InputError, Remedy
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 PATH = "/chat/completions"
@@ -181,13 +182,7 @@ class Chat:
         return answers
 
     def _client(self) -> Any:
-        try:
-            import openai
-        except ImportError as error:
-            raise MissingExtraError(
-                "names from a language model need openai, which is not installed; run pip install "
-                "'embedtopics[llm]'"
-            ) from error
+        openai = require("openai", "naming by a language model", "llm")
         # A call to this machine, and its key, never go through a proxy of the environment.
         http = openai.DefaultHttpxClient(
             trust_env=not self.endpoint.is_local, follow_redirects=False, timeout=self.timeout

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from embedtopics._utils.checks import checked_count
+from embedtopics._utils.checks import checked_count, require
 from embedtopics._utils.folders import replacing_folder, write_manifest
 from embedtopics.decisions import Decision
 from embedtopics.encoders._base import check_texts
@@ -30,7 +30,7 @@ from embedtopics.encoders.static._encoder import (
     unknown_token,
 )
 from embedtopics.encoders.static._files import KIND as STATIC_KIND
-from embedtopics.errors import InputError, MissingExtraError
+from embedtopics.errors import InputError
 from embedtopics.training._settings import TrainingSettings
 
 if TYPE_CHECKING:
@@ -420,10 +420,7 @@ def with_lora(trainable: Trainable, rank: int, *, random_state: int = 0) -> Trai
         raise InputError("lora_rank", expected, rank)
     if trainable.has_adapters:
         raise InputError("encoder", "one without low-rank adapters", found=trainable.name)
-    try:
-        from peft import LoraConfig, inject_adapter_in_model
-    except ImportError:
-        raise MissingExtraError('lora_rank needs peft: pip install "embedtopics[train]"') from None
+    peft = require("peft", "lora_rank", "train")
     model: Any = trainable.model
     transformer = model[0].model
     inside = {id(part) for layer in layers_of(transformer) for part in layer.modules()}
@@ -436,10 +433,10 @@ def with_lora(trainable: Trainable, rank: int, *, random_state: int = 0) -> Trai
         got = f"a {type(transformer).__name__} with none"
         raise InputError("encoder", "a transformer with linear layers for lora_rank", found=got)
     model.requires_grad_(False)
-    config = LoraConfig(r=rank, lora_alpha=_ALPHA * rank, target_modules=names)
+    config = peft.LoraConfig(r=rank, lora_alpha=_ALPHA * rank, target_modules=names)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(random_state)
-        inject_adapter_in_model(config, transformer)
+        peft.inject_adapter_in_model(config, transformer)
     n_learned = sum(w.numel() for w in model.parameters() if w.requires_grad)
     message = f"Adapters of rank {rank} ({n_learned:,} weights) were learned, and merged."
     note = Decision("training", "lora_rank", rank, message)

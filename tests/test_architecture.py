@@ -63,7 +63,6 @@ BUDGET = {
 # Folders above their budget: today's numbers, which only go down.
 OVER = {
     "_utils": (1290, 10),
-    "classification": (3550, 12),
     "corpus": (2654, 10),
     "distributed": (1405, 8),
     "encoders": (7160, 32),

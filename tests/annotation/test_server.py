@@ -270,21 +270,6 @@ class TestInABrowser:
         assert marked[1] == ("fruit", text[-5:].strip())
         assert marked[0] == ("train", "script>")  # after an emoji, which is one character here
 
-    def test_texts_are_searched_and_opened(self, browser, begin, toy):
-        study = begin()
-        with served(serve(study)) as server:
-            opened(browser, server.url)
-            before = browser.ask("document.querySelector('#text').textContent")
-            word = next(one for one in toy[0] if one != before).split()[0]
-            browser.ask(f"document.querySelector('#query').value = {json.dumps(word)}; 0")
-            browser.ask("document.querySelector('#find').requestSubmit(); 0")
-            browser.wait("document.querySelectorAll('#found button').length > 0")
-            browser.ask("[...document.querySelectorAll('#found button')].at(-1).click(); 0")
-            browser.wait(f"document.querySelector('#text').textContent !== {json.dumps(before)}")
-            assert word in browser.ask("document.querySelector('#text').textContent")
-            keyed(browser, "1")
-            assert browser.ask("document.querySelector('#text').textContent") == before
-
     def test_a_line_on_the_map_lets_its_texts_come_next(self, browser, begin, truth):
         study = begin()
         with served(serve(study)) as server:

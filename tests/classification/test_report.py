@@ -26,7 +26,6 @@ from embedtopics.classification._heads import (
     risk_coverage,
     threshold_for,
 )
-from embedtopics.classification._report import confident_errors
 from tests.classification.conftest import themed_texts
 from tests.factories import refuses
 
@@ -224,13 +223,6 @@ def test_wrong_labels_are_those_of_cleanlab(counted):
     assert table["row"].tolist() == wanted.tolist()
     assert len(set(table["row"]) & set(turned.tolist())) > 20
     assert (table["suggested"] != table["label"]).all()
-
-
-def test_confident_errors_by_hand():
-    found = np.array([[0.9, 0.1], [0.7, 0.3], [0.2, 0.8], [0.55, 0.45], [0.85, 0.15]])
-    suspects, suggested = confident_errors(found, np.array([0, 0, 1, 1, 1]))
-    # The mean probabilities are 0.8 of the first class and 0.467 of the second.
-    assert suspects.tolist() == [4] and suggested.tolist() == [0]
 
 
 def test_the_figures_show_what_was_measured(ordinal):

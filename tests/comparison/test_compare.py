@@ -5,7 +5,6 @@ import pytest
 from sklearn.metrics import f1_score, silhouette_score
 from sklearn.neighbors import KNeighborsClassifier
 
-from embedtopics.comparison import _compare as module
 from embedtopics.comparison import compare, difference_table
 from embedtopics.comparison._vectors import ComparisonLog
 from embedtopics.corpus import Corpus
@@ -147,16 +146,6 @@ def test_the_same_seed_gives_the_same_for_any_number_of_threads(themed):
     assert first.settings["seed"] == 5
 
 
-def test_inputs_stay_as_they_are(themed):
-    corpus, vectors = themed
-    before = vectors.copy(), corpus.metadata.copy()
-    encoder, labels = WordCounts(), corpus.metadata["label"].to_numpy()
-    compare(corpus, {"w": encoder, "t": vectors}, labels, **QUICK)
-    np.testing.assert_array_equal(vectors, before[0])
-    pd.testing.assert_frame_equal(corpus.metadata, before[1])
-    assert encoder.words is None
-
-
 def test_without_labels_topics_of_the_last_encoder_colour_the_maps(themed):
     corpus, vectors = themed
     result = compare(corpus, {"words": WordCounts(), "themes": vectors}, **QUICK)
@@ -221,13 +210,6 @@ def test_bad_input(themed):
             compare(corpus, both, **{parameter: bad})
     with pytest.raises(InputError, match="no text"):
         compare([None, " "], both)
-
-
-def test_labels_are_checked_before_the_work(themed, monkeypatch):
-    corpus, _ = themed
-    monkeypatch.setattr(module, "make_vectors", None)
-    with refuses("labels"):
-        compare(corpus, [WordCounts(), Hashed()], "nothing")
 
 
 def test_an_encoder_that_is_not_there_is_told_before_any_encodes(themed, tmp_path):

@@ -129,17 +129,6 @@ def test_a_map_turned_mirrored_scaled_and_moved_is_found_again(angle, scale, shi
     np.testing.assert_allclose(fit_similarity(moved, goal), goal, atol=1e-5)
 
 
-def test_without_outliers_the_turn_is_that_of_procrustes(positions):
-    noisy = similar(positions, 0.8, 3.0) + 0.3 * np.random.default_rng(1).normal(size=(400, 2))
-    fitted = fit_similarity(noisy, positions)
-    _, expected, _ = procrustes(positions, noisy)
-    expected = (
-        expected * np.sqrt(((positions - positions.mean(axis=0)) ** 2).sum())
-        / np.linalg.norm(expected)
-    ) + positions.mean(axis=0)  # fmt: skip
-    assert displacement(fitted, expected).mean() < 0.005
-
-
 def test_documents_that_moved_do_not_pull_the_rest(positions):
     other = positions.copy()
     other[:120] += [40, 25]

@@ -108,34 +108,6 @@ def test_the_kept_weights_are_those_of_the_lowest_loss_and_predict_held_out_text
     assert loss.verdict == "better" and loss.low < loss.difference < loss.high
 
 
-def test_a_run_that_was_interrupted_goes_on_to_the_same_weights(checkpoint, tmp_path, monkeypatch):
-    texts, folder = sentences(60), checkpoint("bert", False)
-    options = {**QUICK, "keep_geometry": True, "accumulation": 2}
-    pretrain(folder, texts, "span", out=tmp_path / "whole", **options)
-    from embedtopics.training.trainer._running import _Training
-
-    original, calls, stops_at = _Training.after_step, [], [2]
-
-    def interrupted(self, *arguments):
-        goes_on = original(self, *arguments)
-        calls.append(self.n_steps)
-        if len(calls) == stops_at[0]:
-            raise KeyboardInterrupt
-        return goes_on
-
-    monkeypatch.setattr(_Training, "after_step", interrupted)
-    for stops_at[0] in (2, 5):  # in the head's own run, and after it
-        calls.clear()
-        with pytest.raises(KeyboardInterrupt):
-            pretrain(folder, texts, "span", out=tmp_path / "parts", **options)
-    assert len(set(calls)) == 2
-    stops_at[0] = -1
-    pretrain(folder, texts, "span", out=tmp_path / "parts", **options)
-    name = "model.safetensors"
-    assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
-    assert {path.name for path in tmp_path.iterdir()} == {"parts", "whole"}
-
-
 def test_masks_are_drawn_anew_and_stay_fixed_where_it_is_measured(checkpoint):
     run = prepared(checkpoint("bert"), sentences(40))
     data = run.data

@@ -103,17 +103,6 @@ def test_a_learned_vocabulary_is_that_of_the_library(kind):
         assert ours == by_hand.encode(text).tokens
 
 
-@pytest.mark.parametrize("kind", TRAINERS)
-def test_learning_does_not_depend_on_chance_or_order(kind):
-    first, second = (train_tokenizer(some, kind, vocab_size=320) for some in (TEXTS, TEXTS[::-1]))
-    assert first.get_vocab() == second.get_vocab()
-    assert first.tokenize(TEXTS[1]) == second.tokenize(TEXTS[1])
-    assert first.cls_token_id != first.sep_token_id
-    one, two = first("a river")["input_ids"], first("a river", "a town")["input_ids"]
-    assert one[0] == two[0] == first.cls_token_id and one[-1] == first.sep_token_id
-    assert two[: len(one)] == one
-
-
 @pytest.mark.parametrize(
     ("parameters", "name"),
     [

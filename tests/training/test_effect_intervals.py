@@ -116,23 +116,6 @@ def test_interval_is_that_of_students_t_for_the_mean_of_many_examples():
     assert found.high - found.low == pytest.approx(exact.high - exact.low, rel=0.15)
 
 
-def test_spearman_interval_is_that_of_scipys_paired_bootstrap():
-    rng = np.random.default_rng(4)
-    truth = rng.normal(size=300)
-    before, after = (truth + s * rng.normal(size=300) for s in (1.0, 0.9))
-    figure = Figure("", statistics.rank_correlations, before, after, truth, np.arange(300))
-    found = compare_scores(figure, 2000, 0)
-
-    def difference(b, a, t):
-        return stats.spearmanr(a, t).statistic - stats.spearmanr(b, t).statistic
-
-    oracle = stats.bootstrap(
-        (before, after, truth), difference, paired=True, vectorized=False, n_resamples=600,
-        method="percentile", rng=np.random.default_rng(0),
-    ).confidence_interval  # fmt: skip
-    assert (found.low, found.high) == pytest.approx(tuple(oracle), abs=0.015)
-
-
 def test_a_handful_of_changed_answers_shows_nothing():
     none, places = np.zeros(500), np.arange(500)
     few, enough = (
@@ -158,13 +141,6 @@ def test_examples_that_share_a_text_are_drawn_together():
     )
     ratio = (together.high - together.low) / (alone.high - alone.low)
     assert ratio == pytest.approx(np.sqrt(20), rel=0.15)
-
-
-def test_where_everything_hangs_together_first_texts_are_drawn():
-    first = [f"a{i // 2}" for i in range(100)]
-    examples = examples_of("binary", (first, ["yes"] * 100), np.arange(100) % 2)
-    units, note = units_of(examples)
-    assert len(set(units.tolist())) == 50 and "first" in note
 
 
 @pytest.mark.parametrize("p", [[0.01, 0.04, 0.03], [0.5], [0.04, 0.04], [0.2, 0.001, 0.9, 0.02]])

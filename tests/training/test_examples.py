@@ -93,14 +93,3 @@ def test_the_fingerprint_does_not_depend_on_order(rows, random):
 def test_the_fingerprint_tells_examples_apart(rows, others):
     same = sorted(map(repr, rows)) == sorted(map(repr, others))
     assert (graded(rows).fingerprint == graded(others).fingerprint) == same
-
-
-def test_the_fingerprint_tells_kinds_and_sides_apart():
-    pair = Examples("pairs", (("a",), ("b",)), None, np.arange(1))
-    swapped = Examples("pairs", (("b",), ("a",)), None, np.arange(1))
-    other = Examples("binary", (("a",), ("b",)), np.array([1]), np.arange(1))
-    assert len({pair.fingerprint, swapped.fingerprint, other.fingerprint}) == 3
-
-
-def test_half_characters_have_a_fingerprint():
-    assert Examples("texts", (("\ud800",),), None, np.arange(1)).fingerprint

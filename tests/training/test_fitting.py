@@ -110,20 +110,6 @@ def test_bad_input_is_refused_before_training(tiny_bert, tmp_path, sets, changes
     assert not (tmp_path / "tuned").exists()
 
 
-@pytest.mark.usefixtures("never_trained")
-def test_classes_that_the_sample_of_a_corpus_lacks_are_refused(tiny_bert, tmp_path, sets):
-    texts = [f"text {number}" for number in range(5_100)]
-    unsampled = et.Corpus.of(texts).distinct().first_rows[-2:]
-    classes = np.full(len(texts), "usual", dtype=object)
-    classes[unsampled] = "rare"
-    train, validation, _ = sets
-    with refuses("labels"):
-        et.training.fit_sts(
-            tiny_bert, train, validation=validation, out=tmp_path / "tuned", corpus=texts,
-            classes=classes, **FAST,
-        )  # fmt: skip
-
-
 def test_examples_in_both_sets_are_refused_unless_that_is_meant(tiny_bert, tmp_path, sets):
     train, validation, _ = sets
     with refuses("test"):
@@ -152,14 +138,6 @@ def test_examples_that_choose_the_weights_are_not_measured_on(tiny_bert, tmp_pat
     report = fit(tiny_bert, train, test=both, allow_overlap=True, **named)
     (allowed,) = (d for d in report.decisions if d.name == "overlap_allowed")
     assert allowed.value == 4 and "4 (9.1%) occur in the validation set" in allowed.message
-
-
-def test_a_part_held_out_for_validation_is_not_measured_on_either(tiny_bert, tmp_path):
-    rows = [(f"stone {i}", f"tree {i}", i / 299) for i in range(300)]
-    train = et.training.read_examples(rows, "graded")
-    _, held = et.training.split(train, 0.1, FAST["random_state"])
-    with refuses("test"):
-        et.training.fit_sts(tiny_bert, train, test=held, out=tmp_path / "tuned", **FAST)
 
 
 def test_a_run_of_another_direction_is_not_gone_on_with(tiny_bert, tmp_path, monkeypatch):
@@ -210,16 +188,6 @@ def test_before_and_after_are_read_alike_so_that_nothing_learned_is_no_differenc
         assert change.difference == 0 and change.note.count("int8") == 0
     said = [one.message for one in report.decisions if one.name == "equal_conditions"]
     assert len(said) == 1 and "int8" in said[0] and "chunk" in said[0]
-
-
-@pytest.mark.slow
-def test_texts_alone_train_too(tiny_bert, tmp_path):
-    texts = [f"{a} {b} {c}" for a in CONTENT for b in CONTENT for c in CONTENT[:2] if a != b]
-    settings = {**FAST, "epochs": 1}
-    bare = et.training.fit_unsupervised(
-        tiny_bert, [text + " stone" for text in texts], out=tmp_path / "bare", **settings
-    )
-    assert bare.objective == "texts: SimCSE"
 
 
 def test_low_rank_additions_alone_are_learned_and_end_in_a_plain_folder(tiny_bert, tmp_path, sets):

@@ -62,13 +62,6 @@ def test_a_constant_added_to_the_loss_makes_no_run_look_better(kind, seed, const
     assert other.shares["learns nothing"] >= one.shares["learns nothing"] - 0.05
 
 
-def test_the_same_curves_have_the_same_diagnosis():
-    curves = curves_first.draw("chaotic", 3)
-    before = curves.validation_loss.copy()
-    assert read_curves(curves) == read_curves(curves)
-    np.testing.assert_array_equal(curves.validation_loss, before)
-
-
 def test_a_diagnosis_is_whole():
     found = read_curves(curves_first.draw("overlearning", 4))
     assert set(found.shares) == set(VERDICTS) and sum(found.shares.values()) == pytest.approx(1)

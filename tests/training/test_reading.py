@@ -70,13 +70,6 @@ def test_every_frame_and_list_gives_the_same_examples():
     assert len(prints) == 1
 
 
-def test_a_frame_stays_as_it_was():
-    table = frame(NLI).rename(index={0: "x", 1: "y", 2: "z"})
-    before = table.copy(deep=True)
-    read_examples(table, "nli")
-    pd.testing.assert_frame_equal(table, before)
-
-
 def test_examples_of_the_kind_are_returned_and_of_another_refused():
     read = read_examples(NLI, "nli")
     assert read_examples(read, "nli") is read
@@ -198,12 +191,6 @@ def test_triplets_may_have_several_negatives():
     assert named.columns[2] == ("d",)
 
 
-def test_texts_are_read_from_lists_and_columns():
-    assert read_examples(["a", "b"], "texts").columns == (("a", "b"),)
-    assert read_examples(pd.Series(["a", "b"]), "texts").columns == (("a", "b"),)
-    assert read_examples(pd.DataFrame({"text": ["a"]}), "texts").columns == (("a",),)
-
-
 def test_repeats_and_conflicts_are_kept_and_counted():
     rows = [("a", "b", 1), ("a", " b ", 1), ("a", "b", 0), ("c", "d", 0)]
     read = read_examples(rows, "binary")
@@ -213,11 +200,6 @@ def test_repeats_and_conflicts_are_kept_and_counted():
     assert told(pairs)["identical_sides"] == 1
     triplets = read_examples([("a", "b", "b"), ("a", "b", "c")], "triplets")
     assert told(triplets)["negative_is_positive"] == 1
-
-
-def test_half_characters_are_replaced_and_counted():
-    read = read_examples([("a\ud800", "b")], "pairs")
-    assert read.columns[0] == ("a\ufffd",) and told(read)["replaced_characters"] == 1
 
 
 @settings(deadline=None)
@@ -291,11 +273,6 @@ def test_numbers_need_an_order(numbers):
 def test_pairs_without_gold_label_are_left_out_and_counted():
     read = read_examples([*NLI, ("x", "y", "-"), ("x", "z", "-")], "nli")
     assert len(read) == 3 and told(read)["no_gold_label"] == 2
-
-
-def test_an_absent_class_is_told():
-    read = read_examples([NLI[0], NLI[2]], "nli")
-    assert told(read)["absent_label"] == "neutral" and read.labels.tolist() == [0, 2]
 
 
 @pytest.mark.parametrize("nothing", ["", None, float("nan")])

@@ -21,7 +21,6 @@ from embedtopics.training._report import (
     model_card,
     one_line,
     write_report,
-    yaml_text,
 )
 from tests.factories import refuses
 from tests.training.reports import HOSTILE, make_report, same
@@ -115,13 +114,6 @@ def test_a_saved_encoder_with_a_report_can_be_saved_again(tmp_path):
     assert sorted(p.name for p in (tmp_path / "encoder").iterdir()) == ["manifest.json", "weights"]
 
 
-def test_a_report_shows_itself():
-    report = make_report()
-    assert "\n" not in repr(report) and report.diagnosis.verdict in repr(report)
-    assert "1379" in report._repr_html_() and "<script>" not in report._repr_html_()
-    assert report.advice == report.diagnosis.advice
-
-
 PARSER = MarkdownIt("commonmark").enable("table")
 
 
@@ -204,11 +196,6 @@ def test_escaped_text_is_shown_as_it_is(text):
     cells = [t for t in PARSER.parse(f"{head}| {escaped(text)} |") if t.type == "inline"]
     assert len(cells) == 2
     assert "".join(c.content for c in cells[1].children).strip() == one_line(text).strip()
-
-
-@given(st.text())
-def test_yaml_text_comes_back(text):
-    assert yaml.safe_load(f"key: {yaml_text(text)}") == {"key": one_line(text)}
 
 
 @pytest.mark.parametrize(

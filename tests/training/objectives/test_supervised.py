@@ -284,21 +284,6 @@ def test_mean_reciprocal_rank_with_several_partners_is_that_of_search(seed):
     assert mean_reciprocal_rank(embeddings, keys=again) == pytest.approx(expected, abs=1e-12)
 
 
-def test_no_partner_of_an_anchor_counts_as_wrong():
-    a, b, c, d = np.float32([[1, 0], [0.9, 0.1], [0.8, 0.3], [0, 1]])
-    keys = [(0, 1), (0, 2), (4, 5)]
-    # The anchor 0 has two partners, and finds them first; 4 has 5, and 1 and 2 are nearer.
-    embeddings = [np.stack([a, a, a]), np.stack([b, c, d])]
-    assert mean_reciprocal_rank(embeddings, keys=keys) == (1 + 1 / 3) / 2
-    # A text that stands in two pairs is one candidate, and no rival of its own.
-    chain = [np.stack([a, b, a]), np.stack([b, c, d])]
-    assert mean_reciprocal_rank(chain, keys=[(0, 1), (1, 2), (4, 5)]) == (1 + 1 + 1 / 3) / 3
-    # One vector for all: the first of two partners among two others comes at 1 + 2 / 3.
-    same = np.ones((3, 2), np.float32)
-    wanted = (1 / (1 + 1 / 3) + 1 / (1 + 2 / 2)) / 2
-    assert mean_reciprocal_rank([same, same], keys=keys) == pytest.approx(wanted)
-
-
 def test_the_same_vector_for_all_texts_is_worth_nothing():
     same = np.ones((100, 4), np.float32)
     assert mean_reciprocal_rank([same, same]) == 0.0

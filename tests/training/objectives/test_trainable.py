@@ -215,15 +215,6 @@ def test_static_encoders(static, tmp_path):
     assert again.max_length == 11 and again.weights is None
 
 
-def test_static_encoders_learn(static):
-    trainee = trainable_of(static)
-    made = trainee.model.train()(trainee.features(trainee.tokenize_texts(TEXTS)))[
-        "sentence_embedding"
-    ]
-    made[:, 0].sum().backward()
-    assert trainee.model[0].embedding.weight.grad.abs().sum() > 0
-
-
 def test_cached_encoders_and_names_are_unwrapped(tiny_bert, tmp_path):
     encoder = exact_encoder(tiny_bert)
     cached = CachedEncoder(CachedEncoder(encoder, folder=tmp_path), folder=tmp_path)

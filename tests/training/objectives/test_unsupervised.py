@@ -124,33 +124,6 @@ def test_words_are_deleted_whole(encoder):
     assert again == objective.views((ids,), np.random.default_rng(1))[0] != ids
 
 
-def test_words_of_byte_pairs_and_prompts(tiny_roberta):
-    trainee = trainable_of(exact_encoder(tiny_roberta, prompt="the red: "))
-    objective = tsdae(examples_of("texts", (FIRST,)), trainee, deleted=0.9)
-    ids = trainee.tokenize_texts(["the cat sat on"])
-    decode = trainee.model.tokenizer.decode
-    found = {
-        decode(objective.views((ids,), np.random.default_rng(seed))[0][0], skip_special_tokens=True)
-        for seed in range(60)
-    }
-    words = {" ".join(text.removeprefix("the red:").split()) for text in found}
-    assert all(text.startswith("the red:") for text in found)
-    assert {"the", "cat", "sat", "on"} <= words and words <= {
-        " ".join(
-            word for place, word in enumerate(["the", "cat", "sat", "on"]) if keep >> place & 1
-        )
-        for keep in range(1, 16)
-    }
-
-
-def test_a_text_of_no_words_stays(encoder):
-    trainee = trainable_of(encoder)
-    objective = tsdae(examples_of("texts", (["stone"],)), trainee)
-    ids = trainee.tokenize_texts(["", "stone"])
-    for seed in range(20):
-        assert objective.views((ids,), np.random.default_rng(seed))[0] == ids
-
-
 def test_what_has_no_decoder_is_refused(encoder, tiny_bert):
     examples = examples_of("texts", (FIRST,))
     static = StaticEncoder.from_arrays(np.eye(72), encoder.tokenizer_json)

@@ -48,19 +48,6 @@ def test_no_known_partner_is_a_negative(keys, size):
             assert not any(frozenset((text, keys[one][1])) in pairs for text in others)
 
 
-def test_epochs_differ_and_a_seed_repeats():
-    plan, again = StepPlan(range(1, 101), 8, 5), StepPlan(range(1, 101), 8, 5)
-    assert plan.of_epoch(0) == again.of_epoch(0)
-    assert plan.of_epoch(0) != plan.of_epoch(1)
-    assert plan.of_epoch(0) != StepPlan(range(1, 101), 8, 6).of_epoch(0)
-
-
-def test_the_sampler_gives_the_batches_of_its_epoch():
-    plan = StepPlan(range(1, 101), 8, 5)
-    plan.epoch = 2
-    assert list(plan) == plan.of_epoch(2)
-
-
 def test_batches_need_little_padding():
     rng = np.random.default_rng(0)
     lengths = rng.geometric(0.08, 4000) + 4

@@ -10,7 +10,7 @@ from embedtopics.errors import name_rows
 from embedtopics.training.trainer._batching import BatchEncoder, StepPlan
 from embedtopics.training.trainer._running import train
 from embedtopics.training.trainer._trainer import EncoderTrainer
-from tests.factories import raising, refuses
+from tests.factories import refuses
 from tests.training.trainer.test_running import ABOUT, settings, trained, weights_of
 
 
@@ -101,13 +101,6 @@ def test_less_is_encoded_at_once_where_memory_runs_out(data_of, tmp_path, memory
     for name, expected in data.weights().items():
         if not name.endswith("key.bias"):
             torch.testing.assert_close(short.weights()[name], expected, rtol=1e-3, atol=1e-4)
-
-
-def test_other_errors_are_not_taken_for_a_lack_of_memory(data_of, tmp_path, monkeypatch):
-    data, validation = data_of(settings())
-    monkeypatch.setattr(BatchEncoder, "learn", raising(RuntimeError("shapes")))
-    with pytest.raises(RuntimeError, match="shapes"):
-        train(data, validation, settings(), tmp_path / "run", ABOUT)
 
 
 def test_an_unwritable_folder_is_refused_before_training(data_of, tmp_path):

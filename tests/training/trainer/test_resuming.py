@@ -67,27 +67,6 @@ def test_batches_that_do_not_fill_a_step_are_gone_on_with(data_of, tmp_path, whe
     assert run.decisions[0].name == "resumed"
 
 
-@pytest.mark.parametrize(
-    ("changes", "n_steps", "stopped"),
-    [
-        ({"epochs": 0.5}, 3, "finished"),
-        pytest.param({"epochs": 2}, 12, "finished", marks=pytest.mark.slow),
-        # Steps so small that nothing changes, and so no validation is a gain.
-        pytest.param(
-            {"learning_rate": 1e-12, "patience": 3, "epochs": 4},
-            9,
-            "no improvement",
-            marks=pytest.mark.slow,
-        ),
-    ],
-)
-def test_a_run_that_died_after_its_last_step_learns_nothing_more(
-    data_of, tmp_path, changes, n_steps, stopped
-):
-    run, _ = checked(data_of, tmp_path, settings(**changes), "after_step", n_steps)
-    assert run.stopped == stopped and run.n_steps == n_steps
-
-
 def test_weights_that_are_newer_than_the_checkpoint_are_not_taken_for_its_best(
     data_of, tmp_path, monkeypatch
 ):

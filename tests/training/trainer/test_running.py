@@ -1,6 +1,5 @@
 """Whole runs of a tiny encoder: against a plain loop, interrupted, and gone wrong."""
 
-import os
 import random
 
 import numpy as np
@@ -21,7 +20,7 @@ from embedtopics.training.trainer._batching import (
     tokenized,
 )
 from embedtopics.training.trainer._running import train
-from embedtopics.training.trainer._trainer import arguments_for, device_and_precision
+from embedtopics.training.trainer._trainer import device_and_precision
 from tests.training.trainer.conftest import CONTENT
 
 ABOUT = {"examples": "these"}
@@ -193,17 +192,6 @@ def test_the_first_validation_is_done_with_the_numbers_of_the_others(data_of, tm
     assert {tensor.dtype for tensor in data.weights().values()} <= {torch.float32, torch.int64}
 
 
-@pytest.mark.slow
-def test_what_another_launcher_left_does_not_change_the_precision(data_of, tmp_path, monkeypatch):
-    monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "bf16")
-    found = []
-    for name in ("one", "two"):
-        data, _ = trained(data_of, tmp_path / name, settings(epochs=1))
-        found.append(weights_of(data))
-        assert os.environ.pop("ACCELERATE_MIXED_PRECISION", None) in ("bf16", None)
-    assert same(*found)
-
-
 def test_gradients_of_a_losss_own_weights_are_forgotten_after_a_step(data_of, tmp_path):
     data, validation = data_of(settings(epochs=1))
     own = torch.nn.Parameter(torch.ones(1))
@@ -300,9 +288,3 @@ def test_what_is_not_there_is_named(gpu, there, has_bfloat, named, said):
     with pytest.raises(InputError) as error:
         device_and_precision(TrainingSettings(**named))
     assert said in str(error.value)
-
-
-def test_one_gpu_is_used_where_there_are_several(monkeypatch, tmp_path):
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
-    arguments = arguments_for(TrainingSettings(), 10, "float32", "cuda", tmp_path)
-    assert arguments.n_gpu == 1

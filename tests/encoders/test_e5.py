@@ -78,7 +78,7 @@ def package(tmp_path, monkeypatch, cache, empty_hub):
 
 
 def opened():
-    return SentenceEncoder("multilingual-e5-small", precision="float32", runtime="torch")
+    return SentenceEncoder("multilingual-e5-small", precision="float32")
 
 
 def test_the_file_becomes_a_checkpoint_once(package, cache):

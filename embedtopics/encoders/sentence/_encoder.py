@@ -314,8 +314,7 @@ class SentenceEncoder(BaseEncoder):
         prompt_name : str, optional
             Name of one of the checkpoint's `prompts`, if `prompt` is left out.
         **options
-            batch_size, show_progress, normalize_embeddings and convert_to_tensor, as in
-            sentence-transformers.
+            batch_size, show_progress and normalize_embeddings, as in sentence-transformers.
         """
         if prompt is None and prompt_name is not None:
             checked_choice(prompt_name, "prompt_name", tuple(self.prompts))

@@ -395,7 +395,8 @@ def _buckets(distances: np.ndarray, n_buckets: int) -> np.ndarray:
     steps = logarithms / math.log(128 / n_alone) * (n_buckets - n_alone)
     far = np.minimum(n_alone + steps.astype(np.int64), n_buckets - 1)
     buckets: np.ndarray = np.where(sizes < n_alone, sizes, far)
-    return buckets + n_buckets * (distances > 0)
+    buckets += n_buckets * (distances > 0)
+    return buckets
 
 
 def _modernbert(

@@ -173,6 +173,7 @@ SECTIONS: dict[str, Callable[[bool], Iterator[dict[str, Any]]]] = {
     **{f"few_labels_{n}": partial(_few_labels, n, DRAWS[n], OURS) for n in DRAWS},
     **{f"setfit_{n}": partial(_few_labels, n, 5, ("few_shot", "SetFit 1.2")) for n in (8, 16)},
     "fine_tune": classification_training.fine_tune,
+    "ulmfit": classification_training.ulmfit,
     "words": classification_training.words,
     "shares": _shares,
 }
@@ -236,6 +237,16 @@ TABLES: dict[str, Shown] = {
             "steps": lambda row: str(row["n_steps"]),
             "accuracy": lambda row: f"{row['accuracy']:.1%}",
             "examples a CPU second": lambda row: f"{row['n_examples'] / row['cpu_seconds']:.1f}",
+        },
+    ),
+    "ulmfit": (
+        "ULMFiT's options on trec_questions, at a peak rate of 1e-4:",
+        {
+            "options": lambda row: row["options"],
+            "seed": lambda row: str(row["seed"]),
+            "steps": lambda row: str(row["n_steps"]),
+            "accuracy": lambda row: f"{row['accuracy']:.1%}",
+            "CPU s": lambda row: f"{row['cpu_seconds']:.0f}",
         },
     ),
     "words": (

@@ -1,4 +1,4 @@
-"""All weights beside transformers' Trainer, and words."""
+"""All weights beside transformers' Trainer, ULMFiT's options, and words."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.corpora import DATA
 
-__all__ = ["fine_tune", "words"]
+__all__ = ["fine_tune", "ulmfit", "words"]
 
 ENCODER = "all-MiniLM-L6-v2"
 N_TRAIN, N_HELD, N_TEST, EPOCHS = 320, 100, 500, 2
@@ -20,6 +20,13 @@ N_TRAIN, N_HELD, N_TEST, EPOCHS = 320, 100, 500, 2
 ALL_LABELS = {"trec_questions": 5000, "sst2": 3000}
 """Texts to learn from, once, beside the Trainer."""
 
+ULMFIT = {
+    "none": {},
+    "layer_decay": {"layer_decay": 1 / 2.6},
+    "slanted": {"slanted": True, "warmup": 0.1},
+    "unfreezing": {"unfreezing": True},
+    "all three": {"layer_decay": 1 / 2.6, "slanted": True, "unfreezing": True},
+}
 TAGGED = {"ud_english_ewt": "upos", "wnut17": "tag"}
 N_SENTENCES, N_TEST_SENTENCES = 320, 400
 
@@ -104,6 +111,15 @@ def fine_tune(quick: bool = False) -> Iterator[dict[str, Any]]:
                      "n_examples": len(parts[0][0])}  # fmt: skip
             yield {**about, "method": "fine_tune", **_ours(parts, seed, epochs=1)}
             yield {**about, "method": "Trainer", **_trainer(parts, seed, epochs=1)}
+
+
+def ulmfit(_: bool = False) -> Iterator[dict[str, Any]]:
+    """Train with the options of Howard and Ruder (2018), alone and together."""
+    for seed in range(1):
+        parts, n_steps = _sampled("trec_questions", seed)
+        for name, options in ULMFIT.items():
+            made = _ours(parts, seed, learning_rate=1e-4, **options)
+            yield {"options": name, "seed": seed, "n_steps": n_steps, **made}
 
 
 def words(quick: bool = False) -> Iterator[dict[str, Any]]:

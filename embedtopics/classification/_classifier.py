@@ -71,7 +71,10 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         not fitted on: by cross-fitting, or on the validation texts of "fine_tune". "few_shot"
         trains the encoder three more times for it. None keeps the probabilities of the head.
     training : mapping, optional
-        Fields of `embedtopics.training.TrainingSettings`.
+        Fields of `embedtopics.training.TrainingSettings`. "fine_tune" also takes the options of
+        Howard and Ruder (2018): `layer_decay` (factor of the learning rate from each layer to the
+        layer below), `slanted` (slanted triangular schedule) and `unfreezing` (one more layer in
+        each epoch).
     random_state : int, Generator or None
 
     Attributes

@@ -5,13 +5,14 @@ from __future__ import annotations
 import shutil
 import weakref
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from embedtopics._utils.checks import checked_between
 from embedtopics._utils.display import spell_count
 from embedtopics._utils.folders import check_output_folder
 from embedtopics._utils.machine import package_versions
@@ -61,6 +62,18 @@ HELD_OUT = 0.1
 ACTIVATIONS = {"distilbert": "ReLU", "electra": "GELU"}
 """Activation after the dense layer that reads the first token, as in transformers' classifiers of
 a family; "Tanh" for the others."""
+
+
+@dataclass(frozen=True)
+class _Ulmfit:
+    """Options after Howard and Ruder (2018), "Universal language model fine-tuning"."""
+
+    layer_decay: float = 1.0  # 1 / 2.6 there (section 3.2)
+    slanted: bool = False  # equation 3
+    unfreezing: bool = False  # section 3.3
+
+    def __post_init__(self) -> None:
+        checked_between(self.layer_decay, "layer_decay", 0, 1, closed=True)
 
 
 def fit_trained(
@@ -120,6 +133,7 @@ def _fine_tune(
     from embedtopics.training.objectives._objective import Objective
     from embedtopics.training.trainer._trainer import device_and_precision
 
+    extra = _Ulmfit(**{name: options.pop(name) for name in vars(_Ulmfit()) if name in options})
     settings = TrainingSettings(**{**FINE_TUNE, **options})
     if settings.matryoshka:
         raise InputError("matryoshka", "left out for classifiers", settings.matryoshka)
@@ -133,12 +147,14 @@ def _fine_tune(
             kind, trainable.n_dimensions, n_classes, class_weights, _dropout(trainable)
         )
     examples, held_out = (_examples(part, kind) for part in sets)
+    changed = [f", {name} {v}" for name, v in vars(extra).items() if v not in (1.0, False)]
     objective = Objective(
-        f"classification: {kind}",
+        f"classification: {kind}{''.join(changed)}",
         examples,
         lambda *_: loss,
         "quadratic kappa" if kind == "ordinal" else "macro F1",
         partial(_metric, kind),
+        optimizers=partial(_optimizers, extra),
     )
     measured = replace(objective, examples=held_out)
     checkpoints = checkpoints_of(folder)
@@ -151,7 +167,7 @@ def _fine_tune(
         objective=objective.name,
         base=trainable.name,
         folder=str(folder),
-        settings=settings.to_dict(),
+        settings={**settings.to_dict(), **vars(extra)},
         data={"n_train": len(examples), "n_validation": len(held_out),
               "n_learned_from": len(examples),
               "train": examples.source, "validation": held_out.source},
@@ -288,3 +304,42 @@ def _metric(
     guess = chances >= 0.5 if kind == "multilabel" else np.eye(n_classes, dtype=np.bool_)[best]
     counts = ((a * b).sum(axis=0) for a, b in ((truth, guess), (truth, 1), (guess, 1)))
     return float(precision_recall_f1(*counts)["f1"].mean())
+
+
+def _optimizers(extra: _Ulmfit, data: Any, arguments: Any, n_steps_per_epoch: int) -> Any:
+    """Return AdamW with one parameter group a layer, and its learning rate schedule."""
+    import torch
+
+    from embedtopics.training.objectives._trainable import layers_of
+
+    if extra == _Ulmfit():
+        return None
+    transformer = data.model[0].model
+    layers = [[layer] for layer in layers_of(transformer)]
+    grouped: set[int] = set()
+    groups: list[dict[str, Any]] = []
+    depths: list[int] = []
+    for depth, part in enumerate([[data.loss, data.model[2]], *layers[::-1], [transformer]]):
+        weights = [w for module in part for w in module.parameters() if id(w) not in grouped]
+        grouped |= set(map(id, weights))
+        rate = arguments.learning_rate * extra.layer_decay**depth
+        for decay, is_plain in ((arguments.weight_decay, False), (0.0, True)):
+            # Biases and layer norms are not decayed.
+            params = [w for w in weights if w.requires_grad and (w.ndim < 2) == is_plain]
+            if params:
+                groups.append({"params": params, "lr": rate, "weight_decay": decay})
+                depths.append(depth)
+    optimizer = torch.optim.AdamW(groups)
+    total, n_warm = arguments.max_steps, max(1, arguments.warmup_steps)
+
+    def factor(depth: int, step: int) -> float:
+        if extra.unfreezing and step < depth * n_steps_per_epoch:
+            return 0.0
+        if step < n_warm:
+            return float(step / n_warm)
+        decay = float(max(0, total - step) / max(1, total - n_warm))
+        # Slanted triangular rates end at a 32nd of the peak (equation 3).
+        return (1 + 31 * decay) / 32 if extra.slanted else decay
+
+    factors: list[Any] = [partial(factor, depth) for depth in depths]
+    return optimizer, torch.optim.lr_scheduler.LambdaLR(optimizer, factors)

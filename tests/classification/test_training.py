@@ -9,6 +9,7 @@ import torch
 
 from embedtopics.classification import TextClassifier, _pairs
 from embedtopics.classification._pairs import _jaccard_of, _pair_loss, _paired_batches
+from embedtopics.classification._training import _optimizers, _Ulmfit
 from embedtopics.training import TrainingSettings
 from embedtopics.training.trainer._running import _Training
 from tests.factories import refuses
@@ -92,7 +93,7 @@ def test_vectors_of_the_tokens_that_occur_are_learned_as_if_with_all(
 @pytest.mark.slow
 @pytest.mark.smoke
 def test_a_run_that_was_interrupted_goes_on(tmp_path, tiny_bert, themed, monkeypatch):
-    make = partial(TextClassifier, tiny_bert, "fine_tune", training=QUICK)
+    make = partial(TextClassifier, tiny_bert, "fine_tune", training={**QUICK, "layer_decay": 0.5})
     whole = make().fit(*themed, out=tmp_path / "whole")
     write, steps = _Training.write_checkpoint, []
 
@@ -113,9 +114,40 @@ def test_a_run_that_was_interrupted_goes_on(tmp_path, tiny_bert, themed, monkeyp
         make().fit(*themed, out=tmp_path / "part")
 
 
+def test_rates_by_layer_and_step(tiny_bert):
+    from embedtopics.classification._training import _with_dense
+
+    class Data:
+        model = _with_dense(tiny_bert, TrainingSettings()).model
+        loss = torch.nn.Linear(16, 3)
+
+    class Arguments:
+        learning_rate, weight_decay, max_steps, warmup_steps = 0.01, 0.1, 20, 2
+
+    extra = _Ulmfit(layer_decay=0.5, slanted=True, unfreezing=True)
+    optimizer, schedule = _optimizers(extra, Data, Arguments, 4)
+    sizes = sum(w.numel() for group in optimizer.param_groups for w in group["params"])
+    pooler = sum(w.numel() for w in Data.model[0].model.pooler.parameters())
+    assert sizes == sum(w.numel() for w in [*Data.model.parameters(), *Data.loss.parameters()])
+    assert pooler  # it stays in the encoder, unused
+    rates = []
+    for _ in range(20):
+        rates.append(schedule.get_last_lr())
+        optimizer.step()
+        schedule.step()
+    top, second, bottom = (np.array(rates)[:, place] for place in (0, 2, -1))
+    assert (
+        top[0] == 0 and np.isclose(top[2], 0.01) and np.isclose(top[11], 0.01 * (1 + 31 / 2) / 32)
+    )
+    assert (second[:4] == 0).all() and np.isclose(second[6] / top[6], 0.5)
+    assert (bottom[:12] == 0).all() and np.isclose(bottom[13] / top[13], 0.125)
+    assert _optimizers(_Ulmfit(), Data, Arguments, 4) is None
+
+
 @pytest.mark.parametrize(
     ("parameter", "options", "method"),
     [
+        ("layer_decay", {"layer_decay": 2.0}, "fine_tune"),
         ("matryoshka", {"matryoshka": (8,)}, "few_shot"),
         ("patience", {"patience": 3}, "few_shot"),
         ("learning_rate", {"learning_rate": 1e30, "epochs": 20}, "few_shot"),

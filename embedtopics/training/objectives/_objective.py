@@ -42,6 +42,9 @@ class Objective:
     # Makes the columns of a batch; the loss gets vectors of the first, and ids of the others.
     views: Callable[[TokenColumns, np.random.Generator], TokenColumns] | None = None
     n_encoded: int | None = None  # how many these are; None for all
+    # Called with the data, the trainer's arguments and the steps of an epoch; returns an optimizer
+    # and its schedule, or None for those of the trainer.
+    optimizers: Callable[[Any, Any, int], Any] | None = None
 
 
 def stand_in(n_dimensions: int) -> nn.Module:

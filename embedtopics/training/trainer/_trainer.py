@@ -122,6 +122,10 @@ class EncoderTrainer(SentenceTransformerTrainer):
             data_collator=_collate,  # type: ignore[arg-type]
             processing_class=None,
         )
+        if run.data.objective.optimizers is not None:
+            optimizers = run.data.objective.optimizers(run.data, args, run.steps_per_epoch)
+            self.optimizer: Any = optimizers[0] if optimizers else None
+            self.lr_scheduler: Any = optimizers[1] if optimizers else None
         for printing in (PrinterCallback, ProgressCallback):
             self.remove_callback(printing)
         self.add_callback(_Steps(self))

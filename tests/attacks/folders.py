@@ -263,13 +263,6 @@ def of_forged_catalogues() -> Iterator[Trial]:
                     f"{table}.{column} = {kind}{one[:6]}",
                     partial(in_catalog, sound, what, value, of_index),
                 )
-    for statement in (
-        "CREATE TRIGGER t AFTER INSERT ON documents BEGIN DELETE FROM documents; END",
-        "CREATE VIEW v AS SELECT 1", "CREATE INDEX i ON documents (text)", "CREATE TABLE other (a)",
-        "ALTER TABLE documents ADD COLUMN more", "DROP TABLE removed", "ALTER TABLE files RENAME TO file",
-        "CREATE VIRTUAL TABLE f USING fts5(a)", "PRAGMA user_version = 99", "PRAGMA application_id = 1",
-    ):  # fmt: skip
-        yield Trial(statement, partial(in_catalog, sound, statement, None, of_index), "refuse")
 
 
 def trials() -> Iterator[Trial]:

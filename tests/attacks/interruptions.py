@@ -59,7 +59,7 @@ def saved_result() -> Work:
 def _index_work(change: Callable[[Any], Any], is_the_same: bool = False) -> Work:
     from embedtopics.retrieval import SearchIndex
     from embedtopics.retrieval.storage._checks import check
-    from tests.retrieval.killed import build
+    from tests.retrieval.indexes import build
 
     texts = {f"d{i}": f"cat {'dog' * (i % 2)} owl{i}" for i in range(30)}
 
@@ -80,7 +80,7 @@ def _index_work(change: Callable[[Any], Any], is_the_same: bool = False) -> Work
 
 def built_index() -> Work:
     """Build an index over another."""
-    from tests.retrieval.killed import build
+    from tests.retrieval.indexes import build
 
     return _index_work(lambda folder: build(folder, {"n1": "fox", "n2": "owl cat"}, overwrite=True))
 
@@ -88,7 +88,7 @@ def built_index() -> Work:
 def enlarged_index() -> Work:
     """Add documents to an index, and change one."""
     from embedtopics.retrieval import SearchIndex
-    from tests.retrieval.killed import corpus
+    from tests.retrieval.indexes import corpus
 
     def change(folder: Path) -> None:
         texts = {"d1": "changed hen", "n1": "fox", "n2": "owl cat"}

@@ -6,7 +6,6 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,7 +15,6 @@ from hypothesis import strategies as st
 from embedtopics.corpus.results import Encoding
 from embedtopics.encoders import CachedEncoder
 from embedtopics.encoders import _cache as cached
-from embedtopics.errors import InputError
 from tests.factories import FULL_DISK, raising, refuses
 
 
@@ -208,11 +206,6 @@ def test_what_the_encoder_says_is_passed_on(tmp_path, monkeypatch):
     assert (encoder.name, encoder.dimensions, encoder.languages) == ("counting", 6, ("en",))
     assert encoder.fingerprint == "f" * 64 and encoder.folder == tmp_path
     assert encoder.max_length is None and encoder.info.name == "counting"
-
-
-def test_an_encoder_that_cannot_be_told_from_others_is_refused(tmp_path):
-    with pytest.raises(InputError, match="fingerprint"):
-        CachedEncoder(SimpleNamespace(encode=len), folder=tmp_path)
 
 
 def test_what_cannot_be_read_now_is_not_thrown_away(tmp_path, monkeypatch, caplog):

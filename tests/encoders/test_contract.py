@@ -22,7 +22,7 @@ from embedtopics.encoders import (
 from embedtopics.encoders._contract import EncoderInfo, as_encoder, info_of
 from embedtopics.encoders._registry import encoder_from_settings, resolve_encoder
 from embedtopics.encoders._space import StoredVectors, check_encoder, describe_encoder
-from embedtopics.errors import InputError, ModelLoadError
+from embedtopics.errors import ModelLoadError
 from embedtopics.probing import hidden_states
 from tests.factories import refuses
 
@@ -242,10 +242,3 @@ def test_the_callers_encoder_stays_unfitted():
 
     learner = Learner()
     assert as_encoder(learner).fitted_to(["a"]).is_fitted and not learner.is_fitted
-
-
-def test_an_unknown_kind_is_refused():
-    with pytest.raises(
-        InputError, match="among across languages, cascade, fasttext, joined, random, static, tfidf"
-    ):
-        encoder_from_settings({"kind": "oracle"})

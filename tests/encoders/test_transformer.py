@@ -11,8 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from embedtopics.encoders import SentenceEncoder
-from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.encoders.sentence import _backend as opening
 from embedtopics.encoders.sentence import _encoder as transformer
 from embedtopics.errors import InputError, ModelLoadError
@@ -131,12 +129,6 @@ def test_an_interrupt_comes_through_and_leaves_the_encoder_usable(
     np.testing.assert_array_equal(tiny_encoder.encode(texts), expected)
 
 
-@pytest.mark.parametrize("spec", [None, 3, SentenceEncoder, np.zeros(3), {"encode": 1}])
-def test_what_is_no_encoder(spec):
-    with pytest.raises(InputError, match="encoder must be a hub name"):
-        resolve_encoder(spec)
-
-
 def test_a_tokenizer_that_is_set_otherwise_is_another_encoder(tiny_bert, tmp_path):
     folder = shutil.copytree(tiny_bert, tmp_path / "cased")
     file = folder / "tokenizer_config.json"
@@ -213,12 +205,6 @@ def test_a_prompt_that_leaves_nothing_to_the_text(tiny_bert, long_texts):
         encoder.encode(["a dog"])
     one = exact_encoder(tiny_bert, prompt="the cat " * 5, max_length=13).encode_with_report
     assert one(["dog sat"]).n_seen.tolist() == [1]
-
-
-def test_half_precision_without_a_gpu_is_refused(tiny_bert, monkeypatch):
-    monkeypatch.setattr(transformer, "has_gpu", lambda: False)
-    with pytest.raises(InputError, match="for a GPU"):
-        SentenceEncoder(tiny_bert, precision="bfloat16").encode(["the cat"])
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])

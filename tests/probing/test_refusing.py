@@ -63,8 +63,7 @@ def test_the_parameter_at_fault_is_named(function, parameter, asked):
 
 
 @pytest.mark.parametrize(
-    ("function", "good"),
-    [(f, good) for f, (good, _) in CASES.items() if f is not probing.probe],
+    ("function", "good"), [(f, good) for f, (good, _) in CASES.items() if f is not probing.probe]
 )
 def test_states_of_whole_texts_have_no_words(function, good):
     with refuses("states"):

@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from embedtopics.retrieval import SearchIndex
 from embedtopics.retrieval._bm25 import LexicalSettings, lexical_settings
 from embedtopics.retrieval._snippets import make_snippet
-from embedtopics.retrieval.results import DuplicateGroups, Hit, SearchHits
+from embedtopics.retrieval.results import Hit, SearchHits
 from embedtopics.terms._spans import word_spans
 
 PLAIN = LexicalSettings()
@@ -118,14 +117,6 @@ def test_weights_are_of_words_as_the_query_has_them():
     assert "closed" in str(
         make_snippet(text, "closing closes hospital", ENGLISH, weights=weights, n_words=5)
     )
-
-
-def test_a_hit_shows_its_snippet():
-    index = SearchIndex.build(["The hospitals closed."], encoder="random", languages=["en"])
-    hit = index.search("a closing hospital", mode="lexical")[0]
-    assert hit.snippet._repr_html_() == "The <mark>hospitals</mark> <mark>closed</mark>."
-    assert str(hit.snippet) == "The hospitals closed."
-    assert repr(hit.snippet) == "Snippet('The hospitals closed.')"
 
 
 def test_the_passage_bounds_the_snippet():
@@ -243,9 +234,3 @@ def test_hits_of_one_query_are_a_sequence():
     page = hits._repr_html_()
     assert "&lt;b&gt;" in page and "<b>&" not in page and "wo&lt;rd" in page
     assert str(hits[0].snippet) == "One text."
-
-
-def test_groups_of_duplicates_show_themselves():
-    found = DuplicateGroups((("a", "<b>"), ("c", "d")), (), 0.95, 9)
-    assert repr(found) == "DuplicateGroups(2 groups of 4 among 9 documents, cosine from 0.95)"
-    assert "&lt;b&gt;" in found._repr_html_() and len(found) == 2

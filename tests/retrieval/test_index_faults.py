@@ -1,14 +1,10 @@
-"""Kills, full disks, damaged files, and many at once: an index is as before, or as after."""
+"""Leftovers, full disks, damaged files, and many at once: an index is as before, or as after."""
 
 import hashlib
-import multiprocessing
-import random
 import sqlite3
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -19,106 +15,12 @@ from embedtopics.retrieval import SearchIndex
 from embedtopics.retrieval import _reader as opened_module
 from embedtopics.retrieval.storage._checks import check
 from tests.factories import raising, refuses
-from tests.retrieval.collection.fake import Disk
-from tests.retrieval.killed import build, corpus, work
+from tests.retrieval.indexes import build
 
 REPOSITORY = Path(__file__).parents[2]
 TEXTS = {"a": "cat owl", "b": "dog", "c": "", "d": "hen hen cat", "e": "fox owl dog cat"}
 
 
-FORKS = multiprocessing.get_context("forkserver")  # what is imported before is so in each fork
-FORKS.set_forkserver_preload([
-    "tests.retrieval.killed", "embedtopics.retrieval.dense._kernels", "embedtopics.terms._kernels",
-    "embedtopics.encoders.words._tfidf", "faiss", "sklearn.feature_extraction.text",
-])  # fmt: skip
-
-
-def killed_at_work(folder, seed, seconds):
-    """Let killed.py work for a while, kill it, and return what it said."""
-    reader, writer = FORKS.Pipe(duplex=False)
-    process = FORKS.Process(target=work, args=(folder, seed, writer))
-    process.start()
-    writer.close()
-    said = [reader.recv()]
-    time.sleep(seconds)
-    process.kill()
-    process.join()
-    with reader, suppress(EOFError):
-        while True:
-            said.append(reader.recv())
-    return said
-
-
-def after(before, kind, texts):
-    if kind == "build":
-        return dict(texts)
-    if kind == "remove":
-        return {id: text for id, text in before.items() if id not in texts}
-    return {**before, **texts}
-
-
-def held(index):
-    """Return what an index holds; a search for each text that has words has to find it."""
-    documents = {document.id: document.text for document in index}
-    assert len(documents) == len(index) == len(index.ids)
-    asked = [text for text in dict.fromkeys(documents.values()) if text]
-    for mode in ("dense", "lexical"):
-        found = index.search(asked, len(documents), mode)
-        for query, hits in zip(asked, found.hits, strict=True):
-            assert len({hit.id for hit in hits}) == len(hits)
-            assert all(documents[hit.id] == hit.text for hit in hits)
-            same = {id for id, text in documents.items() if text == query}
-            assert same <= {hit.id for hit in hits}
-            if mode == "dense":
-                assert {h.id for h in hits[: len(same)] if h.score < 1 - 1e-5} == set()
-    return documents
-
-
-def kill_often(folder, n_kills, seed):
-    """Kill so often, and on until one write was finished before, and one not at, a kill.
-
-    On a busy machine a write takes longer: the later a kill, the more time there is before it.
-    """
-    rng, done, finished, unfinished = random.Random(seed), {}, 0, 0
-    for number in range(20 * n_kills):
-        if number >= n_kills and finished and unfinished:
-            break
-        seconds = rng.random() * 0.25 * (1 + number // n_kills)
-        said = killed_at_work(folder, number, seconds)
-        before = done
-        for kind, *rest in said:
-            if kind != "done":
-                before, done = done, after(done, kind, *rest)
-        may_be = (done,) if said[-1] == ["done"] else (before, done)
-        finished += said.count(["done"])
-        unfinished += said[-1] != ["done"]
-        try:  # one that was set aside to be replaced is put back
-            index = SearchIndex.load(folder, verify=True)
-        except InputError:
-            assert not folder.exists() and before == {} and said[-1][0] == "build"
-            done = {}
-            continue
-        done = held(index)
-        assert done in may_be, said[-1]
-        assert {p.what for p in check(folder)} <= {"a killed writer left it"}
-        index.add(corpus({f"x{number}": "owl owl"}), show_progress=False)
-        done[f"x{number}"] = "owl owl"
-        assert check(folder) == [] and held(index) == done
-    build(folder, {"last": "cat"}, overwrite=folder.exists())
-    assert sorted(path.name for path in folder.parent.iterdir()) == [folder.name]
-    return finished, unfinished
-
-
-needs_kill = pytest.mark.skipif(sys.platform == "win32", reason="needs kill -9")
-
-
-@needs_kill
-def test_a_few_kills(tmp_path):
-    finished, unfinished = kill_often(tmp_path / "i", 5, seed=3)
-    assert finished and unfinished
-
-
-@needs_kill
 @pytest.mark.parametrize("name", ["i", "i.b"])
 def test_leftovers_of_a_killed_build_are_swept_and_no_others(tmp_path, name):
     mine = [
@@ -155,7 +57,7 @@ def test_threads_search_while_another_process_writes(tmp_path):
     build(tmp_path / "i", {**TEXTS, "z": "zebra zebra"})
     code = (
         "import sys; from embedtopics.retrieval import SearchIndex\n"
-        "from tests.retrieval.killed import corpus\n"
+        "from tests.retrieval.indexes import corpus\n"
         "index = SearchIndex.load(sys.argv[1]); print('goes', flush=True)\n"
         "for number in range(4):\n"
         "    texts = {f'n{number}': 'owl hen', 'b': 'dog'}\n"
@@ -179,7 +81,8 @@ def test_threads_search_while_another_process_writes(tmp_path):
     with ThreadPoolExecutor(2) as threads:
         list(threads.map(search, range(2)))
     other.stdout.close()
-    assert other.returncode == 0 and held(index) == {**TEXTS, "z": "zebra zebra"}
+    texts = {document.id: document.text for document in index}
+    assert other.returncode == 0 and texts == {**TEXTS, "z": "zebra zebra"}
 
 
 @pytest.mark.parametrize("function", ["open_dense", "open_lexical"])
@@ -208,27 +111,6 @@ def test_a_search_goes_on_in_a_version_whose_files_are_gone(tmp_path):
         np.asarray(dense.vectors, dtype=float).sum(axis=0) for dense in version.dense
     )  # of the files that were mapped
     np.testing.assert_allclose(version.mean_vector, total / 5, atol=1e-7)
-
-
-@pytest.mark.parametrize("kind", ["build", "overwrite", "add", "compact"])
-def test_a_disk_that_fills_up(tmp_path, monkeypatch, kind):
-    writes = {
-        "build": lambda: build(tmp_path / "new", TEXTS),
-        "overwrite": lambda: build(tmp_path / "i", {"a": "owl"}, overwrite=True),
-        "add": lambda: index.add(corpus({"new": "cat cat"}), show_progress=False),
-        "compact": lambda: index.compact(),
-    }
-    index = build(tmp_path / "i", TEXTS)
-    index.add(corpus({"f": "owl owl"}), show_progress=False)
-    before = {**TEXTS, "f": "owl owl"}
-    disk = Disk(monkeypatch)
-    step = 0
-    while disk.fails_at(step, writes[kind]):
-        assert held(index) == before and check(index.folder) == []
-        assert [p.name for p in tmp_path.iterdir() if p.name != "i"] == []
-        step += 9
-    assert step >= 9
-    assert (held(index) == before) == (kind in ("build", "compact"))
 
 
 def test_faiss_on_a_full_disk_leaves_the_index_as_it_was(tmp_path, monkeypatch):

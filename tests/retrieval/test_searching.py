@@ -35,19 +35,6 @@ def texts_of(frame):
     return dict(zip(frame.id.astype(str), frame.text.fillna(""), strict=True))
 
 
-def test_a_document_counts_once_with_its_best_passage():
-    long = " ".join(["cat"] * 20 + ["owl", "fox"] + ["cat"] * 20)
-    index = build(["owl", long, "cat dog"])
-    for mode in ("dense", "lexical", "hybrid"):
-        for k in (1, 2, 3, 9):
-            (hits,) = index.search("owl fox", k, mode).hits
-            assert hits[0].text == long and hits[0].passage == "owl fox cat"
-            assert len({hit.id for hit in hits}) == len(hits)
-        assert len(hits) == (2 if mode == "lexical" else 3)
-    (hit,) = index.search("fox", 1, "lexical").hits[0]
-    assert hit.text[slice(*hit.span)] == hit.passage and "fox" in hit.passage.split()
-
-
 def test_many_passages_of_one_document_do_not_hide_the_others(monkeypatch):
     monkeypatch.setattr(_search, "DEPTH", 1)
     index = build([" ".join(["cat"] * 400), "cat dog", "cat owl hen", "fox"])

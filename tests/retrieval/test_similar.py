@@ -189,12 +189,6 @@ def test_documents_that_are_removed_meanwhile_are_in_no_group(monkeypatch):
     assert found.groups == (("0", "2"),) and [pair[:2] for pair in found.pairs] == [("0", "2")]
 
 
-@pytest.mark.parametrize("threshold", [0, -0.5, 1.01, float("nan"), True, "0.9", None])
-def test_a_threshold_that_is_no_cosine(threshold):
-    with refuses("threshold"):
-        index_of(np.ones((2, 4), np.float32)).duplicates(threshold)
-
-
 # Topics of a fit in an index of the same documents.
 
 

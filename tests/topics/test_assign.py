@@ -6,7 +6,6 @@ import pytest
 import embedtopics as et
 from embedtopics.topics import assign, at_resolution, extend
 from embedtopics.topics._propagation import FAR, margin
-from tests.factories import refuses
 
 
 @pytest.fixture(scope="module")
@@ -125,10 +124,3 @@ def test_empty_texts_have_no_topic_and_no_novelty(branched, branches):
     assert found.labels[[0, 2]].tolist() == [-1, -1]
     assert found.memberships.shape == (4, branched.n_topics)
     assert found.memberships.toarray()[[0, 2]].sum() == 0
-
-
-@pytest.mark.parametrize("width", [1, 23, 25])
-def test_another_width_is_refused_at_any_resolution(branched, width):
-    for result in (branched, at_resolution(branched, 3)):
-        with refuses("embeddings"):
-            assign(result, ["a new text"], embeddings=np.ones((1, width)))

@@ -13,7 +13,6 @@ from embedtopics.topics._propagation import (
     MIN_MARGIN,
     NOWHERE,
     assign_outliers,
-    checked_coverage,
     closeness,
     margin,
     propagate_labels,
@@ -21,7 +20,6 @@ from embedtopics.topics._propagation import (
     vote,
 )
 from embedtopics.topics.results import Reason
-from tests.factories import refuses
 
 
 def assigned(graph, clusters, is_informative, weights, coverage="auto"):
@@ -282,9 +280,3 @@ def test_vote_by_hand():
     similarities = np.array([[0.5, 0.3, 0.2], [0.4, 0.6, -0.5], [0.5, 0.5, 0.5]], np.float32)
     shares = vote(indices, similarities, labels, 2).toarray()
     np.testing.assert_allclose(shares, [[0.8, 0.2], [0.0, 0.4], [0, 0]], atol=1e-6)
-
-
-@pytest.mark.parametrize("bad", [-0.1, 1.1, "most", None, True, float("nan"), [0.5]])
-def test_bad_coverages_are_explained(bad):
-    with refuses("coverage"):
-        checked_coverage(bad)

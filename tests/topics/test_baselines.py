@@ -55,15 +55,6 @@ def test_themes_of_words_are_found(toy):
         assert model.predict(words).tolist() == by_theme
 
 
-def test_a_second_fit_learns_from_its_own_texts(toy):
-    texts, _, _ = toy
-    model = et.TopicModel("tfidf", languages=["en"]).fit(texts[:60])
-    first = model.result_.settings["encoder_fingerprint"]
-    model.fit(texts)
-    assert model.result_.settings["encoder_fingerprint"] != first
-    assert len(model.predict(NEW)) == 3  # with the encoder of the second fit: of the same width
-
-
 ODD = ["...", "123 456", "!!", "\ud800", "7"]
 
 

@@ -84,13 +84,7 @@ def test_an_own_apostrophe_stays(result, path):
 
 
 WRONG = {
-    "labels": [
-        "",
-        "\n \n",
-        "topic,name\n1,a\n",
-        "label\na\n",
-        "topic,label,Label\n1,a,b\n",
-    ],
+    "labels": ["", "\n \n", "topic,name\n1,a\n", "label\na\n", "topic,label,Label\n1,a,b\n"],
     "topic": [
         "topic,label\n1,a\nx,b\n",
         "topic,label\n1.5,a\n",

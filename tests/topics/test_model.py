@@ -211,24 +211,6 @@ def test_bad_stages_are_named(toy):
             et.TopicModel(**stages).fit(texts, embeddings=vectors)
 
 
-QUESTIONS = {
-    "table": lambda result: et.topics.table(result),
-    "report_card": lambda result: et.topics.report_card(result, n_resamples=20),
-    "merge": lambda result: et.topics.merge(result, [0, 1]),
-    "split": lambda result: et.topics.split(result, 0, 2),
-    "reassign": lambda result: et.topics.reassign(result),
-    "update_terms": lambda result: et.topics.update_terms(result, extra_stop_words=["apple"]),
-    "mixtures": lambda result: et.topics.mixtures(result),
-    "assign": lambda result: et.topics.assign(result, result.corpus.texts[:3]),
-    "map": lambda result: et.plots.map(result),
-}
-
-
-@pytest.mark.parametrize("name", QUESTIONS)
-def test_later_questions_work_behind_the_textbook_pipeline(textbook, name):
-    assert QUESTIONS[name](textbook.result_) is not None
-
-
 def test_a_result_shows_itself(branched):
     assert repr(branched).startswith(f"TopicResult({branched.n_topics} topics")
     assert "\n" not in repr(branched)

@@ -156,13 +156,6 @@ def test_clear_topics_come_back(branched, measured):
     assert measured.adjusted_rand.mean() > 0.7
 
 
-def test_the_result_is_the_same_but_for_its_stability(branched, measured):
-    known = with_stability(branched, 8, random_state=3)
-    same(known.stability, measured)
-    assert branched.stability is None
-    assert dataclasses.replace(known, stability=None).clustering is branched.clustering
-
-
 def test_replicates_hold_half_and_differ(branched):
     recipe = recipe_of(branched)
     one, other = (replicate(recipe, np.random.default_rng(seed)) for seed in (0, 1))

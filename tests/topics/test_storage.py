@@ -2,7 +2,6 @@
 
 import copy
 import dataclasses
-import json
 import os
 import subprocess
 import sys
@@ -181,19 +180,6 @@ def test_the_checkpoint_of_the_fit_may_compute_in_other_numbers(toy, tmp_path):
     assert rounded.result_.settings["encoder_space"] == "float32"
 
 
-@pytest.mark.slow
-def test_an_encoder_with_settings_is_made_again_as_it_was(tmp_path):
-    texts = [f"A short text about the number {i} and nothing else." for i in range(30)]
-    encoder = et.SentenceEncoder(pooling="cls", max_length=64)
-    model = et.TopicModel(encoder, languages=["en"]).fit(texts)
-    loaded = et.TopicModel.load(model.save(tmp_path / "model"))
-    new = ["A text that nobody wrote before."]
-    one, two = (et.topics.assign(m.result_, new, encoder=e).novelty for m, e in (
-        (model, encoder), (loaded, None)))  # fmt: skip
-    assert one == two
-    np.testing.assert_array_equal(loaded.predict(new), model.predict(new))
-
-
 def test_a_loaded_result_is_read_at_other_resolutions_alike(branched, tmp_path):
     read = at_resolution(branched, 3, coverage=0.9)
     loaded = load_result(save_result(read, tmp_path / "result"))
@@ -227,76 +213,6 @@ def test_how_fine_the_topics_are_comes_back_with_the_model(branches, tmp_path):
     assert (loaded.n_topics, loaded.coverage) == (5, 0.8)
     again = loaded.fit(texts, embeddings=vectors)
     np.testing.assert_array_equal(again.labels_, model.labels_)
-
-
-# A child process for each point; the hook sees every file that is opened, renamed or deleted.
-KILLED_EVERYWHERE = """
-import dataclasses, json, os, signal, sys
-from pathlib import Path
-from embedtopics.topics import load_result, save_result
-
-folder = Path(sys.argv[1])
-old = load_result(folder)
-new = dataclasses.replace(old, settings={**old.settings, "version": "new"})
-WATCHED = ("open", "os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.chmod", "os.unlink")
-
-def save_until(point):
-    seen = 0
-    def hook(event, arguments):
-        nonlocal seen
-        if event in WATCHED and "saved" in str(arguments):
-            seen += 1
-            if seen == point:
-                os.kill(os.getpid(), signal.SIGKILL)
-    sys.addaudithook(hook)
-    save_result(new, folder)
-
-found = []
-point = 0
-while True:
-    point += 1
-    save_result(old, folder)
-    child = os.fork()
-    if child == 0:
-        save_until(point)
-        os._exit(0)
-    _, status = os.waitpid(child, 0)
-    found.append(load_result(folder).settings.get("version", "old"))
-    if os.WIFEXITED(status):
-        assert os.WEXITSTATUS(status) == 0
-        break
-    assert os.WTERMSIG(status) == signal.SIGKILL
-print(json.dumps(found))
-"""
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a system with fork")
-def test_killed_at_any_point(tmp_path):
-    folder = save_result(make_result(n_documents=40, n_topics=2), tmp_path / "saved")
-    done = subprocess.run(
-        [sys.executable, "-c", KILLED_EVERYWHERE, str(folder)],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    found = json.loads(done.stdout)
-    assert len(found) > 15 and found[0] == "old" and found[-1] == "new"
-    # The change happens once: no point leaves the old one after it.
-    assert found == sorted(found, reverse=True)
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a system with fork")
-def test_the_old_one_comes_back_where_both_were_out_of_place(tmp_path):
-    folder = save_result(make_result(n_documents=40, n_topics=2), tmp_path / "saved")
-    # As it is when a process dies between the two renames.
-    folder.rename(tmp_path / ".saved.abcd1234.old")
-    (tmp_path / ".saved.abcd1234.new").mkdir()
-    assert load_result(folder).n_topics == 2
-    assert folder.is_dir() and not (tmp_path / ".saved.abcd1234.old").exists()
-    # What another program calls so is left alone.
-    other = tmp_path / ".other.xyz.old"
-    other.mkdir()
-    with pytest.raises(ValueError, match="does not exist"):
-        load_result(tmp_path / "other")
-    assert other.is_dir()
 
 
 SAVES_IN_TURN = """

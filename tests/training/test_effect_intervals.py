@@ -12,14 +12,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from embedtopics.evaluation._bootstrap import interval
 from embedtopics.training import _figures as statistics
 from embedtopics.training._compare import judge
-from embedtopics.training._figures import (
-    Difference,
-    Figure,
-    compare_scores,
-    holm,
-    p_of,
-    units_of,
-)
+from embedtopics.training._figures import Difference, Figure, compare_scores, holm, p_of, units_of
 from tests.training.tables import examples_of
 
 

@@ -155,16 +155,6 @@ def test_a_run_of_another_direction_is_not_gone_on_with(tiny_bert, tmp_path, mon
     assert begun[0] != begun[1] and begun[0]["settings"] == begun[1]["settings"]
 
 
-def test_a_folder_that_holds_something_else_is_left_alone(tiny_bert, tmp_path, sets):
-    train, validation, _ = sets
-    other = tmp_path / "thesis"
-    other.mkdir()
-    (other / "chapter.txt").write_text("all of it")
-    with refuses(""):
-        et.training.fit_sts(tiny_bert, train, validation=validation, out=other, **FAST)
-    assert [path.name for path in other.iterdir()] == ["chapter.txt"]
-
-
 @pytest.mark.parametrize("encoder", ["tfidf", "lsa", "fasttext", "random"])
 def test_encoders_without_gradients_are_refused(encoder, tmp_path, sets):
     train, validation, _ = sets

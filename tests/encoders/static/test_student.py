@@ -15,12 +15,7 @@ from scipy.sparse import csr_matrix
 from embedtopics.encoders import StaticEncoder, distill
 from embedtopics.encoders.static import _student, _student_table
 from embedtopics.encoders.static._student import frequent_phrases
-from embedtopics.encoders.static._student_table import (
-    RATE_OF_LOGS,
-    Bagged,
-    StudentSettings,
-    learn,
-)
+from embedtopics.encoders.static._student_table import RATE_OF_LOGS, Bagged, StudentSettings, learn
 from embedtopics.encoders.static._vocabulary import plain_vocabulary
 from embedtopics.plots import learning_curves
 from embedtopics.training import fit_static_student, read_report
@@ -181,12 +176,6 @@ def test_learning_stops_where_nothing_is_gained(teacher, corpus_texts, monkeypat
 class Teacher:
     def __init__(self, base, encode):
         self.tokenizer_json, self.encode = base.tokenizer_json, encode
-
-
-@pytest.mark.parametrize("options", [{"dimensions": 0}, {"epochs": 0}, {"random_state": -1}])
-def test_bad_options_are_refused(teacher, corpus_texts, options):
-    with refuses(next(iter(options))):
-        fit_static_student(teacher, corpus_texts, **options)
 
 
 def test_bad_input_is_refused(teacher, corpus_texts, tmp_path):

@@ -94,10 +94,3 @@ def test_a_layer_without_variance_has_no_alignment():
     states = made_states(TEXTS, [np.full((N, 3), 0.1), rng.normal(size=(N, 3))])
     found = probing.cka(states)
     assert np.isnan(found.values[0]).all() and found.values[1, 1] == 1
-
-
-def test_pairs_of_layers_are_shown_as_a_table():
-    part = probing.cka(random_states(TEXTS, n_layers=2, width=4, seed=1))
-    frame = part.to_frame()
-    assert list(frame["layer_a"]) == [0, 0, 1, 1] and list(frame["layer_b"]) == [0, 1, 0, 1]
-    assert list(frame["value"]) == part.values.ravel().tolist()

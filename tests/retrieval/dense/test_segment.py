@@ -1,7 +1,5 @@
 """Searching a segment of every kind, held to brute force."""
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -108,18 +106,6 @@ def test_k_rows_come_back_where_k_pass_far_from_the_query(opened, vectors, never
     near, found = opened.search(query, 12, mask_of(far, len(vectors)))
     assert set(found[0]) <= set(far) and len(set(found[0])) == 12
     assert np.isfinite(near).all()
-
-
-def test_threads_may_search_at_once(opened):
-    queries = clustered(3100, 48)[-60:]
-    masks = [None, np.arange(3000) % 2 == 0, np.arange(3000) >= 1500]
-    calls = [(queries[i : i + 7], masks[i % 3]) for i in range(50)]
-    expected = [opened.search(q, 5, rows) for q, rows in calls]
-    with ThreadPoolExecutor(8) as threads:
-        found = list(threads.map(lambda call: opened.search(call[0], 5, call[1]), calls))
-    for one, other in zip(found, expected, strict=True):
-        np.testing.assert_array_equal(one[0], other[0])
-        np.testing.assert_array_equal(one[1], other[1])
 
 
 @settings(max_examples=15, deadline=None)

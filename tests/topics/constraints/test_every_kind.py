@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 
 import embedtopics as et
 from embedtopics.decisions import Decision
@@ -155,12 +154,6 @@ def test_anything_that_keeps_the_protocol_guides(toy, fit):
     assert result.decisions[-1].name != "halves" and "halves" in {d.name for d in result.decisions}
 
 
-def test_a_model_with_guidance_can_be_cloned_and_shown():
-    model = et.TopicModel(constraints=PartialLabels(["a", None]))
-    assert clone(model).get_params()["constraints"].describe() == model.constraints.describe()
-    assert "PartialLabels(1 classes on 1 of 2 rows" in repr(model.constraints)
-
-
 def test_a_guide_follows_its_documents():
     constraints = TopicConstraints(
         np.array([0, -1, 1, 0], np.int32), ("a", "b"), np.array([1, 0, 0.5, 1], np.float32)
@@ -170,20 +163,3 @@ def test_a_guide_follows_its_documents():
     assert more.probabilities.tolist() == [0, 1, 0, 0, 0.5, 1, 0]
     back = more.of(np.array([1, 2, 4, 5]))
     assert back.groups.tolist() == constraints.groups.tolist() and back.names == ("a", "b")
-
-
-def test_constraints_are_read_and_never_written(branches, fit):
-    texts, vectors = branches
-    number = np.arange(len(texts))
-    names = np.stack([vectors[:130].mean(0), vectors[140:270].mean(0)])
-    labels = np.where(number % 3 == 0, number % 2, -1)
-    words = np.array([None if label < 0 else str(label) for label in labels], dtype=object)
-    for array in (names, labels, words):
-        array.setflags(write=False)
-    seeds = {"one": [texts[0].split()[0]]}
-    for constraints in (
-        ZeroShot(["A", "B"], embeddings=names), PartialLabels(labels), ManualLabels(words),
-        PartialLabels(words), SeedWords(seeds),
-    ):  # fmt: skip
-        fit(branches, constraints)
-    assert seeds == {"one": [texts[0].split()[0]]}

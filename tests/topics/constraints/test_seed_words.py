@@ -57,13 +57,7 @@ def test_seeded_documents_are_found_together(scattered, fit, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "seeds",
-    [
-        {"fruit": "apple"},
-        {"fruit": []},
-        {" ": ["apple"]},
-        [["apple"], ["apple"]],
-    ],
+    "seeds", [{"fruit": "apple"}, {"fruit": []}, {" ": ["apple"]}, [["apple"], ["apple"]]]
 )
 def test_bad_seeds_are_refused(seeds):
     with pytest.raises(InputError) as caught:

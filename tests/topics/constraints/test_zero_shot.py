@@ -125,13 +125,6 @@ def test_names_must_fit_the_vectors_and_the_number_of_topics(toy, theme_vectors,
         fit(toy, ZeroShot(["sport"], embeddings=np.ones((1, 4))))
 
 
-def test_more_topics_than_there_are_counts_the_named_ones(toy, theme_vectors, fit):
-    constraints = ZeroShot(["Fruit", "Chess"], embeddings=theme_vectors[[0, 2]])
-    result = fit(toy, constraints, n_topics=100)
-    note = next(d for d in result.decisions if d.name == "n_topics")
-    assert note.value >= result.n_topics >= 3 and set(anchors(result)) == {"Fruit", "Chess"}
-
-
 def test_a_clusterer_of_ones_own_finds_the_rest(toy, theme_vectors, fit):
     from sklearn.cluster import KMeans
 

@@ -121,13 +121,6 @@ def test_groups_that_share_a_topic_are_one(synthetic):
     assert_same(merge(synthetic, [[0, 1], [1, 3]]), merge(synthetic, [0, 1, 3]))
 
 
-def test_names(synthetic):
-    named = rename(synthetic, {2: "Two", 4: "Four", 5: "Five"})
-    merged = merge(named, [[1, 2], [4, 5]])
-    ids = merged.history[-1].new_ids
-    assert [merged.topics[ids[t]].label for t in (1, 4)] == ["Two", "Four"]
-
-
 def test_an_anchor_stays_one_and_keeps_its_name(synthetic):
     result = with_anchors(rename(synthetic, {0: "Named"}), 2, 5)
     merged = merge(result, [0, 2, 3])
@@ -215,12 +208,6 @@ def test_the_number_is_met_exactly(synthetic, by, n_topics):
         reduced.memberships.sum(axis=1), synthetic.memberships.sum(axis=1), atol=1e-6
     )
     assert reduced.history[-1].parameters == {"n_topics": n_topics, "by": by}
-
-
-def test_as_many_as_there_are_changes_nothing(branched):
-    same = reduce(branched, branched.n_topics)
-    assert repr(same.topics) == repr(branched.topics)
-    np.testing.assert_array_equal(same.labels, branched.labels)
 
 
 def test_bad_numbers_and_few_topics(synthetic):

@@ -40,12 +40,6 @@ def test_all_may_be_removed(branched):
         remove(none, 0)
 
 
-@pytest.mark.parametrize("topics", [6, [0, 9], "12", None, [True]])
-def test_bad_topics(synthetic, topics):
-    with pytest.raises(InputError):
-        remove(synthetic, topics)
-
-
 def test_names_are_given_and_stay(branched):
     named = rename(branched, {3: "  Late \n trains ", 0: "Été"})
     assert named.topics[3].label == "Late trains" and named.topics[3].is_named

@@ -14,7 +14,6 @@ from embedtopics.topics import (
     at_resolution,
     extend,
     load_result,
-    rename,
     save_result,
     update_terms,
 )
@@ -158,14 +157,6 @@ def test_texts_that_were_there_weigh_more(split):
     assert "0 new documents; 2 rows repeat" in str(said)
 
 
-def test_the_history_and_the_decisions_tell_of_it(split, extension):
-    edit = extension.result.history[-1]
-    assert edit.name == "note" and edit.parameters["n_new"] == len(extension.documents)
-    assert edit.new_ids == tuple(range(split[0].n_topics)) and str(extension) in edit.message
-    assert "Extension(" in repr(extension) and "<table>" in extension._repr_html_()
-    assert extension.result.decisions[-1].name == "extended"
-
-
 def test_the_hierarchy_holds_all_documents(split, extension):
     grown = extension.result
     n_documents = len(grown.documents)
@@ -267,16 +258,6 @@ def test_words_that_were_left_out_stay_out(split, extension):
     after = update_terms(extension.result, extra_stop_words=gone, min_df=3)
     assert counts.terms == after.term_counts.terms
     assert (counts.counts != after.term_counts.counts).nnz == 0
-
-
-def test_a_name_that_was_given_is_no_other_topics(split, extension):
-    result, texts, vectors = split
-    # The name that another topic makes of its keywords.
-    taken = extension.result.topics[2].label
-    named = rename(result, {3: taken})
-    topics = extend(named, texts, embeddings=vectors).result.topics
-    assert topics[3].label == taken
-    assert len({topic.label for topic in topics}) == len(topics)
 
 
 def test_an_encoder_that_learns_has_learnt_from_the_fit_alone(toy, tmp_path):

@@ -138,20 +138,6 @@ def test_frame_says_where_each_node_belongs():
         assert row["at_3"] == (holders[0] if holders else -1)
 
 
-def test_bad_parameters():
-    with refuses("by"):
-        topics.hierarchy(make_result(), by="words")
-
-
-def test_bad_cuts():
-    tree = topics.hierarchy(make_result())
-    for wrong in (0, 7, 2.5):
-        with refuses("n_topics"):
-            cut(tree, wrong)
-    with refuses("node"):
-        tree.topics_under(11)
-
-
 @st.composite
 def distance_matrices(draw):
     n = draw(st.integers(1, 12))
@@ -226,9 +212,16 @@ def test_given_names_stay():
     assert "gave way" not in same.history[-1].message
 
 
-def test_bad_levels():
+def test_bad_cuts_and_levels():
     result = make_result()
     tree = topics.hierarchy(result)
+    with refuses("by"):
+        topics.hierarchy(result, by="words")
+    for wrong in (0, 7, 2.5):
+        with refuses("n_topics"):
+            cut(tree, wrong)
+    with refuses("node"):
+        tree.topics_under(11)
     with refuses("topic"):
         topics.at_level(result, topics=[[0, 9]])
     with refuses("topics"):

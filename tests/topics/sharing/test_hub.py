@@ -1,7 +1,5 @@
 """Results go to a hub and come back; by default privately, and without their texts."""
 
-import dataclasses
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -91,19 +89,6 @@ def test_a_model_goes_and_comes(hub, result, toy, tmp_path):
     np.testing.assert_array_equal(loaded.transform(names, embeddings=queries).toarray(), expected)
 
 
-def test_a_new_upload_takes_the_place_of_the_old_one(hub, result, tmp_path):
-    hub.add("someone/topics", {"notes.md": b"mine"})
-    push_to_hub(result, "someone/topics", endpoint=hub.endpoint)
-    first = hub.sha("someone/topics")
-    files = hub.repositories["someone/topics"]["files"]
-    assert files["notes.md"] == b"mine"
-    other = dataclasses.replace(result, settings={**result.settings, "version": 2})
-    push_to_hub(other, "someone/topics", endpoint=hub.endpoint)
-    where = options(hub, tmp_path)
-    assert from_pretrained("someone/topics", **where).settings["version"] == 2
-    assert hub.sha("someone/topics") != first
-
-
 def test_the_page_may_be_edited_and_files_may_not(hub, result, tmp_path):
     push_to_hub(result, "someone/topics", endpoint=hub.endpoint)
     files = hub.repositories["someone/topics"]["files"]
@@ -120,13 +105,6 @@ def test_nothing_that_runs_is_fetched(hub, result, tmp_path):
     from_pretrained("someone/topics", **options(hub, tmp_path))
     asked = [path for method, path, _ in hub.requests if method == "GET" and "resolve" in path]
     assert asked and not any("evil" in path or "README" in path for path in asked)
-
-
-def test_a_public_repository_is_not_taken_for_a_private_one(hub, result):
-    hub.add("someone/topics", private=False)
-    with pytest.raises(InputError, match="is public, so nothing was uploaded"):
-        push_to_hub(result, "someone/topics", endpoint=hub.endpoint)
-    assert hub.repositories["someone/topics"]["files"] == {}
 
 
 def test_a_second_load_without_network(hub, result, tmp_path, monkeypatch):

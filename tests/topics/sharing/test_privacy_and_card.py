@@ -1,7 +1,6 @@
 """What a result without texts still knows, and the page that shows a result to others."""
 
 import dataclasses
-import html.parser
 import json
 
 import numpy as np
@@ -9,11 +8,11 @@ import pytest
 
 import embedtopics as et
 from embedtopics.errors import InputError
-from embedtopics.report._explorer import explorer_html
 from embedtopics.topics import assign, extend, load_result, save_result, without_texts
 from embedtopics.topics._hub import model_card, plain
 from embedtopics.topics._relabel import regrouped, relabeled
 from tests.factories import make_result
+from tests.report.test_page import Page
 
 
 @pytest.fixture(scope="module")
@@ -85,36 +84,14 @@ def test_columns_are_kept_by_name():
         without_texts(result, columns=["text"])
 
 
-def test_tables_and_pages_of_it(blank):
-    assert len(et.topics.table(blank)) >= blank.n_topics
-    assert set(et.topics.documents(blank)["text"]) == {""}
-    assert explorer_html(blank)
-
-
 EVIL = "<script>alert('x')</script> | ![x](http://evil/x.png) `code` **b** \\ $$x$$ <!-- http://a.b"
-
-
-class Tags(html.parser.HTMLParser):
-    """Collects the tags of a page."""
-
-    def __init__(self):
-        super().__init__()
-        self.found, self.text = [], []
-
-    def handle_starttag(self, tag, attributes):
-        self.found.append((tag, dict(attributes)))
-
-    def handle_data(self, data):
-        self.text.append(data)
 
 
 def rendered(markdown):
     """Return the page as a renderer of Markdown with tables and links shows it."""
     markdown_it = pytest.importorskip("markdown_it")
     page = markdown_it.MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(markdown)
-    tags = Tags()
-    tags.feed(page)
-    return tags
+    return Page(page)
 
 
 def evil_result():
@@ -130,11 +107,11 @@ def test_labels_are_shown_and_never_obeyed():
     page = model_card(evil_result(), "someone/topics")
     body = page.split("---\n", 2)[2]
     tags = rendered(body)
-    names = {tag for tag, _ in tags.found}
+    names = {tag for tag, _ in tags.tags}
     assert not names & {"script", "img", "i", "strong", "em", "input", "iframe", "a"}
     text = "".join(tags.text)
     assert "<script>alert('x')</script> | ![x](http://evil/x.png) `code` **b**" in text
-    cells = [tag for tag, _ in tags.found if tag == "td"]
+    cells = [tag for tag, _ in tags.tags if tag == "td"]
     assert len(cells) == 3 * 5  # a label with a bar makes no further column
 
 
@@ -159,11 +136,6 @@ def test_the_page_says_what_is_there(branched, blank):
     assert "The texts are **not** part of it" in model_card(blank, "a/b")
     assert json.dumps(branched.corpus.texts[0]) not in page
     assert "There are none." in model_card(make_result(60, 0), "a/b")
-
-
-def test_long_tables_are_cut(monkeypatch):
-    monkeypatch.setattr("embedtopics.topics._hub.MOST_TOPICS", 2)
-    assert "And 4 more." in model_card(make_result(300, 6), "a/b")
 
 
 def test_labels_that_were_given_to_documents_are_no_part_of_it(branches):

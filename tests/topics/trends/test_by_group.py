@@ -73,12 +73,6 @@ def test_a_word_that_only_one_group_says_is_its_mark():
     assert frame.loc[frame["group"] == "wet", "distinctive"].iloc[0].startswith("flood")
 
 
-def test_one_group_says_nothing_differently(result):
-    groups = topics.by_group(result, ["all"] * len(result.corpus))
-    assert (groups.distinctive.ids == -1).all()
-    assert groups.terms.of(0, 0)
-
-
 def test_rows_without_a_group_are_left_out(result):
     source = np.array(["a"] * len(result.corpus), dtype=object)
     source[:20], source[20:30], source[30] = None, " ", "b"
@@ -109,10 +103,3 @@ def test_groups_that_are_not_there(result):
     for group in (None, "source", ["a", "b"], [None] * n_rows):
         with refuses("group"):
             topics.by_group(result, group)
-
-
-def test_tables_have_the_name_of_the_column(result, sources):
-    named = pd.Series(sources, name="publisher")
-    groups = topics.by_group(result, named)
-    assert "publisher" in groups.to_frame() and "by 'publisher'" in repr(groups)
-    assert "<td>" in groups._repr_html_()

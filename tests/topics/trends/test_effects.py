@@ -149,15 +149,6 @@ def test_a_replicate_without_a_level_changes_nothing_of_it(result, monkeypatch):
     assert carried.draws == pytest.approx(plain.draws, abs=1e-9)
 
 
-def test_frame_names_levels_references_and_units(result, source):
-    frame = topics.effects(result, {"date": "date", "source": source}, n_resamples=20).to_frame()
-    assert len(frame) == 3 * (result.n_topics + 1)
-    dates = frame[frame["covariate"] == "date"]
-    assert set(dates["unit"]) == {"month"} and set(dates["reference"]) == {""}
-    levels = frame[frame["covariate"] == "source"]
-    assert levels["level"].nunique() == 2 and levels["reference"].nunique() == 1
-
-
 def test_formula_list_and_frame_say_the_same(result, source):
     result = with_columns(result, source=source)
     forms = ["~ date + source", ["date", "source"], {"date": "date", "source": source}]
@@ -328,10 +319,7 @@ WRONG = each(
 
 @pytest.mark.parametrize(
     ("options", "parameter"),
-    [
-        *(({name: value}, name) for name, value in WRONG),
-        ({"replicates": 3}, "result"),
-    ],
+    [*(({name: value}, name) for name, value in WRONG), ({"replicates": 3}, "result")],
 )
 def test_bad_options(result, source, options, parameter):
     with refuses(parameter):

@@ -65,11 +65,6 @@ def test_dates_that_are_not_there():
         topics.over_time(result, time=["2021", "maybe", *["2021"] * (len(result.corpus) - 2)])
 
 
-def test_no_such_period(result):
-    with refuses("every"):
-        topics.over_time(result, every="hour")
-
-
 def test_term_weights_are_the_averages_that_bertopic_describes(oracle):
     # BERTopic 0.17.4 assigns the average with the period before to a copy, so that its own switch
     # changes nothing; what it describes is computed here from its untuned weights.

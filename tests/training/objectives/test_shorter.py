@@ -25,18 +25,8 @@ from embedtopics.training.objectives._trainable import (
     with_lora,
 )
 from tests.factories import exact_encoder, refuses
-from tests.training.objectives.losses import (
-    FIRST,
-    SECOND,
-    THIRD,
-    check_equal,
-)
+from tests.training.objectives.losses import FIRST, SECOND, THIRD, check_equal
 from tests.training.tables import examples_of
-
-
-@pytest.fixture(scope="module")
-def encoder(tiny_bert):
-    return exact_encoder(tiny_bert)
 
 
 @pytest.mark.parametrize(

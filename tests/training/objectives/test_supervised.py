@@ -33,11 +33,6 @@ from tests.training.tables import examples_of
 NAMES = ("entailment", "neutral", "contradiction")
 
 
-@pytest.fixture(scope="module")
-def encoder(tiny_bert):
-    return exact_encoder(tiny_bert)
-
-
 def test_accuracy_of_the_head_by_hand():
     objective = nli_softmax(examples_of("nli", (FIRST, SECOND), [0, 2, 1, 0], NAMES))
 

@@ -9,11 +9,7 @@ import torch
 from embedtopics.encoders import CachedEncoder, SentenceEncoder, StaticEncoder
 from embedtopics.training import TrainingSettings
 from embedtopics.training.objectives._losses import DECODERS, tsdae
-from embedtopics.training.objectives._trainable import (
-    save_trainable,
-    trainable_of,
-    with_lora,
-)
+from embedtopics.training.objectives._trainable import save_trainable, trainable_of, with_lora
 from tests.encoders.test_families import TEXTS as SHORT
 from tests.encoders.test_families import checkpoint  # noqa: F401
 from tests.factories import exact_encoder, refuses

@@ -16,11 +16,6 @@ from tests.training.tables import examples_of
 TEXTS = [*FIRST, *SECOND, "the riverzebra stood still"]
 
 
-@pytest.fixture(scope="module")
-def encoder(tiny_bert):
-    return exact_encoder(tiny_bert)
-
-
 def test_simcse(encoder):
     objective = simcse(examples_of("texts", (FIRST,)))
     check_equal(objective, encoder, st.MultipleNegativesRankingLoss)

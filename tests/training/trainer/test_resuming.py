@@ -45,25 +45,18 @@ def assert_same_run(run, whole):
         np.testing.assert_array_equal(getattr(run.curves, name), getattr(whole.curves, name))
 
 
-def checked(data_of, tmp_path, options, method, when, kind="graded"):
-    """Compare a run that was interrupted with one that was not; return both."""
-    data, whole = trained(data_of, tmp_path / "whole", options, kind=kind)
-    dying, validation = data_of(options, kind=kind)
-    kill(method, when, dying, validation, options, tmp_path / "killed")
-    again, run = trained(data_of, tmp_path / "killed", options, kind=kind)
-    assert same(weights_of(data), weights_of(again))
-    assert_same_run(run, whole)
-    return run, whole
-
-
 @pytest.mark.parametrize(
-    "when",
-    [4, *(pytest.param(step, marks=pytest.mark.slow) for step in (1, 5, 6, 9))],
+    "when", [4, *(pytest.param(step, marks=pytest.mark.slow) for step in (1, 5, 6, 9))]
 )
 def test_batches_that_do_not_fill_a_step_are_gone_on_with(data_of, tmp_path, when):
     # Six batches an epoch, in steps of four and two.
     options = settings(accumulation=4, epochs=5, validations_per_epoch=2)
-    run, _ = checked(data_of, tmp_path, options, "after_step", when)
+    data, whole = trained(data_of, tmp_path / "whole", options)
+    dying, validation = data_of(options)
+    kill("after_step", when, dying, validation, options, tmp_path / "killed")
+    again, run = trained(data_of, tmp_path / "killed", options)
+    assert same(weights_of(data), weights_of(again))
+    assert_same_run(run, whole)
     assert run.decisions[0].name == "resumed"
 
 
@@ -199,32 +192,18 @@ def after_step(self, teacher, loss):
 running._Training.after_step = after_step
 running.LEAST_VALIDATIONS = 1
 make = data_of.__wrapped__(Path({tiny!r}))
-data, validation = make(here.settings(), kind={kind!r})
+data, validation = make(here.settings())
 here.train(data, validation, here.settings(), Path({folder!r}), here.ABOUT)
 print("finished")
 """
 
 
-def die(tiny, folder, step, number, kind="graded"):
+def die(tiny, folder, step, number):
     code = RUN_AND_DIE.format(
         root=str(Path(__file__).parents[3]), tiny=str(tiny), folder=str(folder), step=step,
-        signal=int(number), kind=kind,
+        signal=int(number),
     )  # fmt: skip
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", [pytest.param("graded", marks=pytest.mark.smoke), "pairs"])
-def test_a_killed_run_ends_with_the_weights_of_one_that_was_not(data_of, tiny_bert, tmp_path, kind):
-    data, whole = trained(data_of, tmp_path / "whole", kind=kind)
-    killed = die(tiny_bert, tmp_path / "killed", 8, signal.SIGKILL, kind)
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
-    again, run = trained(data_of, tmp_path / "killed", kind=kind)
-    assert run.decisions[0].name == "resumed"
-    assert same(weights_of(data), weights_of(again))
-    np.testing.assert_array_equal(run.curves.training_loss, whole.curves.training_loss)
-    np.testing.assert_array_equal(run.curves.metric, whole.curves.metric)
-    assert run.best_step == whole.best_step and run.n_steps == whole.n_steps
 
 
 @pytest.mark.slow

@@ -102,7 +102,7 @@ def fit_topics(
         languages = choose_languages(log, texts, stages.languages)
         rules, decisions = choose_rules(stages.words, languages)
         log.decisions += decisions
-    with log.stage("encoder"):
+    with in_background(_compile_loops, runs_loops=False), log.stage("encoder"):
         vectors, used, encode = _encode(log, corpus, embeddings, stages, languages)
     with in_background(
         lambda _: tokenize(texts, rules=rules, rows=documents.first_rows.tolist()), runs_loops=False
@@ -156,6 +156,14 @@ def fit_topics(
     )
     with log.stage("labels"):
         return _with_scored_labels(result, encode)
+
+
+def _compile_loops(_: Any) -> None:
+    """Compile the loops of a fit, or read them from Numba's cache, while texts are encoded."""
+    import embedtopics.clustering._kernels
+    import embedtopics.reduction._kernels
+    import embedtopics.terms._kernels
+    import embedtopics.topics._kernels  # noqa: F401
 
 
 def _with_scored_labels(

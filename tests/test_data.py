@@ -10,8 +10,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from embedtopics._utils.folders import demo_path
 from embedtopics.corpus import Corpus
-from embedtopics.corpus._readers import demo_path
 from tests.factories import python
 
 README = (demo_path().parent / "README.md").read_text("utf-8")
@@ -90,7 +90,7 @@ def test_holds_code_data_and_licence(wheel):
 
 
 def test_the_demo_corpus_travels_inside(wheel, tmp_path):
-    code = "from embedtopics.corpus._readers import demo_path; print(demo_path())"
+    code = "from embedtopics._utils.folders import demo_path; print(demo_path())"
     found = python(code, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(wheel)})
     found = Path(found.strip())
     assert found == wheel / "embedtopics" / "data" / "demo.csv"

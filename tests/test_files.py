@@ -1,10 +1,10 @@
 """Folders and files written whole or not at all; tables for other programs."""
 
-import builtins
 import csv
 import io
 import json
 import os
+import sys
 
 import numpy as np
 import pandas as pd
@@ -355,14 +355,7 @@ def test_a_sheet_that_is_too_small_says_what_to_do(tmp_path, monkeypatch):
 
 
 def test_the_extra_is_named_where_it_is_missing(tmp_path, monkeypatch):
-    real = builtins.__import__
-
-    def absent(name, *arguments, **keywords):
-        if name.split(".")[0] == "openpyxl":
-            raise ImportError(name)
-        return real(name, *arguments, **keywords)
-
-    monkeypatch.setattr(builtins, "__import__", absent)
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(MissingExtraError, match=r"embedtopics\[excel\]"):
         write_table(FRAME, tmp_path / "r.xlsx")
     assert list(tmp_path.iterdir()) == []

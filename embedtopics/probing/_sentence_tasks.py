@@ -40,7 +40,7 @@ class LabelPool(NamedTuple):
 SHORTEST, LONGEST = 5, 28
 """Words of a sentence."""
 BIN, N_DEPTHS = 4, 3
-"""Lengths in a bin, and depths that are told apart."""
+"""Lengths in a bin, and number of classes of depth."""
 
 
 Answers = list[SentenceLabel | None]

@@ -19,10 +19,8 @@ def file(tmp_path):
 
 
 def test_labels_given_on_the_page_are_in_the_folder(file):
-    codebook = [{"name": "health", "definition": "Hospitals."}, {"name": "other", "key": "o"}]
-    (file.parent / "book.json").write_text(json.dumps(codebook), "utf-8")
     command = [sys.executable, "-u", "-m", "embedtopics", "annotate", file, "--text", "body",
-               "--id", "id", "--codebook", file.parent / "book.json", "--encoder", "lsa",
+               "--id", "id", "--labels", "health,other", "--encoder", "lsa",
                "--annotator", "Ada"]  # fmt: skip
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     url = next(line.strip() for line in process.stdout if line.startswith("http://127.0.0.1:"))
@@ -51,7 +49,7 @@ def test_labels_given_on_the_page_are_in_the_folder(file):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ((), "--labels must be given"),
+        ((), "labels must be given"),
         (("--labels", "a,b,a"), "--labels"),
         (("--labels", "a,b", "--kind", "pairs"), "--kind"),
         (("--labels", "a,b", "--port", "99999"), "--port"),

@@ -10,8 +10,8 @@ from contextlib import suppress
 import pandas as pd
 import pytest
 
+from embedtopics._utils.folders import demo_path
 from embedtopics.cli._display import write_results_folder
-from embedtopics.corpus._readers import demo_path
 from embedtopics.errors import InputError
 from embedtopics.topics import TopicModel
 from tests.cli.running import refused, run

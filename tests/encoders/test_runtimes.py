@@ -14,7 +14,6 @@ import pytest
 
 from embedtopics._utils import machine
 from embedtopics.encoders import CachedEncoder, SentenceEncoder
-from embedtopics.encoders import _base as base
 from embedtopics.encoders._folders import MODELS as FORMAT
 from embedtopics.encoders._registry import resolve_exact
 from embedtopics.encoders.sentence import _backend as opening
@@ -186,11 +185,13 @@ def test_options_of_a_configuration_without_a_graph_run_on_torch(tiny_bert, tmp_
 
 
 def test_what_needs_torch_names_the_extra(tiny_bert, cache, monkeypatch):
-    monkeypatch.setattr(base, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "transformers", None)
     for encoder in (exact_encoder(tiny_bert, runtime="torch"), exact_encoder(tiny_bert)):
         if encoder.get_params()["runtime"] is None:
             monkeypatch.setattr(opening, "build_graph", raising(UnsupportedModelError("no graph")))
-        with pytest.raises(MissingExtraError, match=r"family 'bert' needs PyTorch: pip install"):
+        with pytest.raises(
+            MissingExtraError, match=r"family 'bert' needs transformers: pip install"
+        ):
             encoder.encode(["the cat"])
 
 

@@ -158,5 +158,5 @@ def test_the_encoder_of_an_encoder_decoder_like_sentence_t5(tiny_bert, tmp_path,
         torch.save(load_file(file), file.with_name("pytorch_model.bin"))
         file.unlink()
     encoder = exact_encoder(tmp_path / "saved")
-    assert encoder.runtime == "onnx"
+    assert encoder.runtime == "torch"
     assert_same(encoder, oracle)

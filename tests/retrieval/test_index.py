@@ -84,7 +84,7 @@ class IndexMachine(RuleBasedStateMachine):
         query=TEXTS, mode=MODES, k=st.integers(1, 9), years=st.none() | st.sets(st.integers(1, 3))
     )
     def search(self, query, mode, k, years):
-        where = None if years is None else {"year": sorted(years)}
+        where = None if years is None else f"year in ({', '.join(map(str, sorted(years)))})"
         allowed = {id for id, (_, year) in self.model.items() if years is None or year in years}
         if years == set():
             where, allowed = "year > 3 and year < 3", set()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -40,9 +41,6 @@ from embedtopics.encoders._cache import keys_of
 from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.errors import InputError
 from embedtopics.protocols import Float64Array
-
-if TYPE_CHECKING:
-    import os
 
 METHODS = ("frozen", "few_shot", "fine_tune")
 

@@ -249,8 +249,7 @@ def sample_weights(codes: Int64Array, class_weights: Float64Array | None) -> Flo
     if codes.ndim == 1:
         return np.asarray(class_weights[codes])
     n_labels = codes.sum(axis=1)
-    weights = np.where(n_labels > 0, codes @ class_weights / np.maximum(n_labels, 1), 1.0)
-    return np.asarray(weights)
+    return np.where(n_labels > 0, codes @ class_weights / np.maximum(n_labels, 1), 1.0)
 
 
 def confusion_of(truth: Int64Array, guess: Int64Array, n_classes: int) -> Float64Array:
@@ -367,38 +366,32 @@ def calibrate(kind: str | None, head: str, scores: Float64Array, codes: Int64Arr
 
 
 def calibration_error(
-    confidence: npt.ArrayLike, is_right: npt.ArrayLike, n_bins: int = 10
+    confidence: Float64Array, is_right: npt.NDArray[Any], n_bins: int = 10
 ) -> tuple[float, Float64Array]:
     """Return the expected calibration error, and the bins (n_bins, 3): confidence, accuracy, n."""
     # Naeini et al. 2015, with bins of equal mass (Nixon et al. 2019).
-    confidences = np.asarray(confidence, dtype=np.float64)
-    right = np.asarray(is_right, dtype=np.float64)
-    order = np.argsort(confidences, kind="stable")
-    parts = [part for part in np.array_split(order, min(n_bins, len(order))) if len(part)]
-    bins = np.array([[confidences[part].mean(), right[part].mean(), len(part)] for part in parts])
-    bins = bins.reshape(-1, 3)
+    order = np.argsort(confidence, kind="stable")
+    parts = np.array_split(order, min(n_bins, len(order)))
+    bins = np.array([[confidence[part].mean(), is_right[part].mean(), len(part)] for part in parts])
     weights = bins[:, 2] / max(bins[:, 2].sum(), 1)
     return float(np.abs(bins[:, 0] - bins[:, 1]) @ weights), bins
 
 
-def risk_coverage(confidence: npt.ArrayLike, is_right: npt.ArrayLike) -> RiskCoverage:
+def risk_coverage(confidence: Float64Array, is_right: npt.NDArray[np.bool_]) -> RiskCoverage:
     """Return the error among the most confident texts, for ten shares of predicted texts."""
     # Bounds of Clopper and Pearson with Bonferroni's correction (Geifman and El-Yaniv 2017).
     from scipy.stats import beta
 
-    values = np.asarray(confidence, dtype=np.float64)
-    right = np.asarray(is_right, dtype=np.bool_)
-    order = np.argsort(-values, kind="stable")
-    n = len(order)
-    wrong = np.cumsum(~right[order])
+    order = np.argsort(-confidence, kind="stable")
+    n, values = len(order), confidence[order]
+    wrong = np.cumsum(~is_right[order])
     ends = np.unique(np.round(np.linspace(0, n, N_COVERAGES + 1)[1:]).astype(np.int64))
     # Texts with the confidence of the last one are predicted along with it.
-    ends = np.unique(np.searchsorted(-values[order], -values[order][ends - 1], side="right"))
+    ends = np.unique(np.searchsorted(-values, -values[ends - 1], side="right"))
     level = 1 - (1 - RISK_CONFIDENCE) / N_COVERAGES
     high = beta.ppf(level, wrong[ends - 1] + 1, ends - wrong[ends - 1])
     high = np.where(wrong[ends - 1] == ends, 1.0, high)
-    thresholds = values[order][ends - 1]
-    return RiskCoverage(ends / n, wrong[ends - 1] / ends, high, thresholds, n)
+    return RiskCoverage(ends / n, wrong[ends - 1] / ends, high, values[ends - 1], n)
 
 
 def threshold_for(max_error: float, curve: RiskCoverage) -> float:

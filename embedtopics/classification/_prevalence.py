@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     from embedtopics.classification._classifier import TextClassifier
 
-METHODS = ("ppi", "design", "adjusted")
 PERIODS = {"year": "Y", "quarter": "Q", "month": "M", "week": "W", "day": "D"}
 
 N_FOLDS = 5
@@ -56,9 +55,8 @@ class CorpusPredictions(NamedTuple):
     decisions: tuple[Decision, ...]
 
 
-class _ShareGroup(NamedTuple):
-    name: str | None
-    members: BoolArray  # (n_texts,)
+_Groups = list[tuple[str | None, BoolArray]]
+"""Names of groups, and the mask of their texts (n_texts,)."""
 
 
 def prevalence(
@@ -69,7 +67,6 @@ def prevalence(
     by: str | None = None,
     every: str = "year",
     probability: Any = None,
-    method: str | None = None,
     random_state: RandomState = 0,
 ) -> Prevalence:
     """Estimate the share of each class in a corpus, with 95 % intervals.
@@ -77,7 +74,10 @@ def prevalence(
     Shares of predicted classes are biased by the classifier's errors. Labels of a random sample of
     the same corpus correct this bias for any classifier; a better classifier gives narrower
     intervals. The intervals treat the corpus as a sample of texts of its kind. For the share among
-    exactly these texts they are conservative.
+    exactly these texts they are conservative. With labels of a random sample, the method is "ppi":
+    prediction-powered inference with a cross-fitted power-tuning factor (PPI++, Angelopoulos, Duchi
+    and Zrnic 2023). With known probabilities of the labels it is "design" (Egami et al. 2023), and
+    without labels "adjusted": adjusted count (Forman 2008).
 
     Parameters
     ----------
@@ -96,11 +96,6 @@ def prevalence(
         Period of dates.
     probability : sequence or str, optional
         Probability of each row to be drawn for labelling, or its column, if it differs by row.
-    method : {"ppi", "design", "adjusted"}, optional
-        "ppi": prediction-powered inference with a cross-fitted power-tuning factor (PPI++,
-        Angelopoulos, Duchi and Zrnic 2023). "design": design-based, with known probabilities
-        (Egami et al. 2023). "adjusted": adjusted count without labels (Forman 2008). The
-        default is "design" with `probability`, "ppi" with labels and "adjusted" without labels.
     random_state : int, Generator or None
         Seed of folds and resamples.
 
@@ -115,25 +110,18 @@ def prevalence(
     """
     read = Corpus.of(corpus)
     seed = resolve_seed(random_state)
-    default = "adjusted" if labelled is None else "ppi" if probability is None else "design"
-    method = checked_choice(method or default, "method", METHODS)
-    for name, value, needed in (
-        ("labelled", labelled, method in ("ppi", "design")),
-        ("probability", probability, method == "design"),
-    ):
-        if (value is not None) != needed:
-            expected = f"{'given' if value is None else 'left out'} for method={method!r}"
-            raise InputError(name, expected)
     rows = np.flatnonzero(read.status == TEXT)
     groups = _groups(read, by, every, rows)
     if labelled is None:
+        if probability is not None:
+            raise InputError("probability", "left out without labels")
         texts = [read.texts[row] for row in rows.tolist()]
         shares, decision = _shares_without_labels(classifier, texts, groups, seed)
-        return Prevalence(tuple(shares), (decision,), method=method, by=by)
+        return Prevalence(tuple(shares), (decision,), method="adjusted", by=by)
     predictions = predict_corpus(classifier, read, labelled, seed)
-    chances = None
+    method, chances = "ppi", None
     if probability is not None:
-        chances = _chances(read, probability, predictions.has_label, rows)
+        method, chances = "design", _chances(read, probability, predictions.has_label, rows)
     estimates = tuple(_shares_with_labels(predictions, groups, chances, seed))
     return Prevalence(estimates, predictions.decisions, method=method, by=by)
 
@@ -241,22 +229,20 @@ def _chances(
     return np.asarray(chances[rows])
 
 
-def _groups(corpus: Corpus, by: str | None, every: str, rows: Int64Array) -> list[_ShareGroup]:
+def _groups(corpus: Corpus, by: str | None, every: str, rows: Int64Array) -> _Groups:
     """Return the groups or periods of the texts, sorted by name."""
     import pandas as pd
 
     checked_choice(every, "every", PERIODS)
     if by is None:
-        return [_ShareGroup(None, np.ones(len(rows), dtype=np.bool_))]
+        return [(None, np.ones(len(rows), dtype=np.bool_))]
     name = {"time": corpus.time_column, "group": corpus.group_column}.get(by) or by
     column = _metadata(corpus, [name], "by")[name].iloc[rows]
     if pd.api.types.is_datetime64_any_dtype(column):
         starts = column.dt.tz_localize(None).dt.to_period(PERIODS[every]).dt.start_time
         column = starts.dt.strftime("%Y-%m-%d")
     names = np.array([None if pd.isna(one) else str(one) for one in column], dtype=object)
-    return [
-        _ShareGroup(one, names == one) for one in sorted({one for one in names if one is not None})
-    ]
+    return [(one, names == one) for one in sorted({one for one in names if one is not None})]
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,9 +264,8 @@ class _ClassSample:
 
     def n_rare(self, members: BoolArray) -> float:
         """Return the number of labels of the rarer kind among some texts."""
-        labels = members & self.has_label
-        n_positive = float(self.y[labels].sum())
-        return min(n_positive, float(labels.sum()) - n_positive)
+        y = self.y[members & self.has_label]
+        return float(min(y.sum(), len(y) - y.sum()))
 
     def labels_alone(self, members: BoolArray) -> tuple[float, float, float]:
         """Return the share by the labels alone, and the ends of its interval."""
@@ -291,14 +276,14 @@ class _ClassSample:
         if self.chances is not None:
             zeros = np.zeros(len(y))
             share = design_share(y, zeros, zeros, self.chances[labels], zeros)
-            return share.value, *interval_of(share, min(y.sum(), len(y) - y.sum()))
+            return share.value, *interval_of(share, self.n_rare(members))
         low, high = wilson(y.sum(), len(y))
         return float(y.mean()), float(low), float(high)
 
 
 def _shares_with_labels(
     predictions: CorpusPredictions,
-    groups: list[_ShareGroup],
+    groups: _Groups,
     chances: Float64Array | None,
     seed: int,
 ) -> Iterator[ShareOfClass]:
@@ -321,9 +306,8 @@ def _shares_with_labels(
         for group, members in groups:
             share = texts.estimate(members)
             labels_share, labels_low, labels_high = texts.labels_alone(members)
-            low, high = interval_of(
-                share, texts.n_rare(members), gain if group is not None else 1.0
-            )
+            most = gain if group is not None else 1.0
+            low, high = interval_of(share, texts.n_rare(members), most)
             yield ShareOfClass(
                 group=group,
                 name=name,
@@ -341,7 +325,7 @@ def _shares_with_labels(
 
 
 def _shares_without_labels(
-    classifier: TextClassifier, texts: list[str], groups: list[_ShareGroup], seed: int
+    classifier: TextClassifier, texts: list[str], groups: _Groups, seed: int
 ) -> tuple[list[ShareOfClass], Decision]:
     check_is_fitted(classifier, "head_")
     left_out = classifier.left_out_scores_, classifier.left_out_codes_

@@ -81,24 +81,26 @@ def evaluate(
     for name, guess in _baselines(head, learned, texts):
         every = _scores(name, classifier, guess, codes, groups)
         rows += [score for score in every if score.name is None]
-    is_multilabel = codes.ndim == 2
-    if is_multilabel:
-        confidence, right = chances.ravel(), codes.ravel()
-    else:
-        confidence, right = chances.max(axis=1), chances.argmax(axis=1) == codes
+    confidence, right, confusion, curve = chances.ravel(), codes.ravel(), None, None
+    if codes.ndim == 1:
+        best = chances.argmax(axis=1)
+        confidence, right = chances.max(axis=1), best == codes
+        confusion = confusion_of(codes, best, chances.shape[1])
+        curve = risk_coverage(confidence, right)
     error, bins = calibration_error(confidence, right)
-    n_looks = _count_evaluation(classifier, texts)
+    # The same texts in another order are the same test.
+    keys = keys_of(texts)
+    name = hashlib.sha256(keys[np.lexsort(keys.T)].tobytes()).hexdigest()[:32]
+    classifier.test_log_[name] = n_looks = classifier.test_log_.get(name, 0) + 1
     return ClassificationReport(
         tuple(rows),
         tuple(_warnings(texts, learned.texts, n_looks)),
         classes=tuple(classes.tolist()),
         head=head,
-        confusion=None
-        if is_multilabel
-        else confusion_of(codes, chances.argmax(axis=1), chances.shape[1]),
+        confusion=confusion,
         calibration_error=error,
         calibration=bins,
-        risk_coverage=None if is_multilabel else risk_coverage(confidence, right),
+        risk_coverage=curve,
         n=len(texts),
         n_groups=len(np.unique(groups)),
         n_looks=n_looks,
@@ -117,15 +119,6 @@ def _warnings(texts: list[str], learned: list[str], n_looks: int) -> Iterator[De
             "of earlier evaluations make the figures too high and the intervals too narrow."
         )
         yield Decision("classification", "looks", n_looks, message)
-
-
-def _count_evaluation(classifier: TextClassifier, texts: list[str]) -> int:
-    """Count an evaluation on a test set, whatever the order of its texts."""
-    keys = keys_of(texts)
-    ordered = keys[np.lexsort(keys.T)]
-    name = hashlib.sha256(ordered.tobytes()).hexdigest()[:32]
-    classifier.test_log_[name] = classifier.test_log_.get(name, 0) + 1
-    return classifier.test_log_[name]
 
 
 def _scores(
@@ -229,8 +222,7 @@ def suspicious_labels(classifier: TextClassifier, texts: Sequence[str], y: Any) 
     check_is_fitted(classifier, "head_")
     learned = labelled_texts(texts, y, classifier.head, classifier.classes_, learned=True)
     if not np.array_equal(keys_of(learned.texts), classifier.training_keys_):
-        expected = "the texts of the fit, in the same order"
-        raise InputError("texts", expected, found="others")
+        raise InputError("texts", "the texts of the fit, in the same order", found="others")
     is_cross_fitted = classifier.method != "fine_tune" and len(classifier.left_out_scores_)
     if classifier.head == "multilabel" or not is_cross_fitted:
         expected = "a classifier of one label per text, with cross-fitted probabilities"
@@ -247,8 +239,7 @@ def suspicious_labels(classifier: TextClassifier, texts: Sequence[str], y: Any) 
         "probability": chances[suspects, codes[suspects]],
         "of_suggested": chances[suspects, suggested],
     }
-    table = pd.DataFrame(columns)
-    return table.sort_values("probability", kind="stable", ignore_index=True)
+    return pd.DataFrame(columns).sort_values("probability", kind="stable", ignore_index=True)
 
 
 def confident_errors(chances: Float64Array, codes: Int64Array) -> tuple[Int64Array, Int64Array]:

@@ -137,23 +137,21 @@ def read_classifier(path: Path, encoder: Any) -> tuple[dict[str, Any], dict[str,
             "test_log_": {str(name): int(n) for name, n in about["test_log"].items()},
             **{name: arrays[name] for name in ATTRIBUTES},
         }
-    attributes["encoder_"] = _encoder(path, about, encoder, parameters["method"])
-    parameters["encoder"] = about["encoder_name"] if encoder is None else attributes["encoder_"]
+    parameters["encoder"] = about["encoder_name"]
+    if encoder is not None:
+        parameters["encoder"] = attributes["encoder_"] = resolve_encoder(encoder, cached=True)
+    elif parameters["method"] != "frozen":
+        options: Any = {"precision": "float32", "long_texts": "chunk"}
+        attributes["encoder_"] = SentenceEncoder(path / ENCODER, **options)
+    elif about["encoder"] is None:
+        expected = "given, because the folder does not hold the encoder of the fit"
+        raise InputError("encoder", expected, found=about["encoder_name"])
+    else:
+        saved = encoder_from_settings(about["encoder"])
+        attributes["encoder_"] = saved if saved.transformer is None else CachedEncoder(saved)
     attributes["training_report_"] = None
     if (path / ENCODER / "training-report").is_dir():
         from embedtopics.training._report import read_report
 
         attributes["training_report_"] = read_report(path / ENCODER)
     return parameters, attributes
-
-
-def _encoder(path: Path, about: dict[str, Any], encoder: Any, method: str) -> Any:
-    if encoder is not None:
-        return resolve_encoder(encoder, cached=True)
-    if method != "frozen":
-        return SentenceEncoder(path / ENCODER, precision="float32", long_texts="chunk")
-    if about["encoder"] is None:
-        expected = "given, because the folder does not hold the encoder of the fit"
-        raise InputError("encoder", expected, found=about["encoder_name"])
-    saved = encoder_from_settings(about["encoder"])
-    return saved if saved.transformer is None else CachedEncoder(saved)

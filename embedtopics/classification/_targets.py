@@ -57,8 +57,23 @@ def labelled_texts(
 ) -> LabelledTexts:
     """Return the texts that have a label; refuse empty texts and contradicting labels."""
     targets = read_targets(y, head, classes, learned=learned)
-    texts = check_rows(X, targets)
+    texts = check_lengths(check_texts(X), targets.codes)
     rows = np.flatnonzero(targets.has_label)
+    labels: dict[str, tuple[int, bytes]] = {}
+    for row in rows.tolist():
+        text = normalize_text(texts[row])
+        if not text:
+            remedy = "leave rows without text out"
+            raise InputError("texts", "not empty if they have a label", "", remedy, row=row)
+        first, label = labels.setdefault(text, (row, targets.codes[row].tobytes()))
+        if label != targets.codes[row].tobytes():
+            raise InputError(
+                "y",
+                "the same for equal texts",
+                row=row,
+                found=f"a text that has another label in row {first}",
+                remedy="label_conflicts(texts, y) lists them; keep one row of each",
+            )
     has_labels = [texts[row] for row in rows.tolist()]
     return LabelledTexts(has_labels, targets.codes[rows], targets.classes, rows)
 
@@ -147,27 +162,6 @@ def label_conflicts(texts: Sequence[str], y: Any) -> pd.DataFrame:
         for (_, code, text), rows in groups.items()
     ]
     return pd.DataFrame(conflicts, columns=["text", "label", "n_rows", "rows"])
-
-
-def check_rows(texts: Sequence[str], targets: Targets) -> list[str]:
-    """Return the texts; refuse labelled texts that are empty or have contradicting labels."""
-    read = check_lengths(check_texts(texts), targets.codes)
-    labels: dict[str, tuple[int, bytes]] = {}
-    for row in np.flatnonzero(targets.has_label).tolist():
-        text = normalize_text(read[row])
-        if not text:
-            remedy = "leave rows without text out"
-            raise InputError("texts", "not empty if they have a label", "", remedy, row=row)
-        first, label = labels.setdefault(text, (row, targets.codes[row].tobytes()))
-        if label != targets.codes[row].tobytes():
-            raise InputError(
-                "y",
-                "the same for equal texts",
-                row=row,
-                found=f"a text that has another label in row {first}",
-                remedy="label_conflicts(texts, y) lists them; keep one row of each",
-            )
-    return read
 
 
 def check_lengths(texts: list[str], codes: npt.NDArray[Any]) -> list[str]:

@@ -193,10 +193,6 @@ class TokenClassifier(BaseEstimator):  # type: ignore[misc]
         """Return the F1 of entities for BIO labels, otherwise the accuracy of words."""
         return float(word_scores(y, self.predict(X), n_resamples=0)["f1"].iloc[-1])
 
-    def evaluate(self, X: Sequence[Words], y: Sequence[Sequence[str]]) -> pd.DataFrame:
-        """Compare predictions with gold labels; see `word_scores`."""
-        return word_scores(y, self.predict(X))
-
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write arrays and JSON, and a checkpoint for "fine_tune"; `load` reads the folder.
 
@@ -235,8 +231,7 @@ class TokenClassifier(BaseEstimator):  # type: ignore[misc]
         path = Path(folder).expanduser()
         about, arrays = read_folder(path, KIND)
         with refuse_damage(path):
-            names = ("method", "training", "random_state")
-            model = cls(**{name: about[name] for name in names})
+            model = cls(**{name: about[name] for name in ("method", "training", "random_state")})
             model.classes_ = np.array([str(name) for name in about["classes"]])
             length = int(about["max_length"])
             if model.method == "frozen":
@@ -264,12 +259,9 @@ def _trained_reader(checkpoint: Checkpoint, max_length: int, **config: Any) -> _
     from transformers import AutoModelForTokenClassification
 
     with silent_transformers():
+        options: Any = {"local_files_only": True, "trust_remote_code": False, **config}
         model: Any = AutoModelForTokenClassification.from_pretrained(
-            checkpoint.folder,
-            use_safetensors=True,
-            local_files_only=True,
-            trust_remote_code=False,
-            **config,
+            checkpoint.folder, use_safetensors=True, **options
         )
     return _Reader(checkpoint, max_length, model.eval())
 

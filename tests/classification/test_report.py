@@ -155,7 +155,7 @@ def test_temperature_minimizes_the_loss_of_left_out_texts():
 
 
 def test_calibration_error_by_hand():
-    error, bins = calibration_error([0.9, 0.6, 0.8, 0.7], [1, 0, 1, 0], n_bins=2)
+    error, bins = calibration_error(np.array([0.9, 0.6, 0.8, 0.7]), np.array([1, 0, 1, 0]), 2)
     assert np.allclose(bins, [[0.65, 0, 2], [0.85, 1, 2]])
     assert np.isclose(error, (0.65 + 0.15) / 2)
 

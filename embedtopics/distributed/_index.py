@@ -61,20 +61,19 @@ def build_index(
     if missing:
         undone = f"{len(missing):,} of {len(parts):,} shards missing, such as {missing[0].path}"
         raise InputError("out", "a folder of a finished batch", found=undone, remedy="run it first")
-    search_index: SearchIndex | None = None
     unfinished = folder / ".writing-index"  # the next run deletes it after a kill
     with only_writer(folder):
         try:
-            for frame, vectors in _blocks(parts, columns):
-                if search_index is None:
-                    search_index = SearchIndex.build(
-                        frame, unfinished, text=columns.text, id=columns.id or "id",
-                        time=columns.time, encoder=job.encoder, embeddings=vectors, overwrite=True,
-                    )  # fmt: skip
-                else:
-                    search_index.add(frame, embeddings=vectors)
-            if search_index is None:
+            blocks = _blocks(parts, columns)
+            frame, vectors = next(blocks, (None, None))
+            if frame is None:
                 raise InputError("files", "rows with text", found="none")
+            search_index = SearchIndex.build(
+                frame, unfinished, text=columns.text, id=columns.id or "id",
+                time=columns.time, encoder=job.encoder, embeddings=vectors, overwrite=True,
+            )  # fmt: skip
+            for frame, vectors in blocks:
+                search_index.add(frame, embeddings=vectors)
             search_index.compact()
             return search_index.save(target)
         finally:
@@ -96,12 +95,13 @@ def _blocks(
         if len(column) != len(rows.numbers):
             raise InputError("files", "unchanged since encoding", found=f"a changed {shard.path}")
         file_ids = [f"{Path(shard.path).name}:{number}" for number in rows.numbers]
-        cells: dict[str, Any] = {
+        cells: dict[str | None, Any] = {
             columns.text: rows.texts,
             columns.id or "id": rows.ids if columns.id else file_ids,
+            columns.time: rows.times,
+            columns.group: rows.groups,
         }
-        for key, values in ((columns.time, rows.times), (columns.group, rows.groups)):
-            cells |= {} if key is None else {key: values}
+        cells.pop(None, None)
         has_vector = np.asarray(column.is_valid())
         frames.append(pd.DataFrame(cells)[has_vector])
         flat = column.drop_null().flatten().to_numpy(zero_copy_only=False)

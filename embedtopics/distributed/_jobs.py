@@ -57,19 +57,35 @@ class EmbedTexts:
 
         corpus = Corpus(rows.texts)
         distinct = corpus.distinct()
-        vectors: list[Any] = [None] * len(corpus)
+        encoded: Any = ()
         if len(distinct):
-            encoded, _ = encode_documents(
-                encoder, corpus.document_texts(), distinct.first_rows, show_progress=False
-            )
-            with_text = np.flatnonzero(distinct.of_row >= 0)
-            for row, document in zip(with_text, distinct.of_row[with_text], strict=True):
-                vectors[row] = encoded[document]
+            texts = corpus.document_texts()
+            encoded, _ = encode_documents(encoder, texts, distinct.first_rows, show_progress=False)
+        vectors = [encoded[one] if one >= 0 else None for one in distinct.of_row.tolist()]
         return pa.table({**_keys(rows), "vector": pa.array(vectors, pa.list_(pa.float32()))})
 
 
 @dataclass(frozen=True)
-class AssignTopics:
+class _OfSavedModel:
+    """A job whose results depend on the folder of a saved model."""
+
+    model: str | Path
+    row_bytes: ClassVar[int] = 60
+
+    def fingerprint(self, columns: Columns) -> str:
+        """Return a digest of the manifest of the model; loading verifies the files."""
+        path = Path(self.model).expanduser() / MANIFEST
+        try:
+            files = parse_json(path.read_bytes())["files"]
+        except OSError:
+            raise InputError("model", "the folder of a saved model", self.model) from None
+        except (ValueError, KeyError, TypeError):
+            raise CorruptFileError(f"{path} is damaged; save the model again") from None
+        return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class AssignTopics(_OfSavedModel):
     """Topics, memberships and novelty of a saved model.
 
     Parameters
@@ -78,13 +94,7 @@ class AssignTopics:
         Folder of a saved TopicModel.
     """
 
-    model: str | Path
     name: ClassVar[str] = "assign"
-    row_bytes: ClassVar[int] = 60
-
-    def fingerprint(self, columns: Columns) -> str:
-        """Return a digest of the files of the model."""
-        return saved_fingerprint(self.model)
 
     def load(self) -> Any:
         """Load the model; its encoder loads with the first text."""
@@ -128,7 +138,7 @@ class CountTopics(AssignTopics):
         """Return a digest of everything the counts depend on."""
         from embedtopics.topics.trends._over_time import parse_unit
 
-        return f"{saved_fingerprint(self.model)} {parse_unit(self.every).name}"
+        return f"{super().fingerprint(columns)} {parse_unit(self.every).name}"
 
     def table(self, model: Any, rows: ShardRows, columns: Columns) -> pa.Table:
         """Return the count of each topic, period, group and term; term -1 counts rows."""
@@ -153,18 +163,16 @@ class CountTopics(AssignTopics):
         table = kinds.to_frame(index=False).iloc[cell]
         table["term"] = np.concatenate([np.full(len(kinds), -1), summed.col])
         table["n"] = np.concatenate([np.bincount(codes, minlength=len(kinds)), summed.data])
-        by = ["topic", "period", "group", "term"]
-        schema = pa.schema([
-            ("topic", pa.int32()), ("period", pa.string()), ("group", pa.string()),
-            ("term", pa.int32()), ("n", pa.int64()),
-        ])  # fmt: skip
-        table = table.sort_values(by)
-        return pa.table({name: pa.array(table[name].tolist(), schema.field(name).type)
-                         for name in schema.names})  # fmt: skip
+        table = table.sort_values(["topic", "period", "group", "term"])
+        types = {
+            "topic": pa.int32(), "period": pa.string(), "group": pa.string(),
+            "term": pa.int32(), "n": pa.int64(),
+        }  # fmt: skip
+        return pa.table({name: pa.array(table[name].tolist(), t) for name, t in types.items()})
 
 
 @dataclass(frozen=True)
-class ClassifyTexts:
+class ClassifyTexts(_OfSavedModel):
     """Classes and probabilities of a saved TextClassifier.
 
     Parameters
@@ -173,15 +181,7 @@ class ClassifyTexts:
         Folder of a saved classifier.
     """
 
-    model: str | Path
     name: ClassVar[str] = "classify"
-    row_bytes: ClassVar[int] = 60
-
-    def fingerprint(self, columns: Columns) -> str:
-        """Return a digest of everything the classes depend on."""
-        if columns.vectors:
-            raise InputError("vectors", "omitted: a classifier reads texts", columns.vectors)
-        return saved_fingerprint(self.model)
 
     def load(self) -> Any:
         """Load the classifier."""
@@ -209,15 +209,3 @@ def _keys(rows: ShardRows) -> dict[str, Any]:
     import pyarrow as pa
 
     return {"row": pa.array(rows.numbers, pa.int64()), "id": pa.array(rows.ids, pa.string())}
-
-
-def saved_fingerprint(folder: str | Path) -> str:
-    """Return a digest of the manifest of a saved folder; loading verifies the files."""
-    path = Path(folder).expanduser() / MANIFEST
-    try:
-        files = parse_json(path.read_bytes())["files"]
-    except OSError:
-        raise InputError("model", "the folder of a saved model", folder) from None
-    except (ValueError, KeyError, TypeError):
-        raise CorruptFileError(f"{path} is damaged; save the model again") from None
-    return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()

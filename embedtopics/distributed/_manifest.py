@@ -11,20 +11,17 @@ import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from embedtopics._utils.display import one_line
 from embedtopics.distributed.results import Manifest, Shard
 from embedtopics.errors import InputError
 
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
 SHARD_BYTES = 16 * 2**20
 """Size of a block of lines: about 20,000 abstracts, at most a minute of encoding."""
 
-LINES = (".jsonl", ".ndjson", ".csv", ".tsv")
+SUFFIXES = (".parquet", ".jsonl", ".ndjson", ".csv", ".tsv")
 
 
 def make_manifest(files: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> Manifest:
@@ -42,9 +39,8 @@ def make_manifest(files: str | os.PathLike[str] | Sequence[str | os.PathLike[str
         If no file matches, or a file cannot be read.
     """
     listed = [files] if isinstance(files, (str, os.PathLike)) else list(files)
-    paths = list(dict.fromkeys(path for one in listed for path in _matching_files(os.fspath(one))))
     shards: list[Shard] = []
-    for path in paths:
+    for path in dict.fromkeys(path for one in listed for path in _matching_files(os.fspath(one))):
         try:
             shards += _row_groups(path) if path.endswith(".parquet") else _blocks(path)
         except (OSError, ValueError) as error:  # includes pyarrow's
@@ -61,8 +57,8 @@ def _matching_files(pattern: str) -> list[str]:
     if not paths:
         raise InputError("files", "existing files", pattern)
     for path in paths:
-        if not path.endswith((".parquet", *LINES)):
-            expected = f"files that end in .parquet, {', '.join(LINES)}"
+        if not path.endswith(SUFFIXES):
+            expected = f"files that end in {', '.join(SUFFIXES)}"
             raise InputError("files", expected, path, "unpack or convert it")
     return paths
 
@@ -84,13 +80,12 @@ def _row_groups(path: str) -> Iterator[Shard]:
         size, row = stream.seek(0, os.SEEK_END), 0
         for number in range(file.metadata.num_row_groups):
             group = file.metadata.row_group(number)
-            chunks = [group.column(i) for i in range(group.num_columns)]
-            begins = [
-                min(c.data_page_offset, c.dictionary_page_offset or c.data_page_offset)
-                for c in chunks
-            ]
-            ends = [b + c.total_compressed_size for b, c in zip(begins, chunks, strict=True)]
-            begin, end = min(begins), max(ends)
+            ends = []
+            for chunk in map(group.column, range(group.num_columns)):
+                first = chunk.data_page_offset
+                first = min(first, chunk.dictionary_page_offset or first)
+                ends += [first, first + chunk.total_compressed_size]
+            begin, end = min(ends), max(ends)
             stream.seek(begin)
             digest = hashlib.sha256(stream.read(end - begin)).hexdigest()
             yield Shard(path, size, number, begin, end - begin, row, group.num_rows, digest)
@@ -99,20 +94,19 @@ def _row_groups(path: str) -> Iterator[Shard]:
 
 def _blocks(path: str) -> Iterator[Shard]:
     """Yield blocks of whole rows, each of less than twice the size unless a row is longer."""
-    import numpy as np
-
     is_quoted = path.endswith((".csv", ".tsv"))
     with open(path, "rb") as stream:
-        size = stream.seek(0, os.SEEK_END)
-        stream.seek(0)
+        size = os.path.getsize(path)
         offset = len(stream.readline()) if is_quoted else 0  # the header is not a row
-        stream.seek(offset)
-        row = number = 0
-        buffer = b""
+        row, number, buffer = 0, 0, b""
         while True:
             more = stream.read(SHARD_BYTES)
             buffer += more
-            ends = _row_ends(np.frombuffer(buffer, np.uint8), is_quoted)
+            data = np.frombuffer(buffer, np.uint8)
+            ends = np.flatnonzero(data == ord("\n"))
+            if is_quoted:  # a line end inside quotes does not end a row
+                quotes = np.flatnonzero(data == ord('"'))
+                ends = ends[np.searchsorted(quotes, ends) % 2 == 0]
             if more and not len(ends):
                 continue
             cut = int(ends[-1]) + 1 if more else len(buffer)
@@ -123,14 +117,3 @@ def _blocks(path: str) -> Iterator[Shard]:
                 offset, row, number, buffer = offset + cut, row + n_rows, number + 1, buffer[cut:]
             if not more:
                 return
-
-
-def _row_ends(data: npt.NDArray[np.uint8], is_quoted: bool) -> npt.NDArray[np.int64]:
-    """Return the positions of line ends that end a row; those inside quotes do not."""
-    import numpy as np
-
-    ends = np.flatnonzero(data == ord("\n"))
-    if is_quoted:
-        quotes = np.flatnonzero(data == ord('"'))
-        ends = ends[np.searchsorted(quotes, ends) % 2 == 0]
-    return ends.astype(np.int64)

@@ -8,7 +8,6 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +22,6 @@ from embedtopics.protocols import FloatArray, Int64Array
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow as pa
 
 LONGEST_CONTENT = 1000
 """Characters of a bad row that the errors table shows."""
@@ -49,10 +47,8 @@ class ShardRows:
 
     def first(self, n: int) -> ShardRows:
         """Return the first rows."""
-        columns: dict[str, Any] = {
-            name: None if value is None else value[:n] for name, value in vars(self).items()
-        }
-        return ShardRows(**columns)
+        columns: Any = [None if one is None else one[:n] for one in vars(self).values()]
+        return ShardRows(*columns)
 
 
 class _BadRow(Exception):
@@ -65,8 +61,7 @@ def rows_of(shard: Shard, columns: Columns) -> ShardRows:
 
     records: list[dict[str, Any]] = []
     numbers: list[int] = []
-    bad: list[tuple[int, str, str]] = []
-    width = 0
+    bad, width = list[tuple[int, str, str]](), 0
     for number, row in enumerate(_records(shard, columns), shard.row):
         if row is None:
             continue
@@ -81,19 +76,15 @@ def rows_of(shard: Shard, columns: Columns) -> ShardRows:
             width = len(checked["vectors"])
         records.append(checked)
         numbers.append(number)
-    times = None
-    if columns.time:
-        moments = [row["time"] for row in records]
-        times = pd.Series(moments, dtype="datetime64[us]")
+    names = ("text", "id", "group", "time", "vectors")
+    texts, ids, groups, times, vectors = ([row[name] for row in records] for name in names)
     return ShardRows(
         np.array(numbers, dtype=np.int64),
-        [row["text"] for row in records],
-        [row["id"] for row in records],
-        times,
-        [row["group"] for row in records] if columns.group else None,
-        np.array([row["vectors"] for row in records], dtype=np.float32).reshape(len(records), width)
-        if columns.vectors
-        else None,
+        texts,
+        ids,
+        pd.Series(times, dtype="datetime64[us]") if columns.time else None,
+        groups if columns.group else None,
+        np.array(vectors, np.float32).reshape(len(records), width) if columns.vectors else None,
         bad,
     )
 
@@ -112,16 +103,13 @@ def _checked(row: Any, columns: Columns, width: int) -> dict[str, Any]:
         raise _BadRow(f"the text must be a string, not a {type(text).__name__}")
     if text is not None and not text.isascii() and _STRAY.search(text):
         raise _BadRow("the text is not UTF-8")
-    record: dict[str, Any] = {"text": text, "id": None}
-    if columns.id:
-        record["id"] = _as_text(row.get(columns.id))
-    if columns.group:
-        record["group"] = _as_text(row.get(columns.group)) or ""
-    if columns.time:
-        record["time"] = _moment(row.get(columns.time))
-    if columns.vectors:
-        record["vectors"] = _vector(row.get(columns.vectors), width)
-    return record
+    return {
+        "text": text,
+        "id": _as_text(row.get(columns.id)),
+        "group": _as_text(row.get(columns.group)) or "",
+        "time": _moment(row.get(columns.time)),
+        "vectors": _vector(row.get(columns.vectors), width) if columns.vectors else None,
+    }
 
 
 def _as_text(value: Any) -> str | None:
@@ -167,16 +155,10 @@ def _records(shard: Shard, columns: Columns) -> Iterator[Any]:
         yield from _of_csv(shard, columns, data)
     else:
         for line in data.split(b"\n"):
-            yield _of_json(line)
-
-
-def _of_json(line: bytes) -> Any:
-    if not line.strip():
-        return None
-    try:
-        return json.loads(line)
-    except (ValueError, RecursionError) as error:  # includes bytes that are not UTF-8
-        return _BadRow(f"invalid JSON ({one_line(error)})")
+            try:
+                yield json.loads(line) if line.strip() else None
+            except (ValueError, RecursionError) as error:  # includes bytes that are not UTF-8
+                yield _BadRow(f"invalid JSON ({one_line(error)})")
 
 
 def _of_csv(shard: Shard, columns: Columns, data: bytes) -> Iterator[Any]:
@@ -205,29 +187,16 @@ def _of_parquet(shard: Shard, columns: Columns) -> Iterator[Any]:
         _need(columns, file.schema_arrow.names)
         table = file.read_row_group(shard.number, columns=names, use_threads=False)
     for batch in table.to_batches(max_chunksize=1024):
+        # Vectors are arrays: Python floats take ten times the memory.
         values_by_name = [
-            _arrays(batch.column(name)) if name == columns.vectors else batch[name].to_pylist()
-            for name in names
+            column.to_numpy(zero_copy_only=False) if name == columns.vectors else column.to_pylist()
+            for name, column in zip(names, map(batch.column, names), strict=True)
         ]
         for values in zip(*values_by_name, strict=True):
             yield dict(zip(names, values, strict=True))
 
 
-def _arrays(column: pa.Array) -> list[Any]:
-    """Return lists of numbers as arrays; Python floats take ten times the memory."""
-    if not hasattr(column, "flatten"):
-        return list(column.to_pylist())
-    values = column.flatten().to_numpy(zero_copy_only=False)  # without nulls
-    ends = np.cumsum(column.value_lengths().fill_null(0).to_numpy(zero_copy_only=False))
-    return [
-        values[begin:end] if is_valid else None
-        for (begin, end), is_valid in zip(
-            pairwise([0, *ends]), column.is_valid().to_pylist(), strict=True
-        )
-    ]
-
-
 def _need(columns: Columns, names: list[str]) -> None:
-    missing = [name for name in columns.wanted() if name not in names]
-    if missing:
-        raise InputError(f"no column {missing[0]!r} among {', '.join(names)[:200]}")
+    for name in columns.wanted():
+        if name not in names:
+            raise InputError(f"no column {name!r} among {', '.join(names)[:200]}")

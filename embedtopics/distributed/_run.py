@@ -35,7 +35,6 @@ from embedtopics.distributed.results import (
 from embedtopics.errors import InputError
 
 ABOUT = "_batch.json"
-RUNNERS = ("processes", "ray")
 
 
 def run_batch(
@@ -84,7 +83,9 @@ def run_batch(
     -----
     Processes are spawned, so a script must call this below ``if __name__ == "__main__":``.
     """
-    checked_choice(runner, "runner", RUNNERS)
+    import pyarrow.parquet as pq
+
+    checked_choice(runner, "runner", ("processes", "ray"))
     columns = columns or Columns()
     folder = Path(out).expanduser().resolve()
     about = _about(job, columns)
@@ -108,7 +109,9 @@ def run_batch(
                         failures.append(Failure(shard, outcome.fault))
                     bar.update(shard.n_rows)
         _clear(folder)
-        n_rows, n_bad = _sums(folder, named)
+        parts = [path for path in (_part(folder, one) for one in named) if path.exists()]
+        counts = [pq.read_schema(path).metadata for path in parts]
+        n_rows, n_bad = (sum(int(one[key]) for one in counts) for key in (b"rows", b"bad"))
     failures.sort(key=lambda failure: manifest.shards.index(failure.shard))
     return BatchReport(folder, len(named), len(named) - len(todo), n_rows, n_bad, tuple(failures))
 
@@ -138,12 +141,9 @@ def plan_batch(
     folder = Path(out).expanduser().resolve()
     columns = columns or Columns()
     named = _named(manifest, _about(job, columns))
-    todo = [shard for shard, name in named if not _part(folder, (shard, name)).exists()]
-    parent = folder
-    while not parent.exists():
-        parent = parent.parent
+    todo = [one[0] for one in named if not _part(folder, one).exists()]
     n_rows = sum(shard.n_rows for shard in todo)
-    free = shutil.disk_usage(parent).free
+    free = shutil.disk_usage(next(one for one in (folder, *folder.parents) if one.exists())).free
     seconds = 0.0
     if todo:
         a_row = seconds_per_row(todo[0], describe_work(job, columns, folder))
@@ -162,11 +162,11 @@ def _about(job: Job, columns: Columns) -> dict[str, Any]:
 
 def _named(manifest: Manifest, about: dict[str, Any]) -> list[Named]:
     """Return each shard with its id."""
-    shared = json.dumps(about, sort_keys=True)
-    return [
-        (shard, hashlib.sha256(f"{shared} {_key(shard)}".encode()).hexdigest()[:32])
-        for shard in manifest.shards
-    ]
+    shared, named = json.dumps(about, sort_keys=True), []
+    for shard in manifest.shards:
+        key = f"{shared} {json.dumps(dataclasses.asdict(shard), sort_keys=True)}"
+        named.append((shard, hashlib.sha256(key.encode()).hexdigest()[:32]))
+    return named
 
 
 def parts_of(
@@ -174,10 +174,6 @@ def parts_of(
 ) -> list[tuple[Shard, Path]]:
     """Return each shard with the path of its part, which may not exist yet."""
     return [(one[0], _part(folder, one)) for one in _named(manifest, _about(job, columns))]
-
-
-def _key(shard: Any) -> str:
-    return json.dumps(dataclasses.asdict(shard), sort_keys=True)
 
 
 def _part(folder: Path, named: Named) -> Path:
@@ -188,20 +184,19 @@ def _claim(folder: Path, manifest: Manifest, about: dict[str, Any]) -> None:
     """Create the folder, or check that it belongs to the same job and the same files."""
     content = {**about, "shards": [dataclasses.asdict(shard) for shard in manifest.shards]}
     if folder.is_dir() and any(folder.iterdir()):
-        remedy = "choose another folder"
         try:
             before = json.loads((folder / ABOUT).read_text("utf-8"))
             different = [key for key in about if before[key] != about[key]]
             changed = [str(s["path"]) for s in before["shards"] if s not in content["shards"]]
         except (OSError, ValueError, KeyError, TypeError):
             state = f"{folder}, which holds other files"
-            raise InputError("out", "a new folder", found=state, remedy=remedy) from None
+            raise InputError("out", "a new folder", found=state) from None
         if different:
-            state = f"{folder}, whose {different[0]} differs"
-            raise InputError("out", "a new folder", found=state, remedy=remedy)
+            raise InputError("out", "a new folder", found=f"{folder}, whose {different[0]} differs")
         if changed:
             state = f"{len(changed):,} changed or missing shards, such as one of {changed[0]}"
-            raise InputError("files", f"as when {folder} was created", found=state, remedy=remedy)
+            expected = f"as when {folder} was created"
+            raise InputError("files", expected, found=state, remedy="choose another folder")
     try:
         (folder / ERRORS).mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -214,18 +209,6 @@ def _clear(folder: Path) -> None:
     """Delete unfinished files of killed workers; call it under the lock, without workers."""
     for left in (*folder.glob(".writing-*"), *(folder / ERRORS).glob(".writing-*")):
         shutil.rmtree(left, ignore_errors=True)
-
-
-def _sums(folder: Path, named: list[Named]) -> tuple[int, int]:
-    """Return the numbers of rows and bad rows, as the existing parts record them."""
-    import pyarrow.parquet as pq
-
-    n_rows = n_bad = 0
-    for path in (_part(folder, one) for one in named):
-        if path.exists():
-            about = pq.read_schema(path).metadata
-            n_rows, n_bad = n_rows + int(about[b"rows"]), n_bad + int(about[b"bad"])
-    return n_rows, n_bad
 
 
 def read_counts(out: str | os.PathLike[str], model: str | os.PathLike[str]) -> TopicCounts:

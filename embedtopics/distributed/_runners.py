@@ -5,16 +5,21 @@ A worker sets the number of threads before it imports heavy libraries.
 
 from __future__ import annotations
 
-import dataclasses
+import json
+import multiprocessing
 import os
+import pickle
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
+from threading import Thread
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from embedtopics._utils.checks import require
 from embedtopics._utils.display import one_line
+from embedtopics._utils.folders import flush_file, flush_folder, replacing_file
 from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
@@ -38,13 +43,9 @@ class Outcome(NamedTuple):
     stops: bool = False
 
 
-def describe_work(job: Job, columns: Columns, folder: Path) -> dict[str, Any]:
-    """Return the arguments of a worker as plain values."""
-    fields = {key: str(value) for key, value in vars(job).items()}
-    return {
-        "job": job.name, "fields": fields, "columns": dataclasses.asdict(columns),
-        "folder": str(folder),
-    }  # fmt: skip
+def describe_work(job: Job, columns: Columns, folder: Path) -> bytes:
+    """Return the arguments of a worker, which it unpacks after it has limited its threads."""
+    return pickle.dumps((job, columns, folder))
 
 
 def limit_threads() -> None:
@@ -56,24 +57,12 @@ def limit_threads() -> None:
 class Worker:
     """Loads the encoder or the model and runs shards one after the other."""
 
-    def __init__(self, work: dict[str, Any]) -> None:
-        from embedtopics.distributed import _jobs
-        from embedtopics.distributed.results import Columns
-
-        kinds: dict[str, Any] = {
-            kind.name: kind
-            for kind in (
-                _jobs.EmbedTexts, _jobs.AssignTopics, _jobs.CountTopics, _jobs.ClassifyTexts,
-            )
-        }  # fmt: skip
-        self.job = kinds[work["job"]](**work["fields"])
-        self.columns, self.folder = Columns(**work["columns"]), Path(work["folder"])
+    def __init__(self, work: bytes) -> None:
+        self.job, self.columns, self.folder = pickle.loads(work)
         self.model = self.job.load()
 
     def seconds_per_row(self, shard: Shard) -> float:
         """Return the seconds per row to read and process the first rows, after a warm-up."""
-        from time import perf_counter
-
         from embedtopics.distributed._rows import rows_of
 
         begin = perf_counter()
@@ -118,8 +107,6 @@ def _write(table: pa.Table, path: Path) -> None:
     """Write a table atomically."""
     import pyarrow.parquet as pq
 
-    from embedtopics._utils.folders import flush_file, flush_folder, replacing_file
-
     with replacing_file(path) as fresh:
         # Every option that affects the bytes is explicit.
         pq.write_table(
@@ -132,7 +119,6 @@ def _write(table: pa.Table, path: Path) -> None:
 
 Named = tuple["Shard", str]
 """A shard and the name of its part."""
-
 DIED = "the worker died twice, often for lack of memory; use fewer workers or smaller shards"
 NONE_LIVED = (
     "the workers died before the first shard was done: call run_batch below "
@@ -143,12 +129,9 @@ _worker: Worker | None = None
 _fault = ""
 
 
-def _start(work: dict[str, Any]) -> None:
+def _start(work: bytes) -> None:
     """Load the model in a process of the pool; the process ends with its parent."""
     global _worker, _fault
-    import multiprocessing
-    from threading import Thread
-
     parent = multiprocessing.parent_process()
 
     def follow() -> None:
@@ -174,7 +157,7 @@ def _measure(shard: Shard) -> float:
     return _worker.seconds_per_row(shard)
 
 
-def seconds_per_row(shard: Shard, work: dict[str, Any]) -> float:
+def seconds_per_row(shard: Shard, work: bytes) -> float:
     """Return the seconds per row of a worker process."""
     with _pool(1, work) as pool:
         try:
@@ -187,7 +170,7 @@ def seconds_per_row(shard: Shard, work: dict[str, Any]) -> float:
 
 
 def run_processes(
-    todo: Sequence[Named], work: dict[str, Any], n_workers: int
+    todo: Sequence[Named], work: bytes, n_workers: int
 ) -> Iterator[tuple[Named, Outcome]]:
     """Run shards in a pool of processes.
 
@@ -223,9 +206,7 @@ def run_processes(
         suspects += queue if alone else []
 
 
-def _pool(n_workers: int, work: dict[str, Any]) -> ProcessPoolExecutor:
-    import multiprocessing
-
+def _pool(n_workers: int, work: bytes) -> ProcessPoolExecutor:
     context = multiprocessing.get_context("spawn")
     return ProcessPoolExecutor(n_workers, context, initializer=_start, initargs=(work,))
 
@@ -233,43 +214,37 @@ def _pool(n_workers: int, work: dict[str, Any]) -> ProcessPoolExecutor:
 class _RayWorker:
     """An actor that runs the shards of a batch of manifest rows."""
 
-    def __init__(self, work: dict[str, Any]) -> None:
+    def __init__(self, work: bytes) -> None:
         limit_threads()
         self.worker = Worker(work)
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
         """Return the outcome of each row of a batch."""
-        import json
-
         from embedtopics.distributed.results import Shard
 
         outcomes = [
             self.worker.do(Shard(**json.loads(shard)), str(name))
             for shard, name in zip(batch["shard"], batch["name"], strict=True)
         ]
-        return {
-            "name": batch["name"], "fault": [one.fault for one in outcomes],
-            "stops": [one.stops for one in outcomes],
-        }  # fmt: skip
+        faults, stops = map(list, zip(*outcomes, strict=True))
+        return {"name": batch["name"], "fault": faults, "stops": stops}
 
 
 def run_ray(
-    todo: Sequence[Named], work: dict[str, Any], n_workers: int, address: str | None
+    todo: Sequence[Named], work: bytes, n_workers: int, address: str | None
 ) -> Iterator[tuple[Named, Outcome]]:
     """Run shards by actors of Ray Data, on a cluster or on this machine.
 
     There is one actor per core, and more when the cluster grows. Only rows of the manifest and
     outcomes travel, never texts or vectors: the object store holds a few kilobytes.
     """
-    import json
-
     ray = require("ray", 'runner="ray"', "ray")
     is_ours = not ray.is_initialized()
     if is_ours:
         here = {"address": "local", "num_cpus": n_workers, "include_dashboard": False}
         ray.init(**({"address": address} if address else here))
     by_name = {name: (shard, name) for shard, name in todo}
-    rows = [{"shard": json.dumps(dataclasses.asdict(s)), "name": n} for s, n in todo]
+    rows = [{"shard": json.dumps(vars(s)), "name": n} for s, n in todo]
     try:
         # A dead actor restarts once; by default, Ray restarts it forever.
         done = ray.data.from_items(rows, override_num_blocks=len(rows)).map_batches(

@@ -22,8 +22,7 @@ class Columns:
 
     def wanted(self) -> list[str]:
         """Return the distinct names of the columns to read."""
-        names = (self.text, self.id, self.time, self.group, self.vectors)
-        return list(dict.fromkeys(name for name in names if name is not None))
+        return list(dict.fromkeys(name for name in vars(self).values() if name is not None))
 
 
 @dataclass(frozen=True)
@@ -65,9 +64,9 @@ class Failure:
 
     def __str__(self) -> str:
         """Return the file, the shard and the reason."""
-        last = self.shard.row + self.shard.n_rows - 1
-        where = f"shard {self.shard.number} (rows {self.shard.row:,} to {last:,})"
-        return f"{self.shard.path}, {where}: {self.reason}"
+        shard, last = self.shard, self.shard.row + self.shard.n_rows - 1
+        rows = f"rows {shard.row:,} to {last:,}"
+        return f"{shard.path}, shard {shard.number} ({rows}): {self.reason}"
 
 
 @dataclass(frozen=True)
@@ -100,9 +99,10 @@ class BatchReport:
     def __str__(self) -> str:
         """Return a summary in one or two sentences."""
         n_done = self.n_shards - len(self.failures)
-        summary = f"{n_done:,} of {self.n_shards:,} shards are done ({self.n_found:,} before): "
-        summary += f"{self.n_rows:,} rows; _errors lists {self.n_bad:,} bad rows."
-        return summary
+        return (
+            f"{n_done:,} of {self.n_shards:,} shards are done ({self.n_found:,} before): "
+            f"{self.n_rows:,} rows; _errors lists {self.n_bad:,} bad rows."
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -119,12 +119,7 @@ def find_distinct(
     of_row = np.full(len(status), -1, dtype=np.int64)
     of_row[rows] = document
     weights = np.bincount(document).astype(np.int64)
-    return DistinctDocuments(
-        hashes=ordered[is_first],
-        first_rows=rows[is_first].astype(np.int64),
-        of_row=of_row,
-        weights=weights,
-    )
+    return DistinctDocuments(ordered[is_first], rows[is_first].astype(np.int64), of_row, weights)
 
 
 _BLOCK = 8192
@@ -230,9 +225,8 @@ def _part(chunk: Any) -> _Part:
     kind = np.int64 if pa.types.is_large_string(chunk.type) else np.int32
     _, places, data = chunk.buffers()
     offsets = np.frombuffer(places, kind)[chunk.offset : chunk.offset + len(chunk) + 1]
-    if (
-        chunk.null_count and np.diff(offsets)[_is_null(chunk)].any()
-    ):  # rare: null strings with bytes
+    # Null strings rarely have bytes.
+    if chunk.null_count and np.diff(offsets)[_is_null(chunk)].any():
         return _part(chunk.fill_null(""))
     return offsets, memoryview(b"" if data is None else data)
 
@@ -302,7 +296,8 @@ def mapped_table(batches: Iterable[Any], schema: Any) -> Any:
         batch.validate(full=True)  # offsets of a damaged file could point anywhere
         in_memory.append(batch)
         # A mapped batch allocates nothing.
-        if pa.total_allocated_bytes() - before > MOST_IN_MEMORY and _has_space():
+        free = shutil.disk_usage(tempfile.gettempdir()).free
+        if pa.total_allocated_bytes() - before > MOST_IN_MEMORY and free > _FREE_ON_DISK:
             break
     else:
         return pa.Table.from_batches(in_memory, schema=schema)
@@ -316,10 +311,6 @@ def mapped_table(batches: Iterable[Any], schema: Any) -> Any:
         file.flush()
         mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     return pa.ipc.open_stream(pa.py_buffer(mapped)).read_all()
-
-
-def _has_space() -> bool:
-    return shutil.disk_usage(tempfile.gettempdir()).free > _FREE_ON_DISK
 
 
 @dataclass(frozen=True, eq=False)

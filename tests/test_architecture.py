@@ -62,10 +62,8 @@ BUDGET = {
 }
 # Folders above their budget: today's numbers, which only go down.
 OVER = {
-    "classification": (3550, 12),
-    "_utils": (1290, 10),
-    "corpus": (2654, 10),
-    "distributed": (1405, 8),
+    "_utils": (1265, 10),
+    "corpus": (2584, 10),
     "encoders": (7160, 32),
     "retrieval": (7064, 27),
 }

@@ -57,8 +57,7 @@ def checked_between(
     value: Any, name: str, low: float, high: float, *, closed: bool = False
 ) -> float:
     """Return a number between two others, themselves included if `closed`, or refuse it."""
-    inside = is_number(value) and (low <= value <= high if closed else low < value < high)
-    if not inside:
+    if not is_number(value) or not (low <= value <= high if closed else low < value < high):
         span = f"from {low} to {high}" if closed else f"above {low} and below {high}"
         raise InputError(name, f"a finite number {span}", value)
     return float(value)

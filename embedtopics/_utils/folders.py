@@ -153,7 +153,8 @@ def _naming_the_path(path: Path, kind: str) -> Iterator[None]:
 
 def take_the_place(fresh: Path, folder: Path) -> None:
     """Rename `fresh` to `folder`; delete the previous folder only after that."""
-    fresh.chmod(0o777 & ~_umask())
+    os.umask(mask := os.umask(0o022))  # which can only be read by setting it
+    fresh.chmod(0o777 & ~mask)
     flush_folder(fresh)
     old = fresh.with_suffix(".old")
     if folder.exists():
@@ -204,12 +205,6 @@ def _beside(folder: Path, kind: str) -> list[Path]:
     return [path for path in paths if not path.is_symlink()]
 
 
-def _umask() -> int:
-    mask = os.umask(0o022)
-    os.umask(mask)
-    return mask
-
-
 def flush_file(path: Path) -> None:
     """Flush a file's content to disk."""
     with path.open("r+b") as file:
@@ -236,10 +231,8 @@ def write_manifest(folder: Path, kind: str, version: int, exclude: Iterable[str]
         for path, digest in zip(paths, sha256_of(paths), strict=True)
     }
     content: dict[str, Any] = {"kind": kind, "version": version, "files": files}
-    with (folder / MANIFEST).open("w", encoding="utf-8") as stream:
-        json.dump(content, stream, indent=1)
-        stream.flush()
-        os.fsync(stream.fileno())
+    (folder / MANIFEST).write_text(json.dumps(content, indent=1), "utf-8")
+    flush_file(folder / MANIFEST)
 
 
 def add_unchecked(folder: Path, names: Iterable[str]) -> None:
@@ -263,15 +256,9 @@ def is_kind(folder: str | Path, kind: str) -> bool:
 
 def changed_files(folder: str | Path) -> set[str]:
     """Return the names of the files directly in a folder whose content has changed."""
-    folder = Path(folder)
-    files = _manifest_of(folder)["files"]
-    return {
-        name
-        for name, written in files.items()
-        if "/" not in name
-        and (folder / name).is_file()
-        and sha256(folder / name) != written["sha256"]
-    }
+    written = {Path(folder, name): one for name, one in _manifest_of(folder)["files"].items()}
+    present = [path for path in written if path.parent == Path(folder) and path.is_file()]
+    return {path.name for path in present if sha256(path) != written[path]["sha256"]}
 
 
 def parse_json(text: str | bytes) -> Any:
@@ -375,22 +362,18 @@ class SavedFolder:
 
     def _check(self) -> None:
         files = self.manifest["files"]
-        remedy = "save again or restore it from a copy"
+        message = "{} is damaged: {}; save again or restore it from a copy"
         for name, stream in self.streams.items():
             saved_size, size = int(files[name]["bytes"]), os.fstat(stream.fileno()).st_size
             if size != saved_size:
-                raise CorruptFileError(
-                    f"{self.folder / name} is damaged: it has {size:,} bytes, but {saved_size:,} "
-                    f"were saved; {remedy}"
-                )
+                fault = f"it has {size:,} bytes, but {saved_size:,} were saved"
+                raise CorruptFileError(message.format(self.folder / name, fault))
         with ThreadPoolExecutor(4) as threads:
             digests = list(threads.map(_digest, self.streams.values()))
         for (name, stream), digest in zip(self.streams.items(), digests, strict=True):
             if digest != files[name]["sha256"]:
-                raise CorruptFileError(
-                    f"{self.folder / name} is damaged: its checksum differs from the recorded one; "
-                    f"{remedy}"
-                )
+                fault = "its checksum differs from the recorded one"
+                raise CorruptFileError(message.format(self.folder / name, fault))
             stream.seek(0)
 
 

@@ -5,6 +5,7 @@ import tempfile
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from embedtopics._utils.display import one_line
 from embedtopics.errors import InputError
@@ -97,15 +98,10 @@ class PushToHub:
             refuses.
         """
         check_upload(repo_id)
+        options: Any = {"private": private, "token": token, "delete": self._hub_delete}
         with tempfile.TemporaryDirectory() as parent:
-            return upload(
-                self._hub_folder(Path(parent) / "content"),
-                repo_id,
-                private=private,
-                token=token,
-                commit_message=f"Upload {self._hub_content}",
-                delete=self._hub_delete,
-            )
+            folder = self._hub_folder(Path(parent) / "content")
+            return upload(folder, repo_id, commit_message=f"Upload {self._hub_content}", **options)
 
     def _hub_folder(self, fresh: Path) -> Path:
         """Return the folder to upload, which may be written at `fresh`."""

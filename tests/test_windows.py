@@ -74,41 +74,50 @@ def test_windows_hold_everything_in_order_and_are_short_enough(text, most, overl
     assert all(count <= overlap for count in shared)
 
 
-class Halves:
-    """Stands for an encoder that cuts each text into two windows, where a sentence ends."""
-
-    def windows(self, texts):
-        middles = [text.rfind(". ", 0, len(text) // 2) + 1 for text in texts]
-        return [
-            [(0, middle), (middle + 1, len(text))] if middle else [(0, len(text))]
-            for text, middle in zip(texts, middles, strict=True)
-        ]
-
-
 def test_passages_keep_their_rows_ids_and_metadata():
     long = "The first part is here. " * 3 + "The second part is there. " * 3
     frame = pd.DataFrame(
         {"text": [long, None, "Short."], "year": [1, 2, 3], "key": ["x", "y", "z"]}, index=[7, 8, 9]
     )
     corpus = Corpus(frame, text="text", id="key", group="year")
-    made = corpus.passages(Halves())
-    assert made.ids == ("x#1", "x#2", "y#1", "z#1")
-    assert made.metadata["passage_of"].tolist() == ["x", "x", "y", "z"]
-    assert made.metadata["passage"].tolist() == [1, 2, 1, 1]
-    assert made.group.tolist() == [1, 1, 2, 3]
-    assert made.status.tolist() == [0, 0, 2, 0]
+    made = corpus.passages(most=18, overlap=6)
+    assert made.ids == ("x#1", "x#2", "x#3", "y#1", "z#1")
+    assert made.metadata["passage_of"].tolist() == ["x", "x", "x", "y", "z"]
+    assert made.metadata["passage"].tolist() == [1, 2, 3, 1, 1]
+    assert made.group.tolist() == [1, 1, 1, 2, 3]
+    assert made.status.tolist() == [0, 0, 0, 2, 0]
     for text, row in zip(made.texts, made.metadata.itertuples(), strict=True):
         source = {"x": long, "y": "", "z": "Short."}[row.passage_of]
         assert source[row.passage_start : row.passage_stop] == text
     assert made.texts[0] == ("The first part is here. " * 3).strip()
-    assert "3 rows were cut into 4 passages" in made.notes[-1].message
+    assert "3 rows were cut into 5 passages" in made.notes[-1].message
     assert list(frame.columns) == ["text", "year", "key"]
+
+
+def test_passages_as_long_as_an_encoder_reads():
+    class Reader:
+        def windows(self, texts):
+            return [[(0, 3), (4, len(text))] for text in texts]
+
+    assert Corpus.of(["One two."]).passages(Reader()).texts == ("One", "two.")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"most": 0}, "at least one word"),
+        ({"most": 4, "overlap": 4}, "an overlap of fewer"),
+    ],
+)
+def test_bad_passages(arguments, message):
+    with pytest.raises(InputError, match=message):
+        Corpus.of(["One two."]).passages(**arguments)
 
 
 def test_a_column_of_the_same_name_is_not_lost():
     corpus = Corpus({"text": ["One."], "passage": [3]}, text="text")
     with pytest.raises(InputError, match="'passage'"):
-        corpus.passages(Halves())
+        corpus.passages()
 
 
 @pytest.mark.parametrize("part", [".", "!?", ".)", ". ", "\n", "\n ", 'a."', "« a ", "。", "x"])

@@ -142,20 +142,15 @@ def list_names(columns: Sequence[Hashable]) -> str:
 def guess_text_column(table: DocumentTable) -> tuple[str, Decision]:
     """Choose the text column by its name, else by the average length of its strings."""
     frame = table.frame
+    named = _named_as_text(frame)
     every = list(frame.columns)
-
-    def may_be_text(name: str) -> bool:
-        values = _sample(frame[name])
-        return not values or any(isinstance(value, str) for value in values)
-
-    named = first_named(every, _TEXT_NAMES, may_be_text)
     # Columns with names of ids and dates are excluded, however long their strings are.
     likely = [name for name in every if str(name).casefold() not in {*_ID_NAMES, *_TIME_NAMES}]
     chosen = named or _longest(frame, likely) or _longest(frame, every)
     if chosen is None:
         raise InputError(
             f"{table.source}: no column holds strings among "
-            f"{list_names(every)}; give the texts as strings"
+            f"{list_names(list(frame.columns))}; give the texts as strings"
         )
     how = "by its name" if named is not None else "because its strings are the longest"
     message = f"Texts are read from column {chosen!r}, chosen {how}; name another with text."
@@ -170,6 +165,7 @@ def guess_columns(frame: pd.DataFrame) -> dict[str, str | None]:
     time = first_named(left, _TIME_NAMES, lambda name: _holds_dates(frame[name]))
     left = [name for name in left if name != time]
     group = first_named(left, _GROUP_NAMES, lambda name: _holds_groups(frame[name]))
+    left = [name for name in left if name != group]
     return {"id": identifier, "time": time, "group": group}
 
 
@@ -231,6 +227,16 @@ def _sample(column: pd.Series) -> list[object]:
     return list(column.iloc[places].tolist())
 
 
+def _named_as_text(frame: pd.DataFrame) -> str | None:
+    """Return the column with the likeliest name that holds some strings."""
+
+    def may_be_text(name: str) -> bool:
+        values = _sample(frame[name])
+        return not values or any(isinstance(value, str) for value in values)
+
+    return first_named(list(frame.columns), _TEXT_NAMES, may_be_text)
+
+
 def _longest(frame: pd.DataFrame, names: list[str]) -> str | None:
     """Return the column with the longest strings on average; ties go to the first."""
     lengths = {}
@@ -263,10 +269,11 @@ def _holds_groups(column: pd.Series) -> bool:
 
 def read_list(
     texts: Any,
-    ids: Iterable[object] | None,
-    metadata: Any,
-    time: str | None,
-    group: str | None,
+    ids: Iterable[object] | None = None,
+    index: Any = None,
+    metadata: Any = None,
+    time: str | None = None,
+    group: str | None = None,
 ) -> dict[str, Any]:
     """Return the fields of a corpus from a list of texts; see `Corpus`."""
     source = type(texts).__name__
@@ -274,7 +281,10 @@ def read_list(
     about = pd.DataFrame(index=range(len(values)))
     table = DocumentTable(about, source) if metadata is None else as_table(metadata)
     _check_length("metadata", table.frame, len(values))
-    labels = texts.index if isinstance(texts, pd.Series) else table.frame.index
+    if index is None:
+        index = texts.index if isinstance(texts, pd.Series) else table.frame.index
+    labels = index if isinstance(index, pd.Index) else pd.Index(index)
+    _check_length("index", labels, len(values))
     for role, name in (("time", time), ("group", group)):
         if name is not None:
             find_column(table, name, role)

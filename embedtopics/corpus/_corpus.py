@@ -59,6 +59,8 @@ class Corpus:
         Distinct ids of a list of texts.
     metadata : frame or dict of lists, optional
         Metadata of a list of texts, a row for each.
+    index : pandas.Index or sequence, optional
+        Row labels of a list of texts; by default those of a Series, else 0, 1, 2 ...
     encoding : str, default="utf-8"
         Encoding of a file, unless it has a byte-order mark.
     limit : int, optional
@@ -116,9 +118,11 @@ class Corpus:
         *,
         ids: Iterable[object] | None = None,
         metadata: Any = None,
+        index: Any = None,
         encoding: str = "utf-8",
         limit: int | None = None,
     ) -> None:
+        of_list = {"ids": ids, "metadata": metadata, "index": index}
         if isinstance(data, Corpus):
             vars(self).update(vars(data))
             return
@@ -130,13 +134,14 @@ class Corpus:
             if text is not None or id is not None:
                 name = "text" if text is not None else "id"
                 raise InputError(name, "left out where the texts are a list", text or id)
-            vars(self).update(read_list(data, ids, metadata, time, group))
+            vars(self).update(read_list(data, ids, index, metadata, time, group))
             return
-        for name, value in (("ids", ids), ("metadata", metadata)):
+        for name, value in of_list.items():
             if value is not None:
                 expected = f"left out where the texts are a column of a {table.source}"
-                remedy = "name columns with text=, id=, time=, group="
-                raise InputError(name, expected, remedy=remedy)
+                raise InputError(
+                    name, expected, remedy="name columns with text=, id=, time=, group="
+                )
         vars(self).update(read_table(table, text, id, time, group))
 
     @classmethod
@@ -310,7 +315,9 @@ class Corpus:
         fields["status"].flags.writeable = False
         return Corpus.of_fields(**{**unchanged, **fields, "notes": (*self.notes, *notes)})
 
-    def passages(self, encoder: Any) -> Corpus:
+    def passages(
+        self, encoder: Any = None, *, most: int | None = None, overlap: int | None = None
+    ) -> Corpus:
         """Split texts into passages, so that a long text can have several topics.
 
         A passage is a window of whole sentences that overlaps the next. The columns
@@ -319,18 +326,22 @@ class Corpus:
 
         Parameters
         ----------
-        encoder : SentenceEncoder
-            Passages have its maximum length.
+        encoder : SentenceEncoder, optional
+            Passages have the maximum length of the encoder. By default words are counted.
+        most : int, optional
+            Maximum number of words and punctuation marks of a passage; 180 by default.
+        overlap : int, optional
+            Maximum number of words in the overlap of two passages; by default an eighth.
 
         Raises
         ------
         InputError
-            If the corpus has such a column, or the encoder cuts no texts.
+            If the corpus has such a column, or a parameter is invalid.
         """
         clashes = [name for name in PASSAGE_COLUMNS if name in self.metadata]
         if clashes:
             raise InputError(f"the corpus already has a column {clashes[0]!r}; rename it")
-        texts, rows, spans = split_into_passages(self, encoder)
+        texts, rows, spans = split_into_passages(self, encoder, most=most, overlap=overlap)
         metadata = self.metadata.iloc[rows].reset_index(drop=True)
         numbers = metadata.groupby(np.array(rows)).cumcount().to_numpy() + 1
         ids = [self.ids[row] for row in rows]
@@ -466,15 +477,16 @@ def _same_role(
 
 def _below(upper: pd.DataFrame, lower: pd.DataFrame) -> pd.DataFrame:
     """Concatenate two tables, columns of the upper one first."""
-    numbered = all(
-        isinstance(one.index, pd.RangeIndex) and (one.index.start, one.index.step) == (0, 1)
-        for one in (upper, lower)
-    )
+    numbered = _is_numbered(upper.index) and _is_numbered(lower.index)
     # The type of an empty column does not count.
     tables = [table for table in (upper, lower) if len(table)] or [upper]
     names = [*upper.columns, *(name for name in lower.columns if name not in upper.columns)]
     joined = pd.concat(tables, ignore_index=numbered)
     return joined if list(joined.columns) == names else joined.reindex(columns=names)
+
+
+def _is_numbered(index: pd.Index) -> bool:
+    return isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1
 
 
 def _apart(used_ids: Sequence[str], ids: Sequence[str]) -> tuple[tuple[str, ...], int]:

@@ -101,19 +101,7 @@ def open_binary(path: Path) -> Iterator[BinaryIO]:
 @contextmanager
 def open_text(path: Path, encoding: str, newline: str | None = None) -> Iterator[io.TextIOBase]:
     """Open a file for reading text; a byte-order mark overrides the encoding "utf-8"."""
-    try:
-        name = codecs.lookup(encoding).name
-        "".encode(name)  # refuses codecs that do not read text, such as "hex"
-    except LookupError:
-        raise InputError(
-            f"{encoding!r} is no text encoding that Python knows; "
-            "expected a name such as utf-8, latin-1 or cp1252"
-        ) from None
-    actual = encoding
-    if name == "utf-8":
-        with open_binary(path) as stream:
-            head = stream.read(4)
-        actual = next((marked for mark, marked in _MARKS if head.startswith(mark)), encoding)
+    actual = _actual_encoding(path, encoding)
     try:
         with open_binary(path) as stream:
             yield cast(io.TextIOBase, io.TextIOWrapper(stream, encoding=actual, newline=newline))
@@ -125,6 +113,22 @@ def open_text(path: Path, encoding: str, newline: str | None = None) -> Iterator
             f"{path.name}: expected {encoding} text, {problem}",
             remedy=Remedy("encoding", "cp1252", "name the encoding of the file"),
         ) from None
+
+
+def _actual_encoding(path: Path, encoding: str) -> str:
+    try:
+        name = codecs.lookup(encoding).name
+        "".encode(name)  # refuses codecs that do not read text, such as "hex"
+    except LookupError:
+        raise InputError(
+            f"{encoding!r} is no text encoding that Python knows; "
+            "expected a name such as utf-8, latin-1 or cp1252"
+        ) from None
+    if name != "utf-8":
+        return encoding
+    with open_binary(path) as stream:
+        head = stream.read(4)
+    return next((marked for mark, marked in _MARKS if head.startswith(mark)), encoding)
 
 
 # The delimiter of a csv file is ``,``, ``;``, ``|`` or a tab: the one that splits the first rows

@@ -259,7 +259,7 @@ def write_workbook(path: Path, frames: Mapping[str, pd.DataFrame]) -> list[Decis
             sheet = book.create_sheet(name)
             sheet.freeze_panes = "A2"
             sheet.append(_cells(sheet, table.columns, changed))
-            for row in zip(*(table[column].tolist() for column in table), strict=True):
+            for row in _rows(table):
                 sheet.append(_cells(sheet, row, changed))
                 bar.update(1)
     book.save(path)
@@ -268,6 +268,11 @@ def write_workbook(path: Path, frames: Mapping[str, pd.DataFrame]) -> list[Decis
         for name, message in CHANGES.items()
         if changed[name]
     ]
+
+
+def _rows(table: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
+    """Yield rows of Python's values."""
+    return zip(*(table[name].tolist() for name in table), strict=True)
 
 
 def _cells(sheet: Any, row: Any, changed: Counter[str]) -> Iterator[Any]:

@@ -119,7 +119,12 @@ def find_distinct(
     of_row = np.full(len(status), -1, dtype=np.int64)
     of_row[rows] = document
     weights = np.bincount(document).astype(np.int64)
-    return DistinctDocuments(ordered[is_first], rows[is_first].astype(np.int64), of_row, weights)
+    return DistinctDocuments(
+        hashes=ordered[is_first],
+        first_rows=rows[is_first].astype(np.int64),
+        of_row=of_row,
+        weights=weights,
+    )
 
 
 _BLOCK = 8192
@@ -225,8 +230,9 @@ def _part(chunk: Any) -> _Part:
     kind = np.int64 if pa.types.is_large_string(chunk.type) else np.int32
     _, places, data = chunk.buffers()
     offsets = np.frombuffer(places, kind)[chunk.offset : chunk.offset + len(chunk) + 1]
-    # Null strings rarely have bytes.
-    if chunk.null_count and np.diff(offsets)[_is_null(chunk)].any():
+    if (
+        chunk.null_count and np.diff(offsets)[_is_null(chunk)].any()
+    ):  # rare: null strings with bytes
         return _part(chunk.fill_null(""))
     return offsets, memoryview(b"" if data is None else data)
 
@@ -296,8 +302,7 @@ def mapped_table(batches: Iterable[Any], schema: Any) -> Any:
         batch.validate(full=True)  # offsets of a damaged file could point anywhere
         in_memory.append(batch)
         # A mapped batch allocates nothing.
-        free = shutil.disk_usage(tempfile.gettempdir()).free
-        if pa.total_allocated_bytes() - before > MOST_IN_MEMORY and free > _FREE_ON_DISK:
+        if pa.total_allocated_bytes() - before > MOST_IN_MEMORY and _has_space():
             break
     else:
         return pa.Table.from_batches(in_memory, schema=schema)
@@ -311,6 +316,10 @@ def mapped_table(batches: Iterable[Any], schema: Any) -> Any:
         file.flush()
         mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     return pa.ipc.open_stream(pa.py_buffer(mapped)).read_all()
+
+
+def _has_space() -> bool:
+    return shutil.disk_usage(tempfile.gettempdir()).free > _FREE_ON_DISK
 
 
 @dataclass(frozen=True, eq=False)

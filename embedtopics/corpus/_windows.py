@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -94,16 +95,40 @@ def _bounds(text: str, starts: npt.NDArray[np.int64], most: int, piece: int) -> 
 
 
 PASSAGE_COLUMNS = ("passage_of", "passage", "passage_start", "passage_stop")
+WORDS_A_PASSAGE = 180
+"""A passage of 180 words fits into the 256 tokens that small encoders read."""
+
+_WORD = re.compile(r"\w+|[^\w\s]")
 
 
-def split_into_passages(corpus: Corpus, encoder: Any) -> tuple[list[str], list[int], list[Span]]:
+def split_into_passages(
+    corpus: Corpus, encoder: Any = None, *, most: int | None = None, overlap: int | None = None
+) -> tuple[list[str], list[int], list[Span]]:
     """Return the passages of all rows, their rows and their characters."""
+    if encoder is not None and (most is not None or overlap is not None):
+        raise InputError("expected either an encoder or most= and overlap=, got both")
     from embedtopics.corpus._texts import TEXT  # which imports pandas
 
     rows = np.flatnonzero(np.asarray(corpus.status) == TEXT).tolist()
-    spans_of_text = encoder.windows([corpus.texts[row] for row in rows])
-    if spans_of_text is None:
-        raise InputError("encoder", "one that cuts texts into `windows`", encoder)
+    texts = [corpus.texts[row] for row in rows]
+    if encoder is not None:
+        spans_of_text: Sequence[Sequence[Span]] | None = encoder.windows(texts)
+        if spans_of_text is None:
+            remedy = "leave it out to count words"
+            raise InputError("encoder", "one that cuts texts into `windows`", encoder, remedy)
+    else:
+        most = WORDS_A_PASSAGE if most is None else most
+        overlap = most // 8 if overlap is None else overlap
+        if most < 1 or not 0 <= overlap < most:
+            raise InputError(
+                "expected at least one word a passage, and an overlap of fewer; got "
+                f"most={most} and overlap={overlap}"
+            )
+        starts = [[match.start() for match in _WORD.finditer(text)] for text in texts]
+        spans_of_text = [
+            windows(text, words, most, overlap) if words else [(0, len(text))]
+            for text, words in zip(texts, starts, strict=True)
+        ]
     spans_of: dict[int, Sequence[Span]] = dict(zip(rows, spans_of_text, strict=True))
     passages, of_row, places = [], [], []
     for row, text in enumerate(corpus.texts):

@@ -152,6 +152,7 @@ def of_texts() -> Iterator[Trial]:
         )
         yield Trial(f"found: {kind}", partial(topics.find, result, text[:1000], by="terms"))
         yield Trial(f"concordance: {kind}", partial(topics.concordance, result, text[:1000]))
+        yield Trial(f"passages: {kind}", lambda text=text: len(et.Corpus([text, "a"]).passages()))
         yield Trial(
             f"encoded: {kind}", lambda text=text: et.RandomProjectionEncoder().encode([text, "a"])
         )

@@ -99,9 +99,11 @@ def test_the_index_of_the_caller_comes_back_and_nothing_is_mutated():
     pd.testing.assert_frame_equal(frame, before)
 
 
-def test_a_series_keeps_its_index():
+def test_a_series_keeps_its_index_and_a_list_may_be_given_one():
     series = pd.Series(["a", "b"], index=["x", "y"])
     assert list(Corpus.of(series).index) == ["x", "y"]
+    assert list(Corpus(["a", "b"], index=[5, 5]).index) == [5, 5]
+    assert list(Corpus(series, index=["u", "v"]).index) == ["u", "v"]
 
 
 def test_ids_are_strings_as_given():
@@ -168,10 +170,11 @@ def test_what_is_no_collection_of_texts(texts, message):
         {"ids": ["1", "1"]},
         {"ids": ["1", None]},
         {"ids": ["1"]},
+        {"index": [1]},
         {"metadata": {"source": ["press"]}},
     ],
 )
-def test_ids_and_metadata_must_fit(arguments):
+def test_ids_index_and_metadata_must_fit(arguments):
     with refuses(next(iter(arguments))):
         Corpus(["a", "b"], **arguments)
 
@@ -412,8 +415,5 @@ def test_ids_that_are_taken_are_made_unique():
     ],
 )
 def test_row_labels(first, second, expected):
-    first, second = (
-        Corpus(pd.Series([name, name * 2], index=index))
-        for name, index in (("p", first), ("q", second))
-    )
-    assert join_corpora(first, second).index.tolist() == expected
+    parts = [Corpus([name, name * 2], index=i) for name, i in zip("pq", (first, second))]  # noqa: B905
+    assert join_corpora(*parts).index.tolist() == expected

@@ -2,6 +2,8 @@ import numpy as np
 import pytest
 
 from embedtopics.encoders.sentence._checkpoint import POOLINGS, Dense, Scale, finish
+from embedtopics.encoders.sentence._graph import WORDS, _Builder, _pool
+from embedtopics.encoders.sentence._running import OnnxRuntime
 from embedtopics.encoders.sentence._torch import pool, pooled_model
 
 torch = pytest.importorskip("torch")
@@ -34,6 +36,20 @@ def test_pooling_by_hand(pooling):
     pooled = pool(torch.tensor(STATES), torch.tensor([[0, 1, 1], [0, 1, 0]]), pooling)
     np.testing.assert_allclose(pooled.numpy(), WITHOUT_FIRST[pooling], rtol=1e-6)
     assert not pool(torch.tensor(STATES), torch.zeros(2, 3, dtype=torch.int64), pooling).any()
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_pooling_in_a_graph_by_hand(pooling):
+    builder = _Builder(None)
+    table = np.array(STATES, np.float32).reshape(6, 2)
+    states = builder.add("Gather", WORDS, "input_ids")
+    graph = builder.finish(_pool(builder, states, pooling), table)
+    run = OnnxRuntime(graph.model, graph.table)
+    ids = np.arange(6).reshape(2, 3)
+    for mask, expected in ((MASK, BY_HAND), ([[0, 1, 1], [0, 1, 0]], WITHOUT_FIRST)):
+        pooled = run(ids, np.ones_like(ids), np.array(mask))
+        np.testing.assert_allclose(pooled, expected[pooling], rtol=1e-6)
+    assert not run(ids, np.ones_like(ids), np.zeros_like(ids)).any()
 
 
 class Layers(torch.nn.Module):

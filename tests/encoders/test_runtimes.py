@@ -17,6 +17,7 @@ from embedtopics.encoders import CachedEncoder, SentenceEncoder
 from embedtopics.encoders._folders import MODELS as FORMAT
 from embedtopics.encoders._registry import resolve_exact
 from embedtopics.encoders.sentence import _backend as opening
+from embedtopics.encoders.sentence import _graph as graphs
 from embedtopics.encoders.sentence import _rounding as rounding
 from embedtopics.encoders.sentence import _running as runtime
 from embedtopics.encoders.sentence._graph import WORDS, UnsupportedModelError, _Builder
@@ -182,6 +183,13 @@ def test_options_of_a_configuration_without_a_graph_run_on_torch(tiny_bert, tmp_
     encoder = exact_encoder(folder)
     assert encoder.encode(["the cat"]).shape == (1, 16)
     assert encoder.runtime == "torch" and "activation is 'silu'" in encoder.runtime_note
+
+
+def test_weights_of_two_gigabytes_run_on_torch(tiny_bert, monkeypatch, cache):
+    monkeypatch.setattr(graphs, "MOST_BYTES", 10)
+    encoder = exact_encoder(tiny_bert)
+    assert encoder.encode(["the cat"]).shape == (1, 16)
+    assert encoder.runtime == "torch" and "a file holds 2" in encoder.runtime_note
 
 
 def test_what_needs_torch_names_the_extra(tiny_bert, cache, monkeypatch):

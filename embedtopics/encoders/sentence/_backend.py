@@ -15,10 +15,7 @@ from embedtopics._utils.checks import checked_choice
 from embedtopics.encoders._base import load_error
 from embedtopics.encoders.sentence._checkpoint import Checkpoint, Recipe
 from embedtopics.encoders.sentence._graph import UnsupportedModelError, build_graph
-from embedtopics.encoders.sentence._loading import (
-    PlainVocabulary,
-    load_vocabulary,
-)
+from embedtopics.encoders.sentence._loading import PlainVocabulary, load_vocabulary
 from embedtopics.encoders.sentence._prepared import (
     Prepared,
     key_of,
@@ -184,8 +181,6 @@ def _build(recipe: Recipe) -> Prepared:
         rounded = build_graph(checkpoint, *how, layer_rounder(extremes, weight_bits()))
         run_rounded = OnnxRuntime(rounded.model, rounded.table)
         cosine = least_cosine(run_rounded, run_exact, _alone(texts[::HELD_OUT]))
-    except UnsupportedModelError:
-        raise
     except Exception as error:  # ONNX Runtime may raise anything
         raise UnsupportedModelError(f"ONNX Runtime cannot run it: {error}") from error
     if not cosine >= LEAST_INT8_COSINE:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # Hidden states are (n_texts * n_tokens, width): a linear layer is one matrix product, in float32 or
 # in 8 bits. Only attention and pooling see texts. Names of operators are those of the ONNX
-# standard; Gelu, MultiHeadAttention and MatMulIntegerToFloat are ONNX Runtime's.
+# standard; Gelu, FastGelu, RotaryEmbedding and MatMulIntegerToFloat are ONNX Runtime's.
 
 WORDS = "tokens"
 """Name of the table of token vectors."""
@@ -40,6 +40,10 @@ _ACTIVATIONS = {
     "relu": ("Relu", ""),
     "tanh": ("Tanh", ""),
 }
+
+
+MOST_BYTES = 1_900_000_000
+"""Limit of a single ONNX file, which is 2 GB; the table of token vectors is not part of it."""
 
 
 class UnsupportedModelError(EmbedTopicsError):
@@ -67,7 +71,7 @@ class _Builder:
 
     def __init__(self, round_layer: RoundLayer | None) -> None:
         self.nodes: list[NodeProto] = []
-        self.constants: dict[str, np.ndarray] = {}
+        self._constants: dict[str, np.ndarray] = {}
         self.linear_inputs: list[str] = []
         self._round_layer = round_layer
         shape = self.add("Shape", "input_ids")
@@ -91,8 +95,8 @@ class _Builder:
 
     def constant(self, values: Any) -> str:
         """Add an array; return its name."""
-        name = f"constant_{len(self.constants)}"
-        self.constants[name] = np.asarray(values)
+        name = f"constant_{len(self._constants)}"
+        self._constants[name] = np.asarray(values)
         return name
 
     def number(self, value: float) -> str:
@@ -160,7 +164,10 @@ class _Builder:
         from onnx.helper import make_graph, make_model, make_opsetid, make_tensor_value_info
         from onnx.numpy_helper import from_array
 
-        weights = [from_array(values, name) for name, values in self.constants.items()]
+        size = sum(values.nbytes for values in self._constants.values())
+        if size > MOST_BYTES:
+            raise UnsupportedModelError(f"its weights take {size / 1e9:.1f} GB; a file holds 2")
+        weights = [from_array(values, name) for name, values in self._constants.items()]
         external = TensorProto(name=WORDS, data_type=TensorProto.FLOAT, dims=words.shape)
         external.data_location = TensorProto.EXTERNAL
         external.external_data.add(key="location", value=f"{WORDS}.f32")

@@ -35,8 +35,7 @@ FAMILIES = (
 
 def check_device(device: str) -> None:
     """Make sure that torch knows a device, available or not."""
-    torch = require_torch(f"device={device!r}" if device != "cpu" else "this model")
-
+    torch = require_torch("this model" if device == "cpu" else f"device={device!r}")
     try:
         torch.device(device)
     except RuntimeError as error:

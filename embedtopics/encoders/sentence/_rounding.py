@@ -42,27 +42,24 @@ def weight_bits() -> int:
 def measure_extremes(graph: Graph, texts: Sequence[Int32Array]) -> list[Extremes]:
     """Run a model on sample texts, and return the extremes of the inputs of its linear layers."""
     import onnx
-    from onnx.helper import make_node, make_tensor_value_info
+    from onnx.helper import make_tensor_value_info
 
-    whole = onnx.load_from_string(graph.model)
-    names = [(f"low_{n}", f"high_{n}") for n in range(len(graph.linear_inputs))]
-    for source, outputs in zip(graph.linear_inputs, names, strict=True):
-        for operator, name in zip(("ReduceMin", "ReduceMax"), outputs, strict=True):
-            whole.graph.node.append(make_node(operator, [source], [name], axes=[0], keepdims=0))
-            output = make_tensor_value_info(name, onnx.TensorProto.FLOAT, None)
-            whole.graph.output.append(output)
-    session = onnx_session(whole.SerializeToString(), graph.table)
-    asked = [name for pair in names for name in pair]
+    whole, names = onnx.load_from_string(graph.model), list(graph.linear_inputs)
+    whole.graph.output.extend(
+        make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in names
+    )
+    session = onnx_session(whole.SerializeToString(), graph.table, n_threads=1)
     inputs = [value.name for value in session.get_inputs()]
-    measured = []
+    lows, highs = [], []
     for text in texts:
         ids = text.astype(np.int64)[None]
         arrays = dict.fromkeys(inputs, np.ones_like(ids)) | {"input_ids": ids}
-        measured.append(session.run(asked, arrays))
-    channels = [np.array(rows) for rows in zip(*measured, strict=True)]
+        values = session.run(names, arrays)
+        lows.append([value.min(axis=0) for value in values])
+        highs.append([value.max(axis=0) for value in values])
     return [
-        (low.min(axis=0), high.max(axis=0))
-        for low, high in zip(channels[::2], channels[1::2], strict=True)
+        (np.min(low, axis=0), np.max(high, axis=0))
+        for low, high in zip(zip(*lows, strict=True), zip(*highs, strict=True), strict=True)
     ]
 
 

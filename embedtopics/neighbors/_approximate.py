@@ -459,7 +459,7 @@ def _refine(
 
     `fresh` (n_documents, k) marks edges whose ends have not been expanded so far.
     """
-    from embedtopics.neighbors._kernels import expand_neighbors
+    from embedtopics.neighbors._expansion_kernels import expand_neighbors
 
     indices = neighbors[0]
     most = min(N_EXPANDED, indices.shape[1])

@@ -160,6 +160,7 @@ def fit_topics(
 def _compile_loops(_: Any) -> None:
     """Compile the loops of a fit, or read them from Numba's cache, while texts are encoded."""
     import embedtopics.clustering._kernels
+    import embedtopics.neighbors._kernels
     import embedtopics.reduction._kernels
     import embedtopics.terms._kernels
     import embedtopics.topics._kernels  # noqa: F401

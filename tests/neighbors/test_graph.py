@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from embedtopics.errors import InputError
 from embedtopics.neighbors import _approximate as approximate
 from embedtopics.neighbors import _graph as graph_module
-from embedtopics.neighbors import _kernels
+from embedtopics.neighbors._expansion_kernels import expand_neighbors
 from embedtopics.neighbors._graph import build_graph, nearest, unit_rows
 
 
@@ -209,9 +209,7 @@ def test_friends_of_friends_equal_sets(n, k, most, seed):
     fresh = rng.random(indices.shape) < 0.5
     offsets, followers, fresh_followers = approximate._followers(indices, fresh)
     candidates = np.full((n, 2 * most * (2 * most + 1)), -1, dtype=np.int32)
-    _kernels.expand_neighbors(
-        indices, fresh, offsets, followers, fresh_followers, most, 0, candidates
-    )
+    expand_neighbors(indices, fresh, offsets, followers, fresh_followers, most, 0, candidates)
     edges = [
         [(j, f) for j, f in zip(indices[i, :most], fresh[i, :most], strict=True) if j >= 0]
         + [

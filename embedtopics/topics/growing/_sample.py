@@ -310,8 +310,7 @@ def _with_novel(
         return extend(result, corpus.take(rows[order]), embeddings=array, **options)
 
     outside = np.array(sorted(vectors), dtype=np.int64)
-    # Documents between topics, or slightly apart, are not novel: they would make hundreds of
-    # topics.
+    # Documents between topics, or slightly apart, are not novel: there would be hundreds of topics.
     outside = outside[(topics.labels[outside] == NOISE) & (topics.novelty[outside] > FAR)]
     if len(outside) < min_size:
         return result

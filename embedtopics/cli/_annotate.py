@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,6 +10,7 @@ import typer
 
 from embedtopics.cli._display import PAGE, check_target, make_console, print_notes, run_server
 from embedtopics.cli._options import Checkpoint, DocumentsFile, IdColumn, TextColumn, names_in
+from embedtopics.errors import InputError
 
 
 def annotate(
@@ -20,6 +22,9 @@ def annotate(
     id: IdColumn = None,
     folder: Annotated[
         Path | None, typer.Option(help="Folder of the study; default: FILE.study.")
+    ] = None,
+    codebook: Annotated[
+        Path | None, typer.Option(help="JSON list of labels with name, key, definition, examples.")
     ] = None,
     kind: Annotated[str | None, typer.Option(help="single, several, ordinal or spans.")] = None,
     encoder: Checkpoint = "all-MiniLM-L6-v2",
@@ -39,6 +44,11 @@ def annotate(
 
     check_target(report, PAGE, "--report")
     codes: Any = None if labels is None else names_in(labels)
+    if codebook is not None:
+        try:
+            codes = json.loads(codebook.read_text("utf-8"))
+        except ValueError as error:
+            raise InputError("codebook", "a file of JSON", codebook, str(error)) from error
     folder = file.with_suffix(".study") if folder is None else folder
     console = make_console()
     corpus = Corpus(file, text, id)

@@ -19,8 +19,10 @@ def file(tmp_path):
 
 
 def test_labels_given_on_the_page_are_in_the_folder(file):
+    codebook = [{"name": "health", "definition": "Hospitals."}, {"name": "other", "key": "o"}]
+    (file.parent / "book.json").write_text(json.dumps(codebook), "utf-8")
     command = [sys.executable, "-u", "-m", "embedtopics", "annotate", file, "--text", "body",
-               "--id", "id", "--labels", "health,other", "--encoder", "lsa",
+               "--id", "id", "--codebook", file.parent / "book.json", "--encoder", "lsa",
                "--annotator", "Ada"]  # fmt: skip
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     url = next(line.strip() for line in process.stdout if line.startswith("http://127.0.0.1:"))
@@ -51,6 +53,7 @@ def test_labels_given_on_the_page_are_in_the_folder(file):
     [
         ((), "labels must be given"),
         (("--labels", "a,b,a"), "--labels"),
+        (("--codebook", __file__), "--codebook must be a file of JSON"),
         (("--labels", "a,b", "--kind", "pairs"), "--kind"),
         (("--labels", "a,b", "--port", "99999"), "--port"),
     ],

@@ -3,41 +3,24 @@
 from __future__ import annotations
 
 import functools
+import itertools
+import json
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from hashlib import blake2b
+from importlib.resources import files
 from typing import Any
 
 from embedtopics.corpus._texts import normalize_text
 from embedtopics.corpus.results import LanguageShares
-from embedtopics.errors import InputError
 
-_FEWEST_LETTERS = 20
-_MOST_CHARACTERS = 2000
-_LEAST_CONFIDENCE = 0.5
-_NO_LANGUAGE = "zxx"
-
-_CODES = frozenset((
-    "aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy "
-    "da de dv dz ee el en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu "
-    "hy hz ia id ie ig ii ik io is it iu ja jv ka kg ki kj kk kl km kn ko kr ks ku kv kw ky la lb "
-    "lg li ln lo lt lu lv mg mh mi mk ml mn mr ms mt my na nb nd ne ng nl nn no nr nv ny oc oj om "
-    "or os pa pi pl ps pt qu rm rn ro ru rw sa sc sd se sg sh si sk sl sm sn so sq sr ss st su sv "
-    "sw ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu"
-).split())  # fmt: skip
-"""ISO 639-1."""
-
-_FEWEST_OF_SCRIPT = 4
-_SCRIPTS = {
-    "ja": "\u3040-\u30ff", "ko": "\u1100-\u11ff\uac00-\ud7a3", "zh": "\u3400-\u9fff",
-    "th": "\u0e00-\u0e7f", "lo": "\u0e80-\u0eff", "my": "\u1000-\u109f", "ka": "\u10a0-\u10ff",
-    "km": "\u1780-\u17ff", "el": "\u0370-\u03ff", "hy": "\u0530-\u058f", "he": "\u0590-\u05ff",
-    "pa": "\u0a00-\u0a7f", "gu": "\u0a80-\u0aff", "or": "\u0b00-\u0b7f", "ta": "\u0b80-\u0bff",
-    "te": "\u0c00-\u0c7f", "kn": "\u0c80-\u0cff", "ml": "\u0d00-\u0d7f", "si": "\u0d80-\u0dff",
-}  # fmt: skip
-"""Characters of scripts that only one language, or nearly only one, uses."""
-_OF_SCRIPTS = re.compile("|".join(f"(?P<{code}>[{span}]+)" for code, span in _SCRIPTS.items()))
+_FEWEST_LETTERS, _MOST_CHARACTERS = 20, 2000
+_LEAST_CONFIDENCE, _LEAST_PROBABILITY = 0.5, 0.1
+_NO_LANGUAGE, _FEWEST_OF_SCRIPT = "zxx", 4
+_TABLES = json.loads(files("embedtopics.corpus").joinpath("languages.json").read_text("utf-8"))
+_OF_SCRIPTS = re.compile("|".join(f"(?P<{a}>[{span}]+)" for a, span in _TABLES["scripts"].items()))
+_SIMILAR = {code: group for group in _TABLES["similar"] for code in group.split()}
 
 MAIN_LANGUAGE = 0.1
 """Minimum share of the texts of a main language of a corpus."""
@@ -56,28 +39,55 @@ def detect_languages(texts: Iterable[str], sample: int = 500) -> LanguageShares:
 
 
 def languages_in_order(documents: Iterable[str], sample: int = 500) -> LanguageShares:
-    """Estimate the shares of languages from distinct texts, ordered by hash."""
-    counts: Counter[str] = Counter()
-    for text in documents:
-        if (code := language_of(text)) is not None:
-            counts[code] += 1
-        if counts.total() == sample:
-            break
-    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    n_sampled = counts.total()
-    return LanguageShares({code: n / n_sampled for code, n in ranked if code}, n_sampled)
+    """Estimate the shares of languages from distinct texts, ordered by hash.
+
+    Texts without a clear language, or with a rare one, are judged again: the probabilities of their
+    languages are multiplied by the frequencies, plus one, among the texts with a clear language.
+    """
+    judged = (scores for scores in map(_probabilities, documents) if scores is not None)
+    texts = list(itertools.islice(judged, sample))
+    clear = [_most_probable(scores) for scores in texts]
+    counts = Counter(filter(None, clear))
+    rare = {code for code, n in counts.items() if n < MAIN_LANGUAGE * counts.total()} | {""}
+    final: Counter[str] = Counter()
+    for code, scores in zip(clear, texts, strict=True):
+        if code in rare:
+            code = _most_probable({c: p * (counts[c] + 1) for c, p in scores.items()})
+        final[code if scores.get(code, 0.0) >= _LEAST_PROBABILITY else ""] += 1
+    ranked = sorted(final.items(), key=lambda item: (-item[1], item[0]))
+    return LanguageShares({code: n / len(texts) for code, n in ranked if code}, len(texts))
 
 
 def language_of(text: str) -> str | None:
     """Return the language of a text, "" if it is not recognized, None for too few letters."""
+    scores = _probabilities(text)
+    return None if scores is None else _most_probable(scores)
+
+
+def _probabilities(text: str) -> dict[str, float] | None:
+    """Return the probabilities of the languages of a text, None for too few letters."""
     # The identifier reads every byte in Python, and the beginning is enough.
     text = text[:_MOST_CHARACTERS]
     n_letters = sum(map(str.isalpha, text))
     by_script = _by_script(text, n_letters)
     if by_script or n_letters < _FEWEST_LETTERS:
-        return by_script
-    code, confidence = _identifier().classify(text)
-    return str(code) if confidence >= _LEAST_CONFIDENCE and code != _NO_LANGUAGE else ""
+        return {by_script: 1.0} if by_script else None
+    scores: dict[str, float] = {}
+    for code, score in _identifier().rank(text):
+        code = _TABLES["macrolanguages"].get(code, code)
+        scores[code] = scores.get(code, 0.0) + score
+    if not {*_TABLES["latin"].split()} & {*text.lower().split()}:
+        scores.pop("la", None)
+    return scores
+
+
+def _most_probable(scores: Mapping[str, float]) -> str:
+    """Return the most probable language, or "" if it and those similar to it are improbable."""
+    best = max(scores, key=scores.__getitem__)
+    group = _SIMILAR.get(best, best)
+    among = sum(score for code, score in scores.items() if _SIMILAR.get(code, code) == group)
+    is_clear = best != _NO_LANGUAGE and among >= _LEAST_CONFIDENCE * sum(scores.values())
+    return best if is_clear else ""
 
 
 def _by_script(text: str, n_letters: int) -> str | None:
@@ -91,16 +101,6 @@ def _by_script(text: str, n_letters: int) -> str | None:
         counts["ja"] += counts.pop("zh", 0)
     code, count = max(counts.items(), key=lambda item: item[1], default=("", 0))
     return code if count > n_letters / 2 else None
-
-
-def checked_languages(codes: Any, parameter: str = "languages") -> tuple[str, ...]:
-    """Return ISO 639-1 codes of languages; refuse unknown codes."""
-    listed = (codes,) if isinstance(codes, str) else tuple(codes)
-    for row, code in enumerate(listed):
-        if code not in _CODES:
-            expected = "ISO 639-1 codes of languages, such as en and fr"
-            raise InputError(parameter, expected, code, row=row)
-    return listed
 
 
 def main_languages(languages: LanguageShares) -> tuple[str, ...]:

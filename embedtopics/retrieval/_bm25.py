@@ -30,11 +30,10 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.folders import parse_json
-from embedtopics.corpus._languages import checked_languages
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.protocols import Int32Array, Int64Array
 from embedtopics.terms._spans import edit_distance, words_like
-from embedtopics.terms._stop_words import stems_of, stop_words_for
+from embedtopics.terms._stop_words import checked_languages, stems_of, stop_words_for
 from embedtopics.terms._tokens import PLAIN, tokenize, words_of
 from embedtopics.terms.results import WordRules
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import entr
 
+from embedtopics.errors import InputError
 from embedtopics.terms._counts import count_by_topic, count_holders, count_words
 from embedtopics.terms._tokens import PLAIN, tokenize
 from embedtopics.terms.results import TokenStream, WordRules
@@ -29,14 +30,40 @@ _NOT_STOP_WORDS = {
 }
 
 
+CODES = frozenset((
+    "aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy "
+    "da de dv dz ee el en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu "
+    "hy hz ia id ie ig ii ik io is it iu ja jv ka kg ki kj kk kl km kn ko kr ks ku kv kw ky la lb "
+    "lg li ln lo lt lu lv mg mh mi mk ml mn mr ms mt my na nb nd ne ng nl nn no nr nv ny oc oj om "
+    "or os pa pi pl ps pt qu rm rn ro ru rw sa sc sd se sg sh si sk sl sm sn so sq sr ss st su sv "
+    "sw ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu "
+    "ace bcl ber crh ext gcf gcr gom guw kab lij ltg nqo nso pcm sat vec"
+).split())  # fmt: skip
+"""ISO 639-1, and ISO 639-3 of languages without such a code that are detected."""
+
+
+def checked_languages(codes: Any, parameter: str = "languages") -> tuple[str, ...]:
+    """Return the codes of languages; refuse unknown ones."""
+    listed = (codes,) if isinstance(codes, str) else tuple(codes)
+    for row, code in enumerate(listed):
+        if code not in CODES:
+            expected = "ISO 639-1 codes of languages, such as en and fr"
+            raise InputError(parameter, expected, code, row=row)
+    return listed
+
+
+_ONE_LIST = ("de", "en", "fr", "ms", "ru")
+"""Languages whose second list holds nouns, such as Russian *water, road*."""
+
+
 def stop_words_for(
     languages: Iterable[str], *, general: bool = True, rules: WordRules = PLAIN
 ) -> tuple[str, ...]:
     """Return the stop words of languages; `general` adds words such as French *heures, dit*.
 
-    The lists are those of the ``stop-words`` package (BSD licence, 33 languages), and of
-    ``stopwordsiso`` (MIT licence) for other languages. `tokenize` splits them: French ``d'``
-    becomes ``d``. Nouns that are in a list by mistake, such as *computer*, are left out.
+    The lists are the union of those of the ``stop-words`` package (BSD licence, 33 languages) and
+    of ``stopwordsiso`` (MIT licence, 58 languages; not for `_ONE_LIST`). `tokenize` splits them:
+    French ``d'`` becomes ``d``. Nouns in a list by mistake, such as *computer*, are left out.
     """
     import stopwordsiso
     from stop_words import safe_get_stop_words
@@ -44,7 +71,9 @@ def stop_words_for(
     words: set[str] = set()
     for code in languages:
         added = general_words().get(code, "") if general else ""
-        language_words = safe_get_stop_words(code) or stopwordsiso.stopwords(code)
+        language_words = set(safe_get_stop_words(code))
+        if not language_words or code not in _ONE_LIST:
+            language_words |= stopwordsiso.stopwords(code)
         listed = tokenize([*sorted(language_words), added], rules=rules).words
         words |= set(listed) - set(_NOT_STOP_WORDS.get(code, "").split())
     return tuple(sorted(words))

@@ -17,7 +17,6 @@ from embedtopics._utils.checks import checked_choice, checked_count, resolve_see
 from embedtopics.clustering._density import DensityClusterer
 from embedtopics.clustering._named import CLUSTERERS, named_clusterer
 from embedtopics.corpus._corpus import Corpus
-from embedtopics.corpus._languages import checked_languages
 from embedtopics.decisions import Decision
 from embedtopics.encoders._contract import BaseEncoder
 from embedtopics.encoders._languages import AcrossLanguagesEncoder
@@ -36,6 +35,7 @@ from embedtopics.reduction._components import SMOOTHED_COMPONENTS
 from embedtopics.reduction._named import REDUCERS, named_reducer
 from embedtopics.terms._counts import checked_ngram_range, checked_stop_words
 from embedtopics.terms._rules import checked_words
+from embedtopics.terms._stop_words import checked_languages
 from embedtopics.terms._weighting import ClassTfidf
 from embedtopics.terms.results import WordRules
 from embedtopics.topics._assign import Assignment, assign, known_documents

@@ -2,9 +2,9 @@
 
 import pytest
 
-from embedtopics.corpus._languages import checked_languages, detect_languages, main_languages
+from embedtopics.corpus._languages import detect_languages, main_languages
 from embedtopics.corpus.results import LanguageShares
-from embedtopics.terms._stop_words import stop_words_for
+from embedtopics.terms._stop_words import CODES, checked_languages, stop_words_for
 from tests.factories import refuses
 
 ENGLISH = [
@@ -33,6 +33,10 @@ GERMAN = ["Der Ausschuss trifft sich am Donnerstag, um den Haushalt zu bespreche
         ("银行提高了", "zh"),
         ("ธนาคาร", "th"),
         ("The word 银行 means bank in Chinese, and nothing else.", "en"),
+        ("Superior colliculus visual receptive fields of the cat", "en"),
+        ("Gallia est omnis divisa in partes tres, quarum unam incolunt Belgae.", "la"),
+        ("Predsjednik je rekao da će vlada sutra raspravljati o proračunu.", "hr"),
+        ("ལྷ་སའི་སློབ་གྲྭ", "bo"),
         ("Too short, nineteen", None),
         ("", None),
         ("1234567890 " * 10, None),
@@ -64,6 +68,16 @@ def test_shares_are_of_the_texts_that_were_looked_at(texts, shares, n_sampled):
     assert found.main == next(iter(shares), None)
 
 
+def test_the_other_texts_decide_on_titles_of_latin_terms():
+    titles = [
+        f"organization visually responsive neurons superior colliculus cat {n}" for n in range(5)
+    ]
+    assert detect_languages(titles).main is None
+    assert detect_languages(ENGLISH * 3 + [*map("{} Again.".format, ENGLISH)] + titles).shares == {
+        "en": 1.0
+    }
+
+
 @pytest.mark.parametrize("sample", [1, 3, 5])
 def test_the_sample_depends_on_content_only(sample):
     texts = [*ENGLISH, *FRENCH, *GERMAN]
@@ -80,12 +94,11 @@ def test_codes_that_do_not_exist_are_refused():
         checked_languages(["en", "zz"])
     with refuses("languages", row=0):
         checked_languages([1])
+    assert checked_languages(["ltg", "nso"]) == ("ltg", "nso")
 
 
 def test_at_least_55_languages_have_stop_words():
-    from embedtopics.corpus._languages import _CODES
-
-    assert sum(bool(stop_words_for([code])) for code in _CODES) >= 55
+    assert sum(bool(stop_words_for([code])) for code in CODES) >= 55
     assert {"na", "ya"} <= set(stop_words_for(["sw"]))
 
 

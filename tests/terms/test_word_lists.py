@@ -25,6 +25,11 @@ def test_stop_words_are_words_of_the_tokeniser():
     assert set(stop_words_for(["en", "fr"])) == set(english) | set(french)
     for word in english:
         assert tokenize([word]).words == (word,)
+    # Each library has one of the two words of a language.
+    assert {"και", "που"} <= set(stop_words_for(["el"])) and {"של", "אבל"} <= {
+        *stop_words_for(["he"])
+    }
+    assert "вода" not in stop_words_for(["ru"])
     assert stop_words_for([]) == stop_words_for(["xx"]) == ()
 
 

@@ -43,6 +43,7 @@ from benchmarks import (
     topic_speed,
     topic_stability,
     topic_words,
+    trends,
     vector_cache,
 )
 from benchmarks.corpora import CACHE
@@ -83,6 +84,7 @@ BENCHMARKS = {
     "classification": classification,
     "annotation": annotation,
     "explorer": explorer,
+    "trends": trends,
     "growth": growth,
     "million": million,
     "batch": batch,

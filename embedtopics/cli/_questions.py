@@ -97,7 +97,7 @@ def over_time(
     out: OutTable = None,
     figure: OutFigure = None,
 ) -> None:
-    """Follow topics over time, and report which emerge, fade or burst."""
+    """Follow topics over time, and report which rise, fall, peak or vary."""
     from embedtopics import plots, topics
 
     console = make_console()
@@ -118,7 +118,7 @@ def over_time(
 def _order(changes: pd.DataFrame) -> list[int]:
     """Return topics that change, by significance, then the others, by size."""
     unchanged = changes["verdict"].isin(["no trend found", "not tested"])
-    rank = changes[["q", "burst_q"]].min(axis=1).where(~unchanged, 2.0)
+    rank = changes["q"].where(~unchanged, 2.0)
     ordered = changes.assign(rank=rank).sort_values(["rank", "topic"], kind="stable")
     return list(ordered["topic"].tolist())
 
@@ -139,17 +139,16 @@ def _print_trends(console: Console, trends: TopicTrends, changes: pd.DataFrame) 
     records = changes.to_dict("records")
     for topic in _order(changes)[:MOST_TOPICS]:
         verdict = records[topic]["verdict"]
-        when = f" {records[topic]['burst_start']}" if verdict == "bursting" else ""
         cells = [
             str(topic),
             f"{int(trends.counts[topic].sum()):,}",
             sparkline(trends.counts[topic], trends.totals, levels),
             _spell_odds(records[topic]["odds_ratio"]),
-            verdict + when,
+            verdict,
             excerpt(printable(trends.labels[topic]), LONGEST),
         ]
         rows.append(cells)
-        styles.append("" if verdict in ("emerging", "fading", "bursting") else "dim")
+        styles.append("dim" if verdict in ("no trend found", "not tested") else "")
     print_table(console, columns, rows, styles)
     if len(changes) > MOST_TOPICS:
         counted = changes["verdict"].value_counts().to_dict()

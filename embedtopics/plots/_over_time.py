@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -40,14 +41,12 @@ if TYPE_CHECKING:
 _PANELS = 15
 _PANEL, _BETWEEN = 92, 44
 _NAME = 34
-
-_VERDICTS = {"emerging": PALETTE[2], "fading": PALETTE[5], "bursting": PALETTE[3]}
+_VERDICTS = {"rises": PALETTE[2], "falls": PALETTE[5], "peaks": PALETTE[3], "varies": PALETTE[1]}
 _DRAWN = np.array(["0000-01-01", "9999-12-31"], dtype="datetime64[us]")
 """Plotly reads only years of four digits."""
 
-_FEW_ROWS = 0.1
-"""Share of the median rows of a period below which a period does not set the scale."""
-
+_FEW_ROWS, _MIN_ROWS = 0.1, 10
+"""Share of the median rows of a period, and number, below which a period is a hollow dot."""
 _MARKED = 60
 """Number of periods up to which each has a dot."""
 
@@ -71,7 +70,7 @@ def over_time(
     Returns
     -------
     plotly.graph_objects.Figure
-        Periods without rows leave gaps.
+        Periods without rows leave gaps; those with few rows are hollow dots, and set no scale.
 
     Raises
     ------
@@ -82,10 +81,8 @@ def over_time(
     order = list(range(trends.n_topics))
     if changes is not None:
         verdicts = dict(zip(changes["topic"].tolist(), changes["verdict"].tolist(), strict=True))
-        q = changes[["q", "burst_q"]].min(axis=1).to_dict()
-        changing = [i for i in order if _color_of(verdicts.get(i, ""))]
-        order = sorted(changing, key=lambda i: (q.get(i, 1.0), i))
-        order += [i for i in range(trends.n_topics) if not _color_of(verdicts.get(i, ""))]
+        rank = {i: q for i, q in changes["q"].to_dict().items() if _color_of(verdicts.get(i, ""))}
+        order.sort(key=lambda i: (rank.get(i, 2.0), i))
     topic_ids = checked_topics(order[:_PANELS] if topics is None else topics, trends.n_topics, -1)
     if not topic_ids:
         return empty_figure()
@@ -95,11 +92,22 @@ def over_time(
 
 
 def _color_of(verdict: str) -> str:
-    """Return the color of a verdict, the first of two; empty if nothing changes."""
-    return _VERDICTS.get(verdict.split(", ")[0], "")
+    """Return the color of a verdict by its first word; empty if nothing changes."""
+    return _VERDICTS.get(verdict.split(" ")[0], "")
+
+
+def _without(trends: TopicTrends, periods: list[int]) -> TopicTrends:
+    blank = np.where(np.isin(np.arange(trends.n_periods), periods), np.nan, 0.0)
+    parts = {name: getattr(trends, name) + blank for name in ("shares", "low", "high")}
+    return dataclasses.replace(trends, **parts)
 
 
 def _panels(trends: TopicTrends, topic_ids: list[int], verdicts: dict[int, str]) -> Figure:
+    # A period of three rows has a share of 67 % by chance, which is no part of the curve.
+    median = float(np.median([1, *trends.totals[trends.totals > 0]]))
+    least = max(_FEW_ROWS * median, min(_MIN_ROWS, median))
+    few = np.flatnonzero((trends.totals > 0) & (trends.totals < least)).tolist()
+    whole, trends = trends, _without(trends, few)
     n = len(topic_ids)
     columns = panel_columns(n)
     heights = [_PANEL] * -(-n // columns)
@@ -110,16 +118,15 @@ def _panels(trends: TopicTrends, topic_ids: list[int], verdicts: dict[int, str])
         verdict, top = verdicts.get(topic, ""), _top(trends, topic)
         color = _color_of(verdict) or PALETTE[0]
         drawn = [*_bands(trends, topic, color), _line(trends, topic, color)]
+        drawn += _hollow(whole, few, topic, color, top)
         traces += [trace | axes_of(panel) for trace in drawn]
         figure.layout[axis_keys(panel)[1]].range = [0, top]
         about = [f"topic {topic}"] if topic >= 0 else []
-        if columns < 3:
-            about.append(f"{int(trends.counts[topic].sum()):,} rows")
+        about += [f"{int(trends.counts[topic].sum()):,} rows"] if columns < 3 else []
         about.append(f"0 to {_spell(top)}")
-        if _color_of(verdict):
-            about.append(f'<b><span style="color:{dark(color)}">{verdict}</span></b>')
-        elif verdict:
-            about.append(verdict)
+        shade = dark(color) if _color_of(verdict) else MUTED
+        word = verdict if columns < 3 else verdict.split(" in ")[0]  # narrow panels show when
+        about += [f'<b><span style="color:{shade}">{word}</span></b>'] if word else []
         text = heading(topic_name(trends.labels, topic), " · ".join(about), columns)
         notes.append(panel_note(figure, panel, text, size=12))
         if panel + columns >= n:
@@ -127,7 +134,19 @@ def _panels(trends: TopicTrends, topic_ids: list[int], verdicts: dict[int, str])
     ends = [0] if trends.n_periods == 1 else [0, trends.n_periods - 1]
     figure.update_xaxes(_time_axis(trends, ends), showticklabels=False)
     figure.update_yaxes(HIDDEN)
+    if few:
+        key = f"hollow: fewer than {np.ceil(least):,.0f} rows"
+        notes.append(note(key, 0.0, 0.0, up="top", yshift=-22, size=11, color=MUTED))
     return figure.add_traces(traces).update_layout(annotations=notes)
+
+
+def _hollow(trends: TopicTrends, few: list[int], topic: int, color: str, top: float) -> list[Spec]:
+    """Return the dots of periods with few rows, inside the panel."""
+    middles, shares = _middles(trends), np.minimum(trends.shares[topic], top)
+    marker = {"color": color, "size": 5, "symbol": "circle-open", "opacity": 0.6}
+    texts = hover([_hover(trends, topic, i) for i in few], "text")
+    x = [middles[i] for i in few]
+    return [scatter(x, shares[few].tolist(), marker=marker, **texts)] if few else []
 
 
 def _ends(figure: Figure, trends: TopicTrends, panel: int) -> list[Spec]:
@@ -203,11 +222,8 @@ def _hover(trends: TopicTrends, topic: int, period: int) -> str:
 
 def _top(trends: TopicTrends, topic: int) -> float:
     """Return the largest value that a panel shows."""
-    # A period of three rows has a share of 67 % by chance, and an interval up to the top. Neither
-    # may flatten the line; what exceeds the panel is shown on hovering.
-    usual = trends.totals >= _FEW_ROWS * np.median([1, *trends.totals[trends.totals > 0]])
-    largest = float(np.nanmax(trends.high[topic][usual], initial=0.0))
-    bound = 1.6 * float(np.nanmax(trends.shares[topic][usual], initial=0.0))
+    largest = float(np.nanmax(trends.high[topic], initial=0.0))
+    bound = 1.6 * float(np.nanmax(trends.shares[topic], initial=0.0))
     return min(largest, bound or largest) or 1.0
 
 
@@ -221,7 +237,6 @@ _FEW = 5
 
 _MANY = 8
 """Number of groups up to which their rows, and tenths of a per cent, fit into the tiles."""
-
 _STEEP = 2.0
 """Doublings of a share at which a tile has its full colour."""
 
@@ -267,7 +282,7 @@ def by_group(groups: TopicGroups, topics: Sequence[int] | None = None) -> Figure
         layout = base_layout(n_rows * 28 + 196, t=120, b=66)
         key = (
             'share of the group\'s rows, <span style="color:#2f7fb5">blue</span> above that of all'
-            '<br>rows, <span style="color:#b96a1c">orange</span> below, up to four times'
+            '<br>rows, <span style="color:#b96a1c">orange</span> below; grey: under 20 rows'
         )
         notes = [note(key, 0.0, 0.0, up="top", yshift=-10, size=11, color=MUTED)]
     else:
@@ -310,6 +325,7 @@ def _tiles(groups: TopicGroups, topic_ids: list[int]) -> Spec:
         for row in groups.shares[topic_ids]
     ]
     scale = [[0, "#f0a35c"], [0.5, "#f4f5f7"], [1, "#6fb1dd"]]
+    ratio[:, groups.totals < 20] = 1.0
     tiles: Spec = {"type": "heatmap", "z": np.clip(np.log2(ratio), -_STEEP, _STEEP).tolist()}
     tiles |= {"x": list(n_groups), "y": list(range(len(topic_ids))), "xgap": 2, "ygap": 2}
     tiles |= {"zmin": -_STEEP, "zmax": _STEEP, "colorscale": scale, "showscale": False}

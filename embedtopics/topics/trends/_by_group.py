@@ -14,6 +14,7 @@ from scipy.sparse import csr_matrix
 from embedtopics._utils.display import spell_count
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._texts import is_missing
+from embedtopics.corpus._windows import PASSAGE_COLUMNS
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import wilson
@@ -208,10 +209,16 @@ def count_rows(labels: npt.NDArray[np.int32], cells: Int64Array, shape: tuple[in
 
 @dataclass(frozen=True, eq=False)
 class RepeatedRows:
-    """Dependence of rows: sums of squared unit sizes by cell, and the correlation within units."""
+    """Dependence of rows: sums of squared unit sizes by cell, and the correlation within units.
+
+    `cells` (n_parts,) and `counts` (n_parts, n_topics + 1) are the cell of each unit in a cell, and
+    its rows by topic.
+    """
 
     squares: Float64Array
     correlation: float
+    cells: Int64Array
+    counts: csr_matrix
     decisions: tuple[Decision, ...] = ()
 
     def effective_sizes(self, totals: npt.ArrayLike) -> Float64Array:
@@ -220,9 +227,15 @@ class RepeatedRows:
         return share_of(n * n, n + self.correlation * (self.squares - n))
 
 
+def _unit_column(result: TopicResult) -> str | None:
+    """Return the column of the documents if the rows are their passages."""
+    return PASSAGE_COLUMNS[0] if PASSAGE_COLUMNS[0] in result.corpus.metadata else None
+
+
 def units_of(result: TopicResult, units: Any) -> Int64Array:
-    """Return the unit of each row, by default its text."""
+    """Return the unit of each row, by default the document of a passage, or the text."""
     of_text = result.documents.of_row
+    units = _unit_column(result) if units is None else units
     if units is None:
         return np.asarray(of_text, dtype=np.int64)
     values, _ = values_of(result, units, "units")
@@ -254,13 +267,15 @@ def repeated_rows(result: TopicResult, cells: Int64Array, n_cells: int, units: A
     differing, expected = float((sizes - agreeing)[k[cell] > 1].sum()), float(by_chance.sum())
     correlation = min(max(1 - differing / expected, 0.0), 1.0) if expected > 0 else 1.0
     decisions: tuple[Decision, ...] = ()
-    if units is not None:
+    if units is not None or _unit_column(result):
         message = (
             f"{int(n.sum()):,} rows come from {len(np.unique(unit_of_row)):,} units. Topics within "
             f"units correlate by {correlation:.2f}, which the intervals allow for."
         )
         decisions = (Decision("trends", "correlation_in_units", correlation, message),)
-    return RepeatedRows(np.asarray(squares, dtype=np.float64), correlation, decisions)
+    return RepeatedRows(
+        np.asarray(squares, dtype=np.float64), correlation, cell, topic_counts, decisions
+    )
 
 
 def share_of(counts: npt.ArrayLike, totals: npt.ArrayLike) -> Float64Array:

@@ -119,6 +119,8 @@ def over_time(
         shares=share_of(counts, totals),
         low=low,
         high=high,
+        unit_periods=rows.cells,
+        unit_counts=rows.counts,
         terms=terms,
         n_undated=n_undated,
         decisions=(*decisions, *periods.decisions, *rows.decisions),

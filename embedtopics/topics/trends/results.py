@@ -92,6 +92,10 @@ class TopicTrends(_ByTopic):
         Effective number of independent rows, given several rows of one text or author.
     shares, low, high : float64 ndarray of shape (n_topics + 1, n_periods)
         Share among the rows of the period, with interval.
+    unit_periods : int64 ndarray of shape (n_units,)
+        Period of each independent unit; a unit of several periods counts in each.
+    unit_counts : float64 csr_matrix of shape (n_units, n_topics + 1)
+        Its rows in that period.
     terms : CellTerms
     n_undated : int
         Rows with text that have no date.
@@ -110,6 +114,8 @@ class TopicTrends(_ByTopic):
     shares: Float64Array
     low: Float64Array
     high: Float64Array
+    unit_periods: Int64Array
+    unit_counts: Any
     terms: CellTerms
     n_undated: int
     decisions: tuple[Decision, ...] = ()

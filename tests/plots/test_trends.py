@@ -85,3 +85,15 @@ def test_points_of_few_groups_and_tiles_of_many(result, source):
     shares = many.counts[3] / many.totals
     high = np.array(tiles.z)[0] > 0.3
     assert (shares[high] > many.counts[3].sum() / many.totals.sum()).all()
+
+
+def test_periods_with_few_rows_are_hollow_and_set_no_scale(result):
+    dates = np.where(np.arange(len(result.corpus)) < 3, "2020-01-15", "2020-02-02").astype(object)
+    dates[300:] = "2020-03-02"
+    trends = topics.over_time(result, "month", time=dates)
+    figure = plots.over_time(trends, [0])
+    line, hollow = lines_of(figure)
+    assert line.y[0] is None and list(line.y[1:]) == pytest.approx(trends.shares[0, 1:])
+    assert hollow.marker.symbol == "circle-open" and len(hollow.x) == 1
+    assert hollow.y[0] <= figure.layout.yaxis.range[1] <= 1.6 * trends.shares[0, 1:].max()
+    assert any("fewer than" in note.text for note in figure.layout.annotations)

@@ -126,3 +126,14 @@ def test_intervals_of_rows_by_few_authors_hold_the_share(n_units, n_copies, agre
             assert (one.n_effective <= one.totals + 1e-9).all()
     assert np.mean(held) > 0.92 > 0.8 > np.mean(alone)
     assert one.low == pytest.approx(wilson(one.counts, one.totals)[0])
+
+
+def test_passages_of_a_document_are_one_unit():
+    result = make_result(n_documents=60, n_topics=2)
+    document = [f"d{row // 5}" for row in range(len(result.corpus))]
+    by_hand = topics.over_time(result, "year", units=document)
+    result.corpus.metadata["passage_of"] = document
+    default = topics.over_time(result, "year")
+    assert default.low == pytest.approx(by_hand.low)
+    assert default.unit_counts.shape[0] == by_hand.unit_counts.shape[0] < len(set(document)) * 3
+    assert [d.name for d in default.decisions] == ["correlation_in_units"]

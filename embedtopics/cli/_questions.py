@@ -83,7 +83,7 @@ def _print_shares(console: Console, groups: TopicGroups) -> None:
 
 
 BLOCKS, PLAIN = "▁▂▃▄▅▆▇█", "_.-=+*%#"
-WIDEST = 24
+WIDEST = 18
 """Characters of a sparkline, so that a table fits 80 columns."""
 LONGEST = 40
 """Characters of a name."""
@@ -133,7 +133,7 @@ def _print_trends(console: Console, trends: TopicTrends, changes: pd.DataFrame) 
         f"(every {trends.every}{zone})\n"
     )
     columns = [("topic", "number"), ("texts", "number"), ("share over time", "line")]
-    columns += [("odds", "figure"), ("verdict", "line"), ("name", "words")]
+    columns += [("odds", "figure"), ("verdict", "text"), ("name", "words")]
     levels = BLOCKS if (console.encoding or "").lower().startswith("utf") else PLAIN
     rows, styles = [], []
     records = changes.to_dict("records")

@@ -68,7 +68,7 @@ def test_results_without_dates_say_what_to_do(tmp_path):
 def test_sparkline_takes_periods_together_and_leaves_gaps():
     counts, totals = np.array([0] * 30 + [5] * 30), np.array([5] * 30 + [5] * 30)
     line = sparkline(counts, totals)
-    assert len(line) == 24 and line[:11] == "▁" * 11 and line[-11:] == "█" * 11
+    assert len(line) == 18 and line[:8] == "▁" * 8 and line[-8:] == "█" * 8
     assert sparkline(np.array([0, 0]), np.array([0, 3])) == " ▁"
     assert sparkline(np.array([1, 2]), np.array([2, 2]), "_#") == "_#"
 

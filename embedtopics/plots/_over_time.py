@@ -81,8 +81,8 @@ def over_time(
     order = list(range(trends.n_topics))
     if changes is not None:
         verdicts = dict(zip(changes["topic"].tolist(), changes["verdict"].tolist(), strict=True))
-        rank = {i: q for i, q in changes["q"].to_dict().items() if _color_of(verdicts.get(i, ""))}
-        order.sort(key=lambda i: (rank.get(i, 2.0), i))
+        q = changes["q"].to_numpy()
+        order.sort(key=lambda i: (q[i] if _color_of(verdicts.get(i, "")) else 2.0, i))
     topic_ids = checked_topics(order[:_PANELS] if topics is None else topics, trends.n_topics, -1)
     if not topic_ids:
         return empty_figure()

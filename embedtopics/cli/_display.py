@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from embedtopics._utils.display import spell_count
 from embedtopics._utils.folders import (
     MANIFEST,
     changed_files,
@@ -96,30 +98,38 @@ def print_notes(console: Console, messages: Iterable[str], *, soft_wrap: bool = 
 
 
 def print_topics(console: Console, result: TopicResult, *, most: int = 25) -> None:
-    """Print the topic table."""
-    from embedtopics.topics._tables import table
+    """Print the topics under their themes, the largest first."""
+    from embedtopics.topics import table, themes
 
-    prefixes = {t.topic_id: f"{t.label}: " for t in result.topics if t.is_named or t.is_seeded}
     frame = table(result, n_terms=6)
-    columns = [(name, "number") for name in ("topic", "texts", "share")] + [("terms", "words")]
     recurs = "recurrence" in frame
-    if recurs:
-        columns.insert(3, ("recurs", "number"))
-    topics = frame[frame["topic"] >= 0]
+    columns = [(name, "number") for name in ("topic", "texts", "share")]
+    columns += [("recurs", "number")] * recurs + [("label and terms", "words")]
+    by_id: dict[Any, Any] = {row.topic: row for row in frame.itertuples()}
+    grouped = themes(result)
+    has_themes = len(grouped) < result.n_topics
+    shown = {topic for topics in grouped["topics"] for topic in topics[:1]} | set(range(most))
     rows, styles = [], []
-    shown: list[Any] = [*topics.head(most).itertuples()]
-    shown += frame[frame["topic"] < 0].itertuples()
-    for row in shown:
-        is_topic = row.topic >= 0
-        cells = [str(row.topic) if is_topic else "-", f"{row.size:,}", f"{row.share:.1%}"]
-        if recurs:
-            cells.append(f"{row.recurrence:.2f}" if is_topic else "")
-        name = prefixes.get(row.topic, "")
-        rows.append([*cells, name + ", ".join(row.terms) if is_topic else row.label])
-        styles.append("" if is_topic else "dim")
+    theme: Any
+    for theme in grouped.itertuples():
+        if has_themes:
+            heading = f"{theme.theme} ({spell_count(len(theme.topics), 'topic', 'topics')})"
+            cells = ["", f"{theme.size:,}", f"{theme.share:.1%}", *[""] * recurs]
+            rows.append([*cells, heading])
+            styles.append("bold")
+        for topic in sorted(shown.intersection(theme.topics)):
+            row = by_id[topic]
+            others = [term for term in row.terms if term not in row.label]
+            cells = [str(topic), f"{row.size:,}", f"{row.share:.1%}"]
+            cells += [f"{row.recurrence:.2f}"] if recurs else []
+            rows.append([*cells, f"{row.label}: {', '.join(others)}" if others else row.label])
+            styles.append("")
+    if row := by_id.get(-1):
+        rows.append(["-", f"{row.size:,}", f"{row.share:.1%}", *[""] * recurs, row.label])
+        styles.append("dim")
     print_table(console, columns, rows, styles)
-    if len(topics) > most:
-        console.print(f"... and {len(topics) - most} smaller topics")
+    if n_more := result.n_topics - len(shown.intersection(range(result.n_topics))):
+        console.print(f"... and {n_more} smaller topics")
 
 
 def print_inspection(console: Console, inspection: Inspection) -> None:
@@ -300,24 +310,15 @@ def write_results_folder(
 
 
 def _other_levels(result: TopicResult) -> list[TopicResult]:
-    """Return the result with about a quarter and about four times as many topics, if possible."""
-    import numpy as np
+    """Return the result at its themes, and with twice as many topics, if possible."""
+    from embedtopics.topics import at_level, at_resolution, hierarchy
 
-    from embedtopics.clustering._resolution import topics_by_min_cluster_size
-    from embedtopics.topics._resolution import FINEST_LEVEL, at_resolution
-    from embedtopics.topics.editing._merge import at_level
-    from embedtopics.topics.reading._hierarchy import hierarchy
-
-    n_topics, others = result.n_topics, []
-    if n_topics >= 12:
-        others.append(at_level(result, hierarchy(result), n_topics // 4))
-    if result.tree is not None and n_topics:
-        n_by_size = topics_by_min_cluster_size(result.tree, result.documents.weights)
-        n_by_size[:FINEST_LEVEL] = 0
-        finer = np.flatnonzero(n_by_size >= 1.5 * n_topics)
-        if len(finer):
-            size = int(finer[np.abs(n_by_size[finer] - 4 * n_topics).argmin()])
-            others.append(at_resolution(result, min_cluster_size=size))
+    tree, others = hierarchy(result), []
+    if len(tree.themes) < result.n_topics:
+        others.append(at_level(result, tree, len(tree.themes)))
+    if result.tree is not None and result.n_topics > 1:
+        with suppress(InputError):  # these texts may not divide further
+            others.append(at_resolution(result, 2 * result.n_topics))
     return others
 
 

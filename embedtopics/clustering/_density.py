@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from embedtopics._utils.checks import is_count
 from embedtopics.clustering._hierarchy import labels_at
-from embedtopics.clustering._resolution import named_min_cluster_size
+from embedtopics.clustering._resolution import default_min_cluster_size
 from embedtopics.clustering._spanning_tree import spanning_tree
 from embedtopics.clustering.results import NOISE, Clustering, SpanningTree
 from embedtopics.errors import InputError
@@ -84,7 +84,7 @@ class DensityClusterer(ClusterMixin, BaseEstimator):
         if size != "auto" and not is_count(size, 2):
             raise InputError("min_cluster_size", '"auto" or an integer from 2 up', size)
         if isinstance(size, str):
-            size = named_min_cluster_size("auto", coordinates, weights)
+            size = default_min_cluster_size(coordinates, weights)
         self.min_cluster_size_ = size = int(size)
         self.tree_: SpanningTree | None = None
         if len(coordinates) < 2:

@@ -24,8 +24,8 @@ ENOUGH = 120
 LARGE = 20_000
 """Documents above which the smallest topic grows with the square root of the collection."""
 
-FINER, COARSER = 4, 3
-"""Factors between the smallest topic at "auto" and those at "fine" and "coarse"."""
+FINER = 4
+"""Factor by which a size may fall where few documents are left, such as new ones."""
 
 
 def automatic_min_cluster_size(n_texts: int, times: float = 1.0) -> int:
@@ -49,8 +49,8 @@ def place_numbers(coordinates: FloatArray) -> Int64Array:
     return np.unique(sums, return_inverse=True)[1].astype(np.int64)
 
 
-def named_min_cluster_size(name: str, coordinates: FloatArray, weights: Int64Array) -> int:
-    """Return the smallest size of a topic's core at the resolution "auto", "fine" or "coarse".
+def default_min_cluster_size(coordinates: FloatArray, weights: Int64Array) -> int:
+    """Return the smallest size of a dense group.
 
     The size follows from the number of distinct rows of coordinates, times the geometric mean of
     their weights. So copies of every text leave the topics as they are, and many copies of a few
@@ -59,10 +59,7 @@ def named_min_cluster_size(name: str, coordinates: FloatArray, weights: Int64Arr
     of_place = np.bincount(place_numbers(coordinates), weights)
     of_place = of_place[of_place > 0]
     usual = round(float(np.exp(np.log(of_place).mean())), 6) if len(of_place) else 1.0
-    size = automatic_min_cluster_size(len(of_place), usual)
-    if name == "fine":
-        return max(FEWEST, round(size / FINER))
-    return size * COARSER if name == "coarse" else size
+    return automatic_min_cluster_size(len(of_place), usual)
 
 
 def topics_by_min_cluster_size(tree: SpanningTree, weights: Int64Array | None = None) -> Int64Array:

@@ -67,26 +67,19 @@ class Level:
 
     Parameters
     ----------
-    min_cluster_size : int
-        Smallest number of texts in the dense core of a topic.
     n_topics : int
-    coverage : float
-        Share of the texts in the dense cores, before outliers are assigned.
-    persistence : float
-        Mean stability of the topics in the density hierarchy.
+    word_gain : float
+        How much better the topic of a text predicts its words than the corpus does, in nats a word.
+    neighbor_share : float
+        Share of the five nearest neighbors of a text that are in its topic.
     recurrence : float
         Mean adjusted Rand index with the topics of random halves; NaN if not measured.
-    separation : float
-        Simplified silhouette, -1 to 1: how much nearer documents are to the mean of their topic
-        than to the next mean. NaN if not measured.
     examples : tuple of str
         Labels of the largest topic and of a topic of medium size.
     """
 
-    min_cluster_size: int
     n_topics: int
-    coverage: float
-    persistence: float
+    word_gain: float
+    neighbor_share: float
     recurrence: float = float("nan")
-    separation: float = float("nan")
     examples: tuple[str, ...] = ()

@@ -36,7 +36,6 @@ _NAME_WIDTH = 34
 _LETTER = 7.0
 """Pixels of a character, a little more than the average."""
 
-_MOST_GROUPS = 16
 _MOST_ON_A_SCREEN = 40
 
 
@@ -44,10 +43,8 @@ def hierarchy(hierarchy: TopicHierarchy) -> Figure:
     """Draw the tree in which topics merge, with the names of the topics on the right.
 
     Topics that merge far on the right are similar; the further left a merge is, the less its
-    branches have in common. Each branch below a cut has its own colour, and its name where it
-    begins; the cut has the widest gap to the next merge among 2 to 16 branches (more than 2 for
-    many topics) such that no branch holds more than half of the texts. The points are merges:
-    hovering shows their terms.
+    branches have in common. Each theme has its own colour, and its name where it begins. The points
+    are merges: hovering shows their terms.
 
     Parameters
     ----------
@@ -61,7 +58,7 @@ def hierarchy(hierarchy: TopicHierarchy) -> Figure:
     import plotly.graph_objects as go
 
     n_topics = hierarchy.n_topics
-    groups = hierarchy.nodes_at(_natural_level(hierarchy))
+    groups = hierarchy.themes
     if not n_topics:
         return empty_figure()
     colors = _colors(hierarchy, groups)
@@ -97,19 +94,6 @@ def hierarchy(hierarchy: TopicHierarchy) -> Figure:
     texts = hover([_about(node, height) for node, height in nodes])
     points = scatter(heights[first:].tolist(), places[first:].tolist(), marker=marker, **texts)
     return go.Figure([*traces, points], layout)
-
-
-def _natural_level(hierarchy: TopicHierarchy) -> int:
-    """Return the number of groups with the widest gap to the next merge."""
-    # The gap from single topics to the first merge is always wide, so they are no level.
-    least = max(2, min(round(hierarchy.n_topics**0.5 / 2), _MOST_GROUPS // 2))
-    n_topics, sizes = hierarchy.n_topics, np.array([node.size for node in hierarchy.nodes])
-    levels = [n for n in range(n_topics - 1, 0, -1) if least <= n <= _MOST_GROUPS]
-    if not levels:
-        return min(n_topics, 1)
-    gaps = np.append(np.diff(hierarchy.distances), np.nan)  # after each merge
-    even = [n for n in levels if 2 * sizes[: 2 * n_topics - n].max() <= sizes[-1]] or levels
-    return max(even, key=lambda n: gaps[n_topics - n - 1])
 
 
 def _colors(hierarchy: TopicHierarchy, groups: tuple[int, ...]) -> list[str]:

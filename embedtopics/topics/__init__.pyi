@@ -42,6 +42,7 @@ from .reading._concordance import concordance as concordance
 from .reading._find import find as find
 from .reading._find import sample_documents as sample_documents
 from .reading._hierarchy import hierarchy as hierarchy
+from .reading._hierarchy import themes as themes
 from .reading._hierarchy import tree_text as tree_text
 from .reading._keyness import keyness as keyness
 from .reading._mixtures import mixtures as mixtures

@@ -13,17 +13,43 @@ import numpy.typing as npt
 
 from embedtopics._utils.checks import is_count
 from embedtopics.clustering._hierarchy import labels_at
-from embedtopics.clustering._partition import Partitioner, PartitionTree
-from embedtopics.clustering._resolution import named_min_cluster_size, topics_by_min_cluster_size
-from embedtopics.clustering.results import NOISE, Clustering, SpanningTree
+from embedtopics.clustering._partition import (
+    Partitioner,
+    PartitionTree,
+    cluster_means,
+    ward_merges,
+)
+from embedtopics.clustering._resolution import (
+    FEWEST,
+    default_min_cluster_size,
+    topics_by_min_cluster_size,
+)
+from embedtopics.clustering.results import NOISE, Clustering, Level, SpanningTree
 from embedtopics.errors import InputError
 from embedtopics.neighbors.results import NeighborGraph
-from embedtopics.protocols import BoolArray, FloatArray, Int32Array, Int64Array
+from embedtopics.protocols import BoolArray, Float64Array, FloatArray, Int32Array, Int64Array
 from embedtopics.terms._subject import uninformative_topics
 from embedtopics.terms.results import TermCounts
+from embedtopics.topics._number import (
+    BEYOND,
+    CLEAR,
+    ENOUGH_NEIGHBORS,
+    FEWEST_A_TOPIC,
+    MOST,
+    Judge,
+    best_level,
+    clearest,
+    n_themes,
+    numbers_to_try,
+)
 from embedtopics.topics.results import TopicConstraints
 
 NAMES = ("auto", "fine", "coarse")
+FINER = 2
+"""Factor between the numbers of topics at "auto" and "fine"."""
+
+FEWER = 4
+"""Factor by which the size of a dense group may fall if it leaves fewer than two groups."""
 
 FEW_CLUSTERS = 8
 """Clusters of the first partition if there are fewer than two dense groups."""
@@ -95,6 +121,7 @@ class ClusterTree:
     weights: Int64Array
     is_uninformative: UninformativeTest
     constrained_cut: Callable[[ClusterTree, Resolution], ClusterCut] | None = None
+    judge: Judge | None = None
 
     def cut(self, resolution: Resolution) -> ClusterCut:
         """Cut clusters at a resolution, with the constraints applied."""
@@ -105,21 +132,71 @@ class ClusterTree:
     def unconstrained_cut(self, resolution: Resolution) -> ClusterCut:
         """Cut clusters at a resolution; NotEnoughTopics if the tree holds fewer than asked."""
         n_topics, size = resolution.n_topics, resolution.min_cluster_size
-        if isinstance(n_topics, str):
-            if (n_topics, size) == ("auto", "auto"):
-                dense = self._auto
-            else:
-                dense = self._dense(self._size(n_topics) if isinstance(size, str) else size)
+        if not isinstance(size, str):
+            dense = self._dense(size)
             if not dense.n_informative:
                 return dense
             partition = self.partitions.into(dense.n_informative)
-            is_loose = isinstance(size, str)
-            return _clusters_around(dense, partition, self.is_uninformative, is_loose=is_loose)
+            return _clusters_around(dense, partition, self.is_uninformative, is_loose=False)
         # A requested number is met, however small the dense groups are.
         enough = np.flatnonzero(self._n_by_size >= 2)
-        size = self._size("auto")
-        dense = self._dense(min(size, int(enough[-1]))) if len(enough) else self._auto
-        return self._cut_into(dense, int(n_topics))
+        dense = self._auto
+        if len(enough) and not isinstance(n_topics, str):
+            dense = self._dense(min(self._size, int(enough[-1])))
+        if not isinstance(n_topics, str):
+            return self._cut_into(dense, int(n_topics))
+        if not dense.n_informative:
+            return dense
+        try:
+            return self._cut_into(dense, self.number(n_topics))
+        except NotEnoughTopics as error:
+            return error.best
+
+    def number(self, name: str) -> int:
+        """Return the number of topics at the resolution "auto", "fine" or "coarse"."""
+        n_topics = self._automatic
+        if name == "fine":
+            return min(FINER * n_topics, self.partitions.n_most)
+        return n_themes(self._heights(n_topics)) if name == "coarse" else n_topics
+
+    @cached_property
+    def _automatic(self) -> int:
+        levels = self._scanned
+        # Where words tell nothing, the dense groups are what there is.
+        if not levels or max(level.word_gain for level in levels) <= 0:
+            return self._auto.n_informative
+        best = best_level(levels)
+        # The numbers that were tried are a fifth apart.
+        following = levels[min(best + 2, len(levels) - 1)].n_topics
+        heights = self._heights(following + 1)
+        return min(clearest(heights, levels[best].n_topics, following, CLEAR), MOST)
+
+    @cached_property
+    def levels(self) -> list[Level]:
+        """Levels with ascending numbers, up to four times the last that neighbors share."""
+        levels = {level.n_topics: level for level in self._scanned}
+        if self.judge and levels and self._automatic not in levels:
+            levels[self._automatic] = self.judge.level(self.partitions.into(self._automatic))
+        return [levels[n_topics] for n_topics in sorted(levels)]
+
+    @cached_property
+    def _scanned(self) -> list[Level]:
+        levels: list[Level] = []
+        if self.judge is None or self._auto.n_informative < 2:
+            return levels
+        n_counted, last = int((self.partitioner.weights > 0).sum()), 2
+        for n_topics in numbers_to_try(min(self.partitions.n_most, n_counted // FEWEST_A_TOPIC)):
+            if n_topics > BEYOND * last:
+                break
+            levels.append(self.judge.level(self.partitions.into(n_topics)))
+            last = n_topics if levels[-1].neighbor_share >= ENOUGH_NEIGHBORS else last
+        return levels
+
+    def _heights(self, n_topics: int) -> Float64Array:
+        """Return the heights of the merges of a partition, in order."""
+        labels, of_tree = self.partitions.into(n_topics), self.partitioner
+        merges = ward_merges(*cluster_means(of_tree.coordinates, of_tree.weights, labels))
+        return np.asarray(np.sqrt(np.maximum.accumulate(merges[1])))
 
     def _cut_into(self, dense: ClusterCut, n_topics: int) -> ClusterCut:
         """Return a cut of `n_topics` informative clusters."""
@@ -144,15 +221,15 @@ class ClusterTree:
         dense = labels_at(self.tree, size, self.weights, method="leaf", allow_one_place=True)
         return ClusterCut(dense, ~self.is_uninformative(dense.labels, len(dense.persistence)), size)
 
-    def _size(self, name: str) -> int:
-        """Return the size of a named resolution; smaller if that leaves fewer than two groups."""
+    @cached_property
+    def _size(self) -> int:
+        """Smallest size of the dense groups; smaller if that leaves fewer than two of them."""
         partitioner, n_by_size = self.partitioner, self._n_by_size
-        size = named_min_cluster_size(name, partitioner.coordinates, partitioner.weights)
+        size = default_min_cluster_size(partitioner.coordinates, partitioner.weights)
         if size < len(n_by_size) and n_by_size[size] >= 2:
             return size
-        finest = named_min_cluster_size("fine", partitioner.coordinates, partitioner.weights)
         enough = np.flatnonzero(n_by_size[: size + 1] >= 2)
-        return int(enough[-1]) if len(enough) and enough[-1] >= finest else size
+        return int(enough[-1]) if len(enough) and enough[-1] >= max(FEWEST, size / FEWER) else size
 
     @cached_property
     def _n_by_size(self) -> Int64Array:
@@ -160,7 +237,7 @@ class ClusterTree:
 
     @cached_property
     def _auto(self) -> ClusterCut:
-        return self._dense(self._size("auto"))
+        return self._dense(self._size)
 
     @cached_property
     def partitions(self) -> PartitionTree:
@@ -256,7 +333,8 @@ def cluster_tree(
     """
     is_uninformative = partial(uninformative_topics, counts)
     if constraints is None:
-        return ClusterTree(tree, Partitioner(coordinates, weights), weights, is_uninformative)
+        partitioner, judge = Partitioner(coordinates, weights), Judge(counts, graph, weights > 0)
+        return ClusterTree(tree, partitioner, weights, is_uninformative, judge=judge)
     n_fixed = len(constraints.names) if constraints.is_fixed else 0
     counted = np.where(constraints.groups >= 0, 0, weights) if n_fixed else weights
 
@@ -269,7 +347,7 @@ def cluster_tree(
         check_constraints(constraints, resolution)
         n_topics = resolution.n_topics
         if not isinstance(n_topics, str) and n_topics == n_fixed:
-            size = named_min_cluster_size("auto", coordinates, weights)
+            size = default_min_cluster_size(coordinates, weights)
             return _with_fixed(_no_clusters(len(weights), size), constraints)
         n_others = n_topics if isinstance(n_topics, str) else n_topics - n_fixed
         try:
@@ -280,7 +358,8 @@ def cluster_tree(
         return constrain_cut(cut, weights, graph, constraints)
 
     test = is_uninformative_or_remainder if n_fixed else is_uninformative
-    return ClusterTree(tree, Partitioner(coordinates, counted), weights, test, constrained_cut)
+    partitioner, judge = Partitioner(coordinates, counted), Judge(counts, graph, counted > 0)
+    return ClusterTree(tree, partitioner, weights, test, constrained_cut, judge)
 
 
 def constrain_cut(

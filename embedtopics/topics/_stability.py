@@ -75,9 +75,6 @@ def recipe_of(result: TopicResult) -> ReplicateRecipe:
         expected, remedy = "one of the default reducer and clusterer", "fit with the default stages"
         raise InputError("result", expected, remedy=remedy, found=origin)
     refuse_without_texts(result)  # the words decide which clusters are topics
-    resolution = Resolution(settings.get("n_topics", "auto"))
-    if isinstance(resolution.n_topics, str):
-        resolution = Resolution("auto", max(2, round(SHARE * settings["min_cluster_size"])))
     unique = unique_vectors_of(result)
     embeddings, first = unique.of(result.embeddings), unique.first
     # Single words decide whether a cluster is informative.
@@ -102,7 +99,7 @@ def recipe_of(result: TopicResult) -> ReplicateRecipe:
         k=min(k, _size_of_half(len(embeddings)) - 1),
         n_components=result.coordinates.shape[1],
         words=words,
-        resolution=resolution,
+        resolution=Resolution(max(1, result.n_topics)),
         coverage=settings.get("coverage", "auto"),
         constraints=None if constraints is None else constraints.of(first),
     )
@@ -236,9 +233,8 @@ def with_stability(
 ) -> TopicResult:
     """Measure the recurrence of the topics in replicates.
 
-    A replicate clusters a random half of the documents from the start, with topics of at least half
-    the size. It uses only the graph of the fit: a topic that depends on a few documents does not
-    recur.
+    A replicate clusters a random half of the documents from the start, into as many topics. It uses
+    only the graph of the fit: a topic that depends on a few documents does not recur.
 
     Parameters
     ----------

@@ -406,12 +406,12 @@ class ResolutionChoice:
     Parameters
     ----------
     levels : tuple of Level
-        Finest first, with at most 60 topics each.
+        With ascending numbers of topics.
     chosen : int
         Position of the suggested level.
     n_replicates : int
     result : TopicResult
-        The result cut at the suggested level, with the reason among its decisions.
+        The result cut at the suggested level.
     """
 
     levels: tuple[Level, ...]
@@ -425,9 +425,12 @@ class ResolutionChoice:
         Returns
         -------
         pandas.DataFrame
-            With the columns n_topics, min_cluster_size, recurrence, separation, coverage, examples
-            and suggested.
+            With the columns n_topics, word_gain, neighbor_share, recurrence, examples and
+            suggested.
         """
-        names = ("n_topics", "min_cluster_size", "recurrence", "separation", "coverage", "examples")
-        frame = pd.DataFrame({n: [getattr(level, n) for level in self.levels] for n in names})
+        frame = pd.DataFrame([vars(level) for level in self.levels])
         return frame.assign(suggested=frame.index == self.chosen)
+
+    def __repr__(self) -> str:
+        """Show a line for each level."""
+        return str(self.to_frame().round(3).to_string(index=False))

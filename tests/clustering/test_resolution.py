@@ -8,7 +8,7 @@ from embedtopics.clustering import DensityClusterer
 from embedtopics.clustering._hierarchy import labels_at
 from embedtopics.clustering._resolution import (
     automatic_min_cluster_size,
-    named_min_cluster_size,
+    default_min_cluster_size,
     topics_by_min_cluster_size,
 )
 from embedtopics.clustering._spanning_tree import spanning_tree
@@ -74,24 +74,23 @@ def test_more_texts_never_make_a_smaller_size(n_rows, more):
 def test_copies_of_every_text_make_sizes_as_much_larger(n_texts, n_copies):
     coordinates = np.arange(2.0 * n_texts).reshape(-1, 2)
 
-    def size(name, weights):
-        return named_min_cluster_size(name, coordinates, np.array(weights))
+    def size(weights):
+        return default_min_cluster_size(coordinates, np.array(weights))
 
-    one = size("auto", [1] * n_texts)
-    assert n_texts < 20 or abs(size("auto", [n_copies] * n_texts) - n_copies * one) <= n_copies / 2
+    one = size([1] * n_texts)
+    assert n_texts < 20 or abs(size([n_copies] * n_texts) - n_copies * one) <= n_copies / 2
     assert one == automatic_min_cluster_size(n_texts)
-    assert size("auto", [n_copies] * n_texts) == automatic_min_cluster_size(n_texts, n_copies)
-    copied = named_min_cluster_size(
-        "auto", np.repeat(coordinates, n_copies, axis=0), np.ones(n_texts * n_copies, dtype=int)
+    assert size([n_copies] * n_texts) == automatic_min_cluster_size(n_texts, n_copies)
+    copied = default_min_cluster_size(
+        np.repeat(coordinates, n_copies, axis=0), np.ones(n_texts * n_copies, dtype=int)
     )
     assert copied == automatic_min_cluster_size(n_texts, n_copies)
-    assert 5 <= size("fine", [1] * n_texts) <= one < size("coarse", [1] * n_texts)
 
 
 def test_many_copies_of_one_text_change_the_size_little():
     weights = np.ones(1_000, dtype=int)
     weights[0] = 20_000
-    assert named_min_cluster_size("auto", np.arange(2_000.0).reshape(-1, 2), weights) == 25
+    assert default_min_cluster_size(np.arange(2_000.0).reshape(-1, 2), weights) == 25
 
 
 def test_the_clusterer_keeps_the_tree_that_it_cut():
@@ -99,7 +98,7 @@ def test_the_clusterer_keeps_the_tree_that_it_cut():
     points = rng.normal(size=(200, 2)) + 12.0 * rng.integers(0, 4, (200, 1))
     weights = rng.integers(1, 4, 200)
     fitted = DensityClusterer().fit(points, sample_weight=weights)
-    assert fitted.min_cluster_size_ == named_min_cluster_size("auto", points, weights)
+    assert fitted.min_cluster_size_ == default_min_cluster_size(points, weights)
     again = labels_at(fitted.tree_, fitted.min_cluster_size_, weights, "leaf")
     np.testing.assert_array_equal(again.labels, fitted.labels_)
     np.testing.assert_array_equal(again.probabilities, fitted.probabilities_)

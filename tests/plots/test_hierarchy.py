@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from embedtopics import plots, topics
-from embedtopics.plots._hierarchy import _natural_level
 from tests.factories import make_result
 
 MARKUP = "<b>bold</b> $x$ %{x}"
@@ -55,7 +54,7 @@ def test_branches_of_the_cut_have_a_colour_each(tree):
         ends = [y for x, y in zip(line.x, line.y, strict=True) if x == 0]
         color_at.update(dict.fromkeys(ends, line.line.color))
     colors = {int(topic): color_at[place] for place, topic in enumerate(tree.order)}
-    groups = [tree.topics_under(node) for node in tree.nodes_at(_natural_level(tree))]
+    groups = [tree.topics_under(node) for node in tree.themes]
     n = len(groups)
     assert [len({colors[t] for t in group}) for group in groups] == [1] * n
     assert len(set(colors.values())) == n and len(figure.data) == n + 2  # grey above, and points

@@ -194,11 +194,11 @@ def test_a_number_of_topics_is_met_in_every_replicate(branched):
 
 def test_coverage_is_that_of_the_result(uneven):
     shares = []
-    for coverage in (0.0, 0.8, 1.0):
-        recipe = recipe_of(at_resolution(uneven[0], "fine", coverage=coverage))
+    for coverage in (0.0, 0.9, 1.0):
+        recipe = recipe_of(at_resolution(uneven[0], coverage=coverage))
         labels = replicate(recipe, np.random.default_rng(0))
         shares.append(np.mean(labels[labels != NOT_DRAWN] >= 0))
-    assert shares[0] < shares[1] == pytest.approx(0.8, abs=0.01)
+    assert shares[0] < shares[1] == pytest.approx(0.9, abs=0.01)
     assert shares[2] == 1.0
 
 

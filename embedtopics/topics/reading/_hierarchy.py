@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
+import pandas as pd
 from scipy.cluster import hierarchy as trees
 from scipy.sparse import csr_matrix, vstack
 from scipy.spatial.distance import pdist, squareform
@@ -76,6 +77,29 @@ def hierarchy(result: TopicResult, *, by: str = "coordinates") -> TopicHierarchy
     return TopicHierarchy(merges, distances, order, similarities, tuple(nodes), by)
 
 
+def themes(result: TopicResult) -> pd.DataFrame:
+    """Tabulate the themes of a result: groups of topics that `hierarchy` merges.
+
+    Parameters
+    ----------
+    result : TopicResult
+
+    Returns
+    -------
+    DataFrame
+        Columns theme (label), size (rows), share (of the rows with text) and topics (ids, a tuple),
+        the largest first. There are 4 to 12 themes; fewer than eight topics are their own themes.
+    """
+    tree = hierarchy(result)
+    n_texts = int(result.documents.weights.sum())
+    rows = [
+        (node.label, node.size, node.size / n_texts, tree.topics_under(number))
+        for number, node in ((number, tree.nodes[number]) for number in tree.themes)
+    ]
+    frame = pd.DataFrame(rows, columns=["theme", "size", "share", "topics"])
+    return frame.sort_values("size", ascending=False, kind="stable", ignore_index=True)
+
+
 def _link(between: Float64Array) -> tuple[Int32Array, Float64Array, Int32Array]:
     """Merge the nearest topics until one remains; return `merges`, `distances` and `order`."""
     n_topics = len(between)
@@ -110,7 +134,7 @@ def _link_coordinates(result: TopicResult) -> tuple[Int32Array, Float64Array, In
 def _partition(result: TopicResult) -> Int32Array:
     """Return the topic of each document (n_documents,), with outliers if the tree assigns them."""
     labels = result.clustering.labels
-    if result.tree is None:
+    if result.tree is None or not result.n_topics:
         return labels
     weights, graph, counts = result.documents.weights, result.graph, result.term_counts
     clusters = cluster_tree(

@@ -15,6 +15,7 @@ from embedtopics._utils.checks import is_whole
 from embedtopics._utils.display import Displayed
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array
+from embedtopics.topics._number import n_themes
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,11 @@ class TopicHierarchy(Displayed):
         for merge, (left, right) in enumerate(self.merges):
             spans[self.n_topics + merge] = spans[left, 0], spans[right, 1]
         return spans
+
+    @property
+    def themes(self) -> tuple[int, ...]:
+        """The nodes of the themes: 4 to 12 groups of topics, or the topics if there are few."""
+        return self.nodes_at(n_themes(self.distances)) if self.n_topics else ()
 
     def topics_under(self, node: int) -> tuple[int, ...]:
         """Return the ids of the topics under a node, ascending.

@@ -80,8 +80,9 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         texts of collections with at least 100,000 texts and a hundred million characters. Vectors
         of a named checkpoint are cached on disk; ``SentenceEncoder(name)`` does not cache.
     n_topics : {"auto", "fine", "coarse"} or int
-        Resolution of the topics; an integer is met exactly. `embedtopics.topics.at_resolution`
-        changes it after the fit.
+        Number of topics; an integer is met exactly. "auto" takes as many as the words of the texts
+        support, at most 100, see `embedtopics.topics.levels`; "fine" twice as many, "coarse" as
+        many as there are themes. `embedtopics.topics.at_resolution` changes it after the fit.
     coverage : "auto" or float
         Share of the rows with text to assign to a topic. Label propagation assigns the texts
         outside the clusters. "auto" leaves out texts without a clear topic, 0 keeps the clusters

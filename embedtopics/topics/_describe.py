@@ -47,7 +47,7 @@ def count_corpus_terms(
     tokens: TokenStream, labels: Int32Array, settings: TermSettings, languages: Sequence[str]
 ) -> TermCounts:
     """Count the terms of the documents."""
-    common = function_words(tokens, labels) if settings.stop_words == "auto" else ()
+    common = function_words(tokens, labels, languages) if settings.stop_words == "auto" else ()
     return count_by_settings(tokens, settings, languages, common)
 
 

@@ -66,6 +66,21 @@ def test_finds_words_that_all_topics_use_equally():
         assert function_words(stream, numbers) == ("always", "filler")
 
 
+def test_a_language_without_a_list_loses_words_that_no_topic_prefers():
+    """Six topics of 20 texts: *i* in 8 of each, *vino* in 12 of one, *rare* in 5 of all 120."""
+    texts = [
+        f"tema{topic} {'i' * (n < 8)} {'vino' * (topic == 0 and n < 12)} "
+        f"{'rare' * (topic < 5 and n == 9)}"
+        for topic in range(6)
+        for n in range(20)
+    ]
+    labels = np.repeat(np.arange(6), 20)
+    assert function_words(tokenize(texts), labels, ["sr"]) == ("i",)
+    assert function_words(tokenize(texts), labels, ["en"]) == ()
+    two = np.minimum(labels, 1)  # the small topic has none of 20 words of the large one
+    assert function_words(tokenize(texts), two, ["sr"]) == ("i",)
+
+
 def test_few_documents_lose_no_words():
     for n_documents in (2, 5, 12, 40):
         stream, labels = two_topics(n_documents)

@@ -249,7 +249,7 @@ def _recounted(result: TopicResult, settings: dict[str, Any]) -> TermCounts:
     if new.stop_words == "auto":
         common = result.term_counts.function_words
         if term_settings_of(result).stop_words != "auto":
-            common = function_words(result.tokens, result.clustering.labels)
+            common = function_words(result.tokens, result.clustering.labels, languages_of(result))
     return count_by_settings(result.tokens, new, languages_of(result), common)
 
 

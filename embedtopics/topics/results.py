@@ -133,10 +133,14 @@ class Topic:
 
     @property
     def is_label_worse(self) -> bool:
-        """Whether the label separates the topic's texts worse than the first three keywords."""
+        """Whether the label separates the texts worse than the keywords, or hardly at all."""
         if self.label_auc is None or self.keywords_auc is None:
             return False
-        return self.label_auc[2] < self.keywords_auc
+        return self.label_auc[2] < self.keywords_auc or self.label_auc[0] < LEAST_AUC
+
+
+LEAST_AUC = 0.6
+"""AUC below which a label hardly separates the texts of its topic."""
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,7 @@ label, the others to score it.
 from __future__ import annotations
 
 import dataclasses
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -18,9 +17,6 @@ from embedtopics.decisions import Decision
 from embedtopics.evaluation._bootstrap import wilson
 from embedtopics.protocols import Encoder, Float64Array, FloatArray
 from embedtopics.terms._representative import best_terms
-from embedtopics.terms._stop_words import stems_of
-from embedtopics.terms._tokens import words_of
-from embedtopics.topics._describe import languages_of
 from embedtopics.topics._vectors import cosines, encode_uncached, encoder_of_fit, row_centroids
 from embedtopics.topics.results import Topic, TopicResult
 
@@ -34,9 +30,8 @@ CERTAIN = 1.645
 News, AG News, M10, MasakhaNEWS in English) three in five labels change, and 2 % of the changed
 labels are worse on the other texts; with 0, nearly all labels change, and 13 % are worse."""
 
-_CLAUSE = re.compile(r"\s*([^\W\d](?:[^\W\d]|[ '\u2019-]){1,59})(?:[.:;!?\n]|$)")
-"""The first clause of a text, restricted to letters, so that any author's text is safe there."""
-WORDS_OF_CLAUSE = range(2, 9)
+MIN_COVERAGE = 1 / 6
+"""Share of the texts of a topic that hold a term of a label that replaces the keywords."""
 
 Encode = Callable[[Sequence[str]], FloatArray]
 
@@ -45,9 +40,9 @@ def score_labels(result: TopicResult, encoder: Encoder | str | None = None) -> T
     """Score how well the labels of topics find their texts among those of sibling topics.
 
     A fit with an encoder of this package scores its labels, and chooses them by the score. The
-    candidates are the first two to five keywords, phrases among the terms, and the first clauses of
-    representative texts with two keywords. The best candidate replaces the first three keywords if
-    it beats them by more than chance. Names from a person or a language model, and topics from
+    candidates are the first two keywords, and phrases with up to two keywords, of which a sixth of
+    the texts of the topic hold one. The best candidate replaces the first three keywords if it
+    beats them by more than chance. Names from a person or a language model, and topics from
     edits, have no score until you call this function.
 
     Parameters
@@ -85,9 +80,10 @@ def score_or_choose_labels(result: TopicResult, encode: Encode, *, choose: bool)
     """Score the labels with an encoder of texts; choose automatic labels first if `choose`."""
     topics = list(result.topics)
     used_labels = {topic.label for topic in topics}
+    columns = {term: column for column, term in enumerate(result.term_counts.terms)}
     for topic, members, others in _topics_with_siblings(result):
         may_change = choose and not (topic.is_named or topic.is_seeded)
-        texts = _candidates(result, topic, may_change)
+        texts = _candidates(result, topic, columns, may_change)
         vectors = encode(texts)
         best = texts.index(topic.label)
         if may_change:
@@ -138,30 +134,24 @@ def _wins(labels: FloatArray, members: FloatArray, others: FloatArray) -> list[W
     return [(nearer.mean(axis=1), nearer.mean(axis=0)) for nearer in compared]
 
 
-def _candidates(result: TopicResult, topic: Topic, may_change: bool) -> list[str]:
-    """Return the first three keywords, the label, and other candidates."""
+def _candidates(
+    result: TopicResult, topic: Topic, columns: Mapping[str, int], may_change: bool
+) -> list[str]:
+    """Return the first three keywords, the label, and other candidates that cover the topic."""
     words, counts = topic.keywords, result.term_counts
     texts = [", ".join(words[:3]), topic.label]
     if may_change:
-        texts += [", ".join(words[:n]) for n in (2, 4, 5)]
         best = best_terms(result.topic_terms[topic.topic_id], counts, N_PHRASES, (2, 9))[0][0]
+        lists = [list(words[:2])]
         for phrase in [*(w for w in words if " " in w), *(counts.terms[i] for i in best.tolist())]:
             others = [word for word in words if set(word.split()).isdisjoint(phrase.split())]
-            texts += [phrase, ", ".join([phrase, *others[:1]])]
-        texts += filter(None, (_clause(result, topic, row) for row in topic.representatives))
+            lists += [[phrase, *others[:n]] for n in range(3)]
+        of_topic = counts.counts[result.clustering.labels == topic.topic_id].tocsc()
+        for terms in lists:
+            holders = np.diff(of_topic[:, [columns[term] for term in terms]].tocsr().indptr) > 0
+            if holders.mean() >= MIN_COVERAGE:
+                texts.append(", ".join(terms))
     return list(dict.fromkeys(texts))
-
-
-def _clause(result: TopicResult, topic: Topic, row: int) -> str | None:
-    """Return the first clause of a text if it is short and holds two keywords."""
-    match = _CLAUSE.match(result.corpus.texts[row])
-    clause = match[1].strip() if match else ""
-    words = words_of(clause, result.tokens.rules)
-    if len(words) not in WORDS_OF_CLAUSE:
-        return None
-    languages = languages_of(result)
-    keyword_stems = {stem for term in topic.keywords for stem in stems_of(term, languages)[0]}
-    return clause if len(keyword_stems & set(stems_of(" ".join(words), languages)[0])) > 1 else None
 
 
 def _best(wins: Sequence[Wins], free: Sequence[int], current: int) -> int:

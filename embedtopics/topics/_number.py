@@ -55,7 +55,7 @@ class Judge:
         self._words, self._n_words = words.indices.astype(np.int64), words.shape[1]
         self._document = np.repeat(np.arange(len(self._rows)), np.diff(words.indptr))
         in_corpus = np.bincount(self._words, minlength=self._n_words) + 0.5
-        self._in_corpus = in_corpus / in_corpus.sum()
+        self._expected = (in_corpus / in_corpus.sum())[self._words].astype(np.float32)
         self._mean_length = len(self._words) / max(1, len(self._rows))
         self._neighbors = graph.indices[self._rows, :N_NEIGHBORS]
 
@@ -73,18 +73,18 @@ class Judge:
         of_word, half = topic[self._document], self._document % 2
         cell = of_word * self._n_words + self._words
         n_cells, n_topics = (int(topic.max()) + 1) * self._n_words, int(topic.max()) + 1
-        expected = self._in_corpus[self._words]
-        lift, size = np.empty(len(cell)), np.empty(len(cell))
+        lift, size = np.empty((2, len(cell)), dtype=np.float32)
         for this in (0, 1):
             of_half = half == this
             lift[of_half] = np.bincount(cell[~of_half], minlength=n_cells)[cell[of_half]]
             sizes = np.bincount(of_word[~of_half], minlength=n_topics)
             size[of_half] = sizes[of_word[of_half]]
-        lift /= expected
+        lift /= self._expected
         gains = []
         for n_documents in PRIOR_DOCUMENTS:
-            prior = n_documents * self._mean_length
-            gains.append(float(np.log((lift + prior) / (size + prior)).mean()))
+            prior = np.float32(n_documents * self._mean_length)
+            ratio = (lift + prior) / (size + prior)
+            gains.append(float(np.log(ratio, out=ratio).mean(dtype=np.float64)))
         return max(gains)
 
 

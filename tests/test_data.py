@@ -27,19 +27,19 @@ def test_checksum_is_the_documented_one():
 
 def test_counts_are_the_documented_ones():
     corpus = frame()
-    assert len(corpus) == 631
+    assert len(corpus) == 929
     distinct = corpus.assign(key=corpus["text"].str.split().str.join(" "))
     distinct = distinct[distinct["key"] != ""].drop_duplicates("key")
     rows = re.findall(r"^\| (\w+)(?: \(fr\))? \| (\d+) \|", README, re.M)
     documented = {theme: int(count) for theme, count in rows}
     assert Counter(distinct["theme"]) == documented
-    assert Counter(distinct["language"]) == {"en": 469, "fr": 153}
+    assert Counter(distinct["language"]) == {"en": 664, "fr": 256}
 
 
 def test_holds_what_a_reader_must_survive():
     corpus = Corpus.from_file(demo_path(), text="text", id="id", time="date", group="source")
     documents = corpus.distinct()
-    assert len(corpus) == 631
+    assert len(corpus) == 929
     assert (documents.of_row < 0).sum() == 1
     assert documents.weights.sum() - len(documents) == 8
     assert sum("<script>" in text for text in corpus.texts) == 1

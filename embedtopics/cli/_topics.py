@@ -6,7 +6,7 @@ import shlex
 import time
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -201,14 +201,17 @@ def resolution(
 
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("demo-results"),
+    language: Annotated[Literal["en", "fr", "all"], typer.Option(help="Of the texts.")] = "en",
 ) -> None:
-    """Find the topics of the bundled corpus: 631 short texts, English and French."""
+    """Find the topics of the bundled corpus: short texts in English, French or both."""
     from embedtopics._utils.folders import demo_path
     from embedtopics.corpus import Corpus
     from embedtopics.topics import TopicModel
 
     corpus = Corpus.from_file(demo_path(), text="text", id="id", time="date", group="source")
-    _find_topics(corpus, TopicModel(random_state=42), out, "auto")
+    if language != "all":
+        corpus = corpus[corpus.metadata["language"] == language]
+    _find_topics(corpus, TopicModel(random_state=42), out, None if language == "en" else "auto")
 
 
 def inspect(

@@ -294,7 +294,7 @@ def test_resolutions_of_a_toy_corpus(monkeypatch):
     corpus = LabelledCorpus("toy", texts, [str(t) for t in truth], vectors)
     found = topic_resolutions._resolutions(corpus)
     assert found["n_classes"] == 3
-    assert found["offered"] == sorted(found["offered"], reverse=True)
+    assert found["offered"] == sorted(found["offered"])
     assert found["auto_is_near"] == (1.5 <= found["n_topics"]["auto"] <= 6)
     assert found["n_topics"]["fine"] >= found["n_topics"]["auto"] >= found["n_topics"]["coarse"]
     assert found["core_coverage"] <= found["coverage"] <= 1

@@ -309,7 +309,7 @@ def _cell_value(value: Any, changed: Counter[str]) -> Any:
     if isinstance(value, int) and abs(value) < MOST_DIGITS:
         return value
     changed["values_as_text"] += not isinstance(value, str)
-    text = str(value)
+    text = str(value).replace("\r\n", "\n").replace("\r", "\n")  # as XML readers do
     cleaned = NOT_IN_XML.sub("", replace_surrogates(text))
     changed["control_characters"] += cleaned != text
     # Do not split a character of two units.

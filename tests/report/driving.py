@@ -41,7 +41,7 @@ PATIENCE = 90  # seconds for one answer or one condition; never waited for in fu
 class Browser:
     """One page in one browser, which ends with it."""
 
-    def __init__(self, folder, size=(1300, 1000)):
+    def __init__(self, folder, size=(1300, 1000), scale=1):
         commands, self._to = os.pipe()
         self._from, answers = os.pipe()
         self._process = subprocess.Popen(
@@ -61,7 +61,7 @@ class Browser:
             self.call(f"{domain}.enable")
         width, height = size
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height,
-                  deviceScaleFactor=1, mobile=False)  # fmt: skip
+                  deviceScaleFactor=scale, mobile=False)  # fmt: skip
 
     def call(self, method, **parameters):
         """Send a command and return its answer; what happens meanwhile goes into `events`."""

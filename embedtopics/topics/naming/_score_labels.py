@@ -40,9 +40,9 @@ def score_labels(result: TopicResult, encoder: Encoder | str | None = None) -> T
     """Score how well the labels of topics find their texts among those of sibling topics.
 
     A fit with an encoder of this package scores its labels, and chooses them by the score. The
-    candidates are the first two keywords, and phrases with up to two keywords, of which a sixth of
-    the texts of the topic hold one. The best candidate replaces the first three keywords if it
-    beats them by more than chance. Names from a person or a language model, and topics from
+    candidates are the first two keywords, and phrases with up to two keywords. A sixth of the texts
+    of the topic must hold one of the terms. The best candidate replaces the first three keywords if
+    it beats them by more than chance. Names from a person or a language model, and topics from
     edits, have no score until you call this function.
 
     Parameters

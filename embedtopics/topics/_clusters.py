@@ -34,8 +34,10 @@ from embedtopics.topics._number import (
     BEYOND,
     CLEAR,
     ENOUGH_NEIGHBORS,
+    FEW_SMALL,
     FEWEST_A_TOPIC,
     MOST,
+    STEP,
     Judge,
     best_level,
     clearest,
@@ -165,11 +167,10 @@ class ClusterTree:
         # Where words tell nothing, the dense groups are what there is.
         if not levels or max(level.word_gain for level in levels) <= 0:
             return self._auto.n_informative
-        best = best_level(levels)
+        best = levels[best_level(levels)].n_topics
         # The numbers that were tried are a fifth apart.
-        following = levels[min(best + 2, len(levels) - 1)].n_topics
-        heights = self._heights(following + 1)
-        return min(clearest(heights, levels[best].n_topics, following, CLEAR), MOST)
+        most = min(round(best * STEP**2), self.partitions.n_most - 1)
+        return min(clearest(self._heights(most + 1), best, most, CLEAR), MOST)
 
     @cached_property
     def levels(self) -> list[Level]:
@@ -188,7 +189,11 @@ class ClusterTree:
         for n_topics in numbers_to_try(min(self.partitions.n_most, n_counted // FEWEST_A_TOPIC)):
             if n_topics > BEYOND * last:
                 break
-            levels.append(self.judge.level(self.partitions.into(n_topics)))
+            partition = self.partitions.into(n_topics)
+            sizes = np.bincount(partition, self.partitioner.weights)
+            if (sizes < FEWEST).mean() > FEW_SMALL:
+                continue
+            levels.append(self.judge.level(partition))
             last = n_topics if levels[-1].neighbor_share >= ENOUGH_NEIGHBORS else last
         return levels
 

@@ -41,6 +41,9 @@ FEWEST_A_TOPIC = 8
 MOST = 100
 """Largest automatic number: more topics are hard to read, even under themes."""
 
+FEW_SMALL = 1 / 20
+"""Largest share of topics with fewer than five texts."""
+
 STEP = 2**0.25
 
 FEW_THEMES, MANY_THEMES = 4, 12

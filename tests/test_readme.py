@@ -15,7 +15,7 @@ import pytest
 import embedtopics as et
 from embedtopics._utils.folders import demo_path
 from embedtopics.encoders.static import _distill, _student, _student_table
-from embedtopics.retrieval.filters._parse import parse_filter
+from embedtopics.retrieval._filters import parse_filter
 from embedtopics.training import TrainingSettings
 from tests.cli import running
 

@@ -31,10 +31,9 @@ from embedtopics.retrieval._reader import (
     IndexReader,
     checked_vectors,
     encode_texts,
-    stored_vectors,
     write_sum,
 )
-from embedtopics.retrieval.dense._build import build_dense
+from embedtopics.retrieval.dense._build import MIN_RECALL, build_dense
 from embedtopics.retrieval.dense._segment import DenseSettings, open_dense
 from embedtopics.retrieval.results import FIELD_SEPARATOR
 from embedtopics.retrieval.storage._checks import check_target
@@ -454,8 +453,8 @@ def _write(
             recall = about["measured"]["recall"]
             notes.append(Decision(
                 "retrieval", "recall missed", recall,
-                f"The dense index finds {recall:.1%} of the ten nearest passages, less than recall="
-                f"{about['settings']['recall']:.1%}; kind='flat' finds all.",
+                f"The dense index finds {recall:.1%} of the ten nearest passages, less than "
+                f"{MIN_RECALL:.0%}; kind='flat' finds all.",
             ))  # fmt: skip
     return notes
 
@@ -512,7 +511,7 @@ def _vectors_from(sources: Sources | None) -> FloatArray:
     vectors = np.empty((len(sources.row), parts[0].shape[1]), dtype=np.float32)
     for number, part in enumerate(parts):
         positions = sources.segment == number
-        vectors[positions] = stored_vectors(part, sources.row[positions])
+        vectors[positions] = part[sources.row[positions]]
     return vectors
 
 

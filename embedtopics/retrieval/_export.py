@@ -13,7 +13,7 @@ import numpy as np
 from embedtopics._utils.folders import replacing_file
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
-from embedtopics.retrieval._reader import IndexVersion, stored_vectors
+from embedtopics.retrieval._reader import IndexVersion
 from embedtopics.retrieval.storage._collection import Collection
 
 FORMAT = 1
@@ -101,7 +101,7 @@ def _batches(
                     continue
                 document_rows = rows[first:last]
                 spans = view.spans[document_rows].tolist()
-                vectors = stored_vectors(dense.vectors, document_rows)
+                vectors = dense.vectors[document_rows]
                 metadata = [document.metadata.get(column) for column in kinds]
                 for number, ((start, stop), vector) in enumerate(zip(spans, vectors, strict=True)):
                     text = document.text[start:stop]

@@ -76,8 +76,6 @@ class SearchIndex(PushToHub):
         embeddings: npt.ArrayLike | None = None,
         passages: bool = True,
         kind: str = "auto",
-        recall: float = 0.95,
-        memory_limit: int | None = None,
         languages: Iterable[str] | None = None,
         stop_words: Iterable[str] | None = None,
         stems: bool = True,
@@ -110,12 +108,8 @@ class SearchIndex(PushToHub):
         kind : {"auto", "flat", "ivf"}
             Kind of the dense index. "flat" compares a query with every vector; "ivf" finds
             candidates by short codes in the nearest inverted lists and compares the query with
-            these. "auto" is "flat" up to 80 MB of vectors.
-        recall : float
-            Minimum share of the ten nearest passages that "ivf" finds.
-        memory_limit : int, optional
-            Maximum bytes of vectors and dense index in memory; above it, "ivf" keeps the vectors
-            in half precision on disk.
+            these; it finds at least 95 % of the ten nearest passages. "auto" is "flat" up to 80 MB
+            of vectors.
         languages, stop_words : iterable of str, optional
             ISO 639-1 codes, by default those of a sample of the texts. Stop words replace the
             lists of these languages; "auto" among them adds the lists.
@@ -143,7 +137,7 @@ class SearchIndex(PushToHub):
         columns = {"text": text, "id": id, "time": time}
         options = BuildOptions(
             passages=passages,
-            dense=DenseSettings(kind, recall, memory_limit, random_state),
+            dense=DenseSettings(kind, random_state),
             languages=None if languages is None else tuple(as_list(languages, "languages")),
             stop_words=None if stop_words is None else tuple(as_list(stop_words, "stop_words")),
             stems=stems,

@@ -70,7 +70,7 @@ class IndexVersion:
             total += segment.vector_sum
             n += len(segment.dense)
             gone = np.flatnonzero(~mask) if mask is not None else np.empty(0, np.int64)
-            total -= stored_vectors(segment.dense.vectors, gone).sum(axis=0, dtype=np.float64)
+            total -= segment.dense.vectors[gone].sum(axis=0, dtype=np.float64)
             n -= len(gone)
         return total / max(n, 1)
 
@@ -108,7 +108,7 @@ class IndexVersion:
         for number in np.unique(segments).tolist():
             positions = np.flatnonzero(segments == number)
             stored = self.data[number].dense.vectors
-            vectors[positions] = stored_vectors(stored, rows[positions])
+            vectors[positions] = stored[rows[positions]]
         return vectors
 
 
@@ -275,14 +275,6 @@ def nearest_passages(
     return merge_nearest(nearest, k)
 
 
-def stored_vectors(stored: npt.NDArray[Any], rows: npt.NDArray[Any]) -> FloatArray:
-    """Return rows of the vectors of a segment as float32."""
-    vectors = stored[rows]
-    if vectors.dtype == np.uint16:  # the bits of float16
-        vectors = vectors.view(np.float16)
-    return np.asarray(vectors, dtype=np.float32)
-
-
 def encode_texts(
     encoder: BaseEncoder,
     texts: Sequence[str],
@@ -321,7 +313,7 @@ def _sample(collection: Collection) -> tuple[list[str], FloatArray]:
             "" if document is None else document.text[slice(*span)]
             for document, span in zip(documents, view.spans[rows].tolist(), strict=True)
         ]
-        return texts, stored_vectors(open_dense(view.folder).vectors, rows)
+        return texts, open_dense(view.folder).vectors[rows]
     return [], np.zeros((0, 1), dtype=np.float32)
 
 

@@ -22,6 +22,7 @@ from embedtopics.retrieval._bm25 import (
     parse_query,
     stop_form,
 )
+from embedtopics.retrieval._filters import Filter, filter_sql, parse_filter
 from embedtopics.retrieval._fusion import DEPTH, METHODS, fuse_ranks, fuse_scores
 from embedtopics.retrieval._reader import (
     Allowed,
@@ -35,8 +36,6 @@ from embedtopics.retrieval._reader import (
 )
 from embedtopics.retrieval._rerank import rerank, resolve_reranker
 from embedtopics.retrieval.dense._exact import Nearest
-from embedtopics.retrieval.filters._conditions import Filter, filter_sql
-from embedtopics.retrieval.filters._parse import parse_filter
 from embedtopics.retrieval.results import FIELD_SEPARATOR, Document, Hit, SearchHits
 from embedtopics.retrieval.storage._collection import Collection
 from embedtopics.terms._representative import diversify, scaled_relevance

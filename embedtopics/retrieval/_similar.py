@@ -19,7 +19,6 @@ from embedtopics.retrieval._reader import (
     IndexVersion,
     allow,
     nearest_passages,
-    stored_vectors,
 )
 from embedtopics.retrieval._search import (
     RankedDocuments,
@@ -131,7 +130,7 @@ def _passage_vectors(version: IndexVersion, number: int) -> tuple[FloatArray, in
         rows = rows[view.alive[rows]]
         n_passages += len(rows)
         rows = rows[view.spans[rows, 1] > view.spans[rows, 0]]
-        vectors = stored_vectors(dense.vectors, rows)
+        vectors = dense.vectors[rows]
         parts.append(vectors[vectors.any(axis=1)])
     return np.concatenate(parts), n_passages
 
@@ -202,7 +201,7 @@ def document_vectors(version: IndexVersion) -> tuple[Int64Array, FloatArray]:
         if not len(rows):
             continue
         starts = np.flatnonzero(np.diff(view.documents[rows], prepend=-1))
-        summed = stored_vectors(dense.vectors, rows)
+        summed = dense.vectors[rows]
         if len(starts) < len(rows):
             summed = np.add.reduceat(summed, starts, axis=0)
         norms = np.linalg.norm(summed, axis=1, keepdims=True)

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embedtopics.errors import InputError
-from embedtopics.retrieval.filters._conditions import And, Condition, Not, Or, filter_sql
-from embedtopics.retrieval.filters._parse import parse_filter
+from embedtopics.retrieval._filters import And, Condition, Not, Or, filter_sql, parse_filter
 from tests.factories import refuses
 from tests.retrieval.drawn_filters import (
     COLUMNS,

@@ -18,6 +18,7 @@ from embedtopics.retrieval.dense._exact import nearest_among, nearest_exactly, o
 from embedtopics.retrieval.dense._segment import (
     ABOUT,
     FORMAT,
+    VECTORS,
     DenseSegment,
     DenseSettings,
     choose_kind,
@@ -25,8 +26,8 @@ from embedtopics.retrieval.dense._segment import (
     write_vectors,
 )
 
-K = 10
-"""Neighbors for the measurement of recall."""
+K, MIN_RECALL = 10, 0.95
+"""Neighbors for the measurement of recall, and the share of them that an index has to find."""
 
 MOST_QUERIES = 500
 """Maximum queries of a sample."""
@@ -172,18 +173,18 @@ def build_dense(
     n, d = values.shape
     kind, why = choose_kind(n, d, settings)
     (folder / "dense").mkdir(exist_ok=True)
-    name = write_vectors(folder, values, half=kind == "ivfpq")
+    write_vectors(folder, values)
     if kind != "flat":
         build_codes(folder / "dense", values, settings.seed)
-    stored = read_vectors(folder, name, n, d)
+    stored = read_vectors(folder, n, d)
     index = None if kind == "flat" else open_codes(folder / "dense", n, d)
     calibration, held_out = samples(values, settings.seed)
     segment = DenseSegment(kind, stored, index, 1, 1, {})
-    segment = calibrate(segment, calibration, values, settings.recall)
+    segment = calibrate(segment, calibration, values, MIN_RECALL)
     recall = measure(segment, held_out, values)
-    files = [name, *(f"dense/{file}" for file in CODE_FILES if index is not None)]
+    files = [VECTORS, *(f"dense/{file}" for file in CODE_FILES if index is not None)]
     sizes = {file: (folder / file).stat().st_size for file in files}
-    in_index = sum(sizes.values()) - sizes[name]
+    in_index = sum(sizes.values()) - sizes[VECTORS]
     about = {
         "format": FORMAT,
         "kind": kind,
@@ -191,7 +192,6 @@ def build_dense(
         "asked": settings.kind,
         "n": n,
         "d": d,
-        "vectors": name,
         "files": sizes,
         "settings": asdict(settings),
         "parameters": {} if index is None else {
@@ -202,12 +202,10 @@ def build_dense(
         "measured": {
             **recall,
             "queries": "vectors of the segment",
-            "reached": bool(recall["recall"] >= settings.recall),
+            "reached": bool(recall["recall"] >= MIN_RECALL),
         },
-        # A search reads only candidates of vectors in float16.
         "bytes": {
-            "vectors": sizes[name], "index": in_index,
-            "memory": in_index if kind == "ivfpq" else in_index + sizes[name],
+            "vectors": sizes[VECTORS], "index": in_index, "memory": in_index + sizes[VECTORS],
         },
         "seconds": round(time.perf_counter() - start, 3),
     }  # fmt: skip

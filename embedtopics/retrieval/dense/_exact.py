@@ -108,10 +108,9 @@ def nearest_among(
 
     similarities = np.empty((len(queries), k), dtype=np.float32)
     nearest = np.empty((len(queries), k), dtype=np.int64)
-    half = vectors.dtype == np.uint16
-    compare = _kernels.nearest_of_rows_half if half else _kernels.nearest_of_rows
     if k:
-        compare(queries, vectors, np.ascontiguousarray(rows), similarities, nearest)
+        rows = np.ascontiguousarray(rows)
+        _kernels.nearest_of_rows(queries, vectors, rows, similarities, nearest)
     return similarities, nearest
 
 
@@ -123,7 +122,7 @@ def nearest_exactly(
         return nearest_among(queries, vectors, rows[None], k)
     similarities = np.empty((len(queries), k), dtype=np.float32)
     nearest = np.empty((len(queries), k), dtype=np.int64)
-    if vectors.dtype == np.float32 and len(queries) >= BATCH:
+    if len(queries) >= BATCH:
         for part in parts_of(len(queries), QUERIES_AT_ONCE):
             similarities[part], nearest[part] = _by_products(queries[part], vectors, rows, k)
         return similarities, nearest

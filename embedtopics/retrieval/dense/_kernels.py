@@ -9,12 +9,9 @@ from typing import Any
 
 import numba
 import numpy as np
-import numpy.typing as npt
 
 from embedtopics._utils.compiling import compiled
 from embedtopics.protocols import FloatArray, Int64Array
-
-UInt16Array = npt.NDArray[np.uint16]
 
 NO_ROW = -1
 
@@ -116,47 +113,6 @@ def nearest_of_rows(
             if row == NO_ROW:
                 continue
             similarity = _dot(query, vectors[row])
-            if similarity > best[0] or (similarity == best[0] and row < best_rows[0]):
-                _replace_last(best, best_rows, similarity, row)
-        _close(best, best_rows)
-
-
-@compiled(
-    numba.void(
-        _read_only(numba.float32, 2), _read_only(numba.uint16, 2), _read_only(numba.int64, 2),
-        numba.float32[:, ::1], numba.int64[:, ::1],
-    ),
-    nogil=True,
-)  # fmt: skip
-def nearest_of_rows_half(
-    queries: FloatArray,
-    vectors: UInt16Array,
-    rows: Int64Array,
-    similarities: FloatArray,
-    nearest: Int64Array,
-) -> None:
-    """Write the nearest of `rows` for vectors in float16, given by their bits.
-
-    In the position of the bits of a float32, they are the number times 2**-112 (IEEE 754-2019,
-    3.4).
-    """
-    bits = np.empty(vectors.shape[1], dtype=np.uint32)
-    values = bits.view(np.float32)
-    for i in range(len(queries)):
-        query, best, best_rows = queries[i], similarities[i], nearest[i]
-        _empty(best, best_rows)
-        for row in rows[min(i, len(rows) - 1)]:
-            if row == NO_ROW:
-                continue
-            half = vectors[row]
-            for c in range(len(half)):
-                h = np.uint32(half[c])
-                bits[c] = ((h & np.uint32(0x7FFF)) << np.uint32(13)) | (
-                    (h & np.uint32(0x8000)) << np.uint32(16)
-                )
-            for c in range(len(half)):
-                values[c] *= np.float32(2.0**112)
-            similarity = _dot(query, values)
             if similarity > best[0] or (similarity == best[0] and row < best_rows[0]):
                 _replace_last(best, best_rows, similarity, row)
         _close(best, best_rows)

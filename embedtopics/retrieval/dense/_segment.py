@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from embedtopics._utils.checks import checked_count, checked_share, optional_count
+from embedtopics._utils.checks import checked_count
 from embedtopics._utils.folders import parse_json
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.protocols import FloatArray, Int64Array
@@ -25,8 +24,7 @@ from embedtopics.retrieval.dense._exact import (
     work_on_parts,
 )
 
-KINDS = ("flat", "ivf", "ivfpq")
-"""Kinds of a segment; "ivfpq" is "ivf" with vectors in float16."""
+KINDS = ("flat", "ivf")
 
 FLAT_BYTES = 80_000_000
 """Bytes of vectors that one core reads in about 10 ms. A size decides, not a measured time, so that
@@ -41,48 +39,34 @@ class DenseSettings:
     """Options of the dense index; see `SearchIndex.build`."""
 
     kind: str = "auto"
-    recall: float = 0.95
-    memory_limit: int | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
         if self.kind not in ("auto", "flat", "ivf"):
             raise InputError("kind", "'auto', 'flat' or 'ivf'", self.kind)
-        checked_share(self.recall, "recall")
         checked_count(self.seed, "random_state", 0)
-        optional_count(self.memory_limit, "memory_limit")
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> DenseSettings:
-        """Return stored settings."""
-        return cls(**values)
+        """Return stored settings; older versions stored more."""
+        return cls(values["kind"], values["seed"])
 
 
 def choose_kind(n: int, d: int, settings: DenseSettings) -> tuple[str, str]:
     """Return the kind of index for n vectors of d dimensions, and the reason."""
-    size, limit = 4 * n * d, settings.memory_limit
+    size = 4 * n * d
     if settings.kind == "flat":
         return "flat", "requested"
     if n < LEAST_CODED:
         return "flat", f"{n:,} vectors are too few for codes"
-    if settings.kind == "auto":
-        if settings.recall == 1.0:
-            return "flat", "only exact search has a recall of 1"
-        if size <= FLAT_BYTES and (limit is None or size <= limit):
-            return "flat", (
-                f"{size:,} bytes of vectors take a few milliseconds; search is exact up to "
-                f"{FLAT_BYTES:,}"
-            )
-    # A code has two bits for each dimension, the number of a vector eight bytes.
-    whole = size + n * (d // 4 + 8)
-    if limit is None or whole <= limit:
-        is_auto = settings.kind == "auto"
-        why = f"{size:,} bytes of vectors are more than {FLAT_BYTES:,}" if is_auto else "requested"
-        return "ivf", why
-    reason = f"vectors in float32 and codes need {whole:,} bytes, above the limit of {limit:,}"
-    if whole - size // 2 > limit:
-        reason += "; vectors in float16 are above it as well, and stay on disk"
-    return "ivfpq", reason
+    if settings.kind == "ivf":
+        return "ivf", "requested"
+    if size <= FLAT_BYTES:
+        return "flat", (
+            f"{size:,} bytes of vectors take a few milliseconds; search is exact up to "
+            f"{FLAT_BYTES:,}"
+        )
+    return "ivf", f"{size:,} bytes of vectors are more than {FLAT_BYTES:,}"
 
 
 ABOUT = "dense/dense.json"
@@ -91,25 +75,22 @@ FORMAT = 1
 ROWS_AT_ONCE = 8192
 """Vectors written at a time."""
 
-_DTYPES: dict[str, np.dtype[Any]] = {"vectors.f32": np.dtype("<f4"), "vectors.f16": np.dtype("<f2")}
+VECTORS = "vectors.f32"
 
 
-def write_vectors(folder: Path, vectors: FloatArray, half: bool) -> str:
-    """Write vectors row by row, without a header, and return the file's name."""
-    name = "vectors.f16" if half else "vectors.f32"
-    with (folder / name).open("wb") as stream:
+def write_vectors(folder: Path, vectors: FloatArray) -> None:
+    """Write vectors row by row, without a header."""
+    with (folder / VECTORS).open("wb") as stream:
         for start in range(0, len(vectors), ROWS_AT_ONCE):
-            stream.write(vectors[start : start + ROWS_AT_ONCE].astype(_DTYPES[name]).tobytes())
-    return name
+            stream.write(vectors[start : start + ROWS_AT_ONCE].astype("<f4").tobytes())
 
 
-def read_vectors(folder: Path, name: str, n: int, d: int) -> npt.NDArray[Any]:
-    """Map the vectors, float32 or the bits of float16."""
-    dtype = np.dtype("<u2") if name == "vectors.f16" else np.dtype("<f4")
-    _check_size(folder / name, n * d * dtype.itemsize)
+def read_vectors(folder: Path, n: int, d: int) -> FloatArray:
+    """Map the vectors."""
+    _check_size(folder / VECTORS, 4 * n * d)
     if not n:  # an empty file cannot be mapped
-        return np.empty((0, d), dtype=dtype)
-    return np.asarray(np.memmap(folder / name, dtype=dtype, mode="r", shape=(n, d)))
+        return np.empty((0, d), dtype=np.float32)
+    return np.asarray(np.memmap(folder / VECTORS, dtype="<f4", mode="r", shape=(n, d)))
 
 
 def _check_size(path: Path, size: int) -> None:
@@ -139,12 +120,12 @@ HALF = 0.5
 class DenseSegment:
     """The vectors of one segment and their index; several threads may search.
 
-    `vectors` (n, d) are float32, or the bits of float16. `index`, if any, gives `n_candidates` for
-    k = 10 from `n_probe` lists. `about` is the result of `build_dense`.
+    `index`, if any, gives `n_candidates` for k = 10 from `n_probe` lists; `vectors` are (n, d).
+    `about` is the result of `build_dense`.
     """
 
     kind: str
-    vectors: npt.NDArray[Any]
+    vectors: FloatArray
     index: Codes | None
     n_probe: int
     n_candidates: int
@@ -221,13 +202,13 @@ def open_dense(folder: str | Path) -> DenseSegment:
         version = int(about["format"])
         sizes = {str(name): int(size) for name, size in about["files"].items()}
         n, d = int(about["n"]), int(about["d"])
-        kind, name = str(about["kind"]), str(about["vectors"])
+        kind = str(about["kind"])
         n_probe, n_candidates = (
             1 if about["parameters"].get(key) is None else int(about["parameters"][key])
             for key in ("n_probe", "n_candidates")
         )
-        if n < 0 or min(d, n_probe, n_candidates) < 1 or name not in _DTYPES.keys() & sizes.keys():
-            raise ValueError(f"{kind} index of {n} vectors with {d} dimensions in {name}")
+        if n < 0 or min(d, n_probe, n_candidates) < 1:
+            raise ValueError(f"{kind} index of {n} vectors with {d} dimensions")
     except FileNotFoundError:
         raise CorruptFileError(f"{path} is missing; build the segment again") from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -243,6 +224,6 @@ def open_dense(folder: str | Path) -> DenseSegment:
         if ".." in Path(file).parts or Path(file).is_absolute():
             raise CorruptFileError(f"{path} is damaged (it lists {file!r}); build again")
         _check_size(folder / file, size)
-    vectors = read_vectors(folder, name, n, d)
+    vectors = read_vectors(folder, n, d)
     index = None if kind == "flat" else open_codes(folder / "dense", n, d)
     return DenseSegment(kind, vectors, index, n_probe, n_candidates, about)

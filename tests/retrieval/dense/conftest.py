@@ -5,13 +5,12 @@ from embedtopics.retrieval.dense._build import build_dense
 from embedtopics.retrieval.dense._segment import DenseSettings
 from tests.noise import jittered
 
-KINDS = ("flat", "ivf", "ivfpq")
+KINDS = ("flat", "ivf")
 
 
 def settings_of(kind, **others):
     """Return the settings that give a kind of index, where there are vectors enough."""
-    limit = 1 if kind == "ivfpq" else None
-    return DenseSettings(kind.removesuffix("pq"), memory_limit=limit, **others)
+    return DenseSettings(kind, **others)
 
 
 def clustered(n, d, seed=0, n_clusters=30):

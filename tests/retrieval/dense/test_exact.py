@@ -1,7 +1,6 @@
 """The exact search, held to every pair compared on its own."""
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -45,19 +44,6 @@ def test_equals_every_pair_on_its_own(n, d, k, seed, n_queries, share, repeated)
     np.testing.assert_array_equal(near, expected[0])
     true = np.einsum("ij,ikj->ik", queries.astype(float), vectors[found].astype(float))
     np.testing.assert_allclose(near, true, atol=d * 2.0**-23)
-
-
-@pytest.mark.parametrize("n_queries", [1, BATCH])
-def test_float16_is_compared_as_the_float32_that_it_stands_for(n_queries):
-    rng = np.random.default_rng(0)
-    vectors = unit(rng, 500, 37).astype(np.float16)
-    vectors[0, :4] = [0.0, -0.0, 6e-8, -6e-5]  # zero and subnormal numbers
-    queries = unit(rng, n_queries, 37)
-    rows = np.arange(500)
-    half = nearest_exactly(queries, vectors.view(np.uint16), rows, 500)
-    whole = nearest_exactly(queries, vectors.astype(np.float32), rows, 500)
-    np.testing.assert_array_equal(half[0], whole[0])
-    np.testing.assert_array_equal(half[1], whole[1])
 
 
 def test_a_place_settled_by_the_last_bit_is_settled_by_our_sums():

@@ -11,11 +11,6 @@ from embedtopics.retrieval.dense._segment import open_dense
 from tests.retrieval.dense.conftest import KINDS, clustered, settings_of
 
 
-def stored(vectors, kind):
-    half = kind == "ivfpq"
-    return vectors.astype(np.float16).astype(np.float64) if half else vectors.astype(np.float64)
-
-
 def mask_of(rows, n):
     return np.isin(np.arange(n), rows)
 
@@ -39,7 +34,7 @@ def never_few(monkeypatch):
 def test_finds_the_nearest_and_their_inner_products(opened, vectors):
     queries = clustered(3100, 48)[-40:]
     near, found = opened.search(queries, 10)
-    products = queries.astype(np.float64) @ stored(vectors, opened.kind).T
+    products = queries.astype(np.float64) @ vectors.astype(np.float64).T
     exact = np.take_along_axis(products, found, axis=1)
     np.testing.assert_allclose(near, exact, atol=2e-6)
     assert (np.diff(near, axis=1) <= 0).all()
@@ -49,17 +44,16 @@ def test_finds_the_nearest_and_their_inner_products(opened, vectors):
 
 def test_similarity_depends_neither_on_the_batch_nor_on_the_kind(folders, vectors):
     queries = clustered(3100, 48)[-50:]
-    for halves in (("flat", "ivf"), ("ivfpq",)):
-        values = {}
-        for kind in halves:
-            opened = open_dense(folders[kind])
-            together = opened.search(queries, 10)
-            alone = [opened.search(query[None], 10) for query in queries]
-            for whole, parts in zip(together, zip(*alone, strict=True), strict=True):
-                np.testing.assert_array_equal(whole, np.concatenate(parts))
-            for line, (near, found) in enumerate(zip(*together, strict=True)):
-                for similarity, row in zip(near, found, strict=True):
-                    assert values.setdefault((line, row), similarity) == similarity
+    values = {}
+    for folder in folders.values():
+        opened = open_dense(folder)
+        together = opened.search(queries, 10)
+        alone = [opened.search(query[None], 10) for query in queries]
+        for whole, parts in zip(together, zip(*alone, strict=True), strict=True):
+            np.testing.assert_array_equal(whole, np.concatenate(parts))
+        for line, (near, rows) in enumerate(zip(*together, strict=True)):
+            for similarity, row in zip(near, rows, strict=True):
+                assert values.setdefault((line, row), similarity) == similarity
 
 
 @pytest.mark.parametrize("share", [0.05, 0.5, 0.97])
@@ -69,20 +63,19 @@ def test_filter_by_the_index(opened, vectors, never_few, share):
     queries = clustered(3100, 48)[-30:]
     near, found = opened.search(queries, 5, mask)
     assert mask[found].all()
-    products = np.where(mask, queries.astype(np.float64) @ stored(vectors, opened.kind).T, -2)
+    products = np.where(mask, queries.astype(np.float64) @ vectors.astype(np.float64).T, -2)
     exact = np.take_along_axis(products, found, axis=1)
     np.testing.assert_allclose(near, exact, atol=2e-6)
     assert recall(found, -np.sort(-products, axis=1)[:, :5], exact) >= 0.93
 
 
-@pytest.mark.parametrize("kind", ["ivf", "ivfpq"])
-def test_filter_by_another_subject_than_that_of_the_query(folders, vectors, monkeypatch, kind):
+def test_filter_by_another_subject_than_that_of_the_query(folders, vectors, monkeypatch):
     monkeypatch.setattr(segment_module, "FEW_ROWS", 0)
-    opened, shares = open_dense(folders[kind]), []
+    opened, shares = open_dense(folders["ivf"]), []
     for query in vectors[::300]:
         other = vectors[np.argmin(vectors @ query)]
         allowed = np.argsort(vectors @ other)[-900:]
-        products = query.astype(np.float64) @ stored(vectors, kind).T
+        products = query.astype(np.float64) @ vectors.astype(np.float64).T
         found = opened.search(query[None], 10, mask_of(allowed, len(vectors)))[1][0]
         shares.append((products[found] >= np.sort(products[allowed])[-10] - 1e-6).mean())
     assert np.mean(shares) >= 0.95
@@ -93,7 +86,7 @@ def test_few_allowed_rows_are_compared_exactly(opened, vectors, n_allowed):
     rows = np.sort(np.random.default_rng(4).choice(len(vectors), n_allowed, replace=False))
     queries = clustered(3100, 48)[-25:]
     near, found = opened.search(queries, 10, mask_of(rows, len(vectors)))
-    products = queries.astype(np.float64) @ stored(vectors, opened.kind)[rows].T
+    products = queries.astype(np.float64) @ vectors.astype(np.float64)[rows].T
     n = min(10, n_allowed)
     np.testing.assert_array_equal(found[:, :n], rows[np.argsort(-products, axis=1)[:, :n]])
     np.testing.assert_allclose(near[:, :n], -np.sort(-products, axis=1)[:, :n], atol=2e-6)
@@ -127,9 +120,7 @@ def test_any_size_dimension_and_filter(tmp_path_factory, n, d, kind, k, data):
     assert (found[:, n_there:] == -1).all() and (near[:, n_there:] == -np.inf).all()
     there = found[:, :n_there]
     assert mask[there].all() and all(len(set(line)) == n_there for line in there)
-    half = kind == "ivfpq" and n >= 256
-    kept = vectors.astype(np.float16) if half else vectors
-    products = queries.astype(np.float64) @ kept.astype(np.float64).T
+    products = queries.astype(np.float64) @ vectors.astype(np.float64).T
     exact = np.take_along_axis(products, there, axis=1)
     np.testing.assert_allclose(near[:, :n_there], exact, atol=2e-6)
     if open_dense(folder).kind == "flat":

@@ -1,1 +1,0 @@
-"""Filters on metadata: an expression, checked against the columns, then SQL."""

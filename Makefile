@@ -27,7 +27,7 @@ $(VENV)/.core: pyproject.toml constraints.txt
 	touch $@
 
 $(VENV)/.installed: $(VENV)/.core
-	$(BIN)/python $(PIP) --editable ".[fasttext,multilingual,offline,train]" --group dev
+	$(BIN)/python $(PIP) --editable ".[fasttext,files,multilingual,offline,train]" --group dev
 	touch $@
 
 demo: $(VENV)/.core   ## Find the topics of the bundled corpus.

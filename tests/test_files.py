@@ -356,7 +356,7 @@ def test_a_sheet_that_is_too_small_says_what_to_do(tmp_path, monkeypatch):
 
 def test_the_extra_is_named_where_it_is_missing(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "openpyxl", None)
-    with pytest.raises(MissingExtraError, match=r"embedtopics\[excel\]"):
+    with pytest.raises(MissingExtraError, match=r"embedtopics\[files\]"):
         write_table(FRAME, tmp_path / "r.xlsx")
     assert list(tmp_path.iterdir()) == []
 

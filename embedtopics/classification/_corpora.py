@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from embedtopics._utils.display import one_line
+from embedtopics._utils.display import one_line, spell_count
 from embedtopics._utils.folders import replacing_file
 from embedtopics._utils.progress import progress_bar
 from embedtopics.classification._heads import threshold_for
@@ -105,7 +105,10 @@ def classify(
             paths.append(path)
             n_rows += len(part)
             bar.update(len(part))
-    message = f"Classified {n_rows:,} rows in {len(paths):,} files; {n_present:,} were present."
+    rows, files = (
+        spell_count(n, noun, f"{noun}s") for n, noun in ((n_rows, "row"), (len(paths), "file"))
+    )
+    message = f"Classified {rows} into {files}" + f" ({n_present:,} existed)." * (n_present > 0)
     return Exported(tuple(paths), (Decision("classification", "classified", n_rows, message),))
 
 

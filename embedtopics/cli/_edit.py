@@ -175,7 +175,8 @@ def add(
     # Columns keep the role that they have in the results.
     for role, column in roles.items():
         name = getattr(before.corpus, f"{role}_column")
-        if column is None and name in columns:
+        names = {*name} if isinstance(name, list) else {name}
+        if column is None and name is not None and names <= columns:
             roles[role] = name
     columns_of = (roles["text"], id, roles["time"], roles["group"])
     added = Corpus.from_file(file, *columns_of, encoding=encoding)

@@ -8,7 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-FILES = "csv, tsv, jsonl, parquet, arrow (each also .gz), txt, or a folder of txt"
+FILES = (
+    "csv, tsv, xlsx, jsonl, parquet, arrow, txt, docx, pdf, html, xml (TEI), a folder or .zip of "
+    "these, FOLDER/{speaker}_{date}.txt (columns from names), or hub:org/dataset/split"
+)
 
 # A file or folder that cannot be read has an error of its own, hence readable=False.
 ResultsFolder = Annotated[
@@ -20,7 +23,12 @@ OutFolder = Annotated[
 ]
 OutTable = Annotated[Path | None, typer.Option(help="Write the table, NAME.csv.")]
 OutFigure = Annotated[Path | None, typer.Option(help="Write the figure, NAME.html.")]
-TextColumn = Annotated[str | None, typer.Option(help="Column of texts; found if left out.")]
+TextColumn = Annotated[
+    Any, typer.Option(
+        parser=lambda text: text.split(",") if "," in text else text, metavar="TEXT",
+        help="Column of texts, or several: title,abstract; found if left out.",
+    ),
+]  # fmt: skip
 IdColumn = Annotated[
     str | None, typer.Option(help="Column of ids; made from the texts if left out.")
 ]

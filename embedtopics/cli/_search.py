@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from embedtopics.retrieval.results import Hit, SearchHits
 
 
-TextFields = Annotated[
-    str | None, typer.Option(help="Column of texts, or several: title,abstract.")
-]
 Where = Annotated[
     str | None, typer.Option(help="Filter, such as \"year >= 2020 and source == 'Le Monde'\".")
 ]
@@ -173,7 +170,7 @@ DAMAGED = 1
 def build(
     file: opt.DocumentsFile,
     out: Annotated[Path, typer.Option(help="Folder for the index.")],
-    text: TextFields = None,
+    text: opt.TextColumn = None,
     id: opt.IdColumn = None,
     time: Annotated[str | None, typer.Option(help="Column of dates, for filters.")] = None,
     encoder: Annotated[
@@ -199,7 +196,7 @@ def build(
             f"--encoder must be a checkpoint or a static encoder; {encoder} is fitted to the texts "
             "and not stored with an index"
         )
-    columns = {"text": _fields(text), "id": id, "time": time}
+    columns = {"text": text, "id": id, "time": time}
     corpus = read_documents(file, columns, encoding)
     index = SearchIndex.build(
         corpus, out, encoder=loaded, words=words.replace(" ", "").split(","), overwrite=overwrite
@@ -213,7 +210,7 @@ def build(
 def add(
     index: opt.IndexFolder,
     file: opt.DocumentsFile,
-    text: TextFields = None,
+    text: opt.TextColumn = None,
     id: opt.IdColumn = None,
     time: Annotated[
         str | None, typer.Option(help="Column of dates; default: that of the index.")
@@ -228,7 +225,7 @@ def add(
     from embedtopics.retrieval._build import read_more
 
     writer = _load(index, encoder)
-    columns = {"text": _fields(text), "id": id, "time": time}
+    columns = {"text": text, "id": id, "time": time}
     corpus = read_more(writer._reader, file, columns, update, encoding)
     before = len(writer)
     n = writer.add(corpus, update=update)
@@ -320,11 +317,6 @@ def export(
     n = reader.export(out)
     _print_decisions(reader)
     typer.echo(f"written: {n:,} passages to {printable(str(out))}")
-
-
-def _fields(text: str | None) -> Any:
-    """Return the column of texts, or a list of columns."""
-    return text.split(",") if text is not None and "," in text else text
 
 
 def _load(folder: Path, encoder: str | None = None) -> SearchIndex:

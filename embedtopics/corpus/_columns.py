@@ -4,7 +4,7 @@ import difflib
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -35,7 +35,7 @@ class DocumentTable:
     lines: Sequence[int] | None = None
     cells_only: bool = False
     untyped: bool = False
-    id_column: str | None = None
+    ids: Sequence[str] | None = None
 
 
 def is_frame(data: object) -> bool:
@@ -172,18 +172,15 @@ def guess_columns(frame: pd.DataFrame) -> dict[str, str | None]:
 def check_text_column(table: DocumentTable, name: str) -> None:
     """Refuse a column of numerals or dates where texts are expected."""
     cells = _sample(table.frame[name])
-    kind = ""
-    if cells and all(isinstance(cell, str) for cell in cells):
-        present = [cell.strip() for cell in map(str, cells) if cell not in MISSING_MARKERS]
-        present = list(filter(None, present))
-        if table.cells_only and present and all(map(_NUMBER.fullmatch, present)):
-            kind = "numbers in every cell"
-        elif _holds_dates(pd.Series(cells, dtype=object)):
-            kind = "dates in every cell"
-    if kind:
+    if not all(isinstance(cell, str) for cell in cells):
+        return
+    present = [str(cell).strip() for cell in cells if cell not in {*MISSING_MARKERS, ""}]
+    is_number = table.cells_only and present and all(map(_NUMBER.fullmatch, present))
+    if is_number or (cells and _holds_dates(pd.Series(cells, dtype=object))):
         raise InputError(
-            f"{table.source}: expected strings in the text column {name!r}, got {kind}; "
-            f"choose the column of texts among {list_names(list(table.frame.columns))}"
+            f"{table.source}: expected strings in the text column {name!r}, got "
+            f"{'numbers' if is_number else 'dates'} in every cell; choose one of texts among "
+            f"{list_names(list(table.frame.columns))}"
         )
 
 
@@ -309,11 +306,37 @@ def _check_length(name: str, values: Any, n_texts: int) -> None:
         )
 
 
+FIELD_SEPARATOR = "\n\n"
+
+
+def _join_columns(table: DocumentTable, names: Sequence[str]) -> DocumentTable:
+    """Put the texts of several columns into the last; the others keep theirs."""
+    if not names or len({*names}) < len(names):
+        raise InputError("text", "a column or several different ones", names)
+    frame = table.frame[[find_column(table, name, "text") for name in names]].astype(object)
+    absent = [*MISSING_MARKERS] if table.cells_only else []
+    frame = frame.map(str).astype(object).where(frame.notna() & ~frame.isin(absent), None)
+    present = ([t for t in row if t is not None] for row in frame.itertuples(index=False))
+    joined = [
+        FIELD_SEPARATOR.join(filter(str.strip, texts)) if texts else None for texts in present
+    ]
+    frame[names[-1]] = pd.Series(joined, frame.index, object)
+    return replace(table, frame=table.frame.assign(**{str(name): frame[name] for name in frame}))
+
+
 def read_table(
-    table: DocumentTable, text: str | None, id: str | None, time: str | None, group: str | None
+    table: DocumentTable,
+    text: str | Sequence[str] | None,
+    id: str | None,
+    time: str | None,
+    group: str | None,
 ) -> dict[str, Any]:
     """Return the fields of a corpus from the columns of a table; see `Corpus`."""
     notes = list(table.notes)
+    text_columns: list[str] | None = None
+    if text is not None and not isinstance(text, str):
+        text_columns = list(text)
+        table, text = _join_columns(table, text_columns), text_columns[-1]
     named = {"text": text, "id": id, "time": time, "group": group}
     for role, name in named.items():
         if name is not None:
@@ -324,17 +347,18 @@ def read_table(
     check_text_column(table, text)
     column = held_in_arrow(table.frame[text])
     values: Sequence[object] = table.frame[text].tolist() if column is None else column
-    n_markers = sum(value in MISSING_MARKERS for value in values) if table.cells_only else 0
-    if n_markers:
+    n_markers = 0
+    if table.cells_only:
+        values = [value if is_missing(value) else str(value) for value in values]
+        n_markers = sum(value in MISSING_MARKERS for value in values)
         values = [None if value in MISSING_MARKERS else value for value in values]
     rows = read_texts(values, f"{table.source}: column {text!r}", table.lines)
-    id_column = id or table.id_column
-    ids: Iterable[str] = content_ids(rows.hashes)
-    if id_column is not None:
-        ids = read_ids(table.frame[id_column].tolist(), table)
+    ids: Iterable[str] = table.ids or content_ids(rows.hashes)
+    if id is not None:
+        ids = read_ids(table.frame[id].tolist(), table)
     metadata, n_repaired = _read_metadata(table, [text] if id is None else [text, id])
     if table.cells_only:
-        notes.extend(_read_numbers(metadata, {time, group}))
+        notes.extend(_read_numbers(metadata, {time, group, *(text_columns or ())}))
     if time is not None:
         what = f"{table.source}, column {time!r}"
         metadata[time], date_notes = read_dates(table.frame[time], what, table.lines)
@@ -342,7 +366,8 @@ def read_table(
     if n_markers:
         message = f'{n_markers} cells of column {text!r} such as "NA" are read as missing texts.'
         notes.append(Decision("corpus", "missing_markers", n_markers, message))
-    return _fields(rows, n_repaired, ids, metadata, table.source, notes, (text, time, group))
+    columns = (text_columns or text, time, group)
+    return _fields(rows, n_repaired, ids, metadata, table.source, notes, columns)
 
 
 def _as_list(texts: Any) -> Sequence[object]:
@@ -399,7 +424,8 @@ def _read_numbers(metadata: pd.DataFrame, others: set[str | None]) -> tuple[Deci
     """Convert columns that hold only numerals to numbers."""
     read = []
     for name in metadata.columns:
-        cells = [None if value in MISSING_MARKERS else value for value in metadata[name].tolist()]
+        cells = metadata[name].tolist()
+        cells = [None if isinstance(c, str) and c in MISSING_MARKERS else c for c in cells]
         texts = [cell for cell in cells if isinstance(cell, str)]
         if name in others or not texts or len(texts) < sum(not is_missing(c) for c in cells):
             continue
@@ -425,7 +451,7 @@ def _fields(
     metadata: pd.DataFrame,
     source: str,
     notes: Iterable[Decision],
-    roles: tuple[str | None, str | None, str | None],
+    roles: tuple[str | list[str] | None, str | None, str | None],
 ) -> dict[str, Any]:
     """Return the fields of a corpus; `roles` are the columns of texts, dates and groups."""
     n = rows.n_repaired + n_repaired

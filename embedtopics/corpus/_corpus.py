@@ -16,7 +16,7 @@ import pandas as pd
 from embedtopics._utils.display import html_table, spell_count
 from embedtopics.corpus._columns import as_table, is_frame, is_records, read_list, read_table
 from embedtopics.corpus._dates import read_dates
-from embedtopics.corpus._readers import SUFFIXES, read_file
+from embedtopics.corpus._files import is_path, read_file, read_files
 from embedtopics.corpus._texts import (
     EMPTY,
     MISSING,
@@ -47,10 +47,10 @@ class Corpus:
     data : sequence of str, frame, str, path-like or Corpus
         A list, array, Series or column of texts, in which None, NaN, NaT and pandas.NA are missing;
         a pandas or polars frame, Arrow table, ``datasets.Dataset``, dict of lists or list of dicts;
-        or the path of a file. The data are never changed.
-    text : str, optional
-        Text column of a frame or a file. By default it is chosen by name or length, and `notes`
-        reports the choice.
+        or a path, see `from_file`. The data are never changed.
+    text : str or list of str, optional
+        Text column of a frame or a file, or several, which are joined. By default it is chosen by
+        name or length, and `notes` reports the choice.
     id, time, group : str, optional
         Columns of ids, dates and groups. Dates have one format in a column: ISO 8601 ("2021-05-17
         10:20", "2021-05", 2021), day and month in either order before the year, "20210517", or Unix
@@ -69,15 +69,14 @@ class Corpus:
     Attributes
     ----------
     texts : tuple of str, or a sequence that reads them from Arrow
-        Texts of the rows, "" where missing, with lone surrogates replaced by U+FFFD. Texts in
-        Arrow (a table, a parquet or Arrow file, strings of pandas) stay there.
+        Texts of the rows, "" where missing, with lone surrogates replaced by U+FFFD.
     ids : tuple of str, or such a sequence
-        From the id column, else derived from the texts.
+        From the id column or the names of files, else derived from the texts.
     status : int8 ndarray of shape (n_rows,)
         0: text, 1: empty (nothing visible), 2: missing (None, NaN).
     metadata : pandas.DataFrame
-        The other columns, with the index of the caller; dates and numerals of csv files are parsed.
-    text_column, time_column, group_column : str or None
+        The other columns, with the index of the caller; dates and numerals of tables are parsed.
+    text_column, time_column, group_column : str or None, or a list of several text columns
     source : str
         Name of the file, or type of the data.
     notes : tuple of Decision
@@ -102,7 +101,7 @@ class Corpus:
     ids: Sequence[str]
     status: npt.NDArray[np.int8]
     metadata: pd.DataFrame
-    text_column: str | None
+    text_column: str | list[str] | None
     time_column: str | None
     group_column: str | None
     source: str
@@ -111,7 +110,7 @@ class Corpus:
     def __init__(
         self,
         data: Any,
-        text: str | None = None,
+        text: str | Sequence[str] | None = None,
         id: str | None = None,
         time: str | None = None,
         group: str | None = None,
@@ -126,7 +125,7 @@ class Corpus:
         if isinstance(data, Corpus):
             vars(self).update(vars(data))
             return
-        if isinstance(data, os.PathLike) or (isinstance(data, str) and _is_path(data)):
+        if isinstance(data, os.PathLike) or (isinstance(data, str) and is_path(data)):
             table = read_file(Path(data), encoding, limit)
         elif is_frame(data) or is_records(data):
             table = as_table(data)
@@ -148,27 +147,52 @@ class Corpus:
     def from_file(
         cls,
         path: str | os.PathLike[str],
-        text: str | None = None,
+        text: str | Sequence[str] | None = None,
         id: str | None = None,
         time: str | None = None,
         group: str | None = None,
         encoding: str = "utf-8",
         limit: int | None = None,
     ) -> Corpus:
-        """Read a file of documents.
+        """Read a file, a folder or a .zip archive of files, or a dataset of the Hugging Face hub.
 
         Parameters
         ----------
         path : path-like
-            A csv, tsv, jsonl (ndjson), json, parquet or Arrow (arrow, feather) file, or a .txt
-            file with one document on each line; each may be gzipped. Or a folder of .txt files,
-            one document each. For millions of texts use parquet, or Arrow without compression,
-            which is mapped into memory.
+            A table, with a document in each row: csv, tsv, xlsx (its first sheet), jsonl (ndjson),
+            json, parquet or Arrow (arrow, feather). Or a txt file with a document on each line, or
+            a docx, pdf, html or xml (TEI) file with one in each paragraph. In a folder or an
+            archive, each file that is no table is one document; ``talks/{speaker}_{date}.txt``
+            reads metadata from the names. ``hub:org/dataset/split`` downloads. For millions of
+            texts use parquet, or Arrow without compression, which is mapped into memory.
         text, id, time, group, encoding, limit
-            See `Corpus`. Cells such as "NA" in the text column of a csv or tsv file are missing
-            texts, and `notes` reports their number.
+            See `Corpus`. Cells of tables such as "NA" are missing texts.
         """
         return cls(Path(path), text, id, time, group, encoding=encoding, limit=limit)
+
+    @classmethod
+    def from_files(
+        cls,
+        paths: Iterable[str | os.PathLike[str]],
+        text: str | Sequence[str] | None = None,
+        id: str | None = None,
+        time: str | None = None,
+        group: str | None = None,
+        encoding: str = "utf-8",
+        limit: int | None = None,
+    ) -> Corpus:
+        """Read files such as ``Path("talks").glob("*.pdf")`` as those of a folder; see `from_file`.
+
+        Parameters
+        ----------
+        paths : iterable of path-like, or the path of a folder
+        text, id, time, group, encoding, limit
+            See `Corpus`.
+        """
+        if isinstance(paths, str | os.PathLike):
+            return cls.from_file(paths, text, id, time, group, encoding, limit)
+        fields = read_table(read_files(paths, encoding, limit), text, id, time, group)
+        return cls.of_fields(**fields)
 
     @classmethod
     def of(cls, data: Any) -> Corpus:
@@ -254,18 +278,11 @@ class Corpus:
         return find_distinct(self.hashes, self.status)
 
     def distinct(self) -> DistinctDocuments:
-        """Group the rows by normalized text.
-
-        Documents are ordered by their hash, so that no computation depends on the order of the
-        rows.
-        """
+        """Group the rows by normalized text, in the order of hashes, whatever that of rows."""
         return self._distinct
 
     def document_texts(self) -> Sequence[str]:
-        """Return the normalized text of each distinct document, in the order of `distinct`.
-
-        The result is a list, or a sequence over the texts in Arrow.
-        """
+        """Return the normalized text of each distinct document, in the order of `distinct`."""
         rows = self.distinct().first_rows
         if isinstance(self.texts, ArrowTexts):
             return self.texts.take(rows, self._is_normal[rows])
@@ -275,18 +292,7 @@ class Corpus:
         ]
 
     def take(self, rows: npt.ArrayLike) -> Corpus:
-        """Return the corpus of some rows, with their ids, metadata and index labels.
-
-        Parameters
-        ----------
-        rows : int array of shape (n_taken,)
-            Positions, from 0, each at most once.
-
-        Raises
-        ------
-        InputError
-            If a position is repeated, or `rows` are not integers.
-        """
+        """Return the corpus of some rows, distinct positions from 0, with all that they have."""
         positions = np.atleast_1d(np.asarray(rows))
         if positions.size == 0:
             positions = positions.astype(np.int64)
@@ -320,9 +326,8 @@ class Corpus:
     ) -> Corpus:
         """Split texts into passages, so that a long text can have several topics.
 
-        A passage is a window of whole sentences that overlaps the next. The columns
-        ``passage_of`` (an id), ``passage``, ``passage_start`` and ``passage_stop`` hold the row,
-        the number and the characters of each passage.
+        A passage is a window of whole sentences that overlaps the next. Columns hold its row, its
+        number and its characters: ``passage_of``, ``passage``, ``passage_start``, ``passage_stop``.
 
         Parameters
         ----------
@@ -369,13 +374,6 @@ def require_text(corpus: Corpus) -> None:
         f"{corpus.source} has no text{column}: of {len(corpus)} rows {len(corpus) - n_missing} are "
         f"empty and {n_missing} missing; check the text column"
     )
-
-
-def _is_path(text: str) -> bool:
-    """Return whether a string names a file, by its ending or because there is one."""
-    if "\n" in text or len(text) > 1000:
-        return False
-    return text.lower().removesuffix(".gz").endswith(SUFFIXES) or Path(text).exists()
 
 
 def recall_hashes(corpus: Corpus, documents: DistinctDocuments) -> Corpus:

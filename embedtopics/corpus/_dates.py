@@ -1,8 +1,6 @@
-"""Dates of files: one format for a whole column.
+"""Dates of files: one format for a whole column, because one value (03/04/2021) may be ambiguous.
 
-A single value may be ambiguous (is 03/04/2021 in March or in April?). The whole column decides, or
-nothing does, and a value in another format is an error that names its row: a misread date would
-silently move a document in time.
+A value in another format is an error: a misread date would silently move a document in time.
 """
 
 from __future__ import annotations
@@ -45,11 +43,9 @@ def read_dates(
 ) -> tuple[pd.Series, tuple[Decision, ...]]:
     """Read dates of one format as datetime64[us] without time zone, and report the decisions.
 
-    The formats are ISO 8601 dates and times, including years and months alone ("2021", 2021,
-    "2021-05"), which stand for their first day; day and month in either order before the year, if
-    some value above 12 shows the order; "20210517"; and integers from 10**8 up as Unix time in
-    seconds, from 10**11 up in milliseconds. Times with a zone are converted to UTC. None, NaN, ""
-    and "NA" are missing.
+    `Corpus` lists the formats. Years and months alone stand for their first day; integers from
+    10**8 up are Unix time in seconds, from 10**11 up in milliseconds. Times with a zone are
+    converted to UTC. None, NaN, "" and "NA" are missing.
     """
     series = values if isinstance(values, pd.Series) else pd.Series(list(values), dtype=object)
     decisions: list[Decision] = []

@@ -1,4 +1,4 @@
-"""Files of documents as tables: what kind, which encoding, and how much may come out."""
+"""Tables of documents in files: what kind, which encoding, and how much may come out."""
 
 import codecs
 import csv
@@ -7,16 +7,20 @@ import io
 import itertools
 import json
 import stat
+import zipfile
 import zlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
-from typing import Any, BinaryIO, cast
+from types import SimpleNamespace
+from typing import Any, BinaryIO, TypeAlias, cast
 
 import pandas as pd
 
+from embedtopics._utils.checks import require
+from embedtopics._utils.display import one_line
 from embedtopics.corpus._columns import DocumentTable, refuse_repeated
 from embedtopics.corpus._texts import mapped_table, replace_surrogates
 from embedtopics.decisions import Decision
@@ -32,6 +36,34 @@ _MARKS = (
 )
 
 
+class Member:
+    """A file in an archive, as much like a path as readers need; nothing is written to disk."""
+
+    def __init__(self, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> None:
+        self.name, self.suffix = Path(info.filename).name, Path(info.filename).suffix
+        self._archive, self._info = archive, info
+
+    def stat(self) -> Any:
+        """Return the unpacked size."""
+        return SimpleNamespace(st_size=self._info.file_size)
+
+    def open(self, mode: str) -> BinaryIO:
+        """Unpack it in memory."""
+        try:
+            return io.BytesIO(self._archive.read(self._info))
+        # RuntimeError: it is encrypted, or its compression is unknown.
+        except (zipfile.BadZipFile, RuntimeError, zlib.error, EOFError, OSError) as error:
+            raise InputError(f"{self.name}: cannot be unpacked ({one_line(error)})") from None
+
+
+File: TypeAlias = Path | Member
+
+
+def suffix_of(name: str) -> str:
+    """Return the suffix of a name, in small letters and without that of gzip."""
+    return Path(name.lower().removesuffix(".gz")).suffix
+
+
 def check_path(path: Path) -> None:
     """Raise InputError for a path that cannot be read; a pipe would be waited for."""
     try:
@@ -44,14 +76,14 @@ def check_path(path: Path) -> None:
         raise InputError(f"{path} is a pipe or a device; write its content to a file")
 
 
-MOST_UNPACKED, MOST_RATIO = 1 << 30, 100
-"""Bytes, or times its own size, that a compressed file may unpack to. Texts shrink to a third or a
-tenth; a file that shrinks a thousand times was made to exhaust memory."""
+MOST_UNPACKED, MOST_OF_PACKAGE, MOST_RATIO = 1 << 30, 1 << 26, 100
+"""Bytes, or times its own size, that a compressed or an office file may unpack to. Texts shrink to a
+third or a tenth; a file that shrinks a thousand times was made to exhaust memory."""
 
 
-def check_unpacked(path: Path, n_bytes: int) -> None:
+def check_unpacked(path: File, n_bytes: int, least: int | None = None) -> None:
     """Refuse a compressed file that unpacks to too many bytes."""
-    most = max(MOST_UNPACKED, MOST_RATIO * path.stat().st_size)
+    most = max(least or MOST_UNPACKED, MOST_RATIO * path.stat().st_size)
     if n_bytes > most:
         raise InputError(
             f"{path.name} unpacks to more than {most:,} bytes, over {MOST_RATIO} times its size; "
@@ -59,11 +91,25 @@ def check_unpacked(path: Path, n_bytes: int) -> None:
         )
 
 
+def check_package(path: File, data: BinaryIO) -> None:
+    """Refuse a .docx or .xlsx file, which is an archive, if it is none or unpacks too far."""
+    try:
+        with zipfile.ZipFile(data) as archive:
+            sizes = sum(info.file_size for info in archive.infolist())
+            check_unpacked(path, sizes, MOST_OF_PACKAGE)
+    except zipfile.BadZipFile as error:
+        raise InputError(
+            f"{path.name}: is damaged, encrypted or in the format of old Office ({error}); save a "
+            f"new copy without a password as {path.suffix}"
+        ) from None
+    data.seek(0)
+
+
 class _Unpacked(gzip.GzipFile):
     """A gzip file with a limit on its unpacked size."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(path, "rb")
+    def __init__(self, path: File, packed: BinaryIO) -> None:
+        super().__init__(fileobj=packed)
         self._path = path
         self._most = max(MOST_UNPACKED, MOST_RATIO * path.stat().st_size)
 
@@ -80,14 +126,14 @@ class _Unpacked(gzip.GzipFile):
 
 
 @contextmanager
-def open_binary(path: Path) -> Iterator[BinaryIO]:
+def open_binary(path: File) -> Iterator[BinaryIO]:
     """Open a file for reading bytes; decompress a .gz file."""
     try:
-        if path.suffix.lower() == ".gz":
-            with _Unpacked(path) as stream:
-                yield cast(BinaryIO, stream)
-        else:
-            with path.open("rb") as file:
+        with path.open("rb") as file:
+            if path.suffix.lower() == ".gz":
+                with _Unpacked(path, file) as stream:
+                    yield cast(BinaryIO, stream)
+            else:
                 yield file
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise InputError(
@@ -99,7 +145,7 @@ def open_binary(path: Path) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def open_text(path: Path, encoding: str, newline: str | None = None) -> Iterator[io.TextIOBase]:
+def open_text(path: File, encoding: str, newline: str | None = None) -> Iterator[io.TextIOBase]:
     """Open a file for reading text; a byte-order mark overrides the encoding "utf-8"."""
     actual = _actual_encoding(path, encoding)
     try:
@@ -115,7 +161,7 @@ def open_text(path: Path, encoding: str, newline: str | None = None) -> Iterator
         ) from None
 
 
-def _actual_encoding(path: Path, encoding: str) -> str:
+def _actual_encoding(path: File, encoding: str) -> str:
     try:
         name = codecs.lookup(encoding).name
         "".encode(name)  # refuses codecs that do not read text, such as "hex"
@@ -131,18 +177,11 @@ def _actual_encoding(path: Path, encoding: str) -> str:
     return next((marked for mark, marked in _MARKS if head.startswith(mark)), encoding)
 
 
-# The delimiter of a csv file is ``,``, ``;``, ``|`` or a tab: the one that splits the first rows
-# like the header. Quotes follow the common rule: a field that holds a delimiter, a quote or a line
-# end is in double quotes, and a quote inside it is doubled.
-#
-# Tab-separated files exist with this rule and without any quoting. They are read with quoting if
-# that works for the whole file (every quote that opens a field closes it, every row has as many
-# fields as the header), and otherwise with quotes as ordinary characters. The same holds for files
-# of one column.
+# The delimiter of a csv file is the one that splits the first rows like the header. Tab-separated
+# files and those of one column exist without any quoting: if quoting does not work for the whole
+# file, their quotes are ordinary characters.
 
-_DELIMITERS = ",;\t|"
-# A control character that no document holds, for a file of a single column.
-_NO_DELIMITER = "\x1f"
+_DELIMITERS, _NO_DELIMITER = ",;\t|", "\x1f"  # no document holds the last
 _SNIFFED_CHARACTERS = 1 << 16
 _LARGEST_FIELD = 2**31 - 1
 _field_limit = Lock()
@@ -156,7 +195,7 @@ class _BrokenRow(Exception):
         self.row = row
 
 
-def _read_csv(path: Path, encoding: str, limit: int | None) -> DocumentTable:
+def _read_csv(path: File, encoding: str, limit: int | None) -> DocumentTable:
     """Read a csv file with a header line; detect its delimiter."""
     with open_text(path, encoding, newline="") as handle:
         delimiter = sniff_delimiter(handle.read(_SNIFFED_CHARACTERS))
@@ -186,7 +225,7 @@ def _read_loosely(head: str, delimiter: str) -> list[list[str]]:
 
 
 def _read_delimited(
-    path: Path, encoding: str, limit: int | None, delimiter: str = "\t"
+    path: File, encoding: str, limit: int | None, delimiter: str = "\t"
 ) -> DocumentTable:
     notes: tuple[Decision, ...] = ()
     try:
@@ -213,7 +252,7 @@ def _read_delimited(
 
 
 def _read_rows(
-    path: Path, delimiter: str, encoding: str, limit: int | None, *, quoted: bool
+    path: File, delimiter: str, encoding: str, limit: int | None, *, quoted: bool
 ) -> tuple[list[str], list[tuple[str, ...]], Sequence[int]]:
     """Return the header, the rows, and the line on which each begins."""
     header: list[str] = []
@@ -283,47 +322,7 @@ def fields_of_any_size() -> Iterator[None]:
             csv.field_size_limit(before)
 
 
-def read_file(path: Path, encoding: str = "utf-8", limit: int | None = None) -> DocumentTable:
-    """Read a file of documents, or a folder of text files."""
-    if limit is not None and limit < 1:
-        raise InputError("limit", "None or at least 1", limit)
-    check_path(path)
-    if path.is_dir():
-        return _read_folder(path, encoding, limit)
-    suffix = Path(path.name.lower().removesuffix(".gz")).suffix
-    if suffix not in _READERS:
-        raise InputError(
-            f"{path.name}: expected a file that ends in {', '.join(SUFFIXES)} (or one of these "
-            f"and .gz) or a folder of .txt files, got {suffix or 'no suffix'!r}; convert or "
-            "rename the file"
-        )
-    return _READERS[suffix](path, encoding, limit)
-
-
-def _read_folder(folder: Path, encoding: str, limit: int | None) -> DocumentTable:
-    """Read each .txt file below a folder as one document, in the order of their names."""
-    names = sorted(
-        path.relative_to(folder).as_posix()
-        for path in folder.rglob("*")
-        if path.name.lower().endswith((".txt", ".txt.gz")) and path.is_file()
-    )
-    # Operating systems leave files with a leading dot.
-    visible = [n for n in names if not any(part.startswith(".") for part in n.split("/"))]
-    if not visible:
-        raise InputError(f"{folder} is a folder without .txt files; give the path of a file")
-    visible = visible[:limit]
-    texts = []
-    for name in visible:
-        with open_text(folder / name, encoding) as handle:
-            texts.append(handle.read())
-    columns = {"text": texts, "file": visible}
-    if any("/" in name for name in visible):
-        columns["folder"] = [name.rpartition("/")[0] for name in visible]
-    frame = pd.DataFrame(columns, dtype=object)
-    return DocumentTable(frame, folder.name or str(folder), untyped=True, id_column="file")
-
-
-def _read_lines(path: Path, encoding: str, limit: int | None) -> DocumentTable:
+def read_lines(path: File, encoding: str, limit: int | None) -> DocumentTable:
     """Read each line as one document; a blank line is a row without text."""
     with open_text(path, encoding) as handle:
         texts = [line.removesuffix("\n") for line in itertools.islice(handle, limit)]
@@ -333,7 +332,7 @@ def _read_lines(path: Path, encoding: str, limit: int | None) -> DocumentTable:
     return DocumentTable(frame, path.name, untyped=True)
 
 
-def _read_json_lines(path: Path, encoding: str, limit: int | None) -> DocumentTable:
+def _read_json_lines(path: File, encoding: str, limit: int | None) -> DocumentTable:
     """Read one JSON object from each line; skip blank lines."""
     lines = array("q")
 
@@ -348,7 +347,7 @@ def _read_json_lines(path: Path, encoding: str, limit: int | None) -> DocumentTa
     return DocumentTable(frame, path.name, lines=lines, untyped=True)
 
 
-def _read_json(path: Path, encoding: str, limit: int | None) -> DocumentTable:
+def _read_json(path: File, encoding: str, limit: int | None) -> DocumentTable:
     """Read a JSON array of objects, or JSON Lines under this suffix."""
     with open_text(path, encoding) as handle:
         content = handle.read()
@@ -370,33 +369,26 @@ def _parse_json(text: str, place: str) -> Any:
 
 
 def _frame_of_records(
-    records: Iterable[object], path: Path, lines: Sequence[int] | None = None
+    records: Iterable[object], path: File, lines: Sequence[int] | None = None
 ) -> pd.DataFrame:
     """Convert objects to columns, in the order of their keys; a string is a text."""
-    columns: dict[str, list[object]] = {}
-    n_rows = 0
+    rows: list[dict[str, object]] = []
     for record in records:
-        if isinstance(record, str):
-            record = {"text": record}
-        if not isinstance(record, dict):
+        row = {"text": record} if isinstance(record, str) else record
+        if not isinstance(row, dict):
             raise InputError(
-                f"{path.name}, {name_rows([n_rows], lines)}: expected a JSON object with named "
+                f"{path.name}, {name_rows([len(rows)], lines)}: expected a JSON object with named "
                 f"fields, got a {type(record).__name__}; write documents as objects such as "
                 '{"text": "..."}'
             )
-        record = {replace_surrogates(key): value for key, value in record.items()}
-        for key in record:
-            if key not in columns:
-                columns[key] = [None] * n_rows
-        for key, column in columns.items():
-            column.append(record.get(key))
-        n_rows += 1
-    if n_rows == 0:
+        rows.append({replace_surrogates(key): value for key, value in row.items()})
+    if not rows:
         raise InputError(f"{path.name}: expected JSON objects, got an empty file")
-    return pd.DataFrame(columns, dtype=object, index=pd.RangeIndex(n_rows))
+    frame = pd.DataFrame(rows, dtype=object)
+    return frame.where(frame.notna(), None)
 
 
-def _read_parquet(path: Path, encoding: str, limit: int | None) -> DocumentTable:
+def _read_parquet(path: File, encoding: str, limit: int | None) -> DocumentTable:
     """Read a Parquet file, whose encoding is fixed."""
     import pyarrow.parquet as pq
 
@@ -410,7 +402,7 @@ def _read_parquet(path: Path, encoding: str, limit: int | None) -> DocumentTable
     return _table_of_batches(path, limit, "a Parquet", batches_of)
 
 
-def _read_arrow(path: Path, encoding: str, limit: int | None) -> DocumentTable:
+def _read_arrow(path: File, encoding: str, limit: int | None) -> DocumentTable:
     """Read an Arrow file or stream; map an uncompressed one."""
     import pyarrow as pa
 
@@ -426,7 +418,7 @@ def _read_arrow(path: Path, encoding: str, limit: int | None) -> DocumentTable:
 
 
 def _table_of_batches(
-    path: Path, limit: int | None, kind: str, batches_of: Callable[[Any], tuple[Any, Iterator[Any]]]
+    path: File, limit: int | None, kind: str, batches_of: Callable[[Any], tuple[Any, Iterator[Any]]]
 ) -> DocumentTable:
     """Read a file of record batches, which may exceed memory."""
     import pyarrow as pa
@@ -459,7 +451,54 @@ def _table_of_batches(
     return DocumentTable(frame, path.name)
 
 
-_READERS: dict[str, Callable[[Path, str, int | None], DocumentTable]] = {
+MOST_ROWS, MOST_CELLS = 1_048_576, 50_000_000
+"""Rows and cells of a sheet; empty rows and columns between a few cells would exhaust memory."""
+
+
+def _read_workbook(path: File, encoding: str, limit: int | None) -> DocumentTable:
+    """Read the first sheet of a workbook."""
+    openpyxl = require("openpyxl", "reading .xlsx files", "files")
+    rows: list[dict[int, Any]] = []
+    n_characters = 0
+    with open_binary(path) as stream:
+        check_package(path, stream)
+        try:
+            book = openpyxl.load_workbook(stream, read_only=True, data_only=True, keep_links=False)
+            first, *others = book.worksheets
+            first.reset_dimensions()  # a file may name any
+            for values in first.iter_rows(values_only=True, max_row=MOST_ROWS):
+                cells = {n: value for n, value in enumerate(values) if value not in (None, "")}
+                rows += [cells] if cells else []
+                # A string that is repeated is stored once.
+                n_characters += sum(len(v) for v in cells.values() if isinstance(v, str))
+                check_unpacked(path, n_characters)
+                if limit is not None and len(rows) > limit:
+                    break
+        except InputError:
+            raise
+        except Exception as error:  # a damaged file raises anything
+            raise InputError(
+                f"{path.name}: is damaged ({one_line(error)}); save it again"
+            ) from None
+    places = sorted({*itertools.chain(*rows)})
+    if len(rows) < 2:
+        raise InputError(f"{path.name}: expected a header and rows in the sheet {first.title!r}")
+    if len(rows) * len(places) > MOST_CELLS:
+        size = f"{len(rows):,} rows and {len(places):,} columns"
+        raise InputError(f"{path.name}: the sheet {first.title!r} has {size}; save it as .csv")
+    names, notes = _name_columns([str(rows[0].get(place, "")) for place in places])
+    if others:
+        sheets = [sheet.title for sheet in others]
+        message = (
+            f"Of {path.name}, the sheet {first.title!r} is read, and others are not: {sheets}."
+        )
+        notes += (Decision("corpus", "other_sheets", sheets, message),)
+    cells_of = [[row.get(place) for place in places] for row in rows[1:]]
+    frame = pd.DataFrame(cells_of, columns=pd.Index(names, dtype=object), dtype=object)
+    return DocumentTable(frame, path.name, notes, cells_only=True, untyped=True)
+
+
+TABLES: dict[str, Callable[[File, str, int | None], DocumentTable]] = {
     ".csv": _read_csv,
     ".tsv": _read_delimited,
     ".jsonl": _read_json_lines,
@@ -468,7 +507,7 @@ _READERS: dict[str, Callable[[Path, str, int | None], DocumentTable]] = {
     ".parquet": _read_parquet,
     ".arrow": _read_arrow,
     ".feather": _read_arrow,
-    ".txt": _read_lines,
+    ".xlsx": _read_workbook,
+    ".txt": read_lines,
 }
-SUFFIXES = tuple(_READERS)
-"""Suffixes of files that can be read."""
+"""Readers of files that hold a document in each row or line."""

@@ -9,23 +9,18 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TextIO
+from typing import Any, Literal, TextIO
 
 import numpy as np
+import pandas as pd
 
 from embedtopics._utils.checks import require
 from embedtopics._utils.folders import replacing_file, replacing_folder, write_manifest
-from embedtopics._utils.progress import progress_bar
 from embedtopics.corpus._texts import replace_surrogates
 from embedtopics.decisions import Decision, Exported
 from embedtopics.errors import InputError
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-
-KIND = "embedtopics export"
-FORMAT = 1
+KIND, FORMAT = "embedtopics export", 1
 SUFFIXES = ("xlsx", "csv", "tsv", "parquet", "jsonl")
 
 
@@ -87,9 +82,7 @@ def _write(path: Path, name: str, frame: pd.DataFrame) -> list[Decision]:
     if suffix == ".parquet":
         stored, changed = storable(frame)
         stored.to_parquet(path, engine="pyarrow", compression="zstd")
-        message = (
-            f"{name}: parquet cannot hold some columns, which were written as text: {changed}."
-        )
+        message = f"{name}: columns that parquet cannot hold were written as text: {changed}."
         return [Decision("export", "columns_as_text", changed, message)] if changed else []
     n_marked = write_csv(path, with_labels(frame), separator="\t" if suffix == ".tsv" else ",")
     message = (
@@ -101,8 +94,6 @@ def _write(path: Path, name: str, frame: pd.DataFrame) -> list[Decision]:
 
 def with_labels(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a frame with its row labels as columns, unless they are 0, 1, 2 ..."""
-    import pandas as pd
-
     index = frame.index
     names = {str(name) for name in frame.columns}
     labelled = frame.reset_index(drop=True)
@@ -119,8 +110,6 @@ def with_labels(frame: pd.DataFrame) -> pd.DataFrame:
 
 def storable(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     """Return a frame that parquet can hold, and the columns converted to text."""
-    import pandas as pd
-
     stored = frame.copy(deep=False)
     names = unique_names(frame.columns)
     stored.columns = pd.Index(names)
@@ -155,7 +144,6 @@ def unique_names(names: Any) -> list[str]:
 
 def _can_be_written(column: pd.Series) -> bool:
     """Return whether pyarrow can write a column, by writing it."""
-    import pandas as pd
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -174,8 +162,6 @@ def _can_be_written(column: pd.Series) -> bool:
 
 
 def _as_text(column: pd.Series) -> pd.Series:
-    import pandas as pd
-
     text = [
         None if pd.api.types.is_scalar(value) and pd.isna(value) else _writable(str(value))
         for value in column
@@ -200,8 +186,6 @@ def spreadsheet_safe(value: Any) -> Any:
 
 def write_csv(target: Path | TextIO, table: pd.DataFrame, *, separator: str = ",") -> int:
     """Write a table without its index; return the number of cells marked as text."""
-    import pandas as pd
-
     safe, n_marked = table.copy(deep=False), 0
     has_returns = "\r" in "".join(map(str, table.columns))
     for name in table.select_dtypes(exclude=["number", "bool", "datetime", "datetimetz"]):
@@ -221,14 +205,9 @@ def write_csv(target: Path | TextIO, table: pd.DataFrame, *, separator: str = ",
     return n_marked
 
 
-MOST_ROWS, MOST_CHARACTERS = 1_048_576, 32_767
-"""Limits of a sheet and of a cell, in UTF-16 units, as Microsoft states them."""
-
-MOST_DIGITS = 10**15
-"""Excel keeps 15 digits of a number."""
-
+MOST_ROWS, MOST_CHARACTERS, MOST_DIGITS = 1_048_576, 32_767, 10**15
 FIRST_YEAR, AFTER_LAST_YEAR = 1901, 9999
-"""Excel counts February 29, 1900, which did not exist, and no earlier days."""
+"""Limits of Excel, with characters in UTF-16 units; it counts February 29, 1900, in error."""
 
 NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 READ_AS_OTHER = (*FORMULA_STARTS, "#")
@@ -243,7 +222,7 @@ CHANGES = {
 
 def write_workbook(path: Path, frames: Mapping[str, pd.DataFrame]) -> list[Decision]:
     """Write tables as sheets; return the changes."""
-    Workbook = require("openpyxl", "writing Excel files", "excel").Workbook
+    Workbook = require("openpyxl", "writing Excel files", "files").Workbook
     tables = {name: with_labels(frame) for name, frame in frames.items()}
     for name, table in tables.items():
         if len(table) >= MOST_ROWS:
@@ -253,26 +232,17 @@ def write_workbook(path: Path, frames: Mapping[str, pd.DataFrame]) -> list[Decis
             )
     book = Workbook(write_only=True)
     changed: Counter[str] = Counter()
-    total = sum(map(len, tables.values()))
-    with progress_bar(total=total, unit="row", description="writing", show=None) as bar:
-        for name, table in tables.items():
-            sheet = book.create_sheet(name)
-            sheet.freeze_panes = "A2"
-            sheet.append(_cells(sheet, table.columns, changed))
-            for row in _rows(table):
-                sheet.append(_cells(sheet, row, changed))
-                bar.update(1)
+    for name, table in tables.items():
+        sheet = book.create_sheet(name)
+        sheet.freeze_panes = "A2"
+        for row in (table.columns, *zip(*(table[one].tolist() for one in table), strict=True)):
+            sheet.append(_cells(sheet, row, changed))
     book.save(path)
     return [
         Decision("export", name, changed[name], f"{message} (cells: {changed[name]:,}).")
         for name, message in CHANGES.items()
         if changed[name]
     ]
-
-
-def _rows(table: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
-    """Yield rows of Python's values."""
-    return zip(*(table[name].tolist() for name in table), strict=True)
 
 
 def _cells(sheet: Any, row: Any, changed: Counter[str]) -> Iterator[Any]:
@@ -292,8 +262,6 @@ def _cells(sheet: Any, row: Any, changed: Counter[str]) -> Iterator[Any]:
 
 def _cell_value(value: Any, changed: Counter[str]) -> Any:
     """Return a value that a cell can hold; None for a missing one."""
-    import pandas as pd
-
     if isinstance(value, np.number | np.bool_):
         value = value.item()
     if pd.api.types.is_scalar(value) and pd.isna(value):

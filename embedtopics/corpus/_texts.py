@@ -1,8 +1,7 @@
 """Texts: their normal form and content hash, in memory or in the buffers of Arrow.
 
-Two rows hold the same document if their texts are equal after Unicode and whitespace
-normalization. A document is identified by the hash of its normal form, so that neither its identity
-nor its order depends on the position or the number of its rows.
+A document is identified by the hash of its normal form, so that neither its identity nor its order
+depends on the position or the number of its rows.
 """
 
 from __future__ import annotations
@@ -28,21 +27,14 @@ from embedtopics.corpus.results import DistinctDocuments
 from embedtopics.errors import InputError, name_rows
 from embedtopics.protocols import BoolArray, Int64Array
 
-TEXT = 0
-"""Status of a row that has text."""
-EMPTY = 1
-"""Status of a row whose text has only whitespace, control or zero-width characters."""
-MISSING = 2
-"""Status of a row without a value: None, NaN, NaT or pandas.NA."""
+TEXT, EMPTY, MISSING = 0, 1, 2
+"""Status of a row: with text, without a visible character, without a value."""
 
-MISSING_MARKERS = frozenset(
-    ("NA", "N/A", "#N/A", "<NA>", "NaN", "nan", "NaT", "NULL", "null", "None")
-)
-"""Cells of csv and tsv files that stand for "no value" in the text and time columns."""
+MISSING_MARKERS = frozenset("NA N/A #N/A <NA> NaN nan NaT NULL null None".split())
+"""Cells that stand for "no value" in the text and time columns of tables."""
 
 # Control characters that str.split does not treat as whitespace.
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
-# Anything but whitespace and format characters without a glyph.
 _VISIBLE = re.compile(r"[^\s\xad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 
 
@@ -302,7 +294,8 @@ def mapped_table(batches: Iterable[Any], schema: Any) -> Any:
         batch.validate(full=True)  # offsets of a damaged file could point anywhere
         in_memory.append(batch)
         # A mapped batch allocates nothing.
-        if pa.total_allocated_bytes() - before > MOST_IN_MEMORY and _has_space():
+        is_large = pa.total_allocated_bytes() - before > MOST_IN_MEMORY
+        if is_large and shutil.disk_usage(tempfile.gettempdir()).free > _FREE_ON_DISK:
             break
     else:
         return pa.Table.from_batches(in_memory, schema=schema)
@@ -316,10 +309,6 @@ def mapped_table(batches: Iterable[Any], schema: Any) -> Any:
         file.flush()
         mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     return pa.ipc.open_stream(pa.py_buffer(mapped)).read_all()
-
-
-def _has_space() -> bool:
-    return shutil.disk_usage(tempfile.gettempdir()).free > _FREE_ON_DISK
 
 
 @dataclass(frozen=True, eq=False)

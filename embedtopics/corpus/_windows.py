@@ -18,10 +18,8 @@ if TYPE_CHECKING:
 Span: TypeAlias = tuple[int, int]
 """Characters of a part of a text: the first, and the one after the last."""
 
-# Boundaries in ten sentences in a row of Universal Dependencies, F1: English EWT .810 and GUM .921,
-# French GSD .966 and Sequoia .878, by sentencex with its rules for English. Marks before what is no
-# small letter have .750, .909, .962 and .872, and take three times as long; its rules for French
-# .960 and .871 there; pysbd .792, .915, .969 and .877, and takes a hundred times as long.
+# F1 of boundaries: English EWT .810 and GUM .921, French GSD .966 and Sequoia .878; with the rules
+# for French .960 and .871 there; pysbd .792, .915, .969 and .877, in a hundred times as long.
 _RULES = "en"
 
 _CHARACTERS = 20_000

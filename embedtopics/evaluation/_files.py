@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from embedtopics.corpus._columns import read_ids
-from embedtopics.corpus._readers import check_path, open_text, read_file
+from embedtopics.corpus._files import read_file
+from embedtopics.corpus._readers import check_path, open_text
 from embedtopics.errors import InputError
 from embedtopics.protocols import Float64Array
 

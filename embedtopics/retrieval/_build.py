@@ -17,7 +17,7 @@ from embedtopics._utils.display import spell_count
 from embedtopics._utils.folders import find_folder, only_writer
 from embedtopics.corpus._corpus import Corpus, require_text
 from embedtopics.corpus._languages import detect_languages, main_languages
-from embedtopics.corpus._texts import TEXT, is_missing
+from embedtopics.corpus._texts import TEXT
 from embedtopics.corpus._windows import split_into_passages
 from embedtopics.decisions import Decision
 from embedtopics.encoders._base import language_warning
@@ -35,7 +35,6 @@ from embedtopics.retrieval._reader import (
 )
 from embedtopics.retrieval.dense._build import MIN_RECALL, build_dense
 from embedtopics.retrieval.dense._segment import DenseSettings, open_dense
-from embedtopics.retrieval.results import FIELD_SEPARATOR
 from embedtopics.retrieval.storage._checks import check_target
 from embedtopics.retrieval.storage._collection import Collection
 from embedtopics.retrieval.storage._metadata import read_frame
@@ -83,37 +82,13 @@ ROLES = ("text", "id", "time")
 
 
 def read_documents(data: Any, columns: Mapping[str, Any], encoding: str = "utf-8") -> Corpus:
-    """Return a corpus of anything that holds texts; join several text columns."""
+    """Return a corpus of anything that holds texts."""
     roles: dict[str, Any] = {role: name for role, name in columns.items() if name is not None}
     if isinstance(data, Corpus):
         for role, name in roles.items():
             raise InputError(role, "left out for a corpus, whose columns are known", name)
         return data
-    text = roles.get("text")
-    if text is None or isinstance(text, str):
-        return Corpus(data, **roles, encoding=encoding)
-    text_columns = as_list(text, "text")
-    if not text_columns or len({*map(str, text_columns)}) < len(text_columns):
-        raise InputError("text", "a column or several different ones", text_columns)
-    # All text columns but the last stay in the metadata, which shows where each begins in the text.
-    corpus = Corpus(data, **{**roles, "text": text_columns[-1]}, encoding=encoding)
-    metadata, parts = corpus.metadata.copy(), []
-    for name in text_columns[:-1]:
-        if name not in metadata or name in (roles.get("id"), roles.get("time")):
-            raise InputError("text", "columns of the table without another role", name)
-        values = metadata[name].astype(object).tolist()
-        parts.append([None if is_missing(value) else str(value) for value in values])
-        metadata[name] = parts[-1]
-    texts = [
-        FIELD_SEPARATOR.join(part for part in row if part and part.strip())
-        for row in zip(*parts, corpus.texts, strict=True)
-    ]
-    joined = Corpus(texts, ids=corpus.ids if roles.get("id") else None, metadata=metadata)
-    vars(joined).update(
-        source=corpus.source, notes=corpus.notes, time_column=corpus.time_column,
-        text_column=text_columns,
-    )  # fmt: skip
-    return joined
+    return Corpus(data, **roles, encoding=encoding)
 
 
 def read_more(

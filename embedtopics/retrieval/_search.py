@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_choice, checked_count, checked_share
+from embedtopics.corpus._columns import FIELD_SEPARATOR
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray, Int64Array
@@ -36,7 +37,7 @@ from embedtopics.retrieval._reader import (
 )
 from embedtopics.retrieval._rerank import rerank, resolve_reranker
 from embedtopics.retrieval.dense._exact import Nearest
-from embedtopics.retrieval.results import FIELD_SEPARATOR, Document, Hit, SearchHits
+from embedtopics.retrieval.results import Document, Hit, SearchHits
 from embedtopics.retrieval.storage._collection import Collection
 from embedtopics.terms._representative import diversify, scaled_relevance
 from embedtopics.terms._tokens import texts_with, words_of

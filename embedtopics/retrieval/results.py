@@ -15,10 +15,6 @@ if TYPE_CHECKING:
     from embedtopics.retrieval._snippets import Snippet
 
 
-FIELD_SEPARATOR = "\n\n"
-"""Between the text columns of a document."""
-
-
 class Document(NamedTuple):
     """A document of an index.
 

@@ -241,7 +241,7 @@ def export(
     ----------
     result : TopicResult
     path : str or Path
-        ``NAME.xlsx`` for one workbook with a sheet for each table (needs the extra "excel");
+        ``NAME.xlsx`` for one workbook with a sheet for each table (needs the extra "files");
         ``NAME.csv``, ``.tsv``, ``.parquet`` or ``.jsonl`` for one table; a name without a suffix
         for a folder with a csv file for each table. An existing file is replaced; an existing
         folder is replaced only if this function wrote it.

@@ -25,7 +25,7 @@ from embedtopics.corpus._columns import (
     list_names,
     read_id,
 )
-from embedtopics.corpus._readers import read_file
+from embedtopics.corpus._files import read_file
 from embedtopics.corpus._texts import MISSING_MARKERS, TEXT, TextRows, normalize_text, read_texts
 from embedtopics.decisions import Decision, counted
 from embedtopics.errors import InputError, Remedy, name_rows

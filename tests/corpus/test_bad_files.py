@@ -113,12 +113,12 @@ def test_missing_files(tmp_path, path):
 def test_folders_without_documents_and_rows_without_number(tmp_path):
     with pytest.raises(InputError, match="limit must be None or at least 1"):
         Corpus.from_file(tmp_path / "a.csv", limit=0)
-    with pytest.raises(InputError, match=r"a folder without .txt files; give the path of a file"):
+    with pytest.raises(InputError, match=r"must hold files of .csv, .*; got no file$"):
         Corpus.from_file(tmp_path)
-    (tmp_path / "a.csv").write_bytes(UTF8)
+    (tmp_path / "a.md").write_bytes(UTF8)
     (tmp_path / ".a.txt").write_bytes(UTF8)
     (tmp_path / "b.txt").mkdir()
-    with pytest.raises(InputError, match=r"a folder without \.txt files"):
+    with pytest.raises(InputError, match=r"must hold files of .*; got a\.md$"):
         Corpus.from_file(tmp_path)
 
 
@@ -129,10 +129,9 @@ def test_a_file_in_a_folder_is_named(tmp_path):
         Corpus.from_file(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["a.xlsx", "a.docx.gz", "README", ".csv", "a.gz"])
+@pytest.mark.parametrize("name", ["a.xls", "a.doc.gz", "README", ".csv", "a.gz"])
 def test_unknown_suffixes(tmp_path, name):
-    caught = refuse(tmp_path, name, UTF8, "expected a file that ends in .csv, .tsv, .jsonl")
-    assert "folder of .txt files" in caught
+    refuse(tmp_path, name, UTF8, "expected a file that ends in .csv, .* or a folder of them")
 
 
 @pytest.mark.parametrize(

@@ -116,9 +116,9 @@ def test_a_folder_of_text_files(tmp_path):
     assert corpus.ids == ("a.txt", "b/2.TXT", "b/c/3.txt", "z.txt.gz")
     assert corpus.texts == ("", "second", "third\nfile", "last")
     assert corpus.metadata["file"].tolist() == list(corpus.ids)
-    assert corpus.metadata["folder"].tolist() == ["", "b", "b/c", ""]
+    assert corpus.metadata["folder"].tolist() == [".", "b", "b/c", "."]
     assert corpus.source == "letters"
-    assert Corpus.from_file(folder, group="folder", limit=2).group.tolist() == ["", "b"]
+    assert Corpus.from_file(folder, group="folder", limit=2).group.tolist() == [".", "b"]
 
 
 @pytest.mark.parametrize(

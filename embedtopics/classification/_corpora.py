@@ -58,7 +58,7 @@ def classify(
         Folder that `pandas.read_parquet` reads as one table with the columns row, id, label,
         confidence, and the probability of each class. Rows without text have no label.
     text, id : str, optional
-        Columns, as in `Corpus`.
+        As in `Corpus`.
     max_error : float, optional
         Largest share of errors, as in `TextClassifier.predict`; less confident rows get no label.
 
@@ -96,19 +96,16 @@ def classify(
     with bar, closing(_parts(corpus, text, id)) as parts:
         for number, part in enumerate(parts):
             path = folder / f"part-{number:06d}.parquet"
-            if path.exists():
-                n_present += 1
-            else:
+            n_present += path.exists()
+            if not path.exists():
                 table = classified(classifier, part, n_rows, threshold)
                 with replacing_file(path) as fresh:
                     table.to_parquet(fresh, index=False)
             paths.append(path)
             n_rows += len(part)
             bar.update(len(part))
-    rows, files = (
-        spell_count(n, noun, f"{noun}s") for n, noun in ((n_rows, "row"), (len(paths), "file"))
-    )
-    message = f"Classified {rows} into {files}" + f" ({n_present:,} existed)." * (n_present > 0)
+    rows, files = spell_count(n_rows, "row", "rows"), spell_count(len(paths), "file", "files")
+    message = f"Classified {rows} into {files}{f' ({n_present:,} existed)' * (n_present > 0)}."
     return Exported(tuple(paths), (Decision("classification", "classified", n_rows, message),))
 
 
@@ -130,7 +127,7 @@ def _prepare_folder(folder: Path, about: dict[str, Any]) -> None:
         fresh.write_text(content, "utf-8")
 
 
-def _parts(corpus: Any, text: str | None, id: str | None) -> Generator[Corpus]:
+def _parts(corpus: Any, text: Any, id: str | None) -> Generator[Corpus]:
     frames = _frames(Path(corpus)) if _is_file(corpus) else None
     if frames is None:
         read = Corpus(corpus, text, id) if text or id else Corpus.of(corpus)

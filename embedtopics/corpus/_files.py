@@ -92,7 +92,7 @@ def _read_pdf(pypdf: Any, file: File, stream: BinaryIO, encoding: str) -> list[F
     if blank := [str(number) for number, page in enumerate(pages, 1) if not page]:
         remarks["Some pages have no text"] = f" (pages {', '.join(blank)})"
     body = _without_running_lines(pages)
-    if not any(body):  # all pages are alike
+    if not any(body):  # of equal pages
         body = pages
     if body != pages:
         remarks["Running headers and footers were left out"] = ""

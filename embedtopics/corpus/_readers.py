@@ -77,8 +77,8 @@ def check_path(path: Path) -> None:
 
 
 MOST_UNPACKED, MOST_OF_PACKAGE, MOST_RATIO = 1 << 30, 1 << 26, 100
-"""Bytes, or times its own size, that a compressed or an office file may unpack to. Texts shrink to a
-third or a tenth; a file that shrinks a thousand times was made to exhaust memory."""
+"""Bytes, or times its own size, that a compressed or an office file may unpack to. Texts shrink to
+a third or a tenth; a file that shrinks a thousand times was made to exhaust memory."""
 
 
 def check_unpacked(path: File, n_bytes: int, least: int | None = None) -> None:
@@ -467,11 +467,11 @@ def _read_workbook(path: File, encoding: str, limit: int | None) -> DocumentTabl
             first, *others = book.worksheets
             first.reset_dimensions()  # a file may name any
             for values in first.iter_rows(values_only=True, max_row=MOST_ROWS):
-                cells = {n: value for n, value in enumerate(values) if value not in (None, "")}
-                rows += [cells] if cells else []
-                # A string that is repeated is stored once.
-                n_characters += sum(len(v) for v in cells.values() if isinstance(v, str))
-                check_unpacked(path, n_characters)
+                if cells := {n: cell for n, cell in enumerate(values) if cell not in (None, "")}:
+                    rows.append(cells)
+                    # A string that is repeated is stored once.
+                    n_characters += sum(len(v) for v in cells.values() if isinstance(v, str))
+                    check_unpacked(path, n_characters)
                 if limit is not None and len(rows) > limit:
                     break
         except InputError:
@@ -489,9 +489,7 @@ def _read_workbook(path: File, encoding: str, limit: int | None) -> DocumentTabl
     names, notes = _name_columns([str(rows[0].get(place, "")) for place in places])
     if others:
         sheets = [sheet.title for sheet in others]
-        message = (
-            f"Of {path.name}, the sheet {first.title!r} is read, and others are not: {sheets}."
-        )
+        message = f"Of {path.name}, only the first sheet is read; others are {', '.join(sheets)}."
         notes += (Decision("corpus", "other_sheets", sheets, message),)
     cells_of = [[row.get(place) for place in places] for row in rows[1:]]
     frame = pd.DataFrame(cells_of, columns=pd.Index(names, dtype=object), dtype=object)

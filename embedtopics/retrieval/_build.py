@@ -106,17 +106,17 @@ def read_more(
     guessed = read_documents(data, dict.fromkeys(ROLES), encoding)
     if guessed.text_column is None:  # a list of texts
         return read_documents(data, columns, encoding)
-    names = [guessed.text_column, *map(str, guessed.metadata.columns)]
+    names = [str(guessed.text_column), *map(str, guessed.metadata.columns)]
     roles = dict(columns)
     for role in ROLES:
         built = recorded.get(role)
         built_names = built if isinstance(built, list) else [built]
         if not roles[role] and {*built_names} <= {*names}:
             roles[role] = built
-    if roles["text"] is None and guessed.text_column in kinds:
+    if roles["text"] is None and names[0] in kinds:
         raise InputError(
             "text", "given", found=f"a table whose text column seems to be "
-            f"{guessed.text_column!r}, a column of the metadata of the index",
+            f"{names[0]!r}, a column of the metadata of the index",
         )  # fmt: skip
     if roles["id"] is None:
         _require_ids(collection, guessed, names, columns["id"], update)
@@ -154,7 +154,7 @@ def _with_texts(corpus: Corpus, kinds: Mapping[str, str]) -> Corpus:
         for name in metadata.columns
         if kinds.get(name) == "text" and pd.api.types.is_numeric_dtype(metadata[name])
     ]
-    is_typed = not corpus.source.lower().removesuffix(".gz").endswith((".csv", ".tsv"))
+    is_typed = not corpus.source.lower().removesuffix(".gz").endswith((".csv", ".tsv", ".xlsx"))
     if is_typed or not texts:
         return corpus
     converted = copy(corpus)

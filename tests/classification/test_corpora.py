@@ -74,7 +74,7 @@ def test_a_run_that_was_interrupted_goes_on(tmp_path, model, frame, monkeypatch)
         with pytest.raises(KeyboardInterrupt):
             classify(model, path, tmp_path / "part", text="body")
     done = classify(model, path, tmp_path / "part", text="body")
-    assert "3 were present" in done.notes[0].message
+    assert done.notes[0].message.endswith(" files (3 existed).")
     assert [p.read_bytes() for p in done.paths] == [p.read_bytes() for p in whole.paths]
     with refuses("out"):
         classify(model, path, tmp_path / "part", text="body", max_error=0.3)

@@ -155,11 +155,8 @@ def cluster(clusterer: Clusterer, coordinates: npt.NDArray[Any], weights: Int64A
         persistence = np.full(len(old_ids), np.nan)
     else:
         persistence = np.asarray(persistence, dtype=np.float64)[np.argsort(np.argsort(old_ids))]
-    return Clustering(
-        labels=labels,
-        probabilities=np.where(labels == NOISE, 0.0, probabilities).astype(np.float32),
-        persistence=np.asarray(persistence, dtype=np.float64),
-    )
+    inside = np.where(labels == NOISE, 0.0, probabilities).astype(np.float32)
+    return Clustering(labels, inside, np.asarray(persistence, dtype=np.float64))
 
 
 def _number_by_size(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 
 import numpy as np
+from scipy.sparse import csr_matrix
 from threadpoolctl import ThreadpoolController
 
 from embedtopics.protocols import Float64Array, FloatArray, Int32Array, Int64Array
@@ -17,7 +19,14 @@ MICRO_STEPS = 4
 MOST_STEPS = 20
 """Steps of k-means; most partitions move no document after ten."""
 
+VECTOR_STEPS, COORDINATE_SHARE = 3, 0.4
+"""Steps of k-means with the vectors, and the weight of the coordinates beside them, both scaled to
+a variance of 1. Chosen on nine labelled corpora; 30 steps, or a weight of 0.3 to 0.6, change the
+mean agreement with the classes by at most 0.002."""
+
 ROWS_AT_ONCE = 8192
+
+Spaces = Sequence[tuple[FloatArray, float]]  # (n_documents, any), factor of squared distances
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,10 +43,13 @@ class Partitioner:
     coordinates : float32 ndarray of shape (n_documents, n_components)
     weights : int64 ndarray of shape (n_documents,)
         Documents of weight 0 get a label but do not move the means.
+    vectors : float32 ndarray of shape (n_documents, n_dimensions) or None
+        What the coordinates are made from, for `refined`.
     """
 
     coordinates: FloatArray
     weights: Int64Array
+    vectors: FloatArray | None = None
 
     def into(self, n_clusters: int) -> Int64Array:
         """Return labels (n_documents,) of `n_clusters` clusters, at most `n_most`."""
@@ -52,7 +64,16 @@ class Partitioner:
         """
         inside = groups >= 0
         means, _ = cluster_means(self.coordinates[inside], self.weights[inside], groups[inside])
-        return self._steps(self._nearest(means), MOST_STEPS)
+        return self._steps(self._nearest([means]), MOST_STEPS)
+
+    def refined(self, labels: Int64Array) -> Int64Array:
+        """Take steps of k-means in the coordinates, then in vectors and coordinates together."""
+        if self.vectors is None:
+            return labels
+        labels = self._steps(labels, MOST_STEPS)
+        shares = (self.vectors, 1.0), (self.coordinates, COORDINATE_SHARE**2)
+        spaces = [(array, share / _variance(array, self.weights)) for array, share in shares]
+        return self._steps(labels, VECTOR_STEPS, spaces)
 
     @property
     def n_most(self) -> int:
@@ -64,7 +85,7 @@ class Partitioner:
         counted = np.flatnonzero(self.weights > 0)
         n_micro = min(MOST_MICRO_CLUSTERS, max(1, len(counted) // 2))
         seeds = counted[np.arange(n_micro) * len(counted) // n_micro]
-        labels = self._nearest(self.coordinates[seeds].astype(np.float64))
+        labels = self._nearest([self.coordinates[seeds].astype(np.float64)])
         return self._steps(_numbered(labels), MICRO_STEPS)
 
     def _divided(self, partition: Int64Array, n_clusters: int) -> Int64Array:
@@ -98,26 +119,31 @@ class Partitioner:
             cluster[cluster == second] = first
         return _numbered(cluster)[labels]
 
-    def _steps(self, labels: Int64Array, most: int) -> Int64Array:
+    def _steps(self, labels: Int64Array, most: int, spaces: Spaces = ()) -> Int64Array:
         """Take steps of k-means, and stop before a step that would empty a cluster."""
         n_clusters, counted = int(labels.max(initial=-1)) + 1, self.weights > 0
+        spaces = spaces or [(self.coordinates, 1.0)]
         for _ in range(most):
-            new = self._nearest(cluster_means(self.coordinates, self.weights, labels)[0])
+            means = [cluster_means(array, self.weights, labels)[0] for array, _ in spaces]
+            new = self._nearest(means, spaces)
             if (new == labels).all() or len(np.unique(new[counted])) < n_clusters:
                 break
             labels = new
         return labels
 
-    def _nearest(self, centers: Float64Array) -> Int64Array:
+    def _nearest(self, centers: Sequence[Float64Array], spaces: Spaces = ()) -> Int64Array:
         """Return the center that is nearest to each document, (n_documents,)."""
-        nearest = np.empty(len(self.coordinates), dtype=np.int64)
-        half = np.float32(0.5) * np.einsum("ij,ij->i", centers, centers).astype(np.float32)
-        directions = centers.T.astype(np.float32)
+        nearest, parts = np.empty(len(self.coordinates), dtype=np.int64), []
+        half, spaces = np.zeros(len(centers[0])), spaces or [(self.coordinates, 1.0)]
+        for (array, factor), means in zip(spaces, centers, strict=True):
+            parts.append((array, (factor * means).T.astype(np.float32)))
+            half += factor / 2 * np.einsum("ij,ij->i", means, means)
         # On one thread: the order in which BLAS sums depends on how many it has.
         with _blas().limit(limits=1):
             for begin in range(0, len(nearest), ROWS_AT_ONCE):
                 rows = slice(begin, begin + ROWS_AT_ONCE)
-                nearest[rows] = (self.coordinates[rows] @ directions - half).argmax(axis=1)
+                near = sum(array[rows] @ directions for array, directions in parts)
+                nearest[rows] = (near - half.astype(np.float32)).argmax(axis=1)
         return nearest
 
 
@@ -163,8 +189,19 @@ def cluster_means(
 ) -> tuple[Float64Array, Float64Array]:
     """Return the mean of each cluster (n_clusters, n_components), and its weight."""
     sizes = np.bincount(labels, weights).astype(np.float64)
-    sums = [np.bincount(labels, weights * column) for column in coordinates.T]
-    return np.stack(sums, axis=1) / np.maximum(sizes, 1.0)[:, None], sizes
+    sums = np.zeros((len(sizes), coordinates.shape[1]))
+    for begin in range(0, len(labels), ROWS_AT_ONCE):
+        rows = slice(begin, begin + ROWS_AT_ONCE)
+        counts = weights[rows].astype(np.float64), (labels[rows], np.arange(len(labels[rows])))
+        sums += csr_matrix(counts, (len(sizes), len(labels[rows]))) @ coordinates[rows]
+    return sums / np.maximum(sizes, 1.0)[:, None], sizes
+
+
+def _variance(array: FloatArray, weights: Int64Array) -> float:
+    """Return the mean squared distance of documents (n_documents, any) to their mean."""
+    middle = cluster_means(array, weights, np.zeros(len(array), dtype=np.int64))[0]
+    squares = np.einsum("ij,ij->i", array, array) * weights
+    return max(float(squares.sum() / max(1, weights.sum()) - (middle**2).sum()), 1e-12)
 
 
 def ward_merges(means: Float64Array, sizes: Float64Array) -> tuple[Int64Array, Float64Array]:

@@ -113,9 +113,10 @@ class NotEnoughTopics(InputError):
 class ClusterTree:
     """The clusters of documents at every resolution.
 
-    The density hierarchy gives the dense groups of a smallest size; k-means that starts from the
-    informative ones divides the documents, with nested partitions into other numbers. `weights`
-    (n_documents,) are those of the hierarchy; the partitions may count fewer documents.
+    The density hierarchy gives the dense groups of a smallest size. k-means starts from the
+    informative ones and divides the documents; its partition is merged or divided into other
+    numbers, and each one is refined. `weights` (n_documents,) are those of the hierarchy; the
+    partitions may count fewer documents.
     """
 
     tree: SpanningTree
@@ -138,7 +139,7 @@ class ClusterTree:
             dense = self._dense(size)
             if not dense.n_informative:
                 return dense
-            partition = self.partitions.into(dense.n_informative)
+            partition = self.partition(dense.n_informative)
             return _clusters_around(dense, partition, self.is_uninformative, is_loose=False)
         # A requested number is met, however small the dense groups are.
         enough = np.flatnonzero(self._n_by_size >= 2)
@@ -197,6 +198,10 @@ class ClusterTree:
             last = n_topics if levels[-1].neighbor_share >= ENOUGH_NEIGHBORS else last
         return levels
 
+    def partition(self, n_topics: int) -> Int64Array:
+        """Return the cluster of each document among `n_topics`, refined by the vectors."""
+        return self.partitioner.refined(self.partitions.into(n_topics))
+
     def _heights(self, n_topics: int) -> Float64Array:
         """Return the heights of the merges of a partition, in order."""
         labels, of_tree = self.partitions.into(n_topics), self.partitioner
@@ -210,7 +215,7 @@ class ClusterTree:
         n_most = self.partitions.n_most
         n, best = min(n_topics, n_most), dense
         for trial in range(TRIALS):
-            cut = _clusters_around(dense, self.partitions.into(n), self.is_uninformative)
+            cut = _clusters_around(dense, self.partition(n), self.is_uninformative)
             lacking = n_topics - cut.n_informative
             if lacking == 0:
                 return cut
@@ -329,16 +334,20 @@ def cluster_tree(
     weights: Int64Array,
     counts: TermCounts,
     graph: NeighborGraph,
+    vectors: FloatArray,
     constraints: TopicConstraints | None = None,
 ) -> ClusterTree:
     """Return the clusters at every resolution, with the constraints applied.
+
+    Without constraints, the vectors refine the clusters.
 
     Documents of fixed topics leave the clusters. A cluster is dropped as a remainder if more than
     half of it left, or if its rest has more neighbors in fixed topics than in itself.
     """
     is_uninformative = partial(uninformative_topics, counts)
     if constraints is None:
-        partitioner, judge = Partitioner(coordinates, weights), Judge(counts, graph, weights > 0)
+        partitioner = Partitioner(coordinates, weights, vectors)
+        judge = Judge(counts, graph, weights > 0)
         return ClusterTree(tree, partitioner, weights, is_uninformative, judge=judge)
     n_fixed = len(constraints.names) if constraints.is_fixed else 0
     counted = np.where(constraints.groups >= 0, 0, weights) if n_fixed else weights

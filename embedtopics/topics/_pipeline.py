@@ -329,7 +329,8 @@ def _cut(
         cut = ClusterCut(clustering, is_informative, size)
         return constrain_cut(cut, weights, graph, constraints)
     try:
-        of_tree = cluster_tree(tree, coordinates, weights, counts, graph, constraints)
+        vectors = context.embeddings
+        of_tree = cluster_tree(tree, coordinates, weights, counts, graph, vectors, constraints)
         return of_tree.cut(stages.resolution)
     except NotEnoughTopics as error:
         # The work is done: fewer topics serve better than none.

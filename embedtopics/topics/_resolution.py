@@ -10,7 +10,7 @@ import numpy as np
 from embedtopics._utils.checks import checked_count, resolve_seed
 from embedtopics._utils.machine import side_by_side
 from embedtopics._utils.progress import progress_bar
-from embedtopics.clustering.results import Level, SpanningTree
+from embedtopics.clustering.results import Level
 from embedtopics.errors import InputError
 from embedtopics.protocols import Int32Array, RandomState
 from embedtopics.topics._clusters import ClusterTree, Resolution, cluster_tree
@@ -54,7 +54,7 @@ def at_resolution(
     InputError
         If the result has no hierarchy or not enough topics.
     """
-    clusters = _clusters(result)
+    clusters = clusters_of(result)
     if coverage is None:
         coverage = result.settings.get("coverage", "auto")
     coverage = checked_coverage(coverage)
@@ -106,7 +106,7 @@ def levels(result: TopicResult) -> tuple[Level, ...]:
     InputError
         If the result has no hierarchy.
     """
-    return tuple(_clusters(result).levels)
+    return tuple(clusters_of(result).levels)
 
 
 def suggest_resolution(
@@ -146,7 +146,7 @@ def suggest_resolution(
     """
     checked_count(n_replicates, "n_replicates")
     seed, recipe = resolve_seed(random_state), replace(recipe_of(result), coverage=1.0)
-    clusters = _clusters(result)
+    clusters = clusters_of(result)
     scored = list(clusters.levels)
     if not scored:
         raise InputError("result", "one that can be cut into two topics", found=repr(result))
@@ -172,22 +172,13 @@ def suggest_resolution(
     return ResolutionChoice(tuple(scored), suggested, n_replicates, at_resolution(result))
 
 
-def _clusters(result: TopicResult) -> ClusterTree:
+def clusters_of(result: TopicResult) -> ClusterTree:
     """Return the clusters of a result at every resolution."""
-    return cluster_tree(
-        _hierarchy(result),
-        result.coordinates,
-        result.documents.weights,
-        result.term_counts,
-        result.graph,
-        result.constraints,
-    )
-
-
-def _hierarchy(result: TopicResult) -> SpanningTree:
     if result.tree is None:
         expected = "one with a density hierarchy, of the default clusterer"
         remedy = "fit all documents with it, or merge topics with reduce, merge or at_level"
         origin = "given labels, another clusterer, or one document"
         raise InputError("result", expected, remedy=remedy, found=origin)
-    return result.tree
+    places, vectors, weights = result.coordinates, result.embeddings, result.documents.weights
+    counts, graph, constraints = result.term_counts, result.graph, result.constraints
+    return cluster_tree(result.tree, places, weights, counts, graph, vectors, constraints)

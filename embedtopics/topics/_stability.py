@@ -130,7 +130,7 @@ def replicate_at(
     n_samples = DensityClusterer().min_samples
     tree = spanning_tree(leading(coordinates), min_samples=n_samples)
     words = dataclasses.replace(recipe.words, counts=recipe.words.counts[drawn])
-    clusters = cluster_tree(tree, coordinates, weights, words, graph, constraints)
+    clusters = cluster_tree(tree, coordinates, weights, words, graph, embeddings, constraints)
     for resolution in resolutions:
         try:
             cut = clusters.cut(resolution)

@@ -6,11 +6,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
 from embedtopics.clustering._partition import (
+    COORDINATE_SHARE,
     MOST_MICRO_CLUSTERS,
+    MOST_STEPS,
+    VECTOR_STEPS,
     Partitioner,
     PartitionTree,
     ward_merges,
@@ -114,3 +118,28 @@ def test_last_bits_change_nothing_and_there_is_a_limit():
     assert made.n_most <= MOST_MICRO_CLUSTERS
     for k in (3, 17, 60):
         assert adjusted_rand_score(made.into(k), other.into(k)) > 0.99
+
+
+def test_vectors_refine_a_partition_like_k_means_from_its_means():
+    rng = np.random.default_rng(4)
+    vectors, _ = points(500, 8, spread=0.9)
+    coordinates = (vectors[:, :3] + 0.5 * rng.normal(size=(500, 3))).astype(np.float32)
+    weights = rng.integers(1, 4, 500)
+    start = Partitioner(coordinates, weights).into(8)
+    refined = Partitioner(coordinates, weights, vectors).refined(start)
+    assert (refined != start).any()
+
+    def scaled(array):
+        away = array - np.average(array, axis=0, weights=weights)
+        return away / np.sqrt(np.average((away**2).sum(axis=1), weights=weights))
+
+    space = np.hstack([scaled(vectors), COORDINATE_SHARE * scaled(coordinates)])
+    expected = start
+    for array, most in ((coordinates, MOST_STEPS), (space, VECTOR_STEPS)):
+        for _ in range(most):
+            members = [expected == one for one in range(8)]
+            means = [
+                np.average(array[inside], axis=0, weights=weights[inside]) for inside in members
+            ]
+            expected = cdist(array, np.stack(means)).argmin(axis=1)
+    np.testing.assert_array_equal(refined, expected)

@@ -16,8 +16,8 @@ from embedtopics.protocols import Float64Array, Int32Array
 from embedtopics.terms._counts import count_by_topic
 from embedtopics.terms._keywords import select_keywords, unique_labels
 from embedtopics.terms._representative import best_terms
-from embedtopics.topics._clusters import cluster_tree
 from embedtopics.topics._describe import fitted_weighting, languages_of
+from embedtopics.topics._resolution import clusters_of
 from embedtopics.topics._vectors import topic_cosines
 from embedtopics.topics.reading.results import TopicHierarchy, TopicNode
 from embedtopics.topics.results import TopicResult
@@ -43,7 +43,7 @@ def hierarchy(result: TopicResult, *, by: str = "coordinates") -> TopicHierarchy
     result : TopicResult
     by : {"coordinates", "terms", "embeddings"}
         How to compare topics: by their means in the coordinates of the clustering (the groups are
-        those of `at_resolution`), or by the cosines of their class-TF-IDF weights or mean
+        nearly those of `at_resolution`), or by the cosines of their class-TF-IDF weights or mean
         embeddings.
 
     Returns
@@ -136,11 +136,7 @@ def _partition(result: TopicResult) -> Int32Array:
     labels = result.clustering.labels
     if result.tree is None or not result.n_topics:
         return labels
-    weights, graph, counts = result.documents.weights, result.graph, result.term_counts
-    clusters = cluster_tree(
-        result.tree, result.coordinates, weights, counts, graph, result.constraints
-    )
-    cells = clusters.partitions.into(result.n_topics)
+    cells = clusters_of(result).partition(result.n_topics)
     inside = labels >= 0
     pairs = np.unique(np.stack([cells[inside], labels[inside]]), axis=1)
     # Edited or seeded topics, and those of other cuts, differ from the partition by the tree.

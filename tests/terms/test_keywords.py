@@ -82,7 +82,7 @@ def test_keywords_of_a_small_corpus():
 
 
 def test_ranking_by_hand():
-    """Two topics and orthogonal documents: relevance = W * sqrt(d) * cos^2."""
+    """Two topics and orthogonal documents: relevance = W * sqrt(d) * cos^3."""
     counts = TermCounts(
         counts=csr_matrix([[4, 1, 0], [0, 1, 0], [0, 0, 3], [0, 1, 1]]),
         terms=("burst", "steady", "other"),
@@ -96,6 +96,24 @@ def test_ranking_by_hand():
     assert [term for term, _ in found[0]] == ["steady", "burst"]
     # In the other topic "steady" points away from the topic, and comes last.
     assert found[1] == [("other", 0.6), ("steady", 0.1)]
+
+
+def test_terms_above_average_in_many_topics_stand_behind():
+    """Eight topics, one direction: *based* weighs most, but is above its mean in four of them."""
+    based = [0.6, 0.6, 0.6, 0.6, 0.1, 0.1, 0.1, 0.1]
+    weights = csr_matrix(np.column_stack([based, np.full(8, 0.5), 0.5 * np.eye(8)]))
+    np.testing.assert_allclose(
+        topic_keywords._rarity(weights), [np.log(2) / np.log(8), 0.02, *[1.0] * 8]
+    )
+    embeddings = np.vstack([np.ones((8, 2)), np.zeros((8, 2))]).astype(np.float32)
+    names = ("based", "all", *(f"own{i}" for i in range(8)))
+    counts = TermCounts(
+        csr_matrix(np.vstack([np.ones((8, 10)), np.zeros((8, 10))])),
+        names,
+        np.ones(10, dtype=np.int8),
+    )
+    found = keywords(weights, counts, embeddings, n=3, languages=[])
+    assert [term for term, _ in found[2]] == ["own2", "based", "all"]
 
 
 @pytest.mark.parametrize("distinct", [0.3, 0.8, 1.0])

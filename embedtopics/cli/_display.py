@@ -20,7 +20,7 @@ from embedtopics._utils.folders import (
     replacing_folder,
     write_manifest,
 )
-from embedtopics.errors import EmbedTopicsError, InputError
+from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from embedtopics._utils.local_server import LocalServer
+    from embedtopics.corpus._corpus import Corpus
     from embedtopics.topics._inspection import Inspection
     from embedtopics.topics.results import TopicResult
 
@@ -132,7 +133,7 @@ def print_topics(console: Console, result: TopicResult, *, most: int = 25) -> No
         console.print(f"... and {n_more} smaller topics")
 
 
-def print_inspection(console: Console, inspection: Inspection) -> None:
+def print_inspection(console: Console, corpus: Corpus, inspection: Inspection) -> None:
     """Print the contents of a corpus and the estimated cost of a fit."""
     has_tokens = not math.isnan(inspection.mean_tokens)
     length = f"{inspection.mean_characters:,.0f} characters on average"
@@ -153,7 +154,8 @@ def print_inspection(console: Console, inspection: Inspection) -> None:
         after = f"{encoding} to encode ({inspection.tokens_per_second:,.0f} tokens/s here), {after}"
     rows |= {"time": f"about {after}", "memory": f"about {inspection.memory / 1e9:.1f} GB"}
     print_lines(console, rows)
-    print_notes(console, inspection.warnings, soft_wrap=False)
+    of_files = [note.message for note in corpus.notes if note.stage == "files"]
+    print_notes(console, [*of_files, *inspection.warnings], soft_wrap=False)
 
 
 def _spell_languages(shares: Mapping[str, float]) -> str:
@@ -255,19 +257,9 @@ def check_results_folder(folder: Path, *, reads_labels: bool = False) -> None:
 
 def open_result(folder: Path) -> TopicResult:
     """Load the result in a folder of ``topics``, or a saved one."""
-    from embedtopics.topics._storage import load_result
+    from embedtopics.topics import load_result
 
-    model = folder / "model"
-    saved = model if model.is_dir() else folder
-    try:
-        return load_result(saved)
-    except EmbedTopicsError as error:
-        if (saved / MANIFEST).is_file():
-            raise
-        raise InputError(
-            f"expected a folder that embedtopics topics or demo wrote; {folder} holds no saved "
-            "model"
-        ) from error
+    return load_result(folder)
 
 
 def read_results_folder(folder: Path) -> TopicResult:

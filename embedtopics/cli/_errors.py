@@ -99,8 +99,10 @@ def _flags(hint: Any, parameter: str) -> list[str]:
     """Return the flag that sets a parameter, and the one that switches it off, if there is one."""
     for option in getattr(hint, "__metadata__", ()):
         if isinstance(option, OptionInfo):
-            declared = option.param_decls or (f"--{parameter.replace('_', '-')}",)
-            return declared[0].split("/")
+            # In Annotated, Typer takes the first name for the default.
+            declared = [option.default, *(option.param_decls or ())]
+            names = [one for one in declared if isinstance(one, str) and one.startswith("-")]
+            return (names or [f"--{parameter.replace('_', '-')}"])[0].split("/")
     return []
 
 

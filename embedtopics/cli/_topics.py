@@ -5,8 +5,9 @@ from __future__ import annotations
 import shlex
 import time
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -110,7 +111,7 @@ def _find_topics(
     begin = time.perf_counter()
     name = encoder or DEFAULT_ENCODER
     loaded = resolve_encoder(name, cached=True)
-    print_inspection(make_console(stderr=True), inspect_corpus(corpus, loaded))
+    print_inspection(make_console(stderr=True), corpus, inspect_corpus(corpus, loaded))
     if student is not None:
         # By default a teacher computes in float32, which takes twice as long.
         precision = loaded.transformer.precision if loaded.transformer else None
@@ -227,6 +228,7 @@ def inspect(
     from embedtopics.corpus import Corpus
     from embedtopics.corpus._columns import guess_columns
     from embedtopics.corpus._corpus import require_text
+    from embedtopics.encoders._base import MULTILINGUAL
     from embedtopics.encoders._registry import resolve_encoder
     from embedtopics.topics import inspect_corpus
     from embedtopics.topics._model import DEFAULT_ENCODER
@@ -237,21 +239,24 @@ def inspect(
         page = Path(f"{file.name.split('.')[0] or 'sample'}-sample.html")
         check_target(page, PAGE)
     corpus = Corpus.from_file(file, text=text, encoding=encoding)
-    guessed = {"text": corpus.text_column, **guess_columns(corpus.metadata)}
-    flags = {
-        role: f"--{role} {shlex.quote(printable(name))}"
-        for role, name in guessed.items() if name is not None
-    }  # fmt: skip
-    if flags:
-        typer.echo(f"columns found: {' '.join(flags.values())}")
+    guessed: dict[str, Any] = {"text": corpus.text_column, **guess_columns(corpus.metadata)}
+    if any(guessed.values()):
+        typer.echo(f"columns found: {_as_options(guessed)}")
     require_text(corpus)
     loaded = resolve_encoder(encoder or DEFAULT_ENCODER, cached=True)
-    print_inspection(console, inspect_corpus(corpus, loaded))
+    inspection = inspect_corpus(corpus, loaded)
+    print_inspection(console, corpus, inspection)
     if page is not None and sample is not None:
         _map_sample(console, corpus, loaded, sample, page)
-    options = " ".join(flag for role, flag in flags.items() if role != "id")
+    guessed["encoder"] = MULTILINGUAL if inspection.warnings else encoder
+    guessed["encoding"] = None if encoding == "utf-8" else encoding
     name = shlex.quote(printable(str(file)))
-    typer.echo(f"\nnext: embedtopics topics {name} {options} --out results")
+    typer.echo(f"\nnext: embedtopics topics {name} {_as_options(guessed)} --out results")
+
+
+def _as_options(values: Mapping[str, str | list[str] | None]) -> str:
+    texts = {k: v if isinstance(v, str) else ",".join(v) for k, v in values.items() if v}
+    return " ".join(f"--{name} {shlex.quote(printable(v))}" for name, v in texts.items())
 
 
 def _map_sample(

@@ -325,16 +325,12 @@ def _join_columns(table: DocumentTable, names: Sequence[str]) -> DocumentTable:
 
 
 def read_table(
-    table: DocumentTable,
-    text: str | Sequence[str] | None,
-    id: str | None,
-    time: str | None,
-    group: str | None,
+    table: DocumentTable, text: Any, id: str | None, time: str | None, group: str | None
 ) -> dict[str, Any]:
     """Return the fields of a corpus from the columns of a table; see `Corpus`."""
     notes = list(table.notes)
     text_columns: list[str] | None = None
-    if text is not None and not isinstance(text, str):
+    if isinstance(text, list | tuple):
         text_columns = list(text)
         table, text = _join_columns(table, text_columns), text_columns[-1]
     named = {"text": text, "id": id, "time": time, "group": group}

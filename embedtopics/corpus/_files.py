@@ -330,7 +330,7 @@ def _notes(remarks: _Remarks) -> tuple[Decision, ...]:
     notes = []
     for (kind, remark), names in remarks.items():
         more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
-        notes.append(Decision("corpus", kind, names, f"{remark}: {', '.join(names[:5])}{more}."))
+        notes.append(Decision("files", kind, names, f"{remark}: {', '.join(names[:5])}{more}."))
     return tuple(notes)
 
 

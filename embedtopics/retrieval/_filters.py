@@ -284,7 +284,7 @@ _EXPECTED = (
     ("NAME", "", "expected the name of a column, as in year >= 2020 or year between 2000 and 2010"),
     ("COMPARISON", "LPAR", "filters call no functions; compare a column with a value"),
     ("COMPARISON", "", "expected a comparison after the column: ==, !=, <, <=, >, >=, in, between, "
-                       "contains, startswith, endswith or is null; of a boolean write ok == true"),
+                       "contains, startswith, endswith or is null"),
     ("COMMA", "", "expected a comma, or the end of the list"),
     ("_OR", "COMPARISON", "comparisons are not chained; join two with and, or write between"),
     ("$END", "RPAR", "this closes what was never opened; leave it out"),
@@ -316,7 +316,10 @@ def parse_filter(text: str, columns: Mapping[str, str]) -> Filter:
     except UnexpectedToken as error:
         at = len(text) if error.token.type == "$END" else int(error.token.start_pos or 0)
         written = "" if error.token.type == "$END" else str(error.token)
-        raise _fault(text, at, at + len(written), _expected(error, columns)) from None
+        before = text[:at].rstrip()
+        named = [name for name in columns if before.endswith((name, f'"{name}"'))]
+        last = max(named, key=len, default="")
+        raise _fault(text, at, at + len(written), _expected(error, columns, last)) from None
     except UnexpectedCharacters as error:
         raise _unreadable(text, int(error.pos_in_stream or 0)) from None
     return Filter(text.strip(), _FilterReader(text, columns).read(parsed, 0))
@@ -418,10 +421,13 @@ def _fault(text: str, start: int, stop: int, message: str) -> InputError:
                       remedy=f"at character {start + 1}: {message}")  # fmt: skip
 
 
-def _expected(error: UnexpectedToken, columns: Mapping[str, str]) -> str:
+def _expected(error: UnexpectedToken, columns: Mapping[str, str], last: str) -> str:
+    """Return a message; `last` is the column before the fault, if there is one."""
     kind, written, accepts = error.token.type, str(error.token), error.accepts or set()
     if "TRUE" not in accepts and "NAME" in accepts and written in columns:
         return f'{written} is a keyword of filters; write the column as "{written}"'
+    if "COMPARISON" in accepts and kind != "LPAR" and columns.get(last) == "boolean":
+        return f"column {last!r} holds true or false; write {last} == true"
     for accepted, token, message in _EXPECTED:
         if accepted in accepts and token in ("", kind):
             return message.format(written)

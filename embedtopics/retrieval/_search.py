@@ -220,7 +220,8 @@ def read_filter(collection: Collection, where: str | None) -> Filter | None:
     """Read a filter and check it against the columns of the metadata."""
     if where is None or not where.strip():
         return None
-    return parse_filter(where, collection.columns())
+    id = collection.settings().get("columns", {}).get("id") or "id"
+    return parse_filter(where, {"id": "text", id: "text", **collection.columns()})
 
 
 def matching_documents(collection: Collection, condition: Filter | None) -> Int64Array | None:

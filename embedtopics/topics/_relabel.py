@@ -24,11 +24,13 @@ DOCUMENTS_PER_MARK = 20
 
 
 def checked_topic_id(result: TopicResult, topic: Any) -> int:
-    """Return a topic id, or raise InputError if there is no such topic."""
+    """Return the id of a topic, which may be named by its label, or raise InputError."""
+    if isinstance(topic, str):
+        topic = next((one.topic_id for one in result.topics if one.label == topic), topic)
     if is_whole(topic) and 0 <= int(topic) < result.n_topics:
         return int(topic)
     expected = f"from 0 to {result.n_topics - 1}" if result.n_topics else "one of a topic (none)"
-    raise InputError("topic", f"an id {expected}", topic)
+    raise InputError("topic", f"a label or an id {expected}", topic)
 
 
 def checked_topic_ids(result: TopicResult, topics: Any) -> tuple[int, ...]:

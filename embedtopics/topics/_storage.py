@@ -195,6 +195,7 @@ def load_result(folder: str | Path) -> TopicResult:
     Parameters
     ----------
     folder : str or Path
+        Where `save_result`, or ``embedtopics topics`` on the command line, wrote.
 
     Returns
     -------
@@ -209,7 +210,8 @@ def load_result(folder: str | Path) -> TopicResult:
     CorruptFileError
         If it is not a saved result, was damaged, or has a newer format.
     """
-    with open_saved(folder, KIND, FORMAT) as saved:
+    inner = Path(folder) / "model"
+    with open_saved(inner if inner.is_dir() else folder, KIND, FORMAT) as saved:
         for name in FILES:
             if name not in saved.streams:
                 unlisted = f"{saved.folder / MANIFEST} does not list {name}"

@@ -22,7 +22,7 @@ from embedtopics.protocols import RandomState
 from embedtopics.terms._counts import count_by_topic
 from embedtopics.terms._representative import best_terms
 from embedtopics.topics._describe import top_words
-from embedtopics.topics._relabel import own_shares
+from embedtopics.topics._relabel import checked_topic_id, own_shares
 from embedtopics.topics.results import Reason, TopicResult
 
 NO_TOPIC = "(no topic)"
@@ -87,8 +87,14 @@ def table(
     return frame
 
 
-def documents(result: TopicResult) -> pd.DataFrame:
+def documents(result: TopicResult, topic: int | str | None = None) -> pd.DataFrame:
     """Tabulate the rows of the input, each with its topic.
+
+    Parameters
+    ----------
+    result : TopicResult
+    topic : int or str, optional
+        Id or label of a topic, whose rows are tabulated; -1 for those in no topic.
 
     Returns
     -------
@@ -137,7 +143,9 @@ def documents(result: TopicResult) -> pd.DataFrame:
 
     metadata.columns = pd.Index([renamed(name) for name in metadata.columns])
     frames = [pd.DataFrame(part, index=corpus.index) for part in (first, columns)]
-    return pd.concat([frames[0], metadata, frames[1]], axis=1)
+    frame = pd.concat([frames[0], metadata, frames[1]], axis=1)
+    number = topic if topic in (None, NOISE) else checked_topic_id(result, topic)
+    return frame if number is None else frame.iloc[np.flatnonzero(labels == number)]
 
 
 def terms(result: TopicResult, *, n_terms: int = 50) -> pd.DataFrame:
@@ -162,17 +170,9 @@ def terms(result: TopicResult, *, n_terms: int = 50) -> pd.DataFrame:
     best = best_terms(result.topic_terms, counts, n_terms)
     for topic, (columns, weights) in zip(result.topics, best, strict=True):
         names = [counts.terms[c] for c in columns]
-        frames.append(
-            pd.DataFrame(
-                {
-                    "topic": topic.topic_id,
-                    "term": names,
-                    "weight": weights,
-                    "n_documents": holders[topic.topic_id, columns].toarray().ravel(),
-                    "keyword": [name in topic.keywords for name in names],
-                }
-            )
-        )
+        frame = pd.DataFrame({"topic": topic.topic_id, "term": names, "weight": weights})
+        frame["n_documents"] = holders[topic.topic_id, columns].toarray().ravel()
+        frames.append(frame.assign(keyword=[name in topic.keywords for name in names]))
     if not frames:
         return pd.DataFrame(columns=["topic", "term", "weight", "n_documents", "keyword"])
     return pd.concat(frames, ignore_index=True)
@@ -227,10 +227,7 @@ N_EXAMPLES = 3
 
 
 def export(
-    result: TopicResult,
-    path: str | Path,
-    *,
-    what: str | Sequence[str] | None = None,
+    result: TopicResult, path: str | Path, *, what: str | Sequence[str] | None = None
 ) -> Exported:
     """Write the tables of a result for other programs.
 
@@ -287,10 +284,6 @@ def without_lists(topics: pd.DataFrame) -> pd.DataFrame:
     return flat.drop(columns="examples")
 
 
-def _topics(result: TopicResult) -> pd.DataFrame:
-    return table(result, n_terms=10, n_examples=N_EXAMPLES, n_characters=300)
-
-
 def _decisions(result: TopicResult) -> pd.DataFrame:
     lines = [(d.stage, d.name, _as_json(d.value), d.message) for d in result.decisions]
     return pd.DataFrame(lines, columns=["stage", "name", "value", "message"])
@@ -316,7 +309,7 @@ def _as_json(value: Any) -> str:
 
 
 TABLES: dict[str, Callable[[TopicResult], pd.DataFrame]] = {
-    "topics": _topics,
+    "topics": lambda result: table(result, n_terms=10, n_examples=N_EXAMPLES, n_characters=300),
     "documents": documents,
     "terms": terms,
     "decisions": _decisions,

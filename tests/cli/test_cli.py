@@ -42,7 +42,12 @@ def test_help_names_the_commands_and_there_is_a_version():
         ("a.csv", b'body,n\n" ",1\n"",2\n', ("--text", "body"), "has no text in column 'body'"),
         ("a.csv", b"text,n\none,1\ntwo,2,3\n", (), "line 3"),
         ("a.csv", b"text\none\n", ("--encoder", "no-such/model"), "no-such/model"),
-        ("a.csv", b"text\ncaf\xe9\n", (), "expected utf-8 text, got the byte 0xe9"),
+        (
+            "a.csv",
+            b"text\ncaf\xe9\n",
+            ("--encoder", "tfidf"),
+            "expected utf-8 text, got the byte 0xe9",
+        ),
     ],
 )
 def test_files_and_columns_that_cannot_be_read(tmp_path, name, content, options, said):
@@ -188,3 +193,33 @@ def test_errors_are_one_line_whatever_they_hold(monkeypatch, articles):
     error = InputError("first\nsecond")
     monkeypatch.setattr("embedtopics.corpus.Corpus.from_file", raising(error))
     assert refused("inspect", articles) == "error: first second"
+
+
+def test_inspect_names_the_options_of_the_next_command(tmp_path):
+    path = tmp_path / "textes.csv"
+    text = "Le gouvernement a présenté hier son projet de loi sur la santé publique du pays"
+    path.write_text("\n".join(["id,body,title", *(f"a{n},{text} {n},t{n}" for n in range(30))]))
+    seen = run("inspect", path, "--text", "title,body")
+    assert seen.stdout.startswith("columns found: --text title,body --id id\n")
+    assert "--text title,body --id id --encoder multilingual-e5-small --out" in seen.stdout
+    done = run("topics", path, "--topics", "many", "--encoder", "tfidf", "--out", tmp_path / "o")
+    assert done.exit_code == 2 and "error: --topics must be" in done.stderr
+
+
+def test_commands_read_folders_and_say_what_they_left_out(tmp_path):
+    pytest.importorskip("lxml")
+    desk = tmp_path / "desk"
+    desk.mkdir()
+    themes = ["apple pear plum orchard", "station rail ticket platform", "bishop rook pawn queen"]
+    for n in range(30):
+        page = f"<title>Page {n}</title><p>{themes[n % 3]} {chr(97 + n % 26)}</p>"
+        (desk / f"{n}.html").write_text(page)
+    (desk / "bad.xml").write_text("<TEI>")
+    (desk / "photo.png").write_bytes(b"")
+    seen = run("inspect", desk, "--encoder", "tfidf")
+    assert "columns found: --text text" in seen.stdout and "1 missing" in seen.stdout
+    assert "bad.xml" in seen.stdout and "photo.png" in seen.stdout
+    made = run("topics", desk, "--encoder", "tfidf", "--replicates", 0, "--out", tmp_path / "out")
+    assert made.exit_code == 0 and "bad.xml" in made.stderr, made.output
+    rows = pd.read_parquet(tmp_path / "out" / "documents.parquet")
+    assert len(rows) == 31 and rows["id"][0] == "0.html" and rows["title"][0] == "Page 0"

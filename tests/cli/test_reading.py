@@ -79,8 +79,9 @@ def arguments_of(command, place, tmp_path):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_results_and_their_model_are_opened_as_one(command, folder, tmp_path):
+def test_results_and_their_model_are_opened_as_one(command, result, folder, tmp_path):
     whole = run(*arguments_of(command, folder, tmp_path / "a"))
     alone = run(*arguments_of(command, folder / "model", tmp_path / "a"))
     assert whole.exit_code == alone.exit_code == 0, whole.output + alone.output
     assert whole.output and whole.output == alone.output
+    assert et.topics.load_result(folder).labels.tolist() == result.labels.tolist()

@@ -302,6 +302,11 @@ def test_documents_are_looked_up(index, frame):
     assert 1000 in index and "1000" in index and "x" not in index and None not in index
     assert index.get(1000).text == frame.text[0] and index.get("x") is None
     assert index.get("1000").metadata["n"] == frame.n[0]
+    for name in ("id", "'id'"):
+        hits = index.search("w1 w2", 50, where=f"{name} in ('1001', '1003') and n >= 0").hits[0]
+        assert {hit.id for hit in hits} == {"1001", "1003"}
+    named = build(frame.rename(columns={"id": "number"}), text="text", id="number")
+    assert [hit.id for hit in named.search("w1", 9, where="number == '1004'").hits[0]] == ["1004"]
 
 
 def test_additions_reuse_the_columns_of_the_build(frame):

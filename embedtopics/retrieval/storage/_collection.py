@@ -168,8 +168,9 @@ class Collection:
         return {name: column.kind for name, column in ask(self.folder, read_columns).items()}
 
     def column_sql(self, name: str) -> str:
-        """Return the name of a column in conditions of `candidates`."""
-        return ask(self.folder, read_columns)[name].sql
+        """Return the name of a column, or of the ids, in conditions of `candidates`."""
+        columns = ask(self.folder, read_columns)
+        return columns[name].sql if name in columns else "documents.id"
 
     def candidates(self, condition: str, parameters: Sequence[Any] = ()) -> Int64Array:
         """Return the numbers of the documents that meet a condition, ascending."""

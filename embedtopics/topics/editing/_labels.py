@@ -50,14 +50,14 @@ def spell_topic(result: TopicResult, topic: int) -> str:
     return f"{topic} ({result.topics[topic].label})"
 
 
-def rename(result: TopicResult, labels: Mapping[int, str]) -> TopicResult:
+def rename(result: TopicResult, labels: Mapping[Any, str]) -> TopicResult:
     """Label topics; a label stays in later edits as long as its topic exists.
 
     Parameters
     ----------
     result : TopicResult
-    labels : mapping of int to str
-        Labels by topic id.
+    labels : mapping of int or str to str
+        Labels by topic id or earlier label.
 
     Returns
     -------

@@ -55,7 +55,7 @@ MAX_PERIODS_AUTO, MIN_ROWS_AUTO = 40, 10
 
 def over_time(
     result: TopicResult,
-    every: str = "auto",
+    every: Any = "auto",
     *,
     time: Any = None,
     n_terms: int = 10,
@@ -68,7 +68,7 @@ def over_time(
     result : TopicResult
     every : {"auto", "day", "week", "month", "quarter", "year", "decade"}
         Length of a period. "auto" takes the shortest unit with at most 40 periods and ten rows per
-        period on average.
+        period on average. Dates are read as `time`.
     time : str or array_like of shape (n_rows,), optional
         A column, or a date for each row; by default the time column of the corpus. Times with a
         zone are converted to UTC; other times stay the same.
@@ -94,6 +94,8 @@ def over_time(
     whole fit. They are scaled to sum 1, averaged with those of the period before, and then with
     the topic's weights in the whole fit.
     """
+    if not isinstance(every, str):
+        every, time = "auto", every
     moments, zone, n_undated, decisions = _dates_of(result, time)
     periods = cut_into_periods(moments, every)
     n_topics, n_periods = result.n_topics, len(periods.names)

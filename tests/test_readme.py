@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+import docx
 import pandas as pd
 import pytest
 
@@ -39,6 +40,11 @@ def fill(folder):
     shutil.copy(REPOSITORY / "data" / "words_in_context.csv", folder)
     (folder / "treebank.conllu").write_text(treebank(), "utf-8")
     write_judged_queries(folder)
+    (folder / "letters").mkdir()
+    for name, text in (("Ada_1843", "The engine weaves."), ("Mary_1818", "A ship in the ice.")):
+        letter = docx.Document()
+        letter.add_paragraph(text)
+        letter.save(folder / "letters" / f"{name}.docx")
 
 
 @pytest.fixture

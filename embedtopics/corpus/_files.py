@@ -112,8 +112,13 @@ def _page_lines(page: Any) -> list[_Line]:
             lines.append(_Line("", 0, 0))
 
     page.extract_text(visitor_text=visit)
-    return [line._replace(text=" ".join(line.text.split())) for line in lines if line.text.strip()]
+    texts = (" ".join(line.text.translate(_LIGATURES).split()) for line in lines)
+    return [line._replace(text=text) for line, text in zip(lines, texts, strict=True) if text]
 
+
+_LIGATURES = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl"}
+_PRINTED = re.compile(r"\d+/\d+/\d+, \d+:\d+.*|(https?|file)://\S+( \d+/\d+)?")
+"""What browsers print above and below a page."""
 
 _EDGE_LINES = 3
 """Lines at the top and at the bottom of a page among which headers and footers are sought."""
@@ -128,7 +133,12 @@ def _without_running_lines(pages: list[list[_Line]]) -> list[list[_Line]]:
         edges.append({line: re.sub(r"\d+", "0", line.text).casefold() for line in lines})
     counts = Counter(chain(*({*edge.values()} for edge in edges)))
     return [
-        [line for line in page if counts[edge.get(line, "")] < max(2, len(pages) / 3)]
+        [
+            line
+            for line in page
+            if counts[edge.get(line, "")] < max(2, len(pages) / 3)
+            and not _PRINTED.fullmatch(edge.get(line, ""))
+        ]
         for page, edge in zip(pages, edges, strict=True)
     ]
 
@@ -136,11 +146,13 @@ def _without_running_lines(pages: list[list[_Line]]) -> list[list[_Line]]:
 _WIDEST_GAP, _INDENT = 1.2, (4, 60)
 """Distance of two lines in usual distances, and points of an indentation, that end a paragraph."""
 
+_HYPHENATED = re.compile(r"\w[-\xad\u2010]$")
+_AFTER_HYPHEN = re.compile(r"(und|oder|and|or|et|ou)\b|\W")
 _ENDS = re.compile(r"[.!?:;\u2026\u3002\uff01\uff1f]['\"\u2019\u201d\xbb)\]]*$")
 
 
 def _paragraphs(lines: list[_Line]) -> list[str]:
-    """Join lines to paragraphs; a hyphen before a small letter is no part of the word."""
+    """Join lines to paragraphs; a hyphen between small letters is no part of the word."""
     gaps = [upper.y - lower.y for upper, lower in pairwise(lines)]
     usual = median([gap for gap in gaps if 4 < gap < 40] or [12])
     paragraphs = [lines[0].text] if lines else []
@@ -150,8 +162,9 @@ def _paragraphs(lines: list[_Line]) -> list[str]:
         is_apart = gap > _WIDEST_GAP * usual if -usual / 2 < gap < 3 * usual else ends
         if is_apart or (ends and _INDENT[0] < lower.x - upper.x < _INDENT[1]):
             paragraphs.append(lower.text)
-        elif upper.text[-1] in "-\xad\u2010" and lower.text[0].islower():
-            paragraphs[-1] = paragraphs[-1][:-1] + lower.text
+        elif _HYPHENATED.search(upper.text) and not _AFTER_HYPHEN.match(lower.text):
+            n_removed = lower.text[0].islower()
+            paragraphs[-1] = paragraphs[-1][: -n_removed or None] + lower.text
         else:
             paragraphs[-1] += f" {lower.text}"
     return paragraphs
@@ -375,7 +388,7 @@ def _read_members(
                     raise
                 problems.append(str(error))
                 reason = str(error).removeprefix(f"{members[name].name}: ")
-                remarks["unreadable_files", f"Files have no text ({reason})"].append(name)
+                remarks["unreadable_files", f"Not read ({reason})"].append(name)
                 records = [{"text": None}]
             rows += [{**record, **files[name]} for record in records]
     if len(problems) == len(rows):

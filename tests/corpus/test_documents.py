@@ -21,12 +21,12 @@ break="no"/>ce<note>?</note> of <hi>trade</hi>.</p><p>Its end.</p></body></text>
 HTML = """<html><head><title>News &amp; views</title></head><body><nav>Home</nav><p>One <b>bold</b>
 word.</p><script>run()</script><ul><li>A<li>B</ul><footer>Legal</footer></body></html>"""
 LINES = [
-    ["A river and its banks.", "The govern-", "ment met in", "spring.", "It left."],
-    ["One more", "page with other", "words that a", "lake-", "District holds."],
+    ["A river and its banks.", "The govern-", "ment met pre-", "and post-", "Brexit.", "It left."],
+    ["One more", "page with other", "words that a", "district -", "or two -", "holds."],
 ]
 BODY = [
-    "A river and its banks. The government met in spring. It left.",
-    "One more page with other words that a lake- District holds.",
+    "A river and its banks. The government met pre- and post-Brexit. It left.",
+    "One more page with other words that a district - or two - holds.",
 ]
 
 
@@ -53,6 +53,7 @@ def pdf(pages, password=None):
 def typed(page):
     """Return the lines of a page with a running title and its number."""
     body = [(700 - 14 * n, line) for n, line in enumerate(LINES[page - 1])]
+    body.append((20, f"https://example.org/a?b={'c' * page} {page}/9"))
     return [(800, f"Report {page}"), *body, (40, f"{page} / 9")]
 
 

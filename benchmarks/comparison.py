@@ -17,7 +17,8 @@ from benchmarks.options import Options
 from benchmarks.rendering import figure, markdown_table
 from embedtopics import comparison
 from embedtopics.comparison.results import Comparison
-from embedtopics.encoders import SentenceEncoder, distill
+from embedtopics.encoders import SentenceEncoder
+from embedtopics.training import distill
 
 __all__ = ["measure", "render"]
 

@@ -23,7 +23,6 @@ from .encoders import SentenceEncoder as SentenceEncoder
 from .encoders import StaticEncoder as StaticEncoder
 from .encoders import TfidfEncoder as TfidfEncoder
 from .encoders import WordVectorEncoder as WordVectorEncoder
-from .encoders import distill as distill
 from .errors import CorruptFileError as CorruptFileError
 from .errors import EmbedTopicsError as EmbedTopicsError
 from .errors import InputError as InputError
@@ -37,5 +36,6 @@ from .topics import SeedWords as SeedWords
 from .topics import TopicModel as TopicModel
 from .topics import ZeroShot as ZeroShot
 from .topics.results import TopicResult as TopicResult
+from .training import distill as distill
 
 __version__: str

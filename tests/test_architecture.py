@@ -64,7 +64,7 @@ BUDGET = {
 OVER = {
     "_utils": (1265, 10),
     "corpus": (3071, 11),
-    "encoders": (7160, 32),
+    "encoders": (7159, 31),
     "retrieval": (6959, 25),
     "topics": (12883, 53),
 }

@@ -15,9 +15,9 @@ import pytest
 
 import embedtopics as et
 from embedtopics._utils.folders import demo_path
-from embedtopics.encoders.static import _distill, _student, _student_table
+from embedtopics.encoders.static import _student, _student_table
 from embedtopics.retrieval._filters import parse_filter
-from embedtopics.training import TrainingSettings
+from embedtopics.training import TrainingSettings, _distill
 from tests.cli import running
 
 REPOSITORY = Path(__file__).parents[1]

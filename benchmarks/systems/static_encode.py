@@ -24,7 +24,8 @@ def main() -> None:
 def distil(kind: str, folder: Path, content: dict[str, Any]) -> dict[str, Any]:
     """Make the table, and keep it beside the sentences; imports and loading count."""
     began = time.monotonic()
-    from embedtopics.encoders import SentenceEncoder, distill
+    from embedtopics.encoders import SentenceEncoder
+    from embedtopics.training import distill
 
     encoder = SentenceEncoder("all-MiniLM-L6-v2", precision="float32", local_files_only=True)
     distill(encoder, show_progress=False).save(folder / TABLE)

@@ -25,7 +25,8 @@ def main() -> None:
 def make(kind: str, folder: Path, content: dict[str, Any]) -> dict[str, Any]:
     """Make a table, and keep it; imports, loading and all encoding of the teacher count."""
     began = time.monotonic()
-    from embedtopics.encoders import SentenceEncoder, distill
+    from embedtopics.encoders import SentenceEncoder
+    from embedtopics.training import distill
 
     if kind == "student":
         from embedtopics.training import fit_static_student

@@ -284,8 +284,8 @@ app = Commands(help="Show or delete the vectors and models kept on disk.", no_ar
 @app.command()
 def info() -> None:
     """Show where the cache is and what it holds."""
+    from embedtopics.encoders._base import default_folder
     from embedtopics.encoders._cache import cache_entries
-    from embedtopics.encoders._folders import default_folder
 
     entries = cache_entries()
     typer.echo(f"{default_folder()}: {_size(sum(entry.n_bytes for entry in entries))}")

@@ -1,6 +1,5 @@
 from ._cache import CachedEncoder as CachedEncoder
 from .sentence._encoder import SentenceEncoder as SentenceEncoder
-from .static._distill import distill as distill
 from .static._encoder import StaticEncoder as StaticEncoder
 from .words._fasttext import FastTextEncoder as FastTextEncoder
 from .words._tfidf import RandomProjectionEncoder as RandomProjectionEncoder

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from embedtopics._utils.progress import progress_bar
 from embedtopics.corpus._windows import Span
 from embedtopics.corpus.results import Encoding
-from embedtopics.encoders._base import check_texts
+from embedtopics.encoders._base import MODELS, check_texts, default_folder
 from embedtopics.encoders._contract import (
     BaseEncoder,
     WrappedEncoder,
@@ -28,7 +28,6 @@ from embedtopics.encoders._contract import (
     as_encoder,
     forwarded,
 )
-from embedtopics.encoders._folders import MODELS, default_folder
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray, Int64Array
 
@@ -174,17 +173,6 @@ class CachedEncoder(WrappedEncoder):
     encoder : SentenceEncoder or other encoder with a fingerprint
     folder : path, optional
         By default ``EMBEDTOPICS_CACHE``, or the system's folder for caches.
-
-    Raises
-    ------
-    InputError
-        If the encoder has no fingerprint.
-
-    Examples
-    --------
-    >>> encoder = CachedEncoder(SentenceEncoder())  # doctest: +SKIP
-    >>> encoder.encode(["a sentence"]).shape  # doctest: +SKIP
-    (1, 384)
     """
 
     dimensions = forwarded("dimensions")

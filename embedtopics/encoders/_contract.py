@@ -11,15 +11,18 @@ import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
 
+from embedtopics._utils.checks import checked_choice, optional_count, require
 from embedtopics._utils.hub import PushToHub
 from embedtopics.corpus._windows import Span
 from embedtopics.corpus.results import Encoding
-from embedtopics.encoders._base import check_texts, unit_vectors
+from embedtopics.encoders._base import check_texts, require_torch, unit_vectors
 from embedtopics.errors import InputError
+from embedtopics.protocols import FloatArray
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,51 @@ class EncoderInfo:
 def _default(value: Any, document: str) -> Any:
     """Return a property that has a value until a subclass defines another one."""
     return property(lambda self: value, doc=document)
+
+
+@dataclass(frozen=True)
+class EncodeOptions:
+    """Options of `encode` by their names in sentence-transformers."""
+
+    normalize_embeddings: bool = False
+    truncate_dim: int | None = None
+    precision: str | None = None
+    convert_to_tensor: bool = False
+    convert_to_numpy: bool = True
+    output_value: str = "sentence_embedding"
+    show_progress_bar: bool | None = None
+    device: None = None
+    pool: None = None
+    chunk_size: None = None
+
+    def __post_init__(self) -> None:
+        outputs = ("sentence_embedding", "token_embeddings")
+        checked_choice(self.output_value, "output_value", outputs)
+        precisions = (None, "float32", "int8", "uint8", "binary", "ubinary")
+        checked_choice(self.precision, "precision", precisions)
+        optional_count(self.truncate_dim, "truncate_dim")
+        for name in ("device", "pool", "chunk_size"):
+            if getattr(self, name) is not None:
+                remedy = "give the device to the encoder; a batch uses all cores"
+                raise InputError(name, "left out", getattr(self, name), remedy)
+
+    def vectors(self, vectors: Any) -> Any:
+        """Cut, scale and round vectors (n_texts, n_dimensions)."""
+        if self.truncate_dim is not None:
+            vectors = vectors[:, : self.truncate_dim]
+        if self.normalize_embeddings:
+            vectors = unit_vectors(vectors)
+        if self.precision in (None, "float32"):
+            return vectors
+        library = require("sentence_transformers", f"precision={self.precision!r}", "torch")
+        return library.quantize_embeddings(vectors, precision=self.precision)
+
+
+def _unit(vectors: Any) -> Any:
+    """Scale vectors to length one, arrays or tensors."""
+    vectors = np.asarray(vectors) if isinstance(vectors, (list, tuple)) else vectors
+    vectors = vectors[None] if vectors.ndim == 1 else vectors
+    return vectors / ((vectors * vectors).sum(-1)[:, None] ** 0.5).clip(1e-12)
 
 
 class BaseEncoder(PushToHub):
@@ -135,14 +183,55 @@ class BaseEncoder(PushToHub):
         *,
         batch_size: int | None = None,
         show_progress: bool | None = None,
-        normalize_embeddings: bool = False,
+        **options: Any,
     ) -> Any:
-        """Return one vector per text, (n_texts, n_dimensions); of one text, (n_dimensions,)."""
-        rows = [texts] if isinstance(texts, str) else texts
-        vectors: Any = self._encode(rows, batch_size, show_progress).embeddings
-        if normalize_embeddings:
-            vectors = unit_vectors(vectors)
+        """Return one vector per text, (n_texts, n_dimensions); of one text, (n_dimensions,).
+
+        Further options have the names of sentence-transformers: normalize_embeddings, truncate_dim,
+        precision, convert_to_tensor, convert_to_numpy, output_value, show_progress_bar.
+        """
+        rows, how = [texts] if isinstance(texts, str) else texts, EncodeOptions(**options)
+        show_progress = how.show_progress_bar if show_progress is None else show_progress
+        if how.output_value == "token_embeddings":
+            vectors: Any = self._token_vectors(check_texts(rows))
+        else:
+            vectors = how.vectors(self._encode(rows, batch_size, show_progress).embeddings)
+        if how.convert_to_tensor or not how.convert_to_numpy:
+            torch = require_torch("convert_to_tensor")
+            one = how.convert_to_tensor and how.output_value == "sentence_embedding"
+            vectors = torch.as_tensor(vectors) if one else [*map(torch.as_tensor, vectors)]
         return vectors[0] if isinstance(texts, str) else vectors
+
+    def _token_vectors(self, texts: list[str]) -> list[FloatArray]:
+        """Return vectors of the tokens of each text, (n_tokens, n_dimensions)."""
+        raise InputError("output_value", '"sentence_embedding"', "token_embeddings")
+
+    def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
+        """Return vectors of documents as lists, for LangChain; see `encode_document`."""
+        return list(self.encode_document(list(texts)).tolist())
+
+    def embed_query(self, text: str) -> list[float]:
+        """Return the vector of a query as a list, for LangChain; see `encode_query`."""
+        return list(self.encode_query(text).tolist())
+
+    similarity_fn_name = _default("cosine", "Name of the measure of `similarity`.")
+
+    def similarity(self, first: Any, second: Any) -> Any:
+        """Return the cosine of each vector with each of others, (n_first, n_second)."""
+        return _unit(first) @ _unit(second).T
+
+    def similarity_pairwise(self, first: Any, second: Any) -> Any:
+        """Return the cosine of each vector with its partner, (n_vectors,)."""
+        return (_unit(first) * _unit(second)).sum(-1)
+
+    @property
+    def model_card_data(self) -> Any:
+        """What evaluators of sentence-transformers read and write; nothing is stored."""
+        return SimpleNamespace(base_model=self.name, set_evaluation_metrics=lambda *_: None)
+
+    def get_sentence_embedding_dimension(self) -> int | None:
+        """Return `dimensions`, by the name that sentence-transformers gives it."""
+        return self.dimensions  # type: ignore[no-any-return]
 
     def encode_query(self, texts: str | Sequence[str], **options: Any) -> Any:
         """Return vectors of queries, with the checkpoint's prompt for queries; see `encode`."""

@@ -1,4 +1,5 @@
 from ._compare import compare_before_after as compare_before_after
+from ._distill import distill as distill
 from ._examples import Examples as Examples
 from ._examples import read_examples as read_examples
 from ._fit import fit as fit
@@ -14,3 +15,4 @@ from ._settings import TrainingSettings as TrainingSettings
 from ._split import overlap as overlap
 from ._split import split as split
 from ._student import fit_static_student as fit_static_student
+from ._wrapping import to_sentence_transformer as to_sentence_transformer

@@ -6,9 +6,9 @@ from typer.testing import CliRunner
 
 from embedtopics.cli._app import app
 from embedtopics.encoders import CachedEncoder, SentenceEncoder
+from embedtopics.encoders._base import MODELS as FORMAT
+from embedtopics.encoders._base import UNFINISHED
 from embedtopics.encoders._cache import cache_entries, clear_cache
-from embedtopics.encoders._folders import MODELS as FORMAT
-from embedtopics.encoders._folders import UNFINISHED
 from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.encoders.sentence._backend import number_format
 

@@ -14,7 +14,7 @@ import pytest
 
 from embedtopics._utils import machine
 from embedtopics.encoders import CachedEncoder, SentenceEncoder
-from embedtopics.encoders._folders import MODELS as FORMAT
+from embedtopics.encoders._base import MODELS as FORMAT
 from embedtopics.encoders._registry import resolve_exact
 from embedtopics.encoders.sentence import _backend as opening
 from embedtopics.encoders.sentence import _graph as graphs

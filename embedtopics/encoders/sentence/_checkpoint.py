@@ -19,10 +19,11 @@ from embedtopics.encoders._base import load_error, require_torch
 from embedtopics.errors import InputError, ModelLoadError
 from embedtopics.protocols import FloatArray
 
+MODULES, PROMPTS = "modules.json", "config_sentence_transformers.json"
 POOLINGS = ("mean", "cls", "max", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
 
 _ACTIVATIONS = ("Identity", "Tanh", "ReLU", "GELU", "Sigmoid")
-_PACKAGE = "sentence_transformers"
+PACKAGE = "sentence_transformers"
 _AFTER = ("Dense", "Normalize", "Dropout")
 _KINDS = ("Transformer", "WeightedLayerPooling", "Pooling", *_AFTER)
 
@@ -68,9 +69,9 @@ def finish(vectors: FloatArray, steps: tuple[Step, ...]) -> FloatArray:
 
 def read_head(folder: Path) -> tuple[Head, Path]:
     """Read how hidden states become vectors (the scaled mean, if not said), and their folder."""
-    if not (folder / "modules.json").is_file():
+    if not (folder / MODULES).is_file():
         return Head(), folder
-    modules = _read_modules(folder / "modules.json")
+    modules = _read_modules(folder / MODULES)
     kinds = [kind for kind, _ in modules]
     place = kinds.index("Pooling") if kinds.count("Pooling") == 1 else 0
     before, after = kinds[1:place], kinds[place + 1 :]
@@ -79,7 +80,7 @@ def read_head(folder: Path) -> tuple[Head, Path]:
         raise load_error(
             "the modules Transformer, perhaps WeightedLayerPooling, Pooling and then any of "
             + ", ".join(_AFTER),
-            f"{', '.join(kinds)} ({folder / 'modules.json'})",
+            f"{', '.join(kinds)} ({folder / MODULES})",
             "choose another checkpoint",
         )
     paths = [folder / path for _, path in modules]
@@ -126,7 +127,7 @@ def _read_modules(file: Path) -> list[tuple[str, str]]:
             raise load_error("a type and a path for each module", f"{module!r} ({file})")
         name, path = str(module.get("type", "no type")), str(module.get("path", ""))
         package, _, kind = name.rpartition(".")
-        if not package.startswith(_PACKAGE) or kind not in _KINDS:
+        if not package.startswith(PACKAGE) or kind not in _KINDS:
             expected = f"modules of the kinds {', '.join(_KINDS)}"
             raise load_error(expected, f"{name} ({file})", "choose a checkpoint without it")
         if not (file.parent / path).resolve().is_relative_to(file.parent.resolve()):
@@ -272,7 +273,7 @@ _TOKENIZER_FILES = (
     "tokenizer.model", "spm.model",
 )  # fmt: skip
 _BESIDE_THE_TOKENIZER = ("merges.txt", "added_tokens.json", "special_tokens_map.json")
-_LENGTH_FILES = tuple(
+LENGTH_FILES = tuple(
     f"sentence_{kind}_config.json"
     for kind in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta")
 )
@@ -366,7 +367,7 @@ def read_checkpoint(folder: Path) -> Checkpoint:
     """Read a sentence-transformers folder, or a plain Hugging Face one."""
     head, inner = read_head(folder)
     lengths: dict[str, Any] = next(
-        (read_json(inner / f) for f in _LENGTH_FILES if (inner / f).is_file()), {}
+        (read_json(inner / f) for f in LENGTH_FILES if (inner / f).is_file()), {}
     )
     if (task := lengths.get("transformer_task", "feature-extraction")) != "feature-extraction":
         actual = f"transformer_task {task!r} ({inner})"
@@ -491,7 +492,7 @@ def _max_length(declared: Any, limit: int | None, folder: Path) -> int:
 
 def _read_prompts(folder: Path) -> tuple[dict[str, str], str]:
     """Return all prompts, and the one that is used where none is asked for."""
-    path = folder / "config_sentence_transformers.json"
+    path = folder / PROMPTS
     config = read_json(path) if path.is_file() else {}
     prompts, name = config.get("prompts") or {}, config.get("default_prompt_name")
     if not _is_text_map(prompts) or not isinstance(name, str | None):

@@ -15,8 +15,13 @@ from typing import Any
 import numpy as np
 
 from embedtopics._utils.folders import sha256
-from embedtopics.encoders._base import MULTILINGUAL, MULTILINGUAL_PACKAGE, load_error
-from embedtopics.encoders._folders import MODELS, placing
+from embedtopics.encoders._base import (
+    MODELS,
+    MULTILINGUAL,
+    MULTILINGUAL_PACKAGE,
+    load_error,
+    placing,
+)
 from embedtopics.encoders.sentence._checkpoint import Checkpoint, read_checkpoint
 from embedtopics.errors import ModelLoadError
 from embedtopics.protocols import FloatArray

@@ -20,9 +20,8 @@ from embedtopics._utils.machine import computed_once
 from embedtopics.corpus._windows import Span, windows
 from embedtopics.corpus.results import Encoding
 from embedtopics.decisions import Decision
-from embedtopics.encoders._base import check_texts, known_languages, readable
+from embedtopics.encoders._base import check_texts, default_folder, known_languages, readable
 from embedtopics.encoders._contract import BaseEncoder, arguments_of
-from embedtopics.encoders._folders import default_folder
 from embedtopics.encoders.sentence._backend import (
     LoadedModel,
     Precision,
@@ -47,8 +46,10 @@ from embedtopics.encoders.sentence._running import (
     embed,
     has_gpu,
     n_leading,
+    token_vectors,
     tokenize,
 )
+from embedtopics.encoders.sentence._saving import write_checkpoint
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray
 
@@ -71,8 +72,7 @@ AUTO_INT8 = (
 0.7715 and 0.7715 on that of SICK, 0.7036 and 0.7033 in the mean of ten sets of 2012 to 2014; AMI of
 topics with the classes 0.526 and 0.530 at the number of topics found, 0.584 and 0.584 at that of
 the classes (means of four corpora, each whole and in three samples of 80 %; single fits differ
-by up to 0.06, either way). Nothing was chosen on these figures but the default. The
-ranges came from 20,000 tokens; from 4,000, as now, STS-B has 0.8203 and SICK 0.7715 again."""
+by up to 0.06, either way). Nothing was chosen on these figures but the default."""
 
 AUTO_HALF = 'The encoder computes in float16 on a GPU. Set precision="float32" for exact vectors.'
 
@@ -85,8 +85,7 @@ of texts that it is estimated from. On news and messages, where it loses 49 to 8
 topics an AMI with the classes of 0.553 in place of 0.526 (bbc_news 0.671 and 0.667,
 masakhanews_eng 0.580 and 0.537, masakhanews_fra 0.460 and 0.417, 4,000 of 20newsgroups 0.501 and
 0.481; each whole and in three samples of 80 %; lower in 2 of 16 fits), and of 0.609 in place of
-0.584 at the number of classes, for 1.9 to 6.7 times the tokens to encode. Only whether to read on
-was chosen on these corpora."""
+0.584 at the number of classes, for 1.9 to 6.7 times the tokens to encode."""
 
 
 class SentenceEncoder(BaseEncoder):
@@ -127,6 +126,8 @@ class SentenceEncoder(BaseEncoder):
         Name of one of the checkpoint's `prompts`, or a string, to put before every text. By
         default `encode` uses the checkpoint's default prompt; `encode_query`, `encode_document`,
         topics, search, comparison and evaluation use its prompts for queries and documents.
+    prompts : mapping of str to str, optional
+        Prompts by their names, in addition to the checkpoint's.
     long_texts : {"auto", "truncate", "chunk"}
         How texts longer than `max_length` are read. "truncate" reads the beginning. "chunk" reads
         overlapping windows of whole sentences and averages their vectors, weighted by tokens.
@@ -152,18 +153,10 @@ class SentenceEncoder(BaseEncoder):
 
     Raises
     ------
-    InputError
-        If a parameter is out of range.
     ModelLoadError
         If the checkpoint cannot be found, read or verified; with some, when a text is encoded.
     MissingExtraError
         If the model needs PyTorch and it is not installed.
-
-    Examples
-    --------
-    >>> encoder = SentenceEncoder()  # doctest: +SKIP
-    >>> encoder.encode(["a sentence", "another"]).shape  # doctest: +SKIP
-    (2, 384)
     """
 
     def __init__(
@@ -177,6 +170,7 @@ class SentenceEncoder(BaseEncoder):
         dimensions: int | None = None,
         max_length: int | None = None,
         prompt: str | None = None,
+        prompts: Mapping[str, str] | None = None,
         long_texts: str = "auto",
         precision: str = "auto",
         device: str | None = None,
@@ -197,6 +191,8 @@ class SentenceEncoder(BaseEncoder):
         checkpoint, source = resolve_model(
             name, revision=revision, local_files_only=local_files_only, with_code=trust_remote_code
         )
+        if prompts:
+            checkpoint = replace(checkpoint, prompts={**checkpoint.prompts, **prompts})
         head = checkpoint.head
         ends_scaled = bool(head.steps) and isinstance(head.steps[-1], Scale)
         self._recipe = Recipe(
@@ -216,9 +212,7 @@ class SentenceEncoder(BaseEncoder):
             trusts_code=trust_remote_code,
         )
         check_widths(self._recipe)
-        self._tokens_per_batch = tokens_per_batch
-        self._device = device
-        self._runtime = runtime
+        self._tokens_per_batch, self._device, self._runtime = tokens_per_batch, device, runtime
         self._lender: SentenceEncoder | None = None
 
     def __repr__(self) -> str:
@@ -315,9 +309,12 @@ class SentenceEncoder(BaseEncoder):
         prompt_name : str, optional
             Name of one of the checkpoint's `prompts`, if `prompt` is left out.
         **options
-            batch_size, show_progress and normalize_embeddings, as in sentence-transformers.
+            As of the other encoders, with the names of sentence-transformers.
         """
         if prompt is None and prompt_name is not None:
+            if not self.prompts:
+                expected = "left out: this checkpoint has no prompts"
+                raise InputError("prompt_name", expected, prompt_name, "use prompt=")
             checked_choice(prompt_name, "prompt_name", tuple(self.prompts))
             prompt = self.prompts[prompt_name]
         encoder = self if prompt is None else self._with_prompt(prompt)
@@ -407,6 +404,7 @@ class SentenceEncoder(BaseEncoder):
             "dimensions": recipe.dimensions,
             "max_length": recipe.max_length,
             "prompt": recipe.prompt,
+            **({"prompts": dict(given)} if (given := self._arguments["prompts"]) else {}),
             "precision": self.precision,
             "long_texts": recipe.long_texts,
         }
@@ -435,17 +433,28 @@ class SentenceEncoder(BaseEncoder):
         parts = (checkpoint.contents, steps, how)
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write a folder, for this class and sentence-transformers; weights stay in float32."""
+        write_checkpoint(Path(folder).expanduser(), self._recipe)
+
     def _hub_folder(self, fresh: Path) -> Path:
-        name = os.path.abspath(self.name)
-        if self._recipe.source != "path":
-            actual = f"{self.name!r}, which has a name on the hub"
-            raise InputError("encoder", "the encoder of a folder", found=actual)
-        if SentenceEncoder(name).space != self.space:
-            remedy = "change its modules.json, or share the arguments as well"
-            actual = "arguments that its folder does not hold"
-            expected = "one that its folder describes completely"
-            raise InputError("encoder", expected, remedy=remedy, found=actual)
-        return Path(name)
+        self.save(fresh)
+        return fresh
+
+    def to(self, device: str) -> SentenceEncoder:
+        """Move the encoder to a device, as in torch, and return it."""
+        return self.set_params(device=device)
+
+    @property
+    def tokenizer(self) -> Any:
+        """The tokenizer of transformers."""
+        from embedtopics.encoders.sentence._torch import wrapped_tokenizer
+
+        return wrapped_tokenizer(self._recipe.checkpoint, self._recipe.trusts_code)
+
+    def _token_vectors(self, texts: list[str]) -> list[FloatArray]:
+        run, width = self._loaded.run, self._recipe.checkpoint.width
+        return [token_vectors(run, ids, width) for ids in self._tokenize(texts, False).ids]
 
     def encode_with_report(
         self,
@@ -483,17 +492,7 @@ class SentenceEncoder(BaseEncoder):
         return Encoding(np.empty((len(texts), 0), np.float32), tokens.n_tokens, n_seen, n_unknown)
 
     def windows(self, texts: Sequence[str]) -> list[list[Span]]:
-        """Cut texts into overlapping windows of whole sentences that the encoder can read.
-
-        Parameters
-        ----------
-        texts : sequence of str
-
-        Returns
-        -------
-        list of list of (int, int)
-            Spans of the windows of each text, in characters; a short text has one.
-        """
+        """Return the spans, in characters, of the windows of whole sentences of each text."""
         return [self._cut(text)[0] for text in check_texts(texts)]
 
     def _cut(self, text: str) -> tuple[list[Span], int]:

@@ -21,13 +21,14 @@ from embedtopics.encoders._base import (
     MULTILINGUAL,
     MULTILINGUAL_PACKAGE,
     check_tokenizer,
+    default_folder,
     load_error,
     refusing_panics,
     try_out,
 )
-from embedtopics.encoders._folders import default_folder
 from embedtopics.encoders.sentence._checkpoint import Checkpoint, read_checkpoint, read_json
 from embedtopics.encoders.sentence._e5 import e5_checkpoint
+from embedtopics.encoders.static._files import holds_static_encoder
 from embedtopics.errors import InputError, ModelLoadError
 
 if TYPE_CHECKING:
@@ -141,6 +142,10 @@ def resolve_model(
         raise InputError("name", f"the name or folder of an encoder, as {DEFAULT_MODEL!r}", name)
     folder, name = Path(name).expanduser(), os.fspath(name)
     if folder.is_dir():
+        if holds_static_encoder(folder):
+            raise load_error(
+                "a transformer", f"a static one ({folder})", f"use StaticEncoder({name!r})"
+            )
         # An absolute path stays valid if the process changes its working directory.
         return read_checkpoint(folder.absolute()), "path"
     if folder.exists() or name.startswith(".") or not _HUB_NAME.fullmatch(name):

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from embedtopics.encoders._folders import MODELS, placing
+from embedtopics.encoders._base import MODELS, placing
 from embedtopics.encoders.sentence._checkpoint import Checkpoint
 from embedtopics.encoders.sentence._graph import WORDS, Table, UnsupportedModelError
 from embedtopics.encoders.sentence._loading import PlainVocabulary

@@ -90,24 +90,30 @@ def load_model(
     return model.eval()
 
 
-def tokenizer_of_transformers(
-    checkpoint: Checkpoint, trust_remote_code: bool
-) -> tuple[Tokenizer, int | None, int | None]:
-    """Return the fast tokenizer, and the ids of its padding and unknown tokens."""
-    require_torch(f"the tokenizer of {checkpoint.folder}, which has no tokenizer.json,")
+def wrapped_tokenizer(checkpoint: Checkpoint, trust_remote_code: bool) -> Any:
+    """Return the tokenizer of transformers."""
+    require_torch(f"the tokenizer of transformers for {checkpoint.folder}")
     from transformers import AutoTokenizer
 
     with silent_transformers(), _explained(checkpoint), refusing_panics():
-        wrapper = AutoTokenizer.from_pretrained(
+        return AutoTokenizer.from_pretrained(
             checkpoint.folder,
             local_files_only=not trust_remote_code,
             trust_remote_code=trust_remote_code,
         )
-        fast = getattr(wrapper, "backend_tokenizer", None)
-        try_out(fast)
+
+
+def tokenizer_of_transformers(
+    checkpoint: Checkpoint, trust_remote_code: bool
+) -> tuple[Tokenizer, int | None, int | None]:
+    """Return the fast tokenizer, and the ids of its padding and unknown tokens."""
+    wrapper = wrapped_tokenizer(checkpoint, trust_remote_code)
+    fast = getattr(wrapper, "backend_tokenizer", None)
     if fast is None:
         actual = f"{type(wrapper).__name__} ({checkpoint.folder})"
         raise load_error("a fast tokenizer", actual, "choose a checkpoint with a tokenizer.json")
+    with _explained(checkpoint), refusing_panics():
+        try_out(fast)
     return fast, wrapper.pad_token_id, wrapper.unk_token_id
 
 

@@ -228,17 +228,7 @@ class StaticEncoder(BaseEncoder):
         return digest.hexdigest()
 
     def with_table(self, table: npt.ArrayLike) -> StaticEncoder:
-        """Return an encoder with the same tokenizer and settings, another table and no weights.
-
-        Parameters
-        ----------
-        table : array_like of shape (n_vocabulary, any)
-
-        Raises
-        ------
-        InputError
-            If the shape does not match the vocabulary or a number is not finite.
-        """
+        """Return an encoder with another table (n_vocabulary, any) and no weights."""
         vectors, _ = check_table(table, None, len(self._files.table))
         files = replace(self._files, table=vectors, weights=None)
         return StaticEncoder._of_files(files, self.name)
@@ -258,11 +248,6 @@ class StaticEncoder(BaseEncoder):
         ----------
         folder : path
             Missing, empty, or an earlier result of `save`, which is replaced.
-
-        Raises
-        ------
-        InputError
-            If the folder cannot be written.
         """
         write_static(Path(folder).expanduser(), self._files)
 

@@ -64,11 +64,6 @@ class FastTextEncoder(WordEncoder):
         Number of passes over the texts. Default: as many as read four million words, from 5 to 50.
     random_state : int
 
-    Raises
-    ------
-    InputError
-        If a parameter is out of range.
-
     Examples
     --------
     >>> texts = ["cold water and ice", "ice and snow", "hot coffee", "hot tea"] * 5

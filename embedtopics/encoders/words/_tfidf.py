@@ -64,11 +64,6 @@ class TfidfEncoder(WordEncoder):
         Seed of the randomized singular value decomposition (Halko, Martinsson and Tropp 2011,
         algorithms 4.4 and 5.1).
 
-    Raises
-    ------
-    InputError
-        If a parameter is out of range.
-
     Examples
     --------
     >>> encoder = TfidfEncoder(stop_words=[]).fit(["cold water", "cold coffee", "hot coffee"])
@@ -200,11 +195,6 @@ class RandomProjectionEncoder(WordEncoder):
     dimensions : int
     random_state : int
         Seed of the signs.
-
-    Raises
-    ------
-    InputError
-        If a parameter is out of range.
 
     Examples
     --------

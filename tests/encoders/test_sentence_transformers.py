@@ -1,0 +1,173 @@
+"""Everything that code written for sentence-transformers asks of an encoder, against that library.
+
+BERTopic, KeyBERT and mteb run where they are installed.
+"""
+
+import numpy as np
+import pytest
+
+import embedtopics as et
+from embedtopics.encoders._registry import encoder_from_settings
+from tests.factories import exact_encoder, refuses
+
+pytestmark = pytest.mark.filterwarnings("default")
+TEXTS = ["the cat sat on the mat", "a dog ran in the park", "red and blue", "the river " * 3]
+
+
+def model_of(folder):
+    from sentence_transformers import SentenceTransformer
+
+    return SentenceTransformer(str(folder), device="cpu")
+
+
+@pytest.fixture
+def pair(make_sentence_folder):
+    folder = make_sentence_folder(legacy=False)
+    return exact_encoder(folder), model_of(folder)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"normalize_embeddings": True, "truncate_dim": 5}, {"show_progress_bar": False},
+        {"precision": "ubinary"}, {"precision": "binary", "batch_size": 2},
+        {"convert_to_tensor": True}, {"convert_to_numpy": False},
+        {"output_value": "token_embeddings"},
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("texts", [TEXTS, TEXTS[1]])
+def test_encode_takes_its_keywords(pair, texts, options):
+    ours, theirs = (one.encode(texts, **options) for one in pair)
+    rows = [(ours, theirs)] if isinstance(texts, str) else zip(ours, theirs, strict=True)
+    for one, other in rows:
+        np.testing.assert_allclose(one, np.asarray(other), atol=1e-5)
+    if "output_value" not in options:
+        assert type(ours) is type(theirs)
+    with refuses("precision"):
+        pair[0].encode(texts, precision="int4")
+
+
+def test_similarity_of_arrays_and_tensors(pair):
+    encoder, model = pair
+    for options in ({}, {"convert_to_tensor": True}):
+        first, second = (encoder.encode(texts, **options) for texts in (TEXTS, TEXTS[::-1]))
+        for name in ("similarity", "similarity_pairwise"):
+            expected = getattr(model, name)(first, second)
+            found = getattr(encoder, name)(first, second)
+            assert type(found) is type(first)
+            np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_its_evaluators_and_utilities_run(pair):
+    from sentence_transformers import util
+    from sentence_transformers.sentence_transformer.evaluation import (
+        EmbeddingSimilarityEvaluator,
+    )
+
+    evaluate = EmbeddingSimilarityEvaluator(TEXTS, TEXTS[::-1], [0.1, 0.5, 0.4, 0.2])
+    mined, scores = [], []
+    for model in pair:
+        scores.append(list(evaluate(model).values()))
+        mined.append(np.array(util.paraphrase_mining(model, TEXTS)))
+        hits = util.semantic_search(model.encode("a dog", convert_to_tensor=True),
+                                    model.encode(TEXTS, convert_to_tensor=True))  # fmt: skip
+        mined[-1] = [*mined[-1].ravel(), *(hit["score"] for hit in hits[0])]
+    np.testing.assert_allclose(*scores, atol=1e-5)
+    np.testing.assert_allclose(*mined, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"pooling": ["cls", "max"], "max_length": 9, "normalize": False},
+                {"prompts": {"query": "the cat "}, "prompt": "query"}, {"precision": "auto"}],
+)  # fmt: skip
+def test_a_saved_folder_gives_both_libraries_the_vectors(pair, tmp_path, options):
+    encoder = exact_encoder(pair[0].name, **options)
+    encoder.save(tmp_path / "mine")
+    encoder.save(tmp_path / "mine")  # replaces what it wrote
+    loaded = et.SentenceEncoder(tmp_path / "mine", precision=encoder.recipe.precision)
+    np.testing.assert_array_equal(loaded.encode(TEXTS), encoder.encode(TEXTS))
+    assert loaded.fingerprint == encoder.fingerprint and loaded.prompts == encoder.prompts
+    expected = model_of(tmp_path / "mine").encode(TEXTS)
+    np.testing.assert_allclose(encoder.exact().encode(TEXTS), expected, atol=1e-5)
+    made_again = encoder_from_settings(encoder.settings)
+    np.testing.assert_array_equal(made_again.encode_query("a"), encoder.encode_query("a"))
+
+
+def test_small_doors(pair, tmp_path):
+    encoder, model = pair
+    assert encoder.tokenizer(TEXTS).input_ids == model.tokenizer(TEXTS).input_ids
+    assert encoder.to("cpu") is encoder
+    assert encoder.get_sentence_embedding_dimension() == encoder.dimensions == 16
+    documents = encoder.embed_documents(TEXTS)
+    np.testing.assert_array_equal(np.float32(documents), encoder.encode_document(TEXTS))
+    assert encoder.embed_query("a cat") == encoder.encode_query("a cat").tolist()
+    with pytest.raises(et.InputError, match="has no prompts; got 'query'; use prompt="):
+        encoder.encode(TEXTS, prompt_name="query")
+    et.distill(encoder, dimensions=4).save(tmp_path / "static")
+    with pytest.raises(et.ModelLoadError, match=r"use StaticEncoder\('"):
+        et.SentenceEncoder(tmp_path / "static")
+
+
+def test_a_vector_store_of_langchain(pair):
+    reason = "langchain-core is not installed"
+    stores = pytest.importorskip("langchain_core.vectorstores", reason=reason)
+    store = stores.InMemoryVectorStore(pair[0])
+    store.add_texts(TEXTS)
+    assert store.similarity_search("a dog ran in the park", 1)[0].page_content == TEXTS[1]
+
+
+@pytest.fixture
+def wrapped(pair):
+    return et.training.to_sentence_transformer(pair[0])
+
+
+def test_an_encoder_becomes_a_model_of_theirs(pair, wrapped):
+    encoder, model = pair
+    for options in ({}, {"prompt": "the cat "}):
+        found, expected = wrapped.encode(TEXTS, **options), model.encode(TEXTS, **options)
+        np.testing.assert_allclose(found, expected, atol=1e-5)
+    static = et.distill(encoder, dimensions=4)
+    theirs = et.training.to_sentence_transformer(static)
+    np.testing.assert_allclose(theirs.encode(TEXTS), static.encode(TEXTS), atol=1e-6)
+    with refuses("encoder"):
+        et.training.to_sentence_transformer("tfidf")
+
+
+def test_bertopic_embeds_with_it(wrapped):
+    bertopic = pytest.importorskip("bertopic", reason="BERTopic is not installed")
+    embedder = bertopic.BERTopic(embedding_model=wrapped, language=None)
+    embedder.embedding_model = bertopic.backend._utils.select_backend(wrapped)
+    vectors = embedder._extract_embeddings(TEXTS, method="document")
+    np.testing.assert_allclose(vectors, wrapped.encode(TEXTS), atol=1e-6)
+
+
+def test_keybert_embeds_with_it(wrapped):
+    keybert = pytest.importorskip("keybert", reason="KeyBERT is not installed")
+    assert dict(keybert.KeyBERT(wrapped).extract_keywords("the cat sat on the mat")).keys() <= {
+        "cat", "sat", "mat",
+    }  # fmt: skip
+
+
+def test_mteb_evaluates_it(wrapped):
+    mteb = pytest.importorskip("mteb", reason="mteb is not installed")
+    from datasets import Dataset, DatasetDict
+    from mteb.abstasks.task_metadata import TaskMetadata
+
+    about = {
+        "name": "Local", "description": "two kinds", "reference": "https://example.org",
+        "dataset": {"path": "a/b", "revision": "1"}, "type": "Classification", "category": "t2c",
+        "modalities": ["text"], "eval_splits": ["test"], "eval_langs": ["eng-Latn"],
+        "main_score": "accuracy", "date": ("2020-01-01", "2021-01-01"), "domains": ["News"],
+        "task_subtypes": [], "license": "not specified", "annotations_creators": "derived",
+        "dialect": [], "sample_creation": "found", "bibtex_citation": "",
+    }  # fmt: skip
+
+    class Local(mteb.abstasks.AbsTaskClassification):
+        metadata = TaskMetadata(**about)
+
+        def load_data(self, **_):
+            rows = Dataset.from_dict({"text": TEXTS * 8, "label": [0, 0, 1, 1] * 8})
+            self.dataset, self.data_loaded = DatasetDict(train=rows, test=rows), True
+
+    result = mteb.evaluate(wrapped, [Local()], cache=None)
+    assert result.task_results[0].get_score() == 1.0

@@ -70,14 +70,14 @@ def keywords(
     vectors = term_embeddings(term_counts.counts, embeddings, pool, origin=middle)
     occurrences = np.asarray(term_counts.counts.sum(axis=0)).ravel()
     holders = np.bincount(term_counts.counts.indices, minlength=len(term_counts.terms))
-    rarity, ranked = _rarity(topic_terms), []
+    rarity, ranked = rarity_of(topic_terms), []
     for ids, weights in candidates:
         relevance = weights * np.sqrt(holders[ids])
         if len(candidates) > 1:
             of_terms = vectors[np.searchsorted(pool, ids)]
             relevance *= _closeness(of_terms, weights) ** _CLOSENESS * rarity[ids] ** _RARITY
         terms = [term_counts.terms[i] for i in ids]
-        ranked.append(_prefer_longer(relevance, terms, occurrences[ids]))
+        ranked.append(prefer_longer(relevance, terms, occurrences[ids]))
     places = [np.searchsorted(pool, ids) for ids, _ in candidates]
     selected = []
     demoted = _demote_shared(ranked, places, len(pool))
@@ -140,7 +140,7 @@ def _closeness(vectors: FloatArray, weights: Float64Array) -> Float64Array:
     return closeness
 
 
-def _rarity(topic_terms: csr_matrix) -> Float64Array:
+def rarity_of(topic_terms: csr_matrix) -> Float64Array:
     """Return 1 for terms above their mean weight in one topic, towards 0.02 for all, (n_terms,)."""
     n_topics, n_terms = topic_terms.shape
     ids, weights = topic_terms.indices, np.maximum(topic_terms.data, 0.0)
@@ -167,7 +167,7 @@ def _demote_shared(
     ]
 
 
-def _prefer_longer(
+def prefer_longer(
     relevance: Float64Array, terms: Sequence[str], occurrences: npt.NDArray[Any]
 ) -> Float64Array:
     """Replace words by a longer candidate if each mostly occurs within it."""

@@ -103,7 +103,7 @@ def test_terms_above_average_in_many_topics_stand_behind():
     based = [0.6, 0.6, 0.6, 0.6, 0.1, 0.1, 0.1, 0.1]
     weights = csr_matrix(np.column_stack([based, np.full(8, 0.5), 0.5 * np.eye(8)]))
     np.testing.assert_allclose(
-        topic_keywords._rarity(weights), [np.log(2) / np.log(8), 0.02, *[1.0] * 8]
+        topic_keywords.rarity_of(weights), [np.log(2) / np.log(8), 0.02, *[1.0] * 8]
     )
     embeddings = np.vstack([np.ones((8, 2)), np.zeros((8, 2))]).astype(np.float32)
     names = ("based", "all", *(f"own{i}" for i in range(8)))

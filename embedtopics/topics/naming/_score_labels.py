@@ -26,12 +26,13 @@ MIN_TEXTS = 8
 """Minimum number of texts of a topic, and of its siblings; half of them score the label."""
 N_PHRASES = 6
 CERTAIN = 1.645
-"""Standard errors by which a label must beat the keywords (95 %, one-sided). On four corpora (BBC
-News, AG News, M10, MasakhaNEWS in English) three in five labels change, and 2 % of the changed
-labels are worse on the other texts; with 0, nearly all labels change, and 13 % are worse."""
+"""Standard errors by which a label must beat the keywords (95 %, one-sided). With all phrases as
+candidates, on four corpora, 2 % of changed labels are worse on the other texts; with 0, 13 %."""
 
 MIN_COVERAGE = 1 / 6
-"""Share of the texts of a topic that hold a term of a label that replaces the keywords."""
+"""Share of the texts of a topic that hold the first term of a label that replaces the keywords. By
+multilingual E5, 68 % of such labels are nearest to the name of the class of their topic (ten sets);
+66 % with terms that fewer texts hold, and 67 % of first three keywords."""
 
 Encode = Callable[[Sequence[str]], FloatArray]
 
@@ -41,7 +42,7 @@ def score_labels(result: TopicResult, encoder: Encoder | str | None = None) -> T
 
     A fit with an encoder of this package scores its labels, and chooses them by the score. The
     candidates are the first two keywords, and phrases with up to two keywords. A sixth of the texts
-    of the topic must hold one of the terms. The best candidate replaces the first three keywords if
+    of the topic must hold the first term. The best candidate replaces the first three keywords if
     it beats them by more than chance. Names from a person or a language model, and topics from
     edits, have no score until you call this function.
 
@@ -147,10 +148,8 @@ def _candidates(
             others = [word for word in words if set(word.split()).isdisjoint(phrase.split())]
             lists += [[phrase, *others[:n]] for n in range(3)]
         of_topic = counts.counts[result.clustering.labels == topic.topic_id].tocsc()
-        for terms in lists:
-            holders = np.diff(of_topic[:, [columns[term] for term in terms]].tocsr().indptr) > 0
-            if holders.mean() >= MIN_COVERAGE:
-                texts.append(", ".join(terms))
+        shares = np.diff(of_topic.indptr) / of_topic.shape[0]
+        texts += [", ".join(terms) for terms in lists if shares[columns[terms[0]]] >= MIN_COVERAGE]
     return list(dict.fromkeys(texts))
 
 

@@ -14,7 +14,7 @@ from embedtopics._utils.checks import checked_choice
 from embedtopics.clustering._partition import cluster_means, ward_merges
 from embedtopics.protocols import Float64Array, Int32Array
 from embedtopics.terms._counts import count_by_topic
-from embedtopics.terms._keywords import select_keywords, unique_labels
+from embedtopics.terms._keywords import prefer_longer, rarity_of, select_keywords, unique_labels
 from embedtopics.terms._representative import best_terms
 from embedtopics.topics._describe import fitted_weighting, languages_of
 from embedtopics.topics._resolution import clusters_of
@@ -36,7 +36,8 @@ def hierarchy(result: TopicResult, *, by: str = "coordinates") -> TopicHierarchy
     """Merge topics by Ward's linkage into a tree, and describe each merge by ten terms.
 
     The counts of a merge are the sums of the counts of its parts, so no text is tokenized again.
-    Terms that few documents repeat, or that other topics use as well, rank lower.
+    Terms that few documents repeat, or that many topics use, rank lower, and *middle east* replaces
+    *middle*.
 
     Parameters
     ----------
@@ -159,7 +160,7 @@ def merge_keywords(result: TopicResult, merges: Int32Array) -> list[Terms]:
     frequencies = np.asarray(topic_counts.sum(axis=0), dtype=np.float64).ravel()
     holders = np.bincount(counts.counts.indices, minlength=len(counts.terms))
     occurrences = np.asarray(counts.counts.sum(axis=0)).ravel()
-    spread = np.sqrt(holders / np.maximum(occurrences, 1))
+    spread = np.sqrt(holders / np.maximum(occurrences, 1) * rarity_of(result.topic_terms))
     languages, keyword_lists = languages_of(result), []
     for block in _sums(topic_counts, merges):
         weighed = csr_matrix(fitted.transform(block))
@@ -169,6 +170,7 @@ def merge_keywords(result: TopicResult, merges: Int32Array) -> list[Terms]:
             names = [counts.terms[i] for i in terms]
             shares = inside / frequencies[terms]
             relevance = weights * spread[terms] * shares**EXCLUSIVITY
+            relevance = prefer_longer(relevance, names, occurrences[terms])
             picked = select_keywords(relevance, names, n=N_TERMS, languages=languages)
             keyword_lists.append([(names[i], float(weights[i])) for i in picked])
     return keyword_lists

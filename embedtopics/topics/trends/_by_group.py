@@ -18,6 +18,7 @@ from embedtopics.corpus._windows import PASSAGE_COLUMNS
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import wilson
+from embedtopics.inference._design import OTHER
 from embedtopics.protocols import Float64Array, Int64Array
 from embedtopics.terms._counts import sum_rows
 from embedtopics.terms._representative import largest
@@ -26,7 +27,6 @@ from embedtopics.topics._describe import fitted_weighting
 from embedtopics.topics.results import TopicResult
 from embedtopics.topics.trends.results import CellTerms, TopicGroups
 
-OTHER = "(other)"
 MAX_GROUPS = 30
 
 

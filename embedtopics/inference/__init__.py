@@ -1,0 +1,5 @@
+"""Shares, trends and regressions that hold although labels err."""
+
+import lazy_loader as lazy
+
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

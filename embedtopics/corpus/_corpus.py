@@ -172,27 +172,20 @@ class Corpus:
 
     @classmethod
     def from_files(
-        cls,
-        paths: Iterable[str | os.PathLike[str]],
-        text: str | Sequence[str] | None = None,
-        id: str | None = None,
-        time: str | None = None,
-        group: str | None = None,
-        encoding: str = "utf-8",
-        limit: int | None = None,
+        cls, paths: Iterable[Any], encoding: str = "utf-8", limit: int | None = None, **columns: Any
     ) -> Corpus:
-        """Read files such as ``Path("talks").glob("*.pdf")`` as those of a folder; see `from_file`.
+        """Read files such as ``Path("talks").glob("*.pdf")`` like those of a folder.
 
         Parameters
         ----------
         paths : iterable of path-like, or the path of a folder
-        text, id, time, group, encoding, limit
-            See `Corpus`.
+        encoding, limit, **columns
+            As in `from_file`; the columns are `text`, `id`, `time` and `group`.
         """
         if isinstance(paths, str | os.PathLike):
-            return cls.from_file(paths, text, id, time, group, encoding, limit)
-        fields = read_table(read_files(paths, encoding, limit), text, id, time, group)
-        return cls.of_fields(**fields)
+            return cls.from_file(paths, encoding=encoding, limit=limit, **columns)
+        roles = (columns.pop(role, None) for role in ("text", "id", "time", "group"))
+        return cls.of_fields(**read_table(read_files(paths, encoding, limit), *roles, **columns))
 
     @classmethod
     def of(cls, data: Any) -> Corpus:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 import zipfile
 from collections import Counter, defaultdict
@@ -258,8 +259,10 @@ def is_path(text: str) -> bool:
     """Return whether a string names files, by its beginning or ending or because they exist."""
     if "\n" in text or len(text) > 1000:
         return False
+    folder, pattern = _split(Path(text))
     is_named = text.startswith("hub:") or suffix_of(text) in SUFFIXES
-    return is_named or _split(Path(text))[0].exists()
+    # A sentence with braces is no pattern for the current folder.
+    return is_named or (os.path.exists(folder) and not (pattern and folder == Path()))
 
 
 def read_file(path: Path, encoding: str = "utf-8", limit: int | None = None) -> DocumentTable:
@@ -292,7 +295,7 @@ def read_files(paths: Iterable[Any], encoding: str, limit: int | None) -> Docume
 
 def _split(path: Path) -> tuple[Path, str]:
     """Split a path such as ``talks/{speaker}_{date}.txt`` into a folder and a pattern."""
-    if "{" not in str(path) or path.exists():
+    if "{" not in str(path) or os.path.exists(path):
         return path, ""
     n = next(n for n, part in enumerate(path.parts) if "{" in part)
     return Path(*path.parts[:n]), "/".join(path.parts[n:])

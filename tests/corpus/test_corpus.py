@@ -141,6 +141,8 @@ def test_take_refuses(rows):
     ("texts", "message"),
     [
         ("one text", r"got one str; give a list: \[text\]"),
+        ("a text of {words}", r"got one str; give a list: \[text\]"),
+        ("a long text " * 60, r"got one str; give a list: \[text\]"),
         (b"bytes", "got one bytes"),
         (["a", 3], "row 1 holds a int"),
         (["a", None, {"text": "b"}], "row 2 holds a dict"),

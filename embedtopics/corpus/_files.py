@@ -421,8 +421,13 @@ def _rows(
         table = TABLES[suffix](file, encoding, limit)
         for note in table.notes:
             remarks[note.name, note.message.rstrip(".")].append(name)
-        renamed = {guess_text_column(table)[0]: "text"} if is_mixed else {}
-        return table.frame.rename(columns=renamed).to_dict("records")
+        if not is_mixed:
+            return table.frame.to_dict("records")
+        # Columns of TEI headers are in small letters; those of workbooks often are not.
+        fields = {field for field, _ in _TEI_FIELDS}.difference(table.frame.columns)
+        names = {name: str(name).lower() for name in table.frame if str(name).lower() in fields}
+        names[guess_text_column(table)[0]] = "text"
+        return table.frame.rename(columns=names).to_dict("records")
     if suffix == ".txt":
         with open_text(file, encoding) as handle:
             return [{"text": handle.read()}]

@@ -236,15 +236,9 @@ def _is_null(chunk: Any) -> BoolArray:
 def _column_of(strings: Iterable[str]) -> Any:
     import pyarrow as pa
 
-    blocks = [pa.array(block, pa.large_string()) for block in blocks_of(strings)]
-    return pa.chunked_array(blocks, pa.large_string())
-
-
-def blocks_of(strings: Iterable[str]) -> Iterator[list[str]]:
-    """Yield lists of at most 8,192 strings."""
     rest = iter(strings)
-    while block := list(islice(rest, _BLOCK)):
-        yield block
+    blocks = [pa.array(b, pa.large_string()) for b in iter(lambda: list(islice(rest, _BLOCK)), [])]
+    return pa.chunked_array(blocks, pa.large_string())
 
 
 def held_in_arrow(values: Any) -> ArrowTexts | None:

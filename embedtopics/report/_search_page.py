@@ -18,9 +18,6 @@ MAX_HITS = 200
 MAX_VALUES = 200
 """Distinct values of a column with facet counts."""
 
-MIN_RELEVANCE = 0.1
-"""Default relevance of the documents in facet counts of a query; without it, the nearest 1,000."""
-
 
 class SearchServer(LocalServer):
     """A local server of the search page and the API of an index.
@@ -93,9 +90,10 @@ class SearchServer(LocalServer):
         """Return the counts of the values of columns."""
         _check_names(request, ("q", "by", "mode", "where", "min_score"))
         query, columns = _one(request, "q", "") or None, list(request.get("by", []))
-        mode, where, least = _mode(request), _where(request), _share(request, MIN_RELEVANCE)
+        least = {"min_score": _share(request, 0.0)} if "min_score" in request else {}
+        mode, where = _mode(request), _where(request)
         with self._lock:
-            counts = self.index.facets(query, columns, where, mode=mode, min_score=least)
+            counts = self.index.facets(query, columns, where, mode=mode, **least)
         facets: dict[str, list[list[Any]]] = {name: [] for name in columns}
         for name, value, n in counts.itertuples(index=False):
             facets[name].append([_plain(value), int(n)])

@@ -118,6 +118,11 @@ _STOP = "\x1f"
 """Prefix of a stop word in the index; no word of the tokenizer contains it."""
 
 
+def most_typos(word: str) -> int:
+    """Return the maximum edit distance of a word that is suggested for another."""
+    return 1 if len(word) <= 5 else 2
+
+
 def stop_form(word: str) -> str:
     """Return the form of a stop word in the index, which no other word has."""
     return _STOP + word
@@ -380,18 +385,20 @@ class LexicalSearcher:
             n += len(rows) if mask is None else int(np.count_nonzero(mask[rows]))
         return n
 
-    def suggest(self, form: str) -> str | None:
-        """Return the form of the collection most similar to a missing one, if any is similar."""
-        most = 1 if len(form) <= 5 else 2
+    def similar_forms(self, word: str) -> list[tuple[str, int]]:
+        """Return forms that a misspelled word may begin with, and how many passages hold each."""
         candidates = {
-            word for part in self.segments for word in words_like(form, part.letters, part.ends)
+            form
+            for text in (word, self.settings.form(word) or word)
+            for part in self.segments
+            for form in words_like(text, part.letters, part.ends)
+            if len(word) > 2
+            and not form.startswith(_STOP)
+            and min(edit_distance(word[: len(form) + n], form) for n in (-1, 0, 1))
+            <= most_typos(word)
         }
-        near = [
-            (distance, -self._n_holding(word), word)
-            for word in candidates
-            if (distance := edit_distance(form, word)) <= most and self._n_holding(word)
-        ]
-        return min(near)[2] if near and len(form) > 2 else None
+        held = [(form, self._n_holding(form)) for form in sorted(candidates)]
+        return [(form, n) for form, n in held if n]
 
     def coverage_at(
         self, query: str, segments: npt.NDArray[Any], rows: npt.NDArray[Any]

@@ -22,7 +22,7 @@ from embedtopics.retrieval._build import BuildOptions, as_list, read_documents, 
 from embedtopics.retrieval._export import export_parquet
 from embedtopics.retrieval._fusion import WEIGHT
 from embedtopics.retrieval._reader import IndexReader, stored_encoder
-from embedtopics.retrieval._search import SearchOptions, facets, search
+from embedtopics.retrieval._search import MIN_RELEVANCE, SearchOptions, facets, search
 from embedtopics.retrieval._similar import attach_topics, find_duplicates, find_similar
 from embedtopics.retrieval.dense._segment import DenseSettings
 from embedtopics.retrieval.results import Document, DuplicateGroups, SearchHits
@@ -259,6 +259,7 @@ class SearchIndex(PushToHub):
         diversity: float = 0.0,
         reranker: Any = None,
         min_score: float | None = None,
+        **unknown: Any,
     ) -> SearchHits:
         """Search for documents.
 
@@ -270,8 +271,8 @@ class SearchIndex(PushToHub):
         k : int
             Maximum number of documents for each query.
         mode : {"dense", "hybrid", "lexical"}
-            By cosine of vectors, by words (BM25), or by both. Without vectors in the index, hybrid
-            search is lexical.
+            By cosine of vectors, by words (BM25, also "bm25"), or by both. Without vectors in the
+            index, hybrid search is lexical.
         where : str, optional
             Filter on metadata, such as ``year >= 2020 and source == 'Le Monde'``. A list passes if
             one of its texts passes: ``tags == 'law'``, ``'law' in tags``.
@@ -288,19 +289,16 @@ class SearchIndex(PushToHub):
             A cross-encoder checkpoint, an object with ``predict(pairs)``, or a function of pairs,
             which reorders the best hundred documents.
         min_score : float, optional
-            Minimum `relevance` of a hit, from 0 to 1; see `Hit`. Relevance is computed only if
-            this is given.
+            Minimum `relevance` of a hit, from 0 to 1; see `Hit`.
 
         Returns
         -------
         SearchHits
             For one query, a sequence of its hits.
-
-        Raises
-        ------
-        InputError
-            If a parameter is invalid, or the filter has a syntax error.
         """
+        for name, value in unknown.items():
+            remedy = "where= takes a filter, k= the number of hits"
+            raise InputError(name, "left out: search has no such parameter", value, remedy)
         options = SearchOptions(k, mode, fusion, weight, diversity, reranker, min_score)
         return search(self._reader, queries, where, vectors, options)
 
@@ -312,14 +310,15 @@ class SearchIndex(PushToHub):
         *,
         k: int = 1000,
         mode: Literal["dense", "hybrid", "lexical"] = "hybrid",
-        min_score: float | None = None,
+        min_score: float = MIN_RELEVANCE,
     ) -> pd.DataFrame:
         """Count the values of columns among documents.
 
         Parameters
         ----------
         query : str, optional
-            Count among the `k` documents that a search finds, by default among all.
+            Count among the relevant documents that a search finds, at most `k`; by default among
+            all documents.
         by : str or sequence of str
             Columns of the metadata. Lists count once for each text, dates by year.
         where, k, mode, min_score
@@ -372,12 +371,9 @@ class SearchIndex(PushToHub):
         return find_similar(self._reader, ids, k, where, passage, others)
 
     def duplicates(self, threshold: float = 0.95) -> DuplicateGroups:
-        """Find groups of near-duplicates.
+        """Find groups of documents with a cosine of at least `threshold`.
 
-        Parameters
-        ----------
-        threshold : float
-            Minimum cosine of two documents; the vector of a document is the mean of its passages.
+        The vector of a document is the mean of its passages.
         """
         return find_duplicates(self._reader, threshold)
 
@@ -391,11 +387,6 @@ class SearchIndex(PushToHub):
         ----------
         result : TopicResult
             Topics of the same documents, matched by id.
-
-        Raises
-        ------
-        InputError
-            If no id matches, or the metadata already has such a column.
         """
         attach_topics(self._reader.collection, result)
         return self
@@ -411,7 +402,7 @@ class SearchIndex(PushToHub):
         update: bool = False,
         show_progress: bool | None = None,
     ) -> int:
-        """Add documents without rebuilding the index.
+        """Add documents without rebuilding the index, and return their number.
 
         Parameters
         ----------
@@ -423,15 +414,6 @@ class SearchIndex(PushToHub):
             Replace documents with the same ids, which are otherwise refused.
         show_progress : bool, optional
 
-        Returns
-        -------
-        int
-            Number of documents added.
-
-        Raises
-        ------
-        InputError
-            If an id is in the index, or a table does not show which column holds ids or texts.
         """
         columns = {"text": text, "id": id, "time": time}
         corpus = read_more(self._reader, data, columns, update)
@@ -439,16 +421,14 @@ class SearchIndex(PushToHub):
         self.decisions = (*self.decisions, *notes)
         return len(corpus)
 
+    def update(self, data: Any, **options: Any) -> int:
+        """Add documents, and replace those with the same ids; see `add`."""
+        return self.add(data, **options, update=True)
+
     def remove(
         self, ids: Iterable[object], *, missing: Literal["raise", "ignore"] = "raise"
     ) -> int:
-        """Remove documents by id, and return their number.
-
-        Raises
-        ------
-        InputError
-            If an id is not in the index and `missing` is "raise"; nothing is removed then.
-        """
+        """Remove documents by id, and return their number; a missing id is refused, or ignored."""
         names = [_checked_id(value) for value in as_list(ids, "ids")]
         with self._reader.collection.writing() as writer:
             return writer.remove(names, missing=missing)
@@ -458,13 +438,7 @@ class SearchIndex(PushToHub):
         return _build.compact(self._reader.collection)
 
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> SearchIndex:
-        """Copy the index to a folder, and return the copy.
-
-        Raises
-        ------
-        InputError
-            If the folder is not empty, and not an index to overwrite.
-        """
+        """Copy the index to a folder, missing, empty or an index to overwrite; return the copy."""
         copy = self._reader.collection.copy_to(Path(folder), overwrite=overwrite)
         return SearchIndex(copy, encoder=self._reader.given_encoder)
 
@@ -476,18 +450,7 @@ class SearchIndex(PushToHub):
         return Path(self.save(fresh).folder)
 
     def export(self, path: str | os.PathLike[str]) -> int:
-        """Write all passages with their vectors and metadata to a Parquet file.
-
-        Parameters
-        ----------
-        path : path
-            Such as ``passages.parquet``.
-
-        Returns
-        -------
-        int
-            Number of passages written.
-        """
+        """Write passages, vectors and metadata to a Parquet file; return how many passages."""
         n, notes = export_parquet(self._reader.collection, self._reader.newest(), Path(path))
         self.decisions = (*self.decisions, *notes)
         return n

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import reduce
@@ -15,7 +14,7 @@ from embedtopics._utils.checks import checked_choice, checked_count, checked_sha
 from embedtopics.corpus._columns import FIELD_SEPARATOR
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
-from embedtopics.protocols import FloatArray, Int64Array
+from embedtopics.protocols import Float64Array, FloatArray, Int64Array
 from embedtopics.retrieval._bm25 import (
     LexicalHits,
     LexicalSearcher,
@@ -36,11 +35,12 @@ from embedtopics.retrieval._reader import (
     nearest_passages,
 )
 from embedtopics.retrieval._rerank import rerank, resolve_reranker
+from embedtopics.retrieval._snippets import suggest
 from embedtopics.retrieval.dense._exact import Nearest
 from embedtopics.retrieval.results import Document, Hit, SearchHits
 from embedtopics.retrieval.storage._collection import Collection
 from embedtopics.terms._representative import diversify, scaled_relevance
-from embedtopics.terms._tokens import texts_with, words_of
+from embedtopics.terms._tokens import texts_with
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,6 +49,9 @@ MODES = ("dense", "hybrid", "lexical")
 TEXTS_AT_ONCE = 1_000
 _MOST_SHOWN = 5
 """Words that a message names."""
+
+MIN_RELEVANCE = 0.1
+"""Relevance from which facets count the documents of a query."""
 
 CANDIDATES = 100
 """Documents for diversity and a reranker to choose from."""
@@ -67,6 +70,8 @@ class SearchOptions:
     min_score: float | None = None
 
     def __post_init__(self) -> None:
+        if self.mode == "bm25":
+            object.__setattr__(self, "mode", "lexical")
         checked_choice(self.mode, "mode", MODES)
         checked_choice(self.fusion, "fusion", METHODS)
         checked_count(self.k, "k")
@@ -159,12 +164,11 @@ def search(
             if options.diversity > 0 and len(ranking):
                 ranking = _diversify(version, ranking, options)
             ranking = ranking.first(options.k)
-            if options.min_score is not None:
-                ranking = _relevant(reader, version, query.text, ranking, options, vectors is None)
+            ranking = _relevant(reader, version, query.text, ranking, options, vectors is None)
             hits.append(make_hits(version, collection, query.text, ranking))
         suggestions = {}
         if is_single and options.mode != "dense":  # for many queries it would take long
-            suggestions = _suggestions(version, collection, parsed[0].text)
+            suggestions = suggest(version, collection, parsed[0].text)
         return SearchHits(
             texts, tuple(hits), options.mode, options.k, condition.text if condition else "",
             _decisions(version, parsed, unit_vectors, options.mode, suggestions),
@@ -406,6 +410,11 @@ def _diversify(
     return ranking.take(diversify(scores, vectors, options.k, options.diversity))
 
 
+def above_chance(similarities: Float64Array, chance: float) -> Float64Array:
+    """Rescale cosines so that chance is 0."""
+    return np.clip((similarities - chance) / max(1 - chance, 1e-9), 0, 1)
+
+
 def _relevant(
     reader: IndexReader,
     version: IndexVersion,
@@ -416,8 +425,8 @@ def _relevant(
 ) -> RankedDocuments:
     """Compute the relevance of documents, see `Hit`, and leave out those below `min_score`."""
     weight = {"dense": 1.0, "lexical": 0.0}.get(options.mode, options.weight)
-    chance = reader.chance(version, is_encoded) if weight > 0 else 0.0
-    near = np.clip((ranking.similarities - chance) / max(1 - chance, 1e-9), 0, 1)
+    chance = reader.chance(version, is_encoded) if weight > 0 and len(ranking) else 0.0
+    near = above_chance(ranking.similarities, chance)
     if weight == 1 or not version.lexical.read(query).written:
         relevance = np.nan_to_num(near)
     else:
@@ -537,27 +546,6 @@ def _decisions(
         if mode != "dense":
             decisions += _lexical_decisions(version.lexical, query.text, name, suggestions)
     return tuple(decisions)
-
-
-def _suggestions(version: IndexVersion, collection: Collection, query: str) -> dict[str, str]:
-    """Return for each word that no document holds the most similar word of the collection."""
-    lexical = version.lexical
-    settings, none = lexical.settings, np.zeros(0, np.int64)
-    in_index = lexical.parts_at(query, none, none)
-    missing = [item for item in lexical.read(query).written.items() if item[0] not in in_index]
-    suggestions: dict[str, str] = {}
-    for form, written in missing[:_MOST_SHOWN]:
-        similar = lexical.suggest(form)
-        if similar is None:
-            continue
-        # The index holds stems: show the word of the best document that has this stem.
-        _, segments, rows = lexical.search(similar, 1)
-        documents = collection.documents(version.documents_at(segments, rows).tolist())
-        text = " ".join(document.text for document in documents if document is not None)
-        words = Counter(w for w in words_of(text, settings.words) if settings.form(w) == similar)
-        word = words.most_common(1)[0][0] if words else similar
-        suggestions.update(dict.fromkeys(written, word))
-    return suggestions
 
 
 def _lexical_decisions(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from embedtopics.retrieval._reader import (
 )
 from embedtopics.retrieval._search import (
     RankedDocuments,
+    above_chance,
     make_hits,
     matching_documents,
     query_vectors,
@@ -74,7 +76,8 @@ def find_similar(
         numbers = collection.numbers([*ids, *unlike])
         for name, id in named:
             if id not in numbers:
-                raise InputError(name, "that of a document of the index", id)
+                remedy = "passage= takes a text of your own"
+                raise InputError(name, "that of a document of the index", id, remedy)
         passages = {id: _passage_vectors(version, number) for id, number in numbers.items()}
         if not all(n for _, n in passages.values()):
             raise DocumentRemoved  # and replaced by another with the same id
@@ -90,7 +93,8 @@ def find_similar(
         n_passages = sum(n for _, n in passages.values())
         exclude = [*numbers.values()]
         ranking = _nearest_documents(version, queries, allowed, k, exclude, n_passages)
-        hits = make_hits(version, collection, "", ranking)
+        near = above_chance(ranking.similarities, reader.chance(version, False))
+        hits = make_hits(version, collection, "", replace(ranking, relevance=near))
         text = passage
         if ids:
             (document,) = collection.documents([numbers[ids[0]]])

@@ -1,4 +1,4 @@
-"""Snippets: the part of a passage that matches a query best, with marks."""
+"""Snippets, the part of a passage that matches a query best; and words for misspelled ones."""
 
 from __future__ import annotations
 
@@ -10,15 +10,30 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
-from embedtopics.retrieval._bm25 import LexicalSettings, QueryWords, query_words, stop_form
-from embedtopics.terms._spans import word_spans
+import numpy as np
+
+from embedtopics.retrieval._bm25 import (
+    LexicalSettings,
+    QueryWords,
+    most_typos,
+    query_words,
+    stop_form,
+)
+from embedtopics.terms._spans import edit_distance, word_spans
+from embedtopics.terms._tokens import words_of
 
 if TYPE_CHECKING:
     from rich.text import Text
 
+    from embedtopics.retrieval._reader import IndexVersion
+    from embedtopics.retrieval.storage._collection import Collection
+
 
 _MOST_READ = 20_000
 """Characters of a passage that are searched for words, which is slow."""
+
+WORDS_SUGGESTED, PASSAGES_READ = 5, 10
+"""Misspelled words of a query, and passages that are read for the words of a stem."""
 
 _PER_WORD = 20
 """Maximum average length of a word in a snippet; longer words are not prose."""
@@ -188,15 +203,58 @@ def _shorten(
     if end - begin <= most:
         return begin, end
     first = next((b for b, e in marks if e > begin), begin)
-    begin = max(begin, min(first - most // 4, end - most))
-    end = min(end, begin + most)
-    while begin < end and _combines(text[begin]):
-        begin += 1
-    while begin < end < len(text) and _combines(text[end]):
-        end -= 1
-    return begin, end
+    begin = _edge(text, max(begin, min(first - most // 4, end - most)), 1)
+    return begin, max(begin, _edge(text, min(end, begin + most), -1))
+
+
+def _edge(text: str, place: int, step: int) -> int:
+    """Return the next place between words, if one is near, else between characters."""
+    for other in range(place, place + step * _PER_WORD, step):
+        if not 0 < other < len(text):
+            return other
+        if not ((text[other - 1].isalnum() and text[other].isalnum()) or _combines(text[other])):
+            return other
+    while 0 < place < len(text) and _combines(text[place]):
+        place += step
+    return place
 
 
 def _combines(letter: str) -> bool:
     """Return whether a character combines with the one before it."""
     return unicodedata.category(letter) in ("Mn", "Mc", "Me") or letter == "\u200d"
+
+
+def suggest(version: IndexVersion, collection: Collection, query: str) -> dict[str, str]:
+    """Return for each word that no document holds the most similar word of the collection."""
+    lexical = version.lexical
+    none = np.zeros(0, np.int64)
+    in_index = lexical.parts_at(query, none, none)
+    written = lexical.read(query).written
+    missing = [word for form, words in written.items() if form not in in_index for word in words]
+    suggestions: dict[str, str] = {}
+    for word in missing[:WORDS_SUGGESTED]:
+        # The index holds stems: compare with words of the passages that hold a similar stem.
+        near = [
+            (distance, -n_holding, other)
+            for form, n_holding in lexical.similar_forms(word)
+            for other in _words_of_form(version, collection, form)
+            if (distance := edit_distance(word, other)) <= most_typos(word)
+        ]
+        if near:
+            suggestions[word] = min(near)[2]
+    return suggestions
+
+
+def _words_of_form(version: IndexVersion, collection: Collection, form: str) -> set[str]:
+    """Return the words that share a form, as some passages write them."""
+    settings, words = version.lexical.settings, set()
+    for view, segment in zip(version.segments, version.lexical.segments, strict=True):
+        rows = segment.postings(segment.find(form))[0]
+        rows = rows[view.alive[rows]][:PASSAGES_READ]
+        documents = collection.documents(view.documents[rows].tolist())
+        for document, span in zip(documents, view.spans[rows].tolist(), strict=True):
+            text = "" if document is None else document.text[slice(*span)]
+            words |= {
+                word for word in words_of(text, settings.words) if settings.form(word) == form
+            }
+    return words

@@ -64,10 +64,9 @@ class Hit:
     fields : mapping of str to (int, int)
         Characters of each text column, for an index of several text columns.
     relevance : float
-        Relevance from 0 to 1, comparable between queries; NaN without `min_score`. It is the mean,
-        weighted by `weight`, of two parts: the cosine, rescaled so that 0 is the highest cosine of
-        random strings with the collection, and the share of the query's words, by rarity, that
-        the passage holds.
+        Relevance from 0 to 1, comparable between queries. It is the mean, weighted by `weight`, of
+        two parts: the cosine, rescaled so that 0 is the highest cosine of random strings with the
+        collection, and the share of the query's words, by rarity, that the passage holds.
     """
 
     id: Hashable

@@ -13,6 +13,7 @@ from embedtopics.errors import CorruptFileError
 from embedtopics.retrieval import SearchIndex
 from embedtopics.retrieval._bm25 import parse_query
 from embedtopics.retrieval._similar import UNLIKE
+from embedtopics.retrieval._snippets import _shorten
 from embedtopics.terms._spans import edit_distance
 from embedtopics.terms._tokens import texts_with, words_of
 from tests.factories import python, refuses
@@ -30,6 +31,13 @@ FIELDS = ["title", "body"]
 @pytest.fixture(scope="module")
 def index():
     return build(RECORDS, text=FIELDS, id="id")
+
+
+@pytest.fixture(scope="module")
+def news(data_folder):
+    frame = pd.read_json(data_folder / "bbc_news" / "bbc_news.jsonl.gz", lines=True)[::3]
+    frame = frame.assign(text=frame["text"].str[:400])
+    return SearchIndex.build(frame, text="text", encoder="lsa", show_progress=False)
 
 
 def ids(hits):
@@ -223,6 +231,14 @@ class TestSuggestions:
         built.remove([built.ids[0]])
         assert built.search("diabtes").suggestions == {}
 
+    def test_words_of_real_news(self, news):
+        found = news.search("parliamant minster presidnt", mode="bm25")
+        assert found.mode == "lexical" and found.suggestions == {
+            "parliamant": "parliament", "minster": "minister", "presidnt": "president",
+        }  # fmt: skip
+        for form, n in news._reader.newest().lexical.similar_forms("goverment"):
+            assert n and not form.startswith("\x1f")
+
     @given(st.text("abc", max_size=5), st.text("abc", max_size=5))
     def test_distance_against_its_recursion(self, one, other):
         def distance(a, b):
@@ -235,6 +251,39 @@ class TestSuggestions:
             return min(options)
 
         assert edit_distance(one, other) == distance(one, other)
+
+
+def test_names_that_other_libraries_use_work_or_name_the_way(index):
+    for name, value in (("filter", "year > 2000"), ("top_k", 3)):
+        with refuses(name) as caught:
+            index.search("heart", **{name: value})
+        assert "where=" in str(caught.value) and "k=" in str(caught.value)
+    with refuses("id") as caught:
+        index.similar("a free text")
+    assert "passage=" in str(caught.value)
+    built = build([{"id": "a", "text": "heart"}], text="text", id="id")
+    assert built.update([{"id": "a", "text": "owl"}, {"id": "b", "text": "bird"}]) == 2
+    assert [document.text for document in built] == ["owl", "bird"]
+
+
+def test_snippets_begin_and_end_at_words():
+    text = " ".join("abcdefghijkl"[: 1 + n % 12] for n in range(400))
+    for start in range(0, 1500, 7):
+        for place in _shorten(text, start, len(text), [(start, start + 5)], 600):
+            assert not 0 < place < len(text) or " " in text[place - 1 : place + 1]
+    unspaced = "\u4e16\u754c" * 900
+    assert _shorten(unspaced, 0, 1800, [(700, 702)], 600) == (550, 1150)
+
+
+class TestFacetsOfRealNews:
+    def test_a_query_of_nothing_counts_next_to_nothing(self, news):
+        few, many = (
+            news.facets(query, by="label")["count"].sum()
+            for query in ("xylophone quartz zebra", "economic growth in europe")
+        )
+        assert few < 10 < many < len(news)
+        hits = news.search("economic growth in europe", 1000, min_score=0.1)
+        assert many == len(hits)
 
 
 class TestRelevance:
@@ -259,7 +308,8 @@ class TestRelevance:
         least = sorted(hit.relevance for hit in every)[2]
         kept = index.search("heart bird", 4, min_score=least)
         assert ids(kept) == [hit.id for hit in every if hit.relevance >= least]
-        assert np.isnan(index.search("heart", 1)[0].relevance)
+        assert index.search("heart bird", 4)[0].relevance == every[0].relevance
+        assert all(0 <= hit.relevance <= 1 for hit in index.similar(index.ids[0]))
         with refuses("min_score"):
             index.search("heart", min_score=2)
 

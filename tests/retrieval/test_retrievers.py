@@ -51,8 +51,8 @@ def test_retrievers_of_the_documentation(monkeypatch, library, place):
         for name, members in STUBS[library].items():
             vars(sys.modules[f"{library}.{name}"]).update(members)
     texts = ["rural hospitals close", "a cat sat", "closure of a mill"]
-    data = [{"id": f"d{n}", "text": text, "year": 2020 + n} for n, text in enumerate(texts)]
-    index = build(data, text="text", id="id")
+    data = [{"id": f"d{n}", "text": text, "day": f"202{n}-01-02"} for n, text in enumerate(texts)]
+    index = build(data, text="text", id="id", time="day")
     names = {"index": index}
     exec(re.findall(r"```python\n(.*?)```", PAGE, re.S)[place - 2], names)  # the last two
     expected = index.search("closure of rural hospitals", 3, min_score=0)
@@ -61,5 +61,7 @@ def test_retrievers_of_the_documentation(monkeypatch, library, place):
         wanted = [(hit.passage, {"id": hit.id, **hit.metadata}) for hit in expected]
     else:
         found = [(one.node.text, one.node.metadata, one.score) for one in names["nodes"]]
-        wanted = [(hit.passage, hit.metadata, hit.relevance) for hit in expected]
+        dates = [{"day": f"{hit.metadata['day']:%Y-%m-%d} 00:00:00"} for hit in expected]
+        wanted = [(h.passage, day, h.score) for h, day in zip(expected, dates, strict=True)]
+        assert sorted((one.score for one in names["nodes"]), reverse=True) == [w[2] for w in wanted]
     assert found == wanted and len(found) == 3

@@ -14,6 +14,7 @@ from . import topics as topics
 from . import training as training
 from .annotation import AnnotationProject as AnnotationProject
 from .classification import TextClassifier as TextClassifier
+from .classification import TokenClassifier as TokenClassifier
 from .clustering import DensityClusterer as DensityClusterer
 from .corpus import Corpus as Corpus
 from .encoders import CachedEncoder as CachedEncoder

@@ -129,6 +129,13 @@ class AnnotationProject:
         self.loop = TeachingLoop(self.state, strategy)
         self.decisions = _decisions(self.state)
 
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str], corpus: Any, **options: Any) -> Self:
+        """Open an existing study with the corpus that it was begun with."""
+        if not Path(folder).is_dir():
+            raise InputError("folder", "the folder of a study", os.fspath(folder))
+        return cls(corpus, None, folder, **options)
+
     def __enter__(self) -> Self:
         return self
 

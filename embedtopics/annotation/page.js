@@ -73,7 +73,7 @@
   function drawStatus(status) {
     const p = status.progress;
     $("counts").textContent =
-      `${p.labelled.toLocaleString()} of ${p.texts.toLocaleString()} labelled · teach ${p.teach} · count ${p.count} · test ${p.test}`;
+      `${p.labelled.toLocaleString()} of ${p.texts.toLocaleString()} labelled · picked ${p.teach} · random ${p.count} · kept for testing ${p.test}`;
     const found = status.estimates;
     if (!found || !found.classes) {
       const left = Math.max(0, 10 - p.sample);

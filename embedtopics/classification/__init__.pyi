@@ -8,4 +8,5 @@ from ._report import suspicious_labels as suspicious_labels
 from ._targets import label_conflicts as label_conflicts
 from ._words import TokenClassifier as TokenClassifier
 from ._words import entities as entities
+from ._words import load_classifier as load_classifier
 from ._words import word_scores as word_scores

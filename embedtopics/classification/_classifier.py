@@ -225,12 +225,12 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         scores = self.decision_function(X)
         return self.calibration_.apply(scores)
 
-    def predict(self, X: Sequence[str], max_error: float | None = None) -> npt.NDArray[Any]:
+    def predict(self, X: str | Sequence[str], max_error: float | None = None) -> npt.NDArray[Any]:
         """Return the most probable class of each text.
 
         Parameters
         ----------
-        X : sequence of str
+        X : str or sequence of str
         max_error : float, optional
             Largest share of errors among the predictions. Texts below the confidence that this
             requires get None. The bound holds in 95 % of the samples of labels, for texts of the
@@ -239,8 +239,10 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         ndarray of shape (n_texts,)
-            Classes. "multilabel" returns 0 and 1, (n_texts, n_classes).
+            Classes; of one text its class. "multilabel" returns 0 and 1, (n_texts, n_classes).
         """
+        if isinstance(X, str):
+            return self.predict([X], max_error)[0]  # type: ignore[no-any-return]
         probabilities = self.predict_proba(X)
         if self.head == "multilabel" and max_error is None:
             return (probabilities >= 0.5).astype(np.int64)
@@ -283,11 +285,6 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         TextClassifier
-
-        Raises
-        ------
-        CorruptFileError
-            The folder is damaged, was written by a newer version, or holds no classifier.
         """
         from embedtopics.classification._storage import read_classifier
 

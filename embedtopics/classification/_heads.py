@@ -15,6 +15,7 @@ from embedtopics._utils.checks import checked_level
 from embedtopics.classification.results import RiskCoverage
 from embedtopics.corpus._texts import normalize_text
 from embedtopics.decisions import Decision
+from embedtopics.errors import InputError
 from embedtopics.evaluation._labels import stratified_folds
 from embedtopics.evaluation._pairs import row_dots
 from embedtopics.protocols import Float64Array, Int32Array, Int64Array
@@ -395,7 +396,11 @@ def risk_coverage(confidence: Float64Array, is_right: npt.NDArray[np.bool_]) -> 
 
 
 def threshold_for(max_error: float, curve: RiskCoverage) -> float:
-    """Return the lowest confidence whose error bound holds; infinite if none does."""
+    """Return the lowest confidence whose error bound holds."""
     checked_level(max_error, "max_error")
     holds = np.flatnonzero(curve.high <= max_error)
-    return float(curve.thresholds[holds[-1]]) if len(holds) else np.inf
+    if not len(holds):
+        least = np.ceil(1000 * curve.high.min()) / 1000
+        expected = f"at least {least}, the lowest bound that {curve.n:,} held-out texts allow"
+        raise InputError("max_error", expected, max_error, "or label more texts")
+    return float(curve.thresholds[holds[-1]])

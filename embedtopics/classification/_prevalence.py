@@ -82,8 +82,8 @@ def prevalence(
     Parameters
     ----------
     classifier : TextClassifier
-        Fitted on other texts. A classifier that is not fitted, or that was fitted on some of the
-        labelled texts, is cross-fitted on the labelled texts, so that no label is used twice.
+        Fitted on other texts. Labels of texts that it learned from are set aside. Without a fit, or
+        if these are most of the labels, it is cross-fitted on the labelled texts.
     corpus : Corpus, or any input of `Corpus`
     labelled : sequence or str, optional
         One label for each row, None for rows without a label; or the column of the labels. The
@@ -102,11 +102,6 @@ def prevalence(
     Returns
     -------
     Prevalence
-
-    Raises
-    ------
-    InputError
-        Rows, labels or probabilities are invalid; the message names the row.
     """
     read = Corpus.of(corpus)
     seed = resolve_seed(random_state)
@@ -146,8 +141,14 @@ def predict_corpus(
     decisions: tuple[Decision, ...] = ()
     training_keys = set(map(tuple, classifier.training_keys_.tolist())) if is_fitted else set()
     keys = keys_of([texts[i] for i in sample.tolist()]).tolist()
-    if is_fitted and training_keys.isdisjoint(map(tuple, keys)):
+    is_shared = np.array([tuple(key) in training_keys for key in keys])
+    if is_fitted and 2 * is_shared.sum() <= len(sample) - 2:
         chances = classifier.predict_proba(texts)
+        shared = sample[is_shared]
+        has_label[shared], truth[shared] = False, 0.0
+        if n_shared := len(shared):
+            message = f"{n_shared:,} labels are set aside: the classifier learned from their texts."
+            decisions = (Decision("classification", "set_aside", n_shared, message),)
     else:
         chances, n_folds = _cross_predict(classifier, texts, sample, codes, targets.classes, seed)
         message = (

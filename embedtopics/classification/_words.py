@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from embedtopics._utils.checks import checked_choice, resolve_seed
+from embedtopics._utils.folders import is_kind
 from embedtopics.classification._heads import (
     DEFAULT_STRENGTH,
     LinearHead,
@@ -38,6 +39,8 @@ from embedtopics.training.objectives._trainable import transformer_of
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from embedtopics.classification._classifier import TextClassifier
 
 METHODS = ("frozen", "fine_tune")
 KIND, MODEL = "word classifier", "model"
@@ -109,11 +112,6 @@ class TokenClassifier(BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         TokenClassifier
-
-        Raises
-        ------
-        InputError
-            Words or labels are invalid; the message names the row.
         """
         checked_choice(self.method, "method", METHODS)
         if self.method == "frozen" and self.training:
@@ -221,13 +219,7 @@ class TokenClassifier(BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> TokenClassifier:
-        """Read a classifier that `save` wrote.
-
-        Raises
-        ------
-        CorruptFileError
-            The folder is damaged, was written by a newer version, or holds no token classifier.
-        """
+        """Read a classifier that `save` wrote."""
         path = Path(folder).expanduser()
         about, arrays = read_folder(path, KIND)
         with refuse_damage(path):
@@ -480,3 +472,11 @@ def entities(sentences: Sequence[Sequence[str]], labels: Sequence[Sequence[str]]
         for begin, end, kind in spans_of(of_words)
     ]
     return pd.DataFrame(rows, columns=["sentence", "start", "end", "label", "text"])
+
+
+def load_classifier(folder: str | os.PathLike[str]) -> TextClassifier | TokenClassifier:
+    """Read a classifier of texts or of words from the folder that its `save` wrote."""
+    from embedtopics.classification._classifier import TextClassifier
+
+    is_of_words = is_kind(Path(folder).expanduser(), KIND)
+    return TokenClassifier.load(folder) if is_of_words else TextClassifier.load(folder)

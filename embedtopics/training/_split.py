@@ -190,7 +190,7 @@ def refuse_overlap(
         rows = name_rows(held_out.rows[shared.repeated].tolist())
         expected = f"of other examples than the {used_for} set"
         inside = f"{n_repeated:,} of {len(held_out):,} that are in it ({rows})"
-        remedy = Remedy("allow_overlap", True, "take them out of the training examples")
+        remedy = Remedy("allow_overlap", True, f"take them out of the {used_for} examples")
         raise InputError(what, expected, found=inside, remedy=remedy)
     if not len(shared.touched):
         return ()

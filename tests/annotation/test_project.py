@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from embedtopics.annotation import Label, StudyDesign
+from embedtopics.annotation import AnnotationProject, Label, StudyDesign
 from embedtopics.annotation._codebook import permanent_numbers
 from embedtopics.annotation._journal import Journal
 from embedtopics.errors import CorruptFileError
@@ -256,3 +256,12 @@ def test_permanent_numbers_are_uniform_and_do_not_depend_on_other_texts():
     assert np.array_equal(permanent_numbers(keys[::-1], 3, "count")[::-1], numbers)
     assert abs(np.sort(numbers) - np.linspace(0, 1, 4000)).max() < 1.63 / 4000**0.5  # KS, 1 %
     assert abs(np.corrcoef(numbers, permanent_numbers(keys, 3, "overlap"))[0, 1]) < 0.05
+
+
+def test_a_study_is_loaded_from_its_folder(begin, truth, tmp_path, toy):
+    with begin() as study:
+        code(study, truth, 3)
+    with AnnotationProject.load(tmp_path / "study", toy[0], encoder=toy[1]) as again:
+        assert again.progress()["answered"] == 3
+    with refuses("folder"):
+        AnnotationProject.load(tmp_path / "nowhere", toy[0])

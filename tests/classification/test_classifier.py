@@ -9,7 +9,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.utils import estimator_checks
 
-from embedtopics.classification import TextClassifier
+from embedtopics.classification import TextClassifier, load_classifier
 from embedtopics.encoders import SentenceEncoder
 from embedtopics.errors import CorruptFileError
 from tests.classification.conftest import themed_texts
@@ -110,7 +110,7 @@ def test_a_saved_model_is_the_same(tmp_path, tiny_bert, labelled, head, calibrat
     order = ["fruit", "train", "chess"]
     model = TextClassifier(encoder, head=head, classes=order, calibration=calibration)
     model.fit(texts[:60], themes[:60]).save(tmp_path / "model")
-    again = TextClassifier.load(tmp_path / "model")
+    again = load_classifier(tmp_path / "model")
     assert np.array_equal(again.predict_proba(texts), model.predict_proba(texts))
     assert again.classes_.tolist() == order and again.decisions_ == model.decisions_
     again.save(tmp_path / "again")

@@ -172,6 +172,24 @@ def test_a_classifier_that_knows_the_labels_is_cross_fitted(counted):
     assert row.low <= (frame["theme"] == "fruit").mean() <= row.high
 
 
+def test_texts_that_the_classifier_learned_from_are_set_aside(data_folder):
+    news = pd.read_json(data_folder / "bbc_news" / "bbc_news.jsonl.gz", lines=True)
+    news = news.assign(text=news["text"].str[:300]).drop_duplicates("text")
+    news = news.sample(700, random_state=0)
+    texts, labels = news["text"].tolist(), news["label"].tolist()
+    learned = TextClassifier("lsa").fit(texts[:300], labels[:300])
+    shares = {}
+    for n_shared in (0, 1):
+        sample = [
+            label if 300 - n_shared <= row < 400 else None for row, label in enumerate(labels)
+        ]
+        found = prevalence(learned, texts, sample)
+        shares[n_shared] = found.to_frame().drop(columns=["n_labelled"])
+        assert [decision.value for decision in found.decisions] == [1] * n_shared
+        assert set(found.to_frame()["n_labelled"]) == {100}
+    pd.testing.assert_frame_equal(shares[0], shares[1], atol=1e-9)
+
+
 def test_shares_by_group_and_time(model):
     corpus, _ = corpus_of(600)
     sides = prevalence(model, corpus, "label", by="group").to_frame()

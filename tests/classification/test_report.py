@@ -170,7 +170,8 @@ def test_bounds_of_the_error_are_clopper_and_pearsons():
         wrong = int((~right[:n]).sum())
         high = binomtest(wrong, n).proportion_ci(1 - 0.01, "exact").high  # 0.005 on each side
         assert np.isclose(curve.high[place], high) and np.isclose(curve.error[place], wrong / n)
-    assert threshold_for(0.05, curve) == np.inf
+    with refuses("max_error"):
+        threshold_for(0.05, curve)
     assert threshold_for(0.5, curve) == 0.0
     tied = risk_coverage(np.ones(50), np.ones(50, dtype=bool))
     assert tied.coverage.tolist() == [1.0]
@@ -182,9 +183,9 @@ def test_the_allowed_error_holds_in_nineteen_of_twenty_samples():
     for _ in range(400):
         sure = rng.uniform(0.5, 1, 400)
         curve = risk_coverage(sure, rng.random(400) < sure)
-        threshold = threshold_for(0.1, curve)
-        if threshold < np.inf:  # the error of a text is 1 - sure: their mean is known
-            n_broken += 1 - (1 + threshold) / 2 > 0.1
+        if curve.high.min() <= 0.1:
+            # The error of a text is 1 - sure: their mean is known.
+            n_broken += 1 - (1 + threshold_for(0.1, curve)) / 2 > 0.1
     assert n_broken <= 20
 
 
@@ -194,6 +195,13 @@ def test_predictions_are_held_back(counted, sets):
     kept = np.array([one is not None for one in found])
     assert 0 < kept.sum() < len(found)
     assert (found[kept] == model.predict(sets[1][0])[kept]).all()
+    assert model.predict("apple plum cherry") == model.predict(["apple plum cherry"])[0]
+    least = model.risk_coverage().high.min()
+    with refuses("max_error") as refused:
+        model.predict(sets[1][0], max_error=least - 0.002)
+    named = float(str(refused.value).split("at least ")[1].split(",")[0])
+    assert least <= named < least + 0.001
+    assert any(one is not None for one in model.predict(sets[1][0], max_error=named))
     for error in (0.0, 1.0, "a"):
         with refuses("max_error"):
             model.predict(sets[1][0], max_error=error)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedtopics.classification import TokenClassifier, entities, word_scores
+from embedtopics.classification import TokenClassifier, entities, load_classifier, word_scores
 from embedtopics.classification._words import spans_of
 from embedtopics.errors import CorruptFileError
 from tests.factories import each, refuses
@@ -81,7 +81,7 @@ def test_words_are_found_again_alone_and_in_any_company(model):
 
 def test_it_comes_back_from_a_folder(model, tmp_path):
     model.save(tmp_path / "m")
-    loaded = TokenClassifier.load(tmp_path / "m")
+    loaded = load_classifier(tmp_path / "m")
     found, again = model.predict_proba(SENTENCES), loaded.predict_proba(SENTENCES)
     np.testing.assert_allclose(np.concatenate(again), np.concatenate(found), atol=1e-6)
     if model.method == "fine_tune":

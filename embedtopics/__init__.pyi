@@ -5,6 +5,7 @@ from . import corpus as corpus
 from . import distributed as distributed
 from . import encoders as encoders
 from . import evaluation as evaluation
+from . import inference as inference
 from . import plots as plots
 from . import pretraining as pretraining
 from . import probing as probing

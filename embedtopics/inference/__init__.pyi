@@ -1,0 +1,4 @@
+from ._measurement import Measurement as Measurement
+from ._regress import regress as regress
+from ._shares import power as power
+from ._shares import shares as shares

@@ -34,7 +34,10 @@ it counts as linearly dependent: less could not be estimated in the resamples.""
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """A design matrix over `rows` (n_used,), with columns as in `TopicEffects`."""
+    """A design matrix over `rows` (n_used,), with columns as in `TopicEffects`.
+
+    `variables` are the values of `rows`; `specification` and `offsets` make other matrices of them.
+    """
 
     rows: Int64Array
     matrix: Float64Array
@@ -44,6 +47,23 @@ class Design:
     references: dict[str, str]
     units: dict[str, str]
     decisions: tuple[Decision, ...]
+    variables: pd.DataFrame
+    specification: Any
+    offsets: Float64Array
+
+    def matrix_with(self, **values: Any) -> Float64Array:
+        """Return the matrix (n_used, n_columns) that it would be with other values of variables."""
+        variables = self.variables.copy()
+        for name, value in values.items():
+            column = variables[name]
+            if hasattr(column, "cat"):
+                value = pd.Categorical(
+                    [value] * len(column) if isinstance(value, str) else value,
+                    categories=column.cat.categories,
+                )
+            variables[name] = value
+        matrix = self.specification.get_model_matrix(variables, context={}, na_action="ignore")
+        return np.asarray(matrix, dtype=np.float64) - self.offsets
 
 
 def parse_covariates(covariates: Any, columns: Set[str]) -> tuple[list[Term], dict[str, Any]]:
@@ -202,6 +222,7 @@ def _build(
     covariates, levels = ["" for _ in columns], ["" for _ in columns]
     references: dict[str, str] = {}
     units_of_terms = {}
+    offsets = np.zeros(len(columns))
     for term, indices in list(model.model_spec.term_indices.items())[1:]:
         names = [factor.expr for factor in term.factors]
         covariate = ":".join(names)
@@ -210,7 +231,7 @@ def _build(
         elif names[0] in units and len(names) == 1:
             units_of_terms[covariate] = units[covariate]
             if units[covariate] == "unit":  # dates are centred
-                matrix[:, indices[0]] -= float(variables[covariate].to_numpy().mean())
+                offsets[indices[0]] = float(variables[covariate].to_numpy().mean())
         for index in indices:
             covariates[index] = covariate
             # Columns are named as "source[T.press]", "date:source[T.press]" or "bs(date)[1]".
@@ -219,6 +240,7 @@ def _build(
             levels[index] = ":".join(re.findall(pattern, suffix))
             columns[index] = f"{covariate}: {levels[index]}" if levels[index] else covariate
     columns[0] = "intercept"
+    matrix -= offsets
     for name, column in zip(columns, matrix.T, strict=True):
         if not (np.isfinite(column).all() and column.any()):
             reason = f"{name!r}, which is zero in all rows or not finite"
@@ -233,6 +255,9 @@ def _build(
         references=references,
         units=units_of_terms,
         decisions=decisions,
+        variables=variables,
+        specification=model.model_spec,
+        offsets=offsets,
     )
 
 

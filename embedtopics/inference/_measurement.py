@@ -1,0 +1,384 @@
+"""A variable that people measured for some rows and machines predicted for all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from embedtopics._utils.checks import checked_choice, resolve_seed
+from embedtopics.corpus._texts import is_missing
+from embedtopics.decisions import Decision
+from embedtopics.errors import InputError
+from embedtopics.protocols import BoolArray, Float64Array, Int64Array, RandomState
+
+N_FOLDS = 5
+MOST_DIGITS = 10
+"""Whole numbers are classes up to so many distinct ones; more are numbers."""
+
+RIDGE = 1.0
+"""Penalty of the proxy's regression on standardized predictions, in rows."""
+
+FEW_GOLD = 30
+
+_ASK = (
+    'say sampling="random" if the gold rows were drawn at random, pass probability= or strata= if '
+    "some were likelier than others; rows that were picked otherwise allow no correction"
+)
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Measurement:
+    """A variable with gold values of some rows and predictions of all rows.
+
+    The gold values are those of people, for rows drawn with known probabilities. The predictions
+    can come from any classifier, dictionary or language model, or be the membership in a topic.
+    They may err; what is estimated from a measurement holds all the same, and the better the
+    predictions, the narrower its intervals.
+
+    Parameters
+    ----------
+    gold : array_like of shape (n_rows,)
+        Classes, or numbers; None or NaN for rows without a gold value.
+    predictions : array_like, DataFrame, or mapping of str to array_like
+        One prediction of every row, or several by name, so that nobody has to choose one. Each is
+        of shape (n_rows,): classes, numbers, or with two classes the probability of the larger one;
+        or of shape (n_rows, n_classes): probabilities, with the classes in ascending order. A
+        DataFrame with one column a class holds probabilities; other DataFrames hold one prediction
+        a column. Predictions must not come from a model that was trained on the gold rows.
+    sampling : {"random"}, optional
+        Says that the gold rows were drawn at random, all with the same probability.
+    probability : array_like of shape (n_rows,), optional
+        Probability of each row to be drawn for gold, if they differ.
+    strata : array_like of shape (n_rows,), optional
+        Stratum of each row; the gold rows were drawn at random within strata.
+    units : array_like of shape (n_rows,), optional
+        Independent unit of each row, such as its author; by default each row.
+    data : DataFrame, optional
+        Other columns of the rows: groups, dates and covariates.
+    kind : {"auto", "class", "number"}
+        What is measured. "auto" takes fractions, and more than ten whole numbers, as numbers.
+    name : str
+        Name of the variable in tables and formulas.
+    random_state : int, numpy.random.Generator or None
+        Seed of the folds of units in which several predictions are combined.
+
+    Attributes
+    ----------
+    classes : tuple or None
+        None for numbers.
+    truth : float64 ndarray of shape (n_rows, n_columns)
+        One column a class, or the number; 0 where `is_gold` is not set.
+    proxy : float64 ndarray of shape (n_rows, n_columns)
+        The predictions, combined by a regression that was fitted without the unit of the row.
+    naive : float64 ndarray of shape (n_rows, n_columns)
+        The predicted class, or number, of each row.
+    is_gold : bool ndarray of shape (n_rows,)
+    chance : float64 ndarray of shape (n_rows,)
+        Probability to be drawn for gold.
+    unit, stratum : int64 ndarray of shape (n_rows,)
+    decisions : tuple of Decision
+
+    Raises
+    ------
+    InputError
+        If it is not said how the gold rows were drawn, a probability is 0, a predicted class has no
+        gold row, or lengths differ.
+
+    Notes
+    -----
+    Several predictions are combined by ridge regression of the gold values, cross-fitted over
+    units (Egami, Hinck, Stewart and Wei 2023, "Using imperfect surrogates for downstream
+    inference").
+    """
+
+    name: str
+    classes: tuple[Any, ...] | None
+    truth: Float64Array
+    proxy: Float64Array
+    naive: Float64Array
+    is_gold: BoolArray
+    chance: Float64Array
+    unit: Int64Array
+    stratum: Int64Array
+    data: pd.DataFrame
+    decisions: tuple[Decision, ...]
+
+    def __init__(
+        self,
+        gold: Any,
+        predictions: Any,
+        *,
+        sampling: str | None = None,
+        probability: Any = None,
+        strata: Any = None,
+        units: Any = None,
+        data: pd.DataFrame | None = None,
+        kind: str = "auto",
+        name: str = "measured",
+        random_state: RandomState = 0,
+    ) -> None:
+        values = list(gold)
+        n = len(values)
+        is_gold = np.array([not is_missing(value) for value in values], dtype=np.bool_)
+        if is_gold.sum() < 2:
+            raise InputError("gold", "given for at least two rows", found=f"{is_gold.sum()}")
+        classes = _classes(values, is_gold, checked_choice(kind, "kind", _KINDS))
+        unit = np.arange(n) if units is None else _codes(units, n, "units")
+        stratum = np.zeros(n, dtype=np.int64) if strata is None else _codes(strata, n, "strata")
+        chance = _chances(is_gold, sampling, probability, None if strata is None else stratum)
+        truth = _columns(values, classes, is_gold)
+        by_name = _by_name(predictions, classes)
+        columns = [_prediction(one, classes, n, key) for key, one in by_name.items()]
+        decisions: list[Decision] = []
+        if len(columns) == 1 and columns[0].shape[1] == truth.shape[1]:
+            proxy = columns[0]
+        else:
+            seed = resolve_seed(random_state)
+            features = np.hstack(columns)
+            proxy = _combined(features, truth, is_gold, 1 / chance, unit, seed)
+            message = (
+                f"{len(columns)} predictions are combined by a regression on the gold values, "
+                "which is fitted without the unit of the row."
+            )
+            decisions.append(Decision("inference", "predictions_combined", len(columns), message))
+        if classes is not None:
+            naive = np.eye(len(classes))[proxy.argmax(axis=1)]
+            lacking = (naive.sum(axis=0) > 0) & (truth.sum(axis=0) == 0)
+            if lacking.any():
+                expected = f"of every predicted class; no row has {classes[lacking.argmax()]!r}"
+                raise InputError("gold", expected, remedy="code more rows, or merge classes")
+        else:
+            naive = proxy
+        if is_gold.sum() < FEW_GOLD:
+            message = (
+                f"Only {is_gold.sum()} rows have a gold value. Intervals from fewer than "
+                f"{FEW_GOLD} are too narrow at times."
+            )
+            decisions.append(Decision("inference", "few_gold", int(is_gold.sum()), message))
+        frame = pd.DataFrame(index=range(n)) if data is None else data.reset_index(drop=True)
+        if len(frame) != n:
+            raise InputError("data", "a row for each gold value", found=f"{len(frame):,} rows")
+        values_of = dict(
+            name=name,
+            classes=classes,
+            truth=truth,
+            proxy=proxy,
+            naive=naive,
+            is_gold=is_gold,
+            chance=chance,
+            unit=unit,
+            stratum=stratum,
+            data=frame,
+            decisions=tuple(decisions),
+        )
+        for field, value in values_of.items():
+            object.__setattr__(self, field, value)
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: pd.DataFrame,
+        gold: str,
+        predictions: str | Sequence[str],
+        *,
+        units: str | None = None,
+        strata: str | None = None,
+        probability: str | None = None,
+        **options: Any,
+    ) -> Measurement:
+        """Make a measurement of columns of a table.
+
+        Parameters
+        ----------
+        frame : DataFrame
+        gold, units, strata, probability : str
+            Columns; see the class.
+        predictions : str or sequence of str
+            One or several columns.
+        **options
+            `sampling`, `kind`, `name` (by default that of the column `gold`), `random_state`.
+        """
+        names = [predictions] if isinstance(predictions, str) else list(predictions)
+        asked = [gold, *names, *(one for one in (units, strata, probability) if one is not None)]
+        if missing := [one for one in asked if one not in frame]:
+            raise InputError("frame", f"a table with the column {missing[0]!r}", list(frame))
+        picked = {"units": units, "strata": strata, "probability": probability}
+        options |= {key: frame[one] for key, one in picked.items() if one is not None}
+        of_rows = {one: frame[one] for one in names}
+        return cls(frame[gold], of_rows, data=frame, **{"name": gold} | options)
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.is_gold)
+
+    def __repr__(self) -> str:
+        """Return the name, the classes and the numbers of rows."""
+        of = "a number" if self.classes is None else ", ".join(map(str, self.classes))
+        return f"Measurement({self.name!r}: {of}; {self.is_gold.sum():,} of {len(self):,} gold)"
+
+
+_KINDS = ("auto", "class", "number")
+
+
+def _classes(values: list[Any], is_gold: BoolArray, kind: str) -> tuple[Any, ...] | None:
+    """Return the classes in ascending order, or None for numbers."""
+    distinct = set(value for value, known in zip(values, is_gold, strict=True) if known)
+    numeric = all(isinstance(v, int | float | np.number) and not _is_bool(v) for v in distinct)
+    if kind == "auto" and numeric:
+        whole = all(float(value).is_integer() for value in distinct)
+        kind = "class" if whole and len(distinct) <= MOST_DIGITS else "number"
+    if kind == "number":
+        return None
+    if len(distinct) < 2:
+        found = f"{next(iter(distinct))!r} in all of them"
+        raise InputError("gold", "of at least two classes", found=found)
+    if all(isinstance(value, int | float | np.number) for value in distinct):
+        return tuple(sorted({_plain(value) for value in distinct}))
+    return tuple(sorted(distinct, key=str))
+
+
+def _is_bool(value: Any) -> bool:
+    return isinstance(value, bool | np.bool_)
+
+
+def _plain(value: Any) -> Any:
+    """Return a number as Python's own, whole ones as integers; other values as they are."""
+    if _is_bool(value):
+        return bool(value)
+    if isinstance(value, int | float | np.number):
+        return int(value) if float(value).is_integer() else float(value)
+    return value
+
+
+def _codes(values: Any, n: int, parameter: str) -> Int64Array:
+    """Return codes of units or strata; a missing one is refused with its row."""
+    cells = list(values)
+    if len(cells) != n:
+        raise InputError(parameter, "one value for each row", found=f"{len(cells):,} for {n:,}")
+    codes = np.asarray(pd.factorize(pd.Series(cells, dtype=object))[0], dtype=np.int64)
+    if (codes < 0).any():
+        raise InputError(parameter, "present in every row", None, row=int((codes < 0).argmax()))
+    return codes
+
+
+def _chances(
+    is_gold: BoolArray, sampling: str | None, probability: Any, stratum: Int64Array | None
+) -> Float64Array:
+    """Return the probability of each row to be drawn for gold."""
+    n = len(is_gold)
+    if probability is not None:
+        chance = pd.Series(list(probability)).to_numpy(dtype=np.float64, na_value=np.nan)
+        if len(chance) != n:
+            found = f"{len(chance):,} for {n:,}"
+            raise InputError("probability", "one value for each row", found=found)
+        wrong = ~((chance > 0) & (chance <= 1))
+        if wrong.any():
+            row = int(wrong.argmax())
+            remedy = "leave out rows that could not be drawn, or give them a gold value"
+            raise InputError("probability", "above 0, up to 1", float(chance[row]), remedy, row=row)
+        return np.asarray(chance)
+    if stratum is not None:
+        drawn, sizes = np.bincount(stratum, is_gold), np.bincount(stratum)
+        if (drawn < 2).any():
+            row = int(np.isin(stratum, np.flatnonzero(drawn < 2)).argmax())
+            raise InputError("strata", "groups with at least two gold rows", row=row, found="less")
+        return np.asarray((drawn / sizes)[stratum])
+    if sampling is None:
+        raise InputError("sampling", "known", None, _ASK)
+    checked_choice(sampling, "sampling", ("random",))
+    return np.full(n, is_gold.mean())
+
+
+def _columns(values: Sequence[Any], classes: tuple[Any, ...] | None, used: BoolArray) -> Any:
+    """Return indicators of classes, or numbers, (n_rows, n_columns); 0 for rows not used."""
+    rows = np.flatnonzero(used)
+    out = np.zeros((len(values), 1 if classes is None else len(classes)))
+    if classes is None:
+        out[rows, 0] = [float(values[row]) for row in rows.tolist()]
+        return out
+    place = {one: column for column, one in enumerate(classes)}
+    for row in rows.tolist():
+        if (one := _plain(values[row])) not in place:
+            expected = f"classes with a gold row ({', '.join(map(repr, classes))})"
+            remedy = "code more rows, or merge classes"
+            raise InputError("predictions", expected, values[row], remedy, row=row)
+        out[row, place[one]] = 1.0
+    return out
+
+
+def _by_name(predictions: Any, classes: tuple[Any, ...] | None) -> dict[str, Any]:
+    """Return each prediction by its name."""
+    if isinstance(predictions, pd.DataFrame):
+        if classes is not None and set(predictions.columns) == set(classes):
+            return {"probability": predictions[list(classes)].to_numpy(dtype=np.float64)}
+        return {str(column): predictions[column] for column in predictions}
+    if isinstance(predictions, Mapping):
+        if not predictions:
+            raise InputError("predictions", "at least one", predictions)
+        return {str(name): one for name, one in predictions.items()}
+    return {"prediction": predictions}
+
+
+def _prediction(
+    values: Any, classes: tuple[Any, ...] | None, n: int, name: str
+) -> npt.NDArray[np.float64]:
+    """Return one prediction as columns of classes, or as one column of numbers."""
+    array = np.asarray(values)
+    if len(array) != n:
+        raise InputError(
+            "predictions", f"{n:,} rows, one for each gold value", found=f"{len(array):,}"
+        )
+    missing = (
+        np.array([is_missing(v) for v in array.tolist()]) if array.ndim == 1 else np.isnan(array)
+    )
+    if missing.any():
+        row = int(np.argwhere(missing)[0][0])
+        raise InputError("predictions", "present in every row", None, row=row)
+    if array.ndim == 2:
+        if classes is None or array.shape[1] != len(classes):
+            expected = "classes, numbers, or one column of probabilities for each class"
+            raise InputError("predictions", expected, found=f"{array.shape[1]} columns in {name!r}")
+        return array.astype(np.float64)
+    is_number = np.issubdtype(array.dtype, np.number)
+    if classes is None:
+        return array.astype(np.float64)[:, None]
+    cells = array.tolist()
+    if is_number and not {_plain(value) for value in cells} <= set(classes):
+        numbers = array.astype(np.float64)
+        if len(classes) == 2 and numbers.min() >= 0 and numbers.max() <= 1:
+            return np.column_stack([1 - numbers, numbers])
+        return numbers[:, None]  # a score, which is calibrated with the gold values
+    return np.asarray(_columns(cells, classes, np.ones(n, dtype=np.bool_)))
+
+
+def _combined(
+    features: Float64Array,
+    truth: Float64Array,
+    is_gold: BoolArray,
+    weights: Float64Array,
+    unit: Int64Array,
+    seed: int,
+) -> Float64Array:
+    """Regress the gold values on all predictions, without the fold of the row's unit."""
+    units, place = np.unique(unit, return_inverse=True)
+    folds = (np.random.default_rng(seed).permutation(len(units)) % N_FOLDS)[place]
+    middle, spread = features.mean(axis=0), features.std(axis=0)
+    scaled = (features - middle) / np.where(spread > 0, spread, 1.0)
+    proxy = np.zeros_like(truth)
+    for fold in range(N_FOLDS):
+        rows = np.flatnonzero(is_gold & (folds != fold))
+        if not len(rows):
+            continue
+        share = weights[rows] / weights[rows].sum()
+        mean_y, mean_x = share @ truth[rows], share @ scaled[rows]
+        x, y = scaled[rows] - mean_x, truth[rows] - mean_y
+        square = (x * share[:, None]).T @ x + RIDGE / len(rows) * np.eye(x.shape[1])
+        slope = np.linalg.solve(square, (x * share[:, None]).T @ y)
+        inside = folds == fold
+        proxy[inside] = mean_y + (scaled[inside] - mean_x) @ slope
+    return proxy

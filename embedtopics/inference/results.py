@@ -1,0 +1,341 @@
+"""Results of inference: shares, differences of shares, regressions, and how many labels to give."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from embedtopics._utils.display import Displayed
+from embedtopics.decisions import Decision
+from embedtopics.errors import InputError
+from embedtopics.evaluation.results import ScoreTable
+from embedtopics.protocols import Float64Array
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class MeasuredShare:
+    """The share of a class, or the mean of a number, in a group.
+
+    Parameters
+    ----------
+    group : str or tuple of str or None
+        None for all rows.
+    name : object or None
+        The class; None for numbers.
+    n, n_gold : int
+        Rows, and gold rows.
+    value, low, high : float
+        The corrected estimate with its interval; NaN with fewer than two gold rows.
+    gold_value, gold_low, gold_high : float
+        The estimate by the gold rows alone.
+    naive : float
+        The estimate by the predictions alone, which their errors bias.
+    n_effective : float
+        Number of gold rows that would be as precise without predictions.
+    """
+
+    group: Any
+    name: Any = field(metadata={"column": "class"})
+    n: int
+    n_gold: int
+    value: float
+    low: float
+    high: float
+    gold_value: float
+    gold_low: float
+    gold_high: float
+    naive: float
+    n_effective: float
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """A difference or ratio of two shares, with its interval and p-value."""
+
+    value: float
+    low: float
+    high: float
+    p: float
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class MeasuredShares(ScoreTable[MeasuredShare]):
+    """The share of each class in each group, corrected for the errors of predictions.
+
+    Parameters
+    ----------
+    rows : tuple of MeasuredShare
+    decisions : tuple of Decision
+    name : str
+        The measured variable.
+    by : tuple of str
+        Columns of the groups.
+    confidence : float
+    correlations : mapping of object to float64 ndarray of shape (n_groups, n_groups)
+        For each class, how the estimates of the groups correlate.
+    """
+
+    name: str
+    by: tuple[str, ...]
+    confidence: float
+    correlations: dict[Any, Float64Array]
+
+    row_type = MeasuredShare
+
+    def difference(self, first: Any, second: Any, name: Any = None) -> Contrast:
+        """Compare a class in two groups: the share in the first, less that in the second.
+
+        Parameters
+        ----------
+        first, second : str or tuple of str
+            Groups.
+        name : object, optional
+            The class; by default the last one.
+
+        Returns
+        -------
+        Contrast
+
+        Notes
+        -----
+        The interval combines those of both shares (Zou and Donner 2008, "Construction of confidence
+        limits about effect measures"), so that it holds near 0 and 1 too.
+        """
+        return self._contrast(first, second, name, is_ratio=False)
+
+    def ratio(self, first: Any, second: Any, name: Any = None) -> Contrast:
+        """Divide the share of a class in the first group by that in the second."""
+        return self._contrast(first, second, name, is_ratio=True)
+
+    def _contrast(self, first: Any, second: Any, name: Any, *, is_ratio: bool) -> Contrast:
+        name = self.rows[-1].name if name is None else name
+        rows = self.of(name=name)
+        groups = [row.group for row in rows]
+        for one, parameter in ((first, "first"), (second, "second")):
+            if one not in groups:
+                raise InputError(parameter, f"one of the groups {', '.join(map(str, groups))}", one)
+        a, b = groups.index(first), groups.index(second)
+        correlation = float(self.correlations[name][a, b])
+        ends = [
+            [row.value, row.low, row.high] if not is_ratio else _logs(row)
+            for row in (rows[a], rows[b])
+        ]
+        (p1, l1, h1), (p2, l2, h2) = ends
+        value = p1 - p2
+        low = value - _together(p1 - l1, h2 - p2, correlation)
+        high = value + _together(h1 - p1, p2 - l2, correlation)
+        from scipy.special import ndtr, ndtri
+
+        # The half of the interval that faces no difference gives the p-value.
+        half = value - low if value > 0 else high - value
+        score = abs(value) / half * float(ndtri(0.5 + self.confidence / 2)) if half > 0 else 0.0
+        p = 2 * float(ndtr(-score))
+        if is_ratio:
+            value, low, high = (math.exp(one) for one in (value, low, high))
+        return Contrast(value, low, high, p)
+
+    def to_latex(self) -> str:
+        """Return the table for LaTeX, with booktabs."""
+        frame = self.to_frame().drop(columns=["gold_low", "gold_high"])
+        return latex_table([list(map(str, frame.columns)), *_cells(frame)])
+
+    def _summary(self) -> str:
+        first = [
+            f"{self.name if one.name is None else one.name} {one.value:.3f} "
+            f"[{one.low:.3f}, {one.high:.3f}]"
+            for one in self.rows[:3]
+        ]
+        return ", ".join(first) + (", ..." if len(self) > 3 else "")
+
+
+def _logs(row: MeasuredShare) -> list[float]:
+    return [math.log(max(one, 1e-12)) for one in (row.value, row.low, row.high)]
+
+
+def _together(one: float, other: float, correlation: float) -> float:
+    return math.sqrt(max(one * one + other * other - 2 * correlation * one * other, 0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Coefficients:
+    """Coefficients of a regression, each (n_coefficients,), with errors, intervals and p-values."""
+
+    value: Float64Array
+    error: Float64Array
+    low: Float64Array
+    high: Float64Array
+    p: Float64Array
+    df: Float64Array
+
+
+@dataclass(frozen=True)
+class MarginalEffect:
+    """The mean change of the outcome for one unit of a variable, or from its reference."""
+
+    target: str
+    variable: str
+    level: str
+    effect: float
+    low: float
+    high: float
+    p: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Regression(Displayed):
+    """A regression on measured variables, corrected, beside those without correction.
+
+    Parameters
+    ----------
+    corrected, gold, naive : Coefficients
+        With the correction, by the gold rows alone, and by predictions taken for the truth.
+    names : tuple of (str, str)
+        Outcome, or class, and term of each coefficient.
+    covariance : float64 ndarray of shape (n_coefficients, n_coefficients)
+        Of the corrected coefficients.
+    power : float64 ndarray of shape (n_coefficients,)
+        Factor of the predictions, from 0 (useless) to 1.
+    marginal : tuple of MarginalEffect
+        Average marginal effects.
+    formula, family : str
+    classes : tuple
+        Classes, or name, of the outcome of each equation.
+    n_rows, n_gold, n_units : int
+    decisions : tuple of Decision
+    """
+
+    corrected: Coefficients
+    gold: Coefficients
+    naive: Coefficients
+    names: tuple[tuple[str, str], ...]
+    covariance: Float64Array
+    power: Float64Array
+    marginal: tuple[MarginalEffect, ...]
+    formula: str
+    family: str
+    classes: tuple[Any, ...]
+    n_rows: int
+    n_gold: int
+    n_units: int
+    decisions: tuple[Decision, ...] = ()
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row for each coefficient.
+
+        Returns
+        -------
+        DataFrame
+            Columns outcome, term, effect, low, high, p; gold, gold_low and gold_high by the gold
+            rows alone; naive by the predictions; n_effective, the number of gold rows that would be
+            as precise without predictions.
+        """
+        import pandas as pd
+
+        error = np.where(self.corrected.error > 0, self.corrected.error, np.nan)
+        return pd.DataFrame(
+            {
+                "outcome": [outcome for outcome, _ in self.names],
+                "term": [term for _, term in self.names],
+                "effect": self.corrected.value,
+                "low": self.corrected.low,
+                "high": self.corrected.high,
+                "p": self.corrected.p,
+                "gold": self.gold.value,
+                "gold_low": self.gold.low,
+                "gold_high": self.gold.high,
+                "naive": self.naive.value,
+                "n_effective": self.n_gold * np.square(self.gold.error / error),
+            }
+        )
+
+    def marginal_effects(self) -> pd.DataFrame:
+        """Return the average marginal effect of each variable, with intervals.
+
+        Numbers change by one unit at the values of each row; levels are compared to the reference.
+        """
+        import pandas as pd
+
+        columns = list(MarginalEffect.__dataclass_fields__)
+        rows = [[getattr(one, column) for column in columns] for one in self.marginal]
+        return pd.DataFrame(rows, columns=columns)
+
+    def to_latex(self) -> str:
+        """Return a regression table for LaTeX: corrected, gold rows alone, naive, with booktabs."""
+        head = ["", "Corrected", "Gold rows alone", "Predictions alone"]
+        lines = [head]
+        for i, (outcome, term) in enumerate(self.names):
+            name = term if len(self.classes) == 1 else f"{outcome}: {term}"
+            models = (self.corrected, self.gold, self.naive)
+            lines.append([name, *(f"{one.value[i]:.3f}{_stars(one.p[i])}" for one in models)])
+            lines.append(["", *(f"({one.error[i]:.3f})" for one in models)])
+        n = [f"{self.n_rows:,}", f"{self.n_gold:,}", f"{self.n_rows:,}"]
+        lines.append(["Rows", *n])
+        return latex_table(lines)
+
+    def _summary(self) -> str:
+        return (
+            f"{self.formula}, {self.family}; {self.n_gold:,} gold of {self.n_rows:,} rows, "
+            f"{self.n_units:,} units"
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class LabelPlan:
+    """How many gold rows an interval or an effect needs.
+
+    Parameters
+    ----------
+    labels : float
+        With predictions; infinite if no number suffices for so few rows.
+    labels_alone : float
+        Without predictions.
+    correlation : float
+        Correlation of predictions and truth that the plan assumes.
+    """
+
+    labels: float
+    labels_alone: float
+    correlation: float
+
+    def __repr__(self) -> str:
+        """Return both numbers."""
+        return (
+            f"LabelPlan({self.labels:,.0f} gold rows with predictions (correlation "
+            f"{self.correlation:.2f}), {self.labels_alone:,.0f} without)"
+        )
+
+
+def _stars(p: float) -> str:
+    return "***" if p < 0.001 else "**" if p < 0.01 else "*" if p < 0.05 else ""
+
+
+def _cells(frame: pd.DataFrame) -> list[list[str]]:
+    def show(value: Any) -> str:
+        if isinstance(value, float):
+            return "" if math.isnan(value) else f"{value:.3f}"
+        return "" if value is None else str(value)
+
+    return [[show(value) for value in row] for row in frame.itertuples(index=False)]
+
+
+_TEX = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
+    "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+}  # fmt: skip
+
+
+def latex_table(lines: list[list[str]]) -> str:
+    """Return lines of cells, the head first, as a LaTeX tabular; all text is escaped."""
+    rows = [
+        " & ".join("".join(_TEX.get(sign, sign) for sign in cell) for cell in line) + r" \\"
+        for line in lines
+    ]
+    layout = "l" + "r" * (len(lines[0]) - 1)
+    body = [r"\toprule", rows[0], r"\midrule", *rows[1:], r"\bottomrule"]
+    return "\n".join([f"\\begin{{tabular}}{{{layout}}}", *body, r"\end{tabular}"])

@@ -1,0 +1,199 @@
+"""Measurements, and the shares and plans of labels that they give."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from embedtopics.errors import InputError
+from embedtopics.evaluation._bootstrap import wilson
+from embedtopics.inference import Measurement, power, shares
+
+N = 1_000
+RNG = np.random.default_rng(0)
+TRUTH = RNG.random(N) < 0.3
+GUESS = np.where(RNG.random(N) < 0.8, TRUTH, ~TRUTH)
+DRAWN = np.isin(np.arange(N), RNG.choice(N, 200, replace=False))
+
+
+def measured(truth=TRUTH, guess=GUESS, drawn=DRAWN, **options):
+    gold = [bool(value) if known else None for value, known in zip(truth, drawn, strict=True)]
+    if not {"sampling", "probability", "strata"} & set(options):
+        options["sampling"] = "random"
+    return Measurement(gold, guess, **options)
+
+
+def row_of(measurement, name=True, **options):
+    return shares(measurement, **options).of(name=name)[0]
+
+
+def test_a_share_is_the_formula_of_prediction_powered_inference():
+    row = row_of(measured())
+    y, f = TRUTH[DRAWN].astype(float), GUESS[DRAWN].astype(float)
+    # k minimizes the variance of mean(y) - k (mean(f of gold) - mean(f of all)).
+    everything = GUESS - GUESS.mean()
+    gold_part = np.zeros(N)
+    gold_part[DRAWN] = (f - f.mean()) * np.sqrt(200 / 199) * N / 200
+    a = np.zeros(N)
+    a[DRAWN] = (y - y.mean()) * np.sqrt(200 / 199) * N / 200
+    b = everything - gold_part
+    k = -(a @ b) / (b @ b)
+    assert row.value == pytest.approx(y.mean() + k * (GUESS.mean() - f.mean()))
+    variance = np.square(a + k * b).sum() / N**2
+    trials = row.value * (1 - row.value) / variance
+    low, high = wilson(row.value * trials, trials, df=199)
+    assert (row.low, row.high) == pytest.approx((float(low), float(high)))
+    assert row.gold_value == pytest.approx(y.mean())
+    assert row.naive == GUESS.mean()
+    assert row.n_effective > 200
+
+
+def test_gold_values_of_all_rows_are_their_own_share():
+    row = row_of(measured(drawn=np.ones(N, dtype=bool)))
+    assert row.value == pytest.approx(TRUTH.mean())
+    assert (row.low, row.high) == pytest.approx((row.gold_low, row.gold_high), abs=1e-4)
+
+
+def test_groups_dates_and_crossed_columns_have_their_own_shares():
+    dates = pd.to_datetime(np.where(np.arange(N) % 2, "2020-05-01", "2021-03-01"))
+    frame = pd.DataFrame({"day": dates, "side": np.where(np.arange(N) % 3, "a", None)})
+    found = shares(measured(data=frame), by="day")
+    assert [row.group for row in found.of(name=True)] == ["2020-01-01", "2021-01-01"]
+    odd = TRUTH[DRAWN & (np.arange(N) % 2 == 1)]
+    assert found.of(name=True)[0].gold_value == pytest.approx(odd.mean())
+    crossed = shares(measured(data=frame), by=["day", "side"])
+    assert {row.group for row in crossed} == {("2020-01-01", "a"), ("2021-01-01", "a")}
+    assert sum(row.n for row in crossed.of(name=True)) == (frame["side"] == "a").sum()
+
+
+def test_a_difference_and_a_ratio_agree_and_name_their_groups():
+    side = np.where(np.arange(N) < 500, "a", "b")
+    truth = TRUTH | (np.arange(N) < 150)
+    found = shares(measured(truth=truth, data=pd.DataFrame({"side": side})), by="side")
+    a, b = found.of(name=True)
+    difference, ratio = found.difference("a", "b"), found.ratio("a", "b")
+    assert difference.value == pytest.approx(a.value - b.value)
+    assert ratio.value == pytest.approx(a.value / b.value)
+    assert 0 < difference.low < difference.value < difference.high and difference.p < 0.05
+    assert ratio.low > 1 and ratio.p < 0.05
+    reverse = found.difference("b", "a")
+    assert (reverse.low, reverse.high) == pytest.approx((-difference.high, -difference.low))
+    with pytest.raises(InputError) as error:
+        found.difference("a", "c")
+    assert error.value.parameter == "second"
+
+
+def test_strata_and_probabilities_correct_an_uneven_sample():
+    stratum = np.where(GUESS, "likely", "unlikely")
+    likely = np.flatnonzero(GUESS)
+    drawn = np.zeros(N, dtype=bool)
+    drawn[likely[::2]] = drawn[np.flatnonzero(~GUESS)[::10]] = True
+    chance = np.where(GUESS, drawn[GUESS].mean(), drawn[~GUESS].mean())
+    rows = [
+        row_of(measured(drawn=drawn, strata=stratum)),
+        row_of(measured(drawn=drawn, probability=chance)),
+    ]
+    expected = sum(
+        (stratum == one).mean() * TRUTH[drawn & (stratum == one)].mean()
+        for one in ("likely", "unlikely")
+    )
+    assert [row.gold_value for row in rows] == pytest.approx([expected] * 2)
+    assert rows[0].gold_high - rows[0].gold_low < rows[1].gold_high - rows[1].gold_low
+    assert abs(TRUTH[drawn].mean() - TRUTH.mean()) > 0.1  # uncorrected
+
+
+def test_several_predictions_are_combined_and_useless_ones_do_no_harm():
+    rng = np.random.default_rng(4)
+    predictions = {
+        "classifier": GUESS,
+        "score": TRUTH + rng.normal(size=N),
+        "noise": rng.normal(size=N),
+    }
+    alone, together = row_of(measured()), row_of(measured(guess=predictions))
+    assert together.high - together.low < alone.high - alone.low
+    useless = row_of(measured(guess={"noise": predictions["noise"]}))
+    assert useless.high - useless.low == pytest.approx(
+        useless.gold_high - useless.gold_low, rel=0.1
+    )
+
+
+def test_numbers_have_means():
+    values = RNG.normal(5, 2, N)
+    gold = np.where(DRAWN, values, np.nan)
+    found = shares(Measurement(gold, values + RNG.normal(size=N), sampling="random"))
+    (row,) = found
+    assert row.name is None and row.low < values.mean() < row.high
+    assert row.gold_value == pytest.approx(values[DRAWN].mean())
+    assert row.n_effective > 400
+
+
+def test_probabilities_and_frames_are_read():
+    frame = pd.DataFrame({"gold": np.where(DRAWN, np.where(TRUTH, "yes", "no"), None)})
+    chance = np.where(GUESS, 0.9, 0.2)
+    frame["bert"] = chance
+    one = Measurement.from_frame(frame, "gold", "bert", sampling="random")
+    table = pd.DataFrame({"yes": chance, "no": 1 - chance})
+    same = Measurement(frame["gold"], table, sampling="random")
+    assert one.classes == ("no", "yes") and one.name == "gold"
+    assert row_of(one, "yes").value == pytest.approx(row_of(same, "yes").value)
+    assert "200 of 1,000 gold" in repr(one)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10_000), st.integers(20, 100), st.floats(0.05, 0.95))
+def test_an_interval_holds_its_estimate_and_the_order_of_rows_does_not_matter(seed, n_gold, share):
+    rng = np.random.default_rng(seed)
+    truth = rng.random(200) < share
+    truth[:2] = [False, True]
+    drawn = np.arange(200) < n_gold
+    guess = np.where(rng.random(200) < 0.8, truth, ~truth)
+    order = rng.permutation(200)
+    rows = [
+        row_of(measured(truth=truth[i], guess=guess[i], drawn=drawn[i]))
+        for i in (np.arange(200), order)
+    ]
+    assert 0 <= rows[0].low <= rows[0].value <= rows[0].high <= 1
+    assert rows[0].value == pytest.approx(rows[1].value)
+
+
+def test_a_plan_says_how_many_labels_a_width_needs():
+    plan = power(n_rows=100_000, width=0.1, share=0.3, accuracy=0.9)
+    alone = 0.3 * 0.7 * (1.959964 / 0.05) ** 2
+    assert plan.labels_alone == np.ceil(alone)
+    # The correlation of two binary variables, by hand: predicted 0.34, both 0.27.
+    correlation = (0.27 - 0.3 * 0.34) / np.sqrt(0.21 * 0.34 * 0.66)
+    assert plan.correlation == pytest.approx(correlation)
+    explained = correlation**2
+    expected = (1 - explained) * 0.21 / ((0.05 / 1.959964) ** 2 - explained * 0.21 / 100_000)
+    assert plan.labels == np.ceil(expected)
+    assert power(n_rows=100, width=0.01, accuracy=0.9).labels == np.inf
+    effect = power(n_rows=100_000, effect=0.1, share=0.3)
+    assert effect.labels == pytest.approx(4 * 0.21 * ((1.959964 + 0.841621) / 0.1) ** 2, abs=1)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "row", "options"),
+    [
+        ("sampling", None, {"sampling": None}),
+        ("probability", 3, {"probability": np.where(np.arange(N) == 3, 0.0, 0.2)}),
+        ("units", 2, {"units": [None if i == 2 else i for i in range(N)]}),
+        ("strata", int(DRAWN.argmin()), {"strata": np.where(DRAWN, "drawn", "left")}),
+        ("predictions", 7, {"guess": np.where(np.arange(N) == 7, np.nan, 0.5)}),
+        ("predictions", None, {"guess": GUESS[:-1]}),
+        ("predictions", 0, {"guess": ["maybe"] * N}),
+        ("gold", None, {"truth": np.ones(N)}),
+        ("data", None, {"data": pd.DataFrame({"a": [1]})}),
+    ],
+)
+def test_what_would_bias_the_result_is_refused(parameter, row, options):
+    with pytest.raises(InputError) as error:
+        measured(**options)
+    assert (error.value.parameter, error.value.row) == (parameter, row)
+
+
+def test_a_predicted_class_without_gold_is_refused():
+    gold = ["a", "b"] * 20 + [None] * 10
+    with pytest.raises(InputError) as error:
+        Measurement(gold, ["a"] * 49 + ["c"], sampling="random")
+    assert error.value.parameter == "predictions" and error.value.row == 49

@@ -1,4 +1,4 @@
-"""The labelled corpora, the arXiv abstracts and titles, and texts of shuffled words.
+"""The labelled corpora, and the arXiv abstracts and titles.
 
 The files are development data and not part of the repository. They are looked for in the folders
 that EMBEDTOPICS_DATA and EMBEDTOPICS_EMBEDDINGS name, by default beside the repository.
@@ -32,7 +32,6 @@ __all__ = [
     "load_arxiv_dates",
     "load_encoded",
     "load_labelled",
-    "load_shuffled",
     "load_sts",
     "sample_rows",
 ]
@@ -46,7 +45,6 @@ FRENCH = "masakhanews_fra"
 """A labelled corpus that the encoder of the ready embeddings was not made for."""
 ARXIV_ABSTRACTS = "arxiv_abstracts/arxiv_abstracts.jsonl.gz"
 N_TITLES = 226_000
-SHUFFLED_SHARE = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,15 +102,6 @@ def load_sts(part: str) -> list[dict[str, Any]]:
     """Return the English pairs of the STS benchmark: two sentences, and how alike they are."""
     keys = ("sentence1", "sentence2", "score")
     return [{key: row[key] for key in keys} for row in _read_rows(f"stsb/en_{part}.jsonl.gz")]
-
-
-def load_shuffled(name: str) -> tuple[list[str], np.ndarray]:
-    """Return texts of words drawn from all over a labelled corpus, and their embeddings.
-
-    They are about nothing: as many as a tenth of the corpus, each as long as one of its texts,
-    their words dealt at random from all of its words.
-    """
-    return load_encoded(f"shuffled_{name}")
 
 
 def _read_bbc_news() -> tuple[list[str], list[str], str]:
@@ -221,18 +210,6 @@ def _read_arxiv_titles() -> list[str]:
     return [titles[row] for row in sample_rows(len(titles), N_TITLES)]
 
 
-def _shuffle(name: str) -> list[str]:
-    texts = [text for text in _READERS[name]()[0] if text]
-    words = [text.split() for text in texts]
-    rng = np.random.default_rng(0)
-    pool = np.array([word for text in words for word in text], dtype=object)
-    rng.shuffle(pool)
-    lengths = np.array([len(text) for text in words])
-    lengths = rng.permutation(lengths)[: round(SHUFFLED_SHARE * len(texts))]
-    ends = np.cumsum(lengths)
-    return [" ".join(pool[end - n : end]) for n, end in zip(lengths, ends, strict=True)]
-
-
 ENCODED: dict[str, Callable[[], list[str]]] = {
     "arxiv_abstracts": _read_arxiv_abstracts,
     "arxiv_titles": _read_arxiv_titles,
@@ -241,7 +218,6 @@ ENCODED: dict[str, Callable[[], list[str]]] = {
         for name in ("octis_dblp", FRENCH, "masakhanews_eng", "biomedical", "trec_questions")
     },
     "trump_tweets": _read_trump_tweets,
-    **{f"shuffled_{name}": partial(_shuffle, name) for name in LABELLED},
 }
 """Texts whose embeddings have to be made here, by embed.py."""
 

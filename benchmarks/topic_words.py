@@ -1,147 +1,158 @@
-"""How coherent and how varied the topics' words are, by the protocol of the BERTopic paper.
+"""What the words of topics say: together, against each other, and to an encoder.
 
-For 10 to 50 topics in steps of ten, and several seeds, the ten best words of each topic are scored
-by NPMI over the corpus, and by the share of words that are not repeated; the figures are means
-over all of these (Grootendorst 2022, "BERTopic: Neural topic modeling with a class-based TF-IDF
-procedure", section 4). Beside that, C_V, and both again for topics that were found in four fifths
-of the documents and are scored on the others.
+Topics are found in every second text of each set, and their ten best single words are scored by the
+other texts. NPMI: how often two of the words meet in ten words. Diversity: the share of words that
+are in one list only. Specific: the share of words that are above average in at most a fifth of the
+topics. Intrusion: how often an encoder that chose nothing, multilingual E5 or latent semantic
+analysis of the other texts, finds a word of another topic among five of this one.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import statistics
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
-from benchmarks.corpora import load_encoded, load_labelled, sample_rows
-from benchmarks.jobs import ROOT, System, answer, write_inputs
 from benchmarks.options import Options
 from benchmarks.rendering import figure, markdown_table
+from benchmarks.topic_names import JUDGE
 from benchmarks.topic_quality import word_tokens
-from embedtopics.evaluation import c_v, diversity, npmi
-from embedtopics.terms.results import TokenStream
+from benchmarks.topic_sets import (
+    CHOSEN_ON,
+    ENCODERS,
+    QUICK,
+    SEED,
+    SETS,
+    Fit,
+    LatentWords,
+    fit_bertopic,
+    fit_set,
+    shown,
+)
+from embedtopics.encoders._registry import resolve_encoder
+from embedtopics.evaluation import diversity, npmi
+from embedtopics.terms._representative import best_terms
+from embedtopics.topics import keywords, top_words
 
-__all__ = ["measure", "render", "score"]
+__all__ = ["measure", "render"]
 
-CORPORA = ("octis_bbc", "trump_tweets")
-QUICK = ("octis_bbc",)
-N_TOPICS = (10, 20, 30, 40, 50)
-FITTED_SHARE = 0.8
-PROTOCOL_SEEDS = 3
-"""Seeds of the protocol, whatever number of repeats is asked for."""
-SCRIPTS = {
-    "bertopic": ROOT / "benchmarks" / "systems" / "bertopic_words.py",
-    "embedtopics": ROOT / "benchmarks" / "systems" / "embedtopics_words.py",
+N_WORDS = 10
+OF_TOPICS = 1 / 5
+N_INTRUDERS, N_BESIDE = 8, 5
+SYSTEMS = {
+    "embedtopics": "embedtopics",
+    "class_tfidf": "class-TF-IDF, same topics",
+    "mmr": "MMR, same topics",
+    "bertopic": "BERTopic",
 }
-NAMES = {
-    ("bertopic", "words"): "BERTopic",
-    ("bertopic", "without_stop_words"): "BERTopic, without stop words",
-    ("embedtopics", "words"): "embedtopics",
-    ("embedtopics", "plain"): "embedtopics, largest weights",
+MEASURES = {
+    "npmi": "NPMI",
+    "diversity": "diversity",
+    "specific": "specific",
+    "e5": "intrusion, E5",
+    "lsa": "intrusion, LSA",
 }
-_MEASURES = ("n_topics", "coverage", "npmi", "diversity", "c_v")
 
 
 def measure(options: Options) -> dict[str, Any]:
-    """Fit every corpus with every seed, in whole and in part."""
-    corpora = []
-    for name in QUICK if options.quick else CORPORA:
-        texts, embeddings = _load(name)
-        fitted = sample_rows(len(texts), round(FITTED_SHARE * len(texts)))
-        order = np.concatenate([fitted, np.setdiff1d(np.arange(len(texts)), fitted)])
-        texts, embeddings = [texts[row] for row in order], embeddings[order]
-        parts = {
-            "all": (len(texts), word_tokens(texts)),
-            "held out": (len(fitted), word_tokens(texts[len(fitted) :])),
-        }
-        runs = []
-        with tempfile.TemporaryDirectory() as folder:
-            write_inputs(Path(folder), texts, embeddings)
-            for seed in range(1 if options.quick else PROTOCOL_SEEDS):
-                for part, (n_fitted, tokens) in parts.items():
-                    for system in options.systems:
-                        asked = {"random_state": seed, "n_topics": N_TOPICS, "n_fitted": n_fitted}
-                        found = answer(_with_words(system), Path(folder), asked)
-                        rows = _rows(found["levels"], tokens)
-                        runs += [
-                            {"system": system.name, "random_state": seed, "scored_on": part, **row}
-                            for row in rows
-                        ]
-                        print(f"  {name} {runs[-1]}", file=sys.stderr)
-        corpora.append({"corpus": name, "n_documents": len(texts), "runs": runs})
-    return {"n_topics": N_TOPICS, "corpora": corpora}
+    """Score the words of every set."""
+    e5, rows = resolve_encoder(JUDGE, cached=False), []
+    for name in QUICK if options.quick else SETS:
+        fit = fit_set(name, is_half=True)
+        tokens, judges = word_tokens(fit.held_out), {"lsa": LatentWords(fit.held_out)}
+        if ENCODERS.get(name) != JUDGE:
+            judges["e5"] = e5
+        scores = {}
+        for system, (labels, words) in _words(fit).items():
+            if not words:  # BERTopic finds no topic in a hundred sentences
+                scores[system] = dict.fromkeys(["npmi", "diversity", "specific", *judges])
+                continue
+            scores[system] = {
+                "npmi": round(float(np.nanmean(npmi(words, tokens))), 4),
+                "diversity": round(diversity(words), 4),
+                "specific": _specific(fit.texts, labels, words),
+                **{judge: _intrusion(words, by) for judge, by in judges.items()},
+            }
+        rows.append({"set": name, "n_topics": fit.result.n_topics, "scores": scores})
+        print(rows[-1], file=sys.stderr)
+    return {"sets": rows}
 
 
-def _load(name: str) -> tuple[list[str], np.ndarray]:
-    if name == "trump_tweets":
-        return load_encoded(name)
-    corpus = load_labelled(name)
-    return corpus.texts, corpus.embeddings
-
-
-def _with_words(system: System) -> System:
-    return dataclasses.replace(system, script=SCRIPTS[system.name])
-
-
-def _rows(levels: Sequence[Mapping[str, Any]], tokens: TokenStream) -> list[dict[str, Any]]:
-    """Score the words of each number of topics."""
-    return [
-        {
-            "words": kind,
-            "wanted": level["n_topics"],
-            "coverage": round(float(np.mean(np.array(level["labels"]) >= 0)), 4),
-            **score(words, tokens),
-        }
-        for level in levels
-        for kind, words in level["words"].items()
-    ]
-
-
-def score(words: Sequence[Sequence[str]], tokens: TokenStream) -> dict[str, Any]:
-    """Return the measures of the topics' words; those with less than two known ones are out."""
-    return {
-        "n_topics": len(words),
-        "npmi": round(float(np.nanmean(npmi(words, tokens))), 4),
-        "diversity": round(diversity(words), 4),
-        "c_v": round(float(np.nanmean(c_v(words, tokens))), 4),
+def _words(fit: Fit) -> dict[str, tuple[np.ndarray, list[list[str]]]]:
+    """Return the topic of each text, and ten single words of each topic, by system."""
+    result, counts = fit.result, fit.result.term_counts
+    best = best_terms(result.topic_terms, counts, N_WORDS, (1, 1))
+    diverse = keywords(result, "diverse", n_terms=3 * N_WORDS)
+    lists = {
+        "embedtopics": top_words(result, n_terms=N_WORDS),
+        "class_tfidf": [[counts.terms[i] for i in ids] for ids, _ in best],
+        "mmr": [[term for term, _ in row if " " not in term][:N_WORDS] for row in diverse],
     }
+    ours = {system: (result.labels, words) for system, words in lists.items()}
+    return {**ours, "bertopic": fit_bertopic(fit)}
+
+
+def _specific(texts: Sequence[str], labels: np.ndarray, lists: Sequence[Sequence[str]]) -> float:
+    """Return the share of words that are above average in at most a fifth of the topics."""
+    tokens = word_tokens(texts)
+    rows = np.repeat(np.arange(len(texts)), np.diff(tokens.offsets))
+    holds = csr_matrix((np.ones(len(rows)), (rows, tokens.ids)), (len(texts), len(tokens.words)))
+    holds.data[:] = 1.0
+    means = np.stack([np.asarray(holds[labels == t].mean(axis=0))[0] for t in range(len(lists))])
+    n_above = (means > np.asarray(holds[labels >= 0].mean(axis=0))[0]).sum(axis=0)
+    columns = {word: column for column, word in enumerate(tokens.words)}
+    found = [n_above[columns[word]] for words in lists for word in words if word in columns]
+    return round(float(np.mean(np.array(found) <= max(1.0, OF_TOPICS * len(lists)))), 4)
+
+
+def _intrusion(lists: Sequence[Sequence[str]], judge: Any) -> float:
+    """Return how often the word with the lowest mean cosine is the intruder."""
+    rng, hits = np.random.default_rng(SEED), []
+    vocabulary = sorted({word for words in lists for word in words})
+    vectors = dict(zip(vocabulary, judge.encode(vocabulary), strict=True))
+    for topic, words in enumerate(lists):
+        for _ in range(N_INTRUDERS if len(words) >= N_BESIDE else 0):
+            other = int(rng.integers(len(lists)))
+            strange = [word for word in lists[other][:N_BESIDE] if word not in words]
+            if other == topic or not strange:
+                continue
+            beside = rng.choice(len(words), N_BESIDE, replace=False)
+            intruder = strange[int(rng.integers(len(strange)))]
+            some = np.stack([vectors[word] for word in [*(words[i] for i in beside), intruder]])
+            cosines = some @ some.T
+            np.fill_diagonal(cosines, 0.0)
+            hits.append(cosines.sum(axis=1).argmin() == N_BESIDE)
+    return round(float(np.mean(hits)), 4)
 
 
 def render(result: Mapping[str, Any]) -> str:
-    """Return one table: a row for each corpus, system and part that was scored."""
-    header = [
-        "corpus", "scored on", "system", "topics", "coverage", "NPMI", "spread", "diversity", "C_V"
-    ]  # fmt: skip
-    rows = []
-    for corpus in result["corpora"]:
-        for part in ("all", "held out"):
-            for (system, kind), shown in NAMES.items():
-                runs = [
-                    run
-                    for run in corpus["runs"]
-                    if (run["system"], run["words"], run["scored_on"]) == (system, kind, part)
-                ]
-                if runs:
-                    means = {key: statistics.fmean(run[key] for run in runs) for key in _MEASURES}
-                    rows.append(
-                        [f"{corpus['corpus']} ({corpus['n_documents']:,})", part, shown,
-                         figure(means["n_topics"], 1), figure(means["coverage"], 3),
-                         figure(means["npmi"], 3), _spread(runs), figure(means["diversity"], 3),
-                         figure(means["c_v"], 3)]
-                    )  # fmt: skip
-    return markdown_table(header, rows)
-
-
-def _spread(runs: Sequence[Mapping[str, Any]]) -> str:
-    """Return the smallest and the largest mean NPMI of a seed."""
-    by_seed: dict[int, list[float]] = {}
-    for run in runs:
-        by_seed.setdefault(run["random_state"], []).append(run["npmi"])
-    means = [statistics.fmean(values) for values in by_seed.values()]
-    return f"{figure(min(means), 3)} to {figure(max(means), 3)}"
+    """Return a table of each measure, with a row for each set, and the means."""
+    tables = []
+    for measured, title in MEASURES.items():
+        judged = [row for row in result["sets"] if measured in row["scores"]["embedtopics"]]
+        rows = [
+            [shown(row["set"]), figure(row["n_topics"])]
+            + [figure(row["scores"][system][measured], 3) for system in SYSTEMS]
+            for row in judged
+        ]
+        for of, some in (
+            ("mean", judged),
+            ("mean, nothing chosen", [row for row in judged if row["set"] not in CHOSEN_ON]),
+        ):
+            both = [
+                row
+                for row in some
+                if None not in [row["scores"][system][measured] for system in SYSTEMS]
+            ]
+            if both:
+                means = (
+                    statistics.fmean(row["scores"][system][measured] for row in both)
+                    for system in SYSTEMS
+                )
+                rows.append([of, "", *(figure(mean, 3) for mean in means)])
+        tables.append(markdown_table([title, "topics", *SYSTEMS.values()], rows))
+    return "\n\n".join(tables)

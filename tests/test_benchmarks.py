@@ -23,10 +23,14 @@ from benchmarks import (  # noqa: E402
     embed,
     jobs,
     run,
+    topic_names,
+    topic_number,
+    topic_partition,
     topic_predict,
     topic_quality,
-    topic_resolutions,
+    topic_sets,
     topic_speed,
+    topic_words,
 )
 from benchmarks.corpora import (  # noqa: E402
     ENCODED,
@@ -284,28 +288,61 @@ def test_everything_is_recorded_and_only_given_vectors_have_an_estimate(corpus, 
     assert {row["encoder"] for row in found["differences"]} == {"given"}
 
 
-def test_resolutions_of_a_toy_corpus(monkeypatch):
+class FirstLetters:
+    """An encoder that knows a text by its first letter."""
+
+    def encode(self, texts):
+        return np.stack([np.eye(26)[ord(text[0].lower()) - 97] for text in texts])
+
+
+def toy_fit():
     rng = np.random.default_rng(0)
-    centres = np.eye(3, 16)
     words = ["apple pear plum", "train rail station", "violin cello flute"]
     truth = np.repeat([0, 1, 2], 60)
-    texts = [f"{words[t]} number{i}" for i, t in enumerate(truth)]
-    vectors = centres[truth] + 0.05 * rng.normal(size=(180, 16))
-    corpus = LabelledCorpus("toy", texts, [str(t) for t in truth], vectors)
-    found = topic_resolutions._resolutions(corpus)
-    assert found["n_classes"] == 3
-    assert found["offered"] == sorted(found["offered"])
-    assert found["auto_is_near"] == (1.5 <= found["n_topics"]["auto"] <= 6)
-    assert found["n_topics"]["fine"] >= found["n_topics"]["auto"] >= found["n_topics"]["coarse"]
-    assert found["core_coverage"] <= found["coverage"] <= 1
-    nonsense = [f"{a} {b} {c}" for a, b, c in rng.choice(" ".join(words).split(), (18, 3))]
-    far = -np.ones((18, 16)) + 0.05 * rng.normal(size=(18, 16))
-    monkeypatch.setattr(topic_resolutions, "load_shuffled", lambda name: (nonsense, far))
-    shuffled = topic_resolutions._shuffled(corpus)
-    assert shuffled["n_shuffled"] == 18
-    table = topic_resolutions.render({"corpora": [found | shuffled, found]})
-    assert table.count("toy (180 documents)") == 4
-    assert "n/a" in table.splitlines()[-1]
+    texts = [f"{words[t]} number{i % 7}" for i, t in enumerate(truth)]
+    vectors = np.eye(3, 16)[truth] + 0.05 * rng.normal(size=(180, 16))
+    result = embedtopics.TopicModel(n_topics=3, show_progress=False).fit(texts, embeddings=vectors)
+    classes = np.array(["apple", "train", "violin"])[truth]
+    return topic_sets.Fit("toy", texts, classes, result.result_, texts)
+
+
+def test_labels_and_words_of_toy_topics():
+    fit = toy_fit()
+    of_text = np.unique(fit.classes, return_inverse=True)[1]
+    labels = ["a fruit", "tracks", "apple"]
+    assert topic_names._right(fit, of_text, labels, FirstLetters()) == pytest.approx(
+        2 / 3, abs=1e-4
+    )
+    lists = [["apple", "pear", "plum"], ["train", "number0"], ["violin", "cello", "flute"]]
+    # "number0" is above average in every topic or in some; the other seven in one of three.
+    assert topic_words._specific(fit.texts, of_text, lists) in (7 / 8, 1.0)
+    alike = [[letter + "x" * n for n in range(6)] for letter in "abc"]
+    assert topic_words._intrusion(alike, FirstLetters()) == 1.0
+    encoder = topic_sets.LatentWords([*fit.texts, "apple train"])
+    assert encoder.encode(["apple", "zzz"]).any(axis=1).tolist() == [True, False]
+
+
+def test_tables_of_topics_have_means_and_stars():
+    numbers = {"topics": 6, "themes": 6, "fine": 12, "bertopic": 40}
+    near = {"topics": True, "themes": True, "fine": True, "bertopic": False}
+    row = {"set": "sib200", "n_texts": 204, "n_classes": 7, "coverage": 0.9}
+    table = topic_number.render({"sets": [row | {"numbers": numbers, "near": near}]})
+    assert "| sib200* (204) | 7 | 6 ✓ | 6 ✓ | 12 ✓ | 40 | yes | 0.90 |" in table
+    ami = {"embedtopics": 0.5, "k_means": 0.25, "bertopic": 0.125}
+    rows = [
+        {"set": name, "at": at, "n_topics": 5, "ami": {s: share * v for s, v in ami.items()}}
+        for name, share in (("sib200", 1.0), ("arxiv", 0.5))
+        for at in ("chosen", "classes")
+    ]
+    table = topic_partition.render({"rows": rows})
+    assert "| mean |  | 0.375 | 0.188 | 0.094 |" in table
+    assert "| mean, nothing chosen |  | 0.250 | 0.125 | 0.062 |" in table
+    right = {system: {"e5": 0.5, "lsa": 0.25} for system in topic_names.SYSTEMS}
+    table = topic_names.render({"sets": [{"set": "arxiv", "n_topics": 9, "right": right}]})
+    assert table.count("| mean | LSA |  | 0.250 |") == 1
+    scores = {system: dict.fromkeys(topic_words.MEASURES, 0.5) for system in topic_words.SYSTEMS}
+    table = topic_words.render({"sets": [{"set": "arxiv", "n_topics": 9, "scores": scores}]})
+    assert table.count("| mean |  | 0.500 |") == len(topic_words.MEASURES)
 
 
 def test_prediction_is_scored_on_each_part(monkeypatch, tmp_path):

@@ -17,7 +17,6 @@ import numpy as np
 from benchmarks.options import Options
 from benchmarks.rendering import figure, markdown_table
 from benchmarks.topic_sets import (
-    CHOSEN_ON,
     ENCODERS,
     NAMED,
     QUICK,
@@ -25,7 +24,6 @@ from benchmarks.topic_sets import (
     LatentWords,
     fit_bertopic,
     fit_set,
-    shown,
 )
 from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.terms._representative import best_terms
@@ -97,15 +95,11 @@ def render(result: Mapping[str, Any]) -> str:
         judged = [row for row in result["sets"] if judge in row["right"]["label"]]
         for row in judged:
             figures = [figure(row["right"][system][judge], 2) for system in SYSTEMS]
-            rows.append([shown(row["set"]), title, figure(row["n_topics"]), *figures])
-        for of, some in (
-            ("mean", judged),
-            ("mean, nothing chosen", [row for row in judged if row["set"] not in CHOSEN_ON]),
-        ):
-            if some:
-                means = (
-                    statistics.fmean(row["right"][system][judge] for row in some)
-                    for system in SYSTEMS
-                )
-                rows.append([of, title, "", *(figure(mean, 3) for mean in means)])
+            rows.append([row["set"], title, figure(row["n_topics"]), *figures])
+        if judged:
+            means = (
+                statistics.fmean(row["right"][system][judge] for row in judged)
+                for system in SYSTEMS
+            )
+            rows.append(["mean", title, "", *(figure(mean, 3) for mean in means)])
     return markdown_table(["set", "judge", "topics", *SYSTEMS.values()], rows)

@@ -22,7 +22,6 @@ from benchmarks.rendering import figure, markdown_table
 from benchmarks.topic_names import JUDGE
 from benchmarks.topic_quality import word_tokens
 from benchmarks.topic_sets import (
-    CHOSEN_ON,
     ENCODERS,
     QUICK,
     SEED,
@@ -31,7 +30,6 @@ from benchmarks.topic_sets import (
     LatentWords,
     fit_bertopic,
     fit_set,
-    shown,
 )
 from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.evaluation import diversity, npmi
@@ -135,24 +133,19 @@ def render(result: Mapping[str, Any]) -> str:
     for measured, title in MEASURES.items():
         judged = [row for row in result["sets"] if measured in row["scores"]["embedtopics"]]
         rows = [
-            [shown(row["set"]), figure(row["n_topics"])]
+            [row["set"], figure(row["n_topics"])]
             + [figure(row["scores"][system][measured], 3) for system in SYSTEMS]
             for row in judged
         ]
-        for of, some in (
-            ("mean", judged),
-            ("mean, nothing chosen", [row for row in judged if row["set"] not in CHOSEN_ON]),
-        ):
-            both = [
-                row
-                for row in some
-                if None not in [row["scores"][system][measured] for system in SYSTEMS]
-            ]
-            if both:
-                means = (
-                    statistics.fmean(row["scores"][system][measured] for row in both)
-                    for system in SYSTEMS
-                )
-                rows.append([of, "", *(figure(mean, 3) for mean in means)])
+        compared = [
+            row
+            for row in judged
+            if None not in [row["scores"][system][measured] for system in SYSTEMS]
+        ]
+        means = (
+            statistics.fmean(row["scores"][system][measured] for row in compared)
+            for system in SYSTEMS
+        )
+        rows.append(["mean", "", *(figure(mean, 3) for mean in means)])
         tables.append(markdown_table([title, "topics", *SYSTEMS.values()], rows))
     return "\n\n".join(tables)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
+from functools import lru_cache, reduce
 from importlib.resources import files
 from typing import Any
 
@@ -52,6 +52,10 @@ def checked_languages(codes: Any, parameter: str = "languages") -> tuple[str, ..
     return listed
 
 
+_ACCENTS = str.maketrans("αεηιουω", "άέήίόύώ")
+
+_CYRILLIC = str.maketrans("abvgdđežzijklmnoprstćufhcčš", "абвгдђежзијклмнопрстћуфхцчш")
+
 _ONE_LIST = ("de", "en", "fr", "ms", "ru")
 """Languages whose second list holds nouns, such as Russian *water, car*."""
 
@@ -74,6 +78,19 @@ def stop_words_for(
         language_words = set(safe_get_stop_words(code))
         if not language_words or code not in _ONE_LIST:
             language_words |= stopwordsiso.stopwords(code)
+        if code in ("bs", "sr"):  # no list has them; the words are nearly those of Croatian
+            latin = stopwordsiso.stopwords("hr")
+            digraphs = [("lj", "љ"), ("nj", "њ"), ("dž", "џ")]
+            spelled = "\n".join(
+                reduce(lambda word, pair: word.replace(*pair), digraphs, one) for one in latin
+            )
+            language_words |= latin | set(spelled.translate(_CYRILLIC).split())
+        if code == "el":  # the lists leave out the accents, of which a word has one
+            language_words |= {
+                word[:i] + word[i].translate(_ACCENTS) + word[i + 1 :]
+                for word in language_words
+                for i in range(len(word))
+            }
         listed = tokenize([*sorted(language_words), added], rules=rules).words
         words |= set(listed) - set(_NOT_STOP_WORDS.get(code, "").split())
     return tuple(sorted(words))

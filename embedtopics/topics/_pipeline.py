@@ -107,7 +107,9 @@ def fit_topics(
         lambda _: tokenize(texts, rules=rules, rows=documents.first_rows.tolist()), runs_loops=False
     ) as wait_for_tokens:
         with log.stage("neighbors"):
-            unique, unique_graph = merge_near_duplicates(vectors, stages.n_neighbors, stages.seed)
+            unique, unique_graph = merge_near_duplicates(
+                vectors, texts, stages.n_neighbors, stages.seed
+            )
             graph = spread_graph(unique_graph, unique)
             note_graph(log, graph, unique, stages.n_neighbors)
         context = FitContext(corpus, documents, vectors, graph, wait_for_tokens, encode)

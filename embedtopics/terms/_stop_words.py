@@ -85,7 +85,7 @@ def stop_words_for(
                 reduce(lambda word, pair: word.replace(*pair), digraphs, one) for one in latin
             )
             language_words |= latin | set(spelled.translate(_CYRILLIC).split())
-        if code == "el":  # the lists leave out the accents, of which a word has one
+        if code == "el":  # the lists omit accents; a word has one
             language_words |= {
                 word[:i] + word[i].translate(_ACCENTS) + word[i + 1 :]
                 for word in language_words

@@ -328,6 +328,24 @@ class TopicResult:
         frame = pd.DataFrame(rows, columns=["topic", "size", "share", "label", "terms"])
         return html_table(frame, repr(self))
 
+    def summary(self, n_topics: int = 10) -> str:
+        """Return the result on a screen of plain text: the largest topics, and what was decided.
+
+        Parameters
+        ----------
+        n_topics : int
+            Number of topics to list.
+        """
+        lines = [repr(self)]
+        for topic in self.topics[:n_topics]:
+            terms = ", ".join(word for word in topic.keywords[:8] if word not in topic.label)
+            lines.append(f"{topic.topic_id:4} {topic.share:6.1%}  {topic.label}: {terms}")
+        if rest := self.topics[n_topics:]:
+            share = sum(topic.share for topic in rest)
+            lines.append(f"     {share:6.1%}  {len(rest)} smaller topics")
+        lines += ["", *dict.fromkeys(decision.message for decision in self.decisions)]
+        return "\n".join(lines)
+
     @property
     def n_topics(self) -> int:
         """Number of topics, without noise."""

@@ -217,3 +217,18 @@ def test_a_result_shows_itself(branched):
     renamed = et.topics.rename(branched, {0: "<b>Bold</b>"})
     html = renamed._repr_html_()
     assert "&lt;b&gt;Bold" in html and "<b>Bold" not in html
+
+
+def test_a_summary_lists_the_largest_topics_and_the_decisions(branched):
+    lines = branched.summary(3).splitlines()
+    assert lines[0] == repr(branched)
+    first = branched.topics[0]
+    assert f"{first.share:.1%}" in lines[1] and first.label in lines[1]
+    rest = branched.topics[3:]
+    assert lines[4].split() == [
+        f"{sum(t.share for t in rest):.1%}",
+        str(len(rest)),
+        "smaller",
+        "topics",
+    ]
+    assert lines[6:] == list(dict.fromkeys(d.message for d in branched.decisions))

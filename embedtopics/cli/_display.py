@@ -56,7 +56,6 @@ COLUMNS: dict[str, dict[str, Any]] = {
     "figure": {"justify": "right", "no_wrap": True},
     "line": {"no_wrap": True},
     "words": {"overflow": "fold"},
-    "text": {},
 }
 
 
@@ -72,7 +71,7 @@ def print_table(
 
     table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
     for name, kind in columns:
-        table.add_column(Text(printable(name)), **COLUMNS[kind])
+        table.add_column(Text(printable(name)), **COLUMNS.get(kind, {}))
     for cells, style in zip_longest(rows, styles, fillvalue=""):
         shown = (c if isinstance(c, Text) else Text(printable(c), style=style) for c in cells)
         table.add_row(*shown)

@@ -66,6 +66,7 @@ def topics(
         int | None,
         typer.Option(min=50, help="Encode with a static student of N texts: fast, less exact."),
     ] = None,
+    passages: Annotated[bool, typer.Option("--passages", help="Fit passages of texts.")] = False,
     words: opt.Words = "auto",
     encoding: opt.FileEncoding = "utf-8",
     random_state: opt.RandomState = 42,
@@ -75,12 +76,11 @@ def topics(
     from embedtopics.topics import TopicModel
 
     if is_results_folder(file):
-        raise InputError(
-            f"{file} holds results; read them at another resolution with embedtopics resolution, "
-            "or name a file of documents"
-        )
+        remedy = "read them at another resolution with embedtopics resolution"
+        raise InputError(f"{file} holds results; {remedy}, or name a file of documents")
     check_results_folder(out)
     corpus = Corpus.from_file(file, text=text, id=id, time=time, group=group, encoding=encoding)
+    corpus = corpus.passages() if passages else corpus
     model = TopicModel(
         n_topics=int(n_topics) if n_topics.isdecimal() else n_topics,
         words=words.replace(" ", "").split(","),
@@ -232,6 +232,7 @@ def inspect(
     from embedtopics.encoders._registry import resolve_encoder
     from embedtopics.topics import inspect_corpus
     from embedtopics.topics._model import DEFAULT_ENCODER
+    from embedtopics.topics._pipeline import MANY_WINDOWS
 
     console = make_console()
     page = None
@@ -250,7 +251,8 @@ def inspect(
         _map_sample(console, corpus, loaded, sample, page)
     guessed["encoder"] = MULTILINGUAL if inspection.warnings else encoder
     guessed["encoding"] = None if encoding == "utf-8" else encoding
-    name = shlex.quote(printable(str(file)))
+    is_long = inspection.mean_tokens > MANY_WINDOWS * (loaded.max_length or 10**9)
+    name = shlex.quote(printable(str(file))) + (" --passages" if is_long else "")
     typer.echo(f"\nnext: embedtopics topics {name} {_as_options(guessed)} --out results")
 
 

@@ -128,10 +128,12 @@ def find_column(table: DocumentTable, name: str, role: str) -> str:
         return name
     close = difflib.get_close_matches(str(name), map(str, columns), n=1, cutoff=0.5)
     nearest = f"did you mean {close[0]!r}?" if close else "name one of these"
-    raise InputError(
+    error = InputError(
         f"{table.source}: expected a {role} column {name!r}, got the columns "
         f"{list_names(columns)}; {nearest}"
     )
+    error.parameter = role
+    raise error
 
 
 def list_names(columns: Sequence[Hashable]) -> str:

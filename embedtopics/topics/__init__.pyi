@@ -12,6 +12,7 @@ from ._resolution import suggest_resolution as suggest_resolution
 from ._stability import with_stability as with_stability
 from ._storage import load_result as load_result
 from ._storage import save_result as save_result
+from ._tables import document_shares as document_shares
 from ._tables import documents as documents
 from ._tables import export as export
 from ._tables import table as table

@@ -69,6 +69,9 @@ from embedtopics.topics.results import Reason, Topic, TopicConstraints, TopicRes
 MAP_MIN_DIST = 0.1
 """Smallest distance on the map, so that points of a dense topic stay apart; 0 for clustering."""
 
+MANY_WINDOWS = 2
+"""Windows of the encoder above which a typical text should be fitted as passages."""
+
 
 @dataclass(frozen=True)
 class Stages:
@@ -107,11 +110,7 @@ def fit_topics(
         lambda _: tokenize(texts, rules=rules, rows=documents.first_rows.tolist()), runs_loops=False
     ) as wait_for_tokens:
         with log.stage("neighbors"):
-            unique, unique_graph = merge_near_duplicates(
-                vectors, texts, stages.n_neighbors, stages.seed
-            )
-            graph = spread_graph(unique_graph, unique)
-            note_graph(log, graph, unique, stages.n_neighbors)
+            unique, unique_graph, graph = _find_neighbors(log, vectors, texts, stages)
         context = FitContext(corpus, documents, vectors, graph, wait_for_tokens, encode)
         with log.stage("reduction"):
             constraints = _prepare_constraints(log, context, stages)
@@ -157,6 +156,17 @@ def fit_topics(
     )
     with log.stage("labels"):
         return _with_scored_labels(result, encode)
+
+
+def _find_neighbors(
+    log: FitLog, vectors: FloatArray, texts: Sequence[str], stages: Stages
+) -> tuple[UniqueVectors, NeighborGraph, NeighborGraph]:
+    """Return the unique vectors, their neighbor graph, and that of all documents."""
+    k, seed = stages.n_neighbors, stages.seed
+    unique, unique_graph = merge_near_duplicates(vectors, texts, k, seed)
+    graph = spread_graph(unique_graph, unique)
+    note_graph(log, graph, unique, k)
+    return unique, unique_graph, graph
 
 
 def _compile_loops(_: Any) -> None:
@@ -464,6 +474,8 @@ def note_encoding(log: FitLog, encoding: Encoding, encoder: BaseEncoder) -> None
         share = behind.sum() / max(1, encoding.n_tokens.sum())
         message = f"{np.mean(behind > 0):.1%} {longer}; their vectors are means over windows. With "
         message += f'long_texts="truncate" at least {share:.1%} of all tokens would not be read.'
+        if np.mean(encoding.n_tokens > MANY_WINDOWS * recipe.max_length) > 0.5:
+            message += " Fit corpus.passages(encoder), so that a text can have several topics."
         log.note("encoder", "long_texts", "chunk", message)
     if encoding.n_cached:
         n_texts = len(encoding.n_tokens)

@@ -15,6 +15,7 @@ from embedtopics._utils.display import excerpt
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._table_files import format_of, write_tables
 from embedtopics.corpus._texts import as_column, replace_surrogates
+from embedtopics.corpus._windows import PASSAGE_COLUMNS
 from embedtopics.decisions import Exported
 from embedtopics.errors import InputError
 from embedtopics.evaluation._sheets import Sheet, document_intrusion, word_intrusion
@@ -272,6 +273,40 @@ def export(
     if "topics" in tables and suffix in ("", "csv", "tsv", "xlsx"):
         tables["topics"] = without_lists(tables["topics"])
     return write_tables(tables, path)
+
+
+def document_shares(result: TopicResult) -> pd.DataFrame:
+    """Return the share of each topic among the passages of each document.
+
+    Parameters
+    ----------
+    result : TopicResult
+        Of a corpus of passages (see `Corpus.passages`).
+
+    Returns
+    -------
+    DataFrame
+        One row for each document, in the order of the corpus, with its id as index; the column
+        passages counts its passages with text, and the columns 0, 1, ... and -1 (no topic) hold
+        shares that sum to 1.
+
+    Raises
+    ------
+    InputError
+        If the rows are not passages.
+    """
+    name = PASSAGE_COLUMNS[0]
+    if name not in result.corpus.metadata:
+        raise InputError("result", "one of a corpus of passages", result, "fit corpus.passages()")
+    has_text = result.documents.of_row >= 0
+    ids = result.corpus.metadata[name][has_text]
+    counts = pd.crosstab(ids, result.labels[has_text])
+    topics = [*range(result.n_topics), NOISE]
+    counts = counts.reindex(index=ids.unique(), columns=topics, fill_value=0)
+    n_passages = counts.sum(axis=1)
+    shares = counts.div(n_passages, axis=0)
+    shares.insert(0, "passages", n_passages)
+    return shares.rename_axis(index="document", columns=None)
 
 
 def without_lists(topics: pd.DataFrame) -> pd.DataFrame:

@@ -206,6 +206,18 @@ def test_inspect_names_the_options_of_the_next_command(tmp_path):
     assert done.exit_code == 2 and "error: --topics must be" in done.stderr
 
 
+def test_long_texts_are_fitted_as_passages(tmp_path):
+    path = tmp_path / "speeches.csv"
+    themes = ["apple pear plum orchard", "station rail ticket platform", "bishop rook pawn queen"]
+    rows = [f"{(themes[n % 3] + '. ') * 200}number {n}." for n in range(8)]
+    path.write_text("\n".join(["text", *rows]))
+    assert "speeches.csv --passages --text text" in run("inspect", path).stdout
+    command = ("topics", path, "--passages", "--encoder", "tfidf", "--replicates", 0)
+    assert run(*command, "--out", tmp_path / "out").exit_code == 0
+    rows = pd.read_parquet(tmp_path / "out" / "documents.parquet")
+    assert len(rows) > 16 and rows["passage_of"].nunique() == 8
+
+
 def test_commands_read_folders_and_say_what_they_left_out(tmp_path):
     pytest.importorskip("lxml")
     desk = tmp_path / "desk"

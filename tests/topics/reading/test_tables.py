@@ -9,8 +9,8 @@ import pytest
 
 import embedtopics as et
 from embedtopics.decisions import Decision
-from embedtopics.topics import documents, export, rename, table, terms
-from tests.factories import refuses
+from embedtopics.topics import document_shares, documents, export, rename, table, terms
+from tests.factories import make_result, refuses
 
 ALL = ["topics", "documents", "terms", "decisions", "history", "settings"]
 WHEN = ["2021-05-17 10:20:30", "1850-01-01", None, *["2020-01-01"] * 5]
@@ -230,3 +230,16 @@ def test_terms_are_the_best_of_each_topic(fitted):
     holders = fitted.term_counts.counts[:, column].toarray().ravel() > 0
     expected = int((holders & (fitted.clustering.labels == 0)).sum())
     assert frame["n_documents"][0] == expected
+
+
+def test_shares_of_documents_come_from_their_passages():
+    result = make_result(n_documents=60, n_topics=2)
+    with refuses("result"):
+        document_shares(result)
+    result.corpus.metadata["passage_of"] = [f"d{59 - row // 5}" for row in range(63)]
+    shares = document_shares(result)
+    assert shares.index.tolist() == [f"d{59 - i}" for i in range(13)]
+    assert list(shares) == ["passages", 0, 1, -1]
+    assert shares["passages"].tolist() == [5] * 12 + [2]  # the last row has no text
+    first = result.labels[:5].tolist()
+    assert shares.iloc[0, 1:].tolist() == [first.count(topic) / 5 for topic in (0, 1, -1)]

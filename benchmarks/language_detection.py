@@ -1,7 +1,5 @@
 """How often the language of a sentence is recognized, for the 205 languages of SIB-200.
 
-    python benchmarks/language_detection.py   # writes results/language_detection.json
-
 An answer is right if it is the ISO 639-1 code of the language or of the macrolanguage that contains
 it, or the ISO 639-3 code where there is neither. "by_script" is the share of answers that follow
 from the script alone: they say nothing of the language among those that share the script.
@@ -9,15 +7,15 @@ from the script alone: they say nothing of the language among those that share t
 
 from __future__ import annotations
 
-import datetime
-import json
-import sys
 from collections import Counter, defaultdict
-from pathlib import Path
+from collections.abc import Mapping
+from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import numpy as np
 
 from benchmarks.corpora import _read_rows
+from benchmarks.options import Options
+from benchmarks.rendering import figure, markdown_table
 from embedtopics.corpus._languages import _by_script, detect_languages, language_of
 
 # Two-letter codes that are not the first two letters of the code of FLORES-200.
@@ -41,8 +39,8 @@ CODES = dict(
 )
 
 
-def measure() -> dict[str, dict[str, object]]:
-    """Return the figures of each language."""
+def measure(options: Options) -> dict[str, Any]:
+    """Return the figures of each language; the options change nothing."""
     texts = defaultdict(list)
     for row in _read_rows("sib200/test.jsonl.gz"):
         texts[row["language"]].append(row["text"])
@@ -59,11 +57,26 @@ def measure() -> dict[str, dict[str, object]]:
             "by_script": round(sum(map(bool, scripts)) / len(scripts), 3),
             "main_of_corpus": detect_languages(sentences).main,
         }  # fmt: skip
-    return figures
+    return {"languages": figures}
 
 
-if __name__ == "__main__":
-    result = {"date": datetime.date.today().isoformat(), "languages": measure()}
-    file = Path(__file__).parent / "results" / "language_detection.json"
-    kept = json.loads(file.read_text("utf-8")) if file.exists() else {}
-    file.write_text(json.dumps({**kept, **result}, indent=1) + "\n", "utf-8")
+def render(result: Mapping[str, Any]) -> str:
+    """Return the table: all languages, those with a script of their own, and the others."""
+    languages = result["languages"].values()
+    groups = {
+        "all": list(languages),
+        "follow from the script": [row for row in languages if row["by_script"] >= 0.5],
+        "share a script": [row for row in languages if row["by_script"] < 0.5],
+    }
+    rows = []
+    for name, group in groups.items():
+        right = np.array([row["right"] for row in group])
+        is_main = [row["main_of_corpus"] == row["expected"] for row in group]
+        unanswered = np.mean([row["none"] for row in group])
+        rows.append([
+            name, str(len(group)), figure(right.mean(), 3), figure(np.median(right), 3),
+            str((right >= 0.9).sum()), figure(unanswered, 3), str(sum(is_main)),
+        ])  # fmt: skip
+    header = ["languages", "number", "right", "median", "right in 0.9 or more", "no answer",
+              "main language of all sentences right"]  # fmt: skip
+    return markdown_table(header, rows)

@@ -90,7 +90,7 @@ COMMON = (
 HELD_OUT = ("validation", "drop_invalid")
 TUNED = (
     "epochs", "batch_size", "learning_rate", "max_length", "precision", "validations_per_epoch",
-    "random_state",
+    "random_state", "keep", "metric",
 )  # fmt: skip
 """Fields of `TrainingSettings` that are options."""
 

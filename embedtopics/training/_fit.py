@@ -68,7 +68,7 @@ def fit(
     overwrite: bool = False,
     **options: Any,
 ) -> TrainingReport:
-    """Train an encoder on examples, and keep the weights with the best validation score.
+    """Train an encoder on examples, and keep the weights of the best validation.
 
     Parameters
     ----------
@@ -309,9 +309,11 @@ def train_measured(
     resume: bool | None,
 ) -> Run:
     """Train on the examples of one objective, and validate on those of another."""
+    from embedtopics.training.objectives._losses import selecting_by
     from embedtopics.training.trainer._batching import prepare, tokenized
     from embedtopics.training.trainer._running import train
 
+    objective = selecting_by(objective, settings.metric)
     identity = {
         "encoder": trainable.fingerprint,
         "objective": objective.name,

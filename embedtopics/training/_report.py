@@ -272,10 +272,13 @@ def _beginning(report: Report) -> list[str]:
         )
     else:
         title = escaped(_last_name(report.folder))
+        how = f"with embedtopics ({_sentence(report.objective)})"
         about = (
-            f"A sentence encoder: {base}, trained with embedtopics ({_sentence(report.objective)})"
-            ". The cosine of two vectors is the similarity of their texts."
-        )
+            f"A sentence encoder: {base}, trained {how}. "
+            if report.best_step
+            else f"**Unchanged: the weights are those of {base}.** Training {how} gave no better "
+            "ones. "
+        ) + "The cosine of two vectors is the similarity of their texts."
     lines = [f"library_name: {library}", "pipeline_tag: sentence-similarity"]
     lines += [] if repository is None else [f"base_model: {yaml_text(repository)}"]
     page = _BEGINNING.format(

@@ -51,6 +51,12 @@ class TrainingSettings:
         that its learning curves can be read.
     patience : int or None
         Validations without improvement after which training ends; None never ends early.
+    keep : {"best", "last"}
+        Weights that are kept: those of the best validation, or the last, without an early end.
+    metric : str, optional
+        What is best: "loss" (the lowest), the objective's own metric (the default), such as
+        "Spearman", or "MRR@10" for pairs and triplets. The lower loss breaks ties, and replaces a
+        metric that has no room to grow.
     tokens_at_once : int, optional
         Tokens, padding included, that are encoded together. It bounds memory and does not change
         the loss: larger batches are encoded in parts. By default about 3 GiB on a CPU and 16 GiB on
@@ -84,6 +90,8 @@ class TrainingSettings:
     max_gradient: float = setting(1.0, "Norm that gradients are clipped to.")
     validations_per_epoch: float = setting(4.0, "Validations per epoch; a checkpoint each.")
     patience: int | None = setting(6, "Validations without improvement that end training.")
+    keep: str = setting("best", "Weights that are kept: best or last.")
+    metric: str | None = setting(None, "Metric that selects: loss, or one of the objective's.")
     tokens_at_once: int | None = setting(None, "Tokens encoded together, to bound memory.")
     max_length: int | None = setting(
         None, "Maximum number of tokens of a text; by default the encoder's."
@@ -113,6 +121,7 @@ class TrainingSettings:
         checked["matryoshka"] = tuple(checked_count(n, "matryoshka") for n in self.matryoshka)
         for name, value in checked.items():
             object.__setattr__(self, name, value)
+        checked_choice(self.keep, "keep", ("best", "last"))
         checked_choice(self.precision, "precision", (None, "float32", "bfloat16", "float16"))
 
     def to_dict(self) -> dict[str, Any]:
@@ -121,6 +130,8 @@ class TrainingSettings:
         values.pop("show_progress")
         if self.max_steps is None:
             values.pop("max_steps")
+        if self.metric is None:
+            values.pop("metric")
         values["matryoshka"] = list(self.matryoshka)
         values["seed"] = values.pop("random_state")  # the key of saved reports and checkpoints
         return values

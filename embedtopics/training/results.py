@@ -207,7 +207,8 @@ class TrainingReport(_Report):
 
     def __repr__(self) -> str:
         return (
-            f"TrainingReport({self.objective!r} from {self.base!r}, {self.n_steps:,} steps, "
+            f"TrainingReport({'' if self.best_step else 'UNCHANGED WEIGHTS, '}"
+            f"{self.objective!r} from {self.base!r}, {self.n_steps:,} steps, "
             f"{self.diagnosis.verdict}, step {self.best_step:,} kept)"
         )
 

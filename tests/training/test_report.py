@@ -169,6 +169,14 @@ def test_figures_are_those_of_the_report():
     assert "was not compared" in model_card(make_report(before_after=()))
 
 
+def test_unchanged_weights_are_said_first():
+    report = make_report(best_step=0)
+    assert repr(report).startswith("TrainingReport(UNCHANGED WEIGHTS, ")
+    beginning = model_card(report).partition("# my-encoder\n\n")[2]
+    assert beginning.startswith("**Unchanged: the weights are those of ")
+    assert "UNCHANGED" not in repr(make_report()) and "Unchanged" not in model_card(make_report())
+
+
 def test_text_of_anybody_is_text():
     card = model_card(make_report(folder=HOSTILE, objective=HOSTILE, stopped=HOSTILE))
     tokens = inline_tokens(body_of(card))

@@ -29,6 +29,7 @@ OUT_OF_RANGE = {
     "validations_per_epoch": (0.0,),
     "weight_decay": (1.5,),
     "precision": ("int8",),
+    "keep": ("first",),
 }
 
 

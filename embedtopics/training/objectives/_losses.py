@@ -437,6 +437,19 @@ OBJECTIVES: dict[str, dict[str, Callable[..., Objective]]] = {
 """Objectives by kind of examples; the first is the default."""
 
 
+def selecting_by(objective: Objective, metric: str | None) -> Objective:
+    """Return an objective whose best weights are those of another metric, by its name."""
+    if metric is None or metric == objective.metric_name:
+        return objective
+    names = ["loss", *[objective.metric_name] * bool(objective.metric_name)]
+    if objective.examples.kind in ("pairs", "triplets"):
+        names.append("MRR@10")
+    checked_choice(metric, "metric", names)
+    if metric == "loss":
+        return replace(objective, keeps_lowest_loss=True)
+    return replace(objective, metric_name=metric, metric=mean_reciprocal_rank)
+
+
 def find_objective(objective: Any, kind: str) -> tuple[Callable[..., Objective], list[str]]:
     """Return the function that makes an objective of examples, and its own parameters."""
     checked_choice(kind, "kind", OBJECTIVES)

@@ -84,9 +84,23 @@ class _RunNotes:
     metric: list[float] = field(default_factory=list)
     pending: list[float] = field(default_factory=list)
     best_step: int = 0
-    best_figure: float = -math.inf
+    best_figures: tuple[float, ...] = (-math.inf, -math.inf)
     n_without_gain: int = 0
     tokens_at_once: int = 0
+
+
+def selecting_figures(
+    metrics: list[float], loss: float, n_examples: int, by_loss: bool
+) -> tuple[float, float]:
+    """Return the figures that the best validation has the largest of, in order of importance.
+
+    The metric decides, then the loss. A metric that is NaN before training, or that has no room
+    to grow because no example is wrong, decides nothing; one that becomes NaN is a collapse.
+    """
+    by_loss = by_loss or not metrics[0] < 1.0 - 0.5 / n_examples
+    metric = 0.0 if by_loss else metrics[-1]
+    first, second = (x if math.isfinite(x) else -math.inf for x in (metric, -loss))
+    return first, second
 
 
 def train(
@@ -226,12 +240,11 @@ class _Training:
         if step == 0 and not math.isfinite(loss):
             expected = "one with a finite validation loss before training"
             raise InputError("encoder", expected, found=str(loss))
-        # The same figure for the whole run: a metric that becomes NaN is a collapse.
-        by_loss = self.data.objective.keeps_lowest_loss or math.isnan(notes.metric[0])
-        figure = -loss if by_loss else metric
-        figure = figure if math.isfinite(figure) else -math.inf
-        if figure > notes.best_figure:
-            notes.best_figure, notes.best_step, notes.n_without_gain = figure, step, 0
+        by_loss = self.data.objective.keeps_lowest_loss
+        figures = selecting_figures(notes.metric, loss, len(self.validation), by_loss)
+        is_last = self.settings.keep == "last" and math.isfinite(loss)
+        if is_last or figures > notes.best_figures:
+            notes.best_figures, notes.best_step, notes.n_without_gain = figures, step, 0
             self.best_weights = {
                 name: tensor.detach().clone() for name, tensor in self.data.weights().items()
             }
@@ -265,6 +278,7 @@ class _Training:
         """Load the notes of a checkpoint, and the best weights so far."""
         state = read_state(place)
         self.notes = _RunNotes(**state["notes"])
+        self.notes.best_figures = tuple(self.notes.best_figures)  # JSON has no tuples
         self.encoder.tokens_at_once = self.notes.tokens_at_once
         self.best_weights = read_best(self.folder, self.notes.best_step)
         self.best_written = self.notes.best_step
@@ -313,6 +327,9 @@ class _Training:
         if self.plan.n_left_out:
             text = f"Examples were left out of an epoch {self.plan.n_left_out:,} times, because "
             self.decide("left_out", self.plan.n_left_out, f"{text}all batches held their texts.")
+        if not notes.best_step:
+            text = "The weights are unchanged: no validation was better than that before training."
+            self.decide("unchanged", True, text)
         arrays: dict[str, Any] = {
             name: np.array(values, dtype=np.int64 if name.endswith("steps") else np.float64)
             for name, values in vars(notes).items()

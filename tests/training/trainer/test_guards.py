@@ -7,10 +7,12 @@ import pytest
 import torch
 
 from embedtopics.errors import name_rows
-from embedtopics.training.trainer._batching import BatchEncoder, StepPlan
+from embedtopics.training.objectives._losses import graded_cosine, pairs_ranking, selecting_by
+from embedtopics.training.trainer._batching import BatchEncoder, StepPlan, TrainingData
 from embedtopics.training.trainer._running import train
 from embedtopics.training.trainer._trainer import EncoderTrainer
 from tests.factories import refuses
+from tests.training.trainer.conftest import graded_pairs, partner_pairs
 from tests.training.trainer.test_running import ABOUT, settings, trained, weights_of
 
 
@@ -116,6 +118,44 @@ def test_an_encoder_without_a_finite_loss_is_refused(data_of, tmp_path):
         next(data.model.parameters()).fill_(float("nan"))
     with refuses("encoder"):
         train(data, validation, settings(), tmp_path / "run", ABOUT)
+
+
+@pytest.mark.parametrize(
+    ("options", "metric", "loss", "best"),
+    [
+        # A metric at its top says nothing, whatever noise it has later.
+        ({}, [1, 1, 1, 1, 1], [0.9, 0.7, 0.5, 0.6, 0.8], 2),
+        ({}, [1, 0.99, 1, 0.99, 1], [0.9, 0.7, 0.5, 0.4, 0.8], 3),
+        ({}, [0.5] * 5, [0.9, 0.7, 0.5, 0.6, 0.5], 2),
+        ({}, [0.5, 0.7, 0.6, 0.7, 0.7], [0.9, 0.7, 0.1, 0.6, 0.8], 3),
+        ({}, [0.7, 0.6, 0.5, 0.6, 0.6], [0.9, 0.7, 0.5, 0.6, 0.8], 0),
+        ({}, [1] * 5, [0.5, 0.5, 0.5, 0.6, 0.8], 0),
+        ({"metric": "loss"}, [0.5, 0.6, 0.7, 0.8, 0.9], [0.9, 0.4, 0.5, 0.6, 0.8], 1),
+        ({"keep": "last", "patience": 1}, [0.7, 0.6, 0.5, 0.4, 0.3], [0.1, 0.2, 0.3, 0.4, 0.5], 4),
+        ({"keep": "last"}, [0.7] * 5, [0.1, 0.2, 0.3, 0.4, float("nan")], 3),
+    ],
+)
+def test_the_metric_chooses_then_the_loss(
+    data_of, tmp_path, monkeypatch, options, metric, loss, best
+):
+    options = settings(sample_size=0, **options)
+    data, validation = data_of(options)
+    objective = replace(data.objective, metric=lambda *_: 0.0, metric_name="by hand")
+    data = replace(data, objective=selecting_by(objective, options.metric))
+    curve = iter(zip(loss, metric, strict=True))
+    monkeypatch.setattr(TrainingData, "measure", lambda *_, **__: next(curve))
+    run = train(data, validation, options, tmp_path / "run", ABOUT)
+    assert run.best_step == run.curves.validation_steps[best]
+    said = [each.name for each in run.decisions]
+    assert ("unchanged" in said) == (best == 0)
+
+
+def test_only_metrics_of_the_objective_select():
+    graded, pairs = graded_cosine(graded_pairs()), pairs_ranking(partner_pairs())
+    assert selecting_by(graded, "Spearman") is graded and selecting_by(pairs, "MRR@10") is pairs
+    assert selecting_by(graded, "loss").keeps_lowest_loss
+    with refuses("metric"):
+        selecting_by(graded, "MRR@10")
 
 
 def test_weights_without_a_metric_are_never_better_than_those_with_one(data_of, tmp_path):

@@ -56,7 +56,7 @@ class TrainingSettings:
     metric : str, optional
         What is best: "loss" (the lowest), the objective's own metric (the default), such as
         "Spearman", or "MRR@10" for pairs and triplets. The lower loss breaks ties, and replaces a
-        metric that has no room to grow.
+        metric that cannot grow.
     tokens_at_once : int, optional
         Tokens, padding included, that are encoded together. It bounds memory and does not change
         the loss: larger batches are encoded in parts. By default about 3 GiB on a CPU and 16 GiB on

@@ -183,7 +183,7 @@ def test_options_reach_the_run(monkeypatch, pairs_file, tmp_path):
     done = run(
         "train", "sts", pairs_file, *STS, "--out", tmp_path / "out", "--precision", "bfloat16",
         "--seed", 7, "--fresh", "--max-length", 32, "--objective", "cosine",
-        "--validation", pairs_file,
+        "--validation", pairs_file, "--keep", "last", "--metric", "loss",
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     assert seen["encoder"] == "all-MiniLM-L6-v2"
@@ -194,7 +194,8 @@ def test_options_reach_the_run(monkeypatch, pairs_file, tmp_path):
         "encoder": "all-MiniLM-L6-v2", "out": tmp_path / "out", "resume": False,
         "overwrite": False, "objective": "cosine", "kind": "graded", "classes": None,
         "epochs": 3.0, "batch_size": 32, "learning_rate": 2e-5, "max_length": 32,
-        "precision": "bfloat16", "validations_per_epoch": 4.0, "random_state": 7,
+        "precision": "bfloat16", "validations_per_epoch": 4.0, "random_state": 7, "keep": "last",
+        "metric": "loss",
     }  # fmt: skip
 
 

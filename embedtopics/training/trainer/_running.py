@@ -94,8 +94,8 @@ def selecting_figures(
 ) -> tuple[float, float]:
     """Return the figures that the best validation has the largest of, in order of importance.
 
-    The metric decides, then the loss. A metric that is NaN before training, or that has no room
-    to grow because no example is wrong, decides nothing; one that becomes NaN is a collapse.
+    The metric decides, then the loss. A metric that is NaN before training, or that cannot
+    grow because no example is wrong, decides nothing; one that becomes NaN is a collapse.
     """
     by_loss = by_loss or not metrics[0] < 1.0 - 0.5 / n_examples
     metric = 0.0 if by_loss else metrics[-1]

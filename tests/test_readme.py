@@ -154,7 +154,7 @@ def readme(tmp_path_factory):
 @pytest.mark.slow
 @pytest.mark.smoke
 def test_python_blocks_of_the_readme_run(readme):
-    assert len(python_blocks("README")) == 9
+    assert len(python_blocks("README")) == 11
     for name in ("comparison.html", "study.html"):
         assert Path(name).stat().st_size > 50_000
     assert Path("my-model", "manifest.json").is_file()

@@ -110,7 +110,7 @@ def fit_topics(
         lambda _: tokenize(texts, rules=rules, rows=documents.first_rows.tolist()), runs_loops=False
     ) as wait_for_tokens:
         with log.stage("neighbors"):
-            unique, unique_graph, graph = _find_neighbors(log, vectors, texts, stages)
+            unique, unique_graph, graph = _find_neighbors(log, vectors, stages)
         context = FitContext(corpus, documents, vectors, graph, wait_for_tokens, encode)
         with log.stage("reduction"):
             constraints = _prepare_constraints(log, context, stages)
@@ -159,11 +159,11 @@ def fit_topics(
 
 
 def _find_neighbors(
-    log: FitLog, vectors: FloatArray, texts: Sequence[str], stages: Stages
+    log: FitLog, vectors: FloatArray, stages: Stages
 ) -> tuple[UniqueVectors, NeighborGraph, NeighborGraph]:
     """Return the unique vectors, their neighbor graph, and that of all documents."""
     k, seed = stages.n_neighbors, stages.seed
-    unique, unique_graph = merge_near_duplicates(vectors, texts, k, seed)
+    unique, unique_graph = merge_near_duplicates(vectors, k, seed)
     graph = spread_graph(unique_graph, unique)
     note_graph(log, graph, unique, k)
     return unique, unique_graph, graph

@@ -211,7 +211,7 @@ def load_result(folder: str | Path) -> TopicResult:
         If it is not a saved result, was damaged, or has a newer format.
     """
     inner = Path(folder) / "model"
-    with open_saved(inner if inner.is_dir() else folder, KIND, FORMAT) as saved:
+    with open_saved(inner if os.path.isdir(inner) else folder, KIND, FORMAT) as saved:
         for name in FILES:
             if name not in saved.streams:
                 unlisted = f"{saved.folder / MANIFEST} does not list {name}"

@@ -8,10 +8,8 @@ merging or adding documents.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -42,14 +40,6 @@ MOST_DUPLICATES, FEW_DUPLICATES = 0.04, 0.01
 """Largest share of near-duplicates among all neighbors: collections of distinct texts have 0.00 to
 0.02 (ten labelled corpora), with one copy of each text 0.07. Above the first, near-duplicates are
 merged until their share is below the second."""
-
-
-SHARED_SHINGLES, SHINGLE = 0.25, 3
-"""Near-duplicates share this part of the runs of three words of the shorter one. Speeches of one
-country have similar vectors and share less than 0.02."""
-
-_WORD = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]|\w+")
-"""A word, or one sign of a script without spaces."""
 
 
 def given_vectors(
@@ -215,26 +205,21 @@ def unique_vectors_of(result: TopicResult) -> UniqueVectors:
 
 
 def merge_near_duplicates(
-    vectors: FloatArray, texts: Sequence[str], k: int, seed: int
+    vectors: FloatArray, k: int, seed: int
 ) -> tuple[UniqueVectors, NeighborGraph]:
     """Return the unique vectors of documents (n_documents, n_dimensions), and their neighbor graph.
 
     If near-duplicates are most of a text's neighbors, the graph falls into islands. Then they share
     one vector, their mean: the first of them (in the order of content) leads the others, and this
-    is repeated with the means. Texts of similar vectors must also share words, because the vectors
-    of long texts are averages. Groups that are large enough for a topic stay apart.
+    is repeated with the means. Groups that are large enough for a topic stay apart.
     """
     unique = merged = find_unique_vectors(vectors)
     graph = merged_graph = build_graph(vectors, k, seed=seed, rows=unique.within(vectors)[1])
     center = _mean(vectors, unique.first)
     usual = float(center @ center)
     least, most = usual + NEAR_DUPLICATE * (1 - usual), MOST_DUPLICATES
-    shingles = _Shingles(texts)
     while merged_graph.k and (merged_graph.similarities >= least).mean() > most:
-        leader = _leaders(merged_graph, least, merged.first, shingles)
-        if (leader == np.arange(len(leader))).all():
-            break
-        merged = merged.merged(leader, vectors)
+        merged = merged.merged(_leaders(merged_graph, least), vectors)
         merged_graph = build_graph(merged.of(vectors), k, seed=seed)
         most = FEW_DUPLICATES
     n_texts = np.bincount(merged.of_document)
@@ -259,30 +244,7 @@ def _mean(vectors: FloatArray, rows: Int64Array) -> Float64Array:
     return total / max(1, len(rows))
 
 
-class _Shingles:
-    """The runs of words of texts, made when they are first compared."""
-
-    def __init__(self, texts: Sequence[str]) -> None:
-        self.texts = texts
-        self.of_text: dict[int, set[tuple[str, ...]]] = {}
-
-    def are_shared(self, one: int, other: int) -> bool:
-        """Return whether two texts share enough runs of words."""
-        first, second = self._of(one), self._of(other)
-        least = SHARED_SHINGLES * min(len(first), len(second))
-        return len(first & second) >= max(1.0, least)
-
-    def _of(self, text: int) -> set[tuple[str, ...]]:
-        if text not in self.of_text:
-            words = _WORD.findall(self.texts[text].casefold())
-            n = min(SHINGLE, len(words))
-            self.of_text[text] = set(zip(*(words[i:] for i in range(n)), strict=False))
-        return self.of_text[text]
-
-
-def _leaders(
-    near: NeighborGraph, least: float, first: Int64Array, shingles: _Shingles
-) -> Int64Array:
+def _leaders(near: NeighborGraph, least: float) -> Int64Array:
     """Return the leader of each vector, (n_unique,): itself, or its first near-duplicate."""
     leader = np.arange(len(near))
     is_free = np.ones(len(near), dtype=np.bool_)
@@ -290,8 +252,6 @@ def _leaders(
         if is_free[row]:
             duplicates = near.indices[row][near.similarities[row] >= least]
             duplicates = duplicates[is_free[duplicates]]
-            pairs = zip(repeat(int(first[row])), first[duplicates].tolist(), strict=False)
-            duplicates = duplicates[[shingles.are_shared(*pair) for pair in pairs]]
             leader[duplicates] = row
             is_free[duplicates] = is_free[row] = False
     return leader

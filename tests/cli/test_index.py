@@ -145,7 +145,7 @@ def test_topics_are_attached_to_their_documents(index, tmp_path):
     done = run("search", index, corpus.texts[0], "--mode", "dense", "--where", f"topic == {topic}",
                "-k", 49)  # fmt: skip
     assert done.stdout.count(f"  topic {topic}\n") == len(own)
-    assert "expected a folder" in refused("index", "topics", index, tmp_path / "nothing")
+    assert "expected a saved folder" in refused("index", "topics", index, tmp_path / "nothing")
 
 
 def test_exports_what_the_function_exports(index, tmp_path):

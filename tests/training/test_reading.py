@@ -109,7 +109,7 @@ INFINITE = [("a", "b", 1), ("c", "d", float("inf"))]
     [
         # Columns that are not there, or not of the kind.
         (AB, "nli", {}, "columns"),
-        (AB, "nli", {"columns": ("a", "c")}, ""),
+        (AB, "nli", {"columns": ("a", "c")}, "hypothesis"),
         (AB.drop(columns="label"), "nli", {"columns": ("a", "b")}, "label"),
         (AB, "nli", {"columns": ("a",)}, "columns"),
         (AB, "nli", {"columns": ("a", "a")}, "columns"),

@@ -143,7 +143,7 @@ def _share(vectors: np.ndarray, labels: np.ndarray, seed: int) -> tuple[list[boo
         one = study.prevalence().rows[0]
         study.close()
     holds = [bool(one.low <= true <= one.high) for true in (is_one.mean(), is_one[rows].mean())]
-    return holds, (one.high - one.low) / (one.labels_high - one.labels_low)
+    return holds, (one.high - one.low) / (one.gold_high - one.gold_low)
 
 
 def _stopped(seed: int) -> tuple[float, float]:

@@ -17,10 +17,10 @@ from embedtopics.annotation._tables import agreement, to_frame
 from embedtopics.annotation.results import RecallTest, Stopping, StoppingOfClass, StudyReport
 from embedtopics.classification import TextClassifier
 from embedtopics.classification._prevalence import predict_corpus, prevalence
-from embedtopics.classification.results import Prevalence
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import wilson
+from embedtopics.inference.results import MeasuredShares
 from embedtopics.protocols import BoolArray, Float64Array
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def _count_labels(state: StudyState) -> _CountLabels:
         return _CountLabels(state.classifier(exclude=set(keys)), labels)
 
 
-def shares(state: StudyState) -> Prevalence:
+def shares(state: StudyState) -> MeasuredShares:
     """Return the share of each label among the distinct texts."""
     classifier: Any
     classifier, labels = _count_labels(state)
@@ -180,10 +180,10 @@ def _widths(state: StudyState) -> dict[str, tuple[float, float]]:
         return {}
     widths = {}
     for one in now:
-        n, width, estimate = one.n_labelled, one.high - one.low, one.estimate
-        assert estimate is not None  # there are labels
-        before = estimate.variance
-        after = estimate.residual / (n + N_FURTHER) + estimate.predictions
+        n, width, variance = one.n_gold, one.high - one.low, one.variance
+        assert variance is not None  # there are labels
+        before = sum(variance)
+        after = variance.gold * n / (n + N_FURTHER) + variance.predictions
         # Without any variance yet, the interval is that of n trials.
         factor = after / before if before > 0 else n / (n + N_FURTHER)
         widths[one.name] = width, width * math.sqrt(factor)

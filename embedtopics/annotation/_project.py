@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from embedtopics.classification import TextClassifier
-    from embedtopics.classification.results import Prevalence
+    from embedtopics.inference.results import MeasuredShares
 
 MAX_NOTE = 10_000
 """Characters of a note."""
@@ -349,7 +349,7 @@ class AnnotationProject:
         """
         return _estimates.classifier(self.state, method, options)
 
-    def prevalence(self) -> Prevalence:
+    def prevalence(self) -> MeasuredShares:
         """Estimate the share of each label among the distinct texts, with 95 % intervals.
 
         Prediction-powered inference from the count texts; the model is cross-fitted. See

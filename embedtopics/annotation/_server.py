@@ -91,7 +91,7 @@ class AnnotationServer(LocalServer):
             classes = [
                 {
                     "name": one.name,
-                    "share": _number(shares[one.name].share),
+                    "share": _number(shares[one.name].estimate),
                     "low": _number(shares[one.name].low),
                     "high": _number(shares[one.name].high),
                     "width_after": _number(one.width_after),

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from embedtopics._utils.display import Displayed
-from embedtopics.classification.results import Prevalence
 from embedtopics.decisions import Decision
+from embedtopics.inference.results import MeasuredShares
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -125,14 +125,14 @@ class StudyReport(Displayed):
     tables : dict of str to DataFrame
         By heading: codebook, quality of the model, agreement, texts that annotators disagree on,
         and examples of each label.
-    shares : Prevalence or None
+    shares : MeasuredShares or None
         None before there are enough count texts.
     decisions : tuple of Decision
     """
 
     progress: dict[str, int]
     tables: dict[str, pd.DataFrame]
-    shares: Prevalence | None
+    shares: MeasuredShares | None
     decisions: tuple[Decision, ...]
 
     def to_frame(self) -> pd.DataFrame:

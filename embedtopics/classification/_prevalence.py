@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from embedtopics._utils.checks import checked_choice, resolve_seed
+from embedtopics._utils.checks import resolve_seed
 from embedtopics.classification._heads import (
     confusion_of,
     grouped_folds,
@@ -20,13 +19,15 @@ from embedtopics.classification._heads import (
     probabilities,
 )
 from embedtopics.classification._targets import read_targets
-from embedtopics.classification.results import Prevalence, Share, ShareOfClass
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus._texts import TEXT
 from embedtopics.decisions import Decision
 from embedtopics.encoders._cache import keys_of
 from embedtopics.errors import InputError
-from embedtopics.evaluation._bootstrap import wilson
+from embedtopics.inference import Measurement, shares
+from embedtopics.inference._sample import Sample
+from embedtopics.inference._shares import groups_of
+from embedtopics.inference.results import MeasuredShare, MeasuredShares
 from embedtopics.protocols import BoolArray, Float64Array, Int64Array, RandomState
 
 if TYPE_CHECKING:
@@ -34,14 +35,7 @@ if TYPE_CHECKING:
 
     from embedtopics.classification._classifier import TextClassifier
 
-PERIODS = {"year": "Y", "quarter": "Q", "month": "M", "week": "W", "day": "D"}
-
-N_FOLDS = 5
-MIN_RARE = 5
-"""With fewer labels of the rarer kind, predictions do not narrow a group's interval further than
-they narrow the interval of the whole corpus."""
-
-N_RESAMPLES = 400
+N_FOLDS, N_RESAMPLES = 5, 400
 
 
 class CorpusPredictions(NamedTuple):
@@ -55,10 +49,6 @@ class CorpusPredictions(NamedTuple):
     decisions: tuple[Decision, ...]
 
 
-_Groups = list[tuple[str | None, BoolArray]]
-"""Names of groups, and the mask of their texts (n_texts,)."""
-
-
 def prevalence(
     classifier: TextClassifier,
     corpus: Any,
@@ -68,16 +58,59 @@ def prevalence(
     every: str = "year",
     probability: Any = None,
     random_state: RandomState = 0,
-) -> Prevalence:
+) -> MeasuredShares:
     """Estimate the share of each class in a corpus, with 95 % intervals.
 
     Shares of predicted classes are biased by the classifier's errors. Labels of a random sample of
     the same corpus correct this bias for any classifier; a better classifier gives narrower
-    intervals. The intervals treat the corpus as a sample of texts of its kind. For the share among
-    exactly these texts they are conservative. With labels of a random sample, the method is "ppi":
-    prediction-powered inference with a cross-fitted power-tuning factor (PPI++, Angelopoulos, Duchi
-    and Zrnic 2023). With known probabilities of the labels it is "design" (Egami et al. 2023), and
-    without labels "adjusted": adjusted count (Forman 2008).
+    intervals. See `measure` and `embedtopics.inference.shares`.
+
+    Parameters
+    ----------
+    classifier, corpus, probability, random_state
+        See `measure`.
+    labelled : sequence or str, optional
+        See `measure`. Without labels, the classifier's errors on texts left out of its fit stand
+        for its errors on the corpus: adjusted count (Forman 2008). This is valid only if the shares
+        of the classes are the only difference between both (prior shift).
+    by : str, optional
+        Column of groups or dates; "time" and "group" name those of the corpus.
+    every : {"year", "quarter", "month", "week", "day"}
+        Period of dates.
+
+    Returns
+    -------
+    MeasuredShares
+    """
+    read = Corpus.of(corpus)
+    roles = {"time": read.time_column, "group": read.group_column}
+    by = None if by is None else roles.get(by) or by
+    if labelled is not None:
+        measured = measure(
+            classifier, read, labelled, probability=probability, random_state=random_state
+        )
+        return shares(measured, by, every=every)
+    if probability is not None:
+        raise InputError("probability", "left out without labels")
+    rows = np.flatnonzero(read.status == TEXT)
+    names, cells = groups_of(read.metadata.iloc[rows], by, every)
+    texts = [read.texts[row] for row in rows.tolist()]
+    groups = [(name, cells == cell) for cell, name in enumerate(names)] or [(None, cells == 0)]
+    seed = resolve_seed(random_state)
+    estimates, decision = _shares_without_labels(classifier, texts, groups, seed)
+    columns = () if by is None else (by,)
+    return MeasuredShares(tuple(estimates), (decision,), name="class", by=columns)
+
+
+def measure(
+    classifier: TextClassifier,
+    corpus: Any,
+    labelled: Any,
+    *,
+    probability: Any = None,
+    random_state: RandomState = 0,
+) -> Measurement:
+    """Measure a corpus: labels of a random sample, and predictions of all texts.
 
     Parameters
     ----------
@@ -85,40 +118,33 @@ def prevalence(
         Fitted on other texts. Labels of texts that it learned from are set aside. Without a fit, or
         if these are most of the labels, it is cross-fitted on the labelled texts.
     corpus : Corpus, or any input of `Corpus`
-    labelled : sequence or str, optional
+    labelled : sequence or str
         One label for each row, None for rows without a label; or the column of the labels. The
-        labelled rows must have been drawn at random. Without labels, the classifier's errors on
-        texts left out of its fit stand for its errors on the corpus. This is valid only if the
-        shares of the classes are the only difference between both (prior shift).
-    by : str, optional
-        Column of groups or dates; "time" and "group" name those of the corpus.
-    every : {"year", "quarter", "month", "week", "day"}
-        Period of dates.
+        labelled rows must have been drawn at random.
     probability : sequence or str, optional
         Probability of each row to be drawn for labelling, or its column, if it differs by row.
     random_state : int, Generator or None
-        Seed of folds and resamples.
+        Seed of folds.
 
     Returns
     -------
-    Prevalence
+    Measurement
+        Of the rows with text, for `embedtopics.inference`; its name is "class". Rows of one text
+        are one unit.
     """
-    read = Corpus.of(corpus)
-    seed = resolve_seed(random_state)
-    rows = np.flatnonzero(read.status == TEXT)
-    groups = _groups(read, by, every, rows)
-    if labelled is None:
-        if probability is not None:
-            raise InputError("probability", "left out without labels")
-        texts = [read.texts[row] for row in rows.tolist()]
-        shares, decision = _shares_without_labels(classifier, texts, groups, seed)
-        return Prevalence(tuple(shares), (decision,), method="adjusted", by=by)
+    read, seed = Corpus.of(corpus), resolve_seed(random_state)
     predictions = predict_corpus(classifier, read, labelled, seed)
-    method, chances = "ppi", None
+    rows, sampled = np.flatnonzero(read.status == TEXT), predictions.has_label
+    weight = sampled.astype(np.float64)
     if probability is not None:
-        method, chances = "design", _chances(read, probability, predictions.has_label, rows)
-    estimates = tuple(_shares_with_labels(predictions, groups, chances, seed))
-    return Prevalence(estimates, predictions.decisions, method=method, by=by)
+        weight[sampled] /= _chances(read, probability, sampled, rows)[sampled]
+    texts = [read.texts[row] for row in rows.tolist()]
+    sample = Sample.of(weight, np.zeros(len(rows)), near_duplicates(texts, None))
+    data = read.metadata.iloc[rows].reset_index(drop=True)
+    return Measurement.of_columns(
+        "class", tuple(predictions.classes.tolist()), predictions.truth,
+        predictions.probabilities, predictions.predicted, sample, data, predictions.decisions,
+    )  # fmt: skip
 
 
 def predict_corpus(
@@ -230,104 +256,12 @@ def _chances(
     return np.asarray(chances[rows])
 
 
-def _groups(corpus: Corpus, by: str | None, every: str, rows: Int64Array) -> _Groups:
-    """Return the groups or periods of the texts, sorted by name."""
-    import pandas as pd
-
-    checked_choice(every, "every", PERIODS)
-    if by is None:
-        return [(None, np.ones(len(rows), dtype=np.bool_))]
-    name = {"time": corpus.time_column, "group": corpus.group_column}.get(by) or by
-    column = _metadata(corpus, [name], "by")[name].iloc[rows]
-    if pd.api.types.is_datetime64_any_dtype(column):
-        starts = column.dt.tz_localize(None).dt.to_period(PERIODS[every]).dt.start_time
-        column = starts.dt.strftime("%Y-%m-%d")
-    names = np.array([None if pd.isna(one) else str(one) for one in column], dtype=object)
-    return [(one, names == one) for one in sorted({one for one in names if one is not None})]
-
-
-@dataclass(frozen=True, eq=False)
-class _ClassSample:
-    """Labels and predictions of one class, each (n_texts,)."""
-
-    y: Float64Array  # 0 without a label
-    f: Float64Array
-    has_label: BoolArray
-    factor: Float64Array  # power tuning of labelled texts
-    chances: Float64Array | None  # sampling probabilities
-
-    def estimate(self, members: BoolArray) -> Share:
-        """Estimate the share among some texts."""
-        y, f, chances, labels = self.y, self.f, self.chances, members & self.has_label
-        if chances is None:
-            return ppi_share(y[labels], f[labels], f[members & ~labels], self.factor[labels])
-        return design_share(y[labels], f[labels], f[members], chances[labels], self.factor[labels])
-
-    def n_rare(self, members: BoolArray) -> float:
-        """Return the number of labels of the rarer kind among some texts."""
-        y = self.y[members & self.has_label]
-        return float(min(y.sum(), len(y) - y.sum()))
-
-    def labels_alone(self, members: BoolArray) -> tuple[float, float, float]:
-        """Return the share by the labels alone, and the ends of its interval."""
-        labels = members & self.has_label
-        y = self.y[labels]
-        if not len(y):
-            return np.nan, np.nan, np.nan
-        if self.chances is not None:
-            zeros = np.zeros(len(y))
-            share = design_share(y, zeros, zeros, self.chances[labels], zeros)
-            return share.value, *interval_of(share, self.n_rare(members))
-        low, high = wilson(y.sum(), len(y))
-        return float(y.mean()), float(low), float(high)
-
-
-def _shares_with_labels(
-    predictions: CorpusPredictions,
-    groups: _Groups,
-    chances: Float64Array | None,
-    seed: int,
-) -> Iterator[ShareOfClass]:
-    has_label = predictions.has_label
-    sample = np.flatnonzero(has_label)
-    weights = np.ones(len(sample)) if chances is None else 1 / chances[sample]
-    # In a design, the labelled texts are among the texts that are predicted.
-    ratio = len(sample) / max(len(has_label) - len(sample), 1) if chances is None else 0.0
-    everything = np.ones(len(has_label), dtype=np.bool_)
-    for column, name in enumerate(predictions.classes.tolist()):
-        y, f = predictions.truth[:, column], predictions.probabilities[:, column]
-        factor = np.zeros(len(y))
-        factor[sample] = tuned_by_fold(y[sample], f[sample], weights, ratio, seed)
-        texts = _ClassSample(y, f, has_label, factor, chances)
-        whole = texts.estimate(everything)
-        gain = 1.0
-        if whole.variance > 0:
-            middle = float(np.clip(whole.value, 0.01, 0.99))
-            gain = middle * (1 - middle) / whole.variance / max(whole.n, 1)
-        for group, members in groups:
-            share = texts.estimate(members)
-            labels_share, labels_low, labels_high = texts.labels_alone(members)
-            most = gain if group is not None else 1.0
-            low, high = interval_of(share, texts.n_rare(members), most)
-            yield ShareOfClass(
-                group=group,
-                name=name,
-                n=int(members.sum()),
-                n_labelled=share.n,
-                share=min(max(share.value, 0.0), 1.0),
-                low=low,
-                high=high,
-                labels_share=labels_share,
-                labels_low=labels_low,
-                labels_high=labels_high,
-                predicted=float(predictions.predicted[members, column].mean()),
-                estimate=share,
-            )
-
-
 def _shares_without_labels(
-    classifier: TextClassifier, texts: list[str], groups: _Groups, seed: int
-) -> tuple[list[ShareOfClass], Decision]:
+    classifier: TextClassifier,
+    texts: list[str],
+    groups: list[tuple[Any, BoolArray]],
+    seed: int,
+) -> tuple[list[MeasuredShare], Decision]:
     check_is_fitted(classifier, "head_")
     left_out = classifier.left_out_scores_, classifier.left_out_codes_
     if classifier.head == "multilabel" or not len(left_out[0]):
@@ -336,182 +270,20 @@ def _shares_without_labels(
         raise InputError("classifier", expected, classifier, remedy)
     scores = classifier.decision_function(texts)
     guess = classifier.calibration_.apply(scores).argmax(axis=1)
-    shares: list[ShareOfClass] = []
+    estimates: list[MeasuredShare] = []
     for group, members in groups:
         ends = shifted_shares(classifier.head, left_out, scores[members], seed)
         for code, name in enumerate(classifier.classes_.tolist()):
             value, low, high = (float(one[code]) for one in ends)
-            share = ShareOfClass(
-                group=group,
-                name=name,
-                n=int(members.sum()),
-                n_labelled=0,
-                share=value,
-                low=low,
-                high=high,
-                predicted=float((guess[members] == code).mean()),
-            )
-            shares.append(share)
+            naive = float((guess[members] == code).mean())
+            n = int(members.sum())
+            share = MeasuredShare(group, name, n, 0, value, low, high, naive=naive)
+            estimates.append(share)
     message = (
         "No text of the corpus has a label. The shares are valid only if the texts of each class "
         "are like those in the training data, so that only the shares differ (prior shift)."
     )
-    return shares, Decision("classification", "prior_shift", "adjusted", message)
-
-
-def effects(
-    classifier: TextClassifier,
-    corpus: Any,
-    labelled: Any,
-    covariates: Sequence[str],
-    *,
-    target: Any,
-    probability: Any = None,
-    random_state: RandomState = 0,
-) -> pd.DataFrame:
-    """Estimate the effect of covariates on the probability of a class.
-
-    A linear probability model is fitted to the pseudo-outcomes of Egami et al. (2023): predictions,
-    corrected by the labels of a random sample. Standard errors are robust to heteroscedasticity
-    (HC1).
-
-    Parameters
-    ----------
-    classifier, corpus, labelled, probability, random_state
-        As in `prevalence`.
-    covariates : sequence of str
-        Columns. Numbers enter as they are; other columns become indicators of their levels, except
-        the first.
-    target : str or int
-        The class.
-
-    Returns
-    -------
-    DataFrame
-        Columns term, effect, low, high and p; the first row is the intercept.
-    """
-    import pandas as pd
-    from scipy.stats import t as student
-
-    read, seed = Corpus.of(corpus), resolve_seed(random_state)
-    predictions = predict_corpus(classifier, read, labelled, seed)
-    classes, sampled = predictions.classes.tolist(), predictions.has_label
-    if target not in classes:
-        raise InputError("target", f"one of the classes {classes}", target)
-    rows = np.flatnonzero(read.status == TEXT)
-    frame = _metadata(read, covariates, "covariates").iloc[rows]
-    X = pd.get_dummies(frame, drop_first=True, dtype=np.float64)
-    complete = X.notna().all(axis=1).to_numpy() & frame.notna().all(axis=1).to_numpy()
-    X.insert(0, "intercept", 1.0)
-    column = classes.index(target)
-    f, y = predictions.probabilities[:, column], predictions.truth[:, column]
-    chance = np.full(len(f), sampled.mean())
-    if probability is not None:
-        chance = _chances(read, probability, sampled, rows)
-    factor = tuned_by_fold(y[sampled], f[sampled], 1 / chance[sampled], 0.0, seed).mean()
-    outcome = factor * f
-    outcome[sampled] += (y - factor * f)[sampled] / chance[sampled]
-    design, outcome = X.to_numpy(dtype=np.float64)[complete], outcome[complete]
-    inverse = np.linalg.pinv(design.T @ design)
-    coefficients = inverse @ design.T @ outcome
-    residuals = outcome - design @ coefficients
-    n, k = design.shape
-    middle = (design * residuals[:, None]).T @ (design * residuals[:, None])
-    errors = np.sqrt(np.diag(inverse @ middle @ inverse) * n / max(n - k, 1))
-    df = max(int(sampled[complete].sum()) - k, 1)
-    reach = student.ppf(0.975, df) * errors
-    columns = {
-        "term": X.columns,
-        "effect": coefficients,
-        "low": coefficients - reach,
-        "high": coefficients + reach,
-        "p": 2 * student.sf(np.abs(coefficients / np.maximum(errors, 1e-300)), df),
-    }
-    return pd.DataFrame(columns)
-
-
-def tuned(y: Float64Array, f: Float64Array, weights: Float64Array, ratio: float) -> float:
-    """Return the power-tuning factor, from 0 to 1 (Angelopoulos et al. 2023b, example 6.1)."""
-    if len(y) < 2:
-        return 0.0
-    mean_y, mean_f = np.average(y, weights=weights), np.average(f, weights=weights)
-    spread = np.average(np.square(f - mean_f), weights=weights) * (1 + ratio)
-    both = np.average((y - mean_y) * (f - mean_f), weights=weights)
-    return float(np.clip(both / spread, 0.0, 1.0)) if spread > 1e-12 else 0.0
-
-
-def tuned_by_fold(
-    y: Float64Array, f: Float64Array, weights: Float64Array, ratio: float, seed: int
-) -> Float64Array:
-    """Return the factor of each labelled text, estimated on the other folds, (n,)."""
-    folds = np.random.default_rng(seed).permutation(len(y)) % N_FOLDS
-    each = [tuned(y[folds != k], f[folds != k], weights[folds != k], ratio) for k in range(N_FOLDS)]
-    return np.array(each)[folds]
-
-
-def ppi_share(
-    y: Float64Array, f: Float64Array, others: Float64Array, factor: Float64Array
-) -> Share:
-    """Estimate a share by prediction-powered inference (Angelopoulos et al. 2023, section 6).
-
-    `y` and `f` (n,) are labels and predictions of a random sample, `others` (N,) the predictions
-    of the other texts. With factors k, the estimate is mean(y - k f) + mean(k) mean(others).
-    """
-    residuals, power = y - factor * f, float(factor.mean()) if len(factor) else 0.0
-    if not len(others):
-        residuals, power, others = y, 0.0, np.zeros(1)
-    n = len(y)
-    value = float(residuals.mean()) + power * float(others.mean()) if n else np.nan
-    residual = float(residuals.var(ddof=1)) if n > 1 else np.nan
-    spread = float(others.var(ddof=1)) if len(others) > 1 else 0.0
-    return Share(value, residual, power**2 * spread / len(others), n)
-
-
-def design_share(
-    y: Float64Array,
-    f: Float64Array,
-    everything: Float64Array,
-    chance: Float64Array,
-    factor: Float64Array,
-) -> Share:
-    """Estimate a share from a sample with known probabilities (Egami et al. 2023, equation 4).
-
-    Labelled texts add their residual, divided by their sampling probability `chance`, with
-    normalized weights (Hajek). `everything` (N,) are the predictions of all texts.
-    """
-    n, power = len(y), float(factor.mean()) if len(factor) else 0.0
-    if n < 2:
-        return Share(np.nan, np.nan, 0.0, n)
-    weights = 1 / chance
-    weights = weights / weights.sum()
-    residuals = y - factor * f
-    middle = float(weights @ residuals)
-    apart = residuals - middle
-    residual = float(np.square(weights * apart).sum()) * n * n / (n - 1)
-    spread = float(everything.var(ddof=1)) / len(everything) if len(everything) > 1 else 0.0
-    shared = 2 * power * float((weights * apart) @ (f - everything.mean())) / len(everything)
-    predictions = max(power**2 * spread + shared, 0.0)
-    return Share(middle + power * float(everything.mean()), residual, predictions, n)
-
-
-def interval_of(share: Share, n_rare: float, gain: float = np.inf) -> tuple[float, float]:
-    """Return Wilson's 95 % interval, for the number of trials with the estimate's variance.
-
-    `n_rare` counts the labels of the rarer kind. A variance from few such labels is unreliable, so
-    the trials are then at most `gain` times the labels. In 500 draws for classifiers of 60 to 95 %
-    accuracy, at a prevalence of 50 and of 2 %, the interval covers 94.8 to 97.2 % for random
-    samples, and 91.2 to 95.4 % for samples with unequal, known probabilities.
-    """
-    n = share.n
-    if n < 2 or np.isnan(share.value):
-        return np.nan, np.nan
-    value = float(np.clip(share.value, 0.0, 1.0))
-    varies = share.variance > 0 and 0 < value < 1
-    trials = value * (1 - value) / share.variance if varies else float(n)
-    if n_rare < MIN_RARE:
-        trials = min(trials, n * max(1.0, gain) if np.isfinite(gain) else float(n))
-    low, high = wilson(value * trials, trials, 0.95, df=n - 1)
-    return float(low), float(high)
+    return estimates, Decision("classification", "prior_shift", "adjusted", message)
 
 
 def adjusted_count(confusion: Float64Array, shares: Float64Array) -> Float64Array:

@@ -180,14 +180,14 @@ def _print_shares(console: Console, estimates: Any, width: float | None) -> None
                ("labels alone", "figure"), ("predicted", "figure")]  # fmt: skip
     rows = []
     for one in estimates:
-        has_labels = one.labels_share == one.labels_share
-        alone = f"{one.labels_low:.1%} to {one.labels_high:.1%}" if has_labels else ""
-        share, predicted = f"{one.share:.1%}", f"{one.predicted:.1%}"
+        has_labels = one.n_gold > 0
+        alone = f"{one.gold_low:.1%} to {one.gold_high:.1%}" if has_labels else ""
+        share, predicted = f"{one.estimate:.1%}", f"{one.naive:.1%}"
         ends = f"{one.low:.1%} to {one.high:.1%}"
         rows.append([one.group or "all", str(one.name), share, ends, alone, predicted])
     if width is not None:
         columns.append(("more labels", "number"))
-        further = estimates.further_labels(width)["further_labels"]
+        further = estimates.further_gold(width)["further_gold"]
         for cells, n in zip(rows, further, strict=True):
             cells.append("" if n != n else f"{n:,.0f}" if n < 1e9 else "no number")
     print_table(console, columns, rows)

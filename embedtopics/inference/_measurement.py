@@ -14,11 +14,12 @@ from embedtopics._utils.checks import checked_choice, resolve_seed
 from embedtopics.corpus._texts import is_missing
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
+from embedtopics.inference._sample import Sample
 from embedtopics.protocols import BoolArray, Float64Array, Int64Array, RandomState
 
 N_FOLDS = 5
-MOST_DIGITS = 10
-"""Whole numbers are classes up to so many distinct ones; more are numbers."""
+MOST_CLASSES = 10
+"""Largest number of distinct whole numbers that are classes."""
 
 RIDGE = 1.0
 """Penalty of the proxy's regression on standardized predictions, in rows."""
@@ -78,9 +79,6 @@ class Measurement:
     naive : float64 ndarray of shape (n_rows, n_columns)
         The predicted class, or number, of each row.
     is_gold : bool ndarray of shape (n_rows,)
-    chance : float64 ndarray of shape (n_rows,)
-        Probability to be drawn for gold.
-    unit, stratum : int64 ndarray of shape (n_rows,)
     decisions : tuple of Decision
 
     Raises
@@ -101,10 +99,7 @@ class Measurement:
     truth: Float64Array
     proxy: Float64Array
     naive: Float64Array
-    is_gold: BoolArray
-    chance: Float64Array
-    unit: Int64Array
-    stratum: Int64Array
+    sample: Sample
     data: pd.DataFrame
     decisions: tuple[Decision, ...]
 
@@ -129,31 +124,25 @@ class Measurement:
             raise InputError("gold", "given for at least two rows", found=f"{is_gold.sum()}")
         classes = _classes(values, is_gold, checked_choice(kind, "kind", _KINDS))
         unit = np.arange(n) if units is None else _codes(units, n, "units")
-        stratum = np.zeros(n, dtype=np.int64) if strata is None else _codes(strata, n, "strata")
-        chance = _chances(is_gold, sampling, probability, None if strata is None else stratum)
+        stratum = None if strata is None else _codes(strata, n, "strata")
+        chance = _chances(is_gold, sampling, probability, stratum)
+        weight = np.where(is_gold, 1 / chance, 0.0)
+        sample = Sample.of(weight, np.zeros(n) if stratum is None else stratum, unit)
         truth = _columns(values, classes, is_gold)
-        by_name = _by_name(predictions, classes)
-        columns = [_prediction(one, classes, n, key) for key, one in by_name.items()]
+        columns = [
+            _prediction(one, classes, n, key) for key, one in _by_name(predictions, classes).items()
+        ]
         decisions: list[Decision] = []
-        if len(columns) == 1 and columns[0].shape[1] == truth.shape[1]:
-            proxy = columns[0]
-        else:
+        proxy = columns[0]
+        if len(columns) > 1 or proxy.shape[1] != truth.shape[1]:
             seed = resolve_seed(random_state)
-            features = np.hstack(columns)
-            proxy = _combined(features, truth, is_gold, 1 / chance, unit, seed)
+            proxy = _combined(np.hstack(columns), truth, sample, seed)
             message = (
                 f"{len(columns)} predictions are combined by a regression on the gold values, "
                 "which is fitted without the unit of the row."
             )
             decisions.append(Decision("inference", "predictions_combined", len(columns), message))
-        if classes is not None:
-            naive = np.eye(len(classes))[proxy.argmax(axis=1)]
-            lacking = (naive.sum(axis=0) > 0) & (truth.sum(axis=0) == 0)
-            if lacking.any():
-                expected = f"of every predicted class; no row has {classes[lacking.argmax()]!r}"
-                raise InputError("gold", expected, remedy="code more rows, or merge classes")
-        else:
-            naive = proxy
+        naive = proxy if classes is None else np.eye(len(classes))[proxy.argmax(axis=1)]
         if is_gold.sum() < FEW_GOLD:
             message = (
                 f"Only {is_gold.sum()} rows have a gold value. Intervals from fewer than "
@@ -163,21 +152,24 @@ class Measurement:
         frame = pd.DataFrame(index=range(n)) if data is None else data.reset_index(drop=True)
         if len(frame) != n:
             raise InputError("data", "a row for each gold value", found=f"{len(frame):,} rows")
-        values_of = dict(
-            name=name,
-            classes=classes,
-            truth=truth,
-            proxy=proxy,
-            naive=naive,
-            is_gold=is_gold,
-            chance=chance,
-            unit=unit,
-            stratum=stratum,
-            data=frame,
-            decisions=tuple(decisions),
-        )
-        for field, value in values_of.items():
+        fields = (name, classes, truth, proxy, naive, sample, frame, tuple(decisions))
+        self._set(*fields)
+
+    def _set(self, *values: Any) -> None:
+        for field, value in zip(self.__dataclass_fields__, values, strict=True):
             object.__setattr__(self, field, value)
+
+    @classmethod
+    def of_columns(cls, *values: Any) -> Measurement:
+        """Make a measurement of its fields, in order."""
+        new = cls.__new__(cls)
+        new._set(*values)
+        return new
+
+    @property
+    def is_gold(self) -> BoolArray:
+        """Whether each row has a gold value."""
+        return self.sample.is_gold
 
     @classmethod
     def from_frame(
@@ -214,7 +206,7 @@ class Measurement:
 
     def __len__(self) -> int:
         """Return the number of rows."""
-        return len(self.is_gold)
+        return len(self.truth)
 
     def __repr__(self) -> str:
         """Return the name, the classes and the numbers of rows."""
@@ -227,11 +219,11 @@ _KINDS = ("auto", "class", "number")
 
 def _classes(values: list[Any], is_gold: BoolArray, kind: str) -> tuple[Any, ...] | None:
     """Return the classes in ascending order, or None for numbers."""
-    distinct = set(value for value, known in zip(values, is_gold, strict=True) if known)
+    distinct = set(value for value, is_used in zip(values, is_gold, strict=True) if is_used)
     numeric = all(isinstance(v, int | float | np.number) and not _is_bool(v) for v in distinct)
     if kind == "auto" and numeric:
         whole = all(float(value).is_integer() for value in distinct)
-        kind = "class" if whole and len(distinct) <= MOST_DIGITS else "number"
+        kind = "class" if whole and len(distinct) <= MOST_CLASSES else "number"
     if kind == "number":
         return None
     if len(distinct) < 2:
@@ -357,24 +349,19 @@ def _prediction(
 
 
 def _combined(
-    features: Float64Array,
-    truth: Float64Array,
-    is_gold: BoolArray,
-    weights: Float64Array,
-    unit: Int64Array,
-    seed: int,
+    features: Float64Array, truth: Float64Array, sample: Sample, seed: int
 ) -> Float64Array:
     """Regress the gold values on all predictions, without the fold of the row's unit."""
-    units, place = np.unique(unit, return_inverse=True)
-    folds = (np.random.default_rng(seed).permutation(len(units)) % N_FOLDS)[place]
+    n_units = int(sample.unit.max()) + 1
+    folds = (np.random.default_rng(seed).permutation(n_units) % N_FOLDS)[sample.unit]
     middle, spread = features.mean(axis=0), features.std(axis=0)
     scaled = (features - middle) / np.where(spread > 0, spread, 1.0)
     proxy = np.zeros_like(truth)
     for fold in range(N_FOLDS):
-        rows = np.flatnonzero(is_gold & (folds != fold))
+        rows = np.flatnonzero(sample.is_gold & (folds != fold))
         if not len(rows):
             continue
-        share = weights[rows] / weights[rows].sum()
+        share = sample.weight[rows] / sample.weight[rows].sum()
         mean_y, mean_x = share @ truth[rows], share @ scaled[rows]
         x, y = scaled[rows] - mean_x, truth[rows] - mean_y
         square = (x * share[:, None]).T @ x + RIDGE / len(rows) * np.eye(x.shape[1])

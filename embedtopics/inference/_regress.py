@@ -12,10 +12,10 @@ import pandas as pd
 from scipy.special import expit, stdtr, stdtrit
 
 from embedtopics._utils.checks import checked_choice, checked_level
-from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.inference._design import Design, make_design, parse_covariates
 from embedtopics.inference._measurement import Measurement
+from embedtopics.inference._sample import Sample
 from embedtopics.inference.results import Coefficients, MarginalEffect, Regression
 from embedtopics.protocols import BoolArray, Float64Array, Int64Array
 
@@ -90,9 +90,9 @@ def regress(
     outcome, family, classes = _outcome(left, by_name, first, family, target, design.rows)
     if not measured and left not in by_name:
         raise InputError("formula", f"one with a measured variable ({', '.join(by_name)})", formula)
-    problem = _Problem.of(design, outcome, family, by_name, measured, first, is_gold)
+    problem = _Problem.of(design, outcome, family, by_name, measured, first)
     gold, corrected, factor = problem.estimates()
-    naive = problem.naive(first.unit[design.rows])
+    naive = problem.naive()
     names = _names(design.columns, classes)
     level = {"confidence": confidence}
     return Regression(
@@ -107,9 +107,9 @@ def regress(
         family=family,
         classes=classes,
         n_rows=len(design.rows),
-        n_gold=int(problem.is_gold.sum()),
-        n_units=len(np.unique(first.unit[design.rows])),
-        decisions=(*first.decisions, *design.decisions, *problem.notes),
+        n_gold=int(problem.sample.is_gold.sum()),
+        n_units=int(problem.sample.unit.max()) + 1,
+        decisions=(*first.decisions, *design.decisions),
     )
 
 
@@ -142,8 +142,8 @@ def _design(
     reference: dict[str, str],
 ) -> tuple[Design, list[str]]:
     """Return the design with gold values, or predicted ones, and the measured covariates."""
-    known = set(map(str, first.data.columns)) | set(by_name)
-    terms, variables = parse_covariates(f"~ {right}", known)
+    names = set(map(str, first.data.columns)) | set(by_name)
+    terms, variables = parse_covariates(f"~ {right}", names)
     columns: dict[str, pd.Series] = {}
     measured = []
     for name in variables:
@@ -160,9 +160,9 @@ def _design(
         elif name in first.data:
             columns[name] = first.data[name]
         else:
-            raise InputError("formula", f"made of the columns {', '.join(sorted(known))}", name)
+            raise InputError("formula", f"made of the columns {', '.join(sorted(names))}", name)
     rows = np.ones(len(first), dtype=np.bool_)
-    return make_design(terms, columns, rows, first.unit, reference), measured
+    return make_design(terms, columns, rows, first.sample.unit, reference), measured
 
 
 class _Outcome(NamedTuple):
@@ -186,8 +186,8 @@ def _outcome(
         checked_choice(family, "family", FAMILIES)
     if left not in by_name:
         if left not in first.data:
-            known = [*by_name, *map(str, first.data.columns)]
-            raise InputError("formula", f"with one of {', '.join(known)} on its left", left)
+            names = ", ".join([*by_name, *map(str, first.data.columns)])
+            raise InputError("formula", f"with one of {names} on its left", left)
         values = first.data[left].to_numpy(dtype=np.float64)[rows, None]
         if np.isnan(values).any():
             row = int(rows[np.isnan(values[:, 0]).argmax()])
@@ -302,11 +302,7 @@ class _Problem:
     gold: _Equations
     predicted: _Equations  # of all rows
     naive_equations: _Equations
-    is_gold: BoolArray  # (n_used,)
-    weight: Float64Array  # (n_used,), 0 without gold
-    stratum: Int64Array
-    unit: Int64Array  # from 0
-    notes: tuple[Decision, ...] = ()
+    sample: Sample
 
     @classmethod
     def of(
@@ -317,28 +313,24 @@ class _Problem:
         by_name: dict[str, Measurement],
         measured: list[str],
         first: Measurement,
-        is_gold: BoolArray,
     ) -> _Problem:
         rows, n = design.rows, len(design.rows)
-        gold = is_gold[rows]
+        sample = first.sample.take(rows)
+        gold = sample.is_gold
         if gold.sum() <= design.matrix.shape[1] + 1:
             found = f"{gold.sum()} for {design.matrix.shape[1]} coefficients"
             raise InputError("gold", "more rows than coefficients", found=found)
-        stratum = np.unique(first.stratum[rows], return_inverse=True)[1]
-        weight = np.where(gold, 1 / first.chance[rows], 0.0)
-        # In each stratum, the gold rows stand for all of its rows.
-        sizes, drawn = np.bincount(stratum), np.bincount(stratum, weight)
-        weight = weight * (sizes / np.where(drawn > 0, drawn, 1.0))[stratum]
         place = np.arange(n)
-        of_gold = _Equations(design.matrix[gold], outcome.truth[gold], weight[gold], place[gold])
+        of_gold = _Equations(
+            design.matrix[gold], outcome.truth[gold], sample.weight[gold], place[gold]
+        )
         expanded = _expanded(design, outcome, by_name, measured)
         naive_x = design.matrix
         if measured:
             values = {name: _naive_values(by_name[name], rows) for name in measured}
             naive_x = design.matrix_with(**values)
         naive = _Equations(naive_x, outcome.naive, np.ones(n), place)
-        unit = np.unique(first.unit[rows], return_inverse=True)[1]
-        return cls(family, of_gold, expanded, naive, gold, weight, stratum, unit)
+        return cls(family, of_gold, expanded, naive, sample)
 
     def estimates(self) -> tuple[_Estimate, _Estimate, Float64Array]:
         """Return the estimate by gold rows alone, the corrected one, and the factors k."""
@@ -347,60 +339,43 @@ class _Problem:
         self._check_separation(beta)
         inverse = _inverse(gold.slope(family, beta))
         leverage = self._leverage(inverse, beta)
-        own = gold.moments(family, beta) @ inverse
-        n = len(self.is_gold)
-        theirs = np.zeros((n, own.shape[1]))
-        np.add.at(
-            theirs, predicted.row, predicted.moments(family, beta) * predicted.weight[:, None]
-        )
-        of_all = _inverse(predicted.slope(family, beta))
-        in_gold = self.is_gold[predicted.row]
-        weights = (predicted.weight * self.weight[predicted.row])[in_gold]
-        of_gold = _inverse(predicted.of(in_gold, weights).slope(family, beta))
-        shift = of_all @ theirs.sum(axis=0) - of_gold @ (self.weight @ theirs)
-        spread_gold = np.zeros_like(theirs)
-        spread_gold[gold.row] = own
-        a = self._by_unit(self._design_part(spread_gold, leverage))
-        b_rows = theirs @ of_all - self._design_part(theirs @ of_gold, leverage)
-        b = self._by_unit(b_rows)
+        sample = self.sample
+        of_gold = np.zeros((len(sample.weight), beta.size))
+        of_gold[gold.row] = gold.moments(family, beta) @ inverse
+        of_predicted = np.zeros_like(of_gold)
+        moments = predicted.moments(family, beta) * predicted.weight[:, None]
+        np.add.at(of_predicted, predicted.row, moments)
+        by_all = _inverse(predicted.slope(family, beta))
+        inside = sample.is_gold[predicted.row]
+        weights = (predicted.weight * sample.weight[predicted.row])[inside]
+        by_gold = _inverse(predicted.of(inside, weights).slope(family, beta))
+        shift = by_all @ of_predicted.sum(axis=0) - by_gold @ (sample.weight @ of_predicted)
+        a = sample.by_unit(sample.parts(of_gold, leverage))
+        b = of_predicted @ by_all - sample.parts(of_predicted @ by_gold, leverage)
+        b = sample.by_unit(b)
         square = np.square(b).sum(axis=0)
         factor = np.clip(-(a * b).sum(axis=0) / np.where(square > 0, square, 1.0), 0.0, 1.0)
         df = self._degrees(inverse, beta)
-        both = a + factor * b
-        flat = beta.T.ravel()
+        both, flat = a + factor * b, beta.T.ravel()
         return (
             _Estimate(flat, a.T @ a, df),
             _Estimate(flat + factor * shift, both.T @ both, df),
             factor,
         )
 
-    def naive(self, unit: Int64Array) -> _Estimate:
+    def naive(self) -> _Estimate:
         """Return the estimate that takes predictions for the truth."""
         equations = self.naive_equations
         beta = equations.solve(self.family)
         rows = equations.moments(self.family, beta) @ _inverse(equations.slope(self.family, beta))
-        sums = self._by_unit(rows)
+        sums = self.sample.by_unit(rows)
         n = len(sums)
         covariance = sums.T @ sums * n / max(n - 1, 1)
         df = np.full(beta.size, float(max(n - beta.shape[0], 1)))
         return _Estimate(beta.T.ravel(), covariance, df)
 
-    def _design_part(self, values: Float64Array, leverage: Float64Array) -> Float64Array:
-        """Return what each row adds to a weighted sum over gold rows, (n_used, n_coefficients).
-
-        The rows of a stratum share its mean; the gold rows add how they differ from it.
-        """
-        weight = self.weight
-        totals = np.bincount(self.stratum, weight)
-        n_strata = len(totals)
-        means = np.zeros((n_strata, values.shape[1]))
-        np.add.at(means, self.stratum, values * weight[:, None])
-        means /= np.where(totals > 0, totals, 1.0)[:, None]
-        apart = (values - means[self.stratum]) * (weight * leverage)[:, None]
-        return np.asarray(means[self.stratum] + apart)
-
     def _leverage(self, inverse: Float64Array, beta: Float64Array) -> Float64Array:
-        """Return the factor of each gold row by which its residual is too small (HC3)."""
+        """Return the factor by which the residual of each row is too small, (n_used, 1) (HC3)."""
         x, m = self.gold.x, beta.shape[1]
         slopes = _slopes(self.family, _mean(self.family, x @ beta))
         k = x.shape[1]
@@ -408,29 +383,18 @@ class _Problem:
         for j in range(m):
             block = inverse[j * k : (j + 1) * k, j * k : (j + 1) * k]
             share = np.maximum(share, np.einsum("ni,ij,nj->n", x, block, x) * slopes[:, j, j])
-        out = np.ones(len(self.is_gold))
-        out[self.gold.row] = 1 / (1 - np.clip(share * self.gold.weight, 0.0, 0.9))
-        return out
+        factor = np.ones((len(self.sample.weight), 1))
+        factor[self.gold.row, 0] = 1 / (1 - np.clip(share * self.gold.weight, 0.0, 0.9))
+        return factor
 
     def _degrees(self, inverse: Float64Array, beta: Float64Array) -> Float64Array:
         """Return the effective number of gold units behind each coefficient, less one."""
         slopes = _slopes(self.family, _mean(self.family, self.gold.x @ beta))
         spread = np.sqrt(np.einsum("njj->nj", slopes))
         rows = (spread[:, :, None] * self.gold.x[:, None, :]).reshape(len(self.gold.x), -1)
-        parts = np.abs(rows @ inverse) * self.gold.weight[:, None]
-        unit = np.unique(self.unit[self.gold.row], return_inverse=True)[1]
-        sums = np.zeros((unit.max() + 1, parts.shape[1]))
-        np.add.at(sums, unit, parts)
-        shares = np.square(sums)
-        effective = shares.sum(axis=0) ** 2 / np.square(shares).sum(axis=0)
-        return np.asarray(np.maximum(effective - 1, 1.0))
-
-    def _by_unit(self, values: Float64Array) -> Float64Array:
-        if self.unit.max() + 1 == len(values):
-            return values
-        sums = np.zeros((self.unit.max() + 1, values.shape[1]))
-        np.add.at(sums, self.unit, values)
-        return sums
+        parts = np.zeros((len(self.sample.weight), rows.shape[1]))
+        parts[self.gold.row] = rows @ inverse * self.gold.weight[:, None]
+        return np.maximum(self.sample.effective_units(parts) - 1, 1.0)
 
     def _check_separation(self, beta: Float64Array) -> None:
         if self.family not in ("logistic", "multinomial"):
@@ -495,7 +459,6 @@ def _coefficients(estimate: _Estimate, confidence: float) -> Coefficients:
         low=estimate.beta - reach,
         high=estimate.beta + reach,
         p=2 * stdtr(estimate.df, -ratio),
-        df=estimate.df,
     )
 
 

@@ -14,7 +14,7 @@ from embedtopics.corpus._texts import is_missing
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import wilson
 from embedtopics.inference._measurement import Measurement
-from embedtopics.inference.results import LabelPlan, MeasuredShare, MeasuredShares
+from embedtopics.inference.results import LabelPlan, MeasuredShare, MeasuredShares, Variance
 from embedtopics.protocols import Float64Array, Int64Array
 
 PERIODS = {"year": "Y", "quarter": "Q", "month": "M", "week": "W", "day": "D"}
@@ -60,13 +60,12 @@ def shares(
     the estimate (Franco et al. 2019), with Student's t for the effective number of gold units.
     """
     checked_level(confidence)
-    names, cells = _groups(measurement.data, by, every)
+    names, cells = groups_of(measurement.data, by, every)
     n_cells = max(len(names), 1)
-    weight = _weights(measurement)
     rows: list[MeasuredShare] = []
     correlations: dict[Any, Float64Array] = {}
     for column, name in enumerate(measurement.classes or (None,)):
-        estimates = _Cells(measurement, column, weight, cells, n_cells)
+        estimates = _Cells(measurement, column, cells, n_cells)
         correlations[name] = estimates.correlations()
         for cell in range(n_cells):
             rows.append(estimates.row(cell, names[cell] if names else None, name, confidence))
@@ -81,7 +80,7 @@ def shares(
     )
 
 
-def _groups(data: pd.DataFrame, by: Any, every: str) -> tuple[list[Any], Int64Array]:
+def groups_of(data: pd.DataFrame, by: Any, every: str) -> tuple[list[Any], Int64Array]:
     """Return the sorted groups, and the group of each row, -1 where a value is missing."""
     checked_choice(every, "every", PERIODS)
     if by is None:
@@ -102,109 +101,57 @@ def _groups(data: pd.DataFrame, by: Any, every: str) -> tuple[list[Any], Int64Ar
     return [key[0] if len(key) == 1 else key for key in names], codes
 
 
-def _weights(measurement: Measurement) -> Float64Array:
-    """Return the weight of each gold row, 0 for others; those of a stratum add up to its rows."""
-    weight = np.where(measurement.is_gold, 1 / measurement.chance, 0.0)
-    sizes = np.bincount(measurement.stratum)
-    drawn = np.bincount(measurement.stratum, weight)
-    return np.asarray(weight * (sizes / np.where(drawn > 0, drawn, 1.0))[measurement.stratum])
-
-
 class _Cells:
-    """The estimates of one column of a measurement in all cells, and what each row adds to them."""
+    """The estimates of one column of a measurement in all cells."""
 
     def __init__(
-        self,
-        measurement: Measurement,
-        column: int,
-        weight: Float64Array,
-        cells: Int64Array,
-        n_cells: int,
+        self, measurement: Measurement, column: int, cells: Int64Array, n_cells: int
     ) -> None:
-        self.measurement, self.weight, self.cells = measurement, weight, cells
-        inside = cells >= 0
+        self.sample, self.is_share = measurement.sample, measurement.classes is not None
+        is_gold = self.sample.is_gold
         y, f = measurement.truth[:, column], measurement.proxy[:, column]
-        self.is_share = measurement.classes is not None
-
-        def means(values: Float64Array, weights: Float64Array) -> Float64Array:
-            sums = np.bincount(cells[inside], (weights * values)[inside], n_cells)
-            totals = np.bincount(cells[inside], weights[inside], n_cells)
-            return np.asarray(sums / np.where(totals > 0, totals, np.nan))
-
-        ones = np.ones(len(y))
-        is_gold = measurement.is_gold.astype(np.float64)
-        self.n = np.bincount(cells[inside], minlength=n_cells)
-        self.n_gold = np.bincount(cells[inside], is_gold[inside], n_cells).astype(np.int64)
-        self.gold, gold_proxy, proxy = means(y, weight), means(f, weight), means(f, ones)
-        self.naive = means(measurement.naive[:, column], ones)
-        self.rare = np.bincount(cells[inside], (is_gold * y)[inside], n_cells)
-        self.rare = np.minimum(self.rare, self.n_gold - self.rare)
-        whole = np.zeros(len(y), dtype=np.int64)
-        a, b = self._added(y, f, whole, 1, is_gold)
+        everything = np.zeros(len(y), dtype=np.int64)
+        a, b, *_ = self._added(y, f, everything, 1)
         square = float(np.square(b).sum())
         factor = min(max(-float((a * b).sum()) / square, 0.0), 1.0) if square > 0 else 0.0
-        gain = np.square(a).sum() / max(np.square(a + factor * b).sum(), 1e-300)
-        self.gain = max(1.0, float(gain))
-        a, b = self._added(y, f, cells, n_cells, is_gold)
-        self.value = self.gold + factor * (proxy - gold_proxy)
-        self.covariance = (a + factor * b).T @ (a + factor * b)
+        self.gain = max(1.0, np.square(a).sum() / max(np.square(a + factor * b).sum(), 1e-300))
+        a, b, self.gold, shift = self._added(y, f, cells, n_cells)
+        added = a + factor * b
+        self.value, self.covariance = self.gold + factor * shift, added.T @ added
         self.gold_variance = np.square(a).sum(axis=0)
-        self.df = self._degrees(n_cells)
+        holds_gold = self.sample.by_unit(is_gold[:, None].astype(np.float64))[:, 0] > 0
+        self.variance_of_gold = np.square(added[holds_gold]).sum(axis=0)
+        self.n = np.bincount(cells[cells >= 0], minlength=n_cells)
+        counted = cells[is_gold & (cells >= 0)]
+        self.n_gold = np.bincount(counted, minlength=n_cells)
+        rare = np.bincount(counted, y[is_gold & (cells >= 0)], n_cells)
+        self.rare = np.minimum(rare, self.n_gold - rare)
+        self.naive = _means(measurement.naive[:, column], np.ones(len(y)), cells, n_cells)
+        self.df = self.sample.effective_units(_columns(self.sample.weight, cells, n_cells)) - 1
 
     def _added(
-        self, y: Float64Array, f: Float64Array, cells: Int64Array, n_cells: int, gold: Float64Array
-    ) -> tuple[Float64Array, Float64Array]:
-        """Return what each unit adds to the mean of gold, and to the means of all less gold."""
-        weight, m = self.weight, self.measurement
-        inside = cells >= 0
-        rows = np.flatnonzero(inside)
-        of = cells[rows]
-        totals = np.bincount(of, weight[rows], n_cells)
-        sizes = np.bincount(of, minlength=n_cells).astype(np.float64)
-        n_units = np.zeros(n_cells)
-        pairs = np.unique(np.stack([of[gold[rows] > 0], m.unit[rows][gold[rows] > 0]]), axis=1)
-        np.add.at(n_units, pairs[0], 1)
+        self, y: Float64Array, f: Float64Array, cells: Int64Array, n_cells: int
+    ) -> tuple[Float64Array, Float64Array, Float64Array, Float64Array]:
+        """Return what each unit adds to the gold means, and to the shift of predictions; and both.
+
+        The shift is the mean of all predictions less that of gold rows.
+        """
+        sample, weight = self.sample, self.sample.weight
+        ones = np.ones(len(y))
+        gold_y, gold_f = (_means(values, weight, cells, n_cells) for values in (y, f))
+        all_f = _means(f, ones, cells, n_cells)
+        counted = np.unique(
+            np.stack([cells, sample.unit])[:, sample.is_gold & (cells >= 0)], axis=1
+        )
+        n_units = np.bincount(counted[0], minlength=n_cells)
         # The residuals of n units vary too little by a factor of n - 1 in n.
         small = np.sqrt(n_units / np.maximum(n_units - 1, 1))
-        out = []
-        for values in (y, f):
-            sums = np.bincount(of, (weight * values)[rows], n_cells)
-            mean = sums / np.where(totals > 0, totals, 1.0)
-            apart = np.zeros((len(y), n_cells))
-            apart[rows, of] = (values[rows] - mean[of]) / np.where(totals > 0, totals, 1.0)[of]
-            out.append(self._design_part(apart, small))
-        sums = np.bincount(of, f[rows], n_cells)
-        everything = np.zeros((len(y), n_cells))
-        everything[rows, of] = (f[rows] - (sums / np.maximum(sizes, 1))[of]) / sizes[of]
-        return self._by_unit(out[0]), self._by_unit(everything - out[1])
-
-    def _design_part(self, values: Float64Array, small: Float64Array) -> Float64Array:
-        """Spread the mean of each stratum over its rows; gold rows add how they differ from it."""
-        m, weight = self.measurement, self.weight
-        sizes = np.bincount(m.stratum).astype(np.float64)
-        means = np.zeros((len(sizes), values.shape[1]))
-        np.add.at(means, m.stratum, values * weight[:, None])
-        means /= sizes[:, None]
-        apart = (values - means[m.stratum]) * weight[:, None] * small
-        return np.asarray(means[m.stratum] + apart)
-
-    def _by_unit(self, values: Float64Array) -> Float64Array:
-        unit = np.unique(self.measurement.unit, return_inverse=True)[1]
-        if unit.max() + 1 == len(values):
-            return values
-        sums = np.zeros((unit.max() + 1, values.shape[1]))
-        np.add.at(sums, unit, values)
-        return sums
-
-    def _degrees(self, n_cells: int) -> Float64Array:
-        """Return the effective number of gold units of each cell, less one."""
-        m = self.measurement
-        rows = np.flatnonzero((self.cells >= 0) & m.is_gold)
-        sums = pd.Series(self.weight[rows]).groupby([self.cells[rows], m.unit[rows]]).sum()
-        squares = np.square(sums.to_numpy())
-        of = sums.index.get_level_values(0).to_numpy(dtype=np.int64)
-        total, fourth = np.bincount(of, squares, n_cells), np.bincount(of, squares**2, n_cells)
-        return np.asarray(total**2 / np.where(fourth > 0, fourth, 1.0) - 1)
+        of_y, of_f = (
+            sample.parts(_residuals(values, mean, weight, cells), small)
+            for values, mean in ((y, gold_y), (f, gold_f))
+        )
+        of_all = _residuals(f, all_f, ones, cells)
+        return sample.by_unit(of_y), sample.by_unit(of_all - of_f), gold_y, all_f - gold_f
 
     def correlations(self) -> Float64Array:
         errors = np.sqrt(np.diag(self.covariance))
@@ -214,27 +161,21 @@ class _Cells:
     def row(self, cell: int, group: Any, name: Any, confidence: float) -> MeasuredShare:
         value, gold = float(self.value[cell]), float(self.gold[cell])
         variance = float(self.covariance[cell, cell])
-        gold_variance = float(self.gold_variance[cell])
+        gold_variance, n_gold = float(self.gold_variance[cell]), int(self.n_gold[cell])
         if self.is_share:
             value = min(max(value, 0.0), 1.0)
-        if self.n_gold[cell] < 2:
+        parts = None
+        if n_gold < 2:
             value = gold = np.nan
-        low, high = self._interval(value, variance, cell, confidence, self.gain)
-        gold_low, gold_high = self._interval(gold, gold_variance, cell, confidence, 1.0)
-        effective = self.n_gold[cell] * gold_variance / variance if variance > 0 else np.nan
+        else:
+            of_gold = float(self.variance_of_gold[cell])
+            parts = Variance(of_gold, max(variance - of_gold, 0.0))
+        ends = self._interval(value, variance, cell, confidence, self.gain)
+        gold_ends = self._interval(gold, gold_variance, cell, confidence, 1.0)
+        effective = n_gold * gold_variance / variance if variance > 0 else np.nan
+        counts, naive = (int(self.n[cell]), n_gold), float(self.naive[cell])
         return MeasuredShare(
-            group=group,
-            name=name,
-            n=int(self.n[cell]),
-            n_gold=int(self.n_gold[cell]),
-            value=value,
-            low=low,
-            high=high,
-            gold_value=gold,
-            gold_low=gold_low,
-            gold_high=gold_high,
-            naive=float(self.naive[cell]),
-            n_effective=float(effective),
+            group, name, *counts, value, *ends, gold, *gold_ends, naive, effective, parts
         )
 
     def _interval(
@@ -252,6 +193,33 @@ class _Cells:
             trials = min(trials, (df + 1) * gain)
         low, high = wilson(value * trials, trials, confidence, df=df)
         return float(low), float(high)
+
+
+def _columns(values: Float64Array, cells: Int64Array, n_cells: int) -> Float64Array:
+    """Put the value of each row into the column of its cell, (n_rows, n_cells)."""
+    rows = np.flatnonzero(cells >= 0)
+    columns = np.zeros((len(values), n_cells))
+    columns[rows, cells[rows]] = values[rows]
+    return columns
+
+
+def _means(
+    values: Float64Array, weight: Float64Array, cells: Int64Array, n_cells: int
+) -> Float64Array:
+    """Return the weighted mean of each cell; NaN without weights."""
+    rows = cells >= 0
+    sums = np.bincount(cells[rows], (weight * values)[rows], n_cells)
+    totals = np.bincount(cells[rows], weight[rows], n_cells)
+    return np.asarray(sums / np.where(totals > 0, totals, np.nan))
+
+
+def _residuals(
+    values: Float64Array, means: Float64Array, weight: Float64Array, cells: Int64Array
+) -> Float64Array:
+    """Return how each row differs from the mean of its cell, by the sum of its weights."""
+    totals = np.bincount(cells[cells >= 0], weight[cells >= 0], len(means))
+    scale = 1 / np.where(totals > 0, totals, np.inf)
+    return _columns((values - np.nan_to_num(means)[cells]) * scale[cells], cells, len(means))
 
 
 def power(

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
+from embedtopics._utils.checks import checked_level
 from embedtopics._utils.display import Displayed
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
@@ -16,6 +19,16 @@ from embedtopics.protocols import Float64Array
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+class Variance(NamedTuple):
+    """The parts of the variance of an estimate: of gold rows, and of the predictions of the others.
+
+    The first falls with the number of gold rows.
+    """
+
+    gold: float
+    predictions: float
 
 
 @dataclass(frozen=True)
@@ -30,28 +43,31 @@ class MeasuredShare:
         The class; None for numbers.
     n, n_gold : int
         Rows, and gold rows.
-    value, low, high : float
-        The corrected estimate with its interval; NaN with fewer than two gold rows.
-    gold_value, gold_low, gold_high : float
-        The estimate by the gold rows alone.
+    estimate, low, high : float
+        The corrected share with its interval; NaN with fewer than two gold rows.
+    gold, gold_low, gold_high : float
+        The share by the gold rows alone.
     naive : float
-        The estimate by the predictions alone, which their errors bias.
+        The share by the predictions alone, which their errors bias.
     n_effective : float
         Number of gold rows that would be as precise without predictions.
+    variance : Variance or None
+        Of the estimate; None without gold rows.
     """
 
     group: Any
     name: Any = field(metadata={"column": "class"})
     n: int
     n_gold: int
-    value: float
+    estimate: float
     low: float
     high: float
-    gold_value: float
-    gold_low: float
-    gold_high: float
-    naive: float
-    n_effective: float
+    gold: float = math.nan
+    gold_low: float = math.nan
+    gold_high: float = math.nan
+    naive: float = math.nan
+    n_effective: float = math.nan
+    variance: Variance | None = field(default=None, metadata={"column": None})
 
 
 @dataclass(frozen=True)
@@ -82,11 +98,28 @@ class MeasuredShares(ScoreTable[MeasuredShare]):
     """
 
     name: str
-    by: tuple[str, ...]
-    confidence: float
-    correlations: dict[Any, Float64Array]
+    by: tuple[str, ...] = ()
+    confidence: float = 0.95
+    correlations: Mapping[Any, Float64Array] = field(default_factory=dict)
 
     row_type = MeasuredShare
+
+    def further_gold(self, width: float) -> pd.DataFrame:
+        """Return the number of further gold rows that would narrow each interval to `width`.
+
+        It is infinite if more predictions are needed as well, and NaN if the variance is unknown.
+        The rows must be drawn like the first ones. Intervals treat the rows as a sample, so more
+        may be needed than there are.
+
+        Raises
+        ------
+        InputError
+            `width` is not between 0 and 1.
+        """
+        checked_level(width, "width")
+        frame = self.to_frame()[["group", "class", "n_gold", "low", "high"]].copy()
+        frame["further_gold"] = [_further(one, width, self.confidence) for one in self]
+        return frame
 
     def difference(self, first: Any, second: Any, name: Any = None) -> Contrast:
         """Compare a class in two groups: the share in the first, less that in the second.
@@ -123,15 +156,13 @@ class MeasuredShares(ScoreTable[MeasuredShare]):
         a, b = groups.index(first), groups.index(second)
         correlation = float(self.correlations[name][a, b])
         ends = [
-            [row.value, row.low, row.high] if not is_ratio else _logs(row)
+            [row.estimate, row.low, row.high] if not is_ratio else _logs(row)
             for row in (rows[a], rows[b])
         ]
         (p1, l1, h1), (p2, l2, h2) = ends
         value = p1 - p2
         low = value - _together(p1 - l1, h2 - p2, correlation)
         high = value + _together(h1 - p1, p2 - l2, correlation)
-        from scipy.special import ndtr, ndtri
-
         # The half of the interval that faces no difference gives the p-value.
         half = value - low if value > 0 else high - value
         score = abs(value) / half * float(ndtri(0.5 + self.confidence / 2)) if half > 0 else 0.0
@@ -147,15 +178,24 @@ class MeasuredShares(ScoreTable[MeasuredShare]):
 
     def _summary(self) -> str:
         first = [
-            f"{self.name if one.name is None else one.name} {one.value:.3f} "
+            f"{self.name if one.name is None else one.name} {one.estimate:.3f} "
             f"[{one.low:.3f}, {one.high:.3f}]"
             for one in self.rows[:3]
         ]
         return ", ".join(first) + (", ..." if len(self) > 3 else "")
 
 
+def _further(row: MeasuredShare, width: float, confidence: float) -> float:
+    if row.variance is None:
+        return math.nan
+    allowed = (width / (2 * float(ndtri(0.5 + confidence / 2)))) ** 2 - row.variance.predictions
+    if allowed <= 0:
+        return math.inf
+    return max(0.0, math.ceil(row.variance.gold * row.n_gold / allowed) - row.n_gold)
+
+
 def _logs(row: MeasuredShare) -> list[float]:
-    return [math.log(max(one, 1e-12)) for one in (row.value, row.low, row.high)]
+    return [math.log(max(one, 1e-12)) for one in (row.estimate, row.low, row.high)]
 
 
 def _together(one: float, other: float, correlation: float) -> float:
@@ -171,7 +211,6 @@ class Coefficients:
     low: Float64Array
     high: Float64Array
     p: Float64Array
-    df: Float64Array
 
 
 @dataclass(frozen=True)

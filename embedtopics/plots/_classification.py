@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from embedtopics.classification.results import ClassificationReport, Prevalence, ShareOfClass
+from embedtopics.classification.results import ClassificationReport
 from embedtopics.errors import InputError
+from embedtopics.inference.results import MeasuredShare, MeasuredShares
 from embedtopics.plots._bars import heading
 from embedtopics.plots._colors import PALETTE
 from embedtopics.plots._theme import (
@@ -156,7 +157,7 @@ def risk_coverage(report: ClassificationReport) -> Figure:
     return go.Figure([trace | hover(texts, "text") for trace in (bound, error)], layout)
 
 
-def prevalence(estimates: Prevalence, classes: Sequence[Any] | None = None) -> Figure:
+def prevalence(estimates: MeasuredShares, classes: Sequence[Any] | None = None) -> Figure:
     """Draw the prevalence of each class over time or by group, with intervals.
 
     Dots are corrected estimates. Grey dots are estimates from the labels alone, and crosses are
@@ -164,7 +165,7 @@ def prevalence(estimates: Prevalence, classes: Sequence[Any] | None = None) -> F
 
     Parameters
     ----------
-    estimates : Prevalence
+    estimates : MeasuredShares
     classes : sequence, optional
         Classes to draw; by default the 12 most frequent, or the last of two.
 
@@ -182,15 +183,15 @@ def prevalence(estimates: Prevalence, classes: Sequence[Any] | None = None) -> F
     shown = list(classes) if classes is not None else every[-1:]
     if classes is None and len(every) > 2:
         means = {
-            name: float(np.mean([one.share for one in estimates if one.name == name]))
+            name: float(np.mean([one.estimate for one in estimates if one.name == name]))
             for name in every
         }
         shown = sorted(every, key=lambda name: -means[name])[:_PANELS]
     if not shown or any(name not in every for name in shown):
         raise InputError("classes", f"some of the classes {every}", classes)
     groups = list(dict.fromkeys(one.group for one in estimates))
-    names = ["all texts" if group is None else group for group in groups]
-    is_time = estimates.by is not None and len(names) > 1 and all(map(_is_date, names))
+    names = [_group_name(group) for group in groups]
+    is_time = bool(estimates.by) and len(names) > 1 and all(map(_is_date, names))
     height = 190 if is_time else max(70, 26 * len(names) + 30)
     margin = {"t": 112, "b": 34, "l": 16}
     figure = panel_figure([height] * len(shown), between=64, margin=margin)
@@ -205,8 +206,8 @@ def prevalence(estimates: Prevalence, classes: Sequence[Any] | None = None) -> F
         figure.update_layout({y if is_time else x: scale})
         if not is_time:
             figure.update_layout({y: name_axis(names, 36)})
-        n_labelled = sum(one.n_labelled for one in shares)
-        about = f"{sum(one.n for one in shares):,} texts, {n_labelled:,} labelled"
+        n_gold = sum(one.n_gold for one in shares)
+        about = f"{sum(one.n for one in shares):,} texts, {n_gold:,} labelled"
         notes.append(panel_note(figure, panel, heading(str(name), about, 60)))
     key = (
         f'<b><span style="color:{PALETTE[0]}">● corrected</span></b>  '
@@ -218,12 +219,18 @@ def prevalence(estimates: Prevalence, classes: Sequence[Any] | None = None) -> F
     return figure.update_layout(annotations=notes, showlegend=False)
 
 
+def _group_name(group: Any) -> str:
+    if group is None:
+        return "all texts"
+    return group if isinstance(group, str) else ", ".join(group)
+
+
 def _is_date(name: str) -> bool:
     return len(name) == 10 and name[4] == name[7] == "-" and name.replace("-", "").isdigit()
 
 
 def _share_traces(
-    shares: Sequence[ShareOfClass], places: Sequence[Any], is_time: bool
+    shares: Sequence[MeasuredShare], places: Sequence[Any], is_time: bool
 ) -> list[Spec]:
     """Return the traces of one class: labels alone, predictions, and estimates on top."""
 
@@ -239,7 +246,7 @@ def _share_traces(
         ends["arrayminus"] = [v - getattr(one, low) for one, v in zip(shares, values, strict=True)]
         texts = [
             f"{v:.1%} [{getattr(one, low):.1%}, {getattr(one, high):.1%}], "
-            f"{one.n_labelled:,} of {one.n:,} texts labelled"
+            f"{one.n_gold:,} of {one.n:,} texts labelled"
             for one, v in zip(shares, values, strict=True)
         ]
         moved = places if is_time else [place + shift for place in places]
@@ -249,11 +256,11 @@ def _share_traces(
         style[f"error_{'y' if is_time else 'x'}"] = ends
         return turned(moved, values, mode, **style, **hover(texts, "text"))
 
-    predicted = [one.predicted for one in shares]
+    predicted = [one.naive for one in shares]
     cross = {"symbol": "x-thin", "size": 8, "line": {"width": 1.5, "color": INK}}
     texts = [f"{value:.1%} predicted" for value in predicted]
     traces = [turned(places, predicted, marker=cross, **hover(texts, "text"))]
-    traces.append(dots("share", "low", "high", PALETTE[0], 9, 0.0))
-    if any(one.labels_share == one.labels_share for one in shares):
-        traces.insert(0, dots("labels_share", "labels_low", "labels_high", "#b4bbc4", 6, 0.28))
+    traces.append(dots("estimate", "low", "high", PALETTE[0], 9, 0.0))
+    if any(one.gold == one.gold for one in shares):
+        traces.insert(0, dots("gold", "gold_low", "gold_high", "#b4bbc4", 6, 0.28))
     return traces

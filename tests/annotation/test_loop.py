@@ -116,7 +116,7 @@ def test_one_label_alone_can_be_counted(begin, truth):
     for _ in range(30):
         study.label(study.next().key, "no")
     share = {one.name: one for one in study.prevalence()}["yes"]
-    assert share.share == 0 and 0.05 < share.high < 0.2
+    assert share.estimate == 0 and 0.05 < share.high < 0.2
 
 
 def test_the_recall_test_by_hand():

@@ -7,55 +7,11 @@ from scipy.special import expit, logit
 from scipy.stats import norm
 
 from embedtopics import Corpus, plots
-from embedtopics.classification import TextClassifier, effects, prevalence
-from embedtopics.classification._prevalence import (
-    adjusted_count,
-    design_share,
-    interval_of,
-    ppi_share,
-    tuned,
-    tuned_by_fold,
-)
-from embedtopics.classification.results import Share
+from embedtopics.classification import TextClassifier, measure, prevalence
+from embedtopics.classification._prevalence import adjusted_count
+from embedtopics.inference import Measurement, regress, shares
 from tests.classification.conftest import themed_texts
 from tests.factories import refuses
-
-
-def test_prediction_powered_shares_by_hand():
-    y, f = np.array([1.0, 0, 1, 0]), np.array([0.9, 0.2, 0.7, 0.4])
-    others = np.array([0.5, 0.1, 0.6])
-    share = ppi_share(y, f, others, np.full(4, 0.5))
-    residuals = [0.55, -0.1, 0.65, -0.2]
-    assert np.isclose(share.value, np.mean(residuals) + 0.5 * 0.4)
-    wanted = np.var(residuals, ddof=1) / 4 + 0.25 * np.var(others, ddof=1) / 3
-    assert np.isclose(share.variance, wanted)
-    alone = ppi_share(y, f, others, np.zeros(4))
-    assert np.isclose(alone.value, 0.5) and np.isclose(alone.variance, np.var(y, ddof=1) / 4)
-
-
-def test_the_tuned_power_has_the_least_variance():
-    rng = np.random.default_rng(0)
-    y = (rng.random(400) < 0.4).astype(float)
-    f = np.clip(0.5 * y + 0.5 * rng.random(400), 0, 1)
-    others = rng.choice(f, 1000)  # of the same variance
-    grid = np.linspace(0, 1, 101)
-    variances = [ppi_share(y, f, others, np.full(400, k)).variance for k in grid]
-    assert abs(tuned(y, f, np.ones(400), 0.4) - grid[np.argmin(variances)]) < 0.03
-    assert tuned(y, np.zeros(400), np.ones(400), 0.4) == 0
-    assert tuned(y, 1 - y, np.ones(400), 0.4) == 0
-
-
-def test_a_design_of_equal_chances_is_that_of_all_texts():
-    rng = np.random.default_rng(0)
-    y = (rng.random(50) < 0.4).astype(float)
-    f, everything = rng.random(50), rng.random(500)
-    share = design_share(y, f, everything, np.full(50, 0.1), np.ones(50))
-    assert np.isclose(share.value, (y - f).mean() + everything.mean())
-    chance = rng.uniform(0.1, 1, 50)
-    weights = 1 / chance
-    found = design_share(y, f, everything, chance, np.ones(50))
-    wanted = (weights * (y - f)).sum() / weights.sum() + everything.mean()
-    assert np.isclose(found.value, wanted)
 
 
 def test_adjusted_count_finds_the_shares_that_were_drawn():
@@ -65,37 +21,26 @@ def test_adjusted_count_finds_the_shares_that_were_drawn():
     assert np.allclose(adjusted_count(rates, np.array([0.1, 0.9])), [0, 1])
 
 
-def test_labels_that_are_needed_by_hand():
-    share = Share(0.5, 0.09, 1e-5, 100)
-    wanted = np.ceil(0.09 / ((0.1 / (2 * 1.959964)) ** 2 - 1e-5)) - 100
-    assert share.labels_needed(0.1) == wanted > 0
-    assert share.labels_needed(0.9) == 0 and share.labels_needed(0.01) == np.inf
-
-
 def covered(p, accuracy, n, n_draws, seed=0, n_others=5000, by_design=False):
     """Return how often intervals cover, and their width as a share of that of labels alone."""
     rng = np.random.default_rng(seed)
     apart = norm.ppf(accuracy)
     hits, widths, alone = [], [], []
-    for draw in range(n_draws):
+    for _ in range(n_draws):
         y = (rng.random(n + n_others) < p).astype(float)
         score = rng.normal(size=len(y)) + apart * (2 * y - 1)
         f = expit(2 * apart * score + logit(p))
+        chance = np.full(len(y), n / len(y))
         if by_design:  # texts that look like the class are labelled more often
-            chance = np.clip(n / len(y) * np.where(f > p, 2.0, 0.6), 0, 1)
+            chance = np.clip(chance * np.where(f > p, 2.0, 0.6), 0, 1)
             marked = rng.random(len(y)) < chance
-            factor = tuned_by_fold(y[marked], f[marked], 1 / chance[marked], 0.0, draw)
-            share = design_share(y[marked], f[marked], f, chance[marked], factor)
-            sample = y[marked]
         else:
-            factor = tuned_by_fold(y[:n], f[:n], np.ones(n), n / n_others, draw)
-            share, sample = ppi_share(y[:n], f[:n], f[n:], factor), y[:n]
-        rare = min(sample.sum(), len(sample) - sample.sum())
-        low, high = interval_of(share, rare)
-        hits.append(low <= p <= high)
-        widths.append(high - low)
-        bare = interval_of(ppi_share(sample, sample, f[n:], np.zeros(len(sample))), rare)
-        alone.append(bare[1] - bare[0])
+            marked = np.arange(len(y)) < n
+        gold = np.where(marked, y, np.nan)
+        one = shares(Measurement(gold, f, probability=chance, kind="class")).of(name=1)[0]
+        hits.append(one.low <= p <= one.high)
+        widths.append(one.high - one.low)
+        alone.append(one.gold_high - one.gold_low)
     return np.mean(hits), np.mean(widths) / np.mean(alone)
 
 
@@ -148,14 +93,14 @@ def test_labels_correct_what_a_classifier_mistakes(model):
     truth = frame["theme"].value_counts(normalize=True)
     for name in truth.index:
         row = table.loc[name]
-        assert row.low <= truth[name] <= row.high and row.low < row.share < row.high
-        assert row.high - row.low < row.labels_high - row.labels_low
+        assert row.low <= truth[name] <= row.high and row.low < row.estimate < row.high
+        assert row.high - row.low < row.gold_high - row.gold_low
         known = frame["label"].dropna()
-        assert row.n_labelled == len(known) and row.n == 700
-        assert np.isclose(row.labels_share, (known == name).mean())
-    wrong = abs(table["predicted"] - truth)
-    assert wrong.max() > 0.03 and found.decisions == () and "ppi" in repr(found)
-    further = found.further_labels(0.05).set_index("class")["further_labels"]
+        assert row.n_gold == len(known) and row.n == 700
+        assert np.isclose(row.gold, (known == name).mean())
+    wrong = abs(table["naive"] - truth)
+    assert wrong.max() > 0.03 and found.decisions == () and "fruit" in repr(found)
+    further = found.further_gold(0.05).set_index("class")["further_gold"]
     assert (further > 0).all()
 
 
@@ -184,9 +129,9 @@ def test_texts_that_the_classifier_learned_from_are_set_aside(data_folder):
             label if 300 - n_shared <= row < 400 else None for row, label in enumerate(labels)
         ]
         found = prevalence(learned, texts, sample)
-        shares[n_shared] = found.to_frame().drop(columns=["n_labelled"])
+        shares[n_shared] = found.to_frame().drop(columns=["n_gold", "n_effective"])
         assert [decision.value for decision in found.decisions] == [1] * n_shared
-        assert set(found.to_frame()["n_labelled"]) == {100}
+        assert set(found.to_frame()["n_gold"]) == {100}
     pd.testing.assert_frame_equal(shares[0], shares[1], atol=1e-9)
 
 
@@ -225,25 +170,20 @@ def test_without_labels_prior_shift_is_assumed(model):
     table = found.to_frame().set_index("class")
     for name, share in frame["theme"].value_counts(normalize=True).items():
         assert table.loc[name].low <= share <= table.loc[name].high
-    assert np.isclose(table["share"].sum(), 1) and table["labels_share"].isna().all()
+    assert np.isclose(table["estimate"].sum(), 1) and table["gold"].isna().all()
     assert [decision.name for decision in found.decisions] == ["prior_shift"]
 
 
-def test_effects_of_covariates(model):
+def test_a_measured_corpus_has_regressions(model):
     corpus, frame = corpus_of(800, seed=4)
-    table = effects(model, corpus, "label", ["side", "length"], target="fruit").set_index("term")
-    assert table.index.tolist() == ["intercept", "length", "side_right"]
+    measured = measure(model, corpus, "label")
+    table = regress("class ~ side + length", measured, target="fruit", reference={"side": "left"})
     y = (frame["theme"] == "fruit").to_numpy(dtype=float)
-    X = np.stack([np.ones(800), frame["length"], frame["side"] == "right"], axis=1).astype(float)
+    length = frame["length"] - frame["length"].mean()
+    X = np.stack([np.ones(800), frame["side"] == "right", length], axis=1).astype(float)
     truth = np.linalg.lstsq(X, y, rcond=None)[0]
-    for wanted, row in zip(truth, table.itertuples(), strict=True):
-        assert row.low <= wanted <= row.high
-    for parameter, options in (
-        ("target", {"target": "music"}), ("covariates", {"covariates": ["colour"]}),
-    ):  # fmt: skip
-        given = {"covariates": ["side"], "target": "fruit", **options}
-        with refuses(parameter):
-            effects(model, corpus, "label", given.pop("covariates"), **given)
+    for value, row in zip(truth, table.to_frame().itertuples(), strict=True):
+        assert row.low <= value <= row.high
 
 
 TEXTS = ["apple pear", "station rail", "", "pawn rook", "plum cider"]

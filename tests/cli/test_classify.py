@@ -54,8 +54,8 @@ def test_shares_are_printed(desk):
                "--figure", desk / "shares.html", columns=100)  # fmt: skip
     assert done.exit_code == 0, done.output
     shares = pd.read_csv(desk / "shares.csv")
-    assert shares["n_labelled"].sum() == 3 * 27 and "more labels" in done.stdout
-    assert ((shares["low"] <= shares["share"]) & (shares["share"] <= shares["high"])).all()
+    assert shares["n_gold"].sum() == 3 * 27 and "more labels" in done.stdout
+    assert ((shares["low"] <= shares["estimate"]) & (shares["share"] <= shares["high"])).all()
     without = run("classify", "prevalence", desk / "model", desk / "corpus.csv", "--text", "text")
     assert without.exit_code == 0 and "prior shift" in without.stdout
 

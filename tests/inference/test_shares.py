@@ -39,19 +39,19 @@ def test_a_share_is_the_formula_of_prediction_powered_inference():
     a[DRAWN] = (y - y.mean()) * np.sqrt(200 / 199) * N / 200
     b = everything - gold_part
     k = -(a @ b) / (b @ b)
-    assert row.value == pytest.approx(y.mean() + k * (GUESS.mean() - f.mean()))
+    assert row.estimate == pytest.approx(y.mean() + k * (GUESS.mean() - f.mean()))
     variance = np.square(a + k * b).sum() / N**2
-    trials = row.value * (1 - row.value) / variance
-    low, high = wilson(row.value * trials, trials, df=199)
+    trials = row.estimate * (1 - row.estimate) / variance
+    low, high = wilson(row.estimate * trials, trials, df=199)
     assert (row.low, row.high) == pytest.approx((float(low), float(high)))
-    assert row.gold_value == pytest.approx(y.mean())
+    assert row.gold == pytest.approx(y.mean())
     assert row.naive == GUESS.mean()
     assert row.n_effective > 200
 
 
 def test_gold_values_of_all_rows_are_their_own_share():
     row = row_of(measured(drawn=np.ones(N, dtype=bool)))
-    assert row.value == pytest.approx(TRUTH.mean())
+    assert row.estimate == pytest.approx(TRUTH.mean())
     assert (row.low, row.high) == pytest.approx((row.gold_low, row.gold_high), abs=1e-4)
 
 
@@ -61,10 +61,22 @@ def test_groups_dates_and_crossed_columns_have_their_own_shares():
     found = shares(measured(data=frame), by="day")
     assert [row.group for row in found.of(name=True)] == ["2020-01-01", "2021-01-01"]
     odd = TRUTH[DRAWN & (np.arange(N) % 2 == 1)]
-    assert found.of(name=True)[0].gold_value == pytest.approx(odd.mean())
+    assert found.of(name=True)[0].gold == pytest.approx(odd.mean())
     crossed = shares(measured(data=frame), by=["day", "side"])
     assert {row.group for row in crossed} == {("2020-01-01", "a"), ("2021-01-01", "a")}
     assert sum(row.n for row in crossed.of(name=True)) == (frame["side"] == "a").sum()
+
+
+def test_further_gold_rows_are_counted_by_hand():
+    found = shares(measured())
+    row = found.of(name=True)[0]
+    gold, predictions = row.variance
+    allowed = (0.05 / (2 * 1.959964)) ** 2 - predictions
+    further = found.further_gold(0.05).set_index("class")["further_gold"]
+    assert further[True] == np.ceil(200 * gold / allowed) - 200 > 0
+    # Predictions of 1,000 rows alone vary more than this.
+    assert found.further_gold(0.01)["further_gold"].eq(np.inf).all()
+    assert found.further_gold(0.9)["further_gold"].eq(0).all()
 
 
 def test_a_difference_and_a_ratio_agree_and_name_their_groups():
@@ -73,8 +85,8 @@ def test_a_difference_and_a_ratio_agree_and_name_their_groups():
     found = shares(measured(truth=truth, data=pd.DataFrame({"side": side})), by="side")
     a, b = found.of(name=True)
     difference, ratio = found.difference("a", "b"), found.ratio("a", "b")
-    assert difference.value == pytest.approx(a.value - b.value)
-    assert ratio.value == pytest.approx(a.value / b.value)
+    assert difference.value == pytest.approx(a.estimate - b.estimate)
+    assert ratio.value == pytest.approx(a.estimate / b.estimate)
     assert 0 < difference.low < difference.value < difference.high and difference.p < 0.05
     assert ratio.low > 1 and ratio.p < 0.05
     reverse = found.difference("b", "a")
@@ -98,7 +110,7 @@ def test_strata_and_probabilities_correct_an_uneven_sample():
         (stratum == one).mean() * TRUTH[drawn & (stratum == one)].mean()
         for one in ("likely", "unlikely")
     )
-    assert [row.gold_value for row in rows] == pytest.approx([expected] * 2)
+    assert [row.gold for row in rows] == pytest.approx([expected] * 2)
     assert rows[0].gold_high - rows[0].gold_low < rows[1].gold_high - rows[1].gold_low
     assert abs(TRUTH[drawn].mean() - TRUTH.mean()) > 0.1  # uncorrected
 
@@ -124,7 +136,7 @@ def test_numbers_have_means():
     found = shares(Measurement(gold, values + RNG.normal(size=N), sampling="random"))
     (row,) = found
     assert row.name is None and row.low < values.mean() < row.high
-    assert row.gold_value == pytest.approx(values[DRAWN].mean())
+    assert row.gold == pytest.approx(values[DRAWN].mean())
     assert row.n_effective > 400
 
 
@@ -136,7 +148,7 @@ def test_probabilities_and_frames_are_read():
     table = pd.DataFrame({"yes": chance, "no": 1 - chance})
     same = Measurement(frame["gold"], table, sampling="random")
     assert one.classes == ("no", "yes") and one.name == "gold"
-    assert row_of(one, "yes").value == pytest.approx(row_of(same, "yes").value)
+    assert row_of(one, "yes").estimate == pytest.approx(row_of(same, "yes").estimate)
     assert "200 of 1,000 gold" in repr(one)
 
 
@@ -153,8 +165,8 @@ def test_an_interval_holds_its_estimate_and_the_order_of_rows_does_not_matter(se
         row_of(measured(truth=truth[i], guess=guess[i], drawn=drawn[i]))
         for i in (np.arange(200), order)
     ]
-    assert 0 <= rows[0].low <= rows[0].value <= rows[0].high <= 1
-    assert rows[0].value == pytest.approx(rows[1].value)
+    assert 0 <= rows[0].low <= rows[0].estimate <= rows[0].high <= 1
+    assert rows[0].estimate == pytest.approx(rows[1].estimate)
 
 
 def test_a_plan_says_how_many_labels_a_width_needs():

@@ -43,7 +43,7 @@ def uneven():
     of_text = rng.integers(0, 8, 1200)
     vectors = centers[of_text] + 0.5 * rng.normal(size=(1200, 16))
     texts = [f"theme{blob} word{blob} text{i}" for i, blob in enumerate(of_text.tolist())]
-    model = et.TopicModel(languages=["en"])
+    model = et.TopicModel(n_topics=8, languages=["en"])
     return model.fit(texts, embeddings=vectors).result_, texts, vectors
 
 

@@ -285,6 +285,11 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         TextClassifier
+
+        Raises
+        ------
+        CorruptFileError
+            If the folder is damaged, was written by a newer version, or holds no classifier.
         """
         from embedtopics.classification._storage import read_classifier
 

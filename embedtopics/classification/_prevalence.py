@@ -131,6 +131,11 @@ def measure(
     Measurement
         Of the rows with text, for `embedtopics.inference`; its name is "class". Rows of one text
         are one unit.
+
+    Raises
+    ------
+    InputError
+        If rows, labels or probabilities are invalid; the message names the row.
     """
     read, seed = Corpus.of(corpus), resolve_seed(random_state)
     predictions = predict_corpus(classifier, read, labelled, seed)

@@ -62,6 +62,11 @@ def evaluate(
     Returns
     -------
     ClassificationReport
+
+    Raises
+    ------
+    InputError
+        If a test label is not among the classes; the message names the row.
     """
     check_is_fitted(classifier, "head_")
     head, classes = classifier.head, classifier.classes_

@@ -112,6 +112,11 @@ class TokenClassifier(BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         TokenClassifier
+
+        Raises
+        ------
+        InputError
+            If words or labels are invalid; the message names the row.
         """
         checked_choice(self.method, "method", METHODS)
         if self.method == "frozen" and self.training:
@@ -219,7 +224,13 @@ class TokenClassifier(BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> TokenClassifier:
-        """Read a classifier that `save` wrote."""
+        """Read a classifier that `save` wrote.
+
+        Raises
+        ------
+        CorruptFileError
+            If the folder is damaged, was written by a newer version, or holds no token classifier.
+        """
         path = Path(folder).expanduser()
         about, arrays = read_folder(path, KIND)
         with refuse_damage(path):

@@ -11,10 +11,18 @@ from embedtopics.protocols import FloatArray, Int32Array, Int64Array
 
 @dataclass(frozen=True, eq=False)
 class DistinctDocuments:
-    """The distinct texts of a corpus, in the order of their 128-bit hashes, (n_documents, 2).
+    """The distinct usable texts of a corpus, ordered by content hash.
 
-    `first_rows` and `weights`, (n_documents,), hold the first row and the number of rows of each
-    document; `of_row`, (n_rows,), the document of each row, or -1 for a row without text.
+    Parameters
+    ----------
+    hashes : uint64 ndarray of shape (n_documents, 2)
+        128-bit content hashes, ascending.
+    first_rows : int64 ndarray of shape (n_documents,)
+        The first row that holds each document.
+    of_row : int64 ndarray of shape (n_rows,)
+        Document of each row; -1 if the row has no text.
+    weights : int64 ndarray of shape (n_documents,)
+        Number of rows of each document.
     """
 
     hashes: npt.NDArray[np.uint64]
@@ -29,7 +37,15 @@ class DistinctDocuments:
 
 @dataclass(frozen=True)
 class LanguageShares:
-    """Shares of languages (ISO 639-1) in a sample of texts, the largest first."""
+    """Languages of a sample of texts.
+
+    Parameters
+    ----------
+    shares : mapping of str to float
+        Share of the sampled texts by ISO 639-1 code, largest first.
+    n_sampled : int
+        Texts in the sample.
+    """
 
     shares: Mapping[str, float]
     n_sampled: int
@@ -42,10 +58,21 @@ class LanguageShares:
 
 @dataclass(frozen=True, eq=False)
 class Encoding:
-    """Embeddings, (n_texts, n_dimensions), dense or sparse, with the tokens that the encoder read.
+    """Embeddings, with the tokens that the encoder read.
 
-    For each text: its tokens before truncation, without special tokens (words for an encoder of
-    words), those read, and those of them not in the vocabulary. `n_cached` vectors came from disk.
+    Parameters
+    ----------
+    embeddings : float32 ndarray of shape (n_texts, n_dimensions)
+        Or a csr_matrix of float32, from an encoder of sparse vectors.
+    n_tokens : int32 ndarray of shape (n_texts,)
+        Tokens of each text before truncation, without special tokens; words for an encoder of
+        words.
+    n_seen : int32 ndarray of shape (n_texts,)
+        Tokens of each text that the encoder read.
+    n_unknown : int32 ndarray of shape (n_texts,)
+        Tokens read that are not in the vocabulary.
+    n_cached : int
+        Texts whose vectors came from the cache on disk.
     """
 
     embeddings: FloatArray

@@ -70,7 +70,7 @@ class MeasuredShare:
     variance: Variance | None = field(default=None, metadata={"column": None})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Contrast:
     """A difference or ratio of two shares, with its interval and p-value."""
 
@@ -78,6 +78,10 @@ class Contrast:
     low: float
     high: float
     p: float
+
+    def __repr__(self) -> str:
+        """Return the value, its interval and the p-value."""
+        return f"Contrast({self.value:.3f} [{self.low:.3f}, {self.high:.3f}], p={self.p:.3f})"
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

@@ -295,6 +295,11 @@ class SearchIndex(PushToHub):
         -------
         SearchHits
             For one query, a sequence of its hits.
+
+        Raises
+        ------
+        InputError
+            If a parameter is invalid or unknown, or the filter has a syntax error.
         """
         for name, value in unknown.items():
             remedy = "where= takes a filter, k= the number of hits"
@@ -387,6 +392,11 @@ class SearchIndex(PushToHub):
         ----------
         result : TopicResult
             Topics of the same documents, matched by id.
+
+        Raises
+        ------
+        InputError
+            If no id matches, or the metadata already has such a column.
         """
         attach_topics(self._reader.collection, result)
         return self
@@ -402,7 +412,7 @@ class SearchIndex(PushToHub):
         update: bool = False,
         show_progress: bool | None = None,
     ) -> int:
-        """Add documents without rebuilding the index, and return their number.
+        """Add documents without rebuilding the index.
 
         Parameters
         ----------
@@ -414,6 +424,16 @@ class SearchIndex(PushToHub):
             Replace documents with the same ids, which are otherwise refused.
         show_progress : bool, optional
 
+
+        Returns
+        -------
+        int
+            Number of documents added.
+
+        Raises
+        ------
+        InputError
+            If an id is in the index, or a table does not show which column holds ids or texts.
         """
         columns = {"text": text, "id": id, "time": time}
         corpus = read_more(self._reader, data, columns, update)
@@ -428,7 +448,13 @@ class SearchIndex(PushToHub):
     def remove(
         self, ids: Iterable[object], *, missing: Literal["raise", "ignore"] = "raise"
     ) -> int:
-        """Remove documents by id, and return their number; a missing id is refused, or ignored."""
+        """Remove documents by id, and return their number.
+
+        Raises
+        ------
+        InputError
+            If an id is not in the index and `missing` is "raise"; nothing is removed then.
+        """
         names = [_checked_id(value) for value in as_list(ids, "ids")]
         with self._reader.collection.writing() as writer:
             return writer.remove(names, missing=missing)
@@ -438,7 +464,13 @@ class SearchIndex(PushToHub):
         return _build.compact(self._reader.collection)
 
     def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> SearchIndex:
-        """Copy the index to a folder, missing, empty or an index to overwrite; return the copy."""
+        """Copy the index to a folder, and return the copy.
+
+        Raises
+        ------
+        InputError
+            If the folder is not empty, and not an index to overwrite.
+        """
         copy = self._reader.collection.copy_to(Path(folder), overwrite=overwrite)
         return SearchIndex(copy, encoder=self._reader.given_encoder)
 
@@ -450,7 +482,18 @@ class SearchIndex(PushToHub):
         return Path(self.save(fresh).folder)
 
     def export(self, path: str | os.PathLike[str]) -> int:
-        """Write passages, vectors and metadata to a Parquet file; return how many passages."""
+        """Write all passages with their vectors and metadata to a Parquet file.
+
+        Parameters
+        ----------
+        path : path
+            Such as ``passages.parquet``.
+
+        Returns
+        -------
+        int
+            Number of passages written.
+        """
         n, notes = export_parquet(self._reader.collection, self._reader.newest(), Path(path))
         self.decisions = (*self.decisions, *notes)
         return n

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache, reduce
+from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
@@ -80,11 +80,10 @@ def stop_words_for(
             language_words |= stopwordsiso.stopwords(code)
         if code in ("bs", "sr"):  # no list has them; the words are nearly those of Croatian
             latin = stopwordsiso.stopwords("hr")
-            digraphs = [("lj", "љ"), ("nj", "њ"), ("dž", "џ")]
-            spelled = "\n".join(
-                reduce(lambda word, pair: word.replace(*pair), digraphs, one) for one in latin
-            )
-            language_words |= latin | set(spelled.translate(_CYRILLIC).split())
+            cyrillic = "\n".join(latin)
+            for letters, letter in (("lj", "љ"), ("nj", "њ"), ("dž", "џ")):
+                cyrillic = cyrillic.replace(letters, letter)
+            language_words |= latin | set(cyrillic.translate(_CYRILLIC).split())
         if code == "el":  # the lists omit accents; a word has one
             language_words |= {
                 word[:i] + word[i].translate(_ACCENTS) + word[i + 1 :]

@@ -45,8 +45,12 @@ from embedtopics.topics._clusters import (
     cluster_tree,
     constrain_cut,
 )
-from embedtopics.topics._describe import TermSettings, count_corpus_terms, describe_topics
-from embedtopics.topics._languages import leakage_decisions
+from embedtopics.topics._describe import (
+    TermSettings,
+    count_corpus_terms,
+    describe_topics,
+    leakage_decisions,
+)
 from embedtopics.topics._propagation import OutlierAssignment, assign_outliers
 from embedtopics.topics._vectors import (
     UniqueVectors,
@@ -110,7 +114,9 @@ def fit_topics(
         lambda _: tokenize(texts, rules=rules, rows=documents.first_rows.tolist()), runs_loops=False
     ) as wait_for_tokens:
         with log.stage("neighbors"):
-            unique, unique_graph, graph = _find_neighbors(log, vectors, stages)
+            unique, unique_graph = merge_near_duplicates(vectors, stages.n_neighbors, stages.seed)
+            graph = spread_graph(unique_graph, unique)
+            note_graph(log, graph, unique, stages.n_neighbors)
         context = FitContext(corpus, documents, vectors, graph, wait_for_tokens, encode)
         with log.stage("reduction"):
             constraints = _prepare_constraints(log, context, stages)
@@ -156,17 +162,6 @@ def fit_topics(
     )
     with log.stage("labels"):
         return _with_scored_labels(result, encode)
-
-
-def _find_neighbors(
-    log: FitLog, vectors: FloatArray, stages: Stages
-) -> tuple[UniqueVectors, NeighborGraph, NeighborGraph]:
-    """Return the unique vectors, their neighbor graph, and that of all documents."""
-    k, seed = stages.n_neighbors, stages.seed
-    unique, unique_graph = merge_near_duplicates(vectors, k, seed)
-    graph = spread_graph(unique_graph, unique)
-    note_graph(log, graph, unique, k)
-    return unique, unique_graph, graph
 
 
 def _compile_loops(_: Any) -> None:

@@ -286,9 +286,9 @@ def document_shares(result: TopicResult) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row for each document, in the order of the corpus, with its id as index; the column
-        passages counts its passages with text, and the columns 0, 1, ... and -1 (no topic) hold
-        shares that sum to 1.
+        One row for each document, in the order of the corpus, with its id as index. The column
+        passages counts its passages with text; the columns 0, 1, ... and -1 (no topic) hold shares
+        that sum to 1, or NaN without such a passage.
 
     Raises
     ------
@@ -299,8 +299,8 @@ def document_shares(result: TopicResult) -> pd.DataFrame:
     if name not in result.corpus.metadata:
         raise InputError("result", "one of a corpus of passages", result, "fit corpus.passages()")
     has_text = result.documents.of_row >= 0
-    ids = result.corpus.metadata[name][has_text]
-    counts = pd.crosstab(ids, result.labels[has_text])
+    ids = result.corpus.metadata[name]
+    counts = pd.crosstab(ids[has_text], result.labels[has_text])
     topics = [*range(result.n_topics), NOISE]
     counts = counts.reindex(index=ids.unique(), columns=topics, fill_value=0)
     n_passages = counts.sum(axis=1)

@@ -55,7 +55,7 @@ def test_shares_are_printed(desk):
     assert done.exit_code == 0, done.output
     shares = pd.read_csv(desk / "shares.csv")
     assert shares["n_gold"].sum() == 3 * 27 and "more labels" in done.stdout
-    assert ((shares["low"] <= shares["estimate"]) & (shares["share"] <= shares["high"])).all()
+    assert ((shares["low"] <= shares["estimate"]) & (shares["estimate"] <= shares["high"])).all()
     without = run("classify", "prevalence", desk / "model", desk / "corpus.csv", "--text", "text")
     assert without.exit_code == 0 and "prior shift" in without.stdout
 

@@ -8,7 +8,7 @@ from embedtopics.encoders import RandomProjectionEncoder
 from embedtopics.encoders._languages import AcrossLanguagesEncoder
 from embedtopics.encoders._registry import encoder_from_settings
 from embedtopics.topics import TopicModel
-from embedtopics.topics._languages import language_information
+from embedtopics.topics._describe import language_information
 from tests.factories import refuses
 
 THEMES = {

@@ -236,10 +236,13 @@ def test_shares_of_documents_come_from_their_passages():
     result = make_result(n_documents=60, n_topics=2)
     with refuses("result"):
         document_shares(result)
-    result.corpus.metadata["passage_of"] = [f"d{59 - row // 5}" for row in range(63)]
+    result.corpus.metadata["passage_of"] = [f"d{59 - row // 5}" for row in range(62)] + ["empty"]
     shares = document_shares(result)
-    assert shares.index.tolist() == [f"d{59 - i}" for i in range(13)]
+    assert shares.index.tolist() == [*(f"d{59 - i}" for i in range(13)), "empty"]
     assert list(shares) == ["passages", 0, 1, -1]
-    assert shares["passages"].tolist() == [5] * 12 + [2]  # the last row has no text
+    assert (
+        shares["passages"].tolist() == [5] * 12 + [2, 0]
+        and shares.loc["empty", 0] != shares.loc["empty", 0]
+    )
     first = result.labels[:5].tolist()
     assert shares.iloc[0, 1:].tolist() == [first.count(topic) / 5 for topic in (0, 1, -1)]

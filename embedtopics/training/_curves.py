@@ -312,7 +312,7 @@ def _useless(curves: Curves) -> tuple[str, ...]:
         return ()
     return (
         f"{curves.metric_name} was best before training ({metric[0]:.3f}, at the end "
-        f"{metric[-1]:.3f}) although the loss fell: the weights of step 0 were kept.",
+        f"{metric[-1]:.3f}), although the loss fell.",
         "Choose an objective whose loss is nearer to the metric, or a smaller learning rate.",
     )
 

@@ -114,7 +114,7 @@ def _of_languages(name: str, encoder: str, systems: Sequence[System]) -> list[di
 
 def _scored(known: _Texts, labels: np.ndarray) -> dict[str, Any]:
     from embedtopics.evaluation import agreement
-    from embedtopics.topics._languages import language_information
+    from embedtopics.topics._describe import language_information
 
     placed = labels >= 0
     codes = np.array(known.languages)
@@ -122,7 +122,7 @@ def _scored(known: _Texts, labels: np.ndarray) -> dict[str, Any]:
     sizes, n = np.bincount(labels[placed]), len(labels) // 2
     found = {
         "n": len(labels), "n_topics": len(sizes), "coverage": float(placed.mean()),
-        "language": [language.value, language.low, language.high],
+        "language": language,
     }  # fmt: skip
     if known.classes is not None:
         scores = agreement(known.classes, labels, n_resamples=200)

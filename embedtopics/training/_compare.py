@@ -202,18 +202,17 @@ def judge(
 ) -> Judged:
     """Return a difference with its verdict and its note."""
     notes = [note] if note else []
-    verdict = "no difference shown"
-    outside = effect.low > 0 or effect.high < 0
+    verdict, low, high = "no difference shown", effect.low, effect.high
+    outside = low > 0 or high < 0
     if outside and effect.p <= 1 - CONFIDENCE:
-        verdict = "better" if effect.low > 0 else "worse"
-    elif outside and effect.exact > 1 - CONFIDENCE:
-        notes.append(
-            f"The interval excludes 0, but the exact test on the {effect.n_changed:,} of "
-            f"{effect.n_units:,} independent examples in which the encoders differ does not "
-            f"(p = {effect.exact:.3f})."
-        )
+        verdict = "better" if low > 0 else "worse"
     elif outside:
-        notes.append("The interval excludes 0 by less than these few examples can show.")
+        low, high = min(low, 0.0), max(high, 0.0)
+        notes.append(
+            f"The interval was extended to 0: a test for the {effect.n_changed:,} of "
+            f"{effect.n_units:,} independent examples in which the encoders differ does not "
+            f"exclude it (p = {effect.p:.3f})."
+        )
     if math.isnan(effect.before) or math.isnan(effect.after):
         notes.append("An encoder gives all examples the same similarity.")
     if effect.n_units == 1:
@@ -223,7 +222,7 @@ def judge(
     elif effect.n_units < n:
         notes.append(f"Resamples are of {effect.n_units:,} groups of examples with common texts.")
     difference = effect.after - effect.before
-    figures = (effect.before, effect.after, difference, effect.low, effect.high)
+    figures = (effect.before, effect.after, difference, low, high)
     return Judged(
         Change(task, metric, *figures, n, verdict, n_test_evaluations, " ".join(notes)), effect.p
     )

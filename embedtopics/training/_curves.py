@@ -40,6 +40,7 @@ FEWEST_VALIDATIONS, FEWEST_NOTES = 5, 6
 """Validations, and notes of the training loss, that can be read."""
 LEAST_CONFIDENCE = 0.5
 N_DRAWS = 100
+NONE = dict.fromkeys(VERDICTS, 0.0)
 
 _RATES = (0.05, 0.3, 0.8, 1.5, 2.5, 4.0, 6.0, 9.0, 14.0, 25.0, 60.0)
 _TURNS = (0.0, 0.06, 0.12, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
@@ -189,7 +190,7 @@ class Facts:
     late: Float64Array  # speed over the last third, as a share of the mean speed
     seen: Float64Array  # fall of the loss on training examples, in units of its noise
     gap: Float64Array  # share of that fall that the validation loss did not follow
-    gain: Float64Array  # of the metric; NaN if there is none
+    gain: Float64Array  # of the metric, from the first to the last validation; NaN without one
 
 
 def measure(series: Series) -> Facts:
@@ -210,7 +211,7 @@ def measure(series: Series) -> Facts:
     clock = np.linspace(series.done[0], series.done[-1], _N_GRID)
     gain = np.full(len(validation), np.nan)
     if series.metric is not None:
-        gain = fit_shapes(series.done, series.metric).fall
+        gain = series.metric[:, 0] - series.metric[:, -1]
     return Facts(
         start=np.maximum(shape.grid[:, 0], shape.fall),
         fall=shape.fall,
@@ -242,14 +243,12 @@ def decide(facts: Facts) -> npt.NDArray[np.int64]:
     # Worse on the training examples as well: the steps are too large; nothing is memorized.
     chaotic |= rose & (facts.seen < -SEEN)
     limit = np.maximum(RISE * facts.noise, RISE_OF_FALL * facts.fall)
-    turned = (
-        (facts.rise > np.where(parted, 0.5, 1.0) * limit)
-        & (np.maximum(facts.fall, facts.rise) > LEAST * facts.start)
-        & (facts.seen > SEEN)
+    rises = (facts.rise > np.where(parted, 0.5, 1.0) * limit) & (
+        np.maximum(facts.fall, facts.rise) > LEAST * facts.start
     )
-    fell = (facts.fall > FALL * facts.noise) & (facts.fall > LEAST * facts.start) & ~swings
+    fell = (facts.fall > FALL * facts.noise) & (facts.fall > LEAST * facts.start)
     names = np.select(
-        [chaotic, turned, ~fell, parted, facts.late > LATE],
+        [chaotic, rises & (facts.seen > SEEN), ~fell, parted | rises, facts.late > LATE],
         ["chaotic", "overlearning", "learns nothing", "uncertain", "could learn more"],
         "just right",
     )
@@ -273,20 +272,20 @@ def read_curves(curves: Curves) -> Diagnosis:
         text = f"The run has {n} validations; its curves can be read from {FEWEST_VALIDATIONS} on."
         count = Evidence("validations", float(n), n, n, float(FEWEST_VALIDATIONS), text)
         often = "Validate more often (validations_per_epoch) or train for more epochs."
-        return Diagnosis("uncertain", 1.0, _certain("uncertain"), (count,), (often,))
+        return Diagnosis("uncertain", 1.0, {**NONE, "uncertain": 1.0}, (count,), (often,))
     series = series_of(curves)
     facts, redrawn = measure(series), measure(redraw(series, np.random.default_rng(0)))
     counts = np.bincount(decide(redrawn), minlength=len(VERDICTS))
     shares = dict(zip(VERDICTS, (counts / N_DRAWS).tolist(), strict=True))
     likely = VERDICTS[int(decide(facts)[0])]
-    # A curve on an edge has the verdict of most of the curves that are drawn from it.
     verdict = max(shares, key=lambda name: (shares[name], name == likely))
     evidence = evidence_of(curves, series, facts, redrawn)
-    useless = _useless(curves) if verdict in ("just right", "could learn more") else ()
+    against = _against_the_metric(verdict, curves) if series.metric is not None else ()
     confidence = shares[verdict]
-    if useless or confidence < LEAST_CONFIDENCE:
+    # The evidence is that of the measured curve: a verdict that speaks against it is none.
+    if against or confidence < LEAST_CONFIDENCE or verdict != likely:
         verdict, confidence = "uncertain", max(shares.values())
-    advice = useless or advise(verdict, curves, shares, {item.name: item for item in evidence})
+    advice = against or advise(verdict, curves, shares, {item.name: item for item in evidence})
     return Diagnosis(verdict, confidence, shares, evidence, advice)
 
 
@@ -298,23 +297,25 @@ def diverged_at(step: int) -> Diagnosis:
         "Lower the learning rate to a tenth.",
         "Use float32 instead of half precision, and lower max_gradient.",
     )
-    return Diagnosis("chaotic", 1.0, _certain("chaotic"), (evidence,), advice)
+    return Diagnosis("chaotic", 1.0, {**NONE, "chaotic": 1.0}, (evidence,), advice)
 
 
-def _certain(verdict: str) -> dict[str, float]:
-    return {name: float(name == verdict) for name in VERDICTS}
-
-
-def _useless(curves: Curves) -> tuple[str, ...]:
-    """Return advice where the metric was best before training, although the loss fell."""
-    metric = curves.metric
-    if not np.isfinite(metric).all() or metric[0] < metric.max() or metric[-1] >= metric[0]:
-        return ()
-    return (
-        f"{curves.metric_name} was best before training ({metric[0]:.3f}, at the end "
-        f"{metric[-1]:.3f}), although the loss fell.",
-        "Choose an objective whose loss is nearer to the metric, or a smaller learning rate.",
-    )
+def _against_the_metric(verdict: str, curves: Curves) -> tuple[str, ...]:
+    """Return advice where the metric speaks against what the loss says."""
+    name, (first, *_, last) = curves.metric_name or "The metric", curves.metric
+    if verdict in ("just right", "could learn more") and last < first == curves.metric.max():
+        return (
+            f"{name} was best before training ({first:.3f}, at the end {last:.3f}), although the "
+            "loss fell.",
+            "Choose an objective whose loss is nearer to the metric, or a smaller learning rate.",
+        )
+    noise = np.std(np.diff(curves.metric)) / np.sqrt(2.0)
+    if verdict == "learns nothing" and last - first > max(LEAST, FALL * noise):
+        return (
+            f"{name} rose from {first:.3f} to {last:.3f}, although the loss hardly fell.",
+            "Compare the encoder before and after on examples that training did not see.",
+        )
+    return ()
 
 
 def advise(
@@ -338,8 +339,8 @@ def advise(
         advice = [
             "Use a learning rate five to ten times as large.",
             "Or use smaller batches, which make more steps of the same examples.",
-            "Check the labels against the texts by hand: wrong labels cannot be learned.",
-            f"Label more: {curves.n_validation:,} validation examples cannot show small gains.",
+            "Read some of the examples: what is wrong or random in them cannot be learned.",
+            f"Add examples: {curves.n_validation:,} for validation cannot show small gains.",
         ]
         if np.isfinite(curves.metric).all() and curves.metric.mean() > 0.9:
             text = f"{curves.metric_name} is {curves.metric.mean():.2f} from the start: the encoder"
@@ -348,9 +349,14 @@ def advise(
     if verdict == "overlearning":
         return _against_overlearning(curves, evidence)
     if verdict == "uncertain" and shares["uncertain"] >= LEAST_CONFIDENCE:
+        if "gap" not in evidence:
+            return (
+                "The validation loss rose, although the loss on training examples hardly moved.",
+                "Validate on more examples: these may differ from those that training reads.",
+            )
         return (
             "The loss on training examples fell much further than that on validation examples, "
-            "which has not turned: label more, or use ten times the weight decay.",
+            "which has not turned: add examples, or use ten times the weight decay.",
             "More epochs will hardly help.",
         )
     if verdict == "uncertain":
@@ -376,7 +382,7 @@ def _against_overlearning(curves: Curves, evidence: Mapping[str, Evidence]) -> t
     epochs = max(turn.value, curves.validation_steps[1]) / curves.steps_per_epoch
     return (
         first,
-        "Label more examples: a small training set is memorized.",
+        "Add examples: a small training set is memorized.",
         f"Train for about {1.5 * epochs:.2g} epochs, or use half the learning rate.",
         "Use ten times the weight decay.",
     )
@@ -390,28 +396,27 @@ def evidence_of(
     losses, steps = curves.validation_loss, curves.validation_steps
     best = int(np.argmin(losses))
     text = f"The validation loss did not fall beyond its noise, {_number(noise)}."
-    if facts.fall[0] > noise:
-        times = facts.fall[0] / noise if noise else np.inf
-        much = f"{times:,.0f} times" if times < 1000 else "over 1,000 times"
-        text = (
-            f"The validation loss fell from {_number(losses[0])} to {_number(losses[best])} at "
-            f"step {steps[best]:,} of {curves.n_steps_planned:,}, by {much} its noise."
-        )
+    if facts.fall[0] > FALL * noise:
+        share, first, least = facts.fall[0] / start, _number(losses[0]), _number(losses[best])
+        text = f"The validation loss fell by {share:.1%}; less than {LEAST:.0%} is not learning."
+        if share > LEAST:
+            text = f"The validation loss fell from {first} to {least} at step {steps[best]:,}."
     limit = max(FALL * noise, LEAST * start)
     items = [_item("learned", facts.fall, redrawn.fall, limit, text)]
     if series.metric is not None:
-        top, gain = int(np.argmax(curves.metric)), 100 * float(facts.gain[0])
+        metric = 100 * curves.metric
+        top = int(np.argmax(metric))
         text = (
-            f"{curves.metric_name or 'The metric'} gained {gain:.1f} points; its best, "
-            f"{100 * curves.metric[top]:.1f}, was at step {steps[top]:,}."
+            f"{curves.metric_name or 'The metric'} was {metric[0]:.1f} at first, at best "
+            f"{metric[top]:.1f} at step {steps[top]:,}, and {metric[-1]:.1f} at the end."
         )
         items.append(_item("metric_gain", facts.gain, redrawn.gain, np.nan, text))
     limit = max(RISE * noise, RISE_OF_FALL * float(facts.fall[0]))
     turn = step_at(facts.turn, curves.n_steps_planned)
-    text = "The validation loss did not turn: its rise at the end is small or noise."
-    if facts.rise[0] > limit:
-        epoch, rise = turn[0] / curves.steps_per_epoch, _number(facts.rise[0])
-        text = f"The validation loss turned at about epoch {epoch:.2g}, and rose by {rise}."
+    epoch, rise = turn[0] / curves.steps_per_epoch, _number(facts.rise[0])
+    text = f"The validation loss turned at about epoch {epoch:.2g}, and rose by {rise}."
+    if facts.rise[0] <= limit:
+        text = "The validation loss did not turn: its rise at the end is small or noise."
     items.append(_item("turn", facts.rise, redrawn.rise, limit, text))
     text = f"The shape of the validation loss is lowest at step {turn[0]:,.0f}."
     turns = step_at(redrawn.turn, curves.n_steps_planned)
@@ -420,7 +425,7 @@ def evidence_of(
     begin, end = float(step_at(last - (last - first) / 3.0, curves.n_steps_planned)), int(steps[-1])
     share, when = float(facts.late[0]), "over the last third of the learning"
     text = f"The validation loss fell at {share:.0%} of its mean speed {when}."
-    if not np.isfinite(share) or facts.fall[0] <= noise:
+    if not np.isfinite(share) or facts.fall[0] <= FALL * noise:
         text = "The validation loss did not fall, and has no late speed."
     elif share < 0.01:
         rose = share < 0 and facts.rise[0] > limit

@@ -89,7 +89,7 @@ def test_what_hinders_a_verdict_is_named():
     assert judge("test", "f", close, 200, "").change.verdict == "better"
     few = Difference(0.5, 0.6, 0.001, 0.2, 0.0625, 200, 5, 0.0625)
     held = judge("test", "f", few, 200, "").change
-    assert held.verdict == "no difference shown" and "exact test on the 5 of 200" in held.note
+    assert held.verdict == "no difference shown" and "a test for the 5 of 200" in held.note
     rough = Difference(0.5, 0.6, 0.001, 0.2, 0.06, 4, 4, 0.0)
     held = judge("test", "f", rough, 4, "").change
     assert held.verdict == "no difference shown" and "exact test" not in held.note

@@ -54,7 +54,7 @@ def measure(options: Options) -> dict[str, Any]:
 @cache
 def _encoder(name: str) -> Any:
     from embedtopics.encoders import CachedEncoder, SentenceEncoder
-    from embedtopics.encoders._languages import JoinedEncoder
+    from embedtopics.encoders._composed import JoinedEncoder
     from embedtopics.encoders._registry import resolve_encoder
 
     if name == JOINED:
@@ -91,7 +91,7 @@ def _of_news(language: str, name: str) -> dict[str, Any]:
 
 def _of_languages(name: str, encoder: str, systems: Sequence[System]) -> list[dict[str, Any]]:
     """Return the figures of topics of two languages, before and after these are taken out."""
-    from embedtopics.encoders._languages import AcrossLanguagesEncoder
+    from embedtopics.encoders._composed import AcrossLanguagesEncoder
     from embedtopics.topics import TopicModel
 
     known, rows = _read(name), []

@@ -146,11 +146,11 @@ def _student(
     teacher: _Teacher, texts: list[str], n_learned: int, *, asks: bool, most: int = 50_000
 ) -> tuple[np.ndarray, float]:
     """Return vectors by a student, where it is unsure and `asks` by its teacher, and seconds."""
-    from embedtopics.encoders.static import _cascade
+    from embedtopics.encoders import _composed
 
     began = time.process_time()
-    _cascade.AGAIN_TEXTS = most  # as if the collection were larger
-    made = _cascade.CascadeEncoder(teacher, n_learned).fit(texts)
+    _composed.AGAIN_TEXTS = most  # as if the collection were larger
+    made = _composed.CascadeEncoder(teacher, n_learned).fit(texts)
     print(f"  {made.decisions[-1].message}", file=sys.stderr)
     made = made if asks else made.student
     vectors = made.encode(texts, show_progress=False)

@@ -265,7 +265,7 @@ def _map_sample(
     console: Console, corpus: Corpus, encoder: BaseEncoder, size: int, path: Path
 ) -> None:
     """Find the topics of a sample, print them, and write their map."""
-    from embedtopics.encoders.static._cascade import CascadeEncoder
+    from embedtopics.encoders._composed import CascadeEncoder
     from embedtopics.report._report import write_report
     from embedtopics.topics._model import TopicModel
 

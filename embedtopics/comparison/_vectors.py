@@ -17,8 +17,7 @@ from embedtopics.corpus.results import LanguageShares
 from embedtopics.decisions import Decision, counted
 from embedtopics.encoders._base import language_warning
 from embedtopics.encoders._contract import BaseEncoder, as_encoder, can_encode
-from embedtopics.encoders._registry import resolve_encoder
-from embedtopics.encoders._space import GIVEN, describe_encoder
+from embedtopics.encoders._registry import GIVEN, describe_encoder, resolve_encoder
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import build_partial_graph, build_sparse_graph, unit_rows
 from embedtopics.neighbors.results import NeighborGraph

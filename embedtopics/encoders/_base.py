@@ -187,6 +187,15 @@ def _check_maps(part: Any) -> None:
         _check_maps(part.get(name))
 
 
+def modules_of(*kinds: str) -> list[dict[str, Any]]:
+    """Return modules.json of sentence-transformers for modules of some kinds, in their order."""
+    return [
+        {"idx": at, "name": str(at), "path": f"{at}_{kind}" if at else "",
+         "type": f"sentence_transformers.models.{kind}"}
+        for at, kind in enumerate(kinds)
+    ]  # fmt: skip
+
+
 MODELS = "models-1"
 """Subfolder of prepared models. The number is that of the format: later formats are left alone."""
 

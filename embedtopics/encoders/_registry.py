@@ -1,26 +1,37 @@
-"""From the name, folder or object that a user gives to an encoder."""
+"""From a name, folder, object or record to an encoder; and whether it fits stored vectors."""
+
+from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from embedtopics.corpus._languages import detect_languages, main_languages
-from embedtopics.encoders._base import MULTILINGUAL, MULTILINGUAL_PACKAGE, language_warning
+from embedtopics.encoders._base import (
+    MULTILINGUAL,
+    MULTILINGUAL_PACKAGE,
+    language_warning,
+    unit_vectors,
+)
 from embedtopics.encoders._cache import CachedEncoder
+from embedtopics.encoders._composed import (
+    AcrossLanguagesEncoder,
+    CascadeEncoder,
+    JoinedEncoder,
+)
 from embedtopics.encoders._contract import BaseEncoder, as_encoder
-from embedtopics.encoders._languages import AcrossLanguagesEncoder, JoinedEncoder
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
 from embedtopics.encoders.sentence._loading import DEFAULT_MODEL
 from embedtopics.encoders.sentence._running import has_gpu
-from embedtopics.encoders.static._cascade import CascadeEncoder
-from embedtopics.encoders.static._encoder import StaticEncoder
-from embedtopics.encoders.static._files import holds_static_encoder
-from embedtopics.encoders.words._fasttext import FastTextEncoder
+from embedtopics.encoders.static._encoder import StaticEncoder, holds_static_encoder
 from embedtopics.encoders.words._tfidf import RandomProjectionEncoder, TfidfEncoder
-from embedtopics.encoders.words._vectors import WordVectorEncoder
-from embedtopics.errors import InputError
+from embedtopics.encoders.words._vectors import FastTextEncoder, WordVectorEncoder
+from embedtopics.errors import InputError, Remedy
+from embedtopics.protocols import FloatArray
 
 _BY_KIND: dict[str, type[BaseEncoder]] = {
     "fasttext": FastTextEncoder,
@@ -141,3 +152,116 @@ def encoder_from_settings(settings: Mapping[str, Any]) -> BaseEncoder:
         expected = f"of a kind among {', '.join(kinds)}"
         raise InputError("encoder", expected, kind, "give the encoder itself")
     return _BY_KIND[kind](**arguments)
+
+
+N_COMPARED = 16
+"""Number of texts that are encoded again to compare their vectors."""
+
+SAME_VECTOR_COSINE = 1 - 1e-4
+"""Minimum cosine of two vectors that count as the same: other processors, and other versions of
+libraries, round differently."""
+
+MIN_SPACE_COSINE = 0.95
+"""Minimum median cosine of vectors that one checkpoint makes in two precisions: those of
+all-MiniLM-L6-v2 in int8 and float32 have 0.997, and 0.979 at the lowest, on four corpora."""
+
+MIN_GIVEN_COSINE = 0.5
+"""Minimum median cosine of given vectors and those that an encoder makes of the texts. From another
+encoder they are near 0; a title before the text leaves them near 1."""
+
+GIVEN = "given"
+"""Recorded name of the encoder of vectors that the caller gave."""
+
+
+def describe_encoder(encoder: BaseEncoder) -> dict[str, Any]:
+    """Return the record by which an encoder is recognized and made again."""
+    return {
+        "encoder": encoder.name,
+        "encoder_fingerprint": encoder.fingerprint if encoder.is_fitted else None,
+        "encoder_space": encoder.space if encoder.is_fitted else None,
+        "encoder_settings": encoder.settings,
+    }
+
+
+def check_encoder(
+    encoder: BaseEncoder,
+    settings: Mapping[str, Any],
+    sample: Callable[[int], tuple[Sequence[str], FloatArray]],
+    *,
+    owner: str,
+    redo: str,
+) -> None:
+    """Make sure that an encoder's vectors can be compared with stored ones.
+
+    They can where the fingerprints are equal. Otherwise some texts are encoded again. A checkpoint
+    in another precision passes where its vectors are nearly the same, an encoder that learned from
+    texts where its vectors are the same but for rounding, and an encoder without a fingerprint
+    where its vectors are similar.
+
+    Parameters
+    ----------
+    encoder : BaseEncoder
+    settings : mapping
+        Contains what `describe_encoder` returned for the encoder of the stored vectors.
+    sample : function
+        Returns at most n texts and their stored unit vectors, (n_texts, n_dimensions).
+    owner, redo : str
+        What the vectors belong to, and how to make them anew, for messages.
+
+    Raises
+    ------
+    InputError
+        If the vectors cannot be compared.
+    """
+    expected, fingerprint = settings.get("encoder_fingerprint"), encoder.fingerprint
+    name = settings.get("encoder")
+    if expected == fingerprint and (expected is not None or name != GIVEN):
+        return  # without a fingerprint, an object of the user's own
+    texts, vectors = sample(N_COMPARED)
+    if expected is None or fingerprint is None:
+        check_space(encoder, texts, vectors, "give the one that made them")
+        return
+    if encoder.learns:
+        cosines, is_empty = _cosines(encoder, texts, vectors)
+        matches = bool((is_empty | (cosines >= SAME_VECTOR_COSINE)).all())
+    else:
+        space = settings.get("encoder_space") or expected
+        is_one_space = space == encoder.space
+        matches = is_one_space and _median_cosine(encoder, texts, vectors) >= MIN_SPACE_COSINE
+    if not matches:
+        expectation = f"the encoder of {owner} ({name}, fingerprint {expected[:12]})"
+        described = f"{encoder.name} (fingerprint {fingerprint[:12]})"
+        remedy = Remedy("encoder", None, f"give the encoder of {owner}, or {redo}")
+        raise InputError("encoder", expectation, found=described, remedy=remedy)
+
+
+def check_space(
+    encoder: BaseEncoder, texts: Sequence[str], vectors: FloatArray, remedy: str
+) -> None:
+    """Make sure that an encoder's vectors of texts are similar to given unit vectors."""
+    texts, vectors = texts[:N_COMPARED], vectors[:N_COMPARED]
+    if not _median_cosine(encoder, texts, vectors, otherwise=0.0) >= MIN_GIVEN_COSINE:
+        expected = f"that of the given embeddings ({vectors.shape[1]} dimensions)"
+        raise InputError("encoder", expected, encoder.name, remedy)
+
+
+def _median_cosine(
+    encoder: BaseEncoder, texts: Sequence[str], vectors: FloatArray, *, otherwise: float = 1.0
+) -> float:
+    """Return the median cosine; texts without a vector on both sides count as `otherwise`."""
+    cosines, is_empty = _cosines(encoder, texts, vectors)
+    return float(np.median(np.where(is_empty, otherwise, cosines))) if len(cosines) else 1.0
+
+
+def _cosines(encoder: BaseEncoder, texts: Sequence[str], vectors: FloatArray) -> tuple[Any, Any]:
+    """Return cosines with new vectors of the texts, and where both vectors are zero."""
+    if not len(texts):
+        return np.zeros(0), np.zeros(0, dtype=np.bool_)
+    encoded: Any = encoder.uncached.encode_with_report(list(texts), show_progress=False).embeddings
+    if hasattr(encoded, "toarray"):
+        encoded = encoded.toarray()
+    encoded = unit_vectors(np.asarray(encoded, dtype=np.float32))
+    if encoded.shape != vectors.shape:
+        return np.full(len(texts), -1.0), np.zeros(len(texts), dtype=np.bool_)
+    is_empty = ~encoded.any(axis=1) & ~vectors.any(axis=1)
+    return np.einsum("ij,ij->i", encoded, vectors, dtype=np.float64), is_empty

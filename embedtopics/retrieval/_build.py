@@ -22,8 +22,7 @@ from embedtopics.corpus._windows import split_into_passages
 from embedtopics.decisions import Decision
 from embedtopics.encoders._base import language_warning
 from embedtopics.encoders._contract import BaseEncoder
-from embedtopics.encoders._registry import resolve_encoder
-from embedtopics.encoders._space import describe_encoder
+from embedtopics.encoders._registry import describe_encoder, resolve_encoder
 from embedtopics.errors import InputError, Remedy
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array
 from embedtopics.retrieval._bm25 import LexicalSettings, build_lexical, lexical_settings

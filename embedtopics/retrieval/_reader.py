@@ -16,8 +16,7 @@ from embedtopics._utils.checks import checked_count
 from embedtopics._utils.machine import computed_once
 from embedtopics.corpus.results import Encoding
 from embedtopics.encoders._contract import BaseEncoder
-from embedtopics.encoders._registry import encoder_from_settings, resolve_encoder
-from embedtopics.encoders._space import N_COMPARED, StoredVectors, check_encoder
+from embedtopics.encoders._registry import check_encoder, encoder_from_settings, resolve_encoder
 from embedtopics.errors import CorruptFileError, InputError, Remedy
 from embedtopics.neighbors._graph import unit_rows
 from embedtopics.protocols import FloatArray, Int64Array
@@ -304,10 +303,10 @@ def checked_vectors(vectors: Any, n_rows: int, what: str, width: int | None = No
     return unit_rows(array, what=what, keep_zeros=True)
 
 
-def _sample(collection: Collection) -> tuple[list[str], FloatArray]:
+def _sample(collection: Collection, n: int) -> tuple[list[str], FloatArray]:
     """Return some passages with text, and their vectors."""
     for view in collection.snapshot().segments[:1]:
-        rows = np.flatnonzero(view.findable)[:N_COMPARED]
+        rows = np.flatnonzero(view.findable)[:n]
         documents = collection.documents(view.documents[rows].tolist())
         texts = [
             "" if document is None else document.text[slice(*span)]
@@ -334,7 +333,6 @@ def stored_encoder(collection: Collection, encoder: Any = None) -> BaseEncoder:
         expected = f"the fitted encoder of the index ({name}), which is not stored with it"
         raise InputError("encoder", expected, remedy=remedy)
     if settings.get("encoder_fingerprint") is not None:
-        redo = "build the index again"
         sample = partial(_sample, collection)
-        check_encoder(resolved, StoredVectors(settings, "the index", sample, redo))
+        check_encoder(resolved, settings, sample, owner="the index", redo="build the index again")
     return resolved

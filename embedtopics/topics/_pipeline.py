@@ -24,7 +24,7 @@ from embedtopics.corpus.results import DistinctDocuments, Encoding, LanguageShar
 from embedtopics.decisions import Decision
 from embedtopics.encoders._base import language_warning
 from embedtopics.encoders._contract import BaseEncoder
-from embedtopics.encoders._space import GIVEN, check_space, describe_encoder
+from embedtopics.encoders._registry import GIVEN, check_space, describe_encoder
 from embedtopics.encoders.sentence._encoder import UNREAD
 from embedtopics.errors import InputError
 from embedtopics.neighbors.results import NeighborGraph

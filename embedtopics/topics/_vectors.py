@@ -21,8 +21,12 @@ from embedtopics.clustering._resolution import automatic_min_cluster_size, place
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus.results import Encoding
 from embedtopics.encoders._contract import BaseEncoder
-from embedtopics.encoders._registry import encoder_from_settings, resolve_encoder
-from embedtopics.encoders._space import GIVEN, N_COMPARED, StoredVectors, check_encoder
+from embedtopics.encoders._registry import (
+    GIVEN,
+    check_encoder,
+    encoder_from_settings,
+    resolve_encoder,
+)
 from embedtopics.errors import InputError, Remedy
 from embedtopics.neighbors._graph import build_graph, unit_rows
 from embedtopics.neighbors.results import NeighborGraph
@@ -112,9 +116,12 @@ def matching_encoder(encoder: Any, result: TopicResult) -> BaseEncoder:
     if not resolved.is_fitted:
         resolved = resolved.fitted_to(_texts_of_fit(result))
     # Documents are ordered by a hash of their content, so that the first are a fair sample.
-    texts = result.corpus.document_texts()[:N_COMPARED]
-    sample = texts, result.embeddings[:N_COMPARED]
-    check_encoder(resolved, StoredVectors(result.settings, "the fit", lambda: sample, "fit again"))
+    texts, vectors = result.corpus.document_texts(), result.embeddings
+
+    def sample(n: int) -> tuple[Sequence[str], FloatArray]:
+        return texts[:n], vectors[:n]
+
+    check_encoder(resolved, result.settings, sample, owner="the fit", redo="fit again")
     return resolved
 
 

@@ -11,9 +11,9 @@ from embedtopics._utils.checks import optional_count
 from embedtopics.corpus._corpus import Corpus, require_text
 from embedtopics.encoders._registry import resolve_exact
 from embedtopics.encoders.static._encoder import StaticEncoder
-from embedtopics.encoders.static._vocabulary import (
+from embedtopics.encoders.static._student import (
     add_words,
-    count_in_corpus,
+    bags_of,
     frequent_split_words,
     plain_vocabulary,
     principal_axes,
@@ -94,7 +94,9 @@ def distill(
         texts = corpus.document_texts()
         words = frequent_split_words(vocabulary, texts, max_words=MOST_WORDS, min_count=MIN_COUNT)
         vocabulary = add_words(vocabulary, words)
-        source, counts = "corpus", count_in_corpus(vocabulary, texts)
+        bags = bags_of(vocabulary, texts)
+        summed = np.bincount(bags.indices, bags.data, minlength=bags.shape[1])
+        source, counts = "corpus", summed.astype(np.int64)
         made_from |= {
             "n_texts": len(texts), "n_tokens": int(counts.sum()), "n_words": len(words),
             "min_count": MIN_COUNT,

@@ -14,8 +14,7 @@ from embedtopics._utils.folders import check_output_folder
 from embedtopics._utils.machine import package_versions
 from embedtopics.decisions import Decision, counted
 from embedtopics.encoders._registry import resolve_exact
-from embedtopics.encoders.static._encoder import StaticEncoder
-from embedtopics.encoders.static._files import KIND
+from embedtopics.encoders.static._encoder import KIND, StaticEncoder
 from embedtopics.encoders.static._student import (
     Gathered,
     Student,

@@ -19,9 +19,13 @@ from embedtopics.encoders import (
     SentenceEncoder,
     TfidfEncoder,
 )
-from embedtopics.encoders._contract import EncoderInfo, as_encoder, info_of
-from embedtopics.encoders._registry import encoder_from_settings, resolve_encoder
-from embedtopics.encoders._space import StoredVectors, check_encoder, describe_encoder
+from embedtopics.encoders._contract import as_encoder
+from embedtopics.encoders._registry import (
+    check_encoder,
+    describe_encoder,
+    encoder_from_settings,
+    resolve_encoder,
+)
 from embedtopics.errors import ModelLoadError
 from embedtopics.probing import hidden_states
 from tests.factories import refuses
@@ -50,15 +54,6 @@ def encoder(request, make_sentence_folder):
 every = pytest.mark.parametrize("encoder", KINDS, indirect=True)
 
 
-@every
-def test_info(encoder, toy):
-    info = info_of(encoder)
-    assert isinstance(info, EncoderInfo) and info.name and not info.languages
-    vectors = as_encoder(encoder).fitted_to(toy[0]).encode(toy[0][:3])
-    assert info.dimensions in (None, vectors.shape[1])
-    assert info == info_of(as_encoder(encoder))
-
-
 def test_a_sentence_transformer_describes_itself(make_sentence_folder):
     from sentence_transformers import SentenceTransformer
 
@@ -67,10 +62,10 @@ def test_a_sentence_transformer_describes_itself(make_sentence_folder):
         device="cpu",
         prompts={"query": "find ", "document": "the "},
     )
-    info = info_of(model)
-    assert (info.dimensions, info.max_length) == (16, 12)
-    assert info.prompts == {"query": "find ", "document": "the "}
-    document, query = (as_encoder(model).reading(kind) for kind in ("document", "query"))
+    adapted = as_encoder(model)
+    assert (adapted.dimensions, adapted.max_length) == (16, 12)
+    assert adapted.prompts == {"query": "find ", "document": "the "}
+    document, query = (adapted.reading(kind) for kind in ("document", "query"))
     np.testing.assert_array_equal(document.encode(["cat"]), model.encode(["the cat"]))
     np.testing.assert_array_equal(query.encode(["cat"]), model.encode(["find cat"]))
 
@@ -169,25 +164,27 @@ def test_what_cannot_encode_is_refused(value):
 def stored(made_by, texts, **changes):
     vectors = made_by.encode(texts)
     settings = describe_encoder(made_by) | changes
-    return StoredVectors(settings, "the fit", lambda: (texts, vectors), "fit again")
+    return settings, lambda n: (texts[:n], vectors[:n])
+
+
+def check(encoder, of_fit):
+    check_encoder(encoder, *of_fit, owner="the fit", redo="fit again")
 
 
 def test_which_encoder_made_stored_vectors():
     texts = ["a cat", "two dogs", "the river and the stone"]
     mine, other = RandomProjectionEncoder(32), RandomProjectionEncoder(32, random_state=1)
-    check_encoder(mine, stored(mine, texts))
+    check(mine, stored(mine, texts))
     with refuses("encoder"):
-        check_encoder(other, stored(mine, texts))
+        check(other, stored(mine, texts))
     # An object without a fingerprint passes where its vectors are those that are stored.
-    check_encoder(as_encoder(Own()), stored(mine, texts))
+    check(as_encoder(Own()), stored(mine, texts))
     with refuses("encoder"):
-        check_encoder(as_encoder(Own()), stored(other, texts))
+        check(as_encoder(Own()), stored(other, texts))
     # Two objects of the user's own are taken at their word; vectors of unknown origin are not.
-    check_encoder(as_encoder(Own()), stored(as_encoder(Own()), texts))
+    check(as_encoder(Own()), stored(as_encoder(Own()), texts))
     with refuses("encoder"):
-        check_encoder(
-            as_encoder(Own()), stored(other, texts, encoder="given", encoder_fingerprint=None)
-        )
+        check(as_encoder(Own()), stored(other, texts, encoder="given", encoder_fingerprint=None))
 
 
 def test_a_learner_passes_where_it_learned_the_same(toy):
@@ -195,9 +192,9 @@ def test_a_learner_passes_where_it_learned_the_same(toy):
     encoder = TfidfEncoder(8).fit(texts)
     # On another machine the last bits differ, and the fingerprint with them.
     vectors = stored(encoder, texts[:9], encoder_fingerprint="of another machine")
-    check_encoder(encoder, vectors)
+    check(encoder, vectors)
     with refuses("encoder"):
-        check_encoder(TfidfEncoder(8).fit(texts[:20]), vectors)
+        check(TfidfEncoder(8).fit(texts[:20]), vectors)
 
 
 @pytest.mark.parametrize(

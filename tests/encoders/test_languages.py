@@ -4,8 +4,8 @@ import pytest
 from embedtopics.corpus.results import Encoding, LanguageShares
 from embedtopics.encoders import RandomProjectionEncoder, _registry
 from embedtopics.encoders._base import known_languages, language_warning, unit_vectors
+from embedtopics.encoders._composed import TEXTS_OF_MIDDLE, JoinedEncoder
 from embedtopics.encoders._contract import BaseEncoder, as_encoder
-from embedtopics.encoders._languages import TEXTS_OF_MIDDLE, JoinedEncoder
 from embedtopics.encoders._registry import encoder_from_settings, resolve_encoder
 from embedtopics.encoders.sentence._backend import bundled_texts
 from embedtopics.topics import TopicModel

@@ -18,10 +18,9 @@ from embedtopics.encoders._base import MODELS as FORMAT
 from embedtopics.encoders._registry import resolve_exact
 from embedtopics.encoders.sentence import _backend as opening
 from embedtopics.encoders.sentence import _graph as graphs
-from embedtopics.encoders.sentence import _rounding as rounding
 from embedtopics.encoders.sentence import _running as runtime
+from embedtopics.encoders.sentence._backend import layer_rounder, measure_extremes
 from embedtopics.encoders.sentence._graph import WORDS, UnsupportedModelError, _Builder
-from embedtopics.encoders.sentence._rounding import layer_rounder, measure_extremes
 from embedtopics.encoders.sentence._running import OnnxRuntime
 from embedtopics.errors import InputError, MissingExtraError, ModelLoadError
 from tests.factories import FULL_DISK, exact_encoder, python, raising
@@ -254,10 +253,10 @@ def test_a_prepared_encoder_loads_neither_torch_nor_transformers(tiny_bert, cach
 def test_weights_of_a_cpu_without_exact_products_have_7_bits(
     monkeypatch, machine, system, flags, bits
 ):
-    monkeypatch.setattr(rounding.sys, "platform", system)
-    monkeypatch.setattr(rounding.platform, "machine", lambda: machine)
+    monkeypatch.setattr(opening.sys, "platform", system)
+    monkeypatch.setattr(opening.platform, "machine", lambda: machine)
     monkeypatch.setattr(Path, "read_text", lambda *_: flags)
-    assert rounding.weight_bits() == bits
+    assert opening.weight_bits() == bits
 
 
 def test_a_prepared_model_does_not_depend_on_who_came_first(tiny_bert, texts, cache, monkeypatch):

@@ -11,7 +11,7 @@ from safetensors.numpy import load_file, save_file
 
 from embedtopics.encoders import SentenceEncoder, StaticEncoder
 from embedtopics.encoders._registry import resolve_encoder
-from embedtopics.encoders.static._files import holds_static_encoder
+from embedtopics.encoders.static._encoder import holds_static_encoder
 from embedtopics.errors import CorruptFileError, InputError, ModelLoadError
 
 

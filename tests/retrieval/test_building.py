@@ -8,7 +8,7 @@ import pytest
 
 from embedtopics.corpus import Corpus
 from embedtopics.encoders import RandomProjectionEncoder
-from embedtopics.encoders._languages import JoinedEncoder
+from embedtopics.encoders._composed import JoinedEncoder
 from embedtopics.retrieval import SearchIndex, _build
 from tests.factories import refuses
 from tests.retrieval.oracle import Tiny, build

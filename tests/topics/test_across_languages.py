@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import mutual_info_score
 
 from embedtopics.encoders import RandomProjectionEncoder
-from embedtopics.encoders._languages import AcrossLanguagesEncoder
+from embedtopics.encoders._composed import AcrossLanguagesEncoder
 from embedtopics.encoders._registry import encoder_from_settings
 from embedtopics.topics import TopicModel
 from embedtopics.topics._describe import language_information
@@ -76,7 +76,7 @@ def test_translations_share_a_topic_only_where_it_is_asked_for(texts, tmp_path):
 
 def test_means_of_the_languages_are_equal(texts):
     encoder = AcrossLanguagesEncoder(Words()).fit(texts)
-    mean, axes = encoder._fitted()
+    mean, axes = encoder._erased
     raw = Words().encode(texts)
     raw /= np.linalg.norm(raw, axis=1, keepdims=True)
     made = (raw - ((raw - mean) @ axes.T) @ axes).reshape(25, 2, 3, 12)

@@ -1,33 +1,38 @@
-"""Choose the runtime and precision of a checkpoint, and prepare its model."""
+"""Choose the runtime and precision of a checkpoint, and prepare its model once."""
 
 from __future__ import annotations
 
 import csv
+import hashlib
+import json
 import logging
-from collections.abc import Sequence
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from embedtopics._utils.checks import checked_choice
-from embedtopics.encoders._base import load_error
+from embedtopics.encoders._base import MODELS, load_error, placing
 from embedtopics.encoders.sentence._checkpoint import Checkpoint, Recipe
-from embedtopics.encoders.sentence._graph import UnsupportedModelError, build_graph
-from embedtopics.encoders.sentence._loading import PlainVocabulary, load_vocabulary
-from embedtopics.encoders.sentence._prepared import (
-    Prepared,
-    key_of,
-    read_prepared,
-    read_refusal,
-    write_prepared,
-    write_refusal,
+from embedtopics.encoders.sentence._graph import (
+    WORDS,
+    Graph,
+    RoundedLayer,
+    RoundLayer,
+    Table,
+    UnsupportedModelError,
+    build_graph,
 )
-from embedtopics.encoders.sentence._rounding import layer_rounder, measure_extremes, weight_bits
-from embedtopics.encoders.sentence._running import OnnxRuntime, Runtime, TokenArray
+from embedtopics.encoders.sentence._loading import PlainVocabulary, load_vocabulary
+from embedtopics.encoders.sentence._running import OnnxRuntime, Runtime, TokenArray, onnx_session
 from embedtopics.errors import InputError
-from embedtopics.protocols import Int32Array
+from embedtopics.protocols import FloatArray, Int32Array
 
 LEAST_INT8_COSINE = 0.95
 """Minimum cosine of vectors in 8 bits and float32; below it, 8 bits are not used."""
@@ -93,8 +98,7 @@ def known_precision(
         return Precision("float32", f"fewer bits need a CPU or CUDA, and the device is {device}")
     if shorter == "int8" and (runtime == "torch" or recipe.trusts_code):
         return Precision("float32", "8 bits need ONNX Runtime, and torch runs this model")
-    key = key_of(recipe.checkpoint, recipe.pooling, recipe.layers)
-    refusal = read_refusal(cache, key, number_format(shorter))
+    refusal = _read_refusal(_prepared_folder(recipe, cache, shorter))
     if refusal is None:
         return None
     return Precision("float32", refusal) if refusal else Precision(shorter)
@@ -136,8 +140,7 @@ def _open_half(recipe: Recipe, device: str, cache: Path) -> LoadedModel:
     if not cosine >= LEAST_HALF_COSINE:  # also if it is NaN, after an overflow
         reason = f"16 bits change its vectors too much (cosine {cosine:.4f})"
     if not (half.run.note or exact.run.note):  # both were computed on the GPU
-        key = key_of(recipe.checkpoint, recipe.pooling, recipe.layers)
-        write_refusal(cache, key, "float16", recipe.name, reason)
+        _write_refusal(_prepared_folder(recipe, cache, "float16"), recipe.name, reason)
     return replace(exact, precision=Precision("float32", reason)) if reason else half
 
 
@@ -153,18 +156,17 @@ def _open_torch(recipe: Recipe, device: str, precision: Precision, note: str = "
 
 def _prepare(recipe: Recipe, cache: Path) -> Prepared:
     """Return the model that the cache folder has, or build it and store it."""
-    key = key_of(recipe.checkpoint, recipe.pooling, recipe.layers)
-    variant = number_format(recipe.precision)
-    prepared = read_prepared(cache, key, variant)
+    folder = _prepared_folder(recipe, cache, recipe.precision)
+    prepared = _read_prepared(folder)
     if prepared is None:
         _logger.info("Preparing %s for this machine, once; this takes seconds.", recipe.name)
         try:
             prepared = _build(recipe)
         except UnsupportedModelError as error:
             if recipe.precision == "int8":
-                write_refusal(cache, key, variant, recipe.name, str(error))
+                _write_refusal(folder, recipe.name, str(error))
             raise
-        write_prepared(cache, key, variant, recipe.name, prepared)
+        _write_prepared(folder, recipe.name, prepared)
     return prepared
 
 
@@ -231,3 +233,185 @@ def _sample_texts(vocabulary: PlainVocabulary, max_length: int) -> list[Int32Arr
         if total >= _SAMPLE_TOKENS:
             break
     return samples
+
+
+# <cache folder>/models-1/<key>-<number format>/ holds model.onnx, tokenizer.json, about.json, and
+# the vectors of its tokens in float32, mapped into memory: processes share them. It is written
+# beside its place and moved there when it is whole. Its files have checksums; a damaged one is
+# named, thrown away, and made again.
+
+_TABLE = f"{WORDS}.f32"
+_GRAPHS = 1
+"""Version of the graphs; another one prepares all models again."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A model for ONNX Runtime, with its tokenizer."""
+
+    model: bytes
+    table: Table
+    vocabulary: PlainVocabulary
+
+
+def _prepared_folder(recipe: Recipe, cache: Path, precision: str) -> Path:
+    """Return the folder of a prepared model, by a hash of weights, tokenizer and pooling."""
+    checkpoint = recipe.checkpoint
+    parts = (_GRAPHS, checkpoint.contents, checkpoint.lower_case, recipe.pooling, recipe.layers)
+    key = hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
+    return cache / MODELS / f"{key}-{number_format(precision)}"
+
+
+def _read_prepared(folder: Path) -> Prepared | None:
+    """Return a prepared model, or None if there is no usable one."""
+    from tokenizers import Tokenizer
+
+    if not folder.is_dir():
+        return None
+    refusal = _read_refusal(folder)
+    if refusal:
+        raise UnsupportedModelError(refusal)
+    try:
+        about: dict[str, Any] = json.loads((folder / "about.json").read_text("utf-8"))
+        model, words = (folder / name for name in ("model.onnx", "tokenizer.json"))
+        shape = tuple(map(int, about["shape"]))
+        table = Table(WORDS, np.memmap(folder / _TABLE, np.float32, "r", shape=shape))
+        files: dict[str, Any] = {path.name: path.read_bytes() for path in (model, words)}
+        for name, data in {**files, _TABLE: table.values}.items():
+            if about["sha256"][name] != hashlib.sha256(data).hexdigest():
+                raise ValueError(f"{name} is not what was written")
+        tokenizer = Tokenizer.from_buffer(files[words.name])
+        vocabulary = PlainVocabulary(tokenizer, int(about["pad_id"]), int(about["unknown_id"]))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        _logger.warning("The prepared model in %s is damaged (%s); made again.", folder, error)
+        shutil.rmtree(folder, ignore_errors=True)
+        return None
+    return Prepared(files[model.name], table, vocabulary)
+
+
+def _read_refusal(folder: Path) -> str | None:
+    """Return why a model could not be prepared; "" if it could, None if it was not tried."""
+    try:
+        return str(json.loads((folder / "about.json").read_text("utf-8")).get("refused", ""))
+    except (OSError, ValueError, AttributeError):
+        return None
+
+
+def _write_refusal(folder: Path, name: str, reason: str) -> None:
+    """Store why a model could not be prepared, so that it is tried only once."""
+    _write_folder(folder, name, {}, {"refused": " ".join(reason.split())[:300]})
+
+
+def _write_prepared(folder: Path, name: str, prepared: Prepared) -> None:
+    vocabulary, table = prepared.vocabulary, prepared.table.values
+    files: dict[str, Any] = {
+        "model.onnx": prepared.model,
+        "tokenizer.json": vocabulary.tokenizer.to_str().encode(),
+        _TABLE: table,
+    }
+    about = {
+        "pad_id": vocabulary.pad_id,
+        "unknown_id": vocabulary.unknown_id,
+        "shape": table.shape,
+        "sha256": {file: hashlib.sha256(data).hexdigest() for file, data in files.items()},
+    }
+    _write_folder(folder, name, files, about)
+
+
+def _write_folder(
+    folder: Path, name: str, files: Mapping[str, Any], about: Mapping[str, Any]
+) -> None:
+    """Write a folder atomically; log a warning if that fails."""
+    about = {"encoder": name, "variant": folder.name.partition("-")[2], **about}
+    try:
+        with placing(folder) as fresh:
+            for file, data in {**files, "about.json": json.dumps(about, indent=1).encode()}.items():
+                with (fresh / file).open("wb") as stream:
+                    stream.write(data)
+                    stream.flush()
+                    os.fsync(stream.fileno())
+    except OSError as error:
+        _logger.warning(
+            "The prepared model cannot be stored in %s (%s); it is prepared again each time.",
+            folder.parent, error,
+        )  # fmt: skip
+
+
+# The weights of each linear layer become 8-bit integers with a scale for each column; what is
+# multiplied with them is rounded to 8 bits within a range that was fixed once, on sample texts.
+# Ranges that are taken from the batch, as dynamic quantisation does, would make a text's vector
+# depend on the other texts. Everything else stays in float32.
+#
+# A few channels of a transformer are ten times larger than the others, and a range that holds them
+# leaves too few steps for the rest. So each channel is divided by a factor before it is rounded,
+# and its weights are multiplied by it: Xiao et al. (2023), "SmoothQuant", equation 4.
+
+Extremes: TypeAlias = tuple[FloatArray, FloatArray]
+"""Lowest and highest value of each channel."""
+
+SMOOTHING = 0.8
+"""Share of a channel's range that is moved to the weights, from 0 to 1."""
+
+
+def weight_bits() -> int:
+    """Return the bits of weights that this CPU multiplies exactly: 8, or 7 on x86 without VNNI."""
+    if platform.machine().lower() not in ("x86_64", "amd64", "i386", "i686", "x86"):
+        return 8
+    if sys.platform != "linux":  # no simple list of the features of the CPU
+        return 7
+    return 8 if "vnni" in Path("/proc/cpuinfo").read_text("utf-8", "replace") else 7
+
+
+def measure_extremes(graph: Graph, texts: Sequence[Int32Array]) -> list[Extremes]:
+    """Run a model on sample texts, and return the extremes of the inputs of its linear layers."""
+    import onnx
+    from onnx.helper import make_tensor_value_info
+
+    whole, names = onnx.load_from_string(graph.model), list(graph.linear_inputs)
+    whole.graph.output.extend(
+        make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in names
+    )
+    session = onnx_session(whole.SerializeToString(), graph.table, n_threads=1)
+    inputs = [value.name for value in session.get_inputs()]
+    lows, highs = [], []
+    for text in texts:
+        ids = text.astype(np.int64)[None]
+        arrays = dict.fromkeys(inputs, np.ones_like(ids)) | {"input_ids": ids}
+        values = session.run(names, arrays)
+        lows.append([value.min(axis=0) for value in values])
+        highs.append([value.max(axis=0) for value in values])
+    return [
+        (np.min(low, axis=0), np.max(high, axis=0))
+        for low, high in zip(zip(*lows, strict=True), zip(*highs, strict=True), strict=True)
+    ]
+
+
+def layer_rounder(extremes: Sequence[Extremes], bits: int) -> RoundLayer:
+    """Return the function that rounds the linear layers of a model."""
+
+    def round_layer(place: int, weight: FloatArray) -> RoundedLayer:
+        low, high = extremes[place]
+        factors = _factors(low, high, weight)
+        least, most = min(float((low / factors).min()), 0.0), float((high / factors).max())
+        scale = (max(most, 1e-6) - least) / 255
+        weight = weight * factors[:, None]
+        top = 2 ** (bits - 1) - 1
+        scales = (np.maximum(np.abs(weight).max(axis=0), 1e-12) / top).astype(np.float32)
+        return RoundedLayer(
+            multipliers=np.reciprocal(factors),
+            scale=np.float32(scale),
+            zero=np.uint8(round(-least / scale)),
+            weight=np.clip(np.rint(weight / scales), -top, top).astype(np.int8),
+            weight_scales=scales,
+        )
+
+    return round_layer
+
+
+def _factors(low: FloatArray, high: FloatArray, weight: FloatArray) -> FloatArray:
+    """Return the factors that divide the channels and multiply the rows of the weights."""
+    sizes = np.maximum(np.maximum(np.abs(low), np.abs(high)), 1e-5)
+    of_weights = np.maximum(np.abs(weight).max(axis=1), 1e-5)
+    log = SMOOTHING * np.log(sizes) - (1 - SMOOTHING) * np.log(of_weights)
+    factors: FloatArray = np.exp(log - log.mean()).astype(np.float32)
+    return factors

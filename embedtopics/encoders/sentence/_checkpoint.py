@@ -1,8 +1,9 @@
-"""What a checkpoint folder says: its weights, how it pools, and how much text it reads."""
+"""Checkpoint folders, read and written: weights, pooling, prompts, and how much text is read."""
 
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,8 +15,15 @@ import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_count, is_count
 from embedtopics._utils.display import one_line
-from embedtopics._utils.folders import MANIFEST, changed_files, parse_json, sha256
-from embedtopics.encoders._base import load_error, require_torch
+from embedtopics._utils.folders import (
+    MANIFEST,
+    changed_files,
+    parse_json,
+    replacing_folder,
+    sha256,
+    write_manifest,
+)
+from embedtopics.encoders._base import load_error, modules_of, require_torch
 from embedtopics.errors import InputError, ModelLoadError
 from embedtopics.protocols import FloatArray
 
@@ -233,20 +241,15 @@ _FLOATS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
 
 def _safetensors_header(file: Path) -> tuple[dict[str, Any], int]:
     """Return the tensors of a file and where their content begins; check that it is whole."""
-    size = file.stat().st_size
-    with file.open("rb") as opened:
-        length = int.from_bytes(opened.read(8), "little")
-        try:
-            header = json.loads(opened.read(length)) if 0 < length <= size - 8 else {}
-            header.pop("__metadata__", None)
-            ends = [tensor["data_offsets"][1] for tensor in header.values()]
-        except (ValueError, KeyError, TypeError, IndexError, AttributeError):
-            ends = []
-    if not ends or size != 8 + length + max(ends):
-        actual = f"{8 + length + max(ends):,}" if ends else "a header"
-        raise load_error(
-            f"whole safetensors weights in {file}", f"{size:,} bytes where {actual} should be"
-        )
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(file, "numpy"), file.open("rb") as stream:
+            length = int.from_bytes(stream.read(8), "little")
+            header: dict[str, Any] = json.loads(stream.read(length))
+    except SafetensorError as error:
+        raise load_error(f"whole safetensors weights in {file}", one_line(error)) from None
+    header.pop("__metadata__", None)
     return header, 8 + length
 
 
@@ -541,3 +544,49 @@ def check_widths(recipe: Recipe) -> None:
         if recipe.width is not None and recipe.dimensions > recipe.width:
             most = f"at most {recipe.width}, the length of this encoder's vectors"
             raise InputError("dimensions", most, recipe.dimensions)
+
+
+KIND, FORMAT = "sentence encoder", 1
+
+
+def write_checkpoint(folder: Path, recipe: Recipe) -> None:
+    """Write weights, tokenizer, pooling and prompts atomically; the precision is not stored."""
+    checkpoint, inner = recipe.checkpoint, recipe.checkpoint.folder
+    for parameter, default in {"layers": 1, "dimensions": None, "trusts_code": False}.items():
+        if (value := getattr(recipe, parameter)) != default:
+            expected = "left out: the folder of a checkpoint does not hold it"
+            raise InputError(parameter.replace("trusts", "trust_remote"), expected, value)
+    steps = [*recipe.steps, *[Scale()] * recipe.normalize]
+    kinds = ["Pooling", *("Dense" if isinstance(step, Dense) else "Normalize" for step in steps)]
+    modules = modules_of("Transformer", *kinds)
+    _, pooling, *paths = (module["path"] for module in modules)
+    names = {key: words for key, words in checkpoint.prompts.items() if words == recipe.prompt}
+    name = next(iter(names), "default") if recipe.prompt else None
+    files: dict[str, Any] = {
+        MODULES: modules,
+        LENGTH_FILES[0]: {
+            "max_seq_length": recipe.max_length, "do_lower_case": checkpoint.lower_case,
+        },
+        PROMPTS: {
+            "prompts": {**checkpoint.prompts, **({name: recipe.prompt} if name else {})},
+            "default_prompt_name": name, "similarity_fn_name": "cosine",
+        },
+        f"{pooling}/config.json": {
+            "word_embedding_dimension": checkpoint.width, "pooling_mode": list(recipe.pooling),
+            "include_prompt": checkpoint.head.pools_prompt,
+        },
+    }  # fmt: skip
+    replaced = {MANIFEST, *files, *LENGTH_FILES}
+    beside = {*inner.glob("*.json"), *checkpoint.weights, *checkpoint.tokenizer_files}
+    with replacing_folder(folder, KIND) as fresh:
+        for file in sorted(file for file in beside if file.name not in replaced):
+            shutil.copyfile(file, fresh / file.name)
+        for step, path in zip(steps, paths, strict=True):
+            (fresh / path).mkdir()
+            if isinstance(step, Dense):
+                for file in (step.file, step.file.parent / "config.json"):
+                    shutil.copyfile(file, fresh / path / file.name)
+        (fresh / pooling).mkdir()
+        for place, content in files.items():
+            (fresh / place).write_text(json.dumps(content, indent=1), "utf-8")
+        write_manifest(fresh, KIND, FORMAT)

@@ -20,6 +20,7 @@ from embedtopics.encoders._base import (
     MULTILINGUAL,
     MULTILINGUAL_PACKAGE,
     load_error,
+    modules_of,
     placing,
 )
 from embedtopics.encoders.sentence._checkpoint import Checkpoint, read_checkpoint
@@ -87,7 +88,6 @@ def _write(folder: Path, data: bytes) -> None:
         "vocab_size": words, "max_position_embeddings": positions, "type_vocab_size": types,
         "layer_norm_eps": float(f"{epsilon:.6g}"), "hidden_act": "gelu", "pad_token_id": 1,
     }  # fmt: skip
-    kinds = ("Transformer", "Pooling", "Normalize")
     files: dict[str, Any] = {
         "config.json": config,
         "tokenizer.json": _tokenizer(pieces),
@@ -96,11 +96,7 @@ def _write(folder: Path, data: bytes) -> None:
             "bos_token": "<s>", "eos_token": "</s>", "cls_token": "<s>", "sep_token": "</s>",
             "pad_token": "<pad>", "unk_token": "<unk>", "mask_token": "<mask>",
         },
-        "modules.json": [
-            {"idx": at, "name": str(at), "path": f"{at}_{kind}" if at else "",
-             "type": f"sentence_transformers.models.{kind}"}
-            for at, kind in enumerate(kinds)
-        ],
+        "modules.json": modules_of("Transformer", "Pooling", "Normalize"),
         "sentence_bert_config.json": {"max_seq_length": positions, "do_lower_case": False},
         "config_sentence_transformers.json": {
             "prompts": {"query": "query: ", "document": "passage: "}, "similarity_fn_name": "cosine"
@@ -128,26 +124,23 @@ def _read_pieces(data: bytes) -> tuple[list[tuple[str, float]], int]:
     pieces = [words[start:end].decode() for start, end in pairwise(ends)]
     place += n_bytes
     # The map of characters is NFKC, and what `_tokenizer` replaces before.
-    return list(zip(pieces, scores, strict=True)), place + 8 + _integer(data, place + 4)
+    (n_bytes,) = struct.unpack_from("<i", data, place + 4)
+    return list(zip(pieces, scores, strict=True)), place + 8 + n_bytes
 
 
 def _read_tensors(data: bytes, place: int) -> Iterator[tuple[str, FloatArray]]:
-    n_tensors, place = _integer(data, place), place + 4
+    (n_tensors,) = struct.unpack_from("<i", data, place)
+    place += 4
     for _ in range(n_tensors):
-        length = int.from_bytes(data[place : place + 2], "little")
-        key = data[place + 2 : place + 2 + length].decode()
-        is_rounded, n, start = struct.unpack_from("<BIQ", data, place + 2 + length)
+        (length,) = struct.unpack_from("<H", data, place)
+        key, is_rounded, n, start = struct.unpack_from(f"<{length}sBIQ", data, place + 2)
         place += 2 + length + 21
         if not is_rounded:
-            yield key, np.frombuffer(data, "<f4", n, start)
+            yield key.decode(), np.frombuffer(data, "<f4", n, start)
             continue
         blocks = np.frombuffer(data, _BLOCK, n // 32, start)
         halves = np.hstack([blocks["halves"] & 15, blocks["halves"] >> 4]).astype(np.float32)
-        yield key, ((halves - 8) * blocks["scale"].astype(np.float32)[:, None]).ravel()
-
-
-def _integer(data: bytes, place: int) -> int:
-    return int.from_bytes(data[place : place + 4], "little")
+        yield key.decode(), ((halves - 8) * blocks["scale"].astype(np.float32)[:, None]).ravel()
 
 
 _PARTS = {

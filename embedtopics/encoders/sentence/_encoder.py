@@ -39,6 +39,7 @@ from embedtopics.encoders.sentence._checkpoint import (
     check_widths,
     choose_max_length,
     finish,
+    write_checkpoint,
 )
 from embedtopics.encoders.sentence._loading import DEFAULT_MODEL, resolve_model
 from embedtopics.encoders.sentence._running import (
@@ -49,7 +50,6 @@ from embedtopics.encoders.sentence._running import (
     token_vectors,
     tokenize,
 )
-from embedtopics.encoders.sentence._saving import write_checkpoint
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray
 

@@ -11,7 +11,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,7 +27,7 @@ from embedtopics.encoders._base import (
 )
 from embedtopics.encoders.sentence._checkpoint import Checkpoint, read_checkpoint, read_json
 from embedtopics.encoders.sentence._e5 import e5_checkpoint
-from embedtopics.encoders.static._files import holds_static_encoder
+from embedtopics.encoders.static._encoder import holds_static_encoder
 from embedtopics.errors import InputError, ModelLoadError
 
 if TYPE_CHECKING:
@@ -252,7 +251,7 @@ _FILES = (
     "*.json", "*.txt", "*.model", "model.safetensors", "*/model.safetensors",
     "model-*.safetensors", "*/model-*.safetensors",
 )  # fmt: skip
-_OTHER_RUNTIMES = ("onnx/", "openvino/", "coreml/")
+_OTHER_RUNTIMES = ["onnx/*", "openvino/*", "coreml/*"]
 
 
 def cached_snapshot(repository: str, revision: str | None) -> Path | Miss:
@@ -283,6 +282,7 @@ def download_snapshot(repository: str, revision: str | None, *, with_code: bool)
     """Download a repository from the hub into its cache, after announcing it."""
     from huggingface_hub import HfApi, hf_hub_download, is_offline_mode, snapshot_download
     from huggingface_hub.errors import EntryNotFoundError, RepositoryNotFoundError
+    from huggingface_hub.utils import filter_repo_objects
 
     place = f"hub ({repository}"
     if is_offline_mode():
@@ -298,13 +298,10 @@ def download_snapshot(repository: str, revision: str | None, *, with_code: bool)
     except Exception as error:
         return Miss(f"{place}: {one_line(error)})", final=True)
     sizes = {file.rfilename: file.size or 0 for file in info.siblings or ()}
-    patterns = (*_FILES, "*.py") if with_code else _FILES
-    files = [
-        name
-        for name in sizes
-        if any(fnmatchcase(name, pattern) for pattern in patterns)
-        and not name.startswith(_OTHER_RUNTIMES)
-    ]
+    patterns = [*_FILES, *["*.py"] * with_code]
+    files = list(
+        filter_repo_objects(sizes, allow_patterns=patterns, ignore_patterns=_OTHER_RUNTIMES)
+    )
     safe = {Path(name).parent for name in files if name.endswith(".safetensors")}
     files += [
         name

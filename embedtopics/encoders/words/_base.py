@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
-from sklearn.exceptions import NotFittedError
 
 from embedtopics._utils.progress import progress_bar
 from embedtopics.corpus.results import Encoding
@@ -134,12 +133,6 @@ class WordEncoder(BaseEncoder):
     def _known(self, words: Sequence[str]) -> BoolArray:
         """Return whether words are known, (n_words,)."""
         raise NotImplementedError
-
-    def _check_fitted(self) -> None:
-        if not self.is_fitted:
-            raise NotFittedError(
-                f"this {type(self).__name__} is not fitted yet; call fit(texts) first"
-            )
 
 
 def hash_of(*parts: object) -> str:

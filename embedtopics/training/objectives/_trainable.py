@@ -23,13 +23,13 @@ from embedtopics.encoders.sentence._encoder import SentenceEncoder
 from embedtopics.encoders.sentence._loading import load_vocabulary
 from embedtopics.encoders.sentence._running import n_leading, tokenize
 from embedtopics.encoders.sentence._torch import load_model, silent_transformers
+from embedtopics.encoders.static._encoder import KIND as STATIC_KIND
 from embedtopics.encoders.static._encoder import (
     StaticEncoder,
     bag_tokens,
     characters_read,
     unknown_token,
 )
-from embedtopics.encoders.static._files import KIND as STATIC_KIND
 from embedtopics.errors import InputError
 from embedtopics.training._settings import TrainingSettings
 

@@ -66,7 +66,7 @@ def output_folder(
 
 def refuse_finished(out: str | os.PathLike[str], overwrite: bool, resume: bool = False) -> None:
     """Refuse a folder with a finished encoder, unless an interrupted run resumes into it."""
-    from embedtopics.encoders.static._files import KIND as STATIC
+    from embedtopics.encoders.static._encoder import KIND as STATIC
     from embedtopics.training.objectives._trainable import KIND as TRAINED
 
     folder = Path(out).expanduser()

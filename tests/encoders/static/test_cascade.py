@@ -8,11 +8,10 @@ from sklearn.exceptions import NotFittedError
 
 import embedtopics as et
 from embedtopics.corpus.results import Encoding
-from embedtopics.encoders import _registry
+from embedtopics.encoders import _composed, _registry
 from embedtopics.encoders._base import unit_vectors
+from embedtopics.encoders._composed import CascadeEncoder, in_space_of
 from embedtopics.encoders._registry import encoder_from_settings, resolve_encoder
-from embedtopics.encoders.static import _cascade
-from embedtopics.encoders.static._cascade import CascadeEncoder, in_space_of
 from embedtopics.training import fit_static_student
 from tests.encoders.static.conftest import FormulaTeacher
 from tests.factories import refuses
@@ -88,8 +87,8 @@ def test_as_few_are_read_again_as_bring_the_agreement(cascade, corpus_texts, mon
     fewer = margins < margins[again].max() - 1e-6
     assert np.mean((near[0] == near[1]) | fewer) < 0.9
     # Where the student alone is good enough, the teacher is not asked at all.
-    monkeypatch.setattr(_cascade, "N_CENTROIDS", 2)
-    monkeypatch.setattr(_cascade, "AGREEMENT", 0.5)
+    monkeypatch.setattr(_composed, "N_CENTROIDS", 2)
+    monkeypatch.setattr(_composed, "AGREEMENT", 0.5)
     easy = CascadeEncoder(Counting(), n_learned=1000).fit(corpus_texts)
     easy.teacher.read.clear()
     easy.encode(corpus_texts)
@@ -100,11 +99,11 @@ def test_of_a_large_collection_no_more_than_a_share_is_read_again(
     cascade, corpus_texts, monkeypatch
 ):
     n_texts = len(et.Corpus.of(corpus_texts).distinct())
-    monkeypatch.setattr(_cascade, "AGAIN_TEXTS", 0.1 * n_texts)
+    monkeypatch.setattr(_composed, "AGAIN_TEXTS", 0.1 * n_texts)
     cut = CascadeEncoder(Counting(), n_learned=1000).fit(corpus_texts)
     assert cascade._learned.share > cut._learned.share == 0.1
     assert cascade._learned.after >= 0.9 > cut._learned.after > cut._learned.before
-    monkeypatch.setattr(_cascade, "AGAIN_TEXTS", 0)
+    monkeypatch.setattr(_composed, "AGAIN_TEXTS", 0)
     fewest = CascadeEncoder(Counting(), n_learned=1000).fit(corpus_texts)
     assert fewest._learned.share == 0.04  # of 50 texts, a twentieth is two and a half
 

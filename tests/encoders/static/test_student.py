@@ -14,9 +14,8 @@ from scipy.sparse import csr_matrix
 
 from embedtopics.encoders import StaticEncoder
 from embedtopics.encoders.static import _student, _student_table
-from embedtopics.encoders.static._student import frequent_phrases
+from embedtopics.encoders.static._student import frequent_phrases, plain_vocabulary
 from embedtopics.encoders.static._student_table import RATE_OF_LOGS, Bagged, StudentSettings, learn
-from embedtopics.encoders.static._vocabulary import plain_vocabulary
 from embedtopics.plots import learning_curves
 from embedtopics.training import distill, fit_static_student, read_report
 from embedtopics.training._curves import read_curves

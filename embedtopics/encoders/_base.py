@@ -22,6 +22,8 @@ from embedtopics.decisions import Decision
 from embedtopics.errors import InputError, ModelLoadError
 
 if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
     from embedtopics.encoders._contract import BaseEncoder
 
 # Half of a surrogate pair cannot be written as UTF-8, and some tokenizers stop at NUL.
@@ -161,17 +163,24 @@ def refusing_panics() -> Iterator[None]:
 
 def try_out(tokenizer: Any) -> None:
     """Tokenize a text: missing parts show only then, by a panic."""
-    with suppress(Exception):  # a vocabulary may lack what it needs for this text
+    with refusing_panics(), suppress(Exception):  # a vocabulary may lack what this text needs
         tokenizer.encode("a")
 
 
-def check_tokenizer(text: str) -> None:
-    """Refuse a character map of another size than it declares: the library allocates that much."""
+def read_tokenizer(text: str) -> Tokenizer:
+    """Parse an untrusted tokenizer; the library raises Exception itself if it is damaged."""
+    from tokenizers import Tokenizer
+
     if "precompiled_charsmap" in text:
         _check_maps(parse_json(text))
+    with refusing_panics():
+        tokenizer = Tokenizer.from_str(text)
+    try_out(tokenizer)
+    return tokenizer
 
 
 def _check_maps(part: Any) -> None:
+    """Refuse a character map of another size than it declares: the library allocates that much."""
     if isinstance(part, list):
         for one in part:
             _check_maps(one)

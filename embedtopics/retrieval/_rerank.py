@@ -66,18 +66,17 @@ def _folder_of(name: str | os.PathLike[str]) -> Path:
                 f"expected the folder of a cross-encoder or a hub name, got {name!r}; check the "
                 "path"
             )
-        cached = cached_snapshot(os.fspath(name), None)
-        snapshot = cached
-        if isinstance(cached, Miss):
-            snapshot = download_snapshot(os.fspath(name), None, with_code=False)
-            if isinstance(snapshot, Miss):
+        try:
+            folder = cached_snapshot(os.fspath(name), None)
+        except Miss as cached:
+            try:
+                folder = download_snapshot(os.fspath(name), None, with_code=False)
+            except Miss as miss:
                 raise ModelLoadError(
                     f"there is no cross-encoder {os.fspath(name)!r}; tried in order: folder "
-                    f"{name}; {cached.reason}; {snapshot.reason}; give the folder of a "
-                    "checkpoint, or connect to the network once"
-                )
-        assert isinstance(snapshot, Path)
-        folder = snapshot
+                    f"{name}; {cached}; {miss}; give the folder of a checkpoint, or connect to "
+                    "the network once"
+                ) from None
     return folder.absolute()
 
 

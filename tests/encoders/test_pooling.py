@@ -44,7 +44,7 @@ def test_pooling_in_a_graph_by_hand(pooling):
     table = np.array(STATES, np.float32).reshape(6, 2)
     states = builder.add("Gather", WORDS, "input_ids")
     graph = builder.finish(_pool(builder, states, pooling), table)
-    run = OnnxRuntime(graph.model, graph.table)
+    run = OnnxRuntime(graph)
     ids = np.arange(6).reshape(2, 3)
     for mask, expected in ((MASK, BY_HAND), ([[0, 1, 1], [0, 1, 0]], WITHOUT_FIRST)):
         pooled = run(ids, np.ones_like(ids), np.array(mask))

@@ -10,6 +10,7 @@ from embedtopics.encoders import SentenceEncoder
 from embedtopics.encoders.sentence import _loading as resolve
 from embedtopics.encoders.sentence._loading import DEFAULT_REVISION, resolve_model
 from embedtopics.errors import InputError, ModelLoadError
+from tests.factories import raising
 
 REPOSITORY = "models--sentence-transformers--all-MiniLM-L6-v2"
 
@@ -176,7 +177,7 @@ def test_the_download_is_announced_with_its_size(hub_with, make_sentence_folder,
 
 def test_the_downloaded_default_is_verified(hub_with, make_sentence_folder, monkeypatch):
     hub_with(make_sentence_folder(), {"modules.json": 1, "model.safetensors": 1})
-    monkeypatch.setattr(resolve, "_read_package", lambda: resolve.Miss("package (not installed)"))
+    monkeypatch.setattr(resolve, "_read_package", raising(resolve.Miss("not installed")))
     with pytest.raises(ModelLoadError, match="expected weights with SHA-256"):
         resolve_model("all-MiniLM-L6-v2")
 

@@ -50,11 +50,9 @@ def test_extremes_and_rounding_by_hand(bias):
     np.testing.assert_array_equal(high, [1, 100])
     rounded = one_layer(weight, bias, layer_rounder(extremes, 7))  # exact on any processor
     ids = np.array([[0, 1, 2, 3]])
-    vectors = OnnxRuntime(rounded.model, rounded.table)(ids, ids, ids)
+    vectors = OnnxRuntime(rounded)(ids, ids, ids)
     expected = TABLE @ weight + bias
-    np.testing.assert_allclose(
-        OnnxRuntime(graph.model, graph.table)(ids, ids, ids), expected, rtol=1e-6
-    )
+    np.testing.assert_allclose(OnnxRuntime(graph)(ids, ids, ids), expected, rtol=1e-6)
     # Rounding alone: half a step of the input times the weights, and half of one of the weights.
     np.testing.assert_allclose(vectors, expected, atol=0.04)
     assert np.abs(vectors - expected).max() > 0  # it is not the float model

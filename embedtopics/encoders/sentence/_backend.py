@@ -25,12 +25,11 @@ from embedtopics.encoders.sentence._graph import (
     Graph,
     RoundedLayer,
     RoundLayer,
-    Table,
     UnsupportedModelError,
     build_graph,
 )
 from embedtopics.encoders.sentence._loading import PlainVocabulary, load_vocabulary
-from embedtopics.encoders.sentence._running import OnnxRuntime, Runtime, TokenArray, onnx_session
+from embedtopics.encoders.sentence._running import OnnxRuntime, Runtime, onnx_session
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray, Int32Array
 
@@ -64,6 +63,9 @@ class LoadedModel:
     run: Runtime
     vocabulary: PlainVocabulary
     precision: Precision
+
+
+Prepared: TypeAlias = tuple[Graph, PlainVocabulary]
 
 
 def check_machine(device: str | None, runtime: str | None, precision: str) -> None:
@@ -114,10 +116,9 @@ def open_model(recipe: Recipe, device: str, runtime: str | None, cache: Path) ->
     reason = choice.reason if choice else ""
     for precision in ("int8", "float32") if choice is None else (choice.name,):
         try:
-            prepared = _prepare(replace(recipe, precision=precision), cache)
+            graph, vocabulary = _prepare(replace(recipe, precision=precision), cache)
             numbers = Precision(precision, reason)
-            run = OnnxRuntime(prepared.model, prepared.table)
-            return LoadedModel(run, prepared.vocabulary, numbers)
+            return LoadedModel(OnnxRuntime(graph), vocabulary, numbers)
         except UnsupportedModelError as error:
             reason = " ".join(str(error).split())[:300]
     if runtime == "onnx" or recipe.precision == "int8":
@@ -135,8 +136,8 @@ def open_model(recipe: Recipe, device: str, runtime: str | None, cache: Path) ->
 def _open_half(recipe: Recipe, device: str, cache: Path) -> LoadedModel:
     """Load a model in float16 if its vectors are nearly those of float32; store the decision."""
     half, exact = (_open_torch(recipe, device, Precision(n)) for n in ("float16", "float32"))
-    texts = _sample_texts(exact.vocabulary, _sample_length(recipe.checkpoint))[::HELD_OUT]
-    cosine, reason = least_cosine(half.run, exact.run, _alone(texts)), ""
+    texts = _sample_texts(exact.vocabulary, recipe.checkpoint)[::HELD_OUT]
+    cosine, reason = least_cosine(half.run, exact.run, texts), ""
     if not cosine >= LEAST_HALF_COSINE:  # also if it is NaN, after an overflow
         reason = f"16 bits change its vectors too much (cosine {cosine:.4f})"
     if not (half.run.note or exact.run.note):  # both were computed on the GPU
@@ -175,40 +176,32 @@ def _build(recipe: Recipe) -> Prepared:
     checkpoint, how = recipe.checkpoint, (recipe.pooling, recipe.layers)
     exact, vocabulary = build_graph(checkpoint, *how), load_vocabulary(checkpoint)
     try:
-        run_exact = OnnxRuntime(exact.model, exact.table)
+        run_exact = OnnxRuntime(exact)
         if recipe.precision == "float32":
-            return Prepared(exact.model, exact.table, vocabulary)
-        texts = _sample_texts(vocabulary, _sample_length(checkpoint))
+            return exact, vocabulary
+        texts = _sample_texts(vocabulary, checkpoint)
         extremes = measure_extremes(exact, [t for n, t in enumerate(texts) if n % HELD_OUT])
         rounded = build_graph(checkpoint, *how, layer_rounder(extremes, weight_bits()))
-        run_rounded = OnnxRuntime(rounded.model, rounded.table)
-        cosine = least_cosine(run_rounded, run_exact, _alone(texts[::HELD_OUT]))
+        run_rounded = OnnxRuntime(rounded)
+        cosine = least_cosine(run_rounded, run_exact, texts[::HELD_OUT])
     except Exception as error:  # ONNX Runtime may raise anything
         raise UnsupportedModelError(f"ONNX Runtime cannot run it: {error}") from error
     if not cosine >= LEAST_INT8_COSINE:
         raise UnsupportedModelError(f"8 bits change its vectors too much (cosine {cosine:.3f})")
-    return Prepared(rounded.model, rounded.table, vocabulary)
+    return rounded, vocabulary
 
 
-def least_cosine(first: Any, second: Any, batches: list[tuple[TokenArray, TokenArray]]) -> float:
-    """Return the lowest cosine of the vectors of two runtimes, or NaN."""
+def least_cosine(first: Any, second: Any, texts: Sequence[Int32Array]) -> float:
+    """Return the lowest cosine of two runtimes' vectors of tokenized texts, or NaN."""
     lowest: Any = 1.0
-    for ids, mask in batches:
+    for text in texts:
+        ids = text.astype(np.int64)[None]
+        mask = np.ones_like(ids)
         a, b = (np.asarray(run(ids, mask, mask), dtype=np.float64) for run in (first, second))
         lengths = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
         with np.errstate(invalid="ignore"):
             lowest = np.minimum(lowest, (np.einsum("ij,ij->i", a, b) / lengths).min())
     return float(lowest)
-
-
-def _alone(texts: Sequence[Int32Array]) -> list[tuple[TokenArray, TokenArray]]:
-    """Return token ids and masks of texts, one batch per text."""
-    return [(ids.astype(np.int64)[None], np.ones((1, len(ids)), np.int64)) for ids in texts]
-
-
-def _sample_length(checkpoint: Checkpoint) -> int:
-    """Return the length of the longest sample text, from the configuration."""
-    return min(checkpoint.position_limit or _SAMPLE_LENGTH, _SAMPLE_LENGTH)
 
 
 def bundled_texts() -> list[str]:
@@ -219,8 +212,9 @@ def bundled_texts() -> list[str]:
         return [row["text"] for row in csv.DictReader(file)]
 
 
-def _sample_texts(vocabulary: PlainVocabulary, max_length: int) -> list[Int32Array]:
+def _sample_texts(vocabulary: PlainVocabulary, checkpoint: Checkpoint) -> list[Int32Array]:
     """Return token ids of the bundled texts, alone and concatenated to long texts."""
+    max_length = min(checkpoint.position_limit or _SAMPLE_LENGTH, _SAMPLE_LENGTH)
     texts = bundled_texts()
     texts += [" ".join(texts[start : start + 24]) for start in range(0, len(texts), 24)]
     samples, total = [], 0
@@ -245,15 +239,6 @@ _GRAPHS = 1
 """Version of the graphs; another one prepares all models again."""
 
 
-@dataclass(frozen=True, eq=False)
-class Prepared:
-    """A model for ONNX Runtime, with its tokenizer."""
-
-    model: bytes
-    table: Table
-    vocabulary: PlainVocabulary
-
-
 def _prepared_folder(recipe: Recipe, cache: Path, precision: str) -> Path:
     """Return the folder of a prepared model, by a hash of weights, tokenizer and pooling."""
     checkpoint = recipe.checkpoint
@@ -275,9 +260,9 @@ def _read_prepared(folder: Path) -> Prepared | None:
         about: dict[str, Any] = json.loads((folder / "about.json").read_text("utf-8"))
         model, words = (folder / name for name in ("model.onnx", "tokenizer.json"))
         shape = tuple(map(int, about["shape"]))
-        table = Table(WORDS, np.memmap(folder / _TABLE, np.float32, "r", shape=shape))
+        table = np.memmap(folder / _TABLE, np.float32, "r", shape=shape)
         files: dict[str, Any] = {path.name: path.read_bytes() for path in (model, words)}
-        for name, data in {**files, _TABLE: table.values}.items():
+        for name, data in {**files, _TABLE: table}.items():
             if about["sha256"][name] != hashlib.sha256(data).hexdigest():
                 raise ValueError(f"{name} is not what was written")
         tokenizer = Tokenizer.from_buffer(files[words.name])
@@ -286,7 +271,7 @@ def _read_prepared(folder: Path) -> Prepared | None:
         _logger.warning("The prepared model in %s is damaged (%s); made again.", folder, error)
         shutil.rmtree(folder, ignore_errors=True)
         return None
-    return Prepared(files[model.name], table, vocabulary)
+    return Graph(files[model.name], table), vocabulary
 
 
 def _read_refusal(folder: Path) -> str | None:
@@ -303,16 +288,16 @@ def _write_refusal(folder: Path, name: str, reason: str) -> None:
 
 
 def _write_prepared(folder: Path, name: str, prepared: Prepared) -> None:
-    vocabulary, table = prepared.vocabulary, prepared.table.values
+    graph, vocabulary = prepared
     files: dict[str, Any] = {
-        "model.onnx": prepared.model,
+        "model.onnx": graph.model,
         "tokenizer.json": vocabulary.tokenizer.to_str().encode(),
-        _TABLE: table,
+        _TABLE: graph.words,
     }
     about = {
         "pad_id": vocabulary.pad_id,
         "unknown_id": vocabulary.unknown_id,
-        "shape": table.shape,
+        "shape": graph.words.shape,
         "sha256": {file: hashlib.sha256(data).hexdigest() for file, data in files.items()},
     }
     _write_folder(folder, name, files, about)
@@ -371,7 +356,7 @@ def measure_extremes(graph: Graph, texts: Sequence[Int32Array]) -> list[Extremes
     whole.graph.output.extend(
         make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in names
     )
-    session = onnx_session(whole.SerializeToString(), graph.table, n_threads=1)
+    session = onnx_session(replace(graph, model=whole.SerializeToString()))
     inputs = [value.name for value in session.get_inputs()]
     lows, highs = [], []
     for text in texts:

@@ -50,20 +50,13 @@ class UnsupportedModelError(EmbedTopicsError):
     """ONNX Runtime cannot run a model."""
 
 
-class Table(NamedTuple):
-    """Token vectors of a model, separated because they take most of the memory."""
-
-    name: str
-    values: FloatArray  # (n_tokens, n_dimensions)
-
-
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """A model for ONNX Runtime, its token vectors, and the inputs of its linear layers."""
+    """A model for ONNX Runtime."""
 
-    model: bytes
-    table: Table
-    linear_inputs: tuple[str, ...]
+    model: bytes  # without its token vectors, which take most of the memory
+    words: FloatArray  # the token vectors, (n_tokens, n_dimensions)
+    linear_inputs: tuple[str, ...] = ()  # names of the inputs of its linear layers
 
 
 class _Builder:
@@ -180,7 +173,7 @@ class _Builder:
         versions = [make_opsetid("", _OPSET), make_opsetid(_RUNTIME, 1)]
         model = make_model(graph, opset_imports=versions, ir_version=_IR_VERSION)
         content: bytes = model.SerializeToString()
-        return Graph(content, Table(WORDS, words), tuple(self.linear_inputs))
+        return Graph(content, words, tuple(self.linear_inputs))
 
 
 class RoundedLayer(NamedTuple):

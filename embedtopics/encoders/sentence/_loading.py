@@ -8,9 +8,10 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,11 +20,9 @@ from embedtopics._utils.folders import sha256
 from embedtopics.encoders._base import (
     MULTILINGUAL,
     MULTILINGUAL_PACKAGE,
-    check_tokenizer,
     default_folder,
     load_error,
-    refusing_panics,
-    try_out,
+    read_tokenizer,
 )
 from embedtopics.encoders.sentence._checkpoint import Checkpoint, read_checkpoint, read_json
 from embedtopics.encoders.sentence._e5 import e5_checkpoint
@@ -70,18 +69,13 @@ def load_vocabulary(checkpoint: Checkpoint, trust_remote_code: bool = False) -> 
 
 def _read_tokenizer(checkpoint: Checkpoint) -> tuple[Tokenizer, int | None, int | None]:
     """Read tokenizer.json; return the tokenizer, and the ids of its padding and unknown tokens."""
-    from tokenizers import Tokenizer
     from tokenizers.normalizers import BertNormalizer
 
     file, settings = checkpoint.tokenizer_files[0], json.loads(checkpoint.tokenizer_configuration)
     beside = file.with_name("special_tokens_map.json")
     special = {**(read_json(beside) if beside.is_file() else {}), **settings}
     try:
-        text = file.read_text("utf-8")
-        check_tokenizer(text)
-        with refusing_panics():
-            tokenizer = Tokenizer.from_str(text)
-            try_out(tokenizer)
+        tokenizer = read_tokenizer(file.read_text("utf-8"))
     except Exception as error:  # the library raises Exception itself
         expected = "a tokenizer.json that the tokenizers library reads"
         raise load_error(expected, f"{file}: {one_line(error)}") from None
@@ -118,12 +112,12 @@ _REINSTALL = f"reinstall it: pip install --force-reinstall --no-deps {PACKAGE}"
 _HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
-@dataclass(frozen=True)
-class Miss:
-    """A source that does not have the model."""
+class Miss(Exception):
+    """A source does not have the model; after a final one, no other source is asked."""
 
-    reason: str
-    final: bool = False
+    def __init__(self, reason: str, *, final: bool = False) -> None:
+        super().__init__(reason)
+        self.final = final
 
 
 def resolve_model(
@@ -152,10 +146,15 @@ def resolve_model(
         expected = "the folder of a checkpoint or a hub name"
         raise load_error(expected, f"{name!r}, which is {actual}", "check the path")
     tried = [f"folder {name}"]
-    for source, outcome in _look_up(name, revision, local_files_only, with_code):
-        if isinstance(outcome, Checkpoint):
-            return outcome, source
-        tried.append(outcome.reason)
+    for source, read in _sources(name, revision, with_code, use_hub=not local_files_only):
+        try:
+            return read(), source
+        except Miss as miss:
+            tried.append(str(miss))
+            if miss.final:
+                break
+    if local_files_only:
+        tried.append("hub (not tried: local_files_only is set)")
     raise ModelLoadError(
         f"expected an encoder named {name!r}, found none; tried in order: {'; '.join(tried)}; "
         f"pass the folder of a checkpoint, connect to the network once, or use {DEFAULT_MODEL} "
@@ -163,10 +162,10 @@ def resolve_model(
     )
 
 
-def _look_up(
-    name: str, revision: str | None, local_files_only: bool, with_code: bool
-) -> Iterator[tuple[str, Checkpoint | Miss]]:
-    """Yield the result of each source in order, lazily."""
+def _sources(
+    name: str, revision: str | None, with_code: bool, *, use_hub: bool
+) -> Iterator[tuple[str, Callable[[], Checkpoint]]]:
+    """Yield the sources of a model in order, and functions that read it or raise `Miss`."""
     is_default = name in (DEFAULT_MODEL, DEFAULT_REPOSITORY)
     is_default = is_default and revision in (None, DEFAULT_REVISION)
     if is_default:
@@ -174,35 +173,32 @@ def _look_up(
     else:
         names = [name] if "/" in name else [f"sentence-transformers/{name}", name]
     for repository in names:
-        yield "hub cache", _read_cached(cached_snapshot(repository, revision), is_default)
+        yield "hub cache", partial(_read_cached, repository, revision, is_default)
     if is_default:
-        yield f"package {PACKAGE}", _read_package()
+        yield f"package {PACKAGE}", _read_package
     if name in E5_NAMES and revision is None:
-        yield f"package {MULTILINGUAL_PACKAGE}", _read_e5()
-    if local_files_only:
-        yield "hub", Miss("hub (not tried: local_files_only is set)")
-        return
-    for repository in names:
-        fetched = download_snapshot(repository, revision, with_code=with_code)
-        if isinstance(fetched, Miss):
-            yield "hub", fetched
-            if fetched.final:
-                return
-        else:
-            yield "hub", _verified(read_checkpoint(fetched), is_default)
+        yield f"package {MULTILINGUAL_PACKAGE}", _read_e5
+    for repository in names if use_hub else ():
+        yield "hub", partial(_read_hub, repository, revision, with_code, is_default)
 
 
-def _read_cached(folder: Path | Miss, is_default: bool) -> Checkpoint | Miss:
+def _read_cached(repository: str, revision: str | None, is_default: bool) -> Checkpoint:
     """Read a folder of the hub cache; an incomplete folder is a miss."""
-    if isinstance(folder, Miss):
-        return folder
+    folder = cached_snapshot(repository, revision)
     try:
         checkpoint = read_checkpoint(folder)
     except ModelLoadError as error:
-        return Miss(f"hub cache (unusable: {error})")
+        raise Miss(f"hub cache (unusable: {error})") from None
     if is_default and checkpoint.max_length != DEFAULT_MAX_LENGTH:
-        return Miss(f"hub cache (incomplete: {folder} does not hold the length to cut at)")
-    return _verified(checkpoint, is_default)
+        raise Miss(f"hub cache (incomplete: {folder} does not hold the length to cut at)")
+    return _verified(checkpoint) if is_default else checkpoint
+
+
+def _read_hub(
+    repository: str, revision: str | None, with_code: bool, is_default: bool
+) -> Checkpoint:
+    checkpoint = read_checkpoint(download_snapshot(repository, revision, with_code=with_code))
+    return _verified(checkpoint) if is_default else checkpoint
 
 
 def package_folder(package: str) -> Path | None:
@@ -212,30 +208,30 @@ def package_folder(package: str) -> Path | None:
     return Path(places[0]) if places else None
 
 
-def _read_e5() -> Checkpoint | Miss:
+def _read_e5() -> Checkpoint:
     folder = package_folder(MULTILINGUAL_PACKAGE)
     if folder is None:
         remedy = 'not installed: pip install "embedtopics[multilingual]"'
-        return Miss(f"package {MULTILINGUAL_PACKAGE} ({remedy})")
+        raise Miss(f"package {MULTILINGUAL_PACKAGE} ({remedy})")
     return e5_checkpoint(folder, default_folder())
 
 
-def _read_package() -> Checkpoint | Miss:
+def _read_package() -> Checkpoint:
     """Read the model package as data."""
     folder = package_folder(PACKAGE)
     if folder is None:
-        return Miss(f'package {PACKAGE} (not installed: pip install "embedtopics[offline]")')
+        raise Miss(f'package {PACKAGE} (not installed: pip install "embedtopics[offline]")')
     try:
         checkpoint = read_checkpoint(folder / "model")
     except ModelLoadError as error:
         raise ModelLoadError(f"{error}; {_REINSTALL}") from None
-    return _verified(checkpoint, True, _REINSTALL)
+    return _verified(checkpoint, _REINSTALL)
 
 
-def _verified(checkpoint: Checkpoint, is_default: bool, remedy: str = "") -> Checkpoint:
-    """Return a checkpoint, after checking the weights of the default model."""
-    checksum = sha256(checkpoint.weights[0]) if is_default else ""
-    if is_default and checksum != DEFAULT_SHA256:
+def _verified(checkpoint: Checkpoint, remedy: str = "") -> Checkpoint:
+    """Return the default model, after checking its weights."""
+    checksum = sha256(checkpoint.weights[0])
+    if checksum != DEFAULT_SHA256:
         remedy = remedy or f"delete the folder {checkpoint.folder} and try again"
         expected = f"weights with SHA-256 {DEFAULT_SHA256}"
         raise load_error(expected, f"{checksum} ({checkpoint.weights[0]})", remedy)
@@ -254,8 +250,8 @@ _FILES = (
 _OTHER_RUNTIMES = ["onnx/*", "openvino/*", "coreml/*"]
 
 
-def cached_snapshot(repository: str, revision: str | None) -> Path | Miss:
-    """Return the folder of a repository in the local hub cache; no network.
+def cached_snapshot(repository: str, revision: str | None) -> Path:
+    """Return the folder of a repository in the local hub cache, or raise `Miss`; no network.
 
     Without ``modules.json`` a model could be pooled wrongly: such a folder counts only where the
     cache has noted that the file does not exist.
@@ -268,25 +264,25 @@ def cached_snapshot(repository: str, revision: str | None) -> Path | Miss:
         modules = try_to_load_from_cache(repository, "modules.json", revision=revision)
         config = try_to_load_from_cache(repository, "config.json", revision=revision)
     except HFValidationError as error:
-        return Miss(f"{place}: {one_line(error)})")
+        raise Miss(f"{place}: {one_line(error)})") from None
     if isinstance(modules, str):
         return Path(modules).parent
     if not isinstance(config, str):
-        return Miss(f"{place}: not there)")
+        raise Miss(f"{place}: not there)")
     if modules is _CACHED_NO_EXIST:
         return Path(config).parent
-    return Miss(f"{place}: incomplete, modules.json was never requested)")
+    raise Miss(f"{place}: incomplete, modules.json was never requested)")
 
 
-def download_snapshot(repository: str, revision: str | None, *, with_code: bool) -> Path | Miss:
-    """Download a repository from the hub into its cache, after announcing it."""
+def download_snapshot(repository: str, revision: str | None, *, with_code: bool) -> Path:
+    """Download a repository from the hub into its cache, announced; or raise `Miss`."""
     from huggingface_hub import HfApi, hf_hub_download, is_offline_mode, snapshot_download
     from huggingface_hub.errors import EntryNotFoundError, RepositoryNotFoundError
     from huggingface_hub.utils import filter_repo_objects
 
     place = f"hub ({repository}"
     if is_offline_mode():
-        return Miss(f"{place}: HF_HUB_OFFLINE is set)", final=True)
+        raise Miss(f"{place}: HF_HUB_OFFLINE is set)", final=True)
     # Failed requests raise exceptions of the HTTP library of the hub's client, which has changed
     # before, so that all exceptions are caught.
     try:
@@ -294,9 +290,9 @@ def download_snapshot(repository: str, revision: str | None, *, with_code: bool)
             repository, revision=revision, timeout=_TIMEOUT, files_metadata=True
         )
     except RepositoryNotFoundError:
-        return Miss(f"{place}: no such public repository)")
+        raise Miss(f"{place}: no such public repository)") from None
     except Exception as error:
-        return Miss(f"{place}: {one_line(error)})", final=True)
+        raise Miss(f"{place}: {one_line(error)})", final=True) from None
     sizes = {file.rfilename: file.size or 0 for file in info.siblings or ()}
     patterns = [*_FILES, *["*.py"] * with_code]
     files = list(
@@ -309,9 +305,7 @@ def download_snapshot(repository: str, revision: str | None, *, with_code: bool)
         if Path(name).name == "pytorch_model.bin" and Path(name).parent not in safe
     ]
     if not any(name.endswith((".safetensors", ".bin")) for name in files):
-        return Miss(
-            f"{place}: has neither safetensors weights nor a pytorch_model.bin)", final=True
-        )
+        raise Miss(f"{place}: has neither safetensors weights nor a pytorch_model.bin)", final=True)
     message = (
         f"downloading {repository} at revision {info.sha} (about "
         f"{sum(sizes[name] for name in files) / 1e6:.0f} MB) from the Hugging Face hub into its "
@@ -329,5 +323,5 @@ def download_snapshot(repository: str, revision: str | None, *, with_code: bool)
                     repository, "modules.json", revision=str(info.sha), etag_timeout=_TIMEOUT
                 )
     except Exception as error:
-        return Miss(f"{place}: the download failed: {one_line(error)})", final=True)
+        raise Miss(f"{place}: the download failed: {one_line(error)})", final=True) from None
     return Path(folder)

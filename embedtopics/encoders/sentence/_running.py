@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -17,11 +17,13 @@ import numpy.typing as npt
 from embedtopics._utils.machine import has_cuda_driver
 from embedtopics._utils.progress import progress_bar
 from embedtopics.encoders._base import readable, slabs
-from embedtopics.encoders.sentence._graph import Table
+from embedtopics.encoders.sentence._graph import WORDS, Graph
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
+
+    from embedtopics.encoders.sentence._torch import TorchRuntime
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,50 +89,30 @@ TOKENS_ON_CPU = 512
 _logger = logging.getLogger("embedtopics")
 
 
-class Runtime(Protocol):
-    """Turns token ids into pooled vectors."""
-
-    name: str
-    tokens_per_batch: int
-    """Fastest batch size in tokens."""
-    note: str
-    """Reason for a fallback; empty without one."""
-
-    @property
-    def n_workers(self) -> int:
-        """Number of concurrent calls."""
-        ...
-
-    def __call__(self, ids: TokenArray, mask: TokenArray, pooled: TokenArray) -> FloatArray:
-        """Return pooled vectors of shape (n_texts, n_pooled); all arrays (n_texts, n_tokens)."""
-        ...
-
-
-def onnx_session(model: bytes, table: Table, *, n_threads: int = 0) -> Any:
-    """Open a model on the CPU; 0 threads means all cores."""
+def onnx_session(graph: Graph) -> Any:
+    """Open a model on one thread of the CPU."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = n_threads
-    options.inter_op_num_threads = n_threads
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 4  # errors are raised; they need not be printed
     # Spinning threads would take the cores from other work.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    tensor = onnxruntime.OrtValue.ortvalue_from_numpy(table.values)
-    options.add_external_initializers([table.name], [tensor])
-    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    tensor = onnxruntime.OrtValue.ortvalue_from_numpy(graph.words)
+    options.add_external_initializers([WORDS], [tensor])
+    return onnxruntime.InferenceSession(graph.model, options, providers=["CPUExecutionProvider"])
 
 
 class OnnxRuntime:
     """Run a model on the CPU with one thread per batch: sharing a batch costs waiting."""
 
     name = "onnx"
-    note = ""
+    note = ""  # reason for a fallback
     tokens_per_batch = TOKENS_ON_CPU
 
-    def __init__(self, model: bytes, table: Table) -> None:
-        self._session = onnx_session(model, table, n_threads=1)
-        self._table = table  # the session reads it where it lies
+    def __init__(self, graph: Graph) -> None:
+        self._session = onnx_session(graph)
+        self._words = graph.words  # the session reads them where they lie
         self._inputs = [value.name for value in self._session.get_inputs()]
 
     @cached_property
@@ -144,12 +126,15 @@ class OnnxRuntime:
             return max(1, int(cpu_count(only_physical_cores=True)))
 
     def __call__(self, ids: TokenArray, mask: TokenArray, pooled: TokenArray) -> FloatArray:
-        """Return pooled vectors."""
+        """Return pooled vectors of shape (n_texts, n_pooled); all arrays (n_texts, n_tokens)."""
         arrays = {"input_ids": ids, "attention_mask": mask, "pooled_mask": pooled}
         vectors: FloatArray = self._session.run(
             None, {name: arrays[name] for name in self._inputs}
         )[0]
         return vectors
+
+
+Runtime: TypeAlias = "OnnxRuntime | TorchRuntime"
 
 
 def has_gpu() -> bool:
@@ -159,12 +144,6 @@ def has_gpu() -> bool:
     import torch
 
     return bool(torch.cuda.is_available())
-
-
-def distinct_rows(keys: Sequence[bytes]) -> list[int]:
-    """Return, for each row, the first row with the same key."""
-    first: dict[bytes, int] = {}
-    return [first.setdefault(key, row) for row, key in enumerate(keys)]
 
 
 def longest_first(keys: Sequence[bytes], rows: Sequence[int]) -> list[int]:
@@ -196,9 +175,10 @@ def embed(
     show_progress: bool | None,
 ) -> FloatArray:
     """Return one vector per text, (n_texts, dimensions)."""
-    first = distinct_rows(ids)
+    row_of: dict[bytes, int] = {}
+    first = [row_of.setdefault(text, row) for row, text in enumerate(ids)]
     # Without special tokens, an empty text has no tokens and gets a zero vector.
-    order = longest_first(ids, [row for row in range(len(ids)) if first[row] == row and ids[row]])
+    order = longest_first(ids, [row for text, row in row_of.items() if text])
     lengths = [len(ids[row]) // 4 for row in order]
     vectors = np.zeros((len(ids), dimensions), dtype=np.float32)
 
@@ -213,7 +193,7 @@ def embed(
         for batch, batch_vectors in _side_by_side(work, batches, run):
             vectors[order[batch]] = batch_vectors
             bar.update(sum(lengths[batch]))
-    repeated = [row for row in range(len(ids)) if first[row] != row]
+    repeated = [row for row, source in enumerate(first) if source != row]
     vectors[repeated] = vectors[[first[row] for row in repeated]]
     return vectors
 

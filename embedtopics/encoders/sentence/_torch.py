@@ -112,7 +112,7 @@ def tokenizer_of_transformers(
     if fast is None:
         actual = f"{type(wrapper).__name__} ({checkpoint.folder})"
         raise load_error("a fast tokenizer", actual, "choose a checkpoint with a tokenizer.json")
-    with _explained(checkpoint), refusing_panics():
+    with _explained(checkpoint):
         try_out(fast)
     return fast, wrapper.pad_token_id, wrapper.unk_token_id
 

@@ -40,14 +40,12 @@ from embedtopics.corpus.results import Encoding
 from embedtopics.decisions import Decision
 from embedtopics.encoders._base import (
     check_texts,
-    check_tokenizer,
     known_languages,
     load_error,
     modules_of,
+    read_tokenizer,
     readable,
-    refusing_panics,
     slabs,
-    try_out,
 )
 from embedtopics.encoders._contract import BaseEncoder
 from embedtopics.errors import InputError
@@ -482,8 +480,7 @@ def read_static(folder: Path) -> StaticFiles:
 def _reading(file: object) -> Iterator[None]:
     """Name the file in the error of whatever is wrong with it."""
     try:
-        with refusing_panics():
-            yield
+        yield
     except Exception as error:  # libraries raise whatever a damaged number leads to
         actual = f"{file}: {one_line(error)}"
         remedy = "fetch or save the encoder again"
@@ -492,14 +489,10 @@ def _reading(file: object) -> Iterator[None]:
 
 def parse_tokenizer(text: str, source: object = "the tokenizer") -> Tokenizer:
     """Return a tokenizer without truncation and padding."""
-    from tokenizers import Tokenizer
-
     with _reading(source):
-        check_tokenizer(text)
-        tokenizer = Tokenizer.from_str(text)
+        tokenizer = read_tokenizer(text)
         tokenizer.no_truncation()
         tokenizer.no_padding()
-        try_out(tokenizer)
         if sorted(tokenizer.get_vocab().values()) != list(range(tokenizer.get_vocab_size())):
             raise ValueError("token ids must be consecutive and start at 0")
     return tokenizer

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -85,38 +85,63 @@ class Learned:
     stopped: str
 
 
-@dataclass
-class _State:
-    """The table in work, with Adam's moments."""
+class _Learner:
+    """The table in work, with Adam's moments, and the curves so far."""
 
-    table: FloatArray
-    logs: FloatArray
-    scale: float = 1.0
-    moments: list[FloatArray] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
+    def __init__(self, table: FloatArray, weights: FloatArray) -> None:
+        self.table, self.logs = table.copy(), np.log(weights).astype(np.float32)
         # Adam's steps know no scale: they are shares of the numbers that they change.
-        numbers = self.table[np.any(self.table, axis=1)]
-        self.scale = (
-            math.sqrt(float(np.mean(numbers**2, dtype=np.float64))) if len(numbers) else 1.0
-        )
+        numbers = table[np.any(table, axis=1)]
+        square = float(np.mean(numbers**2, dtype=np.float64)) if len(numbers) else 1.0
+        self.scale = math.sqrt(square)
         self.moments = [np.zeros_like(x) for x in (self.table, self.table, self.logs, self.logs)]
+        self.training: list[tuple[int, float]] = []
+        self.validation: list[tuple[int, float, float, float]] = []
+        self._since: list[float] = []  # losses since the last validation
 
+    def step(self, batch: Bagged, rate: float, number: int) -> None:
+        """Take a step with the gradient of the loss of some texts."""
+        from scipy.sparse import csr_matrix
 
-@dataclass
-class _StudentNotes:
-    """The curves in work."""
+        # Only the tokens of the batch are touched: the whole table is much larger.
+        used, columns = np.unique(batch.bags.indices, return_inverse=True)
+        factors = np.exp(self.logs[used])
+        shape = (len(batch.targets), len(used))
+        weighted = csr_matrix(
+            (batch.bags.data * factors[columns], columns, batch.bags.indptr), shape=shape
+        )
+        rows = self.table[used]
+        vectors, lengths = _unit(weighted @ rows)
+        loss, gradient = _loss(vectors, batch.targets)
+        # Through the scaling to length 1: what points along a vector does not turn it.
+        gradient -= vectors * np.einsum("ij,ij->i", gradient, vectors)[:, None]
+        of_rows = weighted.T.tocsr() @ (gradient / lengths)
+        of_logs = np.einsum("ij,ij->i", of_rows, rows)
+        change = _adam(self.moments[:2], used, of_rows, number)
+        self.table[used] = rows - np.float32(rate * self.scale) * change
+        change = _adam(self.moments[2:], used, of_logs, number)
+        self.logs[used] -= np.float32(rate * RATE_OF_LOGS) * change
+        self._since.append(loss)
 
-    training: list[tuple[int, float]] = field(default_factory=list)
-    validation: list[tuple[int, float, float, float]] = field(default_factory=list)
-    since: list[float] = field(default_factory=list)
-
-
-def plan(n_texts: int, settings: StudentSettings) -> tuple[int, int, int]:
-    """Return the texts of a batch, at most, the batches of an epoch, and the steps in all."""
-    size = min(BATCH_SIZE, max(2, n_texts // BATCHES_AN_EPOCH))
-    n_batches = max(1, math.ceil(n_texts / size))
-    return size, n_batches, max(MIN_STEPS, 1, round(settings.epochs * n_batches))
+    def validate(self, step: int, validation: Bagged, sample: Bagged, size: int) -> float:
+        """Note the losses after a step, and return the mean cosine of the validation texts."""
+        weights = np.exp(self.logs)
+        mean_losses = []
+        for texts in (sample, validation):
+            vectors = student_vectors(texts.bags, self.table, weights)
+            # In batches like those of the training, or the loss would be of another size.
+            losses = [
+                _loss(vectors[part], texts.targets[part])[0] * len(part)
+                for part in np.array_split(np.arange(len(vectors)), math.ceil(len(vectors) / size))
+            ]
+            mean_losses.append(sum(losses) / len(vectors))
+        cosines = np.einsum("ij,ij->i", vectors, validation.targets)
+        cosine = float(cosines.mean(dtype=np.float64))
+        self.validation.append((step, mean_losses[1], mean_losses[0], cosine))
+        if self._since:
+            self.training.append((step, float(np.mean(self._since))))
+            self._since.clear()
+        return cosine
 
 
 def learn(
@@ -130,28 +155,28 @@ def learn(
     """Learn token vectors and weights from the teacher's vectors."""
     from threadpoolctl import threadpool_limits
 
-    state = _State(table.copy(), np.log(weights).astype(np.float32))
-    size, n_batches, n_steps = plan(training.bags.shape[0], settings)
+    learner = _Learner(table, weights)
+    n_texts, n_held = training.bags.shape[0], validation.bags.shape[0]
+    size = min(BATCH_SIZE, max(2, n_texts // BATCHES_AN_EPOCH))
+    n_batches = max(1, math.ceil(n_texts / size))
+    n_steps = max(MIN_STEPS, 1, round(settings.epochs * n_batches))
     # A small corpus has many epochs, and needs no more validations for that.
     every = max(1, round(n_batches / VALIDATIONS_AN_EPOCH), n_steps // MOST_VALIDATIONS)
     rng = np.random.default_rng(settings.random_state)
-    sample = training.take(
-        np.sort(rng.permutation(training.bags.shape[0])[: validation.bags.shape[0]])
-    )
-    notes, waited, stopped = _StudentNotes(), 0, "finished"
-    best = (-math.inf, 0, state.table.copy(), weights)
-    step = 0
+    sample = training.take(np.sort(rng.permutation(n_texts)[:n_held]))
+    best = (-math.inf, 0, learner.table.copy(), weights)
+    step, waited, stopped = 0, 0, "finished"
     # On one thread: the order in which BLAS sums depends on how many it has.
     with (
         threadpool_limits(limits=1, user_api="blas"),
         progress_bar(total=n_steps, unit="step", description="Learning", show=show_progress) as bar,
     ):
-        batches = _batches(training.bags.shape[0], n_batches, rng)
+        batches = _batches(n_texts, n_batches, rng)
         while True:
             if step % every == 0 or step == n_steps:
-                cosine = _validate(state, step, validation, sample, size, notes)
+                cosine = learner.validate(step, validation, sample, size)
                 if cosine > best[0]:
-                    best, waited = (cosine, step, state.table.copy(), np.exp(state.logs)), 0
+                    best, waited = (cosine, step, learner.table.copy(), np.exp(learner.logs)), 0
                 else:
                     waited += 1
                 if waited >= PATIENCE:
@@ -161,13 +186,11 @@ def learn(
             step += 1
             # Rises over the warm-up, then falls towards zero in a straight line.
             share = min(1.0, step / max(1.0, WARMUP * n_steps)) * (1 - (step - 1) / n_steps)
-            rate = LEARNING_RATE * share
-            notes.since.append(_step(state, training.take(next(batches)), rate, step))
+            learner.step(training.take(next(batches)), LEARNING_RATE * share, step)
             bar.update(1)
     _, best_step, best_table, best_weights = best
-    at, losses, sample_losses, cosines = np.array(notes.validation).T.copy()
-    steps, training_losses = np.array(notes.training).T.copy()
-    n_held = validation.bags.shape[0]
+    at, losses, sample_losses, cosines = np.array(learner.validation).T.copy()
+    steps, training_losses = np.array(learner.training).T.copy()
     curves = Curves(
         training_steps=steps.astype(np.int64),
         training_loss=training_losses,
@@ -216,31 +239,6 @@ def _loss(vectors: FloatArray, targets: FloatArray) -> tuple[float, FloatArray]:
     return loss, gradient
 
 
-def _step(state: _State, batch: Bagged, rate: float, step: int) -> float:
-    from scipy.sparse import csr_matrix
-
-    # Only the tokens of the batch are touched: the whole table is much larger.
-    used, columns = np.unique(batch.bags.indices, return_inverse=True)
-    factors = np.exp(state.logs[used])
-    shape = (len(batch.targets), len(used))
-    weighted = csr_matrix(
-        (batch.bags.data * factors[columns], columns, batch.bags.indptr), shape=shape
-    )
-    rows = state.table[used]
-    vectors, lengths = _unit(weighted @ rows)
-    loss, gradient = _loss(vectors, batch.targets)
-    # Through the scaling to length 1: what points along a vector does not turn it.
-    gradient -= vectors * np.einsum("ij,ij->i", gradient, vectors)[:, None]
-    of_rows = weighted.T.tocsr() @ (gradient / lengths)
-    of_logs = np.einsum("ij,ij->i", of_rows, rows)
-    state.table[used] = rows - np.float32(rate * state.scale) * _adam(
-        state.moments[:2], used, of_rows, step
-    )
-    change = _adam(state.moments[2:], used, of_logs, step)
-    state.logs[used] -= np.float32(rate * RATE_OF_LOGS) * change
-    return loss
-
-
 def _adam(
     moments: list[FloatArray], used: npt.NDArray[Any], gradient: FloatArray, step: int
 ) -> Any:
@@ -251,31 +249,3 @@ def _adam(
     mean = first[used] / np.float32(1 - DECAY**step)
     square = second[used] / np.float32(1 - DECAY_OF_SQUARES**step)
     return mean / (np.sqrt(square) + np.float32(1e-10))
-
-
-def _validate(
-    state: _State,
-    step: int,
-    validation: Bagged,
-    sample: Bagged,
-    size: int,
-    notes: _StudentNotes,
-) -> float:
-    """Note the losses after a step, and return the mean cosine of the validation texts."""
-    weights = np.exp(state.logs)
-    mean_losses = []
-    for texts in (validation, sample):
-        vectors = student_vectors(texts.bags, state.table, weights)
-        # In batches like those of the training, or the loss would be of another size.
-        losses = [
-            (_loss(vectors[part], texts.targets[part])[0], len(part))
-            for part in np.array_split(np.arange(len(vectors)), math.ceil(len(vectors) / size))
-        ]
-        mean_losses.append(sum(loss * n for loss, n in losses) / len(vectors))
-        if texts is validation:
-            cosine = float(np.einsum("ij,ij->i", vectors, texts.targets).mean(dtype=np.float64))
-    notes.validation.append((step, mean_losses[0], mean_losses[1], cosine))
-    if notes.since:
-        notes.training.append((step, float(np.mean(notes.since))))
-        notes.since.clear()
-    return cosine

@@ -28,7 +28,7 @@ from embedtopics.encoders.sentence._encoder import SentenceEncoder
 from embedtopics.encoders.sentence._loading import DEFAULT_MODEL
 from embedtopics.encoders.sentence._running import has_gpu
 from embedtopics.encoders.static._encoder import StaticEncoder, holds_static_encoder
-from embedtopics.encoders.words._tfidf import RandomProjectionEncoder, TfidfEncoder
+from embedtopics.encoders.words._counts import RandomProjectionEncoder, TfidfEncoder
 from embedtopics.encoders.words._vectors import FastTextEncoder, WordVectorEncoder
 from embedtopics.errors import InputError, Remedy
 from embedtopics.protocols import FloatArray
@@ -92,7 +92,8 @@ class AutomaticEncoder(BaseEncoder):
         default = resolve_encoder(DEFAULT_MODEL, **self._arguments)
         shares = detect_languages(texts)
         is_suitable = language_warning(default, shares) is None
-        if is_suitable and cascade_pays(len(texts), sum(map(len, texts))):
+        is_large = len(texts) >= CASCADE_FROM and sum(map(len, texts)) >= CASCADE_CHARACTERS
+        if is_suitable and is_large:
             return CascadeEncoder(default.reading_to_ends(texts)).fit(texts)
         if is_suitable or find_spec(MULTILINGUAL_PACKAGE) is None:  # the caller warns
             return default
@@ -100,11 +101,6 @@ class AutomaticEncoder(BaseEncoder):
         if not set(default.languages or ()) & set(main_languages(shares)):
             return multilingual
         return JoinedEncoder([one.reading_to_ends(texts) for one in (default, multilingual)])
-
-
-def cascade_pays(n_texts: int, n_characters: int) -> bool:
-    """Return whether a collection is large enough for a cascade of a student and its teacher."""
-    return n_texts >= CASCADE_FROM and n_characters >= CASCADE_CHARACTERS
 
 
 def _resolve(spec: Any, cached: bool, options: Mapping[str, str | None]) -> BaseEncoder:

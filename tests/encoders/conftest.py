@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from embedtopics.encoders._base import modules_of
+
 WORDS = "the a cat dog sat ran on in mat park and or red blue river stone light sound".split()
 
 PACKAGE = "sentence_transformers.models"
@@ -81,16 +83,7 @@ def make_sentence_folder(tiny_bert, tmp_path):
     def make(pooling="mean", normalize=True, max_length=12, modules=None, legacy=True):
         folder = Path(shutil.copytree(tiny_bert, tmp_path / "sentence-bert", dirs_exist_ok=True))
         kinds = modules or ["Transformer", "Pooling"] + ["Normalize"] * normalize
-        listed = [
-            {
-                "idx": place,
-                "name": str(place),
-                "path": f"{place}_{kind}" if place else "",
-                "type": f"{PACKAGE}.{kind}",
-            }
-            for place, kind in enumerate(kinds)
-        ]
-        (folder / "modules.json").write_text(json.dumps(listed))
+        (folder / "modules.json").write_text(json.dumps(modules_of(*kinds)))
         (folder / "1_Pooling").mkdir(exist_ok=True)
         mode = {"cls": "cls_token", "mean": "mean_tokens", "max": "max_tokens"}.get(
             pooling, pooling

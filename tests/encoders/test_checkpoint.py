@@ -42,18 +42,6 @@ def test_a_sentence_transformers_folder_says_how(make_sentence_folder, pooling, 
     assert read_checkpoint(make_sentence_folder(max_length=4096)).max_length == 32
 
 
-def test_the_default_prompt_is_read(make_sentence_folder):
-    folder = make_sentence_folder()
-    settings = {"prompts": {"passage": "passage: "}, "default_prompt_name": "passage"}
-    (folder / "config_sentence_transformers.json").write_text(json.dumps(settings))
-    checkpoint = read_checkpoint(folder)
-    assert checkpoint.prompt == "passage: "
-    assert checkpoint.prompts == {"passage": "passage: "}
-    assert checkpoint.head.pools_prompt
-    edit_json(folder / "1_Pooling" / "config.json", include_prompt=False)
-    assert not read_checkpoint(folder).head.pools_prompt
-
-
 @pytest.mark.parametrize(
     "name", ["config.json", "model.safetensors", "tokenizer.json", "1_Pooling/config.json"]
 )

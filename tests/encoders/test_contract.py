@@ -198,23 +198,19 @@ def test_a_learner_passes_where_it_learned_the_same(toy):
 
 
 @pytest.mark.parametrize(
-    ("name", "kind"),
+    ("name", "kind", "n_components"),
     [
-        ("tfidf", TfidfEncoder), ("lsa", TfidfEncoder), ("fasttext", FastTextEncoder),
-        ("random", RandomProjectionEncoder),
+        ("tfidf", TfidfEncoder, None), ("lsa", TfidfEncoder, 300),
+        ("fasttext", FastTextEncoder, None), ("random", RandomProjectionEncoder, None),
     ],
 )  # fmt: skip
-def test_baselines_have_names(name, kind):
+def test_names_stand_for_baselines_and_paths_for_folders(name, kind, n_components):
     encoder = resolve_encoder(name)
     assert type(encoder) is kind and encoder.name == name and encoder.languages is None
     assert encoder_from_settings(encoder.settings).settings == encoder.settings
-
-
-def test_names_stand_for_settings_and_paths_for_folders():
-    assert resolve_encoder("lsa").settings["n_components"] == 300
-    assert resolve_encoder("tfidf").settings["n_components"] is None
+    assert encoder.settings.get("n_components") == n_components
     with pytest.raises(ModelLoadError):
-        resolve_encoder("./tfidf")
+        resolve_encoder(f"./{name}")
 
 
 def test_the_callers_encoder_stays_unfitted():

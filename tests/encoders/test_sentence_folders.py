@@ -96,21 +96,6 @@ def test_weighted_layers(save):
     assert_same(encoder, oracle)
 
 
-def test_prompts_like_those_of_e5(save):
-    from sentence_transformers.models import Normalize
-
-    prompts = {"query": "the cat and ", "passage": "red river "}
-    folder, oracle = save(pooling("mean"), Normalize(), prompts=prompts)
-    encoder = exact_encoder(folder, prompt="query")
-    assert encoder.prompts["passage"] == "red river "
-    assert_same(encoder, oracle, prompt_name="query")
-    assert_same(exact_encoder(folder, prompt="a stone "), oracle, prompt="a stone ")
-    assert_same(exact_encoder(folder), oracle)
-    report = encoder.encode_with_report(TEXTS)
-    assert report.n_tokens.tolist() == [0, 2, 30, 3, 6]
-    assert report.n_seen.tolist() == [0, 2, 7, 3, 6]
-
-
 @pytest.mark.parametrize("mode", ["mean", "max", "weightedmean", "lasttoken", "cls"])
 def test_a_prompt_that_is_read_and_not_pooled(save, mode):
     prompts = {"query": "the cat and "}

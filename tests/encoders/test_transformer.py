@@ -62,17 +62,6 @@ def test_the_fingerprint_is_stable_and_tells_encoders_apart(tiny_bert, tmp_path)
     assert exact_encoder(copy).fingerprint == prints[0]
 
 
-def test_lower_casing_and_prompts_are_obeyed(make_sentence_folder):
-    folder = make_sentence_folder()
-    plain = exact_encoder(folder).encode(["the cat"])
-    settings = {"prompts": {"query": "the "}, "default_prompt_name": "query"}
-    (folder / "config_sentence_transformers.json").write_text(json.dumps(settings))
-    (folder / "sentence_bert_config.json").write_text(
-        json.dumps({"max_seq_length": 12, "do_lower_case": True})
-    )
-    np.testing.assert_allclose(exact_encoder(folder).encode(["CAT"]), plain, atol=1e-6)
-
-
 def test_nothing_is_printed_and_nothing_left_switched(tiny_bert, capfd):
     import torch
     from transformers.utils import logging

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from embedtopics.encoders.words._tfidf import RandomProjectionEncoder
+from embedtopics.encoders.words._counts import RandomProjectionEncoder
 from embedtopics.retrieval import SearchIndex, _search
 from embedtopics.retrieval._fusion import fuse_scores
 

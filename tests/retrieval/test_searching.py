@@ -6,7 +6,7 @@ import pytest
 
 from embedtopics.corpus import Corpus
 from embedtopics.encoders._registry import resolve_encoder
-from embedtopics.encoders.words._tfidf import RandomProjectionEncoder
+from embedtopics.encoders.words._counts import RandomProjectionEncoder
 from embedtopics.errors import InputError
 from embedtopics.retrieval import SearchIndex, _search
 from tests.factories import raising, refuses

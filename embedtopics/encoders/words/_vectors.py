@@ -17,7 +17,7 @@ from embedtopics._utils.display import one_line
 from embedtopics._utils.progress import progress_bar
 from embedtopics.encoders._base import unit_vectors
 from embedtopics.encoders._contract import arguments_of
-from embedtopics.encoders.words._base import WordEncoder, hash_of
+from embedtopics.encoders.words._counts import WordEncoder, hash_of
 from embedtopics.errors import InputError, ModelLoadError
 from embedtopics.protocols import BoolArray, Float64Array, FloatArray, Int64Array
 from embedtopics.terms._counts import count_words

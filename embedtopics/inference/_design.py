@@ -12,7 +12,6 @@ import numpy.typing as npt
 import pandas as pd
 
 from embedtopics.corpus._dates import read_dates
-from embedtopics.corpus._texts import is_missing
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.protocols import BoolArray, Float64Array, Int64Array
@@ -113,7 +112,10 @@ def make_design(
             values, notes = read_dates(values, name)
             decisions += [note for note in notes if note.name == "time_zone"]
         series[name] = values, kind
-        is_complete &= [not (is_missing(v) or str(v).isspace() or v == "") for v in values.tolist()]
+        is_complete &= values.notna().to_numpy()
+        if kind == "level":
+            codes, levels = pd.factorize(values)
+            is_complete &= np.array([*(str(one).strip() != "" for one in levels), False])[codes]
     rows = np.flatnonzero(is_complete)
     if n_dropped := int(is_used.sum()) - len(rows):
         message = f"{n_dropped:,} of {is_used.sum():,} rows lack a covariate and are left out."

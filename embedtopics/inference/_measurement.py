@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,9 @@ from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.inference._sample import Sample
 from embedtopics.protocols import BoolArray, Float64Array, Int64Array, RandomState
+
+if TYPE_CHECKING:
+    from embedtopics.topics.results import TopicResult
 
 N_FOLDS = 5
 MOST_CLASSES = 10
@@ -77,7 +80,7 @@ class Measurement:
     proxy : float64 ndarray of shape (n_rows, n_columns)
         The predictions, combined by a regression that was fitted without the unit of the row.
     naive : float64 ndarray of shape (n_rows, n_columns)
-        The predicted class, or number, of each row.
+        The predicted class, or number, of each row, by the first prediction.
     is_gold : bool ndarray of shape (n_rows,)
     decisions : tuple of Decision
 
@@ -142,7 +145,9 @@ class Measurement:
                 "which is fitted without the unit of the row."
             )
             decisions.append(Decision("inference", "predictions_combined", len(columns), message))
-        naive = proxy if classes is None else np.eye(len(classes))[proxy.argmax(axis=1)]
+        # Scores have no classes of their own; those of the combined regression stand for them.
+        naive = columns[0] if columns[0].shape[1] == truth.shape[1] else proxy
+        naive = naive if classes is None else np.eye(len(classes))[naive.argmax(axis=1)]
         if is_gold.sum() < FEW_GOLD:
             message = (
                 f"Only {is_gold.sum()} rows have a gold value. Intervals from fewer than "
@@ -203,6 +208,47 @@ class Measurement:
         options |= {key: frame[one] for key, one in picked.items() if one is not None}
         of_rows = {one: frame[one] for one in names}
         return cls(frame[gold], of_rows, data=frame, **{"name": gold} | options)
+
+    @classmethod
+    def from_topics(
+        cls, result: TopicResult, topics: int | Sequence[int], gold: Any, **options: Any
+    ) -> Measurement:
+        """Take the membership in one or several topics as prediction of a concept.
+
+        Topics split and merge concepts, so the share of a topic is not that of a concept.
+
+        Parameters
+        ----------
+        result : TopicResult
+        topics : int or sequence of int
+            Ids of the topics that belong to the concept.
+        gold : sequence of bool or None
+            Whether each row of the corpus is about the concept, None for rows that nobody read.
+        **options
+            `sampling`, `probability` or `strata`, which say how the rows that people read were
+            drawn; `units` (by default equal texts are one unit), `name`, `data` (by default the
+            metadata of the corpus).
+        """
+        ids = [topics] if isinstance(topics, int | np.integer) else list(topics)
+        if not ids or not all(one in range(result.n_topics) for one in ids):
+            raise InputError("topics", f"ids of topics, 0 to {result.n_topics - 1}", topics)
+        rows = np.flatnonzero(result.documents.of_row >= 0)
+        document = result.documents.of_row[rows]
+        if len(values := list(gold)) != len(result.documents.of_row):
+            found = f"{len(values):,} for {len(result.documents.of_row):,}"
+            raise InputError("gold", "one value for each row of the corpus", found=found)
+        predictions = {
+            "topic": np.isin(result.clustering.labels, ids)[document].astype(np.float64),
+            "share": np.asarray(result.memberships[:, ids].sum(axis=1)).ravel()[document],
+        }
+        for key in ("probability", "strata", "units"):
+            if options.get(key) is not None:
+                options[key] = pd.Series(list(options[key])).iloc[rows].to_numpy()
+        frame = options.pop("data", None)
+        frame = (result.corpus.metadata if frame is None else frame).iloc[rows]
+        return cls(
+            [values[row] for row in rows], predictions, data=frame, **{"units": document} | options
+        )
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -293,13 +339,15 @@ def _columns(values: Sequence[Any], classes: tuple[Any, ...] | None, used: BoolA
     if classes is None:
         out[rows, 0] = [float(values[row]) for row in rows.tolist()]
         return out
+    codes, distinct = pd.factorize(pd.Series([values[row] for row in rows.tolist()], dtype=object))
     place = {one: column for column, one in enumerate(classes)}
-    for row in rows.tolist():
-        if (one := _plain(values[row])) not in place:
-            expected = f"classes with a gold row ({', '.join(map(repr, classes))})"
-            remedy = "code more rows, or merge classes"
-            raise InputError("predictions", expected, values[row], remedy, row=row)
-        out[row, place[one]] = 1.0
+    columns = np.array([place.get(_plain(one), -1) for one in distinct.tolist()])[codes]
+    if (columns < 0).any():
+        row = int(rows[(columns < 0).argmax()])
+        expected = f"classes with a gold row ({', '.join(map(repr, classes))})"
+        remedy = "code more rows, or merge classes"
+        raise InputError("predictions", expected, values[row], remedy, row=row)
+    out[rows, columns] = 1.0
     return out
 
 
@@ -325,9 +373,7 @@ def _prediction(
         raise InputError(
             "predictions", f"{n:,} rows, one for each gold value", found=f"{len(array):,}"
         )
-    missing = (
-        np.array([is_missing(v) for v in array.tolist()]) if array.ndim == 1 else np.isnan(array)
-    )
+    missing = np.asarray(pd.isna(array))
     if missing.any():
         row = int(np.argwhere(missing)[0][0])
         raise InputError("predictions", "present in every row", None, row=row)
@@ -340,7 +386,7 @@ def _prediction(
     if classes is None:
         return array.astype(np.float64)[:, None]
     cells = array.tolist()
-    if is_number and not {_plain(value) for value in cells} <= set(classes):
+    if is_number and not {_plain(value) for value in np.unique(array).tolist()} <= set(classes):
         numbers = array.astype(np.float64)
         if len(classes) == 2 and numbers.min() >= 0 and numbers.max() <= 1:
             return np.column_stack([1 - numbers, numbers])

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from scipy.special import ndtri, stdtrit
 
 from embedtopics._utils.checks import checked_between, checked_choice, checked_level
-from embedtopics.corpus._texts import is_missing
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import wilson
 from embedtopics.inference._measurement import Measurement
@@ -93,12 +93,13 @@ def groups_of(data: pd.DataFrame, by: Any, every: str) -> tuple[list[Any], Int64
         if pd.api.types.is_datetime64_any_dtype(column):
             starts = column.dt.tz_localize(None).dt.to_period(PERIODS[every]).dt.start_time
             column = starts.dt.strftime("%Y-%m-%d")
-        parts.append([None if is_missing(one) else str(one) for one in column.tolist()])
+        codes, distinct = pd.factorize(column)
+        parts.append(np.array([*map(str, distinct.tolist()), None], dtype=object)[codes])
     keys = [None if None in row else row for row in zip(*parts, strict=True)]
     names = sorted({key for key in keys if key is not None})
     place = {key: code for code, key in enumerate(names)}
-    codes = np.array([-1 if key is None else place[key] for key in keys], dtype=np.int64)
-    return [key[0] if len(key) == 1 else key for key in names], codes
+    of_row = np.array([-1 if key is None else place[key] for key in keys], dtype=np.int64)
+    return [key[0] if len(key) == 1 else key for key in names], of_row
 
 
 class _Cells:
@@ -229,6 +230,7 @@ def power(
     effect: float | None = None,
     share: float = 0.5,
     group_share: float = 0.5,
+    strata: Mapping[Any, tuple[int, float]] | None = None,
     accuracy: float | None = None,
     correlation: float | None = None,
     confidence: float = 0.95,
@@ -248,6 +250,10 @@ def power(
         The share that is expected.
     group_share : float
         Share of the rows in the first group.
+    strata : mapping of object to (int, float), optional
+        Rows and expected share of each stratum, such as each predicted class, for a `width` without
+        further predictions. The plan allocates gold rows in proportion to the rows and the standard
+        deviation of each stratum (Neyman 1934).
     accuracy : float, optional
         Share of correct predictions in each class; by default there are no predictions.
     correlation : float, optional
@@ -261,6 +267,8 @@ def power(
     """
     if (width is None) == (effect is None):
         raise InputError("width", "given, or effect, but not both", width)
+    if strata is not None:
+        return _stratified(n_rows, width, strata, confidence)
     checked_between(share, "share", 0, 1)
     if correlation is None:
         correlation = 0.0 if accuracy is None else _phi(share, accuracy)
@@ -277,6 +285,52 @@ def power(
     labels = (1 - explained) * variance * parts / rest if rest > 0 else np.inf
     alone = variance * parts / allowed
     return LabelPlan(float(np.ceil(labels)), float(np.ceil(alone)), float(correlation))
+
+
+def _stratified(
+    n_rows: int, width: float | None, strata: Mapping[Any, tuple[int, float]], confidence: float
+) -> LabelPlan:
+    """Return the plan of a share by strata."""
+    sizes, expected = np.array([*strata.values()], dtype=np.float64).T
+    if width is None or sizes.sum() != n_rows:
+        expected_rows = f"strata of {n_rows:,} rows in all, and a width"
+        raise InputError("strata", expected_rows, found=f"{sizes.sum():,.0f} rows")
+    weights = sizes / n_rows
+    for one in expected:
+        checked_between(float(one), "strata", 0, 1)
+    share = float(weights @ expected)
+    allowed = (width / (2 * ndtri(0.5 + confidence / 2))) ** 2
+    # The strata explain what their shares differ; their own rows vary among samples of rows.
+    between = float(weights @ np.square(expected - share))
+    rest = allowed - between / n_rows
+    spread = float(weights @ np.sqrt(expected * (1 - expected)))
+    labels = spread**2 / rest if rest > 0 else np.inf
+    total = int(min(np.ceil(labels), n_rows))
+    of_strata = dict(zip(strata, allocate(total, sizes, expected).tolist(), strict=True))
+    alone = np.ceil(share * (1 - share) / allowed)
+    correlation = float(np.sqrt(between / (share * (1 - share))))
+    return LabelPlan(float(np.ceil(labels)), float(alone), correlation, of_strata)
+
+
+MIN_PER_STRATUM = 10
+"""Gold rows of a stratum, if it has as many: an expected share may be wrong."""
+
+
+def allocate(n_gold: int, sizes: npt.ArrayLike, shares: npt.ArrayLike) -> Int64Array:
+    """Return the gold rows of each stratum: by rows and standard deviation (Neyman 1934)."""
+    rows, expected = np.asarray(sizes, dtype=np.float64), np.asarray(shares, dtype=np.float64)
+    least = np.minimum(rows, MIN_PER_STRATUM)
+    spread = rows * np.sqrt(expected * (1 - expected))
+    low, high = 0.0, 2 * n_gold / max(float(spread[spread > 0].min(initial=1.0)), 1e-12) + 1
+    for _ in range(100):  # more gold rows with a larger factor
+        middle = (low + high) / 2
+        is_enough = np.clip(middle * spread, least, rows).sum() >= n_gold
+        low, high = (low, middle) if is_enough else (middle, high)
+    parts = np.clip(high * spread, least, rows)
+    whole = np.floor(parts + 1e-6).astype(np.int64)
+    rank = np.argsort(whole - parts, kind="stable")
+    whole[rank[: max(n_gold - int(whole.sum()), 0)]] += 1
+    return whole
 
 
 def _phi(share: float, accuracy: float) -> float:

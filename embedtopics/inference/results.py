@@ -339,18 +339,22 @@ class LabelPlan:
     labels_alone : float
         Without predictions.
     correlation : float
-        Correlation of predictions and truth that the plan assumes.
+        Correlation of predictions, or strata, and truth that the plan assumes.
+    strata : mapping of object to int
+        Gold rows of each stratum.
     """
 
     labels: float
     labels_alone: float
     correlation: float
+    strata: Mapping[Any, int] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         """Return both numbers."""
+        strata = "".join(f"; {name}: {n:,}" for name, n in self.strata.items())
         return (
             f"LabelPlan({self.labels:,.0f} gold rows with predictions (correlation "
-            f"{self.correlation:.2f}), {self.labels_alone:,.0f} without)"
+            f"{self.correlation:.2f}), {self.labels_alone:,.0f} without{strata})"
         )
 
 

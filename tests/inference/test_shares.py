@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import wilson
 from embedtopics.inference import Measurement, power, shares
+from embedtopics.inference._shares import allocate
 
 N = 1_000
 RNG = np.random.default_rng(0)
@@ -182,6 +183,23 @@ def test_a_plan_says_how_many_labels_a_width_needs():
     assert power(n_rows=100, width=0.01, accuracy=0.9).labels == np.inf
     effect = power(n_rows=100_000, effect=0.1, share=0.3)
     assert effect.labels == pytest.approx(4 * 0.21 * ((1.959964 + 0.841621) / 0.1) ** 2, abs=1)
+
+
+def test_a_plan_by_strata_allocates_as_neyman_does():
+    strata = {"predicted": (1_000, 0.8), "not predicted": (9_000, 0.1)}
+    plan = power(n_rows=10_000, width=0.06, strata=strata)
+    # Standard deviations are 0.4 and 0.3, the share 0.17; the strata explain 0.1 * 0.9 * 0.7^2.
+    spread, between = 0.1 * 0.4 + 0.9 * 0.3, 0.0441
+    allowed = (0.03 / 1.959964) ** 2
+    assert plan.labels == np.ceil(spread**2 / (allowed - between / 10_000))
+    assert plan.labels_alone == np.ceil(0.17 * 0.83 / allowed)
+    assert plan.strata["predicted"] == pytest.approx(plan.labels * 0.04 / spread, abs=1)
+    assert sum(plan.strata.values()) == plan.labels
+    assert allocate(64, [100, 900, 5], [0.5, 0.1, 0.5]).tolist() == [10, 49, 5]
+    assert power(n_rows=10_000, width=0.001, strata=strata).labels == np.inf
+    with pytest.raises(InputError) as error:
+        power(n_rows=5_000, width=0.06, strata=strata)
+    assert error.value.parameter == "strata"
 
 
 @pytest.mark.parametrize(

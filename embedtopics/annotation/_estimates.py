@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,10 +16,11 @@ from embedtopics.annotation._state import StudyState
 from embedtopics.annotation._tables import agreement, to_frame
 from embedtopics.annotation.results import RecallTest, Stopping, StoppingOfClass, StudyReport
 from embedtopics.classification import TextClassifier
-from embedtopics.classification._prevalence import predict_corpus, prevalence
+from embedtopics.classification._prevalence import measure, predict_corpus
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import wilson
+from embedtopics.inference import Measurement
 from embedtopics.inference.results import MeasuredShares
 from embedtopics.protocols import BoolArray, Float64Array
 
@@ -57,12 +58,11 @@ def _count_labels(state: StudyState) -> _CountLabels:
         return _CountLabels(state.classifier(exclude=set(keys)), labels)
 
 
-def shares(state: StudyState) -> MeasuredShares:
-    """Return the share of each label among the distinct texts."""
+def measurement(state: StudyState) -> Measurement:
+    """Return the labels of the count texts with predictions of all distinct texts."""
     classifier: Any
     classifier, labels = _count_labels(state)
-    corpus = state.texts.documents
-    return prevalence(classifier, corpus, labels, random_state=state.seed)
+    return measure(classifier, state.texts.documents, labels, random_state=state.seed)
 
 
 def quality(state: StudyState) -> pd.DataFrame:
@@ -117,14 +117,16 @@ def classifier(state: StudyState, method: str, options: dict[str, Any]) -> TextC
     return TextClassifier(method=method, **options).fit(texts, labels)
 
 
-def report(state: StudyState, decisions: tuple[Decision, ...]) -> StudyReport:
+def report(
+    state: StudyState, decisions: tuple[Decision, ...], prevalence: Callable[[], MeasuredShares]
+) -> StudyReport:
     """Return codebook, quality, agreement and examples of a study."""
     import pandas as pd
 
     tables = {"Codebook": pd.DataFrame(as_json(state.records.labels))}
     estimates = None
     with suppress(InputError):  # too few count texts
-        estimates = shares(state)
+        estimates = prevalence()
         scores = quality(state)
         scores["class"] = scores["class"].fillna("all")
         tables["Quality of the model on texts that it was not fitted on"] = scores
@@ -144,7 +146,9 @@ def report(state: StudyState, decisions: tuple[Decision, ...]) -> StudyReport:
     return StudyReport(state.progress(), tables, estimates, decisions)
 
 
-def stopping(state: StudyState, recall: float) -> Stopping:
+def stopping(
+    state: StudyState, recall: float, prevalence: Callable[[], MeasuredShares]
+) -> Stopping:
     """Return the recall test of each label and the expected width of its share's interval."""
     with state.lock:
         labelled, records = state.labelled(), state.records
@@ -155,7 +159,7 @@ def stopping(state: StudyState, recall: float) -> Stopping:
         )
         names = records.names
     n_texts, n_counted = len(state.texts) - n_unlabelled, sum(is_counted.values())
-    widths = _widths(state)
+    widths = _widths(prevalence)
     classes = []
     for name in names:
         relevant = [is_counted[key] for key, label in labelled.items() if name in label]
@@ -172,10 +176,10 @@ def stopping(state: StudyState, recall: float) -> Stopping:
     return Stopping(tuple(classes))
 
 
-def _widths(state: StudyState) -> dict[str, tuple[float, float]]:
+def _widths(prevalence: Callable[[], MeasuredShares]) -> dict[str, tuple[float, float]]:
     """Return the width of each share's interval, now and expected after more count labels."""
     try:
-        now = shares(state)
+        now = prevalence()
     except InputError:  # too few count texts
         return {}
     widths = {}

@@ -20,19 +20,20 @@ from embedtopics.annotation._codebook import (
     count_order,
     read_labels,
 )
-from embedtopics.annotation._journal import KIND, VERSION, Journal
+from embedtopics.annotation._journal import KIND, VERSION, Journal, Records
 from embedtopics.annotation._loop import STRATEGIES, TeachingLoop
-from embedtopics.annotation._records import Records
 from embedtopics.annotation._state import StudyState, StudyTexts
 from embedtopics.annotation.results import AnnotatorAgreement, Stopping, StudyReport, TextToLabel
 from embedtopics.corpus import Corpus
 from embedtopics.decisions import Decision, Exported
 from embedtopics.errors import InputError
+from embedtopics.inference import shares
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from embedtopics.classification import TextClassifier
+    from embedtopics.inference import Measurement
     from embedtopics.inference.results import MeasuredShares
 
 MAX_NOTE = 10_000
@@ -349,18 +350,25 @@ class AnnotationProject:
         """
         return _estimates.classifier(self.state, method, options)
 
-    def prevalence(self) -> MeasuredShares:
-        """Estimate the share of each label among the distinct texts, with 95 % intervals.
+    def measurement(self) -> Measurement:
+        """Return the count labels with predictions of all distinct texts.
 
-        Prediction-powered inference from the count texts; the model is cross-fitted. See
-        `embedtopics.classification.prevalence`.
+        The model is cross-fitted. `embedtopics.inference` estimates shares, trends and regressions
+        with it, on the columns of the corpus; its name there is "class".
 
         Raises
         ------
         InputError
             Fewer than 2 count texts have a label.
         """
-        return _estimates.shares(self.state)
+        return _estimates.measurement(self.state)
+
+    def prevalence(self) -> MeasuredShares:
+        """Estimate the share of each label among the distinct texts, with 95 % intervals.
+
+        Prediction-powered inference, see `measurement` and `embedtopics.inference.shares`.
+        """
+        return shares(self.measurement())
 
     def quality(self) -> pd.DataFrame:
         """Return the scores of the model on texts that it was not fitted on.
@@ -379,11 +387,11 @@ class AnnotationProject:
         recall : float
             Target share of the texts of a label.
         """
-        return _estimates.stopping(self.state, recall)
+        return _estimates.stopping(self.state, recall, self.prevalence)
 
     def report(self) -> StudyReport:
         """Return codebook, progress, quality, shares, agreement and examples."""
-        return _estimates.report(self.state, self.decisions)
+        return _estimates.report(self.state, self.decisions, self.prevalence)
 
     def agreement(self) -> AnnotatorAgreement:
         """Return Krippendorff's alpha of the annotators, and the texts that they disagree on."""

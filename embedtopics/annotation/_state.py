@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from embedtopics.annotation._codebook import MULTILABEL, count_order
-from embedtopics.annotation._journal import Journal
+from embedtopics.annotation._journal import Journal, Records
 from embedtopics.annotation._learner import StudyClassifier, TextVectors, TrainingRows, codes_of
-from embedtopics.annotation._records import Records
 from embedtopics.annotation.results import TextToLabel
 from embedtopics.corpus import Corpus
 from embedtopics.encoders._registry import resolve_encoder

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from embedtopics.annotation._codebook import MULTILABEL, checked_annotator
-from embedtopics.annotation._journal import NAME, read_events
-from embedtopics.annotation._records import Records
+from embedtopics.annotation._journal import NAME, Records, read_events
 from embedtopics.annotation._state import StudyState
 from embedtopics.annotation.results import AnnotatorAgreement
 from embedtopics.corpus._table_files import write_table

@@ -1,0 +1,131 @@
+"""Coding a concept in a sample of the texts in and around topics."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import numpy as np
+
+from embedtopics._utils.checks import checked_count, resolve_seed
+from embedtopics.annotation._codebook import Label, StudyDesign, permanent_numbers
+from embedtopics.annotation._project import AnnotationProject
+from embedtopics.errors import InputError
+from embedtopics.inference import Measurement
+from embedtopics.inference._shares import allocate
+from embedtopics.protocols import Int64Array, RandomState
+from embedtopics.topics.results import TopicResult
+
+STRATA = ("topic", "border", "rest")
+EXPECTED = (0.7, 0.3, 0.02)
+"""Expected shares of the concept in the strata, by which the texts to code are allocated."""
+
+
+class TopicStudy(AnnotationProject):
+    """A study of the texts drawn by `code_topic`; its labels are "yes" and "no".
+
+    Quality and recall describe the drawn texts. Shares are those of all texts of the result.
+    """
+
+    result: TopicResult
+    topics: tuple[int, ...]
+    concept: str
+    strata: Int64Array  # of each distinct text of the result
+
+    def measurement(self) -> Measurement:
+        """Return the answers, with the membership in the topics as prediction.
+
+        Raises
+        ------
+        InputError
+            A stratum (the topics, their border, the rest) has fewer than two answers.
+        """
+        distinct = self.result.documents
+        document = distinct.of_row
+        coded = dict(zip(self.corpus.ids, self.labels(), strict=True))
+        of_document = [coded.get(self.result.corpus.ids[row]) for row in distinct.first_rows]
+        gold = [of_document[one] if one >= 0 else None for one in document.tolist()]
+        strata = np.where(document >= 0, self.strata[document], 0)
+        return Measurement.from_topics(
+            self.result, self.topics, gold, strata=strata, name=self.concept
+        )
+
+
+def code_topic(
+    result: TopicResult,
+    topics: int | Sequence[int],
+    folder: str | os.PathLike[str],
+    *,
+    concept: str | None = None,
+    n_texts: int = 200,
+    random_state: RandomState = 0,
+) -> TopicStudy:
+    """Draw texts in which people code a concept, so that its shares can be estimated.
+
+    Topics split and merge concepts. The texts are drawn at random within three strata: the topics,
+    their border (texts in other topics or in none with the largest shares of the topics, as many as
+    the topics have), and the rest. `embedtopics.annotation.serve` shows the texts on a page, and
+    `measurement` of the study estimates from the answers.
+
+    Parameters
+    ----------
+    result : TopicResult
+    topics : int or sequence of int
+        Ids of the topics that belong to the concept.
+    folder : path
+        Folder of the answers. The same arguments open an existing study, and a larger `n_texts`
+        adds texts to it.
+    concept : str, optional
+        What the texts are about; by default the labels of the topics.
+    n_texts : int
+        Texts to code.
+    random_state : int, numpy.random.Generator or None
+
+    Returns
+    -------
+    TopicStudy
+
+    Raises
+    ------
+    InputError
+        There is no such topic, or there are fewer texts than `n_texts`.
+    """
+    ids = tuple(int(one) for one in np.atleast_1d(np.asarray(topics)))
+    if not ids or not all(0 <= one < result.n_topics for one in ids):
+        raise InputError("topics", f"ids of topics, 0 to {result.n_topics - 1}", topics)
+    concept = concept or " or ".join(result.topics[one].label for one in ids)
+    strata = _strata(result, ids)
+    sizes = np.bincount(strata, minlength=len(STRATA))
+    if sizes.sum() < checked_count(n_texts, "n_texts", 2 * len(STRATA)):
+        raise InputError("n_texts", f"at most {sizes.sum():,}, the number of texts", n_texts)
+    n_drawn = allocate(n_texts, sizes, EXPECTED)
+    seed = resolve_seed(random_state)
+    keys = [f"{a:016x}{b:016x}" for a, b in result.documents.hashes.tolist()]
+    order = np.argsort(permanent_numbers(keys, seed, "count"), kind="stable")
+    drawn = [order[strata[order] == one][:n] for one, n in enumerate(n_drawn)]
+    documents = np.sort(np.concatenate(drawn))
+    labels = [
+        Label("yes", "y", f"The text is about {concept}."),
+        Label("no", "n", f"The text is not about {concept}."),
+    ]
+    study = TopicStudy(
+        result.corpus.take(result.documents.first_rows[documents]),
+        labels,
+        folder,
+        encoder=np.asarray(result.embeddings[documents]),
+        strategy="random",
+        design=StudyDesign(teach=0.0, n_test=0, random_state=seed),
+    )
+    study.result, study.topics, study.concept, study.strata = result, ids, concept, strata
+    return study
+
+
+def _strata(result: TopicResult, topics: tuple[int, ...]) -> Int64Array:
+    """Return the stratum of each distinct text."""
+    is_inside = np.isin(result.clustering.labels, topics)
+    share = np.asarray(result.memberships[:, list(topics)].sum(axis=1)).ravel()
+    outside = np.flatnonzero(~is_inside)
+    nearest = outside[np.argsort(-share[outside], kind="stable")[: is_inside.sum()]]
+    strata = np.where(is_inside, 0, 2)
+    strata[nearest] = 1
+    return strata

@@ -1,0 +1,78 @@
+"""Concepts coded in and around topics, and the three ways to the same estimate."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from embedtopics.annotation import code_topic
+from embedtopics.inference import Measurement, shares
+from tests.factories import each, make_result, refuses
+
+result = make_result(n_documents=400)
+concept = np.isin(result.labels, [1, 2])  # in two topics
+by_text = dict(zip(result.corpus.texts, concept.tolist(), strict=True))
+
+
+def code(study):
+    while (text := study.next()) is not None:
+        study.label(text.key, "yes" if by_text[text.text] else "no")
+
+
+@pytest.fixture
+def study(tmp_path):
+    with code_topic(result, 1, tmp_path / "coding", concept="heat", n_texts=80) as study:
+        code(study)
+        yield study
+
+
+def test_a_study_a_frame_and_a_topic_give_the_same_estimate(study):
+    measured = study.measurement()
+    (share,) = shares(measured).of(name="yes")
+    assert share.low < concept.mean() < share.high
+    rows = result.documents.of_row >= 0
+    assert share.naive == pytest.approx((result.labels[rows] == 1).mean())
+    assert share.naive < share.low
+    document = result.documents.of_row[rows]
+    coded = dict(zip(study.corpus.texts, study.labels(), strict=True))
+    gold = pd.Series([coded.get(text) for text in result.corpus.texts])
+    frame = pd.DataFrame({"gold": gold[rows].tolist(), "stratum": study.strata[document]})
+    frame["topic"] = (result.labels[rows] == 1).astype(float)
+    frame["part"] = result.memberships[:, 1].toarray().ravel()[document]
+    frame["text"] = document
+    columns = {"strata": "stratum", "units": "text"}
+    of_frame = Measurement.from_frame(frame, "gold", ["topic", "part"], **columns)
+    strata = np.where(rows, study.strata[result.documents.of_row], 0)
+    of_topic = Measurement.from_topics(result, 1, gold, strata=strata)
+    for other in (of_frame, of_topic):
+        assert shares(other).of(name="yes")[0] == share
+    assert study.prevalence().of(name="yes")[0] == share
+    assert "date" in measured.data  # for trends and regressions
+
+
+def test_texts_are_drawn_from_the_topic_its_border_and_the_rest(study, tmp_path):
+    places = {text: row for row, text in enumerate(result.corpus.texts)}
+    documents = [result.documents.of_row[places[text]] for text in study.corpus.texts]
+    n_drawn = np.bincount(study.strata[documents])
+    assert n_drawn.sum() == 80 and n_drawn.min() >= 10
+    is_inside = result.clustering.labels == 1
+    assert (study.strata == 0).tolist() == is_inside.tolist()
+    share = result.memberships[:, 1].toarray().ravel()
+    assert share[study.strata == 1].min() >= share[study.strata == 2].max()
+    study.close()
+    with code_topic(result, 1, tmp_path / "coding", concept="heat", n_texts=100) as more:
+        assert set(study.keys) < set(more.keys) and more.progress()["answered"] == 80
+
+
+@pytest.mark.parametrize(("parameter", "value"), each(topics=(99, -1, []), n_texts=(5, 10_000)))
+def test_topics_that_do_not_exist_are_refused(tmp_path, parameter, value):
+    arguments = {"topics": 1, "n_texts": 80} | {parameter: value}
+    with refuses(parameter):
+        code_topic(result, arguments["topics"], tmp_path, n_texts=arguments["n_texts"])
+    with refuses(parameter if parameter == "topics" else "gold"):
+        topics = arguments["topics"] if parameter == "topics" else 1
+        Measurement.from_topics(result, topics, [True, False], sampling="random")
+
+
+def test_nothing_is_measured_before_somebody_answers(tmp_path):
+    with code_topic(result, 1, tmp_path / "coding", n_texts=80) as study, refuses("gold"):
+        study.measurement()

@@ -31,6 +31,9 @@ EPOCHS_OF_MANY = 150
 """Epochs for many documents; 50 more raise the trustworthiness by at most 0.01."""
 
 MANY_DOCUMENTS = 10_000
+BEAT_BITS = 24
+"""Fractional bits in the rates and phases of edges."""
+
 EPOCHS_A_STEP = 4
 STEPS_BETWEEN_TRIALS = 16
 ENOUGH_FOR_THREADS = 4_000
@@ -43,8 +46,8 @@ class EdgeSchedule:
     """A fuzzy graph prepared for layouts: its edges, spread over the sub-steps of an epoch.
 
     `order` (n_documents,) numbers the documents in the other arrays. `counts, starts, pulling` hold
-    the pulls of each sub-step (see `_kernels.schedule`), `strengths` (n_documents,) the weights of
-    the pushes.
+    the pulls of each sub-step (see `_schedule`), `strengths` (n_documents,) the weights of the
+    pushes.
     """
 
     order: Int64Array
@@ -67,7 +70,7 @@ def edge_schedule(fuzzy: csr_matrix, *, seed: int = 0, n_epochs: int | None = No
     strengths = np.asarray(fuzzy.sum(axis=1)).ravel() / fuzzy.data.max(initial=1.0)
     strengths *= NEGATIVES_PER_EDGE / (_kernels.SUB_STEPS * _kernels.PUSHES)
     edges = _edges_by_sub_step(fuzzy, max(1, n_epochs), seed)
-    return EdgeSchedule(order, *_kernels.schedule(*edges), strengths.astype(np.float32), seed)
+    return EdgeSchedule(order, *_schedule(*edges), strengths.astype(np.float32), seed)
 
 
 def layout(
@@ -99,9 +102,13 @@ def layout(
         schedule = edge_schedule(schedule, seed=seed, n_epochs=n_epochs)
     if n_epochs == 0 or not len(schedule.pulling):
         return start.copy()
-    positions = np.ascontiguousarray(start[schedule.order], dtype=np.float32)
+    positions = start[schedule.order].astype(np.float32)
+    rows = np.arange(n_documents + _kernels.ROWS_AT_ONCE) % n_documents
+    # The number of sub-steps is even: epochs begin and end with the first half.
+    halves = np.stack([positions, positions])
     arrays = (
-        positions,
+        halves,
+        np.ascontiguousarray(halves[:, rows].transpose(0, 2, 1)),
         schedule.counts,
         schedule.starts,
         schedule.pulling,
@@ -109,14 +116,15 @@ def layout(
         *force_tables(*curve_parameters(min_dist)),
     )
 
-    def advance(first: int, end: int) -> None:
-        _kernels.move_all(*arrays, first, end, n_epochs, np.uint64(schedule.seed))
+    def advance(first: int, end: int, n: int) -> None:
+        move = _kernels.move_chunks(start.shape[1], n > 1)
+        steps = first * _kernels.SUB_STEPS, end * _kernels.SUB_STEPS
+        move(*arrays, *steps, n_epochs, np.uint64(schedule.seed))
 
     many = n_documents >= ENOUGH_FOR_THREADS
     _run_on_threads(advance, first_epoch, n_epochs, n_threads if many else 1, stop)
-    laid_out = np.empty_like(positions)
-    laid_out[schedule.order] = positions
-    return laid_out
+    positions[schedule.order] = halves[0]
+    return positions
 
 
 def default_epochs(n_documents: int) -> int:
@@ -125,7 +133,7 @@ def default_epochs(n_documents: int) -> int:
 
 
 def _run_on_threads(
-    advance: Callable[[int, int], None],
+    advance: Callable[[int, int, int], None],
     first_epoch: int,
     n_epochs: int,
     n_threads: int | None,
@@ -152,7 +160,7 @@ def _run_on_threads(
             numba.set_num_threads(n_now)
             end = min(epoch + (1 if is_trial else EPOCHS_A_STEP), n_epochs)
             begin = time.perf_counter()
-            advance(epoch, end)
+            advance(epoch, end, n_now)
             seconds[n_now] = (time.perf_counter() - begin) / (end - epoch)
             epoch, n_steps = end, n_steps + 1
     finally:
@@ -185,6 +193,36 @@ def force_tables(a: float, b: float) -> tuple[FloatArray, FloatArray]:
     return pulls.astype(np.float32), pushes.astype(np.float32)
 
 
+def _schedule(
+    offsets: Int64Array, neighbors: Int32Array, rates: Int32Array, phases: Int32Array
+) -> tuple[Int32Array, Int64Array, Int32Array]:
+    """List the pulls of each sub-step in a cycle of epochs.
+
+    Shapes: edges (n_edges,) -> `counts` (CYCLE * SUB_STEPS, n_documents), `starts` (CYCLE *
+    SUB_STEPS, n_chunks), `pulling` (n_pulls,).
+    """
+    from embedtopics.reduction._kernels import CYCLE, ROWS_AT_ONCE, SUB_STEPS
+
+    n_documents = (len(offsets) - 1) // SUB_STEPS
+    counts = np.empty((CYCLE, SUB_STEPS, n_documents), dtype=np.int32)
+    pulling: list[list[Int32Array]] = [[] for _ in range(CYCLE)]
+    document, sub_steps = np.divmod(np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)), SUB_STEPS)
+    for sub_step in range(SUB_STEPS):
+        edges = np.flatnonzero(sub_steps == sub_step)
+        rate, beat = rates[edges].astype(np.int64), phases[edges].astype(np.int64)
+        near, pulled = neighbors[edges], document[edges]
+        for epoch in range(CYCLE):
+            times = -(beat >> BEAT_BITS)
+            beat += rate
+            times += beat >> BEAT_BITS  # 0, 1 or 2
+            pulling[epoch].append(np.repeat(near, times))
+            counts[epoch, sub_step] = np.bincount(pulled, times, n_documents)
+    counts = counts.reshape(-1, n_documents)
+    n_pulls = np.add.reduceat(counts, np.arange(0, n_documents, ROWS_AT_ONCE), axis=1)
+    ends = np.cumsum(n_pulls, dtype=np.int64).reshape(n_pulls.shape)
+    return counts, ends - n_pulls, np.concatenate([part for epoch in pulling for part in epoch])
+
+
 def _edges_by_sub_step(
     fuzzy: csr_matrix, n_epochs: int, seed: int
 ) -> tuple[Int64Array, Int32Array, Int32Array, Int32Array]:
@@ -194,7 +232,7 @@ def _edges_by_sub_step(
     same for both ends of an edge: ends that pull in turns would overshoot, and close pairs would
     leave the map.
     """
-    from embedtopics.reduction._kernels import BEAT_BITS, SUB_STEPS
+    from embedtopics.reduction._kernels import SUB_STEPS
 
     n_documents = fuzzy.shape[0]
     rows = np.repeat(np.arange(n_documents, dtype=np.int64), np.diff(fuzzy.indptr))

@@ -5,8 +5,7 @@ import time
 
 import pytest
 
-from embedtopics._utils import machine
-from embedtopics._utils.machine import in_background, side_by_side
+from embedtopics._utils.machine import in_background, in_parts, side_by_side
 from tests.factories import python, raising
 
 
@@ -21,30 +20,18 @@ def two_threads():
     numba.set_num_threads(before)
 
 
-@pytest.fixture(params=[True, False], ids=["beside", "afterwards"])
-def may_meet(request, monkeypatch):
-    monkeypatch.setattr(machine, "numba_is_threadsafe", lambda: request.param)
-    return request.param
-
-
-def test_work_is_done_beside_the_main_thread_where_it_may(may_meet):
-    with in_background(lambda _: threading.get_ident(), runs_loops=True) as result:
-        assert (result() != threading.get_ident()) is may_meet
-
-
-def test_work_without_loops_is_always_done_beside(may_meet):
-    with in_background(lambda _: threading.get_ident(), runs_loops=False) as result:
+def test_work_is_done_beside_the_main_thread():
+    with in_background(lambda _: threading.get_ident()) as result:
         assert result() != threading.get_ident()
 
 
-def test_its_error_is_raised_where_the_result_is_asked_for(may_meet):
+def test_its_error_is_raised_where_the_result_is_asked_for():
     work = raising(ValueError("broken"))
-    with pytest.raises(ValueError, match="broken"), in_background(work, runs_loops=True) as result:
+    with pytest.raises(ValueError, match="broken"), in_background(work) as result:
         result()
 
 
-def test_work_learns_that_it_is_unwanted(monkeypatch):
-    monkeypatch.setattr(machine, "numba_is_threadsafe", lambda: True)
+def test_work_learns_that_it_is_unwanted():
     begun, ended = threading.Event(), threading.Event()
 
     def work(unwanted):
@@ -53,23 +40,29 @@ def test_work_learns_that_it_is_unwanted(monkeypatch):
             time.sleep(0.001)
         ended.set()
 
-    with pytest.raises(KeyboardInterrupt), in_background(work, runs_loops=True):
+    with pytest.raises(KeyboardInterrupt), in_background(work):
         assert begun.wait(10)
         raise KeyboardInterrupt
     assert ended.wait(10)
 
 
-def test_without_any_loop_run_so_far_nothing_may_meet(monkeypatch):
-    import numba
+@pytest.mark.parametrize("n", [0, 1, 3, 1000])
+def test_parts_of_a_loop_are_all_rows_once(n):
+    for few in (0, 10**6):
+        rows = [0] * n
 
-    monkeypatch.setattr(numba, "threading_layer", raising(ValueError("is not initialized")))
-    assert not machine.numba_is_threadsafe()
-    for layer, may in (("omp", True), ("tbb", True), ("workqueue", False)):
-        monkeypatch.setattr(numba, "threading_layer", lambda layer=layer: layer)
-        assert machine.numba_is_threadsafe() is may
+        def loop(first, end, step, rows=rows):
+            for row in range(first, end):
+                rows[row] += step
+
+        in_parts(loop, n, 2, few=few)
+        assert rows == [2] * n
+    if n:
+        with pytest.raises(ValueError, match="broken"):
+            in_parts(raising(ValueError("broken")), n, few=0)
 
 
-def test_pieces_come_in_order_and_errors_stop_them(may_meet):
+def test_pieces_come_in_order_and_errors_stop_them():
     import numba
 
     def piece(number):
@@ -82,7 +75,7 @@ def test_pieces_come_in_order_and_errors_stop_them(may_meet):
     with pytest.raises(ValueError, match="broken"):
         for number, threads in side_by_side(piece, 20):
             found.append(number)
-            assert threads == 1 or not may_meet
+            assert threads == 1
     assert found == list(range(7))
 
 

@@ -24,12 +24,9 @@ PACKAGES = (
 
 @contextmanager
 def in_background(
-    work: Callable[[Callable[[], bool]], Result], *, runs_loops: bool
+    work: Callable[[Callable[[], bool]], Result],
 ) -> Iterator[Callable[[], Result]]:
     """Run some work in another thread; yield a function that waits for its result."""
-    if runs_loops and not numba_is_threadsafe():
-        yield lambda: work(lambda: False)
-        return
     unwanted = Event()
     executor = ThreadPoolExecutor(1)
     future = executor.submit(work, unwanted.is_set)
@@ -42,12 +39,8 @@ def in_background(
 
 
 def side_by_side(work: Callable[[int], Result], n: int) -> Iterator[Result]:
-    """Run pieces of work in parallel, each on one of Numba's threads if they are thread-safe."""
+    """Run pieces of work in parallel, each with one of Numba's threads."""
     import numba
-
-    if not numba_is_threadsafe():
-        yield from map(work, range(n))
-        return
 
     def work_alone(number: int) -> Result:
         numba.set_num_threads(1)  # for this thread
@@ -60,14 +53,21 @@ def side_by_side(work: Callable[[int], Result], n: int) -> Iterator[Result]:
         executor.shutdown(wait=False, cancel_futures=True)
 
 
-def numba_is_threadsafe() -> bool:
-    """Return whether parallel loops of Numba may run in two threads at once."""
+def in_parts(loop: Callable[..., None], n: int, *arguments: Any, few: int) -> None:
+    """Run a loop from 0 to n, which gets a start and an end, on several threads if not for few.
+
+    A loop that Numba makes parallel compiles several times as long.
+    """
     import numba
 
-    try:
-        return numba.threading_layer() in ("omp", "tbb")  # type: ignore[attr-defined]
-    except ValueError:  # no loop has run yet
-        return False
+    n_threads = numba.get_num_threads()
+    if n < few or n_threads == 1:
+        loop(0, n, *arguments)
+        return
+    ends = [n * part // (4 * n_threads) for part in range(4 * n_threads + 1)]
+    with ThreadPoolExecutor(n_threads) as threads:
+        for _ in threads.map(lambda first, end: loop(first, end, *arguments), ends, ends[1:]):
+            pass
 
 
 _LOCK = RLock()

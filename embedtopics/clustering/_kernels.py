@@ -17,25 +17,18 @@ ROUNDING = 1 - 1e-12
 """Times the square of a distance to a box: not more than that to any place in it, as rounded."""
 
 
-@numba.njit(inline="always")
-def _gap(place: Float64Array, lower: Float64Array, upper: Float64Array) -> float:
-    """Return the square of the distance of a place to a box."""
-    total = 0.0
-    for c in range(len(place)):
-        outside = max(lower[c] - place[c], place[c] - upper[c], 0.0)
-        total += outside * outside
-    return total * ROUNDING
-
-
 @compiled(
     numba.void(
+        numba.int64, numba.int64,
         numba.float64[:, ::1], numba.float64[::1], numba.int64[::1], numba.int64[::1],
         numba.float64[:, ::1], numba.float64[:, ::1], numba.float64[::1], numba.int64[::1],
         numba.int64[::1], numba.float64[::1],
     ),
-    parallel=True, nogil=True,
+    nogil=True,
 )  # fmt: skip
 def nearest_outside(
+    first_asking: int,
+    end_asking: int,
     places: Float64Array,
     core: Float64Array,
     component: Int64Array,
@@ -47,17 +40,17 @@ def nearest_outside(
     nearest: Int64Array,
     weights: Float64Array,
 ) -> None:
-    """Find the nearest place outside its component for each asking place, if below its weight.
+    """Find the nearest place outside its component for some asking places, if below its weight.
 
     Boxes are a binary heap; its last half holds LEAF places each. `inside` is the component of all
     places in a box, NOBODY for several.
     """
     first_leaf = len(lower) // 2
-    for q in numba.prange(len(asking)):
+    waiting = np.empty(64, dtype=np.int64)
+    gaps = np.empty(64)
+    for q in range(first_asking, end_asking):
         i = asking[q]
         best, best_place = weights[q], NOBODY
-        waiting = np.empty(64, dtype=np.int64)
-        gaps = np.empty(64)
         waiting[0], gaps[0], top = 0, 0.0, 1
         while top > 0:
             top -= 1
@@ -80,8 +73,13 @@ def nearest_outside(
                         best, best_place = weight, j
                 continue
             left, right = 2 * node + 1, 2 * node + 2
-            near = _gap(places[i], lower[left], upper[left])
-            far = _gap(places[i], lower[right], upper[right])
+            near = far = 0.0  # squares of the distances to the two boxes
+            for c in range(places.shape[1]):
+                outside = max(lower[left, c] - places[i, c], places[i, c] - upper[left, c], 0.0)
+                near += outside * outside
+                outside = max(lower[right, c] - places[i, c], places[i, c] - upper[right, c], 0.0)
+                far += outside * outside
+            near, far = near * ROUNDING, far * ROUNDING
             if near > far:
                 left, right, near, far = right, left, far, near
             waiting[top], gaps[top] = right, far

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_count
+from embedtopics._utils.machine import in_parts
 from embedtopics.clustering.results import SpanningTree
 from embedtopics.errors import InputError
 from embedtopics.protocols import BoolArray, Float64Array, Int64Array
@@ -277,7 +278,8 @@ def _search_outside(
     for some in (asking[::ASKED_FIRST], asking):
         some = some[reach[some] < weight[component[some]]]
         nearest, least = np.empty(len(some), dtype=np.int64), weight[component[some]]
-        nearest_outside(places, core, component, some, *boxes, inside, nearest, least)
+        arrays = places, core, component, some, *boxes, inside, nearest, least
+        in_parts(nearest_outside, len(some), *arrays, few=WORTH_THREADS)
         reach[some] = np.maximum(reach[some], least)
         first, second = (ends[nearest != NOBODY] for ends in (some, nearest))
         near = Edges(first, second, _reachability(places, core, first, second))

@@ -15,15 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
-from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.machine import numba_is_threadsafe
+from embedtopics._utils.machine import in_parts
 from embedtopics.protocols import BoolArray, FloatArray, Int32Array, Int64Array
 
 # Candidates -> nearest neighbors: every similarity is computed here, in one fixed order.
@@ -43,6 +42,9 @@ DEVIATIONS = 6.0
 
 ROUNDING = 1e-6
 """Bound of the rounding error of sums in float32."""
+
+WORTH_THREADS = 1024
+"""Queries below which several threads cost more than they save."""
 
 
 Neighbors = tuple[Int32Array, FloatArray]
@@ -143,9 +145,8 @@ def keep_nearest(
     exclude = np.full(len(queries), NOBODY, dtype=np.int64) if exclude is None else exclude
     row_ids = np.arange(len(rows)) if row_ids is None else row_ids
     near = np.ascontiguousarray(candidates, dtype=np.int32)
-    _kernels.keep_nearest(
-        queries, embeddings, rows, exclude, row_ids, near, *codes[0], *codes[1], *neighbors
-    )
+    arrays = queries, embeddings, rows, exclude, row_ids, near, *codes[0], *codes[1], *neighbors
+    in_parts(_kernels.keep_nearest, len(queries), *arrays, few=WORTH_THREADS)
 
 
 RECALL_SAMPLE = 500
@@ -261,17 +262,16 @@ class SearchCorpus:
     ) -> None:
         """Insert candidates into the lists of any unit vectors."""
         query_codes = quantize(queries) if codes is None else codes
-        with _one_loop():
-            keep_nearest(
-                neighbors,
-                queries,
-                self.embeddings,
-                candidates,
-                exclude=exclude,
-                row_ids=self.row_ids,
-                rows=self.rows,
-                codes=(query_codes, self.codes),
-            )
+        keep_nearest(
+            neighbors,
+            queries,
+            self.embeddings,
+            candidates,
+            exclude=exclude,
+            row_ids=self.row_ids,
+            rows=self.rows,
+            codes=(query_codes, self.codes),
+        )
 
 
 def build_corpus(embeddings: FloatArray, rows: Int64Array | None = None) -> SearchCorpus:
@@ -550,14 +550,6 @@ def on_threads(work: Callable[[slice], None], parts: list[slice]) -> None:
     with ThreadPoolExecutor(min(len(parts), faiss.omp_get_max_threads())) as threads:
         for _ in threads.map(work_alone, parts):
             pass
-
-
-_turn = Lock()
-
-
-def _one_loop() -> AbstractContextManager[Any]:
-    """Make loops of Numba take turns if they must not run in two threads at once."""
-    return nullcontext() if numba_is_threadsafe() else _turn
 
 
 @contextmanager

@@ -42,15 +42,18 @@ def _is_listed(listed: Int32Array, j: int) -> bool:
 
 @compiled(
     numba.void(
+        numba.int64, numba.int64,
         _given(numba.float32, 2), _given(numba.float32, 2), _given(numba.int64, 1),
         _given(numba.int64, 1), _given(numba.int64, 1), _given(numba.int32, 2),
         _given(numba.int8, 2), _given(numba.float32, 2),
         _given(numba.int8, 2), _given(numba.float32, 2),
         numba.int32[:, ::1], numba.float32[:, ::1],
     ),
-    parallel=True, nogil=True, fastmath={"reassoc", "contract"},
+    nogil=True, fastmath={"reassoc", "contract"},
 )  # fmt: skip
 def keep_nearest(
+    first: int,
+    end: int,
     queries: FloatArray,
     embeddings: FloatArray,
     rows: Int64Array,
@@ -64,7 +67,7 @@ def keep_nearest(
     indices: Int32Array,
     similarities: FloatArray,
 ) -> None:
-    """Insert each query's candidates into its list of neighbors if they are near enough.
+    """Insert the candidates of some queries into their lists of neighbors if near enough.
 
     All similarities of the package come from this one loop: equal vectors have equal similarities.
     Lists are descending, ties in the order of `row_ids`. The vector of candidate j is the row
@@ -73,7 +76,7 @@ def keep_nearest(
     n_dimensions = embeddings.shape[1]
     n_short = short.shape[1]
     k = indices.shape[1]
-    for i in numba.prange(len(queries)):
+    for i in range(first, end):
         for j in candidates[i]:
             if j == NOBODY or j == exclude[i]:
                 continue

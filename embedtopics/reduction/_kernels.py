@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 import numba
 import numpy as np
@@ -28,6 +27,12 @@ TABLE_SHIFT = 14
 
 LOW_BITS = np.uint64(0xFFFFFFFF)
 
+_TYPES = numba.void(
+    numba.float32[:, :, ::1], numba.float32[:, :, ::1], numba.int32[:, ::1], numba.int64[:, ::1],
+    numba.int32[::1], numba.float32[::1], numba.float32[::1], numba.float32[::1],
+    numba.int64, numba.int64, numba.int64, numba.uint64,
+)  # fmt: skip
+
 
 @numba.njit(inline="always")
 def _scramble(value: np.uint64) -> np.uint64:
@@ -51,24 +56,67 @@ def _look_up(table: FloatArray, squared: np.float32) -> np.float32:
     return force
 
 
+@numba.njit(inline="always")
+def _pull(
+    move: FloatArray, frozen: FloatArray, start: int, n: int, counts: Int32Array, in_cycle: int,
+    pulling: Int32Array, place: int, pulls_at: FloatArray, n_components: int,
+) -> None:  # fmt: skip
+    """Set `move` to the sums of the pulls on `n` documents from `start` on."""
+    for row in range(n):
+        i = start + row
+        for c in range(n_components):
+            move[c, row] = np.float32(0.0)
+        end = place + counts[in_cycle, i]
+        for edge in range(place, end):
+            j = pulling[edge]
+            squared = np.float32(0.0)
+            for c in range(n_components):
+                away = frozen[i, c] - frozen[j, c]
+                squared += away * away
+            pull = _look_up(pulls_at, squared)
+            for c in range(n_components):
+                move[c, row] += _clip(pull * (frozen[i, c] - frozen[j, c]))
+        place = end
+
+
+@numba.njit(inline="always")
+def _push(
+    move: FloatArray, push: FloatArray, by_axis: FloatArray, here: int, start: int, n: int,
+    other: np.int64, strong: FloatArray, pushes_at: FloatArray, n_components: int,
+) -> None:  # fmt: skip
+    """Push `n` documents from `start` on away from `n` others from `other` on, pairwise."""
+    for row in range(n):
+        push[row] = np.float32(0.0)
+    for c in range(n_components):
+        positions = by_axis[here, c, start : start + n]
+        others = by_axis[here, c, other : other + n]
+        for row in range(n):
+            away = positions[row] - others[row]
+            push[row] += away * away
+    for row in range(n):
+        push[row] = _look_up(pushes_at, push[row])
+    for c in range(n_components):
+        positions = by_axis[here, c, start : start + n]
+        others = by_axis[here, c, other : other + n]
+        total = move[c]
+        for row in range(n):
+            total[row] += strong[row] * _clip(push[row] * (positions[row] - others[row]))
+
+
 @cache
 def move_chunks(n_components: int, is_parallel: bool) -> Callable[..., None]:
-    """Return the loop that moves documents in some components, which are a constant to unroll.
+    """Return the loop that runs some sub-steps; the compiler unrolls the number of components.
 
-    Only large corpora need the parallel loop, which takes longer to compile.
+    A sub-step reads one of the halves and writes the other, so threads meet once per sub-step. The
+    halves by axis have the first documents again at the end. The pushes assume that adjacent
+    documents are unrelated. The parallel loop takes longer to compile; few documents do without.
     """
 
-    def move(
+    def move_chunks(
         halves: FloatArray, by_axis: FloatArray, counts: Int32Array, starts: Int64Array,
         pulling: Int32Array, strengths: FloatArray, pulls_at: FloatArray, pushes_at: FloatArray,
         first_step: int, end_step: int, n_epochs: int, seed: np.uint64,
     ) -> None:  # fmt: skip
-        """Run some sub-steps; each reads one of the halves and writes the other.
-
-        So threads meet once per sub-step. `by_axis` holds the halves by component, with the first
-        documents repeated at the end. The pushes assume that adjacent documents are unrelated. See
-        `EdgeSchedule` for the other arrays.
-        """
         n_documents = halves.shape[1]
         for step in range(first_step, end_step):
             here, there, in_cycle = step % 2, 1 - step % 2, step % (CYCLE * SUB_STEPS)
@@ -82,43 +130,17 @@ def move_chunks(n_components: int, is_parallel: bool) -> Callable[..., None]:
                 move = np.empty((n_components, ROWS_AT_ONCE), dtype=np.float32)
                 push = np.empty(ROWS_AT_ONCE, dtype=np.float32)
                 place = starts[in_cycle, chunk]
-                for row in range(n):
-                    i = start + row
-                    for c in range(n_components):
-                        move[c, row] = np.float32(0.0)
-                    end = place + counts[in_cycle, i]
-                    for edge in range(place, end):
-                        j = pulling[edge]
-                        squared = np.float32(0.0)
-                        for c in range(n_components):
-                            away = frozen[i, c] - frozen[j, c]
-                            squared += away * away
-                        pull = _look_up(pulls_at, squared)
-                        for c in range(n_components):
-                            move[c, row] += _clip(pull * (frozen[i, c] - frozen[j, c]))
-                    place = end
+                _pull(
+                    move, frozen, start, n, counts, in_cycle, pulling, place, pulls_at, n_components
+                )
                 strong = strengths[start : start + n]
                 state = _scramble(np.uint64(chunk) ^ salt)
                 for _ in range(PUSHES):
                     state = _scramble((state + np.uint64(0x9E3779B9)) & LOW_BITS)
                     other = np.int64((state * np.uint64(n_documents)) >> np.uint64(32))
-                    for row in range(n):
-                        push[row] = np.float32(0.0)
-                    for c in range(n_components):
-                        positions = by_axis[here, c, start : start + n]
-                        others = by_axis[here, c, other : other + n]
-                        for row in range(n):
-                            away = positions[row] - others[row]
-                            push[row] += away * away
-                    for row in range(n):
-                        push[row] = _look_up(pushes_at, push[row])
-                    for c in range(n_components):
-                        positions = by_axis[here, c, start : start + n]
-                        others = by_axis[here, c, other : other + n]
-                        total = move[c]
-                        for row in range(n):
-                            away = positions[row] - others[row]
-                            total[row] += strong[row] * _clip(push[row] * away)
+                    _push(
+                        move, push, by_axis, here, start, n, other, strong, pushes_at, n_components
+                    )
                 for row in range(n):
                     i = start + row
                     for c in range(n_components):
@@ -127,13 +149,6 @@ def move_chunks(n_components: int, is_parallel: bool) -> Callable[..., None]:
                         for copy in range(n_documents + i, by_axis.shape[2], n_documents):
                             by_axis[there, c, copy] = moved
 
-    # The cache tells loops apart by this name and by the constants in them, not by options.
-    move.__qualname__ += "_parallel" if is_parallel else "_serial"
-    return compiled(
-        numba.void(
-            numba.float32[:, :, ::1], numba.float32[:, :, ::1], numba.int32[:, ::1],
-            numba.int64[:, ::1], numba.int32[::1], numba.float32[::1], numba.float32[::1],
-            numba.float32[::1], numba.int64, numba.int64, numba.int64, numba.uint64,
-        ),
-        parallel=is_parallel, fastmath=True, nogil=True,
-    )(move)  # fmt: skip
+    # The cache tells loops apart by their names and constants, not by options.
+    move_chunks.__qualname__ += "_parallel" if is_parallel else "_serial"
+    return compiled(_TYPES, parallel=is_parallel, fastmath=True, nogil=True)(move_chunks)

@@ -206,7 +206,9 @@ def _schedule(
     n_documents = (len(offsets) - 1) // SUB_STEPS
     counts = np.empty((CYCLE, SUB_STEPS, n_documents), dtype=np.int32)
     pulling: list[list[Int32Array]] = [[] for _ in range(CYCLE)]
-    document, sub_steps = np.divmod(np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)), SUB_STEPS)
+    document, sub_steps = np.divmod(
+        np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)), SUB_STEPS
+    )
     for sub_step in range(SUB_STEPS):
         edges = np.flatnonzero(sub_steps == sub_step)
         rate, beat = rates[edges].astype(np.int64), phases[edges].astype(np.int64)
@@ -217,10 +219,10 @@ def _schedule(
             times += beat >> BEAT_BITS  # 0, 1 or 2
             pulling[epoch].append(np.repeat(near, times))
             counts[epoch, sub_step] = np.bincount(pulled, times, n_documents)
-    counts = counts.reshape(-1, n_documents)
-    n_pulls = np.add.reduceat(counts, np.arange(0, n_documents, ROWS_AT_ONCE), axis=1)
+    by_step = counts.reshape(-1, n_documents)
+    n_pulls = np.add.reduceat(by_step, np.arange(0, n_documents, ROWS_AT_ONCE), axis=1)
     ends = np.cumsum(n_pulls, dtype=np.int64).reshape(n_pulls.shape)
-    return counts, ends - n_pulls, np.concatenate([part for epoch in pulling for part in epoch])
+    return by_step, ends - n_pulls, np.concatenate([part for epoch in pulling for part in epoch])
 
 
 def _edges_by_sub_step(

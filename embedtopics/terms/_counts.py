@@ -125,16 +125,24 @@ def sum_rows(
     order = np.argsort(groups, kind="stable")
     bounds = np.concatenate([[0], np.cumsum(np.bincount(groups, minlength=n_groups))])
     times = np.ones(len(rows)) if weights is None else weights
-    summed = sum_groups(
+    n_most = int(np.diff(counts.indptr)[rows].sum())
+    columns, values = np.empty(n_most, dtype=np.int32), np.empty(n_most)
+    ends = sum_groups(
         counts.indptr.astype(np.int64),
         counts.indices.astype(np.int32, copy=False),
-        counts.data if counts.data.dtype == np.int32 else counts.data.astype(np.float64),
+        counts.data.astype(np.float64, copy=False),
         rows[order].astype(np.int64),
         np.ascontiguousarray(times[order], dtype=np.float64),
         bounds.astype(np.int64),
-        counts.shape[1],
+        columns,
+        values,
+        np.empty(counts.shape[1]),
     )
-    return csr_matrix(summed, shape=(n_groups, counts.shape[1]))
+    summed = csr_matrix(
+        (values[: ends[-1]], columns[: ends[-1]], ends), (n_groups, counts.shape[1])
+    )
+    summed.sort_indices()
+    return summed
 
 
 def count_words(tokens: TokenStream, mask: BoolArray | None = None) -> csr_matrix:

@@ -42,19 +42,6 @@ def _find(
 
 
 @numba.njit(inline="always")
-def _make_table(size: int, hashes: UInt64Array, n_different: int) -> Int32Array:
-    """Return a hash table with open addressing: the number of a piece in each slot, or -1."""
-    table = np.full(size, -1, dtype=np.int32)
-    mask = np.uint64(size - 1)
-    for piece in range(n_different):
-        slot = _mix(hashes[piece]) & mask
-        while table[slot] >= 0:
-            slot = (slot + np.uint64(1)) & mask
-        table[slot] = piece
-    return table
-
-
-@numba.njit(inline="always")
 def _count_pieces(data: Bytes, belongs: npt.NDArray[np.bool_], ends: Int64Array) -> Int64Array:
     """Return the offsets of each text's pieces among all pieces."""
     offsets = np.zeros(len(ends) + 1, dtype=np.int64)
@@ -87,33 +74,39 @@ def number_pieces(
     `offsets` (n_texts + 1,), `spans` (n_different, 2).
     """
     offsets = _count_pieces(data, belongs, ends)
+    # These have space for all pieces; what is not written takes no memory.
     pieces = np.empty(offsets[-1], dtype=np.int32)
-    spans = np.empty((SMALLEST_TABLE, 2), dtype=np.int64)
-    hashes = np.empty(SMALLEST_TABLE, dtype=np.uint64)
-    table = _make_table(SMALLEST_TABLE, hashes, 0)
+    spans = np.empty((offsets[-1], 2), dtype=np.int64)
+    hashes = np.empty(offsets[-1], dtype=np.uint64)
+    table = np.empty(0, dtype=np.int32)  # a hash table with open addressing; -1 is a free slot
     n_different = n_pieces = place = 0
     for end in ends:
         while place < end:
             if not belongs[data[place]]:
                 place += 1
                 continue
+            if 2 * n_different >= len(table):
+                table = np.empty(max(2 * len(table), SMALLEST_TABLE), dtype=np.int32)
+                table[:] = -1
+                mask = np.uint64(len(table) - 1)
+                for piece in range(n_different):
+                    slot = _mix(hashes[piece]) & mask
+                    while table[slot] >= 0:
+                        slot = (slot + np.uint64(1)) & mask
+                    table[slot] = piece
             first, hashed = place, np.uint64(0xCBF29CE484222325)  # FNV-1a
             while place < end and belongs[data[place]]:
                 hashed = (hashed ^ np.uint64(data[place])) * np.uint64(0x100000001B3)
                 place += 1
             slot = _find(data, first, place - first, hashed, table, spans, hashes)
-            pieces[n_pieces] = n_different if table[slot] < 0 else table[slot]
-            n_pieces += 1
             if table[slot] < 0:
                 table[slot] = n_different
                 spans[n_different, 0], spans[n_different, 1] = first, place
                 hashes[n_different] = hashed
                 n_different += 1
-                if 2 * n_different > len(table):
-                    spans = np.concatenate((spans, np.empty_like(spans)))
-                    hashes = np.concatenate((hashes, np.empty_like(hashes)))
-                    table = _make_table(2 * len(table), hashes, n_different)
-    return pieces, offsets, spans[:n_different].copy()
+            pieces[n_pieces] = table[slot]
+            n_pieces += 1
+    return pieces, offsets, spans[:n_different]
 
 
 @compiled(
@@ -131,12 +124,8 @@ def count_in_documents(
 
     `terms` (n_streams, n_places) begin at each position, -1 for none; `offsets` (n_documents + 1,).
     """
-    n = 0
-    for term in terms.flat:
-        if term >= 0:
-            n += 1
-    counts = np.empty(n, dtype=np.int32)
-    columns = np.empty(n, dtype=np.int32)
+    counts = np.empty(terms.size, dtype=np.int32)  # what is not written takes no memory
+    columns = np.empty(terms.size, dtype=np.int32)
     ends = np.zeros(len(offsets), dtype=np.int64)
     entry_of = np.full(n_terms, -1, dtype=np.int64)
     n = 0
@@ -153,7 +142,7 @@ def count_in_documents(
                     columns[n], counts[n] = term, 1
                     n += 1
         ends[document + 1] = n
-    return counts[:n].copy(), columns[:n].copy(), ends
+    return counts[:n], columns[:n], ends
 
 
 @compiled(
@@ -218,11 +207,12 @@ def number_ngrams(
     """
     n_words = len(ends)
     times = np.zeros(n_slots, dtype=np.uint8)
-    numbers = np.full(len(ids), -1, dtype=np.int32)
-    pairs = np.empty(SMALLEST_TABLE, dtype=np.int64)
-    table = np.full(2 * SMALLEST_TABLE, -1, dtype=np.int32)
+    numbers = np.empty(len(ids), dtype=np.int32)
+    pairs = np.empty(len(ids), dtype=np.int64)  # what is not written takes no memory
+    table = np.empty(0, dtype=np.int32)
     n_different = 0
     for step in range(2):
+        numbers[:] = -1
         for document in range(len(offsets) - 1):
             for place in range(offsets[document], offsets[document + 1] - n + 1):
                 gram, last = grams[place], ids[place + n - 1]
@@ -235,73 +225,71 @@ def number_ngrams(
                     continue
                 if times[slot] < min(fewest, 255):
                     continue
+                if 2 * n_different >= len(table):
+                    table = np.empty(max(2 * len(table), 2 * SMALLEST_TABLE), dtype=np.int32)
+                    table[:] = -1
+                    for number in range(n_different):
+                        table[_find_pair(pairs[number], table, pairs)] = number
                 pair_slot = _find_pair(pair, table, pairs)
                 if table[pair_slot] < 0:
                     table[pair_slot] = n_different
                     pairs[n_different] = pair
                     n_different += 1
                 numbers[place] = table[pair_slot]
-                if n_different == len(pairs):
-                    pairs = np.concatenate((pairs, np.empty_like(pairs)))
-                    table = np.full(2 * len(table), -1, dtype=np.int32)
-                    for number in range(n_different):
-                        table[_find_pair(pairs[number], table, pairs)] = number
-    return numbers, pairs[:n_different].copy()
+    return numbers, pairs[:n_different]
 
 
 @compiled(
-    *(
-        _types.Tuple((numba.float64[::1], numba.int32[::1], numba.int64[::1]))(
-            _types.Array(numba.int64, 1, "C", readonly=True),
-            _types.Array(numba.int32, 1, "C", readonly=True),
-            _types.Array(kind, 1, "C", readonly=True),
-            _types.Array(numba.int64, 1, "C", readonly=True),
-            _types.Array(numba.float64, 1, "C", readonly=True),
-            _types.Array(numba.int64, 1, "C", readonly=True),
-            numba.int64,
-        )
-        for kind in (numba.int32, numba.float64)
+    numba.int64[::1](
+        _types.Array(numba.int64, 1, "C", readonly=True),
+        _types.Array(numba.int32, 1, "C", readonly=True),
+        _types.Array(numba.float64, 1, "C", readonly=True),
+        _types.Array(numba.int64, 1, "C", readonly=True),
+        _types.Array(numba.float64, 1, "C", readonly=True),
+        _types.Array(numba.int64, 1, "C", readonly=True),
+        numba.int32[::1],
+        numba.float64[::1],
+        numba.float64[::1],
     ),
     nogil=True,
 )
 def sum_groups(
     begins: Int64Array,
     columns: Int32Array,
-    values: npt.NDArray[Any],
+    values: npt.NDArray[np.float64],
     rows: Int64Array,
     weights: npt.NDArray[np.float64],
     bounds: Int64Array,
-    n_columns: int,
-) -> tuple[npt.NDArray[np.float64], Int32Array, Int64Array]:
-    """Sum the weighted rows of each group of a sparse matrix."""
-    n_most = 0
-    for row in rows:
-        n_most += begins[row + 1] - begins[row]
-    sums = np.zeros(n_columns)
-    is_met = np.zeros(n_columns, dtype=np.bool_)
-    met = np.empty(n_columns, dtype=np.int32)
-    out_values = np.empty(n_most)
-    out_columns = np.empty(n_most, dtype=np.int32)
+    out_columns: Int32Array,
+    out_values: npt.NDArray[np.float64],
+    sums: npt.NDArray[np.float64],
+) -> Int64Array:
+    """Sum the weighted rows of each group of a sparse matrix; return where each group ends.
+
+    `sums` has a place per column. The columns of a group are sorted if they are many.
+    """
+    last_group = np.zeros(len(sums), dtype=np.int32)
     ends = np.zeros(len(bounds), dtype=np.int64)
     n = 0
-    for group in range(len(bounds) - 1):
-        n_met = 0
-        for member in range(bounds[group], bounds[group + 1]):
+    for group in range(1, len(bounds)):
+        first = n
+        for member in range(bounds[group - 1], bounds[group]):
             row, weight = rows[member], weights[member]
             for place in range(begins[row], begins[row + 1]):
                 column = columns[place]
-                if not is_met[column]:
-                    is_met[column] = True
-                    met[n_met] = column
-                    n_met += 1
+                if last_group[column] != group:
+                    last_group[column] = group
+                    sums[column] = 0.0
+                    out_columns[n] = column
+                    n += 1
                 sums[column] += values[place] * weight
-        if 16 * n_met < n_columns:  # sorting few columns is faster than scanning all
-            group_columns = np.sort(met[:n_met])
-        else:
-            group_columns = np.flatnonzero(is_met).astype(np.int32)
-        for column in group_columns:
-            out_columns[n], out_values[n] = column, sums[column]
-            sums[column], is_met[column] = 0.0, False
-            n += 1
-        ends[group + 1] = n
-    return out_values[:n], out_columns[:n], ends
+        if 16 * (n - first) >= len(sums):  # scanning all columns is faster than sorting these
+            n = first
+            for column in range(len(sums)):
+                if last_group[column] == group:
+                    out_columns[n] = column
+                    n += 1
+        for place in range(first, n):
+            out_values[place] = sums[out_columns[place]]
+        ends[group] = n
+    return ends

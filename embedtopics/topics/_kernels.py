@@ -1,13 +1,13 @@
 """A step of label propagation along neighbors, compiled by Numba and kept in its cache."""
 
+from collections.abc import Callable
+from functools import cache
+
 import numba
 import numpy as np
 
 from embedtopics._utils.compiling import compiled
 from embedtopics.protocols import FloatArray, Int32Array
-
-BLOCK = 256
-"""Documents that share one scratch row; one thread works on one block."""
 
 
 @numba.njit(inline="always")
@@ -40,29 +40,83 @@ def _scale_to(shares: FloatArray, total: np.float32) -> None:
 
 @compiled(
     numba.void(
-        numba.int32[:, ::1], numba.float32[:, ::1], numba.int32[::1],
-        numba.int32[:, ::1], numba.float32[:, ::1],
-        numba.int32[:, ::1], numba.float32[:, ::1], numba.int64,
+        numba.int64, numba.int64,
+        numba.int32[:, ::1], numba.float32[:, ::1], numba.int32[::1], numba.int32[::1],
+        numba.float32[:, ::1], numba.float32[:, ::1],
     ),
-    parallel=True,
+    nogil=True,
 )  # fmt: skip
-def step(
+def mix(
+    first: int,
+    end: int,
     indices: Int32Array,
     weights: FloatArray,
     passing: Int32Array,
-    ids: Int32Array,
+    labels: Int32Array,
     shares: FloatArray,
-    new_ids: Int32Array,
     new_shares: FloatArray,
-    n_topics: np.int64,
 ) -> None:
-    """Write, for each document, the weighted mean of its neighbors' shares."""
-    n_passing = passing.shape[0]
-    n_slots = ids.shape[1]
-    for block in numba.prange((n_passing + BLOCK - 1) // BLOCK):
+    """Write, for some documents, the weighted mean of their neighbors' shares, a column per topic.
+
+    The shares of labelled documents are not read.
+    """
+    n_topics = shares.shape[1]
+    for place in range(first, end):
+        document = passing[place]
+        for topic in range(n_topics):
+            new_shares[document, topic] = np.float32(0.0)
+        for neighbor in range(indices.shape[1]):
+            weight = weights[document, neighbor]
+            other = indices[document, neighbor]
+            if labels[other] >= 0:
+                new_shares[document, labels[other]] += weight
+            elif labels[other] == -1:
+                for topic in range(n_topics):
+                    new_shares[document, topic] += weight * shares[other, topic]
+
+
+@compiled(numba.void(numba.float32[:, ::1], numba.int32[:, ::1], numba.float32[:, ::1]))
+def keep_largest(shares: FloatArray, ids: Int32Array, largest: FloatArray) -> None:
+    """Write the largest shares of each document and their topics; `ids` hold -1, `largest` 0."""
+    for row in range(len(shares)):
+        total = np.float32(0.0)
+        for topic in range(shares.shape[1]):
+            if shares[row, topic] > np.float32(0.0):
+                total += shares[row, topic]
+                _keep_largest(ids[row], largest[row], topic, shares[row, topic])
+        _scale_to(largest[row], total)
+
+
+@cache
+def step_of_many() -> Callable[..., None]:
+    """Return a step for many documents and topics, which few corpora need to compile."""
+
+    @compiled(
+        numba.void(
+            numba.int64, numba.int64,
+            numba.int32[:, ::1], numba.float32[:, ::1], numba.int32[::1],
+            numba.int32[:, ::1], numba.float32[:, ::1],
+            numba.int32[:, ::1], numba.float32[:, ::1], numba.int64,
+        ),
+        nogil=True,
+    )  # fmt: skip
+    def step(
+        first: int,
+        end: int,
+        indices: Int32Array,
+        weights: FloatArray,
+        passing: Int32Array,
+        ids: Int32Array,
+        shares: FloatArray,
+        new_ids: Int32Array,
+        new_shares: FloatArray,
+        n_topics: np.int64,
+    ) -> None:
+        """Write, for some documents, the weighted mean of its neighbors' shares."""
+        n_slots = ids.shape[1]
         collected = np.zeros(n_topics, dtype=np.float32)
         touched = np.empty(n_topics, dtype=np.int32)
-        for place in range(block * BLOCK, min(n_passing, (block + 1) * BLOCK)):
+        for place in range(first, end):
             document = passing[place]
             n_touched = 0
             for neighbor in range(indices.shape[1]):
@@ -91,50 +145,4 @@ def step(
                 collected[topic] = np.float32(0.0)
             _scale_to(own_shares, total)
 
-
-@compiled(
-    numba.void(
-        numba.int32[:, ::1], numba.float32[:, ::1], numba.int32[::1], numba.int32[::1],
-        numba.float32[:, ::1], numba.float32[:, ::1],
-    ),
-    parallel=True,
-)  # fmt: skip
-def mix(
-    indices: Int32Array,
-    weights: FloatArray,
-    passing: Int32Array,
-    labels: Int32Array,
-    shares: FloatArray,
-    new_shares: FloatArray,
-) -> None:
-    """Do as `step` with a column per topic; shares of labelled documents are not read."""
-    n_passing = passing.shape[0]
-    n_topics = shares.shape[1]
-    for block in numba.prange((n_passing + BLOCK - 1) // BLOCK):
-        collected = np.empty(n_topics, dtype=np.float32)
-        for place in range(block * BLOCK, min(n_passing, (block + 1) * BLOCK)):
-            document = passing[place]
-            for topic in range(n_topics):
-                collected[topic] = np.float32(0.0)
-            for neighbor in range(indices.shape[1]):
-                weight = weights[document, neighbor]
-                other = indices[document, neighbor]
-                if labels[other] >= 0:
-                    collected[labels[other]] += weight
-                elif labels[other] == -1:
-                    for topic in range(n_topics):
-                        collected[topic] += weight * shares[other, topic]
-            for topic in range(n_topics):
-                new_shares[document, topic] = collected[topic]
-
-
-@compiled(numba.void(numba.float32[:, ::1], numba.int32[:, ::1], numba.float32[:, ::1]))
-def keep_largest(shares: FloatArray, ids: Int32Array, largest: FloatArray) -> None:
-    """Write the largest shares of each document and their topics; `ids` hold -1, `largest` 0."""
-    for row in range(len(shares)):
-        total = np.float32(0.0)
-        for topic in range(shares.shape[1]):
-            if shares[row, topic] > np.float32(0.0):
-                total += shares[row, topic]
-                _keep_largest(ids[row], largest[row], topic, shares[row, topic])
-        _scale_to(largest[row], total)
+    return step

@@ -108,10 +108,10 @@ def fit_topics(
         languages = choose_languages(log, texts, stages.languages)
         rules, decisions = choose_rules(stages.words, languages)
         log.decisions += decisions
-    with in_background(_compile_loops, runs_loops=False), log.stage("encoder"):
+    with in_background(_compile_loops), log.stage("encoder"):
         vectors, used, encode = _encode(log, corpus, embeddings, stages, languages)
     with in_background(
-        lambda _: tokenize(texts, rules=rules, rows=documents.first_rows.tolist()), runs_loops=False
+        lambda _: tokenize(texts, rules=rules, rows=documents.first_rows.tolist())
     ) as wait_for_tokens:
         with log.stage("neighbors"):
             unique, unique_graph = merge_near_duplicates(vectors, stages.n_neighbors, stages.seed)
@@ -122,7 +122,7 @@ def fit_topics(
             constraints = _prepare_constraints(log, context, stages)
             space = _reduce(context, stages, unique, unique_graph, constraints)
         with in_background(
-            lambda stop: _draw_map(space.schedule, space.start, stop), runs_loops=True
+            lambda stop: _draw_map(space.schedule, space.start, stop)
         ) as wait_for_map:
             with log.stage("clustering"):
                 clusters = _cluster(context, stages, space.coordinates, constraints)
@@ -168,9 +168,11 @@ def _compile_loops(_: Any) -> None:
     """Compile the loops of a fit, or read them from Numba's cache, while texts are encoded."""
     import embedtopics.clustering._kernels
     import embedtopics.neighbors._kernels
-    import embedtopics.reduction._kernels
     import embedtopics.terms._kernels
     import embedtopics.topics._kernels  # noqa: F401
+    from embedtopics.reduction._kernels import move_chunks
+
+    move_chunks(2, False)
 
 
 def _with_scored_labels(

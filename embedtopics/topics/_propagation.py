@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
 from embedtopics._utils.checks import is_number
+from embedtopics._utils.machine import in_parts
 from embedtopics.clustering.results import NOISE, Clustering
 from embedtopics.errors import InputError
 from embedtopics.neighbors.results import NeighborGraph
@@ -88,7 +88,8 @@ def propagate_labels(graph: NeighborGraph, labels: Int32Array, n_topics: int) ->
         all_shares = np.zeros((n_documents, n_topics), dtype=np.float32)
         new_all = np.zeros_like(all_shares)
         for rows in steps:
-            _on_threads(_kernels.mix, graph.indices, weights, rows, labels, all_shares, new_all)
+            arrays = graph.indices, weights, rows, labels, all_shares, new_all
+            in_parts(_kernels.mix, len(rows), *arrays, few=ENOUGH_FOR_THREADS)
             all_shares, new_all = new_all, all_shares
         _kernels.keep_largest(all_shares, topics, shares)
         return Propagation(topics, shares)
@@ -97,17 +98,9 @@ def propagate_labels(graph: NeighborGraph, labels: Int32Array, n_topics: int) ->
     shares[is_labeled, 0] = 1.0
     new_topics, new_shares = topics.copy(), shares.copy()
     for rows in steps:
-        _on_threads(
-            _kernels.step,
-            graph.indices,
-            weights,
-            rows,
-            topics,
-            shares,
-            new_topics,
-            new_shares,
-            np.int64(n_topics),
-        )
+        before, after = (topics, shares), (new_topics, new_shares)
+        arguments = graph.indices, weights, rows, *before, *after, n_topics
+        in_parts(_kernels.step_of_many(), len(rows), *arguments, few=ENOUGH_FOR_THREADS)
         topics, new_topics, shares, new_shares = new_topics, topics, new_shares, shares
     return Propagation(topics, shares)
 
@@ -117,23 +110,6 @@ def _unit_sums(similarities: FloatArray) -> Float64Array:
     weights = np.maximum(similarities.astype(np.float64), 0.0)
     total = weights.sum(axis=1, keepdims=True)
     return np.asarray(np.divide(weights, total, out=np.zeros_like(weights), where=total > 0))
-
-
-def _on_threads(
-    step: Callable[..., None],
-    indices: Int32Array,
-    weights: FloatArray,
-    rows: Int32Array,
-    *arrays: Any,
-) -> None:
-    import numba
-
-    threads = numba.get_num_threads()
-    numba.set_num_threads(threads if len(rows) >= ENOUGH_FOR_THREADS else 1)
-    try:
-        step(indices, weights, rows, *arrays)
-    finally:
-        numba.set_num_threads(threads)
 
 
 @dataclass(frozen=True, eq=False)

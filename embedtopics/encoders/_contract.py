@@ -84,30 +84,18 @@ class BaseEncoder(PushToHub):
     _arguments: dict[str, Any]
 
     dimensions = _default(None, "Length of a vector.")
-    fingerprint = _default(
-        None, "SHA-256 of everything that a vector depends on; None if it is not known."
-    )
+    fingerprint = _default(None, "SHA-256 of everything that a vector depends on, if known.")
     space = _default(
-        None, "SHA-256 of everything but the precision; vectors of one space can be compared."
+        None, "SHA-256 of everything but the precision; vectors can be compared in it."
     )
-    languages = _default(
-        None, 'ISO 639-1 codes, ``("multilingual",)``, or None if no language is preferred.'
-    )
+    languages = _default(None, 'ISO 639-1 codes, ``("multilingual",)``, or None if unknown.')
     prompts = _default({}, "Prompts of the checkpoint by their purpose.")
     max_length = _default(None, "Maximum number of tokens read of a text; None for no limit.")
-    settings = _default(
-        None, "Arguments from which the package can make this encoder again, before it is fitted."
-    )
+    settings = _default(None, "Arguments that make this encoder again, before it is fitted.")
     decisions = _default([], "What the encoder decided on the user's behalf.")
-    tokenizer_json = _default(
-        None, "The tokenizer as JSON of the tokenizers library; None if there is none."
-    )
-    transformer = _default(
-        None, "The encoder itself, without its cache, if it runs a transformer; else None."
-    )
-    static = _default(
-        None, "The encoder itself, without its cache, if it looks up a table of tokens; else None."
-    )
+    tokenizer_json = _default(None, "Tokenizer as JSON of the tokenizers library, if it has one.")
+    transformer = _default(None, "The encoder without its cache if it runs a transformer.")
+    static = _default(None, "The encoder without its cache if it looks up a table of tokens.")
 
     @property
     def name(self) -> str:
@@ -429,18 +417,7 @@ class ForeignEncoder(BaseEncoder):
 
 
 def as_encoder(encoder: Any) -> BaseEncoder:
-    """Return an encoder of this package, or the adapter of any object that can encode.
-
-    Parameters
-    ----------
-    encoder : Encoder
-        Encoder of this package, object with `encode`, or transformer of scikit-learn.
-
-    Raises
-    ------
-    InputError
-        If the object can neither encode nor transform.
-    """
+    """Return an encoder of this package, or the adapter of any object that can encode."""
     if isinstance(encoder, BaseEncoder):
         return encoder
     if not can_encode(encoder):

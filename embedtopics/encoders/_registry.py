@@ -60,15 +60,9 @@ longer to find (benchmarks, student_topics): nothing is gained where texts are s
 def resolve_encoder(spec: Any, *, cached: bool = False, **options: str | None) -> BaseEncoder:
     """Return the encoder of documents for a name, a folder or an object.
 
-    Parameters
-    ----------
-    spec : str, path or Encoder
-        Name of an encoder or checkpoint, folder of a checkpoint or static encoder, or an object
-        that can encode. The checkpoint's prompt for documents is put before each text.
-    cached : bool
-        Whether the vectors of a checkpoint given by name or folder are stored on disk.
-    **options
-        Arguments of `SentenceEncoder`; None for the default.
+    The checkpoint's prompt for documents is put before each text. `cached` vectors are stored on
+    disk if the encoder is a checkpoint given by name or folder. Options are those of
+    `SentenceEncoder`; None stands for the default.
     """
     return _resolve(spec, cached, options).reading("document")
 
@@ -194,20 +188,9 @@ def check_encoder(
     texts where its vectors are the same but for rounding, and an encoder without a fingerprint
     where its vectors are similar.
 
-    Parameters
-    ----------
-    encoder : BaseEncoder
-    settings : mapping
-        Contains what `describe_encoder` returned for the encoder of the stored vectors.
-    sample : function
-        Returns at most n texts and their stored unit vectors, (n_texts, n_dimensions).
-    owner, redo : str
-        What the vectors belong to, and how to make them anew, for messages.
-
-    Raises
-    ------
-    InputError
-        If the vectors cannot be compared.
+    `settings` contain the record of the encoder of the stored vectors, and `sample` returns at most
+    n texts and their unit vectors, (n_texts, n_dimensions). Messages name the `owner` of the
+    vectors, and how to `redo` them.
     """
     expected, fingerprint = settings.get("encoder_fingerprint"), encoder.fingerprint
     name = settings.get("encoder")

@@ -6,7 +6,6 @@ import csv
 import hashlib
 import json
 import logging
-import os
 import platform
 import shutil
 import sys
@@ -18,6 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from embedtopics._utils.checks import checked_choice
+from embedtopics._utils.folders import demo_path, flush_file
 from embedtopics.encoders._base import MODELS, load_error, placing
 from embedtopics.encoders.sentence._checkpoint import Checkpoint, Recipe
 from embedtopics.encoders.sentence._graph import (
@@ -206,8 +206,6 @@ def least_cosine(first: Any, second: Any, texts: Sequence[Int32Array]) -> float:
 
 def bundled_texts() -> list[str]:
     """Return the texts of the demo corpus, English and French."""
-    from embedtopics._utils.folders import demo_path
-
     with demo_path().open(encoding="utf-8", newline="") as file:
         return [row["text"] for row in csv.DictReader(file)]
 
@@ -311,10 +309,8 @@ def _write_folder(
     try:
         with placing(folder) as fresh:
             for file, data in {**files, "about.json": json.dumps(about, indent=1).encode()}.items():
-                with (fresh / file).open("wb") as stream:
-                    stream.write(data)
-                    stream.flush()
-                    os.fsync(stream.fileno())
+                (fresh / file).write_bytes(data)
+                flush_file(fresh / file)
     except OSError as error:
         _logger.warning(
             "The prepared model cannot be stored in %s (%s); it is prepared again each time.",

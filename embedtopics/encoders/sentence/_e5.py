@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import shutil
 import struct
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from embedtopics._utils.folders import sha256
+from embedtopics._utils.folders import flush_file, sha256
 from embedtopics.encoders._base import (
     MODELS,
     MULTILINGUAL,
@@ -108,8 +107,7 @@ def _write(folder: Path, data: bytes) -> None:
     for name, content in files.items():
         (folder / name).write_text(json.dumps(content, ensure_ascii=False), "utf-8")
     for path in folder.rglob("*.*"):
-        with path.open("rb+") as opened:
-            os.fsync(opened.fileno())
+        flush_file(path)
 
 
 def _read_pieces(data: bytes) -> tuple[list[tuple[str, float]], int]:

@@ -262,24 +262,10 @@ def build_graph(
     layers: int | tuple[float, ...],
     round_layer: RoundLayer | None = None,
 ) -> Graph:
-    """Build the graph from token ids to pooled vectors.
+    """Build the graph from token ids to pooled vectors, those of several poolings concatenated.
 
-    Parameters
-    ----------
-    checkpoint : Checkpoint
-    pooling : sequence of str
-        The vectors of several poolings are concatenated.
-    layers : int or tuple of float
-        Number of last layers whose mean is pooled, or a weight for each layer.
-    round_layer : callable, optional
-        Rounds linear layers to 8 bits; float32 by default.
-
-    Raises
-    ------
-    UnsupportedModelError
-        If the graph of the family or of one of its options is not known.
-    ModelLoadError
-        If a weight is missing.
+    `layers` is the number of last layers whose mean is pooled, or a weight for each layer. Raises
+    `UnsupportedModelError` if the graph of the family or of one of its options is not known.
     """
     config = json.loads(checkpoint.configuration)
     builder = _Builder(round_layer)

@@ -100,10 +100,6 @@ class StaticEncoder(BaseEncoder):
         If a file is missing or damaged, or the tokenizer and the table do not match.
     CorruptFileError
         If a file has changed since `save` wrote it.
-
-    Examples
-    --------
-    >>> encoder = StaticEncoder("minilm-static")  # doctest: +SKIP
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -172,8 +168,7 @@ class StaticEncoder(BaseEncoder):
         self._files = files
         self.table, self.weights, self.normalize = files.table, files.weights, files.normalize
         self._tokenizer = parse_tokenizer(files.tokenizer)
-        self._unknown_id = unknown_token(self._tokenizer)
-        self._max_characters = characters_read(self._tokenizer, files.max_length)
+        self._reader = TokenReader(self._tokenizer, files.max_length)
 
     def __repr__(self) -> str:
         return f"StaticEncoder({self.name!r})"
@@ -296,10 +291,7 @@ class StaticEncoder(BaseEncoder):
         counts: Int32Array = np.empty((3, len(texts)), dtype=np.int32)
 
         def work(begin: int, slab: Sequence[str]) -> None:
-            bags = bag_tokens(
-                self._tokenizer, slab, unknown_id=self._unknown_id,
-                max_length=self.max_length, max_characters=self._max_characters,
-            )  # fmt: skip
+            bags = self._reader.read(slab)
             rows = slice(begin, begin + len(slab))
             counts[:, rows] = bags.n_tokens, bags.n_seen, bags.n_unknown
             if n_columns:
@@ -346,49 +338,49 @@ def unknown_token(tokenizer: Tokenizer) -> int:
     return -1 if unknown_id is None else int(unknown_id)
 
 
-def characters_read(tokenizer: Tokenizer, max_length: int | None) -> int | None:
-    """Return the maximum number of characters read, as in model2vec."""
-    if max_length is None:
-        return None
-    return max_length * int(np.median([len(token) for token in tokenizer.get_vocab()]))
+class TokenReader:
+    """Reads known tokens of texts, without special tokens.
 
+    Of a text, at most `max_length` tokens are read; and `by_characters`, at most as many characters
+    as these have in the median, as in model2vec.
+    """
 
-def bag_tokens(
-    tokenizer: Tokenizer,
-    texts: Sequence[str],
-    *,
-    unknown_id: int,
-    max_length: int | None = None,
-    max_characters: int | None = None,
-) -> TokenBags:
-    """Tokenize texts without special tokens."""
-    heads = [readable(text) for text in texts]
-    n_behind = np.zeros(len(heads), dtype=np.int32)
-    if max_characters is not None:
-        long = [row for row, text in enumerate(heads) if len(text) > max_characters]
-        tails = [heads[row][max_characters:] for row in long]
-        for row in long:
-            heads[row] = heads[row][:max_characters]
-        counted = tokenizer.encode_batch_fast(tails, add_special_tokens=False)
-        n_behind[long] = [len(encoding) for encoding in counted]
-    token_ids = [
-        encoding.ids for encoding in tokenizer.encode_batch_fast(heads, add_special_tokens=False)
-    ]
-    lengths = np.fromiter(map(len, token_ids), dtype=np.int32, count=len(token_ids))
-    n_seen = lengths
-    if max_length is not None and (lengths > max_length).any():
-        token_ids = [ids[:max_length] for ids in token_ids]
-        n_seen = np.minimum(lengths, max_length).astype(np.int32)
-    ids = np.fromiter(chain.from_iterable(token_ids), dtype=np.int32, count=int(n_seen.sum()))
-    n_unknown = np.zeros(len(token_ids), dtype=np.int32)
-    unknown = ids == unknown_id
-    if unknown.any():
-        of_text = np.repeat(np.arange(len(token_ids)), n_seen)
-        n_unknown += np.bincount(of_text[unknown], minlength=len(token_ids)).astype(np.int32)
-        ids = ids[~unknown]
-    offsets = np.zeros(len(token_ids) + 1, dtype=np.int64)
-    np.cumsum(n_seen - n_unknown, out=offsets[1:])
-    return TokenBags(ids, offsets, lengths + n_behind, n_seen, n_unknown)
+    def __init__(
+        self, tokenizer: Tokenizer, max_length: int | None = None, *, by_characters: bool = True
+    ) -> None:
+        self.unknown_id = unknown_token(tokenizer)
+        self._tokenizer, self._max_length = tokenizer, max_length
+        self._max_characters: int | None = None
+        if max_length is not None and by_characters:
+            lengths = [len(token) for token in tokenizer.get_vocab()]
+            self._max_characters = max_length * int(np.median(lengths))
+
+    def read(self, texts: Sequence[str]) -> TokenBags:
+        """Tokenize texts."""
+        encode, max_length = self._tokenizer.encode_batch_fast, self._max_length
+        heads = [readable(text) for text in texts]
+        n_behind = np.zeros(len(heads), dtype=np.int32)
+        if (most := self._max_characters) is not None:
+            long = [row for row, text in enumerate(heads) if len(text) > most]
+            counted = encode([heads[row][most:] for row in long], add_special_tokens=False)
+            n_behind[long] = [len(encoding) for encoding in counted]
+            heads = [text[:most] for text in heads]
+        token_ids = [encoding.ids for encoding in encode(heads, add_special_tokens=False)]
+        lengths = np.fromiter(map(len, token_ids), dtype=np.int32, count=len(token_ids))
+        n_seen = lengths
+        if max_length is not None and (lengths > max_length).any():
+            token_ids = [ids[:max_length] for ids in token_ids]
+            n_seen = np.minimum(lengths, max_length).astype(np.int32)
+        ids = np.fromiter(chain.from_iterable(token_ids), dtype=np.int32, count=int(n_seen.sum()))
+        n_unknown = np.zeros(len(token_ids), dtype=np.int32)
+        unknown = ids == self.unknown_id
+        if unknown.any():
+            of_text = np.repeat(np.arange(len(token_ids)), n_seen)
+            n_unknown += np.bincount(of_text[unknown], minlength=len(token_ids)).astype(np.int32)
+            ids = ids[~unknown]
+        offsets = np.zeros(len(token_ids) + 1, dtype=np.int64)
+        np.cumsum(n_seen - n_unknown, out=offsets[1:])
+        return TokenBags(ids, offsets, lengths + n_behind, n_seen, n_unknown)
 
 
 def mean_vectors(

@@ -18,7 +18,7 @@ from embedtopics.encoders._base import readable, slabs
 from embedtopics.encoders._contract import BaseEncoder
 from embedtopics.encoders.static._encoder import (
     StaticEncoder,
-    bag_tokens,
+    TokenReader,
     parse_tokenizer,
     unknown_token,
 )
@@ -232,11 +232,10 @@ def bags_of(
     """Return how often each text holds each token, float32 of shape (n_texts, n_tokens)."""
     from scipy.sparse import csr_matrix
 
+    reader = TokenReader(vocabulary.parsed, max_length, by_characters=False)
     ids, lengths = [np.zeros(0, dtype=np.int32)], [np.zeros(1, dtype=np.int64)]
     for slab in slabs(texts):
-        bags = bag_tokens(
-            vocabulary.parsed, slab, unknown_id=vocabulary.unknown, max_length=max_length
-        )
+        bags = reader.read(slab)
         ids.append(bags.ids)
         lengths.append(np.diff(bags.offsets))
     columns = np.concatenate(ids)

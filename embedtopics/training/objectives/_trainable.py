@@ -24,12 +24,7 @@ from embedtopics.encoders.sentence._loading import load_vocabulary
 from embedtopics.encoders.sentence._running import n_leading, tokenize
 from embedtopics.encoders.sentence._torch import load_model, silent_transformers
 from embedtopics.encoders.static._encoder import KIND as STATIC_KIND
-from embedtopics.encoders.static._encoder import (
-    StaticEncoder,
-    bag_tokens,
-    characters_read,
-    unknown_token,
-)
+from embedtopics.encoders.static._encoder import StaticEncoder, TokenReader
 from embedtopics.errors import InputError
 from embedtopics.training._settings import TrainingSettings
 
@@ -356,24 +351,22 @@ def _static_trainable(encoder: StaticEncoder, settings: TrainingSettings) -> Tra
     tokenizer = Tokenizer.from_str(encoder.tokenizer_json)
     length = encoder.max_length if settings.max_length is None else settings.max_length
     table = encoder.table if encoder.weights is None else encoder.table * encoder.weights[:, None]
-    unknown_id = unknown_token(tokenizer)
+    reader = TokenReader(tokenizer, length)
     cutting = Tokenizer.from_str(tokenizer.to_str())
     if encoder.max_length is not None:
         cutting.enable_truncation(encoder.max_length)  # sentence-transformers leaves it to this
     module = StaticEmbedding(cutting, torch.tensor(table))
-    if unknown_id >= 0:
-        module.embedding.padding_idx = unknown_id  # left out of the mean, as in the encoder
+    if reader.unknown_id >= 0:
+        module.embedding.padding_idx = reader.unknown_id  # left out of the mean, as in the encoder
     with silent_transformers():
         model = SentenceTransformer(
             modules=[module, *([Normalize()] if encoder.normalize else [])],
             device="cpu",
             local_files_only=True,
         )
-    most_characters = characters_read(tokenizer, length)
 
     def tokenize_texts(texts: Sequence[str]) -> list[list[int]]:
-        limits = {"max_length": length, "max_characters": most_characters}
-        bags = bag_tokens(tokenizer, check_texts(texts), unknown_id=unknown_id, **limits)
+        bags = reader.read(check_texts(texts))
         ends = bags.offsets.tolist()
         return [bags.ids[a:b].tolist() for a, b in itertools.pairwise(ends)]
 

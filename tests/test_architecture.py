@@ -86,7 +86,6 @@ BUDGET = {
 }
 # Folders above their budget: today's numbers, which only go down.
 OVER = {
-    "_utils": (1265, 10),
     "corpus": (3095, 11),
     "encoders": (6726, 22),
     "retrieval": (6997, 25),

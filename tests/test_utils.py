@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from embedtopics._utils.checks import checked_count, checked_level, checked_share, optional_count
 from embedtopics._utils.display import spell_count
-from embedtopics._utils.occurrences import find_occurrences, index_terms
+from embedtopics.topics.reading._mixtures import find_occurrences, index_terms
 from tests.factories import refuses
 
 NO_NUMBERS = (True, np.True_, "1", 1j, [1], Fraction(1, 2), float("nan"), np.nan)
@@ -53,7 +53,7 @@ documents = st.lists(st.lists(st.integers(-1, 3), max_size=6), max_size=4)
 def test_every_place_of_every_term_is_found(terms, documents):
     ids = np.array([i for document in documents for i in document], dtype=np.int32)
     offsets = np.cumsum([0, *map(len, documents)])
-    found = find_occurrences(index_terms(terms, WORDS), ids, offsets, edges_only=False)
+    found = find_occurrences(index_terms(terms, WORDS), ids, offsets)
     expected = []
     for begin, end in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
         stream = [WORDS[i] if i >= 0 else "?" for i in ids[begin:end].tolist()]
@@ -62,10 +62,13 @@ def test_every_place_of_every_term_is_found(terms, documents):
                 term = " ".join(stream[place : place + n])
                 if place + n <= len(stream) and term in terms:
                     expected.append((begin + place, terms.index(term), begin + place + n))
-    begins = np.repeat(np.arange(len(ids)), np.diff(found.first)).tolist()
-    assert list(zip(begins, found.terms.tolist(), found.ends.tolist(), strict=True)) == expected
-    np.testing.assert_array_equal(found.offsets, offsets)
-    np.testing.assert_array_equal(found.tokens, np.arange(len(ids)))
+    begins = np.repeat(found.tokens, np.diff(found.first))
+    ends = found.tokens[found.ends - 1] + 1
+    assert list(zip(begins, found.terms, ends, strict=True)) == expected
+    known = [term for term in terms if "unknown" not in term]
+    edges = {word for term in known for word in (term.split()[0], term.split()[-1])}
+    assert found.tokens.tolist() == [i for i, n in enumerate(ids) if n >= 0 and WORDS[n] in edges]
+    assert found.offsets.tolist() == np.searchsorted(found.tokens, offsets).tolist()
 
 
 @pytest.mark.parametrize(

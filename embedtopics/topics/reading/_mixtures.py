@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_matrix, vstack
 
-from embedtopics._utils.occurrences import Occurrences, TermIndex, find_occurrences, index_terms
 from embedtopics.errors import InputError
-from embedtopics.protocols import Float64Array, Int32Array, Int64Array
+from embedtopics.protocols import BoolArray, Float64Array, Int32Array, Int64Array
 from embedtopics.terms._counts import count_by_topic
 from embedtopics.topics._describe import fitted_weighting
 from embedtopics.topics._vectors import unit_term_rows
@@ -144,6 +144,103 @@ def _as_written(tokens: tuple[str, ...], text: str) -> tuple[str, ...]:
     return tuple(shown)
 
 
+class TermIndex(NamedTuple):
+    """A trie of word ids; `is_first` and `is_edge` (n_words + 1,) end with False, for the id -1."""
+
+    n_words: int
+    is_first: BoolArray
+    is_edge: BoolArray
+    term_of: list[Int32Array]
+    keys: list[Int64Array]
+
+
+class Occurrences(NamedTuple):
+    """Occurrences of terms; a place is a word that begins or ends a term.
+
+    Shapes: `offsets` (n_documents + 1,), `tokens` (n_places,), `first` (n_places + 1,), `terms` and
+    `ends` (n_occurrences,).
+    """
+
+    offsets: Int64Array
+    tokens: Int64Array
+    first: Int64Array
+    terms: Int32Array
+    ends: Int64Array
+
+
+def index_terms(terms: Sequence[str], words: Sequence[str]) -> TermIndex:
+    """Index terms by the ids of their words."""
+    n_words = len(words)
+    id_of = dict(zip(words, range(n_words), strict=True))
+    lengths = np.fromiter((term.count(" ") + 1 for term in terms), np.int64, len(terms))
+    # All terms are split at once: splitting each would take most of the time.
+    parts = " ".join(terms).split(" ") if len(lengths) else []
+    ids = np.fromiter(map(id_of.get, parts, repeat(-1)), np.int64, len(parts))
+    longest = int(lengths.max(initial=1))
+    step = np.full((len(lengths), longest), -1, dtype=np.int64)
+    inside = np.arange(longest) < lengths[:, None]
+    step[inside] = ids
+    # Terms with a word outside the vocabulary cannot occur.
+    column_of = np.flatnonzero(((step >= 0) | ~inside).all(axis=1)).astype(np.int32)
+    step, lengths = step[column_of], lengths[column_of]
+    longest = int(lengths.max(initial=1))
+    is_first = np.zeros(n_words + 1, dtype=bool)
+    is_first[step[:, 0]] = True
+    is_edge = is_first.copy()
+    is_edge[step[np.arange(len(step)), lengths - 1]] = True
+    single = np.full(n_words, -1, dtype=np.int32)
+    single[step[lengths == 1, 0]] = column_of[lengths == 1]
+    term_of, keys = [single], [np.empty(0, dtype=np.int64)]
+    number = step[:, 0].copy()
+    for n in range(2, longest + 1):
+        has = np.flatnonzero(lengths >= n)
+        different, number[has] = np.unique(
+            number[has] * n_words + step[has, n - 1], return_inverse=True
+        )
+        of_number = np.full(len(different), -1, dtype=np.int32)
+        complete = lengths == n
+        of_number[number[complete]] = column_of[complete]
+        term_of.append(of_number)
+        keys.append(different)
+    return TermIndex(n_words, is_first, is_edge, term_of, keys)
+
+
+def find_occurrences(index: TermIndex, ids: Int32Array, offsets: Int64Array) -> Occurrences:
+    """Find the terms in a stream of words: `ids` (n_tokens,), `offsets` (n_documents + 1,)."""
+    n_tokens = len(ids)
+    document = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    begins, stops, terms = [], [], []
+    starts = np.flatnonzero(index.is_first[ids])
+    number = ids[starts].astype(np.int64)
+    for n, (term_of, keys) in enumerate(zip(index.term_of, index.keys, strict=True), 1):
+        if n > 1:
+            last = starts + n - 1
+            fits = last < n_tokens
+            starts, number, last = starts[fits], number[fits], last[fits]
+            fits = (ids[last] >= 0) & (document[last] == document[starts])
+            starts, number, last = starts[fits], number[fits], last[fits]
+            key = number * index.n_words + ids[last]
+            number = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
+            fits = keys[number] == key
+            starts, number = starts[fits], number[fits]
+        is_term = term_of[number] >= 0
+        begins.append(starts[is_term])
+        stops.append(starts[is_term] + n)
+        terms.append(term_of[number[is_term]])
+    has_place = index.is_edge[ids]
+    place = np.concatenate([[0], np.cumsum(has_place)])
+    begin = np.concatenate(begins)
+    order = np.argsort(begin, kind="stable")  # at one position, the shortest first
+    begin = place[begin[order]]
+    return Occurrences(
+        offsets=place[offsets],
+        tokens=np.flatnonzero(has_place),
+        first=np.searchsorted(begin, np.arange(place[-1] + 1)),
+        terms=np.concatenate(terms)[order],
+        ends=place[np.concatenate(stops)[order]],
+    )
+
+
 class _Topics(NamedTuple):
     """The topics of a result, to compare with windows.
 
@@ -171,21 +268,15 @@ class _Topics(NamedTuple):
             factors = np.asarray(weighting.idf_, dtype=np.float64)
             is_root = bool(getattr(weighting, "sqrt_tf", False))
         by_term = csr_matrix(unit_term_rows(result.topic_terms).T)
-        return cls(
-            index_terms(counts.terms, result.tokens.words),
-            factors,
-            is_root,
-            by_term.indptr.astype(np.int64),
-            by_term.indices.astype(np.int32),
-            by_term.data,
-            result.n_topics,
-        )
+        rows, topics = by_term.indptr.astype(np.int64), by_term.indices.astype(np.int32)
+        index = index_terms(counts.terms, result.tokens.words)
+        return cls(index, factors, is_root, rows, topics, by_term.data, result.n_topics)
 
     def of_documents(self, words: Words) -> Float64Array:
         """Return the mixture of each document, shape (n_documents, n_topics)."""
         from embedtopics.topics.reading._window_kernels import add_to_documents
 
-        occurrences = find_occurrences(self.term_index, *words, edges_only=True)
+        occurrences = find_occurrences(self.term_index, *words)
         sums = self._sum_windows(add_to_documents, occurrences, len(occurrences.offsets) - 1)
         totals = np.einsum("ij->i", sums)
         sums /= np.where(totals > 0, totals, 1.0)[:, None]
@@ -195,7 +286,7 @@ class _Topics(NamedTuple):
         """Return the contribution of each word to each topic, shape (n_words, n_topics)."""
         from embedtopics.topics.reading._window_kernels import add_to_words
 
-        occurrences = find_occurrences(self.term_index, *words, edges_only=True)
+        occurrences = find_occurrences(self.term_index, *words)
         tokens = occurrences.tokens
         weights = np.zeros((len(words[0]), self.n_topics))
         weights[tokens] = self._sum_windows(add_to_words, occurrences, len(tokens))

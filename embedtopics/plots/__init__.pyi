@@ -3,6 +3,7 @@ from ._bars import sizes as sizes
 from ._bars import stability as stability
 from ._bars import terms as terms
 from ._classification import confusion as confusion
+from ._classification import forest as forest
 from ._classification import prevalence as prevalence
 from ._classification import reliability as reliability
 from ._classification import risk_coverage as risk_coverage

@@ -1,7 +1,8 @@
-"""Classifiers: confusion, calibration, risk and coverage, and the prevalence of classes."""
+"""Classifiers: confusion, calibration, risk and coverage; prevalence and regressions."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from embedtopics.classification.results import ClassificationReport
 from embedtopics.errors import InputError
-from embedtopics.inference.results import MeasuredShare, MeasuredShares
+from embedtopics.inference.results import MeasuredShare, MeasuredShares, Regression
 from embedtopics.plots._bars import heading
 from embedtopics.plots._colors import PALETTE
 from embedtopics.plots._theme import (
@@ -27,12 +28,17 @@ from embedtopics.plots._theme import (
     panel_figure,
     panel_note,
     scatter,
+    small,
 )
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 _ROW, _MOST, _PANELS = 34, 40, 12
+_KEY = (
+    f'<b><span style="color:{PALETTE[0]}">● corrected</span></b>  '
+    f'<span style="color:{GREY}">● labels alone</span>  ✕ predicted'
+)
 _SCALE = [[0.0, "#ffffff"], [1.0, PALETTE[0]]]
 
 
@@ -190,8 +196,12 @@ def prevalence(estimates: MeasuredShares, classes: Sequence[Any] | None = None) 
     if not shown or any(name not in every for name in shown):
         raise InputError("classes", f"some of the classes {every}", classes)
     groups = list(dict.fromkeys(one.group for one in estimates))
-    names = [_group_name(group) for group in groups]
-    is_time = bool(estimates.by) and len(names) > 1 and all(map(_is_date, names))
+    names = [
+        "all texts" if one is None else one if isinstance(one, str) else ", ".join(one)
+        for one in groups
+    ]
+    is_date = [re.fullmatch(r"\d{4}-\d\d-\d\d", name) for name in names]
+    is_time = bool(estimates.by) and len(names) > 1 and all(is_date)
     height = 190 if is_time else max(70, 26 * len(names) + 30)
     margin = {"t": 112, "b": 34, "l": 16}
     figure = panel_figure([height] * len(shown), between=64, margin=margin)
@@ -209,28 +219,43 @@ def prevalence(estimates: MeasuredShares, classes: Sequence[Any] | None = None) 
         n_gold = sum(one.n_gold for one in shares)
         about = f"{sum(one.n for one in shares):,} texts, {n_gold:,} labelled"
         notes.append(panel_note(figure, panel, heading(str(name), about, 60)))
-    key = (
-        f'<b><span style="color:{PALETTE[0]}">● corrected</span></b>  '
-        f'<span style="color:{GREY}">● labels alone</span>  ✕ predicted'
-    )
+    key = _KEY
     if classes is None and len(every) > len(shown) > 1:
         key += f"<br>and {len(every) - len(shown):,} more classes"
     notes.append(note(key, 0.0, 1.0, size=12, color=MUTED, yshift=46))
     return figure.update_layout(annotations=notes, showlegend=False)
 
 
-def _group_name(group: Any) -> str:
-    if group is None:
-        return "all texts"
-    return group if isinstance(group, str) else ", ".join(group)
+def forest(fit: Regression) -> Figure:
+    """Draw the coefficients of a regression, except intercepts, with their intervals.
 
+    Dots are corrected estimates, grey dots those of the gold rows alone, crosses of predictions.
 
-def _is_date(name: str) -> bool:
-    return len(name) == 10 and name[4] == name[7] == "-" and name.replace("-", "").isdigit()
+    Parameters
+    ----------
+    fit : Regression
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+    """
+    import plotly.graph_objects as go
+
+    frame = fit.to_frame().query("term != 'intercept'")
+    names = list(("" if len(fit.classes) == 1 else frame["outcome"] + ": ") + frame["term"])
+    values = frame[["effect", "low", "high", "gold", "gold_low", "gold_high", "naive"]].to_numpy()
+    rows = [MeasuredShare(None, None, fit.n_rows, fit.n_gold, *one) for one in values.tolist()]
+    text = f"<b>{caption(fit.formula, 50)}</b><br>{small(fit.family)}<br>{small(_KEY)}"
+    layout = base_layout(30 * len(names) + 130, t=90, b=36) | {
+        "title": {"text": text, "x": 0.02, "y": 0.96, "yanchor": "top", "font": {"size": 13}},
+        "xaxis": {"showgrid": True, "zeroline": True, "zerolinecolor": GREY},
+        "yaxis": name_axis(names, 26),
+    }
+    return go.Figure(_share_traces(rows, range(len(rows)), is_time=False, form=".3g"), layout)
 
 
 def _share_traces(
-    shares: Sequence[MeasuredShare], places: Sequence[Any], is_time: bool
+    shares: Sequence[MeasuredShare], places: Sequence[Any], is_time: bool, form: str = ".1%"
 ) -> list[Spec]:
     """Return the traces of one class: labels alone, predictions, and estimates on top."""
 
@@ -245,7 +270,7 @@ def _share_traces(
         ends["array"] = [getattr(one, high) - v for one, v in zip(shares, values, strict=True)]
         ends["arrayminus"] = [v - getattr(one, low) for one, v in zip(shares, values, strict=True)]
         texts = [
-            f"{v:.1%} [{getattr(one, low):.1%}, {getattr(one, high):.1%}], "
+            f"{v:{form}} [{getattr(one, low):{form}}, {getattr(one, high):{form}}], "
             f"{one.n_gold:,} of {one.n:,} texts labelled"
             for one, v in zip(shares, values, strict=True)
         ]
@@ -258,7 +283,7 @@ def _share_traces(
 
     predicted = [one.naive for one in shares]
     cross = {"symbol": "x-thin", "size": 8, "line": {"width": 1.5, "color": INK}}
-    texts = [f"{value:.1%} predicted" for value in predicted]
+    texts = [f"{value:{form}} predicted" for value in predicted]
     traces = [turned(places, predicted, marker=cross, **hover(texts, "text"))]
     traces.append(dots("estimate", "low", "high", PALETTE[0], 9, 0.0))
     if any(one.gold == one.gold for one in shares):

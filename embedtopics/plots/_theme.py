@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -56,24 +57,7 @@ def escape(text: str) -> str:
 
 def wrap(text: str, width: int, most: int | None = None) -> list[str]:
     """Break `text` into lines of at most `width` characters, and only longer words within."""
-    lines: list[str] = []
-    line = ""
-    for word in text.split():
-        while len(word) > width:  # scripts without spaces, long addresses
-            left = width - len(line) - 1 if line else width
-            if left > 0:
-                line = f"{line} {word[:left]}" if line else word[:left]
-                word = word[left:]
-            lines.append(line)
-            line = ""
-        if not word:
-            continue
-        if line and len(line) + 1 + len(word) > width:
-            lines.append(line)
-            line = word
-        else:
-            line = f"{line} {word}" if line else word
-    lines += [line] if line else []
+    lines = textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False)
     if most is not None and len(lines) > most:
         lines = [*lines[: most - 1], lines[most - 1][: width - 1].rstrip(" ,;" + _JOINERS) + "…"]
     return lines

@@ -7,6 +7,7 @@ import statsmodels.api as sm
 
 from embedtopics.errors import InputError
 from embedtopics.inference import Measurement, regress
+from embedtopics.plots import forest
 
 N = 2_000
 
@@ -128,6 +129,11 @@ def test_the_table_is_made_for_latex(people):
     table = fit.to_latex()
     assert table.startswith("\\begin{tabular}{lrrr}") and "Rows & 2,000 & 400 & 2,000" in table
     assert "400 gold of 2,000 rows" in repr(fit)
+    figure = forest(fit)
+    assert [trace.x[0] for trace in figure.data] == [
+        one.value[1] for one in (fit.gold, fit.naive, fit.corrected)
+    ]
+    assert figure.layout.yaxis.ticktext == ("age  ",)
 
 
 @pytest.mark.parametrize(

@@ -20,9 +20,12 @@ from embedtopics.plots._theme import (
     base_layout,
     caption,
     checked_topics,
+    cut,
     empty_figure,
+    escape,
     hover,
     name_axis,
+    name_lines,
     note,
     panel_figure,
     panel_note,
@@ -163,14 +166,14 @@ def left_out(n_topics: int, yshift: int = -22) -> list[Spec]:
 
 
 def panel_columns(n: int) -> int:
-    """Return the number of columns of `n` small panels; three fit into 500 pixels."""
-    return next((columns for columns, most in ((1, 1), (2, 4)) if n <= most), 3)
+    """Return the number of columns of `n` small panels; two fit into 420 pixels."""
+    return 1 if n <= 1 else 2
 
 
 def heading(name: str, about: str, columns: int) -> str:
-    """Return a name, cut to fit its panel, above a smaller line of markup."""
-    length = {1: 60, 2: 30}.get(columns, 20)
-    return f"<b>{caption(name, length)}</b><br>{small(about)}"
+    """Return a name, on two lines if the panel is narrow, above a smaller line of markup."""
+    lines = [cut(name, 60)] if columns != 2 else name_lines(name, 24, 2)
+    return f"<b>{'<br>'.join(map(escape, lines))}</b><br>{small(about)}"
 
 
 def _bar_texts(terms: Sequence[str], length: int, **more: Any) -> list[Spec]:

@@ -22,6 +22,7 @@ from embedtopics.plots._theme import (
     caption,
     cut,
     escape,
+    name_lines,
     wrap,
 )
 from embedtopics.protocols import Int64Array
@@ -89,7 +90,7 @@ def map(
         assumed - margin["l"] - margin["r"] - (_LEGEND_WIDTH if traces and wide else 0),
         (height or 720) - margin["t"] - margin["b"],
     )
-    labelled = [wrap(cut(name, 44), 18, 3) or [""] for name in names[:-1]]
+    labelled = [name_lines(cut(name, 44), 18, 3) or [""] for name in names[:-1]]
     notes = label_annotations(labelled, anchors, (low, high), colors, drawing, _NAMES)
     legend = {"orientation": "v", "x": 1.0, "xanchor": "left", "yanchor": "top"}
     axis = {**HIDDEN, "fixedrange": False}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -22,9 +23,11 @@ from embedtopics.plots._theme import (
     checked_topics,
     domains,
     empty_figure,
+    escape,
     hover,
     interval_dots,
     name_axis,
+    name_lines,
     note,
     panel_figure,
     panel_note,
@@ -39,13 +42,13 @@ if TYPE_CHECKING:
     from embedtopics.topics.trends.results import TopicGroups, TopicTrends
 
 _PANELS = 15
-_PANEL, _BETWEEN = 92, 44
+_PANEL, _BETWEEN = 92, 60
 _NAME = 34
 _VERDICTS = {"rises": PALETTE[2], "falls": PALETTE[5], "peaks": PALETTE[3], "varies": PALETTE[1]}
 _DRAWN = np.array(["0000-01-01", "9999-12-31"], dtype="datetime64[us]")
 """Plotly reads only years of four digits."""
 
-_FEW_ROWS, _MIN_ROWS = 0.1, 10
+_FEW_ROWS, _MIN_ROWS = 0.1, 20
 """Share of the median rows of a period, and number, below which a period is a hollow dot."""
 _MARKED = 60
 """Number of periods up to which each has a dot."""
@@ -111,7 +114,7 @@ def _panels(trends: TopicTrends, topic_ids: list[int], verdicts: dict[int, str])
     n = len(topic_ids)
     columns = panel_columns(n)
     heights = [_PANEL] * -(-n // columns)
-    margin = {"t": 56, "b": 58}
+    margin = {"t": 84, "b": 58}
     figure = panel_figure(heights, columns, n=n, between=_BETWEEN, gap=40, margin=margin)
     traces, notes = [], []
     for panel, topic in enumerate(topic_ids):
@@ -121,14 +124,15 @@ def _panels(trends: TopicTrends, topic_ids: list[int], verdicts: dict[int, str])
         drawn += _hollow(whole, few, topic, color, top)
         traces += [trace | axes_of(panel) for trace in drawn]
         figure.layout[axis_keys(panel)[1]].range = [0, top]
-        about = [f"topic {topic}"] if topic >= 0 else []
-        about += [f"{int(trends.counts[topic].sum()):,} rows"] if columns < 3 else []
-        about.append(f"0 to {_spell(top)}")
         shade = dark(color) if _color_of(verdict) else MUTED
-        word = verdict if columns < 3 else verdict.split(" in ")[0]  # narrow panels show when
-        about += [f'<b><span style="color:{shade}">{word}</span></b>'] if word else []
-        text = heading(topic_name(trends.labels, topic), " · ".join(about), columns)
+        word = re.sub(" in (?:the )?", " ", verdict).replace(" to ", "\u2013")
+        about = f"{int(trends.counts[topic].sum()):,} rows"
+        if word:
+            about = f'<b><span style="color:{shade}">{word}</span></b>'
+        text = heading(topic_name(trends.labels, topic), about, columns)
+        scale: Spec = {"up": "top", "size": 10, "color": MUTED}
         notes.append(panel_note(figure, panel, text, size=12))
+        notes.append(panel_note(figure, panel, _spell(top), **scale))
         if panel + columns >= n:
             notes += _ends(figure, trends, panel)
     ends = [0] if trends.n_periods == 1 else [0, trends.n_periods - 1]
@@ -209,7 +213,8 @@ def _line(trends: TopicTrends, topic: int, color: str) -> Spec:
 def _hover(trends: TopicTrends, topic: int, period: int) -> str:
     """Return the share of a topic in a period, its interval and its terms there."""
     share, low, high = (v[topic, period] for v in (trends.shares, trends.low, trends.high))
-    line = f"<b>{caption(topic_name(trends.labels, topic), 60)}</b><br>{trends.names[period]}: "
+    name = caption(topic_name(trends.labels, topic), 60)
+    line = f"<b>{name}</b> (topic {topic})<br>{trends.names[period]}: "
     if np.isnan(share):
         return f"{line}no rows"
     line += (
@@ -268,28 +273,31 @@ def by_group(groups: TopicGroups, topics: Sequence[int] | None = None) -> Figure
     topic_ids = checked_topics(largest if topics is None else topics, groups.n_topics, -1)
     if not topic_ids:
         return empty_figure()
-    names = name_axis([topic_name(groups.labels, topic) for topic in topic_ids])
+    lines = [name_lines(topic_name(groups.labels, topic), 24, 2) for topic in topic_ids]
+    names = name_axis(["  <br>".join(map(escape, name)) for name in lines], None)
+    names["tickfont"] = {"size": 11}
     n_rows = max(len(topic_ids), 2)
-    if len(groups.names) > _FEW:
+    if (n_groups := len(groups.names)) > _FEW:
         sizes = [
-            caption(name, 18) + (f"<br>{n:,} rows" if len(groups.names) <= _MANY else "")
+            caption(name, 18) + (f"<br>{n:,} rows" if n_groups <= _MANY else "")
             for name, n in zip(groups.names, groups.totals.tolist(), strict=True)
         ]
         traces, names_above = [_tiles(groups, topic_ids)], name_axis(sizes, None)
-        axis: Spec = {**names_above, "side": "top", "tickangle": -35}
+        axis: Spec = {**names_above, "side": "top", "tickangle": -35 if n_groups <= _MANY else -90}
         axis["range"] = names_above["range"][::-1]
         axis["tickfont"] = {"size": 11, "color": MUTED}
-        layout = base_layout(n_rows * 28 + 196, t=120, b=66)
+        layout = base_layout(n_rows * 32 + 212, t=140, b=72)
         key = (
-            'share of the group\'s rows, <span style="color:#2f7fb5">blue</span> above that of all'
-            '<br>rows, <span style="color:#b96a1c">orange</span> below; grey: under 20 rows'
+            'share of the group\'s rows,<br><span style="color:#2f7fb5">blue</span> above that of '
+            'all rows,<br><span style="color:#b96a1c">orange</span> below; grey: under 20 rows'
         )
         notes = [note(key, 0.0, 0.0, up="top", yshift=-10, size=11, color=MUTED)]
     else:
         traces = [_group_dots(groups, topic_ids, group) for group in range(len(groups.names))]
         axis = {"rangemode": "tozero", "tickformat": ".1~%", "showgrid": True}
         axis["title"] = "share of the group's rows"
-        layout = base_layout(n_rows * 26 + 130, t=50, b=64) | {"showlegend": True}
+        top = 40 + 20 * n_groups  # a line of the legend for each group
+        layout = base_layout(n_rows * 32 + top + 70, t=top, b=64) | {"showlegend": True}
         notes = []
     notes += left_out(groups.n_topics - len(topic_ids) if topics is None else 0)
     layout |= {"xaxis": axis, "yaxis": names, "annotations": notes}
@@ -318,6 +326,7 @@ def _tiles(groups: TopicGroups, topic_ids: list[int]) -> Spec:
     together = groups.counts[topic_ids].sum(axis=1) / max(int(groups.totals.sum()), 1)
     # Half a row is added to both, so that a small group without a row has a finite ratio.
     ratio = (groups.counts[topic_ids] + 0.5) / (np.outer(together, groups.totals) + 0.5)
+    # Plotly fits texts without a size into their tiles.
     n_groups = range(len(groups.names))
     form = ".1%" if len(groups.names) <= _MANY else ".0%"
     texts = [
@@ -329,7 +338,7 @@ def _tiles(groups: TopicGroups, topic_ids: list[int]) -> Spec:
     tiles: Spec = {"type": "heatmap", "z": np.clip(np.log2(ratio), -_STEEP, _STEEP).tolist()}
     tiles |= {"x": list(n_groups), "y": list(range(len(topic_ids))), "xgap": 2, "ygap": 2}
     tiles |= {"zmin": -_STEEP, "zmax": _STEEP, "colorscale": scale, "showscale": False}
-    tiles |= {"text": texts, "texttemplate": "%{text}", "textfont": {"size": 11, "color": INK}}
+    tiles |= {"text": texts, "texttemplate": "%{text}", "textfont": {"color": INK}}
     about = [[_group_hover(groups, topic, group) for group in n_groups] for topic in topic_ids]
     return {**tiles, **hover(about, "customdata")}
 

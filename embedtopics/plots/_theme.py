@@ -63,6 +63,15 @@ def wrap(text: str, width: int, most: int | None = None) -> list[str]:
     return lines
 
 
+def name_lines(name: str, width: int, most: int) -> list[str]:
+    """Break the name of a topic into lines, between its terms if they are short."""
+    words, terms = plain(name).split(), plain(name).split(", ")
+    glue = "\0" if max(map(len, terms)) <= width else " "
+    width = max(width, min(max(map(len, words), default=0), 30))
+    lines = wrap(", ".join(term.replace(" ", glue) for term in terms), width, most)
+    return [line.replace(glue, " ") for line in lines]
+
+
 def caption(text: str, length: int) -> str:
     """Return `text` cut to `length` characters and escaped."""
     return escape(cut(text, length))

@@ -16,7 +16,7 @@ from embedtopics.plots._colors import (
     topic_colors,
 )
 from embedtopics.plots._labels import densest_points, place_labels
-from embedtopics.plots._theme import cut, escape, plain, wrap
+from embedtopics.plots._theme import cut, escape, name_lines, plain, wrap
 from tests.factories import make_result, with_stability
 from tests.report.driving import CHROMIUM
 
@@ -133,6 +133,18 @@ def test_lines_that_are_left_out_leave_an_ellipsis(text, width, most):
     else:
         assert some[:-1] == every[: most - 1]
         assert some[-1].endswith("…") and every[most - 1].startswith(some[-1][:-1])
+
+
+def test_names_break_between_terms_and_never_within_words():
+    assert name_lines("care, health, social security", 22, 2) == [
+        "care, health,",
+        "social security",
+    ]
+    assert name_lines("makeamericagreatagain, trump", 18, 3) == ["makeamericagreatagain,", "trump"]
+    assert name_lines("Floods and storms of the north", 20, 2) == [
+        "Floods and storms of",
+        "the north",
+    ]
 
 
 @given(st.text(max_size=400), st.integers(1, 60))

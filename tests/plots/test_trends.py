@@ -46,12 +46,13 @@ def test_panels_name_the_first_and_the_last_period_inside_their_ends(n_topics):
     trends = topics.over_time(result, "week", n_terms=0)
     layout = plots.over_time(trends).layout
     named = [a for a in layout.annotations if a.text in (trends.names[0], trends.names[-1])]
-    n_columns = 3
+    n_columns = 2
     assert [a.text for a in named] == [trends.names[0], trends.names[-1]] * n_columns
     rest = [a.text for a in layout.annotations if "smaller" in a.text]
     assert rest == ([] if n_topics == 6 else ["and 1 smaller topic"])
     assert [a.xanchor for a in named] == ["left", "right"] * n_columns
-    assert (named[0].x, named[-1].x) == pytest.approx((0, 1))
+    places = [a.x for a in named]
+    assert (min(places), max(places)) == pytest.approx((0, 1))
     assert not layout.xaxis.showticklabels
     (only,) = [
         a for a in plots.over_time(topics.over_time(result, "decade"), [0]).layout.annotations
@@ -68,7 +69,7 @@ def test_verdicts_stand_in_the_headings_and_come_first(result):
     changes = topics.changes(trends)
     assert changes["verdict"][4] == "rises"
     headings = [a.text for a in plots.over_time(trends, changes=changes).layout.annotations]
-    assert "topic 4" in headings[0] and changes["verdict"][4] in headings[0]
+    assert trends.labels[4].split(",")[0] in headings[0] and changes["verdict"][4] in headings[0]
 
 
 def test_points_of_few_groups_and_tiles_of_many(result, source):

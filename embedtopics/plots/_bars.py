@@ -132,7 +132,7 @@ def terms(result: TopicResult, *, topics: Sequence[int] | None = None, n_terms: 
     if not topic_ids:
         return empty_figure()
     colors = topic_colors(result)
-    columns = panel_columns(len(topic_ids))
+    columns = min(len(topic_ids), 2)  # that fit into 420 pixels
     heights = [n_terms * (_ROW - 1)] * -(-len(topic_ids) // columns)
     margin = {"t": 36 + _HEAD, "b": 28}
     figure = panel_figure(heights, columns, n=len(topic_ids), between=_HEAD, gap=32, margin=margin)
@@ -163,11 +163,6 @@ def left_out(n_topics: int, yshift: int = -22) -> list[Spec]:
     place: Spec = {"across": "right", "up": "top", "size": 11, "color": MUTED}
     more = f"and {n_topics:,} smaller topic{'s' if n_topics > 1 else ''}"
     return [note(more, 1.0, 0.0, yshift=yshift, **place)]
-
-
-def panel_columns(n: int) -> int:
-    """Return the number of columns of `n` small panels; two fit into 420 pixels."""
-    return 1 if n <= 1 else 2
 
 
 def heading(name: str, about: str, columns: int) -> str:

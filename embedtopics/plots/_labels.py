@@ -78,7 +78,8 @@ def place_labels(
             centre = anchor + np.array(offset) * extent
             centre = np.clip(centre, extent / 2, np.maximum(np.array(size) - extent / 2, 0.0))
             edges = np.concatenate([centre - extent / 2, centre + extent / 2])
-            if not _overlaps(edges, boxes_placed):
+            apart = (edges[:2] >= boxes_placed[:, 2:]) | (edges[2:] <= boxes_placed[:, :2])
+            if apart.any(axis=1).all():
                 right, up = centre - anchor
                 placed.append(Placement(index, (round(float(right), 1), round(float(up), 1))))
                 boxes_placed = np.vstack([boxes_placed, edges])
@@ -86,22 +87,11 @@ def place_labels(
     return placed
 
 
-def _overlaps(edges: npt.NDArray[np.float64], boxes: npt.NDArray[np.float64]) -> bool:
-    """Return whether a box (left, bottom, right, top) touches one of the boxes (n, 4)."""
-    apart = (edges[:2] >= boxes[:, 2:]) | (edges[2:] <= boxes[:, :2])
-    return bool(np.any(~apart.any(axis=1)))
-
-
 def spread(heights: Sequence[float], apart: float) -> list[float]:
     """Move heights to between 0 and 1 and at least `apart`, by as little as possible."""
-    order = sorted(range(len(heights)), key=heights.__getitem__)
-    placed = [0.0] * len(heights)
-    floor = 0.0
-    for i in order:
-        placed[i] = max(heights[i], floor)
-        floor = placed[i] + apart
-    roof = 1.0
-    for i in reversed(order):
-        placed[i] = min(placed[i], roof)
-        roof = placed[i] - apart
-    return placed
+    order = np.argsort(heights, kind="stable")
+    steps = apart * np.arange(len(order))
+    lowest = np.maximum.accumulate(np.maximum(heights, 0.0)[order] - steps) + steps
+    placed = np.empty(len(order))
+    placed[order] = np.minimum(lowest, 1.0 - steps[::-1])
+    return [float(place) for place in placed]

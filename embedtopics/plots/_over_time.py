@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from embedtopics.plots._bars import heading, left_out, panel_columns
+from embedtopics.plots._bars import heading, left_out
 from embedtopics.plots._colors import PALETTE, dark
 from embedtopics.plots._theme import (
     HIDDEN,
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
 _PANELS = 15
 _PANEL, _BETWEEN = 92, 60
-_NAME = 34
 _VERDICTS = {"rises": PALETTE[2], "falls": PALETTE[5], "peaks": PALETTE[3], "varies": PALETTE[1]}
 _DRAWN = np.array(["0000-01-01", "9999-12-31"], dtype="datetime64[us]")
 """Plotly reads only years of four digits."""
@@ -99,20 +98,16 @@ def _color_of(verdict: str) -> str:
     return _VERDICTS.get(verdict.split(" ")[0], "")
 
 
-def _without(trends: TopicTrends, periods: list[int]) -> TopicTrends:
-    blank = np.where(np.isin(np.arange(trends.n_periods), periods), np.nan, 0.0)
-    parts = {name: getattr(trends, name) + blank for name in ("shares", "low", "high")}
-    return dataclasses.replace(trends, **parts)
-
-
 def _panels(trends: TopicTrends, topic_ids: list[int], verdicts: dict[int, str]) -> Figure:
     # A period of three rows has a share of 67 % by chance, which is no part of the curve.
     median = float(np.median([1, *trends.totals[trends.totals > 0]]))
     least = max(_FEW_ROWS * median, min(_MIN_ROWS, median))
     few = np.flatnonzero((trends.totals > 0) & (trends.totals < least)).tolist()
-    whole, trends = trends, _without(trends, few)
+    blank = np.where(np.isin(np.arange(trends.n_periods), few), np.nan, 0.0)
+    parts = {name: getattr(trends, name) + blank for name in ("shares", "low", "high")}
+    whole, trends = trends, dataclasses.replace(trends, **parts)
     n = len(topic_ids)
-    columns = panel_columns(n)
+    columns = min(n, 2)  # that fit into 420 pixels
     heights = [_PANEL] * -(-n // columns)
     margin = {"t": 84, "b": 58}
     figure = panel_figure(heights, columns, n=n, between=_BETWEEN, gap=40, margin=margin)
@@ -130,9 +125,8 @@ def _panels(trends: TopicTrends, topic_ids: list[int], verdicts: dict[int, str])
         if word:
             about = f'<b><span style="color:{shade}">{word}</span></b>'
         text = heading(topic_name(trends.labels, topic), about, columns)
-        scale: Spec = {"up": "top", "size": 10, "color": MUTED}
         notes.append(panel_note(figure, panel, text, size=12))
-        notes.append(panel_note(figure, panel, _spell(top), **scale))
+        notes.append(panel_note(figure, panel, _spell(top), up="top", size=10, color=MUTED))
         if panel + columns >= n:
             notes += _ends(figure, trends, panel)
     ends = [0] if trends.n_periods == 1 else [0, trends.n_periods - 1]
@@ -205,7 +199,7 @@ def _line(trends: TopicTrends, topic: int, color: str) -> Spec:
         line={"color": color, "width": 2},
         marker={"color": color, "size": 4},
         connectgaps=False,
-        name=caption(topic_name(trends.labels, topic), _NAME),
+        name=caption(topic_name(trends.labels, topic), 34),
         **hover([_hover(trends, topic, period) for period in range(trends.n_periods)], "text"),
     )
 
@@ -326,7 +320,6 @@ def _tiles(groups: TopicGroups, topic_ids: list[int]) -> Spec:
     together = groups.counts[topic_ids].sum(axis=1) / max(int(groups.totals.sum()), 1)
     # Half a row is added to both, so that a small group without a row has a finite ratio.
     ratio = (groups.counts[topic_ids] + 0.5) / (np.outer(together, groups.totals) + 0.5)
-    # Plotly fits texts without a size into their tiles.
     n_groups = range(len(groups.names))
     form = ".1%" if len(groups.names) <= _MANY else ".0%"
     texts = [

@@ -108,6 +108,7 @@ def measure(
     labelled: Any,
     *,
     probability: Any = None,
+    units: Any = None,
     random_state: RandomState = 0,
 ) -> Measurement:
     """Measure a corpus: labels of a random sample, and predictions of all texts.
@@ -123,6 +124,9 @@ def measure(
         labelled rows must have been drawn at random.
     probability : sequence or str, optional
         Probability of each row to be drawn for labelling, or its column, if it differs by row.
+    units : sequence or str, optional
+        Independent unit of each row, such as its author, or its column; by default each text. No
+        row is predicted by a classifier that learned from its unit, if the unit has a label.
     random_state : int, Generator or None
         Seed of folds.
 
@@ -130,7 +134,7 @@ def measure(
     -------
     Measurement
         Of the rows with text, for `embedtopics.inference`; its name is "class". Rows of one text
-        are one unit.
+        are in one unit.
 
     Raises
     ------
@@ -138,13 +142,13 @@ def measure(
         If rows, labels or probabilities are invalid; the message names the row.
     """
     read, seed = Corpus.of(corpus), resolve_seed(random_state)
-    predictions = predict_corpus(classifier, read, labelled, seed)
+    unit = _units(read, units)
+    predictions = predict_corpus(classifier, read, labelled, seed, unit)
     rows, sampled = np.flatnonzero(read.status == TEXT), predictions.has_label
     weight = sampled.astype(np.float64)
     if probability is not None:
         weight[sampled] /= _chances(read, probability, sampled, rows)[sampled]
-    texts = [read.texts[row] for row in rows.tolist()]
-    sample = Sample.of(weight, np.zeros(len(rows)), near_duplicates(texts, None))
+    sample = Sample.of(weight, np.zeros(len(rows)), unit)
     data = read.metadata.iloc[rows].reset_index(drop=True)
     return Measurement.of_columns(
         "class", tuple(predictions.classes.tolist()), predictions.truth,
@@ -152,10 +156,33 @@ def measure(
     )  # fmt: skip
 
 
+def _units(corpus: Corpus, units: Any) -> Int64Array:
+    """Return the unit of each text, (n_texts,), which holds all rows of the text."""
+    import pandas as pd
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    rows = np.flatnonzero(corpus.status == TEXT)
+    of_text = near_duplicates([corpus.texts[row] for row in rows.tolist()], None)
+    if units is None:
+        return of_text
+    codes = pd.factorize(pd.Series(list(_column(corpus, units, "units"))).iloc[rows])[0]
+    if (codes < 0).any():
+        raise InputError("units", "present in every row", None, row=int(rows[(codes < 0).argmax()]))
+    n = len(rows) + int(codes.max()) + 1
+    links = coo_matrix((np.ones(len(rows)), (of_text, len(rows) + codes)), shape=(n, n))
+    return np.asarray(connected_components(links, directed=False)[1][of_text], dtype=np.int64)
+
+
 def predict_corpus(
-    classifier: TextClassifier, corpus: Corpus, labelled: Any, seed: int
+    classifier: TextClassifier,
+    corpus: Corpus,
+    labelled: Any,
+    seed: int,
+    unit: Int64Array | None = None,
 ) -> CorpusPredictions:
-    """Predict a corpus; labelled texts by models that were not fitted on them."""
+    """Predict a corpus; labelled texts by models that were not fitted on their units."""
+    unit = _units(corpus, None) if unit is None else unit
     rows = np.flatnonzero(corpus.status == TEXT)
     texts = [corpus.texts[row] for row in rows.tolist()]
     is_fitted = hasattr(classifier, "head_")
@@ -171,17 +198,20 @@ def predict_corpus(
     sample = np.flatnonzero(has_label)
     decisions: tuple[Decision, ...] = ()
     training_keys = set(map(tuple, classifier.training_keys_.tolist())) if is_fitted else set()
-    keys = keys_of([texts[i] for i in sample.tolist()]).tolist()
-    is_shared = np.array([tuple(key) in training_keys for key in keys])
+    keys = map(tuple, keys_of(texts).tolist() if is_fitted else [])
+    learned = unit[[row for row, key in enumerate(keys) if key in training_keys]]
+    is_shared = np.isin(unit[sample], learned)
     if is_fitted and 2 * is_shared.sum() <= len(sample) - 2:
         chances = classifier.predict_proba(texts)
         shared = sample[is_shared]
         has_label[shared], truth[shared] = False, 0.0
         if n_shared := len(shared):
-            message = f"{n_shared:,} labels are set aside: the classifier learned from their texts."
+            message = f"{n_shared:,} labels are set aside: the classifier learned from their units."
             decisions = (Decision("classification", "set_aside", n_shared, message),)
     else:
-        chances, n_folds = _cross_predict(classifier, texts, sample, codes, targets.classes, seed)
+        chances, n_folds = _cross_predict(
+            classifier, texts, sample, codes, targets.classes, seed, unit
+        )
         message = (
             f"The classifier was fitted {n_folds} times on the labelled texts, each time without "
             "the texts that it then predicted."
@@ -200,25 +230,31 @@ def _cross_predict(
     codes: Int64Array,
     classes: npt.NDArray[Any],
     seed: int,
+    unit: Int64Array,
 ) -> tuple[Float64Array, int]:
-    """Predict the sample by models that left it out, other texts by the mean of these models."""
+    """Predict units of the sample by models that left them out, others by the mean of the models.
+
+    Rows without a label are predicted like the labelled rows of their unit, or else the errors of
+    the labelled rows would not stand for theirs.
+    """
     learned, codes = [texts[i] for i in sample.tolist()], codes[sample]
     y: Any = codes if codes.ndim == 2 else classes[codes]
     n_folds = n_folds_for(codes, N_FOLDS)
-    folds = grouped_folds(codes, near_duplicates(learned, None), n_folds, seed)
+    folds = grouped_folds(codes, unit[sample], n_folds, seed)
     numbers = np.unique(folds).tolist()
-    chances, of_sample = (np.zeros((n, len(classes))) for n in (len(texts), len(learned)))
+    of_unit = np.full(int(unit.max()) + 1, -1)
+    of_unit[unit[sample]] = folds
+    of_row = of_unit[unit]
+    chances = np.zeros((len(texts), len(classes)))
     for fold in numbers:
-        train, left_out = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+        train = np.flatnonzero(folds != fold)
         model: TextClassifier = clone(classifier)
         model.fit([learned[i] for i in train.tolist()], y[train])
         columns = np.arange(len(classes))
         if codes.ndim == 1:
             columns = np.array([classes.tolist().index(one) for one in model.classes_.tolist()])
-        of_texts = model.predict_proba(texts)
-        of_sample[np.ix_(left_out, columns)] = of_texts[sample[left_out]]
-        chances[:, columns] += of_texts / len(numbers)
-    chances[sample] = of_sample
+        part = np.where(of_row == fold, 1.0, np.where(of_row < 0, 1 / len(numbers), 0.0))
+        chances[:, columns] += model.predict_proba(texts) * part[:, None]
     return chances, len(numbers)
 
 

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from scipy.special import expit, logit
 from scipy.stats import norm
+from sklearn.base import BaseEstimator
 
 from embedtopics import Corpus, plots
 from embedtopics.classification import TextClassifier, measure, prevalence
@@ -184,6 +185,32 @@ def test_a_measured_corpus_has_regressions(model):
     truth = np.linalg.lstsq(X, y, rcond=None)[0]
     for value, row in zip(truth, table.to_frame().itertuples(), strict=True):
         assert row.low <= value <= row.high
+
+
+class Recall(BaseEstimator):
+    """Recognizes the authors, the first words, of the texts that it learned from."""
+
+    head, classes = "softmax", None
+
+    def fit(self, texts, y):
+        self.authors, self.classes_ = {text.split()[0] for text in texts}, np.unique(y)
+        return self
+
+    def predict_proba(self, texts):
+        is_learned = np.array([text.split()[0] in self.authors for text in texts])
+        return np.column_stack([is_learned, ~is_learned]).astype(float)
+
+
+def test_no_row_is_predicted_by_what_learned_from_its_unit():
+    authors = [f"author{row % 12}" for row in range(120)]
+    texts = [f"{author} wrote {row}" for row, author in enumerate(authors)]
+    labels = [["no", "yes"][row % 2] if row % 12 < 6 and row < 60 else None for row in range(120)]
+    measured = measure(Recall(), texts, labels, units=authors)
+    assert measured.proxy[:, 0].max() == 0
+    assert measure(Recall(), texts, labels).proxy[:, 0].max() == 1
+    assert len(np.unique(measured.sample.unit)) == 12
+    with refuses("units", row=3):
+        measure(Recall(), texts, labels, units=[*authors[:3], None, *authors[4:]])
 
 
 TEXTS = ["apple pear", "station rail", "", "pawn rook", "plum cider"]

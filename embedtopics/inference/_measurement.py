@@ -213,9 +213,7 @@ class Measurement:
     def from_topics(
         cls, result: TopicResult, topics: int | Sequence[int], gold: Any, **options: Any
     ) -> Measurement:
-        """Take the membership in one or several topics as prediction of a concept.
-
-        Topics split and merge concepts, so the share of a topic is not that of a concept.
+        """Take the membership in topics, which split and merge concepts, as prediction of one.
 
         Parameters
         ----------
@@ -226,8 +224,7 @@ class Measurement:
             Whether each row of the corpus is about the concept, None for rows that nobody read.
         **options
             `sampling`, `probability` or `strata`, which say how the rows that people read were
-            drawn; `units` (by default equal texts are one unit), `name`, `data` (by default the
-            metadata of the corpus).
+            drawn; `units` (by default equal texts are one unit), `name`.
         """
         ids = [topics] if isinstance(topics, int | np.integer) else list(topics)
         if not ids or not all(one in range(result.n_topics) for one in ids):
@@ -244,11 +241,9 @@ class Measurement:
         for key in ("probability", "strata", "units"):
             if options.get(key) is not None:
                 options[key] = pd.Series(list(options[key])).iloc[rows].to_numpy()
-        frame = options.pop("data", None)
-        frame = (result.corpus.metadata if frame is None else frame).iloc[rows]
-        return cls(
-            [values[row] for row in rows], predictions, data=frame, **{"units": document} | options
-        )
+        options.setdefault("units", document)
+        options["data"] = result.corpus.metadata.iloc[rows]
+        return cls([values[row] for row in rows.tolist()], predictions, **options)
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -266,7 +261,9 @@ _KINDS = ("auto", "class", "number")
 def _classes(values: list[Any], is_gold: BoolArray, kind: str) -> tuple[Any, ...] | None:
     """Return the classes in ascending order, or None for numbers."""
     distinct = set(value for value, is_used in zip(values, is_gold, strict=True) if is_used)
-    numeric = all(isinstance(v, int | float | np.number) and not _is_bool(v) for v in distinct)
+    numeric = all(
+        isinstance(v, int | float | np.number) and not isinstance(v, bool) for v in distinct
+    )
     if kind == "auto" and numeric:
         whole = all(float(value).is_integer() for value in distinct)
         kind = "class" if whole and len(distinct) <= MOST_CLASSES else "number"
@@ -280,13 +277,9 @@ def _classes(values: list[Any], is_gold: BoolArray, kind: str) -> tuple[Any, ...
     return tuple(sorted(distinct, key=str))
 
 
-def _is_bool(value: Any) -> bool:
-    return isinstance(value, bool | np.bool_)
-
-
 def _plain(value: Any) -> Any:
     """Return a number as Python's own, whole ones as integers; other values as they are."""
-    if _is_bool(value):
+    if isinstance(value, bool | np.bool_):
         return bool(value)
     if isinstance(value, int | float | np.number):
         return int(value) if float(value).is_integer() else float(value)

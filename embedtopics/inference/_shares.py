@@ -111,17 +111,18 @@ class _Cells:
         self.sample, self.is_share = measurement.sample, measurement.classes is not None
         is_gold = self.sample.is_gold
         y, f = measurement.truth[:, column], measurement.proxy[:, column]
-        everything = np.zeros(len(y), dtype=np.int64)
-        a, b, *_ = self._added(y, f, everything, 1)
+        a, b, *_ = self._added(y, f, np.zeros(len(y), dtype=np.int64), 1)
         square = float(np.square(b).sum())
         factor = min(max(-float((a * b).sum()) / square, 0.0), 1.0) if square > 0 else 0.0
         self.gain = max(1.0, np.square(a).sum() / max(np.square(a + factor * b).sum(), 1e-300))
         a, b, self.gold, shift = self._added(y, f, cells, n_cells)
         added = a + factor * b
+        smoothing = self._smoothing(y, cells, n_cells)
         self.value, self.covariance = self.gold + factor * shift, added.T @ added
-        self.gold_variance = np.square(a).sum(axis=0)
+        np.fill_diagonal(self.covariance, self.covariance.diagonal() + smoothing)
+        self.gold_variance = np.square(a).sum(axis=0) + smoothing
         holds_gold = self.sample.by_unit(is_gold[:, None].astype(np.float64))[:, 0] > 0
-        self.variance_of_gold = np.square(added[holds_gold]).sum(axis=0)
+        self.variance_of_gold = np.square(added[holds_gold]).sum(axis=0) + smoothing
         self.n = np.bincount(cells[cells >= 0], minlength=n_cells)
         counted = cells[is_gold & (cells >= 0)]
         self.n_gold = np.bincount(counted, minlength=n_cells)
@@ -153,6 +154,23 @@ class _Cells:
         )
         of_all = _residuals(f, all_f, ones, cells)
         return sample.by_unit(of_y), sample.by_unit(of_all - of_f), gold_y, all_f - gold_f
+
+    def _smoothing(self, y: Float64Array, cells: Int64Array, n_cells: int) -> Float64Array:
+        """Return what half a gold row more of each kind, in each stratum, adds to the variances.
+
+        A stratum with few rows of a class varies too little when chance draws fewer.
+        """
+        n_strata = int(self.sample.stratum.max()) + 1
+        place = (cells * n_strata + self.sample.stratum)[cells >= 0]
+        rows, n, hits = (
+            np.bincount(place, one[cells >= 0], n_cells * n_strata).reshape(n_cells, n_strata)
+            for one in (np.ones(len(y)), self.sample.is_gold, y * self.sample.is_gold)
+        )
+        share, smooth = hits / np.maximum(n, 1), (hits + 0.5) / (n + 1)
+        more = (smooth * (1 - smooth) - share * (1 - share)) / np.maximum(n - 1, 1)
+        weight = rows / np.maximum(rows.sum(axis=1, keepdims=True), 1)
+        more = more * (n > 0) * (self.is_share and n_strata > 1)
+        return np.asarray((np.square(weight) * more).sum(axis=1))
 
     def correlations(self) -> Float64Array:
         errors = np.sqrt(np.diag(self.covariance))
@@ -283,8 +301,8 @@ def power(
     explained = correlation**2
     rest = allowed - explained * variance * parts / n_rows
     labels = (1 - explained) * variance * parts / rest if rest > 0 else np.inf
-    alone = variance * parts / allowed
-    return LabelPlan(float(np.ceil(labels)), float(np.ceil(alone)), float(correlation))
+    n, alone = (float(np.ceil(one)) for one in (labels, variance * parts / allowed))
+    return LabelPlan(n, alone, float(correlation))
 
 
 def _stratified(
@@ -292,12 +310,9 @@ def _stratified(
 ) -> LabelPlan:
     """Return the plan of a share by strata."""
     sizes, expected = np.array([*strata.values()], dtype=np.float64).T
-    if width is None or sizes.sum() != n_rows:
-        expected_rows = f"strata of {n_rows:,} rows in all, and a width"
-        raise InputError("strata", expected_rows, found=f"{sizes.sum():,.0f} rows")
+    if width is None or sizes.sum() != n_rows or not ((expected >= 0) & (expected <= 1)).all():
+        raise InputError("strata", f"{n_rows:,} rows in all, shares, and a width", strata)
     weights = sizes / n_rows
-    for one in expected:
-        checked_between(float(one), "strata", 0, 1)
     share = float(weights @ expected)
     allowed = (width / (2 * ndtri(0.5 + confidence / 2))) ** 2
     # The strata explain what their shares differ; their own rows vary among samples of rows.
@@ -307,9 +322,8 @@ def _stratified(
     labels = spread**2 / rest if rest > 0 else np.inf
     total = int(min(np.ceil(labels), n_rows))
     of_strata = dict(zip(strata, allocate(total, sizes, expected).tolist(), strict=True))
-    alone = np.ceil(share * (1 - share) / allowed)
-    correlation = float(np.sqrt(between / (share * (1 - share))))
-    return LabelPlan(float(np.ceil(labels)), float(alone), correlation, of_strata)
+    n, alone = (float(np.ceil(one)) for one in (labels, share * (1 - share) / allowed))
+    return LabelPlan(n, alone, float(np.sqrt(between / (share * (1 - share)))), of_strata)
 
 
 MIN_PER_STRATUM = 10

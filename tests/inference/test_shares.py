@@ -116,6 +116,16 @@ def test_strata_and_probabilities_correct_an_uneven_sample():
     assert abs(TRUTH[drawn].mean() - TRUTH.mean()) > 0.1  # uncorrected
 
 
+def test_strata_of_one_class_vary_as_if_half_a_row_were_of_the_other():
+    truth, drawn = np.arange(N) < 300, (np.arange(N) % 300 < 20) & (np.arange(N) < 600)
+    row = row_of(measured(truth, [True] * N, drawn, strata=truth))
+    assert row.estimate == pytest.approx(0.3)
+    # Rows of both strata are a sample too; 20 gold rows of each are half a row short of 20.5 in 21.
+    smooth = 0.5 * 20.5 / 21**2 / 19
+    expected = 0.3 * 0.7 / N + (0.3**2 + 0.7**2) * smooth
+    assert sum(row.variance) == pytest.approx(expected)
+
+
 def test_several_predictions_are_combined_and_useless_ones_do_no_harm():
     rng = np.random.default_rng(4)
     predictions = {

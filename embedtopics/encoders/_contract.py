@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Self
@@ -23,6 +23,42 @@ from embedtopics.corpus.results import Encoding
 from embedtopics.encoders._base import check_texts, require_torch, unit_vectors
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray
+
+
+@dataclass(frozen=True)
+class EncoderInfo:
+    """Description of an encoder.
+
+    Parameters
+    ----------
+    name : str
+        Name of the model, or of the class if the model has none.
+    dimensions : int, optional
+        Length of a vector.
+    fingerprint : str, optional
+        Hash of everything that a vector depends on. Encoders with equal fingerprints return equal
+        vectors. None if it is not known.
+    space : str, optional
+        Hash of everything but the numerical precision. Vectors of encoders with equal spaces can
+        be compared.
+    languages : tuple of str, optional
+        ISO 639-1 codes, ``("multilingual",)``, or None if no language is preferred.
+    prompts : mapping of str to str
+        Prompts of the checkpoint by their purpose.
+    max_length : int, optional
+        Maximum number of tokens that the encoder reads of a text. None for no limit.
+    settings : mapping, optional
+        Arguments from which the package can make the encoder again, before it is fitted.
+    """
+
+    name: str
+    dimensions: int | None = None
+    fingerprint: str | None = None
+    space: str | None = None
+    languages: tuple[str, ...] | None = None
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    max_length: int | None = None
+    settings: Mapping[str, Any] | None = None
 
 
 def _default(value: Any, document: str) -> Any:
@@ -121,6 +157,13 @@ class BaseEncoder(PushToHub):
     def for_search(self) -> BaseEncoder:
         """The encoder of an index: itself, or the part of it that suits a search."""
         return self
+
+    @property
+    def info(self) -> EncoderInfo:
+        """Description of the encoder; may load the model to find out its precision."""
+        names = ["languages", "prompts", "max_length", "settings"]
+        names += ["dimensions", "fingerprint", "space"] if self.is_fitted else []
+        return EncoderInfo(self.name, **{name: getattr(self, name) for name in names})
 
     def encode(
         self,
@@ -316,8 +359,8 @@ def _adopted(*names: str, convert: Callable[[Any], Any] = lambda value: value) -
 class ForeignEncoder(BaseEncoder):
     """Adapter of an object with `encode`, or of a transformer of scikit-learn.
 
-    The object may have further attributes and methods of `BaseEncoder`; they are used where they
-    exist.
+    The object may have further attributes of `EncoderInfo`, `encode_query`, `encode_document`, or
+    `encode_with_report`; they are used where they exist.
     """
 
     fingerprint = _adopted("fingerprint")
@@ -436,6 +479,21 @@ def can_encode(value: Any) -> bool:
     if callable(getattr(value, "encode", None)):
         return not isinstance(value, str)
     return callable(getattr(value, "fit", None)) and callable(getattr(value, "transform", None))
+
+
+def info_of(encoder: Any) -> EncoderInfo:
+    """Return the description of any encoder.
+
+    Parameters
+    ----------
+    encoder : Encoder
+        Encoder of this package, object with `encode`, or transformer of scikit-learn.
+
+    Returns
+    -------
+    EncoderInfo
+    """
+    return as_encoder(encoder).info
 
 
 def arguments_of(scope: dict[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -37,7 +37,7 @@ from embedtopics.retrieval.dense._segment import DenseSettings, open_dense
 from embedtopics.retrieval.storage._checks import check_target
 from embedtopics.retrieval.storage._collection import Collection
 from embedtopics.retrieval.storage._metadata import read_frame
-from embedtopics.retrieval.storage._segments import MakeSegment, Sources
+from embedtopics.retrieval.storage._segments import Sources
 from embedtopics.terms._rules import choose_rules
 
 if TYPE_CHECKING:
@@ -257,36 +257,25 @@ def _vectors_of(
     if len(numbers) < len(texts):  # else the order is the same, and no copy is needed
         vectors = vectors[rows]
         vectors[rows < 0] = 0.0
-    notes = []
-    n_cut = 0 if report is None else int((report.n_seen < report.n_tokens).sum())
-    if n_cut:
-        notes.append(Decision(
-            "retrieval", "truncated", n_cut,
-            f"The encoder reads only the beginning of {spell_count(n_cut, 'passage', 'passages')}; "
-            "only lexical search covers the rest.",
-        ))  # fmt: skip
-    return vectors, notes
+    n_cut = int((report.n_seen < report.n_tokens).sum())
+    message = f"The encoder reads only the beginning of {spell_count(n_cut, 'passage', 'passages')}"
+    message += "; only lexical search covers the rest."
+    return vectors, [Decision("retrieval", "truncated", n_cut, message)] if n_cut else []
 
 
-def segment_maker(
-    vectors: Callable[[Sources | None], npt.NDArray[Any]],
-    texts: Callable[[Int64Array, Int32Array], Sequence[str]],
+def _write_segment(
+    folder: Path,
+    vectors: FloatArray,
+    texts: Sequence[str],
     dense: DenseSettings,
     lexical: LexicalSettings,
-    measured: list[Mapping[str, Any]],
-) -> MakeSegment:
-    """Return a function that writes the vectors, dense index and postings of a segment."""
-
-    def make(
-        folder: Path, documents: Int64Array, spans: Int32Array, sources: Sources | None
-    ) -> None:
-        segment_vectors = vectors(sources)
-        measured.append(build_dense(folder, segment_vectors, dense))
-        write_sum(folder, segment_vectors)
-        (folder / "lexical").mkdir(exist_ok=True)
-        build_lexical(folder / "lexical", texts(documents, spans), lexical)
-
-    return make
+) -> dict[str, Any]:
+    """Write the vectors, dense index and postings of a segment; return the measurements."""
+    about = build_dense(folder, vectors, dense)
+    write_sum(folder, vectors)
+    (folder / "lexical").mkdir(exist_ok=True)
+    build_lexical(folder / "lexical", texts, lexical)
+    return about
 
 
 def build(
@@ -407,12 +396,12 @@ def _write(
     lexical: LexicalSettings,
     update: bool,
 ) -> list[Decision]:
-    measured: list[Mapping[str, Any]] = []
-    make = segment_maker(
-        lambda sources: prepared.vectors,
-        lambda documents, spans: prepared.passages,
-        dense, lexical, measured,
-    )  # fmt: skip
+    measured: list[dict[str, Any]] = []
+
+    def make(folder: Path, *_: Any) -> None:
+        about = _write_segment(folder, prepared.vectors, prepared.passages, dense, lexical)
+        measured.append(about)
+
     with collection.writing() as writer:
         writer.add(
             prepared.ids, prepared.texts, prepared.metadata, prepared.positions, prepared.spans,
@@ -468,25 +457,23 @@ def add(
 def compact(collection: Collection) -> bool:
     """Merge all segments into one; copy their vectors."""
     settings = collection.settings()
-    make = segment_maker(
-        _vectors_from,
-        lambda documents, spans: _texts_of(collection, documents, spans),
-        DenseSettings.from_json(settings["dense"]),
-        LexicalSettings.from_json(settings["lexical"]),
-        [],
-    )
+    dense = DenseSettings.from_json(settings["dense"])
+    lexical = LexicalSettings.from_json(settings["lexical"])
+
+    def make(
+        folder: Path, documents: Int64Array, spans: Int32Array, sources: Sources | None
+    ) -> None:
+        assert sources is not None
+        parts = [open_dense(view.folder).vectors for view in sources.segments]
+        vectors = np.empty((len(sources.row), parts[0].shape[1]), dtype=np.float32)
+        for number, part in enumerate(parts):
+            positions = sources.segment == number
+            vectors[positions] = part[sources.row[positions]]
+        texts = _texts_of(collection, documents, spans)
+        _write_segment(folder, vectors, texts, dense, lexical)
+
     with collection.writing() as writer:
         return writer.compact(make)
-
-
-def _vectors_from(sources: Sources | None) -> FloatArray:
-    assert sources is not None
-    parts = [open_dense(view.folder).vectors for view in sources.segments]
-    vectors = np.empty((len(sources.row), parts[0].shape[1]), dtype=np.float32)
-    for number, part in enumerate(parts):
-        positions = sources.segment == number
-        vectors[positions] = part[sources.row[positions]]
-    return vectors
 
 
 def _texts_of(collection: Collection, documents: Int64Array, spans: Int32Array) -> list[str]:

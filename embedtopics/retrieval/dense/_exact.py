@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -168,40 +167,3 @@ def _by_products(
 
     work_on_parts(work, parts_of(len(unsure), 1))
     return similarities, nearest
-
-
-@dataclass(frozen=True, eq=False)
-class AllowedRows:
-    """Rows that a search may return; `mask` is (n,)."""
-
-    mask: Mask
-    n_rows: int
-
-    @property
-    def share(self) -> float:
-        """Share of all rows."""
-        return self.n_rows / max(1, len(self.mask))
-
-    @property
-    def is_all(self) -> bool:
-        """Whether all rows are allowed."""
-        return self.n_rows == len(self.mask)
-
-    def rows(self) -> Int64Array:
-        """Return the allowed rows, ascending."""
-        return np.arange(self.n_rows) if self.is_all else np.flatnonzero(self.mask)
-
-    def selector(self) -> tuple[Any, Any]:
-        """Return a selector for FAISS, None for all rows, and the bits that it refers to."""
-        if self.is_all:
-            return None, None
-        faiss = faiss_module()
-        bits = np.packbits(self.mask, bitorder="little")
-        return faiss.IDSelectorBitmap(bits), bits
-
-
-def allowed_rows(mask: Mask | None, n: int) -> AllowedRows:
-    """Return the allowed ones of n rows: those of a mask (n,), or all."""
-    if mask is None:
-        return AllowedRows(np.broadcast_to(np.True_, n), n)
-    return AllowedRows(mask, int(np.count_nonzero(mask)))

@@ -15,9 +15,8 @@ from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.protocols import FloatArray, Int64Array
 from embedtopics.retrieval.dense._codes import Codes, open_codes
 from embedtopics.retrieval.dense._exact import (
-    AllowedRows,
     Mask,
-    allowed_rows,
+    faiss_module,
     nearest_among,
     nearest_exactly,
     parts_of,
@@ -142,29 +141,38 @@ class DenseSegment:
         A similarity depends neither on other queries nor on the index.
         """
         queries = np.ascontiguousarray(queries, dtype=np.float32)
-        allowed = allowed_rows(mask, len(self))
+        n_allowed = len(self) if mask is None else int(np.count_nonzero(mask))
+        if n_allowed == len(self):
+            mask = None
         near = np.full((len(queries), k), -np.inf, dtype=np.float32)
         rows = np.full((len(queries), k), -1, dtype=np.int64)
-        n_nearest = min(k, allowed.n_rows)
+        n_nearest = min(k, n_allowed)
         if n_nearest and len(queries):
-            if self._is_exact(allowed, n_nearest):
-                nearest = nearest_exactly(queries, self.vectors, allowed.rows(), n_nearest)
+            if self._is_exact(n_allowed, n_nearest):
+                nearest = self._search_exactly(queries, mask, n_nearest)
             else:
-                nearest = self._search_index(queries, allowed, n_nearest)
+                nearest = self._search_index(queries, mask, n_allowed, n_nearest)
             near[:, :n_nearest], rows[:, :n_nearest] = nearest
         return near, rows
 
-    def _is_exact(self, allowed: AllowedRows, k: int) -> bool:
+    def _is_exact(self, n_allowed: int, k: int) -> bool:
         """Return whether exact search is the best choice."""
-        if self.index is None or 2 * self._n_candidates(k) >= allowed.n_rows:
+        if self.index is None or 2 * self._n_candidates(k) >= n_allowed:
             return True
-        return not allowed.is_all and (allowed.n_rows <= FEW_ROWS or allowed.share <= FEW_SHARE)
+        few = max(FEW_ROWS, FEW_SHARE * len(self))
+        return n_allowed < len(self) and n_allowed <= few
+
+    def _search_exactly(
+        self, queries: FloatArray, mask: Mask | None, k: int
+    ) -> tuple[FloatArray, Int64Array]:
+        allowed = np.arange(len(self)) if mask is None else np.flatnonzero(mask)
+        return nearest_exactly(queries, self.vectors, allowed, k)
 
     def _n_candidates(self, k: int) -> int:
         return self.n_candidates * max(10, k) // 10
 
     def _search_index(
-        self, queries: FloatArray, allowed: AllowedRows, k: int
+        self, queries: FloatArray, mask: Mask | None, n_allowed: int, k: int
     ) -> tuple[FloatArray, Int64Array]:
         """Compare candidates of the index; search exactly where they are too few."""
         index = self.index
@@ -172,11 +180,15 @@ class DenseSegment:
         n_probe = index.n_lists
         # Allowed rows may all lie far away, as with a filter by subject. Where less than half are
         # allowed, all lists are searched, which costs little with short codes.
-        if allowed.share >= HALF:
-            further = max(1.0, k / 10.0) ** 0.5 / allowed.share
+        share = n_allowed / len(self)
+        if share >= HALF:
+            further = max(1.0, k / 10.0) ** 0.5 / share
             n_probe = min(n_probe, int(np.ceil(self.n_probe * further)))
-        n_candidates = min(allowed.n_rows, self._n_candidates(k))
-        selector, _bits = allowed.selector()
+        n_candidates = min(n_allowed, self._n_candidates(k))
+        selector = None
+        if mask is not None:
+            bits = np.packbits(mask, bitorder="little")  # the selector only refers to them
+            selector = faiss_module().IDSelectorBitmap(bits)
         near = np.empty((len(queries), k), dtype=np.float32)
         rows = np.empty((len(queries), k), dtype=np.int64)
 
@@ -187,9 +199,7 @@ class DenseSegment:
         work_on_parts(work, parts_of(len(queries), QUERIES_AT_ONCE))
         lacking = np.flatnonzero(rows[:, -1] < 0)
         if len(lacking):
-            near[lacking], rows[lacking] = nearest_exactly(
-                queries[lacking], self.vectors, allowed.rows(), k
-            )
+            near[lacking], rows[lacking] = self._search_exactly(queries[lacking], mask, k)
         return near, rows
 
 

@@ -12,12 +12,11 @@ import re
 import shutil
 import tempfile
 import unicodedata
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from itertools import islice, pairwise
-from typing import Any, TypeAlias, overload
+from itertools import islice
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -128,9 +127,6 @@ MOST_IN_MEMORY = 1 << 26
 _FREE_ON_DISK = 1 << 34
 """Minimum free bytes for a mapped file."""
 
-_Part: TypeAlias = tuple[npt.NDArray[Any], memoryview]
-"""Offsets (n_strings + 1,) and bytes of the strings of an Arrow array."""
-
 
 class ArrowTexts(Sequence[str]):
     """Strings in the buffers of Arrow; the sequence equals a tuple of the same strings.
@@ -141,14 +137,16 @@ class ArrowTexts(Sequence[str]):
 
     is_missing: BoolArray | None = None
 
-    def __init__(self, column: Any) -> None:
-        chunks = [one for one in getattr(column, "chunks", [column]) if len(one)]
-        self._parts = [_part(chunk) for chunk in chunks]
-        self._starts: list[int] = np.cumsum([0, *map(len, chunks)]).tolist()
-        self._rows: Int64Array | None = None
-        self._is_normal: BoolArray | None = None
-        if column.null_count:
-            self.is_missing = np.concatenate([_is_null(chunk) for chunk in chunks])
+    def __init__(
+        self, column: Any, rows: Int64Array | None = None, is_normal: BoolArray | None = None
+    ) -> None:
+        import pyarrow as pa
+
+        chunks = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
+        self._column = chunks.cast(pa.large_string())
+        self._rows, self._is_normal = rows, is_normal
+        if chunks.null_count and rows is None:
+            self.is_missing = chunks.is_null().to_numpy()
 
     @classmethod
     def of(cls, strings: Iterable[str]) -> ArrowTexts:
@@ -156,7 +154,7 @@ class ArrowTexts(Sequence[str]):
         return cls(_column_of(strings))
 
     def __len__(self) -> int:
-        return self._starts[-1] if self._rows is None else len(self._rows)
+        return len(self._column if self._rows is None else self._rows)
 
     @overload
     def __getitem__(self, place: int) -> str: ...
@@ -167,9 +165,7 @@ class ArrowTexts(Sequence[str]):
             return self.take(np.arange(*place.indices(len(self))))
         number = range(len(self))[operator.index(place)]
         row = number if self._rows is None else int(self._rows[number])
-        part = bisect_right(self._starts, row) - 1
-        (offsets, data), row = self._parts[part], row - self._starts[part]
-        text = str(data[offsets[row] : offsets[row + 1]], "utf-8")
+        text = self._column[row].as_py() or ""
         is_ready = self._is_normal is None or self._is_normal[number]
         return text if is_ready else normalize_text(text)
 
@@ -177,11 +173,9 @@ class ArrowTexts(Sequence[str]):
         if self._rows is not None:
             yield from map(self.__getitem__, range(len(self)))
             return
-        for offsets, data in self._parts:
-            for begin in range(0, len(offsets) - 1, _BLOCK):
-                bounds = offsets[begin : begin + _BLOCK + 1].tolist()
-                for start, stop in pairwise(bounds):
-                    yield str(data[start:stop], "utf-8")
+        for chunk in self._column.chunks:
+            for begin in range(0, len(chunk), _BLOCK):
+                yield from chunk.slice(begin, _BLOCK).fill_null("").to_numpy(zero_copy_only=False)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ArrowTexts | tuple | list):
@@ -198,39 +192,14 @@ class ArrowTexts(Sequence[str]):
 
     def take(self, rows: npt.ArrayLike, is_normal: BoolArray | None = None) -> ArrowTexts:
         """Return the strings of rows, (n_taken,), normalized unless they are `is_normal`."""
-        subset = ArrowTexts.__new__(ArrowTexts)
-        subset._parts, subset._starts = self._parts, self._starts
         positions = np.asarray(rows, dtype=np.int64)
-        subset._rows = positions if self._rows is None else self._rows[positions]
-        subset._is_normal = is_normal if self._is_normal is None else self._is_normal[positions]
-        return subset
+        if self._is_normal is not None:
+            is_normal = self._is_normal[positions]
+        return ArrowTexts(self._column, self.row_numbers()[positions], is_normal)
 
-    def _above(self, lower: ArrowTexts) -> ArrowTexts:
-        n_upper, whole = self._starts[-1], self.take(())
-        whole._parts = self._parts + lower._parts
-        whole._starts = self._starts + [n_upper + start for start in lower._starts[1:]]
-        whole._rows = np.concatenate([self._numbers(), lower._numbers() + n_upper])
-        return whole
-
-    def _numbers(self) -> Int64Array:
+    def row_numbers(self) -> Int64Array:
+        """Return the rows of the strings in the whole column, (n_strings,)."""
         return np.arange(len(self)) if self._rows is None else self._rows
-
-
-def _part(chunk: Any) -> _Part:
-    import pyarrow as pa
-
-    kind = np.int64 if pa.types.is_large_string(chunk.type) else np.int32
-    _, places, data = chunk.buffers()
-    offsets = np.frombuffer(places, kind)[chunk.offset : chunk.offset + len(chunk) + 1]
-    if (
-        chunk.null_count and np.diff(offsets)[_is_null(chunk)].any()
-    ):  # rare: null strings with bytes
-        return _part(chunk.fill_null(""))
-    return offsets, memoryview(b"" if data is None else data)
-
-
-def _is_null(chunk: Any) -> BoolArray:
-    return np.asarray(chunk.is_null().to_numpy(zero_copy_only=False))
 
 
 def _column_of(strings: Iterable[str]) -> Any:
@@ -271,8 +240,12 @@ def below(upper: Sequence[str], lower: Sequence[str]) -> Sequence[str]:
     """Concatenate strings, in Arrow if some of them are."""
     if not isinstance(upper, ArrowTexts) and not isinstance(lower, ArrowTexts):
         return (*upper, *lower)
-    both = [one if isinstance(one, ArrowTexts) else ArrowTexts.of(one) for one in (upper, lower)]
-    return both[0]._above(both[1])
+    import pyarrow as pa
+
+    above, under = (t if isinstance(t, ArrowTexts) else ArrowTexts.of(t) for t in (upper, lower))
+    column = pa.chunked_array([*above._column.chunks, *under._column.chunks], pa.large_string())
+    rows = [above.row_numbers(), under.row_numbers() + len(above._column)]
+    return ArrowTexts(column, np.concatenate(rows))
 
 
 def mapped_table(batches: Iterable[Any], schema: Any) -> Any:

@@ -86,7 +86,7 @@ BUDGET = {
 }
 # Folders above their budget: today's numbers, which only go down.
 OVER = {
-    "corpus": (3095, 11),
+    "corpus": (3068, 11),
     "encoders": (6785, 22),
     "retrieval": (6997, 25),
 }

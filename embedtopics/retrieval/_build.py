@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ from embedtopics.corpus._corpus import Corpus, require_text
 from embedtopics.corpus._languages import detect_languages, main_languages
 from embedtopics.corpus._texts import TEXT
 from embedtopics.corpus._windows import split_into_passages
-from embedtopics.decisions import Decision
+from embedtopics.decisions import Decision, counted
 from embedtopics.encoders._base import language_warning
 from embedtopics.encoders._contract import BaseEncoder
 from embedtopics.encoders._registry import describe_encoder, resolve_encoder
@@ -39,9 +39,6 @@ from embedtopics.retrieval.storage._collection import Collection
 from embedtopics.retrieval.storage._metadata import read_frame
 from embedtopics.retrieval.storage._segments import Sources
 from embedtopics.terms._rules import choose_rules
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 DOCUMENTS_AT_ONCE = 10_000
 N_COMPARED_IDS = 20
@@ -169,31 +166,17 @@ def _are_made(ids: Sequence[object], texts: Sequence[str]) -> bool:
     return any(str(id).split("-")[0] == made_id.split("-")[0] for id, made_id in pairs)
 
 
-@dataclass(frozen=True, eq=False)
-class PreparedDocuments:
-    """Documents and passages to write.
+class Passages(NamedTuple):
+    """The passages of a corpus, ready to be written.
 
-    `positions` (n_passages,) are the documents of the passages, `spans` (n_passages, 2) their
-    characters, `vectors` (n_passages, n_dimensions) their vectors.
+    `positions` (n_passages,) are their documents, `spans` (n_passages, 2) their characters,
+    `vectors` (n_passages, n_dimensions) their vectors.
     """
 
-    ids: Sequence[str]
-    texts: Sequence[str]
-    metadata: pd.DataFrame
     positions: Int64Array
     spans: Int32Array
     vectors: FloatArray
-    decisions: tuple[Decision, ...]
-
-    @property
-    def passages(self) -> list[str]:
-        """The text of each passage."""
-        return [
-            self.texts[position][start:stop]
-            for position, (start, stop) in zip(
-                self.positions.tolist(), self.spans.tolist(), strict=True
-            )
-        ]
+    decisions: list[Decision]
 
 
 def prepare(
@@ -204,7 +187,7 @@ def prepare(
     embeddings: npt.ArrayLike | None = None,
     width: int = 0,
     show_progress: bool | None = None,
-) -> PreparedDocuments:
+) -> Passages:
     """Split documents into passages and encode them; without an encoder, vectors are zero."""
     decisions = list(corpus.notes)
     if passages and embeddings is None:
@@ -219,28 +202,25 @@ def prepare(
     if embeddings is None and encoder is None:
         vectors = np.zeros((len(rows), 1), dtype=np.float32)
     elif embeddings is None:
-        texts = [
-            corpus.texts[row][start:stop] for row, (start, stop) in zip(rows, spans, strict=True)
-        ]
+        texts = _cut(corpus.texts, rows, spans)
         vectors, notes = _vectors_of(encoder, texts, width, show_progress)
         decisions += notes
     else:
         vectors = checked_vectors(embeddings, len(corpus), "embeddings")
-    n_empty = int((~has_text).sum())
-    if n_empty:
-        decisions.append(Decision(
-            "retrieval", "without text", n_empty,
-            f"{n_empty:,} of {len(corpus):,} documents have no text: no query finds them.",
-        ))  # fmt: skip
-    return PreparedDocuments(
-        ids=corpus.ids,
-        texts=corpus.texts,
-        metadata=corpus.metadata.reset_index(drop=True),
-        positions=np.array(rows, dtype=np.int64),
-        spans=np.array(spans, dtype=np.int32).reshape(-1, 2),
-        vectors=vectors,
-        decisions=tuple(decisions),
+    message = f"of {len(corpus):,} documents have no text: no query finds them."
+    decisions += counted("retrieval", "without text", int((~has_text).sum()), message)
+    return Passages(
+        np.array(rows, dtype=np.int64),
+        np.array(spans, dtype=np.int32).reshape(-1, 2),
+        vectors,
+        decisions,
     )
+
+
+def _cut(
+    texts: Sequence[str] | Mapping[int, str], rows: Sequence[int], spans: Sequence[Sequence[int]]
+) -> list[str]:
+    return [texts[row][start:stop] for row, (start, stop) in zip(rows, spans, strict=True)]
 
 
 def _vectors_of(
@@ -358,7 +338,7 @@ def _build_in(
         },
     }
     collection = Collection.create(folder, settings)
-    notes += _write(collection, prepared, dense, lexical, update=False)
+    notes += _write(collection, corpus, prepared, dense, lexical, update=False)
     return IndexBuild(collection, resolved, (*prepared.decisions, *notes))
 
 
@@ -391,7 +371,8 @@ def _encoder_for(
 
 def _write(
     collection: Collection,
-    prepared: PreparedDocuments,
+    corpus: Corpus,
+    prepared: Passages,
     dense: DenseSettings,
     lexical: LexicalSettings,
     update: bool,
@@ -399,12 +380,12 @@ def _write(
     measured: list[dict[str, Any]] = []
 
     def make(folder: Path, *_: Any) -> None:
-        about = _write_segment(folder, prepared.vectors, prepared.passages, dense, lexical)
-        measured.append(about)
+        texts = _cut(corpus.texts, prepared.positions.tolist(), prepared.spans.tolist())
+        measured.append(_write_segment(folder, prepared.vectors, texts, dense, lexical))
 
     with collection.writing() as writer:
         writer.add(
-            prepared.ids, prepared.texts, prepared.metadata, prepared.positions, prepared.spans,
+            corpus.ids, corpus.texts, corpus.metadata, prepared.positions, prepared.spans,
             make, update=update,
         )  # fmt: skip
         notes = list(writer.decisions)
@@ -451,7 +432,7 @@ def add(
     )  # fmt: skip
     dense = DenseSettings.from_json(settings["dense"])
     lexical = LexicalSettings.from_json(settings["lexical"])
-    return (*prepared.decisions, *_write(collection, prepared, dense, lexical, update))
+    return (*prepared.decisions, *_write(collection, corpus, prepared, dense, lexical, update))
 
 
 def compact(collection: Collection) -> bool:
@@ -483,7 +464,4 @@ def _texts_of(collection: Collection, documents: Int64Array, spans: Int32Array) 
         for document in collection.documents(numbers[start : start + DOCUMENTS_AT_ONCE]):
             assert document is not None  # nobody else writes
             texts[document.number] = document.text
-    return [
-        texts[number][start:stop]
-        for number, (start, stop) in zip(documents.tolist(), spans.tolist(), strict=True)
-    ]
+    return _cut(texts, documents.tolist(), spans.tolist())

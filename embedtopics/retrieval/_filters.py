@@ -40,36 +40,16 @@ class Condition:
     values: tuple[Value, ...]
 
 
-@dataclass(frozen=True)
-class Not:
-    """Negation."""
-
-    part: Node
-
-
-@dataclass(frozen=True)
-class And:
-    """Conjunction of two or more parts."""
-
-    parts: tuple[Node, ...]
-
-
-@dataclass(frozen=True)
-class Or:
-    """Disjunction of two or more parts."""
-
-    parts: tuple[Node, ...]
-
-
-Node: TypeAlias = Condition | Not | And | Or
+Sql: TypeAlias = tuple[str, list[str | int | float]]
+"""A condition of SQLite, true or false for every row and never NULL, and its parameters."""
 
 
 @dataclass(frozen=True)
 class Filter:
-    """A filter whose columns and types were checked, and its text as the caller gave it."""
+    """A filter whose columns and types were checked, as the caller wrote it and in SQL."""
 
     text: str
-    tree: Node
+    sql: Sql
 
 
 _NAMES = {
@@ -304,8 +284,10 @@ def _parser() -> Lark:
     return Lark(_GRAMMAR, parser="lalr", lexer="basic", propagate_positions=True)
 
 
-def parse_filter(text: str, columns: Mapping[str, str]) -> Filter:
-    """Parse a filter by the grammar above, given the kind of each column of the metadata."""
+def parse_filter(
+    text: str, columns: Mapping[str, str], column_sql: Callable[[str], str] = str
+) -> Filter:
+    """Parse a filter by the grammar above, given the kind and the name in SQL of each column."""
     from lark import UnexpectedCharacters, UnexpectedToken
 
     if len(text) > MOST_CHARACTERS:
@@ -322,17 +304,18 @@ def parse_filter(text: str, columns: Mapping[str, str]) -> Filter:
         raise _fault(text, at, at + len(written), _expected(error, columns, last)) from None
     except UnexpectedCharacters as error:
         raise _unreadable(text, int(error.pos_in_stream or 0)) from None
-    return Filter(text.strip(), _FilterReader(text, columns).read(parsed, 0))
+    return Filter(text.strip(), _FilterReader(text, columns, column_sql).read(parsed, 0))
 
 
 class _FilterReader:
-    """Converts the tree of lark to conditions."""
+    """Converts the tree of lark to SQL."""
 
-    def __init__(self, text: str, columns: Mapping[str, str]) -> None:
-        self.text = text
-        self.columns = columns
+    def __init__(
+        self, text: str, columns: Mapping[str, str], column_sql: Callable[[str], str]
+    ) -> None:
+        self.text, self.columns, self.column_sql = text, columns, column_sql
 
-    def read(self, tree: Tree[Token], level: int) -> Node:
+    def read(self, tree: Tree[Token], level: int) -> Sql:
         """Read one rule of the grammar."""
         if level > MOST_LEVELS:
             at = tree.meta.start_pos
@@ -341,34 +324,32 @@ class _FilterReader:
         rule: str = tree.data
         parts: list[Any] = [part for part in tree.children if part is not None]
         if rule in ("disjunction", "conjunction"):
-            nodes = tuple(self.read(part, level) for part in parts)
-            return Or(nodes) if rule == "disjunction" else And(nodes)
+            return _joined([self.read(part, level) for part in parts], _WORDS[rule])
         if rule == "group":
             return self.read(parts[0], level + 1)
         if rule == "negation":
-            return Not(self.read(parts[1], level + 1))
+            return _negated(self.read(parts[1], level + 1))
         column, *rest = parts
         negated = any(getattr(part, "type", "") == "NOT" for part in rest)
         rest = [part for part in rest if getattr(part, "type", "") != "NOT"]
-        node: Node
         if rule == "comparison":
             operator = str(rest[0])
             negated = operator in ("!=", "<>")
-            node = self.condition(column, operator if operator in ORDERED else "==", rest[1:])
+            sql = self.condition(column, operator if operator in ORDERED else "==", rest[1:])
         elif rule == "membership":
-            node = self.condition(column, "in", [v for v in rest[0].children if v is not None])
+            sql = self.condition(column, "in", [v for v in rest[0].children if v is not None])
         elif rule == "element":
-            node = self.condition(rest[0], "element", [column])
+            sql = self.condition(rest[0], "element", [column])
         elif rule == "search":
-            node = self.condition(column, str(rest[0]).lower(), rest[1:])
+            sql = self.condition(column, str(rest[0]).lower(), rest[1:])
         elif rule == "between":
             ends = zip((">=", "<="), rest, strict=True)
-            node = And(tuple(self.condition(column, sign, [end]) for sign, end in ends))
+            sql = _joined([self.condition(column, sign, [end]) for sign, end in ends], "AND")
         else:
-            node = self.condition(column, "is null", [])
-        return Not(node) if negated else node
+            sql = self.condition(column, "is null", [])
+        return _negated(sql) if negated else sql
 
-    def condition(self, column: Token, operator: str, values: list[Token]) -> Condition:
+    def condition(self, column: Token, operator: str, values: list[Token]) -> Sql:
         """Return a condition, or refuse it with its position."""
         at = column
         name = str(self.value(column))
@@ -388,7 +369,8 @@ class _FilterReader:
                 one = make_condition(name, kind, operator, (self.value(at),))
                 typed_values.extend(one.values)
                 kind = one.kind  # the kind of a column without values is that of its first value
-            return make_condition(name, kind, operator, tuple(typed_values))
+            condition = make_condition(name, kind, operator, tuple(typed_values))
+            return _condition(condition, self.column_sql(name))
         except InvalidCondition as error:
             start = int(at.start_pos or 0)
             raise _fault(self.text, start, start + len(at), str(error)) from None
@@ -447,22 +429,11 @@ def _unreadable(text: str, at: int) -> InputError:
     return _fault(text, end, end + 1, message)
 
 
-Sql: TypeAlias = tuple[str, list[str | int | float]]
+_WORDS = {"disjunction": "OR", "conjunction": "AND"}
 
 
-def filter_sql(where: Filter, column_sql: Callable[[str], str]) -> Sql:
-    """Write a filter as a condition for SQLite: true or false for every row, never NULL."""
-    return _node(where.tree, column_sql)
-
-
-def _node(node: Node, column_sql: Callable[[str], str]) -> Sql:
-    if isinstance(node, Condition):
-        return _condition(node, column_sql(node.column))
-    if isinstance(node, Not):
-        text, parameters = _node(node.part, column_sql)
-        return f"NOT {text}", parameters
-    parts = [_node(part, column_sql) for part in node.parts]
-    return _joined(parts, "AND" if isinstance(node, And) else "OR")
+def _negated(sql: Sql) -> Sql:
+    return f"NOT {sql[0]}", sql[1]
 
 
 def _joined(parts: Sequence[Sql], word: str) -> Sql:

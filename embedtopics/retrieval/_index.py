@@ -216,7 +216,7 @@ class SearchIndex(PushToHub):
     @property
     def ids(self) -> tuple[str, ...]:
         """Ids of all documents, in the order of adding."""
-        return tuple(self._reader.collection.ids())
+        return tuple(self._reader.collection.ids().values())
 
     def __len__(self) -> int:
         """Return the number of documents."""

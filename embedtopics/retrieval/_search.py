@@ -22,7 +22,7 @@ from embedtopics.retrieval._bm25 import (
     parse_query,
     stop_form,
 )
-from embedtopics.retrieval._filters import Filter, filter_sql, parse_filter
+from embedtopics.retrieval._filters import Filter, parse_filter
 from embedtopics.retrieval._fusion import DEPTH, METHODS, fuse_ranks, fuse_scores
 from embedtopics.retrieval._reader import (
     Allowed,
@@ -152,9 +152,9 @@ def search(
         rules = reader.newest().lexical.settings.words
         parsed = [parse_query(text, rules) for text in texts]
     unit_vectors = query_vectors(reader, [query.text for query in parsed], vectors, options.mode)
-    condition = read_filter(collection, where)
 
     def answer(version: IndexVersion) -> SearchHits:
+        condition = read_filter(collection, where)
         documents = matching_documents(collection, condition)
         rankings = find_parsed(version, collection, parsed, unit_vectors, options, documents)
         hits = []
@@ -225,14 +225,13 @@ def read_filter(collection: Collection, where: str | None) -> Filter | None:
     if where is None or not where.strip():
         return None
     id = collection.settings().get("columns", {}).get("id") or "id"
-    return parse_filter(where, {"id": "text", id: "text", **collection.columns()})
+    kinds = {"id": "text", id: "text", **collection.columns()}
+    return parse_filter(where, kinds, collection.column_sql)
 
 
 def matching_documents(collection: Collection, condition: Filter | None) -> Int64Array | None:
     """Return the numbers of the documents that pass a filter, ascending; None without a filter."""
-    if condition is None:
-        return None
-    return collection.candidates(*filter_sql(condition, collection.column_sql))
+    return None if condition is None else collection.candidates(*condition.sql)
 
 
 def find_parsed(

@@ -69,10 +69,10 @@ def find_similar(
     collection = reader.collection
     vectors = None if passage is None else query_vectors(reader, [passage], None, "dense")
     given_vectors = [] if vectors is None else [*vectors]
-    condition = read_filter(collection, where)
     named = [("id", id) for id in ids] + [("unlike", id) for id in unlike]
 
     def answer(version: IndexVersion) -> SearchHits:
+        condition = read_filter(collection, where)
         numbers = collection.numbers([*ids, *unlike])
         for name, id in named:
             if id not in numbers:
@@ -176,24 +176,24 @@ def find_duplicates(reader: IndexReader, threshold: float) -> DuplicateGroups:
     least = min(float(threshold), 1.0 - 1e-6)
     pairs, labels, recall = _near_pairs(vectors, least)
     sizes = np.bincount(labels, minlength=1)
-    names = _ids(reader.collection, numbers, np.flatnonzero(sizes[labels] > 1))
+    id_of = reader.collection.ids()  # without documents that were removed since
+    places = np.flatnonzero(sizes[labels] > 1).tolist()
+    names = {place: id_of[n] for place in places if (n := int(numbers[place])) in id_of}
     members: dict[int, list[Any]] = {}
     for place, name in names.items():
         members.setdefault(int(labels[place]), []).append(name)
     groups = sorted((tuple(ids) for ids in members.values() if len(ids) > 1), key=len, reverse=True)
-    notes: tuple[Decision, ...] = ()
-    if recall < 1:
-        notes = (Decision(
-            "retrieval", "approximate duplicates", recall,
-            f"The neighbor graph of the documents has {recall:.1%} of the true neighbors (measured "
-            "on a sample); a few near-duplicates may be missing.",
-        ),)  # fmt: skip
+    message = (
+        f"The neighbor graph of the documents has {recall:.1%} of the true neighbors (measured on "
+        "a sample); a few near-duplicates may be missing."
+    )
+    note = Decision("retrieval", "approximate duplicates", recall, message)
     return DuplicateGroups(
         groups=tuple(groups),
         pairs=tuple((names[i], names[j], c) for i, j, c in pairs if i in names and j in names),
         threshold=float(threshold),
         n_documents=len(numbers),
-        decisions=notes,
+        decisions=(note,) if recall < 1 else (),
     )
 
 
@@ -284,19 +284,6 @@ def _join_full(
         first, second = labels[rows[near]], labels[columns[near]]
         labels = _components(int(labels.max()) + 1, first, second)[labels]
     return labels
-
-
-def _ids(collection: Collection, numbers: Int64Array, places: Int64Array) -> dict[int, Any]:
-    """Return the ids of documents by position; documents removed since are left out."""
-    names: dict[int, Any] = {}
-    for begin in range(0, len(places), 10_000):
-        part = places[begin : begin + 10_000]
-        for place, document in zip(
-            part.tolist(), collection.documents(numbers[part].tolist()), strict=True
-        ):
-            if document is not None:
-                names[place] = document.id
-    return names
 
 
 TOPIC_COLUMNS = ("topic", "topic_name", "map_x", "map_y")

@@ -143,10 +143,10 @@ class Collection:
 
         ask(self.folder, refuse)
 
-    def ids(self) -> list[str]:
-        """Return all ids, in the order of adding."""
-        query = "SELECT id FROM documents ORDER BY number"
-        return ask(self.folder, lambda connection: [id for (id,) in connection.execute(query)])
+    def ids(self) -> dict[int, str]:
+        """Return all ids by number, in the order of adding."""
+        query = "SELECT number, id FROM documents ORDER BY number"
+        return ask(self.folder, lambda connection: dict(connection.execute(query).fetchall()))
 
     def batches(self, size: int = 10_000) -> Iterator[list[Document]]:
         """Yield all documents of one version, in the order of adding."""

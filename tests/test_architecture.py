@@ -86,9 +86,9 @@ BUDGET = {
 }
 # Folders above their budget: today's numbers, which only go down.
 OVER = {
-    "corpus": (3068, 11),
+    "corpus": (3065, 11),
     "encoders": (6785, 22),
-    "retrieval": (6997, 25),
+    "retrieval": (6869, 25),
 }
 LONGEST_FILE, LONGEST_FUNCTION = 600, 60
 

@@ -161,14 +161,15 @@ def guess_text_column(table: DocumentTable) -> tuple[str, Decision]:
 
 def guess_columns(frame: pd.DataFrame) -> dict[str, str | None]:
     """Guess the columns of ids, dates and groups."""
-    left = list(frame.columns)
-    identifier = first_named(left, _ID_NAMES, lambda name: _holds_keys(frame[name]))
-    left = [name for name in left if name != identifier]
-    time = first_named(left, _TIME_NAMES, lambda name: _holds_dates(frame[name]))
-    left = [name for name in left if name != time]
-    group = first_named(left, _GROUP_NAMES, lambda name: _holds_groups(frame[name]))
-    left = [name for name in left if name != group]
-    return {"id": identifier, "time": time, "group": group}
+    guesses: dict[str, str | None] = {}
+    for role, names, accepts in (
+        ("id", _ID_NAMES, _holds_keys),
+        ("time", _TIME_NAMES, _holds_dates),
+        ("group", _GROUP_NAMES, _holds_groups),
+    ):
+        left = [name for name in frame.columns if name not in guesses.values()]
+        guesses[role] = first_named(left, names, lambda name: accepts(frame[name]))  # noqa: B023
+    return guesses
 
 
 def check_text_column(table: DocumentTable, name: str) -> None:

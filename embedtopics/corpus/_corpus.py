@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from embedtopics.corpus._texts import (
     as_column,
     below,
     content_ids,
+    distinct_names,
     find_distinct,
     normalize_text,
     read_texts,
@@ -412,7 +414,8 @@ def join_corpora(first: Corpus, second: Corpus) -> Corpus:
     roles = {}
     for role in ("time", "group"):
         table, roles[role] = _same_role(first, second, table, role, notes)
-    ids, n_renamed = _apart(first.ids, second.ids)
+    ids = tuple(distinct_names(second.ids, first.ids, "-"))
+    n_renamed = sum(map(operator.ne, ids, second.ids))
     if n_renamed:
         message = f'{n_renamed:,} ids of added rows existed and got the suffix "-2", "-3" ...'
         notes.append(Decision("corpus", "ids_renamed", n_renamed, message))
@@ -478,18 +481,3 @@ def _below(upper: pd.DataFrame, lower: pd.DataFrame) -> pd.DataFrame:
 
 def _is_numbered(index: pd.Index) -> bool:
     return isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1
-
-
-def _apart(used_ids: Sequence[str], ids: Sequence[str]) -> tuple[tuple[str, ...], int]:
-    """Return ids that differ from those used, and the number of changed ids."""
-    used, own_ids = set(used_ids), set(ids)
-    unique_ids: list[str] = []
-    n_renamed = 0
-    for name in ids:
-        unique, number = name, 2
-        while unique in used or (unique != name and unique in own_ids):
-            unique, number = f"{name}-{number}", number + 1
-        n_renamed += unique != name
-        used.add(unique)
-        unique_ids.append(unique)
-    return tuple(unique_ids), n_renamed

@@ -16,7 +16,7 @@ import pandas as pd
 
 from embedtopics._utils.checks import require
 from embedtopics._utils.folders import replacing_file, replacing_folder, write_manifest
-from embedtopics.corpus._texts import replace_surrogates
+from embedtopics.corpus._texts import distinct_names, replace_surrogates
 from embedtopics.decisions import Decision, Exported
 from embedtopics.errors import InputError
 
@@ -132,14 +132,7 @@ def storable(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
 
 def unique_names(names: Any) -> list[str]:
     """Return names as distinct strings of valid UTF-8."""
-    plain_names = [_writable(str(name)) for name in names]
-    unique_names: list[str] = []
-    for plain in plain_names:
-        unique, number = plain, 2
-        while unique in unique_names or (unique != plain and unique in plain_names):
-            unique, number = f"{plain}_{number}", number + 1
-        unique_names.append(unique)
-    return unique_names
+    return distinct_names([_writable(str(name)) for name in names])
 
 
 def _can_be_written(column: pd.Series) -> bool:

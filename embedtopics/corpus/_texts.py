@@ -51,6 +51,21 @@ def replace_surrogates(text: str) -> str:
     return text
 
 
+def distinct_names(
+    names: Sequence[str], others: Iterable[str] = (), separator: str = "_"
+) -> list[str]:
+    """Return names that differ from one another and from `others`; "_2", "_3" ... mark repeats."""
+    used, originals = set(others), set(names)
+    unique_names = []
+    for name in names:
+        unique, number = name, 2
+        while unique in used or (unique != name and unique in originals):
+            unique, number = f"{name}{separator}{number}", number + 1
+        used.add(unique)
+        unique_names.append(unique)
+    return unique_names
+
+
 def normalize_text(text: str) -> str:
     """Return the normal form of a text; texts with equal forms are one document.
 

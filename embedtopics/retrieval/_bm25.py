@@ -32,6 +32,7 @@ import numpy.typing as npt
 from embedtopics._utils.folders import parse_json
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.protocols import Int32Array, Int64Array
+from embedtopics.retrieval.storage._catalog import damage
 from embedtopics.terms._spans import edit_distance, words_like
 from embedtopics.terms._stop_words import checked_languages, stems_of, stop_words_for
 from embedtopics.terms._tokens import PLAIN, tokenize, words_of
@@ -299,10 +300,7 @@ def open_lexical(folder: Path) -> LexicalSegment:
     except CorruptFileError:
         raise
     except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
-        raise CorruptFileError(
-            f"the postings in {folder} are damaged or missing ({error}); build the index again, or "
-            "restore it from a copy"
-        ) from error
+        raise damage(folder, f"its postings: {error}") from error
     return LexicalSegment(settings, **arrays)
 
 

@@ -28,8 +28,9 @@ from embedtopics.retrieval._bm25 import (
 )
 from embedtopics.retrieval.dense._exact import Mask, Nearest, merge_nearest
 from embedtopics.retrieval.dense._segment import DenseSegment, open_dense
+from embedtopics.retrieval.storage._catalog import CATALOG, damage
 from embedtopics.retrieval.storage._collection import Collection
-from embedtopics.retrieval.storage._segments import SegmentView, Snapshot, damage
+from embedtopics.retrieval.storage._segments import SegmentView, Snapshot
 
 SUM = "sum.npy"
 N_STRINGS = 32
@@ -203,10 +204,7 @@ def _open_version(
         if any(segment.dense.vectors.shape[1] != width for segment in data):
             raise ValueError(f"not all vectors have {width} dimensions")
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise CorruptFileError(
-            f"the settings of the index do not fit its segments ({error}); restore the folder from "
-            "a copy, or build the index again"
-        ) from error
+        raise damage(CATALOG, f"its settings do not fit its segments: {error}") from error
     lexical = LexicalSearcher.of(tuple(segment.lexical for segment in data), findable, settings)
     return IndexVersion(snapshot, data, lexical, findable)
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics.errors import CorruptFileError
 from embedtopics.protocols import FloatArray, Int64Array
 from embedtopics.retrieval.dense._exact import faiss_module, one_thread, parts_of, work_on_parts
+from embedtopics.retrieval.storage._catalog import damage
 
 CODE_FILES = ("codes.faiss", "axes.npy")
 
@@ -105,21 +105,19 @@ def open_codes(folder: Path, n: int, d: int) -> Codes:
     try:
         index = faiss.read_index(str(path))
     except Exception as error:  # FAISS raises RuntimeError and errors of SWIG
-        raise CorruptFileError(f"{path} is damaged ({_first_line(error)}); build again") from error
+        raise damage(path, _first_line(error)) from error
     try:
         axes: npt.NDArray[Any] = np.load(folder / CODE_FILES[1], allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
-        raise CorruptFileError(f"{folder / CODE_FILES[1]} is damaged; build again") from error
+        raise damage(folder / CODE_FILES[1], error) from error
     if axes.ndim != 2 or axes.shape[1] != d or axes.dtype != np.float32:
-        raise CorruptFileError(
-            f"{folder / CODE_FILES[1]} is not of vectors with {d} dimensions; build again"
-        )
+        raise damage(folder / CODE_FILES[1], f"it is not of vectors with {d} dimensions")
     if (
         not isinstance(index, faiss.IndexIVFPQFastScan)
         or (index.ntotal, index.d) != (n, len(axes))
         or index.metric_type != faiss.METRIC_INNER_PRODUCT
     ):
-        raise CorruptFileError(f"{path} does not hold codes of {n:,} vectors; build again")
+        raise damage(path, f"it does not hold codes of {n:,} vectors")
     index.implem = ONE_QUERY_AT_A_TIME
     return Codes(index, np.ascontiguousarray(axes))
 

@@ -22,6 +22,7 @@ from embedtopics.retrieval.dense._exact import (
     parts_of,
     work_on_parts,
 )
+from embedtopics.retrieval.storage._catalog import damage
 
 KINDS = ("flat", "ivf")
 
@@ -94,12 +95,9 @@ def read_vectors(folder: Path, n: int, d: int) -> FloatArray:
 
 def _check_size(path: Path, size: int) -> None:
     if not path.is_file():
-        raise CorruptFileError(f"{path} is missing; build the segment again")
+        raise damage(path, "it is missing")
     if path.stat().st_size != size:
-        raise CorruptFileError(
-            f"{path} is damaged: it has {path.stat().st_size:,} bytes instead of {size:,}; build "
-            "the segment again"
-        )
+        raise damage(path, f"it has {path.stat().st_size:,} bytes instead of {size:,}")
 
 
 QUERIES_AT_ONCE = 16
@@ -220,19 +218,19 @@ def open_dense(folder: str | Path) -> DenseSegment:
         if n < 0 or min(d, n_probe, n_candidates) < 1:
             raise ValueError(f"{kind} index of {n} vectors with {d} dimensions")
     except FileNotFoundError:
-        raise CorruptFileError(f"{path} is missing; build the segment again") from None
+        raise damage(path, "it is missing") from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise CorruptFileError(f"{path} is damaged ({error}); build again") from error
+        raise damage(path, error) from error
     if version > FORMAT:
         raise CorruptFileError(
             f"{path} has format {version}, newer than this version reads ({FORMAT}); "
             "upgrade embedtopics"
         )
     if kind not in KINDS:
-        raise CorruptFileError(f"{folder} holds an index of unknown kind {kind!r}; build again")
+        raise damage(path, f"it names an index of unknown kind {kind!r}")
     for file, size in sizes.items():
         if ".." in Path(file).parts or Path(file).is_absolute():
-            raise CorruptFileError(f"{path} is damaged (it lists {file!r}); build again")
+            raise damage(path, f"it lists {file!r}")
         _check_size(folder / file, size)
     vectors = read_vectors(folder, n, d)
     index = None if kind == "flat" else open_codes(folder / "dense", n, d)

@@ -57,6 +57,13 @@ CREATE TABLE metadata (number INTEGER PRIMARY KEY);
 T = TypeVar("T")
 
 
+def damage(path: Path | str, what: object) -> CorruptFileError:
+    """Return the error for a damaged file."""
+    return CorruptFileError(
+        f"{path} is damaged ({what}); restore the folder from a copy, or build the index again"
+    )
+
+
 class FolderMoved(Exception):
     """A folder that was read without locks has been written or replaced in the meantime."""
 
@@ -210,10 +217,7 @@ def _check_format(connection: sqlite3.Connection, path: Path) -> None:
     size, page = path.stat().st_size, connection.execute("PRAGMA page_size").fetchone()[0]
     if size % page and not (log.exists() and log.stat().st_size):
         # SQLite would read the missing part of the last page as zeros.
-        raise CorruptFileError(
-            f"{path} is damaged: its last page is cut off; restore the folder from a copy, or "
-            "build the index again"
-        )
+        raise damage(path, "its last page is cut off")
     if version > SCHEMA_VERSION:
         raise CorruptFileError(
             f"{path} has format {version}, newer than this version reads ({SCHEMA_VERSION}); "
@@ -274,17 +278,14 @@ def read_settings(connection: sqlite3.Connection) -> dict[str, Any]:
             raise ValueError("they differ from their checksum")
         return dict(parse_json(text))
     except (KeyError, TypeError, ValueError) as error:
-        raise CorruptFileError(
-            f"the settings of the index are damaged ({error}); restore the folder from a copy, or "
-            "build the index again"
-        ) from None
+        raise damage(CATALOG, f"its settings: {error}") from None
 
 
 def read_meta(connection: sqlite3.Connection, name: str) -> Any:
     """Return one entry of the table `meta`: "version" or "stamp"."""
     row = connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
     if row is None:
-        raise CorruptFileError(f"{CATALOG} is damaged: it has no {name}; build the index again")
+        raise damage(CATALOG, f"it has no {name}")
     return row[0]
 
 
@@ -341,10 +342,7 @@ def explaining(folder: Path, is_writing: bool = False) -> Iterator[None]:
         is_damage = code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
         marks = ("decode to UTF-8", "no such column", "malformed JSON")
         if is_damage or any(mark in str(error) for mark in marks):
-            raise CorruptFileError(
-                f"{path} is damaged ({one_line(error)}); restore the folder from a copy, or build "
-                "the index again"
-            ) from error
+            raise damage(path, one_line(error)) from error
         raise
     except OSError as error:
         if not is_writing:
@@ -444,7 +442,4 @@ def select_documents(
                 raise ValueError("it differs from its checksum")
             yield Document(number, id, text, _restore_row(columns, tuple(values)))
         except (AttributeError, TypeError, ValueError) as error:
-            raise CorruptFileError(
-                f"the document {str(id)[:100]!r} is damaged ({error}); restore the folder "
-                "from a copy, or build the index again"
-            ) from error
+            raise damage(f"the document {str(id)[:100]!r}", error) from error

@@ -26,6 +26,7 @@ from embedtopics.retrieval.storage._catalog import (
     CATALOG,
     SEGMENTS,
     ask,
+    damage,
     document_digest,
     explaining,
     make_catalog,
@@ -36,7 +37,6 @@ from embedtopics.retrieval.storage._catalog import (
 )
 from embedtopics.retrieval.storage._segments import (
     check_sizes,
-    damage,
     damaged_files,
     is_segment_name,
     list_files,
@@ -228,7 +228,7 @@ def check_presence(folder: Path) -> None:
         if fault is None:
             return
         if files == ask(folder, list_files):  # unless a compaction deleted it
-            raise CorruptFileError(f"{fault[0]} is damaged: {fault[1]}; {_RESTORE}")
+            raise damage(*fault)
 
 
 _DOUBLED = "SELECT id, count(*) FROM documents NOT INDEXED GROUP BY id HAVING count(*) > 1"

@@ -16,6 +16,7 @@ from embedtopics.retrieval.storage._catalog import (
     CATALOG,
     SEGMENTS,
     ask,
+    damage,
     read_meta,
     read_numbers,
     read_settings,
@@ -114,10 +115,7 @@ def list_files(connection: sqlite3.Connection) -> list[SegmentFile]:
     for file in files:
         kinds = tuple(type(getattr(file, field.name)) for field in fields(file))
         if kinds != (int, str, int, str) or not is_below(file.path):
-            raise CorruptFileError(
-                f"{CATALOG} names a file outside the index ({str(file.path)[:100]!r}); restore the "
-                "folder from a copy, or build the index again"
-            )
+            raise damage(CATALOG, f"it names {str(file.path)[:100]!r}, a file outside the index")
     return files
 
 
@@ -137,13 +135,6 @@ def read_passages(folder: Path) -> tuple[Int64Array, Int32Array]:
     for array in (documents, spans):
         array.flags.writeable = False
     return documents.astype(np.int64, copy=False), spans.astype(np.int32, copy=False)
-
-
-def damage(path: Path, what: str) -> CorruptFileError:
-    """Return the error for a damaged file."""
-    return CorruptFileError(
-        f"{path} is damaged ({what}); restore the folder from a copy, or build the index again"
-    )
 
 
 def seal(folder: Path, number: int) -> list[SegmentFile]:

@@ -174,7 +174,7 @@ def test_damaged_settings_are_refused(folder):
     for text in ("[1]", "[" * 100_000, '{"a": NaN}', "{"):
         connection.execute("UPDATE meta SET value = ? WHERE name = 'settings'", (text,))
         connection.commit()
-        with pytest.raises(CorruptFileError, match="settings of the index are damaged"):
+        with pytest.raises(CorruptFileError, match="its settings"):
             Collection.open(folder).settings()
     connection.close()
 

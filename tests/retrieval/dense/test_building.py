@@ -168,7 +168,7 @@ def test_the_index_of_other_vectors_is_refused(built, tmp_path_factory):
     about = json.loads((folder / "dense" / "dense.json").read_text())
     about["files"][f"dense/{name}"] = len(taken)
     (folder / "dense" / "dense.json").write_text(json.dumps(about))
-    with pytest.raises(CorruptFileError, match=rf"{name} does not hold .* of 300 vectors"):
+    with pytest.raises(CorruptFileError, match=rf"{name} is damaged .* codes of 300 vectors"):
         open_dense(folder)
 
 

@@ -133,6 +133,7 @@ def report(
     agreed = agreement(state)
     if agreed.n_texts:
         alpha = pd.DataFrame(agreed.alpha.items(), columns=["label", "Krippendorff's alpha"])
+        alpha[["low", "high"]] = list(agreed.intervals.values())
         tables[f"Agreement on {agreed.n_texts:,} texts of two annotators or more"] = alpha
         tables["Texts on which annotators differ"] = agreed.disagreements
     answers = to_frame(state)

@@ -17,11 +17,12 @@ from embedtopics.annotation.results import AnnotatorAgreement
 from embedtopics.corpus._table_files import write_table
 from embedtopics.decisions import Exported
 from embedtopics.errors import InputError
-from embedtopics.evaluation._agreement import krippendorff_alpha
+from embedtopics.evaluation._agreement import Alpha, krippendorff_alpha
 
 if TYPE_CHECKING:
     import pandas as pd
 
+NO_ALPHA = Alpha(*[float("nan")] * 3)
 SEPARATOR = "|"
 """Separates the labels of a text in a csv file."""
 
@@ -127,14 +128,21 @@ def agreement(state: StudyState) -> AnnotatorAgreement:
             shown = (None, key, None) if text is None else (text.id, key, text.text)
             rows.append((*shown, *by_annotator, decided))
     columns = ["id", "key", "text", *annotators, "decided"]
+    level = "ordinal" if state.kind == "ordinal" else "nominal"
+    order = state.records.names.index
     alpha = {}
     for name in state.records.names if state.is_multilabel else ("",):
         ratings = np.full((len(annotators), len(shared)), np.nan, dtype=object)
         for column, labels_by in enumerate(shared.values()):
             for by, names in labels_by.items():
-                ratings[annotators.index(by), column] = name in names if name else names[0]
-        alpha[name or "label"] = krippendorff_alpha(ratings) if shared else float("nan")
-    return AnnotatorAgreement(alpha, len(shared), pd.DataFrame(rows, columns=columns))
+                ratings[annotators.index(by), column] = name in names if name else order(names[0])
+        alpha[name or "label"] = krippendorff_alpha(ratings, level) if shared else NO_ALPHA
+    return AnnotatorAgreement(
+        {name: one.value for name, one in alpha.items()},
+        len(shared),
+        pd.DataFrame(rows, columns=columns),
+        {name: (one.low, one.high) for name, one in alpha.items()},
+    )
 
 
 def _shared_labels(state: StudyState) -> Iterator[tuple[str, Mapping[str, tuple[str, ...]]]]:

@@ -152,18 +152,21 @@ class AnnotatorAgreement(Displayed):
     Parameters
     ----------
     alpha : dict of str to float
-        Krippendorff's alpha for nominal data (Krippendorff 2011): one value for kinds with one
-        label a text, otherwise one for each label. NaN if undefined.
+        Krippendorff's alpha (Krippendorff 2011), for ordinal data if the labels are: one value for
+        kinds with one label a text, otherwise one for each label. NaN if undefined.
     n_texts : int
         Number of texts with labels of two or more annotators.
     disagreements : DataFrame
         Texts that they disagree on: id, key, text, one column for each annotator, and the resolved
         label in "decided".
+    intervals : dict of str to (float, float)
+        95 % interval of each alpha, from resampled texts.
     """
 
     alpha: dict[str, float]
     n_texts: int
     disagreements: pd.DataFrame
+    intervals: dict[str, tuple[float, float]]
 
     def to_frame(self) -> pd.DataFrame:
         """Return the disagreements."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.checks import resolve_seed
+from embedtopics._utils.checks import checked_choice, resolve_seed
 from embedtopics.clustering.results import NOISE
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import interval, resampled_sums
@@ -253,20 +253,46 @@ def _adjusted_information(classes: npt.NDArray[Any], labels: npt.NDArray[Any]) -
     return float(adjusted_mutual_info_score(classes, labels)) if len(labels) else float("nan")
 
 
-def krippendorff_alpha(ratings: npt.NDArray[Any]) -> float:
+class Alpha(NamedTuple):
+    """Krippendorff's alpha with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def krippendorff_alpha(
+    ratings: npt.NDArray[Any], level: str = "nominal", random_state: RandomState = 0
+) -> Alpha:
     """Return 1 less the observed over the expected disagreement of coders, (n_coders, n_units).
 
-    Krippendorff 2011, "Computing Krippendorff's alpha-reliability", section E; NaN is a missing
-    value, and the outcome where all ratings that can be paired are equal.
+    `level` is "nominal", "ordinal" (ranks of ratings) or "interval" (squared differences). NaN is a
+    missing rating, and the outcome where all ratings that can be paired are equal. The interval
+    resamples units (Krippendorff 2011, "Computing Krippendorff's alpha-reliability").
     """
     import pandas as pd
 
-    codes = pd.factorize(ratings.ravel(), sort=True)[0].reshape(ratings.shape)
+    checked_choice(level, "level", ("nominal", "ordinal", "interval"))
+    flat, values = pd.factorize(ratings.ravel(), sort=True)
+    codes = flat.reshape(ratings.shape)
     counts = np.stack([(codes == value).sum(axis=0) for value in range(codes.max(initial=0) + 1)])
     counts = counts[:, counts.sum(axis=0) > 1]  # units with ratings that can be paired
-    n_each, n_of_value = counts.sum(axis=0), counts.sum(axis=1)
-    n = n_of_value.sum()
+    n_of_value = counts.sum(axis=1)
     if np.count_nonzero(n_of_value) < 2:  # no disagreement is possible
-        return float("nan")
-    observed = ((n_each**2 - (counts**2).sum(axis=0)) / (n_each - 1)).sum()
-    return float(1.0 - observed * (n - 1) / (n**2 - (n_of_value**2).sum()))
+        return Alpha(float("nan"), float("nan"), float("nan"))
+    places = np.cumsum(n_of_value) - n_of_value / 2 if level == "ordinal" else values
+    if level == "nominal":
+        apart = 1.0 - np.eye(len(values))
+    else:
+        apart = np.square(np.subtract.outer(*[np.asarray(places, dtype=np.float64)] * 2))
+    observed = (counts * (apart @ counts)).sum(axis=0) / (counts.sum(axis=0) - 1)
+
+    def alpha(sums: Float64Array) -> Float64Array:
+        n = sums[:, 1:].sum(axis=1)
+        expected = ((sums[:, 1:] @ apart) * sums[:, 1:]).sum(axis=1) / (n - 1)
+        return 1.0 - _ratio(sums[:, 0], expected, empty=np.nan)
+
+    columns = np.column_stack([observed, counts.T])
+    value = float(alpha(columns.sum(axis=0)[None])[0])
+    drawn = alpha(resampled_sums(columns, seed=resolve_seed(random_state)))
+    return Alpha(value, *_around(value, drawn, len(columns), -1.0))

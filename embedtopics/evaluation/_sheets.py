@@ -269,7 +269,7 @@ def score_intrusion(
         low, high = (float(end) for end in ends)
         # Options are shuffled, so that their places are categories.
         ratings = checked.pivot(index="coder", columns="question", values=ANSWER)
-        alpha = krippendorff_alpha(ratings.to_numpy(dtype=object))
+        alpha = krippendorff_alpha(ratings.to_numpy(dtype=object)).value
     return IntrusionScore(
         task=str(solutions["task"].iloc[0]),
         precision=float(hit.mean()),

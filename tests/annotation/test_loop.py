@@ -130,8 +130,9 @@ def test_the_recall_test_by_hand():
     assert recall_test(100, 40, 10, 60, 0).bound == 1.0
 
 
-def test_annotators_who_differ(begin, truth):
-    study = begin(design=StudyDesign(teach=0.0, overlap=1.0))
+@pytest.mark.parametrize(("kind", "level"), [("single", "nominal"), ("ordinal", "ordinal")])
+def test_annotators_who_differ(begin, truth, kind, level):
+    study = begin(design=StudyDesign(teach=0.0, overlap=1.0), kind=kind)
     first = code(study, truth, 20, by="Ada")
     second = [study.next(by="Bo") for _ in range(1)]
     assert second[0].key in {text.key for text in first}
@@ -140,8 +141,10 @@ def test_annotators_who_differ(begin, truth):
     found = study.agreement()
     table = study.to_frame().pivot(index="annotator", columns="key", values="label")
     codes = table.replace({name: place for place, name in enumerate(NAMES)}).astype(float)
-    wanted = krippendorff.alpha(codes.to_numpy(), level_of_measurement="nominal")
+    wanted = krippendorff.alpha(codes.to_numpy(), level_of_measurement=level)
     assert np.isclose(found.alpha["label"], wanted) and found.n_texts == 20
+    low, high = found.intervals["label"]
+    assert low < wanted < high <= 1
     differ = [text for text in first[:4] if truth[text.text] != "chess"]
     assert set(found.disagreements["key"]) == {text.key for text in differ}
     assert study.labels().notna().sum() == 20 - len(differ)

@@ -140,7 +140,7 @@ def test_several_coders():
     together = score_intrusion(pd.concat(both), sheet.key)
     assert (together.n_coders, together.n_answers, together.n_questions) == (2, 16, 8)
     assert together.precision == 12 / 16
-    assert together.alpha == krippendorff_alpha(np.array([right, other], dtype=object))
+    assert together.alpha == krippendorff_alpha(np.array([right, other], dtype=object)).value
     # half the questions have a mean of a half: the mean of eight varies by a binomial
     assert 0.45 < together.low < 0.75 < together.high < 0.95
     apart = score_intrusion([one.drop(columns="coder") for one in both], sheet.key)

@@ -31,7 +31,7 @@ import numpy.typing as npt
 
 from embedtopics._utils.folders import parse_json
 from embedtopics.errors import CorruptFileError, InputError
-from embedtopics.protocols import Int32Array, Int64Array
+from embedtopics.protocols import BoolArray, Float64Array, Int32Array, Int64Array
 from embedtopics.retrieval.storage._catalog import damage
 from embedtopics.terms._spans import edit_distance, words_like
 from embedtopics.terms._stop_words import checked_languages, stems_of, stop_words_for
@@ -315,14 +315,11 @@ RARE_SHARE = 0.01
 """Maximum share of passages with a stop word that counts as an ordinary word."""
 MOST_QUERIES_CACHED = 16
 
-Mask = npt.NDArray[np.bool_]
-FloatVector = npt.NDArray[np.float64]
-
 
 class LexicalHits(NamedTuple):
     """Passages with a word of the query, best first, ties by segment, then row; (n_hits,)."""
 
-    scores: FloatVector
+    scores: Float64Array
     segments: Int64Array
     rows: Int64Array
 
@@ -343,7 +340,7 @@ class LexicalSearcher:
     """
 
     segments: tuple[LexicalSegment, ...]
-    alive: tuple[Mask | None, ...]
+    alive: tuple[BoolArray | None, ...]
     settings: LexicalSettings
     n_passages: int
     mean_length: float
@@ -354,7 +351,7 @@ class LexicalSearcher:
     def of(
         cls,
         segments: Sequence[LexicalSegment],
-        alive: Sequence[Mask | None],
+        alive: Sequence[BoolArray | None],
         settings: LexicalSettings,
     ) -> LexicalSearcher:
         """Make a searcher of the segments of a collection; read only the lengths of passages."""
@@ -400,7 +397,7 @@ class LexicalSearcher:
 
     def coverage_at(
         self, query: str, segments: npt.NDArray[Any], rows: npt.NDArray[Any]
-    ) -> FloatVector:
+    ) -> Float64Array:
         """Return the share of the words of a query, by idf, that passages hold, (n,)."""
         words, terms = self.read(query), self._terms(query)
         most = math.log(1 + (self.n_passages + 0.5) / 0.5)  # idf of a word that no passage holds
@@ -413,7 +410,9 @@ class LexicalSearcher:
             coverage += np.where(parts > 0, terms[form].worth, 0.0)
         return coverage / total if total > 0 else coverage
 
-    def search(self, query: str, k: int, masks: Sequence[Mask | None] | None = None) -> LexicalHits:
+    def search(
+        self, query: str, k: int, masks: Sequence[BoolArray | None] | None = None
+    ) -> LexicalHits:
         """Return the passages with the highest scores, among those of the masks (n_passages,)."""
         allowed = masks or [None] * len(self.segments)
         terms = self._terms(query)
@@ -429,7 +428,7 @@ class LexicalSearcher:
 
     def scores_at(
         self, query: str, segments: npt.NDArray[Any], rows: npt.NDArray[Any]
-    ) -> FloatVector:
+    ) -> Float64Array:
         """Return the scores of passages, (n,)."""
         scores = np.zeros(len(rows))
         for part in self.parts_at(query, segments, rows).values():
@@ -438,7 +437,7 @@ class LexicalSearcher:
 
     def parts_at(
         self, query: str, segments: npt.NDArray[Any], rows: npt.NDArray[Any]
-    ) -> dict[str, FloatVector]:
+    ) -> dict[str, Float64Array]:
         """Return the part of each form of the query in the scores of passages, (n,)."""
         terms = self._terms(query)
         return {form: self._parts_at(term, segments, rows) for form, term in terms.items()}
@@ -462,7 +461,7 @@ class LexicalSearcher:
 
     def _worth(
         self, term: _QueryTerm, counts: npt.NDArray[Any], lengths: npt.NDArray[Any]
-    ) -> FloatVector:
+    ) -> Float64Array:
         """Return the part of a term in the scores of passages that hold it."""
         k1, b = self.settings.k1, self.settings.b
         times = counts.astype(np.float64)
@@ -471,8 +470,8 @@ class LexicalSearcher:
         )
 
     def _best_of(
-        self, number: int, terms: dict[str, _QueryTerm], k: int, allowed: Mask | None
-    ) -> tuple[FloatVector, Int64Array]:
+        self, number: int, terms: dict[str, _QueryTerm], k: int, allowed: BoolArray | None
+    ) -> tuple[Float64Array, Int64Array]:
         """Return the k best scores of a segment and all ties with the last one, by row."""
         segment = self.segments[number]
         scores = np.zeros(len(segment))
@@ -493,7 +492,7 @@ class LexicalSearcher:
 
     def _parts_at(
         self, term: _QueryTerm, segments: npt.NDArray[Any], rows: npt.NDArray[Any]
-    ) -> FloatVector:
+    ) -> Float64Array:
         """Return the part of a term in the scores of passages, 0 if they do not hold it."""
         parts = np.zeros(len(rows))
         for number in np.unique(segments).tolist():

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics.protocols import Int64Array
+from embedtopics.protocols import Float64Array, Int64Array
 
 METHODS = ("scores", "ranks")
 WEIGHT = 0.6
@@ -42,22 +42,20 @@ FEEDBACK_WEIGHT = 0.6
 RANK_CONSTANT = 60.0
 """The k of reciprocal rank fusion."""
 
-FloatVector = npt.NDArray[np.float64]
-
 
 class Fused(NamedTuple):
     """Places of the candidates in fused order, ties by place, and what each place scores, (n,)."""
 
     order: Int64Array
-    scores: FloatVector
-    similarities: FloatVector
+    scores: Float64Array
+    similarities: Float64Array
 
 
 def fuse_scores(
     query: npt.NDArray[Any],
     vectors: npt.NDArray[Any],
-    bm25: FloatVector,
-    mean_vector: FloatVector,
+    bm25: Float64Array,
+    mean_vector: Float64Array,
     weight: float = WEIGHT,
     feedback: int = FEEDBACK,
 ) -> Fused:
@@ -85,19 +83,19 @@ def fuse_ranks(
 
 
 def weighted_mean(
-    similarities: FloatVector, bm25: FloatVector, background: float, weight: float
-) -> FloatVector:
+    similarities: Float64Array, bm25: Float64Array, background: float, weight: float
+) -> Float64Array:
     """Return the weighted mean of both scores, each scaled for this query, (n,)."""
     return weight * _scaled(similarities - background) + (1 - weight) * _scaled(bm25)
 
 
-def _scaled(part: FloatVector) -> FloatVector:
+def _scaled(part: Float64Array) -> Float64Array:
     """Divide by the value that is farthest from 0."""
     farthest = np.abs(part).max(initial=0.0)
     return part / farthest if farthest > 1e-9 else np.zeros(len(part))
 
 
-def move_query(query: FloatVector, best: FloatVector, weight: float) -> FloatVector:
+def move_query(query: Float64Array, best: Float64Array, weight: float) -> Float64Array:
     """Return a query vector moved towards the mean of some others (Rocchio 1971)."""
     if not len(best) or weight == 0:
         return query
@@ -106,6 +104,6 @@ def move_query(query: FloatVector, best: FloatVector, weight: float) -> FloatVec
     return moved / length if length > 1e-9 else query
 
 
-def _cosines(vectors: FloatVector, query: FloatVector) -> FloatVector:
+def _cosines(vectors: Float64Array, query: Float64Array) -> Float64Array:
     # Not by BLAS, whose last bits depend on the number of threads.
     return np.asarray(np.einsum("id,d->i", vectors, query))

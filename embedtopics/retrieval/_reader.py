@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_count
 from embedtopics._utils.machine import computed_once
@@ -19,14 +18,14 @@ from embedtopics.encoders._contract import BaseEncoder
 from embedtopics.encoders._registry import check_encoder, encoder_from_settings, resolve_encoder
 from embedtopics.errors import CorruptFileError, InputError, Remedy
 from embedtopics.neighbors._graph import unit_rows
-from embedtopics.protocols import FloatArray, Int64Array
+from embedtopics.protocols import BoolArray, Float64Array, FloatArray, Int64Array
 from embedtopics.retrieval._bm25 import (
     LexicalSearcher,
     LexicalSegment,
     LexicalSettings,
     open_lexical,
 )
-from embedtopics.retrieval.dense._exact import Mask, Nearest, merge_nearest
+from embedtopics.retrieval.dense._exact import Nearest, merge_nearest
 from embedtopics.retrieval.dense._segment import DenseSegment, open_dense
 from embedtopics.retrieval.storage._catalog import CATALOG, damage
 from embedtopics.retrieval.storage._collection import Collection
@@ -50,7 +49,7 @@ class SegmentData(NamedTuple):
 
     dense: DenseSegment
     lexical: LexicalSegment
-    vector_sum: npt.NDArray[np.float64]
+    vector_sum: Float64Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,10 +59,10 @@ class IndexVersion:
     snapshot: Snapshot
     data: tuple[SegmentData, ...]
     lexical: LexicalSearcher
-    findable: tuple[Mask | None, ...]
+    findable: tuple[BoolArray | None, ...]
 
     @computed_once
-    def mean_vector(self) -> npt.NDArray[np.float64]:
+    def mean_vector(self) -> Float64Array:
         """Mean of the vectors of all findable passages; not of unit length."""
         total, n = np.zeros(self.n_dimensions), 0
         for segment, mask in zip(self.data, self.findable, strict=True):
@@ -115,7 +114,7 @@ class IndexVersion:
 class Allowed(NamedTuple):
     """The passages that a search may return: a mask for each segment, None for all; their count."""
 
-    masks: tuple[Mask | None, ...]
+    masks: tuple[BoolArray | None, ...]
     n: int
 
 

@@ -93,11 +93,11 @@ class RankedDocuments:
     documents: Int64Array
     segments: Int64Array
     rows: Int64Array
-    scores: npt.NDArray[np.float64]
-    similarities: npt.NDArray[np.float64]
-    bm25: npt.NDArray[np.float64]
-    reranked: npt.NDArray[np.float64]
-    relevance: npt.NDArray[np.float64]
+    scores: Float64Array
+    similarities: Float64Array
+    bm25: Float64Array
+    reranked: Float64Array
+    relevance: Float64Array
 
     @classmethod
     def of_passages(

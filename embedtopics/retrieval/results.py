@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from embedtopics._utils.display import excerpt, html_table
+from embedtopics._utils.display import Displayed, excerpt, html_table
 from embedtopics.decisions import Decision
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ class SearchHits:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DuplicateGroups:
+class DuplicateGroups(Displayed):
     """Groups of near-duplicates.
 
     Parameters
@@ -225,15 +225,12 @@ class DuplicateGroups:
     def __len__(self) -> int:
         return len(self.groups)
 
-    def __repr__(self) -> str:
+    def _summary(self) -> str:
         n = sum(map(len, self.groups))
         return (
-            f"DuplicateGroups({len(self.groups):,} groups of {n:,} among {self.n_documents:,} "
-            f"documents, cosine from {self.threshold:g})"
+            f"{len(self.groups):,} groups of {n:,} among {self.n_documents:,} documents, "
+            f"cosine from {self.threshold:g}"
         )
-
-    def _repr_html_(self) -> str:
-        return html_table(self.to_frame(), repr(self))
 
     def to_frame(self) -> pd.DataFrame:
         """Return the group number, from 1, and the id of each document."""

@@ -11,8 +11,6 @@ import numpy.typing as npt
 
 from embedtopics.protocols import FloatArray, Int64Array
 
-Mask = npt.NDArray[np.bool_]
-
 
 class Nearest(NamedTuple):
     """The nearest passages of queries, each (n_queries, k); -1 if there are no more."""

@@ -12,10 +12,9 @@ import numpy as np
 from embedtopics._utils.checks import checked_count
 from embedtopics._utils.folders import parse_json
 from embedtopics.errors import CorruptFileError, InputError
-from embedtopics.protocols import FloatArray, Int64Array
+from embedtopics.protocols import BoolArray, FloatArray, Int64Array
 from embedtopics.retrieval.dense._codes import Codes, open_codes
 from embedtopics.retrieval.dense._exact import (
-    Mask,
     faiss_module,
     nearest_among,
     nearest_exactly,
@@ -132,7 +131,7 @@ class DenseSegment:
         return len(self.vectors)
 
     def search(
-        self, queries: FloatArray, k: int, mask: Mask | None = None
+        self, queries: FloatArray, k: int, mask: BoolArray | None = None
     ) -> tuple[FloatArray, Int64Array]:
         """Find the nearest vectors to each query (n_queries, d) among those of a mask (n,).
 
@@ -161,7 +160,7 @@ class DenseSegment:
         return n_allowed < len(self) and n_allowed <= few
 
     def _search_exactly(
-        self, queries: FloatArray, mask: Mask | None, k: int
+        self, queries: FloatArray, mask: BoolArray | None, k: int
     ) -> tuple[FloatArray, Int64Array]:
         allowed = np.arange(len(self)) if mask is None else np.flatnonzero(mask)
         return nearest_exactly(queries, self.vectors, allowed, k)
@@ -170,7 +169,7 @@ class DenseSegment:
         return self.n_candidates * max(10, k) // 10
 
     def _search_index(
-        self, queries: FloatArray, mask: Mask | None, n_allowed: int, k: int
+        self, queries: FloatArray, mask: BoolArray | None, n_allowed: int, k: int
     ) -> tuple[FloatArray, Int64Array]:
         """Compare candidates of the index; search exactly where they are too few."""
         index = self.index

@@ -7,7 +7,7 @@ import secrets
 import sqlite3
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -70,8 +70,7 @@ class FolderMoved(Exception):
 
 def make_catalog(path: Path, settings: str) -> None:
     """Write an empty catalog to a new file, and return when it is on disk."""
-    connection = sqlite3.connect(path, isolation_level=None)
-    try:
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         connection.executescript(f"BEGIN;{_SCHEMA}")
@@ -82,8 +81,6 @@ def make_catalog(path: Path, settings: str) -> None:
         connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         connection.execute("COMMIT")
-    finally:
-        connection.close()
 
 
 def connect_writer(folder: Path) -> sqlite3.Connection:
@@ -253,12 +250,9 @@ def _schema_of(connection: sqlite3.Connection) -> set[tuple[str, str, str, str]]
 
 @cache
 def _our_schema() -> frozenset[tuple[str, str, str, str]]:
-    connection = sqlite3.connect(":memory:")
-    try:
+    with closing(sqlite3.connect(":memory:")) as connection:
         connection.executescript(_SCHEMA)
         return frozenset(_schema_of(connection))
-    finally:
-        connection.close()
 
 
 def write_settings(connection: sqlite3.Connection, settings: str) -> None:

@@ -1,4 +1,5 @@
 from ._agreement import agreement as agreement
+from ._agreement import krippendorff_alpha as krippendorff_alpha
 from ._coherence import c_uci as c_uci
 from ._coherence import c_v as c_v
 from ._coherence import diversity as diversity

@@ -262,16 +262,38 @@ class Alpha(NamedTuple):
 
 
 def krippendorff_alpha(
-    ratings: npt.NDArray[Any], level: str = "nominal", random_state: RandomState = 0
+    ratings: npt.ArrayLike, level: str = "nominal", random_state: RandomState = 0
 ) -> Alpha:
-    """Return 1 less the observed over the expected disagreement of coders, (n_coders, n_units).
+    """Return the agreement of coders: 1 less the observed over the expected disagreement.
 
-    `level` is "nominal", "ordinal" (ranks of ratings) or "interval" (squared differences). NaN is a
-    missing rating, and the outcome where all ratings that can be paired are equal. The interval
-    resamples units (Krippendorff 2011, "Computing Krippendorff's alpha-reliability").
+    Parameters
+    ----------
+    ratings : array_like of shape (n_coders, n_units)
+        NaN is a missing rating.
+    level : {"nominal", "ordinal", "interval"}
+        Disagreement of two ratings: 1, the squared difference of their ranks, or of their values.
+    random_state : int, numpy.random.Generator or None
+        Seed of the resampled units, which give the interval.
+
+    Returns
+    -------
+    Alpha
+        Value, low and high; NaN if all ratings that can be paired are equal.
+
+    Raises
+    ------
+    InputError
+        If the ratings have not two dimensions.
+
+    Notes
+    -----
+    Krippendorff (2011), "Computing Krippendorff's alpha-reliability".
     """
     import pandas as pd
 
+    ratings = np.asarray(ratings)
+    if ratings.ndim != 2:
+        raise InputError("ratings", "a row for each coder", found=f"{ratings.ndim} dimensions")
     checked_choice(level, "level", ("nominal", "ordinal", "interval"))
     flat, values = pd.factorize(ratings.ravel(), sort=True)
     codes = flat.reshape(ratings.shape)

@@ -15,8 +15,7 @@ from sklearn.metrics import (
     normalized_mutual_info_score,
 )
 
-from embedtopics.evaluation import agreement
-from embedtopics.evaluation._agreement import krippendorff_alpha
+from embedtopics.evaluation import agreement, krippendorff_alpha
 from embedtopics.evaluation._bootstrap import interval
 from tests.factories import refuses
 
@@ -117,7 +116,7 @@ def test_bad_input():
 
 
 def alpha_of(*ratings):
-    return krippendorff_alpha(np.array([list(row) for row in ratings], dtype=object))
+    return krippendorff_alpha(np.array([list(row) for row in ratings], dtype=object)).value
 
 
 def test_published_alphas():
@@ -138,3 +137,18 @@ def test_alpha_equals_that_of_the_package_krippendorff(seed):
     theirs = krippendorff.alpha(reliability_data=ratings, level_of_measurement="nominal")
     named = [[None if math.isnan(value) else str(value) for value in row] for row in ratings]
     assert alpha_of(*named) == pytest.approx(theirs, abs=1e-9)
+
+
+@pytest.mark.parametrize("level", ["nominal", "ordinal", "interval"])
+def test_alpha_is_that_of_the_krippendorff_package(level):
+    rng = np.random.default_rng(0)
+    ratings = np.round(rng.normal(size=40) + rng.normal(0, 0.7, (3, 40)))
+    ratings[rng.random(ratings.shape) < 0.1] = np.nan
+    found = krippendorff_alpha(ratings, level)
+    expected = krippendorff.alpha(ratings, level_of_measurement=level)
+    assert found.value == pytest.approx(expected)
+    assert found.low < found.value < found.high < found.low + 0.6
+    with refuses("level"):
+        krippendorff_alpha(ratings, "ratio")
+    with refuses("ratings"):
+        krippendorff_alpha(ratings[0], level)

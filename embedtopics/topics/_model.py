@@ -123,7 +123,7 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         returns the list of its words, see `embedtopics.protocols.Segmenter`.
     stop_words : "auto" or sequence of str
         Words to leave out; "auto", alone or with other words, takes the lists of the languages and
-        the words that occur equally in all topics of the corpus.
+        the words that occur equally in all topics, and names of accounts (@name).
     ngram_range : (int, int)
         Shortest and longest term in words.
     min_df : int, float or None

@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,12 +28,12 @@ from embedtopics.encoders._registry import GIVEN, check_space, describe_encoder
 from embedtopics.encoders.sentence._encoder import UNREAD
 from embedtopics.errors import InputError
 from embedtopics.neighbors.results import NeighborGraph
-from embedtopics.protocols import Clusterer, FloatArray, Reducer, TermWeighting
+from embedtopics.protocols import Clusterer, FloatArray, Int32Array, Reducer, TermWeighting
 from embedtopics.reduction._components import first_components, leading, principal_start, smooth
 from embedtopics.reduction._fuzzy import fuzzy_graph
 from embedtopics.reduction._layout import EdgeSchedule, edge_schedule, layout
 from embedtopics.terms._rules import choose_rules
-from embedtopics.terms._stop_words import stop_words_for
+from embedtopics.terms._stop_words import account_names, stop_words_for
 from embedtopics.terms._subject import uninformative_topics
 from embedtopics.terms._tokens import count_social_tokens, tokenize
 from embedtopics.terms.results import TermCounts, TokenStream
@@ -128,8 +128,7 @@ def fit_topics(
                 clusters = _cluster(context, stages, space.coordinates, constraints)
             with log.stage("terms"):
                 tokens, labels = wait_for_tokens(), clusters.clustering.labels
-                counts = count_corpus_terms(tokens, labels, stages.terms, languages)
-                note_words(log, tokens, counts, languages, texts)
+                counts = _count_terms(log, used, tokens, labels, stages.terms, languages, texts)
             with log.stage("topics"):
                 cut = _cut(log, context, stages, clusters, counts, constraints)
                 assigned = _assign(log, context, stages, cut, constraints)
@@ -536,24 +535,37 @@ def note_topics(
     log.note("clustering", "outside", int(rows.sum()), message)
 
 
-def note_words(
+def _count_terms(
     log: FitLog,
+    used: dict[str, Any],
     tokens: TokenStream,
-    counts: TermCounts,
+    labels: Int32Array,
+    settings: TermSettings,
     languages: tuple[str, ...],
     texts: Sequence[str],
-) -> None:
-    note_terms(log, counts.stop_words, counts.function_words, languages)
+) -> TermCounts:
+    """Count terms without stop words and, unless a parameter decides on them, @names."""
+    is_auto = settings.stop_words == "auto" and not tokens.rules.social
+    if accounts := account_names(texts, tokens) if is_auto else ():
+        counted = spell_count(len(accounts), "name of an account", "names of accounts")
+        message = f"Left out of the terms: {counted}, such as @{accounts[0]}; "
+        log.note("terms", "accounts", list(accounts), message + 'words="social" keeps them.')
+        used["extra_stop_words"] = [*settings.extra_stop_words, *accounts]
+        settings = replace(settings, extra_stop_words=used["extra_stop_words"])
+    counts = count_corpus_terms(tokens, labels, settings, languages)
+    listed = sorted({*counts.stop_words} - {*accounts})
+    note_terms(log, listed, counts.function_words, languages)
     if tokens.rules.social:
-        counted = count_social_tokens(texts)
-        tags, names, emoji, addresses = (f"{n:,} {kind}" for kind, n in counted.items())
+        numbers = count_social_tokens(texts)
+        tags, names, emoji, addresses = (f"{n:,} {kind}" for kind, n in numbers.items())
         message = {
             "kept": f"Kept as words: {tags}, {names}, {emoji} and {addresses}.",
             "dropped": f"Left out of the words: {tags}, {names}, {emoji} and {addresses}.",
             "split": f"Split into words at their capitals: {tags} and {names}; "
             f"left out: {emoji} and {addresses}.",
         }[tokens.rules.social]
-        log.note("terms", "social", counted, message)
+        log.note("terms", "social", numbers, message)
+    return counts
 
 
 def note_terms(

@@ -25,8 +25,7 @@ from embedtopics.terms._representative import best_terms
 from embedtopics.topics._describe import top_words
 from embedtopics.topics._relabel import checked_topic_id, own_shares
 from embedtopics.topics.results import Reason, TopicResult
-
-NO_TOPIC = "(no topic)"
+from embedtopics.topics.trends.results import NO_TOPIC
 
 EXCERPT = 160  # characters
 

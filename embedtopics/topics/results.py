@@ -421,8 +421,8 @@ class TokenMixture(Displayed):
         return pd.DataFrame({"token": list(self.tokens), "topic": topics, "weight": weights})
 
 
-@dataclass(frozen=True, eq=False)
-class ResolutionChoice:
+@dataclass(frozen=True, eq=False, repr=False)
+class ResolutionChoice(Displayed):
     """The levels of a result with their scores, and the suggested one.
 
     Parameters
@@ -453,6 +453,6 @@ class ResolutionChoice:
         frame = pd.DataFrame([vars(level) for level in self.levels])
         return frame.assign(suggested=frame.index == self.chosen)
 
-    def __repr__(self) -> str:
-        """Show a line for each level."""
-        return str(self.to_frame().round(3).to_string(index=False))
+    def _summary(self) -> str:
+        counts = [level.n_topics for level in self.levels]
+        return f"levels of {counts[0]} to {counts[-1]} topics, suggested: {counts[self.chosen]}"

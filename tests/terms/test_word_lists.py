@@ -8,6 +8,7 @@ import pytest
 
 from embedtopics.terms._stop_words import (
     _information_bound,
+    account_names,
     function_words,
     general_words,
     stop_words_for,
@@ -104,6 +105,16 @@ def test_bound_by_hand():
     expected = (information - 1 / 200 + 1.645 * error) / (np.log(2) * np.log(2))
     bound = _information_bound(np.array([[40.0], [10.0]]), np.array([50, 50]), 0.1)
     assert bound == pytest.approx([expected], rel=1e-12)
+
+
+def test_names_of_accounts_are_words_that_mostly_stand_behind_an_at_sign():
+    texts = [
+        "@anna_news read the news, write to me@anna.example",
+        "@Anna_News @bob news",
+        "bob bob",
+    ]
+    assert account_names(texts, tokenize(texts)) == ("anna",)
+    assert account_names(["me@anna.example"], tokenize(["me@anna.example"])) == ()
 
 
 @pytest.mark.benchmark_data

@@ -26,6 +26,15 @@ def test_finds_the_themes(fitted, toy):
     assert (labels[labels >= 0] == themes[labels >= 0]).all()  # largest first: 60, 45, 30
 
 
+def test_names_of_accounts_are_no_terms(toy):
+    texts, vectors, _ = toy
+    model = et.TopicModel(languages=["en"], random_state=1)
+    result = model.fit([f"@bob {text}" for text in texts], embeddings=vectors).result_
+    assert result.settings["extra_stop_words"] == ["bob"]
+    assert "bob" not in result.term_counts.terms
+    assert "bob" in et.topics.update_terms(result, stop_words=["the"]).term_counts.terms
+
+
 def test_stages_can_be_replaced_and_stay_unfitted(toy):
     texts, vectors, themes = toy
     reducer, clusterer = PCA(4, random_state=0), KMeans(3, n_init=3, random_state=0)

@@ -32,12 +32,12 @@ from embedtopics.topics._propagation import FAR, closeness
 from embedtopics.topics._relabel import own_shares
 from embedtopics.topics._resolution import at_resolution
 from embedtopics.topics._stability import adjusted_rand
-from embedtopics.topics._tables import NO_TOPIC
 from embedtopics.topics._vectors import encode_documents, given_vectors
 from embedtopics.topics.constraints._labels import ManualLabels, PartialLabels
 from embedtopics.topics.growing._extend import extend
 from embedtopics.topics.growing._novelty import LOOSEST, Extension, adopt, find_candidates
 from embedtopics.topics.results import TopicResult
+from embedtopics.topics.trends.results import NO_TOPIC
 
 SHARD = 20_000
 """Documents that are encoded and assigned together."""

@@ -91,14 +91,14 @@ def pretrain(
     strategy = _masking(masking.replace("-", "_"), terms, corpus)
     encoder = options.encoder
     if add_words:
-        folder = f"{options.out}-words"
-        extended = extend_vocabulary(encoder, corpus=corpus, out=folder, n_words=add_words)
-        encoder = folder
-        examples = ", ".join(extended.words["word"].head(5))
-        typer.echo(printable(f"{extended._summary()} ({examples}, ...)"), err=True)
+        encoder = f"{options.out}-words"
+        extended = extend_vocabulary(options.encoder, corpus=corpus, out=encoder, n_words=add_words)
+        examples = f"({', '.join(extended.words['word'].head(5))}, ...)"
+        typer.echo(printable(f"{extended._summary()} {examples}"), err=True)
 
     def fit(*learned: Any, corpus: Any = None, **keywords: Any) -> Any:
-        return pretrain_encoder(*learned, compare_on=corpus, **keywords).report
+        named = {"compare_on": corpus, "before": options.encoder, **keywords}
+        return pretrain_encoder(*learned, **named).report
 
     run_training(
         options, fit, encoder, corpus, strategy, objective=objective, documents=file,

@@ -128,6 +128,7 @@ def pretrain(
     general: Any = None,
     compare_on: Any = None,
     classes: Any = None,
+    before: Any = None,
     resume: bool = True,
     overwrite: bool = False,
     **options: Any,
@@ -167,6 +168,8 @@ def pretrain(
         Examples for `compare_before_after`. Their texts should not be in the corpus.
     compare_on, classes : optional
         `corpus` and `classes` of `compare_before_after`.
+    before : SentenceEncoder or str, optional
+        What these compare with: by default `encoder`. Pass the encoder before words were added.
     resume : bool
         Continue from a checkpoint of the same run in ``<out>.training``, to the same weights.
     overwrite : bool
@@ -204,7 +207,7 @@ def pretrain(
         keep_geometry = prepared.is_sentence_encoder
     run, scores = _learn(prepared, settings, folder, resume, keep_geometry)
     sets = {"test": test, "general": general, "corpus": compare_on, "classes": classes}
-    adapted, changes = _saved(prepared, folder, scores, sets)
+    adapted, changes = _saved(prepared, folder, scores, before, sets)
     learned = prepared.data.examples
     n_texts, n_held_out = (len(set(b.text_of.tolist())) for b in (learned, prepared.held))
     report = TrainingReport(
@@ -221,7 +224,7 @@ def pretrain(
         **vars(replace(run, decisions=(*prepared.trainable.decisions, *run.decisions))),
     )  # fmt: skip
     write_report(report, folder)
-    for place in (folder, _head_folder(folder)):
+    for place in (folder, folder.with_name(f"{folder.name}.head")):
         delete_checkpoints(checkpoints_of(place))
     if out is None:  # the folder is deleted with the encoder that reads it
         weakref.finalize(adapted, shutil.rmtree, folder.parent, ignore_errors=True)
@@ -238,11 +241,6 @@ class _Prepared:
     source: str
     identity: Mapping[str, Any]
     is_sentence_encoder: bool
-
-
-def _head_folder(folder: Path) -> Path:
-    """Return the folder whose checkpoints are those of the head."""
-    return folder.with_name(f"{folder.name}.head")
 
 
 def _prepare(
@@ -370,8 +368,9 @@ def _learn(
             len(data.examples) / settings.batch_size / settings.accumulation
         )
         head_settings = replace(settings, **HEAD, max_steps=min(HEAD_STEPS, n_steps))
+        of_head = checkpoints_of(folder.with_name(f"{folder.name}.head"))
         run = train(
-            data, held_out, head_settings, checkpoints_of(_head_folder(folder)), identity, resume  # type: ignore[arg-type]
+            data, held_out, head_settings, of_head, identity, resume  # type: ignore[arg-type]
         )  # fmt: skip
         for weight in frozen:
             weight.requires_grad_(True)
@@ -406,6 +405,7 @@ def _saved(
     prepared: _Prepared,
     folder: Path,
     scores: tuple[dict[str, Scores], dict[str, Scores]],
+    first: Any,
     sets: Mapping[str, Any],
 ) -> tuple[SentenceEncoder, tuple[Change, ...]]:
     """Write transformer and head, and compare the encoders."""
@@ -419,7 +419,7 @@ def _saved(
     changes = _changes(prepared.held, *scores)
     named = {name: value for name, value in sets.items() if value is not None}
     if named:
-        changes += compare_before_after(before, after, **named)
+        changes += compare_before_after(before if first is None else first, after, **named)
     return after, changes
 
 

@@ -44,12 +44,20 @@ def test_words_are_added_before(tiny_bert, articles, tmp_path):  # noqa: F811
     table.to_csv(articles, index=False)
     done = run(
         "pretrain", articles, "--text", "body", "--add-words", 1, "--encoder", tiny_bert,
-        "--out", tmp_path / "out", *QUICK,
+        "--out", tmp_path / "out", *QUICK, "--corpus", articles, "--classes", "kind",
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     told = " ".join(done.stderr.split())
     assert "1 words added" in told and "(oxen, ...)" in told
     assert "oxen" in (tmp_path / "out" / "tokenizer.json").read_text()
+    # Judged beside the encoder without the new words.
+    named = training.compare_before_after(
+        str(tiny_bert), tmp_path / "out", corpus=table["body"].tolist(), classes=list(table["kind"])
+    )
+    reported = training.read_report(tmp_path / "out").before_after
+    assert {c.metric: c.before for c in reported if c.task == "corpus"} == {
+        c.metric: c.before for c in named
+    }
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import combinations
 
+import numba
 import numpy as np
 import pandas as pd
 import pytest
@@ -19,6 +20,7 @@ from embedtopics.decisions import Decision
 from embedtopics.encoders import SentenceEncoder
 from embedtopics.errors import InputError
 from embedtopics.neighbors.results import NeighborGraph
+from embedtopics.terms._counts import count_by_topic
 from embedtopics.terms.results import TermCounts, TokenStream
 from embedtopics.topics._storage import read_arrays
 from embedtopics.topics.results import Reason, Stability, Topic, TopicResult
@@ -31,6 +33,25 @@ _COMMON = "people often found another around later enough".split()
 
 exact_encoder = partial(SentenceEncoder, precision="float32")
 """Whose vectors are compared with those of other libraries; by default a CPU computes in int8."""
+
+
+class Table:
+    """An encoder of known texts."""
+
+    def __init__(self, vectors):
+        self.vectors = vectors
+        self.asked = []
+
+    def encode(self, texts):
+        self.asked.append(list(texts))
+        return np.array([self.vectors[text] for text in texts])
+
+
+def encodes(vectors_of):
+    """Return an encoder by a function of texts."""
+    encoder = Table({})
+    encoder.encode = vectors_of
+    return encoder
 
 
 @contextmanager
@@ -60,6 +81,30 @@ def python(code, *arguments, **options):
     return done.stdout
 
 
+def with_threads(make):
+    """Yield what a function makes with one thread of Numba, then with more, up to four."""
+    before = numba.get_num_threads()
+    try:
+        for n_threads in range(1, min(numba.config.NUMBA_NUM_THREADS, 4) + 1):
+            numba.set_num_threads(n_threads)
+            yield make()
+            assert numba.get_num_threads() == n_threads
+    finally:
+        numba.set_num_threads(before)
+
+
+@contextmanager
+def full_disk():
+    """Let no file of this process have more than 4 KB."""
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
 def contents(folder):
     """Return the bytes of all files below a folder, by their names there."""
     return {
@@ -73,6 +118,12 @@ def saved_arrays(path):
     """Read arrays of a saved result."""
     with path.open("rb") as stream:
         return read_arrays(stream)
+
+
+def topic_counts(result):
+    """Return how often each term stands in the rows of each topic."""
+    labels, weights = result.clustering.labels, result.documents.weights
+    return count_by_topic(result.term_counts.counts, labels, result.n_topics, weights)
 
 
 FULL_DISK = OSError(28, "No space left on device")

@@ -24,14 +24,7 @@ MAY_IMPORT = {
     "retrieval": {"encoders", "neighbors", "terms", "evaluation"},
     "training": {"encoders", "neighbors", "evaluation"},
     "pretraining": {"encoders", "training", "terms", "evaluation"},
-    "classification": {
-        "encoders",
-        "neighbors",
-        "terms",
-        "training",
-        "evaluation",
-        "inference",
-    },
+    "classification": {"encoders", "neighbors", "terms", "training", "evaluation", "inference"},
     "annotation": {
         "classification",
         "encoders",

@@ -15,7 +15,7 @@ from benchmarks import corpora, search_quality, student_texts, training_sets
 from benchmarks.encoder_tasks import TASKS, InferencePairs, read_tasks
 from embedtopics.encoders import SentenceEncoder
 from embedtopics.evaluation import evaluate_encoder
-from tests.evaluation.task_data import NOUNS, VERBS, Words
+from tests.evaluation.task_data import Words, _sentence
 
 NOT_HERE = {"xnli_fr", "xnli_de", "lingnli", "multinli_sample"}
 
@@ -25,10 +25,6 @@ def write_rows(path, rows):
     path.parent.mkdir(parents=True, exist_ok=True)
     with gzip.open(path, "wt", encoding="utf-8") as stream:
         stream.writelines(json.dumps(row) + "\n" for row in rows)
-
-
-def _sentence(rng):
-    return f"the {rng.choice(NOUNS)} {rng.choice(VERBS)} near a {rng.choice(NOUNS)}"
 
 
 def _graded(rng, n, first="sentence1", second="sentence2", score="score"):
@@ -172,8 +168,6 @@ def test_every_real_data_set_is_read(data_folder):
     sets = {(one.task, one.file): one for one in read_tasks(list(TASKS), data_folder)}
     assert {task.removesuffix(" pooled") for task, _ in sets} == set(TASKS)
     assert sets["scifact", "test"].relevance.shape == (300, 5183)
-    assert sets["scifact", "test"].relevance.nnz == 339
-    assert sets["cranfield", "all"].relevance.nnz == 1837 - 225  # one of each query has no code
     assert len(sets["lingnli", "val"].labels) == 7371
     assert len(sets["lingnli", "val"].train_labels) == 10_000
     assert len(sets["xnli_de", "test"].labels) == 5010

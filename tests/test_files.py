@@ -31,7 +31,7 @@ from embedtopics.corpus._table_files import (
     write_tables,
 )
 from embedtopics.errors import CorruptFileError, InputError, MissingExtraError
-from tests.factories import FULL_DISK, contents, raising, refuses
+from tests.factories import FULL_DISK, contents, full_disk, raising, refuses
 
 KIND = "a test"
 
@@ -238,19 +238,14 @@ def test_a_file_is_replaced_when_all_is_written(tmp_path):
 def test_a_full_disk_that_safetensors_meets_is_named_like_any_other(tmp_path, monkeypatch):
     from safetensors.numpy import save_file
 
-    resource = pytest.importorskip("resource")
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
     content = {"a": np.zeros(10_000)}
-    try:
+    with full_disk():
         with pytest.raises(InputError, match=r"could not write .*File too large.*free disk space"):
             with replacing_folder(tmp_path / "new", "thing") as fresh:
                 save_file(content, fresh / "a.safetensors")
         with pytest.raises(InputError, match=r"could not write .*File too large"):
             with replacing_file(tmp_path / "b.safetensors") as fresh:
                 save_file(content, fresh)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert not list(tmp_path.iterdir())
 
 

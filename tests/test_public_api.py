@@ -14,12 +14,6 @@ SUBPACKAGES = [
 ]
 
 
-def test_the_version_is_that_of_the_package():
-    from importlib.metadata import version
-
-    assert version("embedtopics") == embedtopics.__version__
-
-
 @pytest.mark.parametrize("name", ["embedtopics", *(f"embedtopics.{s}" for s in SUBPACKAGES)])
 def test_public_names_are_documented_and_all_that_is_shown(name):
     module = importlib.import_module(name)
@@ -30,13 +24,6 @@ def test_public_names_are_documented_and_all_that_is_shown(name):
             assert inspect.getdoc(value), f"{name}.{public} has no docstring"
     with pytest.raises(AttributeError, match="nothing"):
         module.nothing  # noqa: B018
-
-
-def test_a_star_import_brings_the_public_names():
-    for name in SUBPACKAGES:
-        names: dict[str, object] = {}
-        exec(f"from embedtopics.{name} import *", names)
-        assert set(getattr(embedtopics, name).__all__) <= set(names)
 
 
 def test_subpackages_have_no_public_modules_but_results():

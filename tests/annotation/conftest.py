@@ -3,6 +3,7 @@
 import pytest
 
 from embedtopics.annotation import AnnotationProject, StudyDesign
+from tests.report.conftest import browser  # noqa: F401
 
 NAMES = ["fruit", "train", "chess"]
 

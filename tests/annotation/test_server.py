@@ -154,12 +154,6 @@ def test_a_port_that_is_taken_and_names_that_are_none(begin):
         serve(study, annotator="")
 
 
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    with closing(Browser(tmp_path_factory.mktemp("browser"))) as opened:
-        yield opened
-
-
 def opened(browser, url):
     browser.events.clear()
     browser.call("Page.navigate", url=url)

@@ -3,7 +3,6 @@
 
 import gzip
 import os
-import resource
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -15,7 +14,7 @@ import embedtopics as et
 from embedtopics import topics
 from embedtopics.cli._app import app
 from tests.attacks.trials import Trial
-from tests.factories import make_result
+from tests.factories import full_disk, make_result
 
 SAVED = Path(__file__).parents[1] / "data" / "saved"
 
@@ -177,12 +176,8 @@ def _full(call: Any) -> Any:
     import signal
 
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
-    try:
+    with full_disk():
         return call()
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def of_full_disks() -> Iterator[Trial]:

@@ -1,18 +1,11 @@
 """What a class and a prediction rest on, against calculations by hand."""
 
 import numpy as np
-import pytest
 
-from embedtopics import ManualLabels
-from embedtopics.classification import TextClassifier, class_terms
+from embedtopics.classification import class_terms
 from tests.classification.conftest import themed_texts
 from tests.conftest import WORDS
 from tests.factories import refuses
-
-
-@pytest.fixture(scope="module")
-def model(counted):
-    return TextClassifier(counted).fit(*themed_texts(200, noise=0.3))
 
 
 def test_terms_of_classes_are_their_words():
@@ -35,11 +28,6 @@ def test_log_odds_by_hand():
     of_class, others = 2 + prior, 0 + prior
     odds = np.log(of_class / (3 + 500 - of_class)) - np.log(others / (3 + 500 - others))
     assert np.isclose(found.loc[("x", "a"), "z"], odds / np.sqrt(1 / of_class + 1 / others))
-
-
-def test_predictions_become_topics_and_topics_labels(model):
-    texts, _ = themed_texts(20, seed=3)
-    assert ManualLabels(model.predict(texts).tolist()).describe()["classes"]
 
 
 def test_bad_input_is_refused():

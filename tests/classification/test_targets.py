@@ -7,7 +7,7 @@ import pytest
 from embedtopics.classification import TextClassifier, label_conflicts
 from embedtopics.classification._heads import grouped_folds, near_duplicates
 from embedtopics.classification._targets import read_targets
-from tests.factories import refuses
+from tests.factories import each, refuses
 
 
 @pytest.mark.parametrize(
@@ -90,21 +90,16 @@ def test_empty_texts_and_contradictions_are_refused_and_shown():
 
 
 @pytest.mark.parametrize(
-    ("parameters", "at_fault"),
-    [
-        ({"method": "svm"}, "method"),
-        ({"head": "linear"}, "head"),
-        ({"calibration": "platt"}, "calibration"),
-        ({"class_weight": "fair"}, "class_weight"),
-        ({"head": "ordinal"}, "classes"),
-        ({"classes": ["a"]}, "y"),
-        ({"classes": ["a", "b", "b"]}, "classes"),
-        ({"training": {"epochs": 2}}, "training"),
-    ],
-)
-def test_bad_parameters_are_refused(parameters, at_fault):
-    with refuses(at_fault):
-        TextClassifier(**{"encoder": "tfidf", **parameters}).fit(TEXTS, list("abababab"))
+    ("name", "value"),
+    each(method=["svm"], head=["linear"], calibration=["platt"], class_weight=["fair"],
+         classes=[["a", "b", "b"]], training=[{"epochs": 2}]),
+)  # fmt: skip
+def test_bad_parameters_are_refused(name, value):
+    with refuses(name):
+        TextClassifier(**{"encoder": "tfidf", name: value}).fit(TEXTS, list("abababab"))
+    for at_fault, parameters in (("classes", {"head": "ordinal"}), ("y", {"classes": ["a"]})):
+        with refuses(at_fault):
+            TextClassifier("tfidf", **parameters).fit(TEXTS, list("abababab"))
 
 
 def test_copies_are_one_group_and_never_split():

@@ -5,11 +5,10 @@ import pytest
 
 from tests.classification.conftest import themed_texts
 from tests.cli.running import refused, run
-from tests.encoders.conftest import tiny_bert  # noqa: F401
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory, tiny_bert):  # noqa: F811
+def desk(tmp_path_factory, tiny_bert):
     """A folder with files of labelled texts, and a classifier of them."""
     folder = tmp_path_factory.mktemp("desk")
     texts, themes = themed_texts(160, noise=0.2)

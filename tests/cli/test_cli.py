@@ -15,6 +15,8 @@ from embedtopics.errors import InputError
 from tests.cli.running import refused, run
 from tests.factories import FULL_DISK, contents, make_result, raising
 
+THEMES = ["apple pear plum orchard", "station rail ticket platform", "bishop rook pawn queen"]
+
 
 @pytest.fixture
 def articles(tmp_path):
@@ -63,8 +65,7 @@ def test_files_and_columns_that_cannot_be_read(tmp_path, name, content, options,
 @pytest.mark.parametrize("encoder", ["tfidf", "lsa", "random"])
 def test_baselines_by_name(encoder, tmp_path):
     path = tmp_path / "notes.csv"
-    themes = ["apple pear plum orchard", "station rail ticket platform", "bishop rook pawn queen"]
-    texts = [f"{theme} {chr(97 + i)}{chr(97 + i)}" for theme in themes for i in range(20)]
+    texts = [f"{theme} {chr(97 + i)}{chr(97 + i)}" for theme in THEMES for i in range(20)]
     path.write_text("\n".join(["text", *texts]))
     seen = run("inspect", path, "--encoder", encoder)
     assert seen.exit_code == 0 and "5 tokens" in seen.stdout
@@ -208,8 +209,7 @@ def test_inspect_names_the_options_of_the_next_command(tmp_path):
 
 def test_long_texts_are_fitted_as_passages(tmp_path):
     path = tmp_path / "speeches.csv"
-    themes = ["apple pear plum orchard", "station rail ticket platform", "bishop rook pawn queen"]
-    rows = [f"{(themes[n % 3] + '. ') * 200}number {n}." for n in range(8)]
+    rows = [f"{(THEMES[n % 3] + '. ') * 200}number {n}." for n in range(8)]
     path.write_text("\n".join(["text", *rows]))
     assert "speeches.csv --passages --text text" in run("inspect", path).stdout
     command = ("topics", path, "--passages", "--encoder", "tfidf", "--replicates", 0)
@@ -222,9 +222,8 @@ def test_commands_read_folders_and_say_what_they_left_out(tmp_path):
     pytest.importorskip("lxml")
     desk = tmp_path / "desk"
     desk.mkdir()
-    themes = ["apple pear plum orchard", "station rail ticket platform", "bishop rook pawn queen"]
     for n in range(30):
-        page = f"<title>Page {n}</title><p>{themes[n % 3]} {chr(97 + n % 26)}</p>"
+        page = f"<title>Page {n}</title><p>{THEMES[n % 3]} {chr(97 + n % 26)}</p>"
         (desk / f"{n}.html").write_text(page)
     (desk / "bad.xml").write_text("<TEI>")
     (desk / "photo.png").write_bytes(b"")

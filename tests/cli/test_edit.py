@@ -13,14 +13,6 @@ from embedtopics.cli._display import write_results_folder
 from embedtopics.topics import extend, load_result, merge, remove, rename, with_stability
 from tests.cli.running import refused, run
 from tests.factories import contents
-from tests.topics.conftest import branching
-
-
-@pytest.fixture(scope="module")
-def branched():
-    """A fit of twelve topics."""
-    texts, vectors = branching()
-    return et.TopicModel(languages=[], random_state=2).fit(texts, embeddings=vectors).result_
 
 
 @pytest.fixture(scope="module")

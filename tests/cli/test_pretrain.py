@@ -5,7 +5,6 @@ import pytest
 
 from embedtopics import training
 from tests.cli.running import refused, run
-from tests.encoders.conftest import tiny_bert  # noqa: F401
 from tests.pretraining.conftest import sentences
 
 QUICK = ("--epochs", 1, "--batch-size", 16, "--learning-rate", 1e-3, "--precision", "float32")
@@ -19,7 +18,7 @@ def articles(tmp_path):
     return tmp_path / "articles.csv"
 
 
-def test_reads_texts_and_says_what_came_of_it(tiny_bert, articles, tmp_path):  # noqa: F811
+def test_reads_texts_and_says_what_came_of_it(tiny_bert, articles, tmp_path):
     out = tmp_path / "my-encoder"
     done = run(
         "pretrain", articles, "--text", "body", "--masking", "whole-word", "--encoder", tiny_bert,
@@ -38,7 +37,7 @@ def test_reads_texts_and_says_what_came_of_it(tiny_bert, articles, tmp_path):  #
     assert "finished encoder" in line
 
 
-def test_words_are_added_before(tiny_bert, articles, tmp_path):  # noqa: F811
+def test_words_are_added_before(tiny_bert, articles, tmp_path):
     table = pd.read_csv(articles)
     table["body"] += " oxen"
     table.to_csv(articles, index=False)
@@ -71,7 +70,7 @@ def test_words_are_added_before(tiny_bert, articles, tmp_path):  # noqa: F811
         (("--text", "title"), "title"),
     ],
 )
-def test_bad_options_are_refused_in_a_line(tiny_bert, articles, tmp_path, options, said):  # noqa: F811
+def test_bad_options_are_refused_in_a_line(tiny_bert, articles, tmp_path, options, said):
     out = tmp_path / "my-encoder"
     line = refused("pretrain", articles, "--encoder", tiny_bert, "--out", out, *options)
     assert said in line and not out.exists()

@@ -8,7 +8,7 @@ import pytest
 
 from embedtopics import probing
 from tests.cli.running import refused, run
-from tests.encoders.conftest import WORDS, tiny_bert  # noqa: F401
+from tests.encoders.conftest import WORDS
 
 NOUNS = "cat dog mat park river stone light sound".split()
 VERBS = "sat ran".split()
@@ -36,7 +36,7 @@ def files(tmp_path):
     return [table(tmp_path / f"{name}.tsv", n, nth) for nth, (name, n) in enumerate(sizes.items())]
 
 
-def test_prints_and_writes_what_the_functions_return(tiny_bert, files, tmp_path):  # noqa: F811
+def test_prints_and_writes_what_the_functions_return(tiny_bert, files, tmp_path):
     out = tmp_path / "out"
     train, test = files
     done = run(
@@ -77,7 +77,7 @@ def test_prints_and_writes_what_the_functions_return(tiny_bert, files, tmp_path)
     assert "other files" in refused("probe", train, "--encoder", tiny_bert, "--out", out)
 
 
-def test_whole_sentences_are_pooled(tiny_bert, files, tmp_path):  # noqa: F811
+def test_whole_sentences_are_pooled(tiny_bert, files, tmp_path):
     out = tmp_path / "out"
     done = run("probe", files[0], "--task", "bigram shift", "--encoder", tiny_bert, "--out", out,
                "--mix")  # fmt: skip
@@ -92,7 +92,7 @@ def test_whole_sentences_are_pooled(tiny_bert, files, tmp_path):  # noqa: F811
     assert "were split by the hash" in done.stdout
 
 
-def test_labelled_texts(tiny_bert, tmp_path):  # noqa: F811
+def test_labelled_texts(tiny_bert, tmp_path):
     rng = np.random.default_rng(0)
     path = tmp_path / "texts.jsonl"
     rows = [{"text": " ".join(rng.choice(WORDS, 8)), "good": int(i % 2)} for i in range(80)]
@@ -101,7 +101,7 @@ def test_labelled_texts(tiny_bert, tmp_path):  # noqa: F811
     assert done.exit_code == 0 and "good, " in done.stdout, done.output
 
 
-def test_bad_input(tiny_bert, files, tmp_path):  # noqa: F811
+def test_bad_input(tiny_bert, files, tmp_path):
     train, _ = files
     first = ("probe", train, "--encoder", tiny_bert)
     assert "got 'pos'" in refused(*first, "--task", "pos")

@@ -13,7 +13,7 @@ from embedtopics.decisions import Decision
 from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.training.results import Change, Diagnosis
 from tests.cli.running import refused, run
-from tests.encoders.conftest import WORDS, tiny_bert  # noqa: F401
+from tests.encoders.conftest import WORDS
 from tests.factories import raising
 from tests.training.reports import make_report
 
@@ -52,7 +52,7 @@ def pairs_file(tmp_path):
 STS = ("--columns", "one,other", "--label", "how", "--scale", "0,5")
 
 
-def test_trains_on_graded_pairs_and_reads_the_report_again(tiny_bert, pairs_file, tmp_path):  # noqa: F811
+def test_trains_on_graded_pairs_and_reads_the_report_again(tiny_bert, pairs_file, tmp_path):
     test = write(tmp_path / "test.csv", graded_rows(40, seed=2))
     out, figure = tmp_path / "tuned", tmp_path / "curves.html"
     done = run(
@@ -199,7 +199,7 @@ def test_options_reach_the_run(monkeypatch, pairs_file, tmp_path):
     }  # fmt: skip
 
 
-def test_bad_input_is_one_line(tiny_bert, pairs_file, tmp_path):  # noqa: F811
+def test_bad_input_is_one_line(tiny_bert, pairs_file, tmp_path):
     out = tmp_path / "out"
     sts = ("train", "sts", pairs_file, "--out", out, "--encoder", tiny_bert)
     assert "'one', 'other', 'how'" in refused(*sts, "--columns", "nothing,other")

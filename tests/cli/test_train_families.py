@@ -7,7 +7,6 @@ from embedtopics import training
 from embedtopics.encoders._registry import resolve_encoder
 from tests.cli.running import run
 from tests.cli.test_train import QUICK, graded_rows, some_words, write
-from tests.encoders.conftest import tiny_bert  # noqa: F401
 
 pytestmark = [pytest.mark.slow, pytest.mark.smoke]
 
@@ -27,7 +26,7 @@ def documents(n=260, seed=5):
 
 
 @pytest.fixture()
-def train(tiny_bert, tmp_path):  # noqa: F811
+def train(tiny_bert, tmp_path):
     """Train on rows; return what was printed, and the report."""
 
     def learn(family, rows, *options, encoder=True):

@@ -61,33 +61,20 @@ def test_hdbscan_takes_its_place(blobs):
     np.testing.assert_allclose(np.sort(theirs.persistence), np.sort(ours.persistence), atol=0.05)
 
 
-def test_persistence_follows_the_new_numbers():
+def test_numbers_go_by_weight_and_persistence_follows_them():
     class Fixed:
         cluster_persistence_ = np.array([0.1, 0.2, 0.3])
 
         def fit_predict(self, X, y=None):
             return np.array([1, 1, 0, 2, 2, 2, -1])
 
-    found = cluster(Fixed(), np.zeros((7, 2)), np.ones(7, np.int64))
-    np.testing.assert_array_equal(found.labels, [1, 1, 2, 0, 0, 0, -1])
-    np.testing.assert_array_equal(found.persistence, [0.3, 0.2, 0.1])
-
-
-def test_weights_decide_which_is_largest():
-    class Fixed:
-        def fit_predict(self, X, y=None):
-            return np.array([0, 0, 0, 1])
-
-    found = cluster(Fixed(), np.zeros((4, 2)), np.array([1, 1, 1, 10]))
-    np.testing.assert_array_equal(found.labels, [1, 1, 1, 0])
-
-
-def test_repeats_count(blobs):
-    points, _ = blobs
-    once = cluster(DensityClusterer(15), points[:90:30], np.ones(3, np.int64))
-    assert (once.labels == -1).all()
-    alone = cluster(DensityClusterer(15), points[:1], np.array([15]))
-    assert alone.labels.tolist() == [0]
+    for weight, labels, persistence in (
+        (1, [1, 1, 2, 0, 0, 0, -1], [0.3, 0.2, 0.1]),
+        (10, [2, 2, 0, 1, 1, 1, -1], [0.1, 0.3, 0.2]),
+    ):
+        found = cluster(Fixed(), np.zeros((7, 2)), np.array([1, 1, weight, 1, 1, 1, 1]))
+        np.testing.assert_array_equal(found.labels, labels)
+        np.testing.assert_array_equal(found.persistence, persistence)
 
 
 def test_all_in_one_place_are_one_topic_and_few_are_none():

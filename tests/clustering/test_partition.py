@@ -32,11 +32,6 @@ def unweighted(found):
     return Partitioner(found, np.ones(len(found), dtype=np.int64))
 
 
-def test_groups_are_found_by_their_number():
-    found, truth = points(spread=0.2)
-    assert adjusted_rand_score(truth, unweighted(found).into(5)) == 1.0
-
-
 def inertia(found, labels):
     means = np.stack([found[labels == one].mean(axis=0) for one in range(labels.max() + 1)])
     return ((found - means[labels]) ** 2).sum()

@@ -195,15 +195,6 @@ def test_topics_are_numbered_by_weight_and_then_by_first_document():
     assert labels_at(tree, 2, weights).labels.tolist() == [1, 1, 2, 2, 0, 0]
 
 
-def test_weight_makes_a_topic_of_few_documents():
-    # Two documents that stand for nine texts are enough; alone, each has no dense place.
-    points = [[0.0], [1.0], [40.0], [41.0], [43.0], [44.0], [46.0]]
-    weights = [8, 1, 1, 1, 1, 1, 1]
-    tree = spanning_tree(points, min_samples=1)
-    assert labels_at(tree, 5, weights).labels.tolist() == [0, 0, 1, 1, 1, 1, 1]
-    assert labels_at(tree, 5).labels.tolist() == [-1] * 7
-
-
 def test_documents_in_one_place_leave_finite_strengths():
     points = np.vstack([np.zeros((30, 2)), np.random.default_rng(0).normal(size=(200, 2))])
     points = np.vstack([points, points + 40.0])

@@ -29,10 +29,9 @@ from embedtopics.distributed import (
 )
 from embedtopics.distributed import _run as running
 from embedtopics.distributed._runners import THREADS, Worker
-from embedtopics.terms._counts import count_by_topic
 from embedtopics.topics import by_group, over_time
 from tests.cli.running import refused, run
-from tests.factories import FULL_DISK, contents, raising, refuses
+from tests.factories import FULL_DISK, contents, raising, refuses, topic_counts
 from tests.topics.conftest import branching
 
 EMBED = EmbedTexts(str(Path(__file__).parents[1] / "data" / "saved" / "student"))
@@ -93,12 +92,10 @@ def test_counts_of_shards_add_up_to_the_tables_of_one_process(fitted, tmp_path, 
     found = read_counts(tmp_path / "out", folder / "model")
     sizes = found.rows.groupby("topic")["n"].sum()
     assert [sizes[topic.topic_id] for topic in result.topics] == [t.size for t in result.topics]
-    expected = count_by_topic(
-        result.term_counts.counts, result.clustering.labels, result.n_topics,
-        result.documents.weights,
-    )  # fmt: skip
     in_topics = found.terms[found.terms["topic"] >= 0].groupby(["topic", "term"])["n"].sum()
-    assert {(t, w): n for (t, w), n in in_topics.items()} == dict(expected.todok().items())
+    assert {(t, w): n for (t, w), n in in_topics.items()} == dict(
+        topic_counts(result).todok().items()
+    )
     for by, table in (("group", by_group(result)), ("period", over_time(result, "quarter"))):
         counts = found.table(by).reindex(columns=list(table.names), fill_value=0)
         assert np.array_equal(np.roll(counts.to_numpy(), -1, axis=0), table.counts)

@@ -82,15 +82,6 @@ def test_more_words_than_a_short_integer_counts():
     assert (first.together * (n + 1)).round(9).tolist() == [[2, 1], [1, 2]]
 
 
-def test_a_topic_has_the_value_that_it_has_alone():
-    rng = np.random.default_rng(3)
-    stream = stream_of(rng.integers(0, 6, (20, 12)))
-    topics = [["w0", "w1", "w2"], ["w2", "w3"], ["w1", "w2", "w5"]]
-    for measure in (npmi, c_v, c_uci, u_mass):
-        alone = [measure([topic], stream)[0] for topic in topics]
-        assert measure(topics, stream).tolist() == alone
-
-
 def test_unknown_words_are_left_out_as_gensim_does():
     stream = stream_of([[0, 1, 2], [1, 2], [0]])
     assert_equal([["w0", "never", "w1"], ["w1", "w2"]], stream, 10)

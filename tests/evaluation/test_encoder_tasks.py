@@ -15,7 +15,7 @@ from embedtopics.evaluation._bootstrap import interval
 from embedtopics.evaluation._encoder_tasks import ClassedPairs, GradedPairs
 from embedtopics.evaluation._pairs import pair_similarities
 from tests.evaluation.task_data import Words, write_pairs, write_retrieval
-from tests.factories import refuses
+from tests.factories import encodes, refuses
 
 
 @pytest.fixture(scope="module")
@@ -147,22 +147,14 @@ def test_retrieval_sets_that_cannot_be_measured(tmp_path, file, content):
         read_retrieval_set(tmp_path, split="dev")
 
 
-class Broken:
-    def __init__(self, vectors):
-        self.vectors = vectors
-
-    def encode(self, texts):
-        return self.vectors(len(texts))
-
-
 def test_bad_vectors(graded):
-    for vectors in (lambda n: np.ones((n + 1, 2)), lambda n: np.full((n, 2), np.nan)):
+    for vectors in (lambda t: np.ones((len(t) + 1, 2)), lambda t: np.full((len(t), 2), np.nan)):
         with refuses("vectors"):
-            evaluate_encoder(Broken(vectors), graded)
+            evaluate_encoder(encodes(vectors), graded)
 
 
 def test_a_correlation_that_is_not_defined_is_explained(graded):
-    made = evaluate_encoder(Broken(lambda n: np.ones((n, 3))), graded)
+    made = evaluate_encoder(encodes(lambda texts: np.ones((len(texts), 3))), graded)
     assert np.isnan(figure(made, "pairs", "graded.csv", "spearman_cosine").value)
     (note,) = made.decisions
     assert (note.name, note.value) == ("not_defined", "pairs, graded.csv")

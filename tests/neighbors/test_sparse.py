@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix, random_array
 
 from embedtopics.neighbors._graph import build_sparse_graph
+from tests.factories import with_threads
 
 
 def sparse_rows(n, d=60, density=0.1, seed=0):
@@ -72,12 +72,7 @@ def test_the_order_of_entries_does_not_matter_and_the_input_stays():
 
 def test_the_same_for_any_number_of_threads():
     rows = sparse_rows(1000)
-    found = []
-    most = numba.get_num_threads()
-    for threads in sorted({1, numba.config.NUMBA_NUM_THREADS}):
-        numba.set_num_threads(threads)
-        found.append(build_sparse_graph(rows, 8))
-    numba.set_num_threads(most)
+    found = list(with_threads(lambda: build_sparse_graph(rows, 8)))
     for graph in found[1:]:
         np.testing.assert_array_equal(graph.similarities, found[0].similarities)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from embedtopics.pretraining import new_encoder, pretrain, train_tokenizer
-from tests.factories import contents, exact_encoder, refuses
+from tests.factories import contents, each, exact_encoder, refuses
 from tests.pretraining.conftest import TEXTS, sentences
 
 
@@ -37,14 +37,8 @@ def test_it_learns_what_follows_what(tmp_path):
     assert loss["after"] < loss["before"] - 1.0
 
 
-@pytest.mark.parametrize(
-    ("parameters", "name"),
-    [
-        ({"layers": 0}, "layers"),
-        ({"width": 100}, "width"),
-    ],
-)
-def test_bad_parameters_write_nothing(tokenizer, tmp_path, parameters, name):
+@pytest.mark.parametrize(("name", "value"), each(layers=[0], width=[100]))
+def test_bad_parameters_write_nothing(tokenizer, tmp_path, name, value):
     with refuses(name):
-        new_encoder(**{"tokenizer": tokenizer, **parameters}, out=tmp_path / "a")
+        new_encoder(tokenizer, **{name: value}, out=tmp_path / "a")
     assert not contents(tmp_path)

@@ -8,9 +8,7 @@ from embedtopics.pretraining import pretrain
 from embedtopics.pretraining._blocks import Segments, cut_into_blocks
 from tests.factories import refuses
 from tests.pretraining.conftest import save_checkpoint, sentences
-from tests.pretraining.test_pretrain import QUICK, features_of, prepared, weights_of
-
-FAMILIES = ["bert", "roberta", "deberta", "modernbert", "xlm", "distilbert"]
+from tests.pretraining.test_pretrain import FAMILIES, QUICK, features_of, prepared, weights_of
 
 
 def texts_of_sentences(n):

@@ -9,7 +9,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 from embedtopics import plots
 from embedtopics.encoders import SentenceEncoder
 from embedtopics.pretraining import tokenizer_report, train_tokenizer
-from tests.factories import refuses
+from tests.factories import each, refuses
 from tests.pretraining.conftest import TEXTS
 
 
@@ -104,16 +104,11 @@ def test_a_learned_vocabulary_is_that_of_the_library(kind):
 
 
 @pytest.mark.parametrize(
-    ("parameters", "name"),
-    [
-        ({"kind": "words"}, "kind"),
-        ({"vocab_size": 5}, "vocab_size"),
-        ({"corpus": ["", " "]}, "corpus"),
-    ],
+    ("name", "value"), each(kind=["words"], vocab_size=[5], corpus=[["", " "]])
 )
-def test_bad_parameters(parameters, name):
+def test_bad_parameters(name, value):
     with refuses(name):
-        train_tokenizer(**{"corpus": TEXTS, **parameters})
+        train_tokenizer(**{"corpus": TEXTS, name: value})
 
 
 def test_what_has_no_tokenizer_or_no_words(tiny_bert):

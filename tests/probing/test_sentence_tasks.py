@@ -8,7 +8,7 @@ import pytest
 from embedtopics.probing import read_conllu, read_token_table, sentence_task
 from embedtopics.probing._sentence_tasks import SENTENCE_TASKS, depth, shifted, tokens_of
 from tests.factories import refuses
-from tests.probing.treebanks import FRENCH, n_each_in_one_part, sentence, treebank
+from tests.probing.treebanks import FRENCH_FILE, n_each_in_one_part, sentence, treebank
 
 PARTS = ("train", "dev", "test")
 
@@ -109,10 +109,9 @@ def test_what_cannot_be_shifted():
     assert found == {("a", "c", "b", "d"), ("a", "b", "d", "c")}
 
 
-def test_multiword_tokens_are_shifted_as_they_are_written(tmp_path):
-    path = tmp_path / "fr.conllu"
-    path.write_text(FRENCH, "utf-8")
-    assert tokens_of(read_conllu(path).sentences[0]) == ("Il", "parle", "du", "chat", ".")
+def test_multiword_tokens_are_shifted_as_they_are_written():
+    first = read_conllu(FRENCH_FILE).sentences[0]
+    assert tokens_of(first) == ("Il", "parle", "du", "chat", ".")
 
 
 def clauses(n=240):

@@ -7,14 +7,12 @@ from hypothesis import strategies as st
 from embedtopics.probing import read_conllu, token_task
 from embedtopics.probing._tasks import split_contents
 from tests.factories import refuses
-from tests.probing.treebanks import FRENCH, n_each_in_one_part, sentence, treebank
+from tests.probing.treebanks import FRENCH_FILE, n_each_in_one_part, sentence, treebank
 
 
 @pytest.fixture
-def french(tmp_path):
-    path = tmp_path / "fr.conllu"
-    path.write_text(FRENCH, "utf-8")
-    return read_conllu(path)
+def french():
+    return read_conllu(FRENCH_FILE)
 
 
 def test_columns_keys_and_the_way_to_the_head(french):

@@ -1,26 +1,13 @@
 """Treebanks made by hand, and a writer of CoNLL-U, for tests."""
 
+from pathlib import Path
+
 from embedtopics.probing.results import Sentence, Treebank
 
 OTHERS = ("lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 
-FRENCH = """\
-# newdoc id = one
-# sent_id = fr-1
-# text = Il parle du chat.
-1\tIl\til\tPRON\t_\tNumber=Sing|Person=3\t2\tnsubj\t_\t_
-2\tparle\tparler\tVERB\t_\tMood=Ind|Tense=Pres|VerbForm=Fin\t0\troot\t_\t_
-3-4\tdu\t_\t_\t_\t_\t_\t_\t_\t_
-3\tde\tde\tADP\t_\t_\t5\tcase\t_\t_
-4\tle\tle\tDET\t_\tNumber=Sing\t5\tdet\t_\t_
-5\tchat\tchat\tNOUN\t_\tNumber=Sing\t2\tobl\t_\tSpaceAfter=No|Gloss=cat
-5.1\tparle\tparler\tVERB\t_\t_\t_\t_\t2:conj\t_
-6\t.\t.\tPUNCT\t_\t_\t2\tpunct\t_\t_
-
-# sent_id = fr-2
-1\tOui\toui\tINTJ\t_\t_\t0\troot\t_\tSpaceAfter=No
-2\t!\t!\tPUNCT\t_\t_\t1\tpunct\t_\t_
-"""
+FRENCH_FILE = Path(__file__).with_name("french.conllu")
+FRENCH = FRENCH_FILE.read_text("utf-8")
 
 
 def sentence(words, heads=(), id="", **columns):

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import sys
 
-import numba
 import numpy as np
 import pytest
 from sklearn.decomposition import PCA
@@ -13,6 +12,7 @@ from embedtopics.neighbors._graph import build_graph, unit_rows
 from embedtopics.reduction._components import first_components, principal_start
 from embedtopics.reduction._fuzzy import fuzzy_graph
 from embedtopics.reduction._layout import curve_parameters, edge_schedule, layout
+from tests.factories import with_threads
 
 
 @pytest.fixture(scope="module")
@@ -53,14 +53,7 @@ def test_same_bits_for_any_number_of_threads(blobs, monkeypatch):
     monkeypatch.setattr(sys.modules["embedtopics.reduction._layout"], "ENOUGH_FOR_THREADS", 0)
     embeddings, fuzzy, _ = blobs
     start = principal_start(embeddings, 5)
-    before = numba.get_num_threads()
-    try:
-        positions = []
-        for threads in range(1, min(numba.config.NUMBA_NUM_THREADS, 4) + 1):
-            numba.set_num_threads(threads)
-            positions.append(layout(fuzzy, start, n_epochs=40, seed=3))
-    finally:
-        numba.set_num_threads(before)
+    positions = list(with_threads(lambda: layout(fuzzy, start, n_epochs=40, seed=3)))
     for other in positions[1:]:
         np.testing.assert_array_equal(positions[0], other)
 

@@ -202,12 +202,6 @@ def test_levels_are_of_the_same_documents(result):
         explorer_html(result, levels=[make_result(n_documents=20)])
 
 
-@pytest.mark.parametrize("n_documents", [1, 2])
-def test_a_result_without_topics_has_an_explorer(n_documents):
-    page = explorer_html(make_result(n_documents=n_documents, n_topics=0, dated=False))
-    assert about(page)["topics"] == []
-
-
 def test_write_explorer_writes_one_file_and_a_notebook_shows_it_in_a_frame(tmp_path, result, page):
     path = tmp_path / "study.html"
     assert report.write_explorer(result, path) == path

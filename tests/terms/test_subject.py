@@ -152,12 +152,3 @@ def test_nothing_to_judge(matrix, labels, n_topics):
     assert gains.shape == n_words.shape == (n_topics,)
     assert (n_words == 0).all() and not np.isnan(gains).any()
     assert not uninformative_topics(counts_of(matrix), labels, n_topics).any()
-
-
-def test_a_topic_without_documents_changes_nothing_for_the_others():
-    matrix, labels = mixed_corpus(60)
-    moved = np.where(labels == 3, 4, labels).astype(np.int32)
-    gains, n_words = word_gains(counts_of(matrix), moved, 6)
-    expected, _ = word_gains(counts_of(matrix), labels, 4)
-    np.testing.assert_array_equal(gains[[0, 1, 2, 4]], expected)
-    assert n_words[[3, 5]].tolist() == [0, 0]

@@ -74,16 +74,6 @@ def test_case_can_be_kept():
     assert words("L'Eau Bank'S", lowercase=False) == ["L", "Eau", "Bank"]
 
 
-def test_stream_is_aligned_and_sorted():
-    stream = tokenize(["b a b", "", "c a"])
-    assert stream.words == ("a", "b", "c")
-    assert stream.ids.tolist() == [1, 0, 1, 2, 0]
-    assert stream.offsets.tolist() == [0, 3, 3, 5]
-    assert stream.ids.dtype == np.int32
-    assert stream.offsets.dtype == np.int64
-    assert len(tokenize([])) == 0
-
-
 @given(st.text(alphabet=st.characters(categories=["Lu", "Ll", "Nd", "Zs", "Po"]), max_size=80))
 def test_words_are_their_own_words(text):
     for word in words(text):

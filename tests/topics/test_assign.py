@@ -3,15 +3,8 @@ import sys
 import numpy as np
 import pytest
 
-import embedtopics as et
 from embedtopics.topics import assign, at_resolution, extend
 from embedtopics.topics._propagation import FAR, margin
-
-
-@pytest.fixture(scope="module")
-def fitted(toy):
-    texts, vectors, _ = toy
-    return et.TopicModel(languages=["en"], random_state=1).fit(texts, embeddings=vectors).result_
 
 
 def queries_of(vectors, n, seed, spread=0.1):
@@ -86,21 +79,6 @@ def test_labels_of_new_texts_follow_from_shares_and_novelty(branched, branches):
         ratios = margin(best, second, np.clip(1 - shares.sum(axis=1), 0, 1))
         sure = (ratios >= result.settings["min_margin"]) & (found.novelty <= FAR) & (best > 0)
         np.testing.assert_array_equal(found.labels, np.where(sure, shares.argmax(axis=1), -1))
-
-
-def test_a_text_between_two_topics_gets_none(fitted, toy):
-    _, vectors, themes = toy
-    centers = np.array([vectors[themes == t].mean(axis=0) for t in range(3)])
-    # Halfway its neighbours are of both; where exactly, the nearest decide.
-    steps = np.linspace(0, 1, 101)[:, None]
-    path = (1 - steps) * centers[0] + steps * centers[1]
-    names = [f"step {i}" for i in range(101)]
-    found = assign(fitted, names, embeddings=path)
-    assert found.labels[0] == 0 and found.labels[-1] == 1
-    turns = found.labels[np.flatnonzero(np.diff(found.labels, prepend=-2))]
-    assert turns.tolist() == [0, -1, 1]
-    two = found.memberships.toarray()[found.labels == -1][:, :2]
-    assert (two.min(axis=1) > 0).any() and (two.sum(axis=1) > 0.9).all()
 
 
 def test_novelty_is_calibrated_on_the_fit(branched, branches):

@@ -143,9 +143,7 @@ def test_more_coverage_takes_in_more(problem, coverage, random):
     graph, cores, is_informative, weights = problem
     if coverage == "auto":
         return
-    less = assign_outliers(
-        graph, ClusterCut(cores, is_informative, None), weights, coverage * random.random()
-    )
+    less = assigned(graph, cores, is_informative, weights, coverage * random.random())
     more = assigned(graph, cores, is_informative, weights, coverage)
     assert not ((less.clustering.labels >= 0) & (more.clustering.labels < 0)).any()
     assert less.min_margin >= more.min_margin
@@ -205,9 +203,7 @@ def test_of_equally_clear_ones_the_closer_join_first():
     near = np.linspace(0.5, 0.9, 12, dtype=np.float32)
     graph = NeighborGraph(indices, np.column_stack([near, near]))
     cores = clustering([0, 0] + [-1] * 10, 1)
-    joined = assign_outliers(
-        graph, ClusterCut(cores, np.ones(1, bool), None), np.ones(12, np.int64), 0.5
-    )
+    joined = assigned(graph, cores, np.ones(1, bool), np.ones(12, np.int64), 0.5)
     assert np.flatnonzero(joined.clustering.labels == 0).tolist() == [0, 1, 8, 9, 10, 11]
 
 
@@ -237,21 +233,10 @@ def test_a_far_document_joins_only_where_coverage_asks_for_it():
     similarities[-1] = 0.1
     graph, cores = NeighborGraph(indices, similarities), clustering([0, 0] + [-1] * (n - 2), 1)
     ones = np.ones(n, np.int64)
-    auto = assigned(graph, cores, np.ones(1, bool), ones)
+    auto, all_in = (assigned(graph, cores, np.ones(1, bool), ones, c) for c in ("auto", 1.0))
     assert auto.clustering.labels[-1] == -1 and (auto.clustering.labels[:-1] == 0).all()
     assert auto.clustering.reasons[-1] == Reason.ISOLATED
-    assert (
-        assign_outliers(
-            graph, ClusterCut(cores, np.ones(1, bool), None), ones, 1.0
-        ).clustering.labels
-        == 0
-    ).all()
-
-
-def test_no_topics():
-    joined = join_twelve(labels=[-1] * 12, is_informative=())
-    assert (joined.clustering.labels == -1).all() and joined.memberships.shape == (12, 0)
-    assert set(joined.clustering.reasons) == {Reason.ISOLATED}
+    assert (all_in.clustering.labels == 0).all()
 
 
 def test_clearness_by_hand():

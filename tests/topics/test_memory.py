@@ -1,12 +1,12 @@
 """A large collection in a process of limited memory; two gigabytes of it are libraries."""
 
 import resource
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
 import pytest
+
+from tests.factories import python
 
 FIT = """
 import resource, sys
@@ -39,9 +39,5 @@ def test_300_000_documents_are_fitted_in_five_gigabytes(tmp_path):
     spread = rng.normal(size=(n, 8)) @ rng.normal(size=(8, n_dimensions))  # texts vary in few ways
     vectors = centres[theme] + 0.2 * spread
     np.save(tmp_path / "vectors.npy", vectors.astype(np.float32))
-    done = subprocess.run(
-        [sys.executable, "-c", FIT, str(tmp_path), "5"], capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    n_topics, n_rows, n_years = map(int, done.stdout.split()[-3:])
+    n_topics, n_rows, n_years = map(int, python(FIT, str(tmp_path), "5").split()[-3:])
     assert n_topics >= n_themes // 2 and n_rows >= n_topics and n_years >= 3

@@ -5,8 +5,6 @@ fit, whatever is asked beside it; nothing is lost and nothing is changed.
 """
 
 import os
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
@@ -17,6 +15,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import embedtopics as et
 from embedtopics.topics.results import Reason
+from tests.factories import python
 
 WORDS = "oak elm ash fig yew fir bay box may tea rye oat".split()
 
@@ -236,8 +235,7 @@ np.savez(sys.argv[1], labels=r.labels, map=r.map, coordinates=r.coordinates,
         path = tmp_path / f"{threads}.npz"
         names = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
         environment = {**os.environ, **dict.fromkeys(names, threads)}
-        command = [sys.executable, "-c", code, str(path)]
-        subprocess.run(command, check=True, env=environment, timeout=300)
+        python(code, str(path), env=environment, timeout=300)
         found.append(np.load(path))
     assert found[0]["labels"].max() >= 5
     for name in found[0].files:

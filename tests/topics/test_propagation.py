@@ -1,6 +1,5 @@
 """Labels that spread over the graph, and distinct vectors, by brute force."""
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given
@@ -16,7 +15,7 @@ from embedtopics.topics._vectors import (
     row_centroids,
     spread_graph,
 )
-from tests.factories import make_result
+from tests.factories import make_result, with_threads
 
 
 @pytest.fixture(autouse=True, params=["all shares", "slots"])
@@ -164,15 +163,7 @@ def test_shares_too_small_for_a_float_are_none():
 def test_same_bits_for_any_number_of_threads():
     graph = long_graph(9_000, 12)
     labels = random_labels(9_000, 40)
-    before = numba.get_num_threads()
-    found = []
-    try:
-        for threads in range(1, min(numba.config.NUMBA_NUM_THREADS, 4) + 1):
-            numba.set_num_threads(threads)
-            found.append(propagate_labels(graph, labels, 40))
-            assert numba.get_num_threads() == threads
-    finally:
-        numba.set_num_threads(before)
+    found = list(with_threads(lambda: propagate_labels(graph, labels, 40)))
     for other in found[1:]:
         np.testing.assert_array_equal(found[0].topics, other.topics)
         np.testing.assert_array_equal(found[0].shares, other.shares)

@@ -14,17 +14,14 @@ from embedtopics.errors import InputError
 from embedtopics.topics import at_resolution, levels, suggest_resolution
 from embedtopics.topics._clusters import ClusterTree, NotEnoughTopics, Resolution
 from embedtopics.topics._stability import recipe_of, replicate
-from tests.factories import refuses
+from tests.factories import refuses, topic_counts
 from tests.topics.editing.altering import assert_same_topics
 
 
 def fit(branches, **parameters):
     texts, vectors = branches
-    return (
-        et.TopicModel(languages=[], random_state=2, **parameters)
-        .fit(texts, embeddings=vectors)
-        .result_
-    )
+    model = et.TopicModel(languages=[], random_state=2, **parameters)
+    return model.fit(texts, embeddings=vectors).result_
 
 
 @pytest.mark.parametrize("n_topics", [1, 2, 3, 4, 5, 7, 10, 12, np.int64(6)])
@@ -164,19 +161,11 @@ def test_a_density_clusterer_of_ones_own_keeps_its_hierarchy(branches, branched)
     assert at_resolution(own, 4).n_topics == 4
 
 
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {"n_topics": 0},
-        {"n_topics": "medium"},
-        {"min_cluster_size": 1},
-        {"coverage": 1.5},
-        {"n_topics": 4, "min_cluster_size": 10},
-    ],
-)
-def test_bad_arguments_are_explained(branched, parameters):
-    with pytest.raises(InputError):
-        at_resolution(branched, **parameters)
+def test_bad_arguments_are_explained(branched):
+    wrong = {"n_topics": 0}, {"n_topics": "medium"}, {"min_cluster_size": 1}, {"coverage": 1.5}
+    for parameters in (*wrong, {"n_topics": 4, "min_cluster_size": 10}):
+        with pytest.raises(InputError):
+            at_resolution(branched, **parameters)
 
 
 @pytest.mark.parametrize("parameters", [{"n_topics": 4}, {"min_cluster_size": 9}])
@@ -206,11 +195,7 @@ def test_a_weighting_of_ones_own_stays(branched):
             return topic_counts
 
     read = at_resolution(dataclasses.replace(branched, weighting=Counts()), 4)
-    labels = read.clustering.labels
-    expected = np.zeros(read.topic_terms.shape)
-    weighted = branched.term_counts.counts.multiply(branched.documents.weights[:, None]).toarray()
-    np.add.at(expected, labels[labels >= 0], weighted[labels >= 0])
-    np.testing.assert_array_equal(read.topic_terms.toarray(), expected)
+    assert (read.topic_terms != topic_counts(read)).nnz == 0
 
 
 def test_a_suggestion(branched):

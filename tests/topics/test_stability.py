@@ -1,6 +1,5 @@
 import dataclasses
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -23,6 +22,7 @@ from embedtopics.topics._stability import (
     recipe_of,
     replicate,
 )
+from tests.factories import with_threads
 
 NEAR = 0.05
 """How far the figures may be from those of cold refits."""
@@ -176,14 +176,9 @@ def test_the_seed_decides(branched, measured):
     ).all()
 
 
-@pytest.mark.skipif(numba.config.NUMBA_NUM_THREADS < 2, reason="needs two threads")
 def test_threads_do_not_matter(branched, measured):
-    threads = numba.get_num_threads()
-    numba.set_num_threads(1 if threads > 1 else 2)
-    try:
-        same(with_stability(branched, 8, random_state=3).stability, measured)
-    finally:
-        numba.set_num_threads(threads)
+    for found in with_threads(lambda: with_stability(branched, 8, random_state=3).stability):
+        same(found, measured)
 
 
 def test_a_number_of_topics_is_met_in_every_replicate(branched):

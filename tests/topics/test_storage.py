@@ -15,7 +15,7 @@ from embedtopics.corpus import _texts
 from embedtopics.topics import _storage, at_resolution, levels, load_result, save_result
 from embedtopics.topics._storage import write_arrays
 from embedtopics.topics.results import Stability
-from tests.factories import make_result, refuses, saved_arrays
+from tests.factories import make_result, python, refuses, saved_arrays
 from tests.topics.editing.altering import assert_same
 
 
@@ -260,8 +260,7 @@ def test_loading_needs_no_encoder(tmp_path):
         f"r = load_result({str(folder)!r}); table(r); documents(r);"
         f"print(r.n_topics, *[name for name in {HEAVY!r} if name in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["2"]
+    assert python(code).split() == ["2"]
 
 
 def every_array(result):

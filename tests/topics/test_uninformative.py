@@ -84,9 +84,8 @@ def test_with_a_clusterer_of_ones_own(collection):
     known = Known()
     corpus = et.Corpus.of(texts)
     known.labels = group[corpus.distinct().first_rows]
-    result = (
-        et.TopicModel(languages=["en"], clusterer=known).fit(corpus, embeddings=vectors).result_
-    )
+    model = et.TopicModel(languages=["en"], clusterer=known)
+    result = model.fit(corpus, embeddings=vectors).result_
     assert result.n_topics == 3 and (result.labels[group == 3] == -1).all()
     assert set(result.reasons[group == 3]) == {Reason.UNINFORMATIVE}
 
@@ -95,9 +94,6 @@ def test_texts_without_shared_words_are_not_judged():
     """Of texts that have no word in common nothing can be said, so that they stay topics."""
     rng = np.random.default_rng(0)
     vectors = np.repeat(np.eye(2, 8), 40, axis=0) + 0.05 * rng.normal(size=(80, 8))
-    result = (
-        et.TopicModel(languages=["en"], min_cluster_size=20)
-        .fit([f"word{i}" for i in range(80)], embeddings=vectors)
-        .result_
-    )
-    assert result.n_topics == 2
+    model = et.TopicModel(languages=["en"], min_cluster_size=20)
+    model.fit([f"word{i}" for i in range(80)], embeddings=vectors)
+    assert model.result_.n_topics == 2

@@ -5,18 +5,6 @@ import numpy as np
 from embedtopics.training import Examples
 
 
-class Table:
-    """An encoder of known texts."""
-
-    def __init__(self, vectors):
-        self.vectors = vectors
-        self.asked = []
-
-    def encode(self, texts):
-        self.asked.append(list(texts))
-        return np.array([self.vectors[text] for text in texts])
-
-
 def examples_of(kind, columns, labels=None, names=()):
     columns = tuple(map(tuple, columns))
     labels = None if labels is None else np.asarray(labels)

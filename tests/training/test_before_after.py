@@ -9,8 +9,8 @@ from sklearn.metrics import adjusted_rand_score, average_precision_score, roc_au
 
 from embedtopics.training import _compare as on_corpus
 from embedtopics.training import compare_before_after
-from tests.factories import refuses
-from tests.training.tables import Table, cosine, examples_of, moved, random_vectors
+from tests.factories import Table, encodes, refuses
+from tests.training.tables import cosine, examples_of, moved, random_vectors
 
 DESCRIBED = ("10 nearest neighbours kept", "topics of two runs agree (ARI)")
 
@@ -163,13 +163,6 @@ def test_kinds_of_which_nothing_can_be_told_give_nothing(kind):
     test = examples_of(kind, (("a", "b"),), labels)
     encoder = encodes(lambda texts: np.ones((len(texts), 2)))
     assert compare_before_after(encoder, encoder, test=test) == ()
-
-
-def encodes(vectors_of):
-    """An encoder by a function of texts."""
-    encoder = Table({})
-    encoder.encode = vectors_of
-    return encoder
 
 
 def test_bad_input_is_refused(sets):

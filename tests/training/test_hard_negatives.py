@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embedtopics.training import Examples, mine_hard_negatives, overlap
-from tests.factories import refuses
+from tests.factories import Table, each, refuses
 from tests.training.rows import told
-from tests.training.tables import Table, examples_of
+from tests.training.tables import examples_of
 
 
 class Scattered(Table):
@@ -205,22 +205,19 @@ def test_what_is_mined_is_told():
     assert overlap(mined, pairs(rows)).repeated.tolist() == [0, 1]
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"num_negatives": 0},
-        {"range_min": -1},
-        {"range_max": 1, "range_min": 1},
-        {"relative_margin": 1.5},
-        {"relative_margin": float("nan")},
-        {"absolute_margin": -0.1},
-        {"duplicate_similarity": "yes"},
-        {"num_negatives": 3},
-    ],
-)
-def test_bad_parameters_are_refused(options):
-    with refuses(next(iter(options))):
-        mine_hard_negatives(pairs([("a", "p"), ("b", "q")]), Scattered(), **options)
+WRONG = each(
+    num_negatives=[0, 3], range_min=[-1], range_max=[1], relative_margin=[1.5, float("nan")],
+    absolute_margin=[-0.1], duplicate_similarity=["yes"],
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "value"), WRONG)
+def test_bad_parameters_are_refused(name, value):
+    options = {"range_min": 1} if name == "range_max" else {}
+    with refuses(name):
+        mine_hard_negatives(
+            pairs([("a", "p"), ("b", "q")]), Scattered(), **options, **{name: value}
+        )
 
 
 def test_other_kinds_encoders_and_vectors_are_refused():

@@ -1,20 +1,12 @@
 """What a setting may be, and what is answered to one that it may not be."""
 
 import json
-from dataclasses import fields
 
 import numpy as np
 import pytest
 
 from embedtopics.training import TrainingSettings
 from tests.factories import refuses
-
-
-def test_every_setting_has_a_help_text():
-    assert all(
-        each.metadata["help"].endswith((".", "128,64.")) for each in fields(TrainingSettings)
-    )
-
 
 OUT_OF_RANGE = {
     "batch_size": (0, 2.5),

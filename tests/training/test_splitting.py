@@ -83,13 +83,6 @@ def test_seeds_differ_and_every_group_has_its_turn():
     assert counts.min() >= 2 and counts.max() <= 25
 
 
-def test_labels_stay_with_their_texts():
-    rows = [(f"a{i}", f"b{i}", i / 99) for i in range(100)]
-    for side in split(read_examples(rows, "graded"), 0.3):
-        assert side.columns[0] == tuple(f"a{row}" for row in side.rows)
-        np.testing.assert_allclose(side.labels, side.rows / 99)
-
-
 def test_too_few_held_out_are_refused_with_how_uncertain_they_would_be():
     with refuses("share") as caught:
         split(chains(15), 0.1)

@@ -70,21 +70,6 @@ def test_figures_are_those_of_every_use_in_turn(labelled, word):
     assert len(frame) == 7 and frame["layer"].isna().sum() == 1
 
 
-def test_a_use_is_not_told_by_its_copy():
-    """Every use has a twin in an equal text; without it, senses are at random."""
-    rng = np.random.default_rng(1)
-    texts, rows, senses = [], [], []
-    for i in range(20):
-        vector = rng.normal(size=6)
-        for _ in range(2):
-            texts.append(f"id{i} bank")
-            rows += [rng.normal(size=6), vector]
-            senses.append("ab"[i % 2])
-    found = probing.sense_separation(made_states(texts, [rows]), "bank", senses)
-    assert found.of(measure="1-NN accuracy")[0].value < 0.8
-    assert found.of(measure="centroid accuracy")[0].value < 0.8
-
-
 def test_the_order_of_the_texts_does_not_matter(labelled):
     states, senses = labelled
     other, order = reordered(states)

@@ -4,7 +4,7 @@ import pytest
 import embedtopics as et
 from embedtopics.neighbors._graph import unit_rows
 from embedtopics.topics import ZeroShot, at_resolution
-from tests.factories import refuses
+from tests.factories import Table, refuses
 
 
 def anchors(result):
@@ -63,13 +63,8 @@ def test_names_and_texts_without_a_vector_match_nothing(toy, theme_vectors, leas
     table = {" ".join(text.split()): vector for text, vector in zip(texts, vectors, strict=True)}
     table |= {"Unknown": np.zeros(16), "Fruit": theme_vectors[0], "Chess": theme_vectors[2]}
     table["... ---"] = np.zeros(16)
-
-    class Table:
-        def encode(self, wanted):
-            return np.array([table[t] for t in wanted])
-
     constraints = ZeroShot(["Unknown", "Fruit", "Chess"], min_similarity=least)
-    model = et.TopicModel(Table(), constraints=constraints, languages=["en"])
+    model = et.TopicModel(Table(table), constraints=constraints, languages=["en"])
     result = model.fit([*texts, "... ---"]).result_
     assert set(anchors(result)) == {"Fruit", "Chess"}
     assert result.by_row(result.constraints.groups, -1)[-1] == -1
@@ -138,33 +133,22 @@ def test_a_clusterer_of_ones_own_finds_the_rest(toy, theme_vectors, fit):
 def test_names_are_encoded_as_the_texts_were(toy, theme_vectors):
     texts, vectors, _ = toy
     table = {" ".join(text.split()): vector for text, vector in zip(texts, vectors, strict=True)}
-
-    class Table:
-        name = "a table"
-
-        def __init__(self):
-            self.asked = []
-
-        def encode(self, wanted):
-            self.asked.extend(wanted)
-            names = {"all about fruit": 0, "Chess": 2}
-            return np.array([theme_vectors[names[t]] if t in names else table[t] for t in wanted])
-
+    table |= {"all about fruit": theme_vectors[0], "Chess": theme_vectors[2]}
     constraints = ZeroShot({"Fruit": "all about fruit", "Chess": "Chess"})
     for embeddings in (None, vectors):
-        encoder = Table()
+        encoder = Table(table)
         model = et.TopicModel(encoder, constraints=constraints, languages=["en"])
         result = model.fit(texts, embeddings=embeddings).result_
         assert set(anchors(result)) == {"Fruit", "Chess"}
-        assert encoder.asked[-2:] == ["all about fruit", "Chess"]
+        assert encoder.asked[-1] == ["all about fruit", "Chess"]
         assert result.settings["constraints"]["names"] == constraints.names
     with refuses("encoder"):
         et.TopicModel(constraints=constraints).fit(texts, embeddings=vectors)
     with refuses("encoder"):
         turned = np.roll(vectors, 5, axis=1)
-        et.TopicModel(Table(), constraints=constraints).fit(texts, embeddings=turned)
+        et.TopicModel(Table(table), constraints=constraints).fit(texts, embeddings=turned)
     with refuses("encoder"):
-        et.TopicModel(Table(), constraints=constraints).fit(texts, embeddings=vectors[:, :5])
+        et.TopicModel(Table(table), constraints=constraints).fit(texts, embeddings=vectors[:, :5])
 
 
 @pytest.mark.parametrize("names", ["sport", [], ["sport", " "], ["Sport", "sport "]])

@@ -8,10 +8,9 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
 from embedtopics.terms import ClassTfidf
-from embedtopics.terms._counts import count_by_topic
 from embedtopics.topics import merge, reduce, rename, update_terms
 from embedtopics.topics.editing._merge import group_nearest
-from tests.factories import make_result, refuses
+from tests.factories import make_result, refuses, topic_counts
 from tests.topics.editing.altering import (
     assert_same,
     assert_untouched,
@@ -33,21 +32,6 @@ def texts_of(result, topic):
         ids = result.tokens.ids[offsets[document] : offsets[document + 1]]
         found += [words[i] for i in ids] * int(result.documents.weights[document])
     return found
-
-
-def topic_counts(result):
-    counts, labels = result.term_counts.counts, result.clustering.labels
-    return count_by_topic(counts, labels, result.n_topics, result.documents.weights)
-
-
-def test_counts_are_those_of_the_texts_put_together(synthetic):
-    merged = merge(synthetic, [1, 3])
-    new = merged.history[-1].new_ids[1]
-    together = texts_of(synthetic, 1) + texts_of(synthetic, 3)
-    assert sorted(texts_of(merged, new)) == sorted(together)
-    row = topic_counts(merged)[new].toarray().ravel()
-    assert row.tolist() == [together.count(term) for term in merged.term_counts.terms]
-    assert merged.topics[new].size == synthetic.topics[1].size + synthetic.topics[3].size
 
 
 def test_weights_are_those_of_the_words_put_together(synthetic):
@@ -75,6 +59,7 @@ def test_everything_follows(branched):
     )
     np.testing.assert_array_equal(merged.reasons, branched.reasons)
     assert np.isnan(merged.topics[new].persistence)
+    assert merged.topics[new].size == branched.topics[0].size + branched.topics[2].size
     for topic in branched.topics:
         if topic.topic_id not in (0, 2):
             same = merged.topics[edit.new_ids[topic.topic_id]]
@@ -86,15 +71,6 @@ def test_everything_follows(branched):
                  "term_counts"):  # fmt: skip
         assert getattr(merged, name) is getattr(branched, name)
     assert_untouched(branched, before)
-
-
-def test_memberships_add_up(branched):
-    merged = merge(branched, [[0, 2], [1, 4]])
-    ids = np.array(merged.history[-1].new_ids)
-    expected = np.zeros((len(branched.documents), merged.n_topics))
-    for topic in range(branched.n_topics):
-        expected[:, ids[topic]] += branched.memberships[:, [topic]].toarray().ravel()
-    np.testing.assert_allclose(merged.memberships.toarray(), expected, atol=1e-6)
 
 
 @QUICK

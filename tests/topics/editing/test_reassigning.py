@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from embedtopics.terms import ClassTfidf
-from embedtopics.terms._counts import count_by_topic
 from embedtopics.topics import reassign, remove
 from embedtopics.topics.results import Reason
-from tests.factories import each, make_result, refuses
+from tests.factories import each, make_result, refuses, topic_counts
 from tests.topics.editing.altering import assert_untouched, frozen
 
 STRATEGIES = ("graph", "terms", "embeddings")
@@ -33,7 +32,7 @@ def scores_by_hand(result, strategy):
     """Return the nearness of every document to every topic, of dense products."""
     labels, weights = result.clustering.labels, result.documents.weights
     if strategy == "terms":
-        by_topic = count_by_topic(result.term_counts.counts, labels, None, weights)
+        by_topic = topic_counts(result)
         weighing = ClassTfidf().fit(by_topic)
         rows = weighing.transform(by_topic).toarray()
         documents = weighing.transform(result.term_counts.counts.astype(float)).toarray()

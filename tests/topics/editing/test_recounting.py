@@ -5,10 +5,10 @@ import pytest
 
 import embedtopics as et
 from embedtopics.terms import ClassTfidf
-from embedtopics.terms._counts import count_by_topic, count_terms
+from embedtopics.terms._counts import count_terms
 from embedtopics.terms._stop_words import function_words, stop_words_for
 from embedtopics.topics import at_resolution, merge, rename, update_terms
-from tests.factories import each, refuses, with_stability
+from tests.factories import each, refuses, topic_counts, with_stability
 from tests.topics.editing.altering import assert_untouched, frozen
 
 WORDS = "the of and to a bank rate cut tax vote law court river boat".split()
@@ -53,9 +53,7 @@ def test_more_stop_words_are_left_out_and_the_lists_stay(english):
     )
     assert_counts(updated, expected)
     assert not any({"bank", "vote"} & {t.split()[0], t.split()[-1]} for t in expected.terms)
-    weights = english.documents.weights
-    topic_counts = count_by_topic(expected.counts, updated.clustering.labels, None, weights)
-    weighed = ClassTfidf().fit_transform(topic_counts).toarray()
+    weighed = ClassTfidf().fit_transform(topic_counts(updated)).toarray()
     np.testing.assert_allclose(updated.topic_terms.toarray(), weighed)
     np.testing.assert_array_equal(updated.labels, english.labels)
     assert updated.history[-1].new_ids == tuple(range(english.n_topics))

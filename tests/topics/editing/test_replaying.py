@@ -11,11 +11,10 @@ import embedtopics as et
 from embedtopics import topics
 from embedtopics.errors import InputError
 from embedtopics.terms import ClassTfidf
-from embedtopics.terms._counts import count_by_topic
 from embedtopics.topics._relabel import marks_of
 from embedtopics.topics.editing._replay import EDITS, find_topic
 from embedtopics.topics.results import Edit, TopicMark
-from tests.factories import make_result, refuses
+from tests.factories import make_result, refuses, topic_counts
 from tests.topics.editing.altering import assert_same, assert_same_topics, assert_untouched, frozen
 
 ANY = st.integers(0, 99)
@@ -67,18 +66,6 @@ def test_on_the_same_fit_the_outcome_is_the_same_to_the_bit(branched, steps):
     for step in steps:
         edited = do(edited, step) or edited
     assert_same(topics.replay(branched, edited), edited)
-
-
-def test_also_after_saving(branched, tmp_path):
-    before = frozen(branched)
-    edited = topics.rename(topics.merge(branched, [[1, 2], [5, 7]]), {0: "Zero", 3: "Three"})
-    edited = topics.reassign(topics.split(topics.remove(edited, [6]), 2, 2), "terms")
-    edited = topics.at_resolution(topics.update_terms(edited, weighting=ClassTfidf(bm25=True)), 5)
-    topics.save_result(branched, tmp_path / "fit")
-    topics.save_result(edited, tmp_path / "edited")
-    fit, done = (topics.load_result(tmp_path / name) for name in ("fit", "edited"))
-    assert_same(topics.replay(fit, done), edited)
-    assert_untouched(branched, before)
 
 
 @pytest.fixture(scope="module")
@@ -169,9 +156,7 @@ def test_a_weighting_of_ones_own_is_kept_through_edits(branched):
     edited = topics.reduce(branched, 8)  # still by the weighting of the fit
     edited = topics.update_terms(edited, weighting=own)
     edited = topics.rename(topics.merge(edited, [0, 1]), {0: "x"})
-    labels, weights = edited.clustering.labels, edited.documents.weights
-    counts = count_by_topic(edited.term_counts.counts, labels, edited.n_topics, weights)
-    assert (edited.topic_terms != counts).nnz == 0
+    assert (edited.topic_terms != topic_counts(edited)).nnz == 0
     assert_same(topics.replay(branched, edited), edited)
     with pytest.raises(InputError, match="custom object"):
         topics.replay(branched, edited.history)  # which no longer holds it
@@ -188,7 +173,7 @@ def test_bad_histories(branched):
         topics.replay(branched, [], missing="ignore")
 
 
-def test_every_edit_of_the_package_can_be_done_again(branched):
+def test_every_edit_of_the_package_can_be_done_again(branched, tmp_path):
     """Also those of other subpackages; whoever adds one adds it to `EDITS`, and here."""
     edits = {
         "rename": lambda r: topics.rename(r, {0: "Zero", 4: "Four"}),
@@ -196,7 +181,8 @@ def test_every_edit_of_the_package_can_be_done_again(branched):
             r, {t: [(word, 1.0) for word in reversed(r.topics[t].keywords)] for t in (1, 2)}
         ),
         "update_terms": lambda r: topics.update_terms(
-            r, extra_stop_words=[r.topics[1].keywords[0].split()[0]], n_keywords=4
+            r, extra_stop_words=[r.topics[1].keywords[0].split()[0]], n_keywords=4,
+            weighting=ClassTfidf(bm25=True),
         ),
         "merge": lambda r: topics.merge(r, [[1, 2], [5, 7]]),
         "at_level": lambda r: topics.at_level(r, topics.hierarchy(r), r.n_topics - 2),
@@ -207,11 +193,17 @@ def test_every_edit_of_the_package_can_be_done_again(branched):
         "at_resolution": lambda r: topics.at_resolution(r, 5, coverage=1.0),
     }  # fmt: skip
     assert set(edits) == set(EDITS)
-    edited = branched
+    edited, before = branched, frozen(branched)
     for name, edit in edits.items():
         edited = edit(edited)
         assert edited.history[-1].name == name
         assert_same(topics.replay(branched, edited), edited)
+    for name, result in (("fit", branched), ("edited", edited)):
+        topics.save_result(result, tmp_path / name)
+    assert_same(
+        topics.replay(*(topics.load_result(tmp_path / n) for n in ("fit", "edited"))), edited
+    )
+    assert_untouched(branched, before)
     assert edited.settings["n_keywords"] == 4
     assert {len(topic.keywords) for topic in edited.topics} == {4}
 

@@ -13,7 +13,7 @@ from embedtopics.terms._representative import best_terms
 from embedtopics.terms._stop_words import repeats, stems_of
 from embedtopics.topics._vectors import encoder_of_fit
 from embedtopics.topics.naming import _keywords as module
-from tests.factories import make_result, refuses
+from tests.factories import each, make_result, refuses
 
 
 @pytest.fixture(scope="module")
@@ -182,15 +182,10 @@ def test_no_topics_and_one_topic_that_has_no_contrast():
     assert len(row) == 3 and row[0][1] > 0.5
 
 
-@pytest.mark.parametrize(
-    ("bad", "parameter"),
-    [
-        ({"encoder": None}, "encoder"),
-        ({"encoder": WordEncoder(3)}, "encoder"),
-        ({"method": "keybert"}, "method"),
-        ({"diversity": 1.1}, "diversity"),
-    ],
-)
-def test_bad_input(result, bad, parameter):
-    with refuses(parameter):
-        topics.keywords(result, **{"encoder": "documents", **bad})
+WRONG = each(encoder=[None, WordEncoder(3)], method=["keybert"], diversity=[1.1])
+
+
+@pytest.mark.parametrize(("name", "value"), WRONG)
+def test_bad_input(result, name, value):
+    with refuses(name):
+        topics.keywords(result, **{"encoder": "documents", name: value})

@@ -13,20 +13,14 @@ from sklearn.metrics import adjusted_rand_score
 
 from embedtopics import topics
 from embedtopics.terms import ClassTfidf
-from embedtopics.terms._counts import count_by_topic
 from embedtopics.topics.reading._hierarchy import _link
 from embedtopics.topics.reading.results import TopicHierarchy, TopicNode
-from tests.factories import make_result, refuses
+from tests.factories import make_result, refuses, topic_counts
 
 
 def cut(tree, n_topics):
     """Return the topics of each group at a level."""
     return tuple(map(tree.topics_under, tree.nodes_at(n_topics)))
-
-
-def leaf_counts(result):
-    labels, weights = result.clustering.labels, result.documents.weights
-    return count_by_topic(result.term_counts.counts, labels, result.n_topics, weights).toarray()
 
 
 @pytest.mark.parametrize("by", ["terms", "embeddings"])
@@ -80,7 +74,7 @@ def test_merged_terms_are_weighed_from_summed_counts(sqrt_tf):
     weighting = ClassTfidf(sqrt_tf=sqrt_tf)
     result = replace(make_result(400, 7), weighting=weighting)
     tree = topics.hierarchy(result)
-    counts = leaf_counts(result)
+    counts = topic_counts(result).toarray()
     fitted = ClassTfidf(sqrt_tf=sqrt_tf).fit(counts)
     for merge in range(6):
         node = tree.nodes[7 + merge]

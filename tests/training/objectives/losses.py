@@ -35,7 +35,7 @@ def ours_with(objective, trainee):
     features += [trainee.features(column) for column in ids[n_encoded:]]
     value = loss(features, labels_of(objective))
     value.backward()
-    return value.detach(), gradients(model), gradients(loss), ids
+    return value.detach(), gradients(model), of_head(loss), ids
 
 
 def theirs(make_loss, objective, encoder, ids=None):
@@ -53,8 +53,7 @@ def theirs(make_loss, objective, encoder, ids=None):
         features = [trainee.features(column) for column in ids]
     value = loss(copy.copy(features), labels_of(objective))
     value.backward()
-    of_loss = {n: g for n, g in gradients(loss).items() if n.split(".")[0] in ("classifier",)}
-    return value.detach(), gradients(model), of_loss
+    return value.detach(), gradients(model), of_head(loss)
 
 
 def labels_of(objective):
@@ -64,6 +63,11 @@ def labels_of(objective):
 
 def gradients(module):
     return {n: w.grad.clone() for n, w in module.named_parameters() if w.grad is not None}
+
+
+def of_head(loss):
+    """Gradients of what a loss has beside the model; a decoder learns with it."""
+    return {n: g for n, g in gradients(loss).items() if n.startswith("classifier.")}
 
 
 def check_equal(objective, encoder, make_loss):

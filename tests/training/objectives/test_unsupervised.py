@@ -10,7 +10,7 @@ from embedtopics.training.objectives._losses import simcse, tsdae
 from embedtopics.training.objectives._objective import stand_in
 from embedtopics.training.objectives._trainable import trainable_of
 from tests.factories import exact_encoder, refuses
-from tests.training.objectives.losses import FIRST, SECOND, check_equal, ours_with
+from tests.training.objectives.losses import FIRST, SECOND, check_equal
 from tests.training.tables import examples_of
 
 TEXTS = [*FIRST, *SECOND, "the riverzebra stood still"]
@@ -55,20 +55,7 @@ def test_tsdae(family, request):
     encoder = exact_encoder(request.getfixturevalue(family))
     objective = tsdae(examples_of("texts", (TEXTS,)), trainable_of(encoder))
     assert objective.n_encoded == 1 and not objective.in_batch_negatives
-    trainee = trainable_of(encoder)
-    value, _, _, ids = ours_with(objective, trainee)
-    other = trainable_of(encoder)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(3)
-        loss = st.DenoisingAutoEncoderLoss(other.model.eval()).eval()
-    expected = loss([other.features(column) for column in ids], None)
-    expected.backward()
-    torch.testing.assert_close(value, expected.detach(), atol=1e-6, rtol=1e-6)
-    wanted = {n: w.grad for n, w in other.model.named_parameters() if w.grad is not None}
-    found = {n: w.grad for n, w in trainee.model.named_parameters() if w.grad is not None}
-    assert set(found) == set(wanted) and len(found) > 20
-    for name, gradient in wanted.items():
-        torch.testing.assert_close(found[name], gradient, atol=1e-6, rtol=1e-5)
+    check_equal(objective, encoder, st.DenoisingAutoEncoderLoss)
 
 
 def test_tsdae_starts_from_the_weights_that_the_encoder_has_now(encoder):

@@ -14,7 +14,7 @@ from embedtopics.training.trainer import _running as running
 from embedtopics.training.trainer._batching import BatchEncoder
 from embedtopics.training.trainer._checkpoints import latest_checkpoint
 from embedtopics.training.trainer._running import train
-from tests.factories import refuses
+from tests.factories import full_disk, refuses
 from tests.training.trainer.test_running import ABOUT, same, settings, trained, weights_of
 
 
@@ -151,15 +151,10 @@ def test_examples_left_out_before_the_interruption_are_counted(data_of, tmp_path
 
 
 def test_a_disk_that_is_really_full_costs_the_checkpoint_and_not_the_run(data_of, tmp_path):
-    resource = pytest.importorskip("resource")
     data, _ = trained(data_of, tmp_path / "whole")
     again, validation = data_of(settings())
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
-    try:
+    with full_disk():
         run = train(again, validation, settings(), tmp_path / "run", ABOUT)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert {d.name for d in run.decisions} == {"checkpoint"} and len(run.decisions) == 4
     assert "File too large" in run.decisions[0].message
     assert same(weights_of(data), weights_of(again))

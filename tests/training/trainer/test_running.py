@@ -155,19 +155,12 @@ def test_a_run_is_validated_often_enough_to_be_read(data_of, tmp_path, monkeypat
     assert len(data_of(rare)[1]) * 8 == rare.max_steps * rare.batch_size
     _, run = trained(data_of, tmp_path / "run", rare)
     assert run.curves.validation_steps.tolist() == list(range(0, 49, 6))
+    assert np.isnan(run.curves.sample_loss).all() and run.curves.n_sample == 0
     # Nor does it read more texts to validate than to learn, but three times.
     _, run = trained(data_of, tmp_path / "costly")
     assert run.curves.validation_steps.tolist() == [0, 3, 6, 9, 12]
     _, run = trained(data_of, tmp_path / "short", settings(epochs=0.5))
     assert run.curves.validation_steps.tolist() == [0, 1, 2, 3]
-
-
-def test_without_a_sample_its_loss_is_not_known(data_of, tmp_path):
-    data, validation = data_of(settings())
-    options = settings(sample_size=0)
-    run = train(data, validation, options, tmp_path / "run", ABOUT)
-    assert np.isnan(run.curves.sample_loss).all() and run.curves.n_sample == 0
-    assert np.isfinite(run.curves.validation_loss).all()
 
 
 def test_the_first_validation_is_done_with_the_numbers_of_the_others(data_of, tmp_path):

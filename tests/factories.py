@@ -258,18 +258,11 @@ def _embed(positions):
 
 
 def _neighbors(embeddings, k=5):
-    """Return an exact graph for few documents, and one of near rows for very many."""
-    n_documents = len(embeddings)
-    k = min(k, n_documents - 1)
-    if n_documents > 3000:  # the true graph would take longer than the test
-        indices = (np.arange(n_documents)[:, None] + np.arange(1, k + 1)) % n_documents
-        similarities = np.einsum("id,ikd->ik", embeddings, embeddings[indices])
-        order = np.argsort(-similarities, axis=1, kind="stable")
-        indices = np.take_along_axis(indices, order, axis=1)
-    else:
-        similarities = embeddings @ embeddings.T
-        np.fill_diagonal(similarities, -np.inf)
-        indices = np.argsort(-similarities, axis=1, kind="stable")[:, :k]
+    """Return an exact graph."""
+    k = min(k, len(embeddings) - 1)
+    similarities = embeddings @ embeddings.T
+    np.fill_diagonal(similarities, -np.inf)
+    indices = np.argsort(-similarities, axis=1, kind="stable")[:, :k]
     near = np.einsum("id,ikd->ik", embeddings, embeddings[indices])
     return NeighborGraph(indices.astype(np.int32), near.astype(np.float32))
 

@@ -71,6 +71,15 @@ def children(pid):
 
 
 @pytest.fixture
+def whole(fitted, tmp_path, here):
+    """A job, its manifest, and the files that one process makes of them."""
+    folder, _, _ = fitted
+    job, manifest = AssignTopics(folder / "model"), make_manifest(folder / "data.parquet")
+    run_batch(job, manifest, tmp_path / "whole", columns=COLUMNS)
+    return job, manifest, contents(tmp_path / "whole")
+
+
+@pytest.fixture
 def here(monkeypatch):
     """Workers in this process, which must find it as it was."""
     monkeypatch.setattr(running, "run_processes", in_this_process)
@@ -248,10 +257,8 @@ def test_an_index_of_shards_answers_as_that_of_one_process(fitted, tmp_path, her
     assert not list((tmp_path / "out").glob(".writing-*"))
 
 
-def test_a_full_disk_stops_the_run_which_goes_on_later(fitted, tmp_path, here, monkeypatch):
-    folder, _, _ = fitted
-    job, manifest = AssignTopics(folder / "model"), make_manifest(folder / "data.parquet")
-    run_batch(job, manifest, tmp_path / "whole", columns=COLUMNS)
+def test_a_full_disk_stops_the_run_which_goes_on_later(whole, tmp_path, monkeypatch):
+    job, manifest, files = whole
     import pyarrow.parquet as pq
 
     usual, calls = pq.write_table, []
@@ -265,7 +272,7 @@ def test_a_full_disk_stops_the_run_which_goes_on_later(fitted, tmp_path, here, m
         with pytest.raises(et.InputError, match="No space left"):
             run_batch(job, manifest, tmp_path / "out", columns=COLUMNS)
     report = run_batch(job, manifest, tmp_path / "out", columns=COLUMNS)
-    assert report.n_found == 3 and contents(tmp_path / "out") == contents(tmp_path / "whole")
+    assert report.n_found == 3 and contents(tmp_path / "out") == files
 
 
 def test_what_killed_workers_had_begun_is_cleared(fitted, tmp_path, here, monkeypatch):
@@ -285,11 +292,8 @@ def test_what_killed_workers_had_begun_is_cleared(fitted, tmp_path, here, monkey
 
 @pytest.mark.slow
 @pytest.mark.smoke
-def test_processes_write_the_same_bytes_and_survive_a_death(fitted, tmp_path, here, monkeypatch):
-    folder, _, _ = fitted
-    job, manifest = AssignTopics(folder / "model"), make_manifest(folder / "data.parquet")
-    run_batch(job, manifest, tmp_path / "one", columns=COLUMNS)
-    whole = contents(tmp_path / "one")
+def test_processes_write_the_same_bytes_and_survive_a_death(whole, tmp_path, monkeypatch):
+    job, manifest, files = whole
     monkeypatch.undo()
     killed: list[int] = []
     usual = running.run_processes
@@ -305,7 +309,7 @@ def test_processes_write_the_same_bytes_and_survive_a_death(fitted, tmp_path, he
     report = run_batch(job, manifest, tmp_path / "two", columns=COLUMNS, n_workers=2)
     assert killed
     assert not report.failures
-    assert contents(tmp_path / "two") == whole
+    assert contents(tmp_path / "two") == files
 
 
 RUN = """
@@ -338,11 +342,8 @@ def script(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc")
-def test_kills_of_workers_and_drivers_leave_the_same_bytes(fitted, tmp_path, here, script):
-    folder, result, _ = fitted
-    job, manifest = AssignTopics(folder / "model"), make_manifest(folder / "data.parquet")
-    run_batch(job, manifest, tmp_path / "one", columns=COLUMNS)
-    whole, rng = contents(tmp_path / "one"), np.random.default_rng(3)
+def test_kills_of_workers_and_drivers_leave_the_same_bytes(fitted, whole, tmp_path, script):
+    (folder, result, _), (*_, files), rng = fitted, whole, np.random.default_rng(3)
     for number in range(20):
         out = tmp_path / f"out{number}"
         run = script(folder, out, n_workers=(2, 4)[number % 2])
@@ -356,20 +357,18 @@ def test_kills_of_workers_and_drivers_leave_the_same_bytes(fitted, tmp_path, her
         again = script(folder, out)
         said, errors = again.communicate()
         assert said.split() == ["0", str(len(result.corpus))], errors
-        assert contents(out) == whole
+        assert contents(out) == files
         left = [pid for pid in workers if Path(f"/proc/{pid}").exists()]
         assert not left  # nobody waits for a driver that is gone
 
 
 @pytest.mark.skipif(find_spec("ray") is None, reason="needs Ray")
 @pytest.mark.slow
-def test_ray_writes_the_same_bytes(fitted, tmp_path, here, script):
+def test_ray_writes_the_same_bytes(fitted, whole, tmp_path, script):
     folder, result, _ = fitted
-    job, manifest = AssignTopics(folder / "model"), make_manifest(folder / "data.parquet")
-    run_batch(job, manifest, tmp_path / "one", columns=COLUMNS)
     said, errors = script(folder, tmp_path / "ray", 2, "ray").communicate()
     assert said.split()[-2:] == ["0", str(len(result.corpus))], errors
-    assert contents(tmp_path / "ray") == contents(tmp_path / "one")
+    assert contents(tmp_path / "ray") == whole[2]
 
 
 def test_the_command_line_runs_and_reports(fitted, tmp_path, here):

@@ -3,7 +3,7 @@
 import pytest
 
 from embedtopics import probing
-from tests.factories import refuses
+from tests.factories import each, refuses
 from tests.probing.made import random_states
 
 STATES = random_states(
@@ -15,51 +15,39 @@ TAGS = ["XY"[row % 2] for row in range(len(STATES))]
 OTHERS = random_states(["a b"])
 
 
-def each(name, *values):
-    return [{name: value} for value in values]
-
-
 # Of each function what is good, and by the parameter at fault what is not.
 CASES = {
     probing.neighbors: ({"word": "one"}, {
-        "word": each("word", "plya", "ball", "zebra", "match begins"),
-        "occurrence": [{"word": "w", "in_text": text, "occurrence": nth}
-                       for text, nth in ((None, None), (1, None), (1, 2))],
-        "in_text": each("in_text", 1, 9),
-        "k": [{"k": 0}], "layer": [{"layer": 3}], "among": [{"among": "none"}],
+        "word": ["plya", "ball", "zebra", "match begins"], "in_text": [1, 9], "k": [0],
+        "layer": [3], "among": ["none"],
     }),
-    probing.sense_separation: ({"word": "w", "labels": SENSES}, {
-        "labels": each("labels", ["a"], ["a"] * 7), "word": [{"word": "wv"}],
-    }),
-    probing.word_map: ({"word": "w"}, {
-        "word": each("word", "bta", "", [], "ball"),
-    }),
-    probing.contextualization: ({}, {
-        "min_uses": each("min_uses", 1, 50),
-    }),
+    probing.sense_separation: (
+        {"word": "w", "labels": SENSES}, {"labels": [["a"], ["a"] * 7], "word": ["wv"]},
+    ),
+    probing.word_map: ({"word": "w"}, {"word": ["bta", "", [], "ball"]}),
+    probing.contextualization: ({}, {"min_uses": [1, 50]}),
     probing.probe: ({"tags": TAGS}, {
-        "probe": [{"probe": "svm"}], "layers": [{"layers": 7}],
-        "baselines": each("baselines", "majority", ["random model"]),
-        "n_seeds": [{"n_seeds": 0}],
-        "mix": [{"mix": True, "layers": 2}],
-        "vectors": [{"vectors": STATES.layer(0)[:-1]}],
-        "random_states": [{"random_states": OTHERS}],
+        "probe": ["svm"], "layers": [7], "baselines": ["majority", ["random model"]],
+        "n_seeds": [0], "vectors": [STATES.layer(0)[:-1]], "random_states": [OTHERS],
     }),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("function", "parameter", "asked"),
-    [
-        pytest.param(function, parameter, {**good, **bad}, id=f"{function.__name__} {parameter}")
-        for function, (good, cases) in CASES.items()
-        for parameter, several in cases.items()
-        for bad in several
-    ],
+    ("function", "parameter", "value"),
+    [(function, *one) for function, (_, wrong) in CASES.items() for one in each(**wrong)],
 )
-def test_the_parameter_at_fault_is_named(function, parameter, asked):
+def test_the_parameter_at_fault_is_named(function, parameter, value):
     with refuses(parameter):
-        function(STATES, **asked)
+        function(STATES, **{**CASES[function][0], parameter: value})
+
+
+def test_parameters_that_do_not_go_together_are_refused():
+    for text, nth in ((None, None), (1, None), (1, 2)):
+        with refuses("occurrence"):
+            probing.neighbors(STATES, "w", in_text=text, occurrence=nth)
+    with refuses("mix"):
+        probing.probe(STATES, TAGS, mix=True, layers=2)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import embedtopics as et
 from embedtopics.errors import InputError
 from embedtopics.report._explorer import explorer_html
-from tests.factories import Table, each, encodes, refuses
+from tests.factories import Table, each, encodes, raising, refuses
 
 
 @pytest.fixture(scope="module")
@@ -68,14 +68,9 @@ WRONG = each(
 
 @pytest.mark.parametrize(("name", "value"), WRONG)
 def test_bad_parameters_are_named(toy, name, value):
-    texts = toy[0]
-
-    class Never:
-        def encode(self, texts):
-            raise AssertionError("parameters are checked before the work")
-
+    never = encodes(raising(AssertionError("parameters are checked before the work")))
     with pytest.raises(InputError):
-        et.TopicModel(**{"encoder": Never(), name: value}).fit(texts)
+        et.TopicModel(**{"encoder": never, name: value}).fit(toy[0])
 
 
 def test_bad_embeddings_are_named(toy, fitted):

@@ -1,5 +1,7 @@
 """Labels of some texts that guide the topics, and labels of all that are the topics."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,7 +13,7 @@ from embedtopics.topics import ManualLabels, PartialLabels, at_resolution, with_
 from embedtopics.topics._clusters import owners
 from embedtopics.topics.constraints._labels import checked_labels
 from embedtopics.topics.results import Reason
-from tests.factories import refuses
+from tests.factories import raising, refuses
 
 
 def purity(result, classes):
@@ -133,20 +135,14 @@ def test_a_topic_is_of_the_class_that_most_rows_have(data, n_topics, n_classes, 
     np.testing.assert_array_equal(many[:n_topics], found)
 
 
-class Never:
-    """A clusterer that must not be asked."""
-
-    def fit_predict(self, X, y=None):
-        raise AssertionError("nothing is to be clustered")
-
-
 @pytest.fixture(scope="module")
 def by_hand():
     return np.random.default_rng(2).choice(["b", "a", "c", ""], 135, p=[0.5, 0.2, 0.2, 0.1])
 
 
 def test_the_topics_are_exactly_the_labels(toy, by_hand, fit):
-    result = fit(toy, ManualLabels(by_hand), clusterer=Never())
+    never = SimpleNamespace(fit_predict=raising(AssertionError("nothing is to be clustered")))
+    result = fit(toy, ManualLabels(by_hand), clusterer=never)
     names = np.array([*(topic.label for topic in result.topics), ""])
     np.testing.assert_array_equal(names[result.labels], by_hand)
     assert all(topic.is_named and not topic.is_seeded for topic in result.topics)

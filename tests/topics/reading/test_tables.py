@@ -58,10 +58,6 @@ def same(column, expected):
             assert got == want
 
 
-def read_lines(path):
-    return [json.loads(line) for line in path.read_bytes().split(b"\n") if line]
-
-
 def test_a_workbook_holds_all_tables_with_equal_values(result, tmp_path):
     done = export(result, tmp_path / "r.xlsx")
     assert done.paths == (tmp_path / "r.xlsx",)
@@ -150,7 +146,8 @@ def test_parquet_is_read_again_with_equal_values(result, tmp_path):
 
 def test_jsonl_is_read_again_with_equal_values(result, tmp_path):
     export(result, tmp_path / "r.jsonl")
-    lines = read_lines(tmp_path / "r.jsonl")
+    content = (tmp_path / "r.jsonl").read_bytes()
+    lines = [json.loads(line) for line in content.split(b"\n") if line]
     written = documents(result).reset_index()
     assert list(lines[0]) == list(written.columns)
     read = pd.DataFrame(lines)

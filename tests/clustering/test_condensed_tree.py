@@ -35,14 +35,6 @@ def test_a_hand_calculation():
     assert condensed.n_clusters == 3
 
 
-def test_copies_alone_are_no_cluster():
-    weights = [1, 1, 1, 1, 1, 5]
-    condensed = condense(spanning_tree(TWO_PAIRS, min_samples=1), 4, weights)
-    # The place at 20 becomes dense where it meets the others, at 12: nothing parts there.
-    assert condensed.n_clusters == 1
-    assert (6, 5, 1 / 12, 5) in rows(condensed)
-
-
 def test_equal_distances_split_at_once():
     # Three pairs, 2 apart from one another: they part together, not one after the other.
     points = [[0.0], [1.0], [3.0], [4.0], [6.0], [7.0]]

@@ -79,13 +79,6 @@ def test_a_hand_calculation():
     assert alone.edges.shape == (0, 2) and alone.core_distances.tolist() == [0.0]
 
 
-def test_copies_make_no_place_dense():
-    # The second neighbour of 0 is at 3, however many documents lie at 0 and at 1.
-    tree = spanning_tree([[0.0], [0.0], [1.0], [1.0], [1.0], [3.0], [7.0]], min_samples=2)
-    assert tree.core_distances.tolist() == [3.0, 3.0, 2.0, 2.0, 2.0, 3.0, 6.0]
-    assert tree.distances.tolist() == [2.0, 2.0, 3.0, 3.0, 3.0, 6.0]
-
-
 small = hnp.arrays(
     np.int64, st.tuples(st.integers(2, 14), st.integers(1, 2)), elements=st.integers(0, 6)
 )

@@ -60,13 +60,6 @@ def test_it_is_told(model):
     assert not table.loc[table["reason"] == "uninformative", "core"].any()
 
 
-def test_new_texts_near_them_get_no_topic(model, collection):
-    _, vectors, group = collection
-    queries = vectors[group == 3][:10] + 0.01
-    found = et.topics.assign(model.result_, [f"new {i}" for i in range(10)], embeddings=queries)
-    assert (found.labels == -1).all()
-
-
 @pytest.mark.parametrize("parameters", [{"min_cluster_size": 50}, {"coverage": 1.0}])
 def test_at_another_resolution_and_coverage(model, collection, parameters):
     _, _, group = collection

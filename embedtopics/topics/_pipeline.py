@@ -585,6 +585,6 @@ def note_terms(
         log.note("terms", "stop_words", list(stop_words), message)
     if function_words:
         shown = ", ".join(function_words[:12]) + (", ..." if len(function_words) > 12 else "")
-        message = spell_count(len(function_words), "word occurs", "words occur")
-        message += f" equally in all topics of this corpus and were left out: {shown}."
+        message = spell_count(len(function_words), "word was", "words were")
+        message += f" left out, which all topics of this corpus use equally: {shown}."
         log.note("terms", "function_words", list(function_words), message)

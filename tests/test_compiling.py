@@ -49,7 +49,7 @@ def test_compiles_once_and_says_so_once(tmp_path):
     (tmp_path / "loops.py").write_text(LOOPS)
     first, second = (run(tmp_path, CALL, NUMBA_CACHE_DIR=str(tmp_path / "kept")) for _ in range(2))
     assert first.stdout.split() == ["8", "15", "0", "3"], first.stderr
-    assert first.stderr == "Compiling once for this machine (up to 10 s) ...\n"
+    assert first.stderr == "Compiling once for this machine (up to 20 s) ...\n"
     assert second.stdout.split() == ["8", "15", "2", "0"], "the second run compiles nothing"
     assert second.stderr == ""
 

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-SECONDS = 10
+SECONDS = 20
 """Longest time to compile all loops of the package."""
 
 _logger = logging.getLogger("embedtopics")

@@ -106,13 +106,11 @@ def print_topics(console: Console, result: TopicResult, *, most: int = 25) -> No
     columns = [(name, "number") for name in ("topic", "texts", "share")]
     columns += [("recurs", "number")] * recurs + [("label and terms", "words")]
     by_id: dict[Any, Any] = {row.topic: row for row in frame.itertuples()}
-    grouped = themes(result)
-    has_themes = len(grouped) < result.n_topics
+    grouped: Any = themes(result)
     shown = {topic for topics in grouped["topics"] for topic in topics[:1]} | set(range(most))
     rows, styles = [], []
-    theme: Any
     for theme in grouped.itertuples():
-        if has_themes:
+        if len(grouped) < result.n_topics:
             heading = f"{theme.theme} ({spell_count(len(theme.topics), 'topic', 'topics')})"
             cells = ["", f"{theme.size:,}", f"{theme.share:.1%}", *[""] * recurs]
             rows.append([*cells, heading])
@@ -130,6 +128,8 @@ def print_topics(console: Console, result: TopicResult, *, most: int = 25) -> No
     print_table(console, columns, rows, styles)
     if n_more := result.n_topics - len(shown.intersection(range(result.n_topics))):
         console.print(f"... and {n_more} smaller topics")
+    if recurs:
+        console.print("recurs: overlap with the best match when texts are resampled", style="dim")
 
 
 def print_inspection(console: Console, corpus: Corpus, inspection: Inspection) -> None:

@@ -91,6 +91,8 @@ def stop_words_for(
                 for word in language_words
                 for i in range(len(word))
             }
+        if language_words:  # titles of works are English in texts of every language
+            language_words |= {"of", "the"}
         listed = tokenize([*sorted(language_words), added], rules=rules).words
         words |= set(listed) - set(_NOT_STOP_WORDS.get(code, "").split())
     return tuple(sorted(words))

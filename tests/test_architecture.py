@@ -55,9 +55,9 @@ MAY_IMPORT = {
 # Lines of Python and files of each folder, with its subfolders. New lines pay with others.
 BUDGET = {
     "": (300, 5),
-    "_utils": (1150, 10),
+    "_utils": (1540, 10),
     "annotation": (2600, 12),
-    "classification": (3500, 12),
+    "classification": (3435, 12),
     "cli": (3300, 18),
     "clustering": (1350, 10),
     "comparison": (1200, 6),
@@ -74,7 +74,7 @@ BUDGET = {
     "report": (1900, 9),
     "retrieval": (6200, 25),
     "terms": (2400, 12),
-    "topics": (12800, 52),
+    "topics": (12475, 51),
     "training": (6500, 24),
 }
 # Folders above their budget: today's numbers, which only go down.

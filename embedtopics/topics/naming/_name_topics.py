@@ -1,10 +1,4 @@
-"""Names for topics from a language model that the user chooses.
-
-A corpus may hold texts whose authors know that a model will read them (prompt injection). So the
-prompt declares the excerpts as data. They stand between marks that hold a hash of the data, which
-no text can predict. They are JSON, so that no text can end its line. Invisible characters, and the
-markers by which chat formats separate speakers, are removed.
-"""
+"""Names for topics from a language model that the user chooses."""
 
 from __future__ import annotations
 
@@ -13,22 +7,26 @@ import json
 import os
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
-from hashlib import blake2b
+from collections.abc import Mapping
 from typing import Any
 
+from embedtopics._utils.chat import (
+    Answer,
+    AnswerRecord,
+    Chat,
+    Question,
+    UnusableAnswer,
+    fenced,
+    harmless,
+    is_hidden,
+    mark_of,
+    open_endpoint,
+    without_reasoning,
+)
 from embedtopics._utils.display import excerpt, spell_count
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.topics._relabel import edit_of
-from embedtopics.topics.naming._chat import (
-    AnswerRecord,
-    Chat,
-    Question,
-    TopicAnswer,
-    UnusableAnswer,
-    open_endpoint,
-)
 from embedtopics.topics.results import TopicResult
 
 DEFAULTS = {"temperature": 0.0, "max_tokens": 300, "timeout": 30.0}
@@ -55,11 +53,6 @@ LONGEST = 60
 """Characters of a name."""
 
 _FIELD = re.compile(r"\{(terms|documents)\}")
-_SIGN = re.compile(r"(<(?=\S)|\|(?=>)|\[(?=/?[A-Z_]+\]))")
-"""Starts and ends of the markers by which chat formats separate speakers: ``<|user|>``, ``</s>``,
-``<<SYS>>``, ``<start_of_turn>``, ``[INST]``."""
-
-_JOINERS = "\u200c\u200d"
 
 
 def name_topics(
@@ -123,17 +116,18 @@ def name_topics(
     fields = {"model": model, **DEFAULTS, **(request or {})}
     fields = {name: value for name, value in fields.items() if value is not None}
     timeout = float(fields.pop("timeout", DEFAULTS["timeout"]))
-    chat = Chat(address, fields, AnswerRecord(record), timeout, parse_name)
+    chat = Chat(address, fields, AnswerRecord(record), timeout, parse_name, "name")
     questions = questions_about(result)
     if not questions:
         return result
-    answers = chat.ask_all(questions, show_progress)
-    names = {answer.topic_id: answer.name for answer in answers if answer.name is not None}
-    if not names and any(answer.is_general for answer in answers):
-        reason = next(answer.reason for answer in answers if answer.is_general)
+    in_order = chat.ask_all(questions, "topic", "naming", show_progress)
+    answers = {q.fields["topic"]: one for q, one in zip(questions, in_order, strict=True)}
+    names = {topic: one.value for topic, one in answers.items() if one.value is not None}
+    if not names and any(answer.is_call_error for answer in in_order):
+        reason = next(answer.reason for answer in in_order if answer.is_call_error)
         raise InputError(f"no topic could be named by {model} at {address.url}: {reason}")
     labels = _distinct(result, names)
-    decisions = _decisions(chat, questions, answers, labels)
+    decisions = _decisions(result, chat, answers, labels)
     topics = list(result.topics)
     for topic, label in labels.items():
         topics[topic] = dataclasses.replace(
@@ -158,12 +152,14 @@ def questions_about(result: TopicResult) -> list[Question]:
             continue
         rows = topic.representatives[:N_DOCUMENTS]
         data = {
-            "terms": [_harmless(term) for term in topic.keywords[:N_TERMS]],
+            "terms": [harmless(term) for term in topic.keywords[:N_TERMS]],
             "documents": [
-                _harmless(excerpt(texts[row][: 50 * N_CHARACTERS], N_CHARACTERS)) for row in rows
+                harmless(excerpt(texts[row][: 50 * N_CHARACTERS], N_CHARACTERS)) for row in rows
             ],
         }
-        questions.append(_question(topic.topic_id, data, len(rows)))
+        messages = _messages(data)
+        fields = {"topic": topic.topic_id, "prompt": list(messages)}
+        questions.append(Question(messages, fields))
     return questions
 
 
@@ -183,22 +179,19 @@ def _distinct(result: TopicResult, names: Mapping[int, str]) -> dict[int, str]:
 
 
 def _decisions(
-    chat: Chat,
-    questions: Sequence[Question],
-    answers: Sequence[TopicAnswer],
-    labels: Mapping[int, str],
+    result: TopicResult, chat: Chat, answers: Mapping[int, Answer], labels: Mapping[int, str]
 ) -> list[Decision]:
     """Return which documents were sent, and why topics have no name."""
     model = chat.request["model"]
-    sent = {answer.topic_id for answer in answers if answer.was_sent}
-    n_documents = sum(q.n_documents for q in questions if q.topic_id in sent)
+    sent = [result.topics[topic] for topic, answer in answers.items() if answer.was_sent]
+    n_documents = sum(len(topic.representatives[:N_DOCUMENTS]) for topic in sent)
     message = (
         f"{spell_count(len(labels), 'topic was', 'topics were')} named by the language model "
         f"{model}; parts of {spell_count(n_documents, 'document', 'documents')} were sent to "
         f"{chat.endpoint.url}."
     )
     decisions = [Decision("topics", "named_by_model", model, message)]
-    failed = {str(answer.topic_id): answer.reason for answer in answers if answer.name is None}
+    failed = {str(topic): one.reason for topic, one in answers.items() if one.value is None}
     if failed:
         reasons = ", ".join(f"{topic} ({reason})" for topic, reason in failed.items())
         message = f"Topics that keep their automatic names: {reasons}."
@@ -206,33 +199,19 @@ def _decisions(
     return decisions
 
 
-def _question(topic: int, data: dict[str, list[str]], n_documents: int) -> Question:
+def _messages(data: dict[str, list[str]]) -> tuple[dict[str, str], ...]:
     """Fill a prompt in one pass, so that placeholders in the data stay as they are."""
-    whole = json.dumps(data, ensure_ascii=False, sort_keys=True)
-    mark = blake2b(whole.encode(), digest_size=6).hexdigest()
+    mark = mark_of(json.dumps(data, ensure_ascii=False, sort_keys=True))
 
-    def fenced(match: re.Match[str]) -> str:
-        kind = match[1]
-        lines = [json.dumps(item, ensure_ascii=False) for item in data[kind]]
-        inside = ", ".join(lines) if kind == "terms" else "\n".join(lines)
-        return f"<<{kind.upper()} {mark}\n{inside}\n{kind.upper()} {mark}>>"
+    def quoted(match: re.Match[str]) -> str:
+        lines = [json.dumps(item, ensure_ascii=False) for item in data[match[1]]]
+        inside = (", " if match[1] == "terms" else "\n").join(lines)
+        return fenced(match[1].upper(), mark, inside)
 
-    content = _FIELD.sub(fenced, PROMPT)
-    messages = {"role": "system", "content": SYSTEM}, {"role": "user", "content": content}
-    return Question(topic, messages, n_documents)
+    content = _FIELD.sub(quoted, PROMPT)
+    return {"role": "system", "content": SYSTEM}, {"role": "user", "content": content}
 
 
-def _harmless(text: str) -> str:
-    """Remove invisible characters, and break the markers of chat formats."""
-    return _SIGN.sub(r"\1 ", "".join(c for c in text if not _is_hidden(c)))
-
-
-def _is_hidden(character: str) -> bool:
-    """Return whether a character is a control character."""
-    return character not in _JOINERS and unicodedata.category(character)[0] == "C"
-
-
-_THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 _PREFIX = re.compile(r"\A(?:the )?(?:topic|name|label|title)(?: name)?\s*:\s*", re.IGNORECASE)
 _MARKUP = re.compile(r"[<>`{}\\|]|\]\s*\(|://|\bwww\.|\bjavascript:", re.IGNORECASE)
 _REFUSAL = re.compile(
@@ -246,11 +225,11 @@ _PAIRS = {'"': '"', "'": "'", "\u201c": "\u201d", "\u2018": "\u2019", "\u00ab": 
 
 def parse_name(content: str, longest: int = LONGEST) -> str:
     """Return the name in an answer, without quotation marks, headings or reasoning."""
-    lines = [line for line in _THOUGHT.sub("", content).strip().splitlines() if line.strip()]
+    lines = [line for line in without_reasoning(content).splitlines() if line.strip()]
     if len(lines) != 1:
         raise UnusableAnswer(f"the answer has {len(lines)} lines instead of one")
     name = unicodedata.normalize("NFC", lines[0])
-    hidden = next((c for c in name if c != "\t" and _is_hidden(c)), None)
+    hidden = next((c for c in name if c != "\t" and is_hidden(c)), None)
     if hidden is not None:
         raise UnusableAnswer(f"the answer holds the control character U+{ord(hidden):04X}")
     name, before = " ".join(name.split()), ""

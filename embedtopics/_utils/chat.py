@@ -2,18 +2,26 @@
 
 Redirects are not followed, because the key would travel with them. The key is sent in the header
 of a request and stored nowhere.
+
+A corpus may hold texts whose authors know that a model will read them (prompt injection). So
+prompts quote texts between marks that hold a hash of the data, which no text can predict. They are
+JSON, so that no text can end its line. Invisible characters, and the markers by which chat formats
+separate speakers, are removed.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import time
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from hashlib import blake2b
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
@@ -40,25 +48,35 @@ GENERAL = frozenset({401, 403, 404, 405, 410})
 """Statuses that every other question would get as well; so would redirects."""
 
 
+UNSUPPORTED = frozenset({400, 415, 422, 501})
+"""Statuses with which servers refuse a format of answers that they do not support."""
+
+_JOINERS = "\u200c\u200d"
+_SIGN = re.compile(r"(<(?=\S)|\|(?=>)|\[(?=/?[A-Z_]+\]))")
+"""Starts and ends of the markers by which chat formats separate speakers: ``<|user|>``, ``</s>``,
+``<<SYS>>``, ``<start_of_turn>``, ``[INST]``."""
+
+_THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+
+
 class UnusableAnswer(Exception):
-    """An answer without a usable name; the message gives the reason."""
+    """An answer that does not hold what was asked for; the message gives the reason."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """The messages about one topic."""
+    """Messages to a model; `fields` say in the record what they are about, and "prompt" how."""
 
-    topic_id: int
     messages: tuple[dict[str, str], ...]
-    n_documents: int
+    fields: Mapping[str, Any]
 
 
 class CallError(UnusableAnswer):
     """A call without an answer; a general error would be that of every other call, too."""
 
-    def __init__(self, reason: str, *, is_general: bool = False) -> None:
+    def __init__(self, reason: str, *, is_general: bool = False, status: int = 0) -> None:
         super().__init__(reason)
-        self.is_general = is_general
+        self.is_general, self.status = is_general, status
 
 
 @dataclass(frozen=True)
@@ -101,16 +119,25 @@ def open_endpoint(address: str, api_key: str | None = None) -> Endpoint:
     return Endpoint(base if base.endswith(PATH) else base + PATH, key or None)
 
 
-class AnswerRecord:
-    """A file with a line of JSON for each question; usable answers are not asked for again."""
+class RecordedAnswer(NamedTuple):
+    """An answer, and the reason if it was unusable."""
 
-    def __init__(self, path: str | os.PathLike[str] | None) -> None:
+    content: str
+    error: str | None
+
+
+class AnswerRecord:
+    """A file with a line of JSON for each question; recorded answers are not asked for again."""
+
+    def __init__(self, path: str | os.PathLike[str] | None, *, retry_unusable: bool = True) -> None:
         """Read the file, and make sure that it can be written before anything is asked."""
         self.path = None if path is None else Path(path).expanduser()
-        self._answers: dict[str, str] = {}
+        self.retry_unusable = retry_unusable
+        self._answers: dict[str, RecordedAnswer] = {}
         self._lock = Lock()
         if self.path is None:
             return
+        self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("ab+") as stream:
             stream.seek(0)
             for line in stream:
@@ -119,9 +146,9 @@ class AnswerRecord:
             if stream.tell() and not line.endswith(b"\n"):
                 stream.write(b"\n")
 
-    def find(self, endpoint: str, request: Any, prompt: Any) -> str | None:
-        """Return the recorded answer to a question, or None."""
-        return self._answers.get(json.dumps([endpoint, request, prompt], sort_keys=True))
+    def find(self, entry: Mapping[str, Any]) -> RecordedAnswer | None:
+        """Return the recorded answer to the question of an entry, or None."""
+        return self._answers.get(_key_of(entry))
 
     def add(self, entry: Mapping[str, Any]) -> None:
         """Append one line."""
@@ -136,53 +163,67 @@ class AnswerRecord:
         # Lines that cannot be parsed were not written here, or were cut short.
         with suppress(ValueError, KeyError, TypeError, RecursionError):
             entry = json.loads(line)
-            if isinstance(entry["answer"], str) and entry["name"] is not None:
-                key = [entry["endpoint"], entry["request"], entry["prompt"]]
-                self._answers[json.dumps(key, sort_keys=True)] = entry["answer"]
+            answer, error = entry["answer"], entry["error"]
+            if isinstance(answer, str) and not (error and self.retry_unusable):
+                self._answers[_key_of(entry)] = RecordedAnswer(answer, error)
 
 
-class TopicAnswer(NamedTuple):
-    """The name that a question got, or the reason why it got none."""
+def _key_of(entry: Mapping[str, Any]) -> str:
+    """Return what makes two questions the same."""
+    fields = [entry["endpoint"], entry["request"], entry["prompt"], entry.get("text")]
+    return json.dumps(fields, sort_keys=True)
 
-    topic_id: int
-    name: str | None
+
+class Answer(NamedTuple):
+    """What was read from an answer, or the reason why there is nothing."""
+
+    value: str | None
+    content: str | None = None
     reason: str = ""
-    is_general: bool = False
+    is_call_error: bool = False
     was_sent: bool = True
 
 
 @dataclass
 class Chat:
-    """The questions of one run to one model; `request` holds all fields but the messages."""
+    """The questions of one run to one model; `request` holds all fields but the messages.
+
+    `value` is the field of the record for what `parse` reads from an answer. `formats` are values
+    of ``response_format``, best first; a server that refuses one gets the next.
+    """
 
     endpoint: Endpoint
     request: Mapping[str, Any]
     record: AnswerRecord
     timeout: float
-    parse_name: Callable[[str], str]
-    _stopped: str = field(default="", init=False)
+    parse: Callable[[str], str]
+    value: str
+    formats: Sequence[Mapping[str, Any] | None] = (None,)
+    stopped: str = field(default="", init=False)
     _n_failures: int = field(default=0, init=False)
+    _format: int = field(default=0, init=False)
+    _is_format_accepted: bool = field(default=False, init=False)
 
     def ask_all(
-        self, questions: Sequence[Question], show_progress: bool | None
-    ) -> list[TopicAnswer]:
+        self, questions: Sequence[Question], unit: str, description: str, show: bool | None
+    ) -> list[Answer]:
         """Ask questions, a few at a time, and return the answers in their order."""
         executor = ThreadPoolExecutor(CONCURRENCY)
         answers = []
         try:
             with self._client() as client, progress_bar(
-                total=len(questions), unit="topic", description="naming", show=show_progress
+                total=len(questions), unit=unit, description=description, show=show
             ) as bar:  # fmt: skip
                 for answer in executor.map(lambda question: self._ask(client, question), questions):
                     answers.append(answer)
                     bar.update(1)
         finally:  # after an interrupt too, no further call begins
-            self._stopped = self._stopped or "interrupted"
+            self.stopped = self.stopped or "interrupted"
             executor.shutdown(wait=False, cancel_futures=True)
         return answers
 
     def _client(self) -> Any:
-        openai = require("openai", "naming by a language model", "llm")
+        openai = require("openai", "a language model", "llm")
         # A call to this machine, and its key, never go through a proxy of the environment.
         http = openai.DefaultHttpxClient(
             trust_env=not self.endpoint.is_local, follow_redirects=False, timeout=self.timeout
@@ -195,57 +236,71 @@ class Chat:
             http_client=http,
         )
 
-    def _ask(self, client: Any, question: Question) -> TopicAnswer:
+    def _ask(self, client: Any, question: Question) -> Answer:
         """Answer one question from the record, or ask the endpoint."""
-        topic = question.topic_id
-        recorded = self.record.find(self.endpoint.url, self.request, question.messages)
+        entry: dict[str, Any] = {
+            "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "endpoint": self.endpoint.url,
+            "model": self.request["model"],
+            "request": dict(self.request),
+            **question.fields,
+            **dict.fromkeys(("answer", self.value, "tokens", "error")),
+        }
+        recorded = self.record.find(entry)
         if recorded is not None:
-            with suppress(UnusableAnswer):  # somebody may have edited the record
-                name = self.parse_name(recorded)
-                self._write(question, answer=recorded, name=name, from_cache=True)
-                return TopicAnswer(topic, name, was_sent=False)
-        if self._stopped:
-            reason = f"not asked: {self._stopped}"
-            return TopicAnswer(topic, None, reason, is_general=True, was_sent=False)
+            try:
+                value = self.parse(recorded.content)
+                return Answer(value, recorded.content, was_sent=False)
+            except UnusableAnswer as error:  # somebody may have edited the record
+                if not self.record.retry_unusable:
+                    reason = recorded.error or str(error)
+                    return Answer(None, recorded.content, reason, was_sent=False)
+        if self.stopped:
+            reason = f"not asked: {self.stopped}"
+            return Answer(None, None, reason, is_call_error=True, was_sent=False)
         start = time.perf_counter()
-        entry: dict[str, Any] = {}
         try:
-            answer = self._send(client, question)
+            answer = self._send_in_format(client, question)
+            self._n_failures = 0
+            entry["answer"] = ""  # of a model that refused, for example
             entry["answer"] = self.endpoint.without_key(content_of(answer))
             entry["tokens"] = (answer.get("usage") or {}).get("total_tokens")
-            entry["name"] = self.parse_name(entry["answer"])
-            self._n_failures = 0
-            return TopicAnswer(topic, entry["name"])
+            entry[self.value] = self.parse(entry["answer"])
+            return Answer(entry[self.value], entry["answer"])
         except UnusableAnswer as error:
             entry["error"] = str(error)
             is_call = isinstance(error, CallError)
             self._n_failures += is_call
             is_general = isinstance(error, CallError) and error.is_general
             if is_general or self._n_failures >= MAX_FAILURES:
-                self._stopped = self._stopped or str(error)
-            return TopicAnswer(topic, None, str(error), is_call)
+                self.stopped = self.stopped or str(error)
+            return Answer(None, entry["answer"], str(error), is_call)
         finally:
-            self._write(question, seconds=round(time.perf_counter() - start, 3), **entry)
+            entry["seconds"] = round(time.perf_counter() - start, 3)
+            self.record.add(entry)
 
-    def _write(self, question: Question, **entry: Any) -> None:
-        """Add a line to the record; fields without a value are null."""
-        now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        fields = {
-            "time": now,
-            "endpoint": self.endpoint.url,
-            "model": self.request["model"],
-            "topic": question.topic_id,
-            "request": dict(self.request),
-            "prompt": list(question.messages),
-            **dict.fromkeys(("answer", "name", "tokens", "error")),
-            "seconds": 0.0,
-            "from_cache": False,
-        }
-        self.record.add(fields | entry)
+    def _send_in_format(self, client: Any, question: Question) -> Any:
+        """Send a question in the best format that the server supports."""
+        while True:
+            place = self._format
+            try:
+                answer = self._send(client, question, self.formats[place])
+            except CallError as error:
+                is_last = place + 1 == len(self.formats)
+                if self._is_format_accepted or error.status not in UNSUPPORTED or is_last:
+                    # It was not the format that the server refused.
+                    self._format = place if self._is_format_accepted else 0
+                    raise
+                self._format = max(self._format, place + 1)
+            else:
+                self._is_format_accepted = True
+                return answer
 
-    def _send(self, client: Any, question: Question) -> Any:
+    def _send(self, client: Any, question: Question, format: Mapping[str, Any] | None) -> Any:
         """Send a question and return the JSON of the answer."""
         import openai
+
+        form = {} if format is None else {"response_format": format}
 
         # The client would send an organization and a project of the environment to any endpoint.
         omitted = ["OpenAI-Organization", "OpenAI-Project"]
@@ -256,7 +311,7 @@ class Chat:
             response = client.chat.completions.with_raw_response.create(
                 model=self.request["model"],
                 messages=list(question.messages),
-                extra_body=dict(self.request),
+                extra_body={**self.request, **form},
                 extra_headers=headers,
             )
             answer = json.loads(response.content)
@@ -274,7 +329,8 @@ class Chat:
                 reason = f"status {code}: redirects are not followed; give the final address"
             elif code in (401, 403):  # the server's message often repeats a part of the key
                 reason = f"status {code}: no access; check api_key= or {KEY_VARIABLE}"
-            raise CallError(reason, is_general=code < 400 or code in GENERAL) from None
+            is_general = code < 400 or code in GENERAL
+            raise CallError(reason, is_general=is_general, status=code) from None
         except (ValueError, RecursionError):
             raise UnusableAnswer("the answer is not JSON") from None
         return answer
@@ -304,3 +360,28 @@ def content_of(answer: Any) -> str:
     if not isinstance(content, str) or not content.strip():
         raise UnusableAnswer("the answer is empty")
     return content
+
+
+def without_reasoning(content: str) -> str:
+    """Return an answer without the reasoning that some models write before it."""
+    return _THOUGHT.sub("", content).strip()
+
+
+def mark_of(data: str) -> str:
+    """Return a mark that no text in the data can predict."""
+    return blake2b(data.encode("utf-8", "replace"), digest_size=6).hexdigest()
+
+
+def fenced(kind: str, mark: str, lines: str) -> str:
+    """Return quoted data between its marks."""
+    return f"<<{kind} {mark}\n{lines}\n{kind} {mark}>>"
+
+
+def harmless(text: str) -> str:
+    """Remove invisible characters, and break the markers of chat formats."""
+    return _SIGN.sub(r"\1 ", "".join(c for c in text if not is_hidden(c)))
+
+
+def is_hidden(character: str) -> bool:
+    """Return whether a character is a control character."""
+    return character not in _JOINERS and unicodedata.category(character)[0] == "C"

@@ -174,7 +174,7 @@ def _key_of(entry: Mapping[str, Any]) -> str:
     return json.dumps(fields, sort_keys=True)
 
 
-class Answer(NamedTuple):
+class ChatAnswer(NamedTuple):
     """What was read from an answer, or the reason why there is nothing."""
 
     value: str | None
@@ -206,7 +206,7 @@ class Chat:
 
     def ask_all(
         self, questions: Sequence[Question], unit: str, description: str, show: bool | None
-    ) -> list[Answer]:
+    ) -> list[ChatAnswer]:
         """Ask questions, a few at a time, and return the answers in their order."""
         executor = ThreadPoolExecutor(CONCURRENCY)
         answers = []
@@ -217,8 +217,10 @@ class Chat:
                 for answer in executor.map(lambda question: self._ask(client, question), questions):
                     answers.append(answer)
                     bar.update(1)
-        finally:  # after an interrupt too, no further call begins
+        except BaseException:  # after an interrupt too, no further call begins
             self.stopped = self.stopped or "interrupted"
+            raise
+        finally:
             executor.shutdown(wait=False, cancel_futures=True)
         return answers
 
@@ -236,7 +238,7 @@ class Chat:
             http_client=http,
         )
 
-    def _ask(self, client: Any, question: Question) -> Answer:
+    def _ask(self, client: Any, question: Question) -> ChatAnswer:
         """Answer one question from the record, or ask the endpoint."""
         entry: dict[str, Any] = {
             "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
@@ -250,14 +252,14 @@ class Chat:
         if recorded is not None:
             try:
                 value = self.parse(recorded.content)
-                return Answer(value, recorded.content, was_sent=False)
+                return ChatAnswer(value, recorded.content, was_sent=False)
             except UnusableAnswer as error:  # somebody may have edited the record
                 if not self.record.retry_unusable:
                     reason = recorded.error or str(error)
-                    return Answer(None, recorded.content, reason, was_sent=False)
+                    return ChatAnswer(None, recorded.content, reason, was_sent=False)
         if self.stopped:
             reason = f"not asked: {self.stopped}"
-            return Answer(None, None, reason, is_call_error=True, was_sent=False)
+            return ChatAnswer(None, None, reason, is_call_error=True, was_sent=False)
         start = time.perf_counter()
         try:
             answer = self._send_in_format(client, question)
@@ -266,7 +268,7 @@ class Chat:
             entry["answer"] = self.endpoint.without_key(content_of(answer))
             entry["tokens"] = (answer.get("usage") or {}).get("total_tokens")
             entry[self.value] = self.parse(entry["answer"])
-            return Answer(entry[self.value], entry["answer"])
+            return ChatAnswer(entry[self.value], entry["answer"])
         except UnusableAnswer as error:
             entry["error"] = str(error)
             is_call = isinstance(error, CallError)
@@ -274,7 +276,7 @@ class Chat:
             is_general = isinstance(error, CallError) and error.is_general
             if is_general or self._n_failures >= MAX_FAILURES:
                 self.stopped = self.stopped or str(error)
-            return Answer(None, entry["answer"], str(error), is_call)
+            return ChatAnswer(None, entry["answer"], str(error), is_call)
         finally:
             entry["seconds"] = round(time.perf_counter() - start, 3)
             self.record.add(entry)

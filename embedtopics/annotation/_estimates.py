@@ -19,6 +19,7 @@ from embedtopics.classification import TextClassifier
 from embedtopics.classification._prevalence import measure, predict_corpus
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
+from embedtopics.evaluation._agreement import krippendorff_alpha
 from embedtopics.evaluation._bootstrap import wilson
 from embedtopics.inference import Measurement
 from embedtopics.inference.results import MeasuredShares
@@ -96,6 +97,36 @@ def _scores(
         hits = int((y[:, column] & g[:, column]).sum())
         yield (part, name, "recall", *_ratio(hits, int(y[:, column].sum())))
         yield (part, name, "precision", *_ratio(hits, int(g[:, column].sum())))
+
+
+def agreement_with_people(names: tuple[str, ...], labels: pd.Series, gold: Any) -> pd.DataFrame:
+    """Return the scores of a coder's labels; see `Coding.agreement`."""
+    import pandas as pd
+
+    people = pd.Series(list(gold), dtype=object)
+    if len(people) != len(labels):
+        raise InputError("gold", f"{len(labels):,}, one for each text", found=f"{len(people):,}")
+    codes = {name: code for code, name in enumerate(names)}
+    is_gold = people.notna().to_numpy()
+    if not is_gold.any():
+        raise InputError("gold", "given for some texts", found="none")
+    if (unknown := is_gold & ~people.isin(codes).to_numpy()).any():
+        row = int(unknown.argmax())
+        raise InputError(
+            "gold", f"labels of the codebook ({', '.join(names)})", people[row], row=row
+        )
+    pair = np.stack([one.map(codes).to_numpy(dtype=np.float64) for one in (people, labels)])
+    truth, guess = (one[:, None] == np.arange(len(names)) for one in pair)
+    rows = list(_scores("", 1.0 * truth, 1.0 * guess, is_gold, names))
+    pair = pair[:, is_gold]
+    for code, name in [(-1, None), *enumerate(names)]:
+        ratings = pair if name is None else np.where(np.isnan(pair), np.nan, pair == code)
+        rows.append(("", name, "alpha", *krippendorff_alpha(ratings), len(pair[0])))
+    frame = pd.DataFrame(rows, columns=["part", "class", "metric", "value", "low", "high", "n"])
+    order = {name: place for place, name in enumerate([None, *names])}
+    return frame.drop(columns="part").sort_values(
+        "class", key=lambda c: c.map(order), kind="stable"
+    )
 
 
 def _ratio(hits: int, n: int) -> tuple[float, float, float, int]:

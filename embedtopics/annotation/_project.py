@@ -28,6 +28,7 @@ from embedtopics.corpus import Corpus
 from embedtopics.decisions import Decision, Exported
 from embedtopics.errors import InputError
 from embedtopics.inference import shares
+from embedtopics.inference.results import PredictedLabel
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -220,6 +221,9 @@ class AnnotationProject:
             An unknown text, label or stream, or a journal that cannot be written.
         """
         names = (labels,) if isinstance(labels, str) else tuple(labels)
+        if any(isinstance(name, PredictedLabel) for name in names):
+            remedy = "pass a language model's labels to a Measurement as predictions"
+            raise InputError("labels", "given by people", labels, remedy)
         choices, kind = self.state.records.names, self.kind
         self._check_key(key)
         parts = checked_spans(spans, self.state.texts.text(key), choices)

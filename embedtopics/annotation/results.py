@@ -1,9 +1,9 @@
-"""Results of a study: recall tests, advice on stopping, and agreement of annotators."""
+"""Results of a study: recall tests, advice on stopping, agreement, and labels by a model."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from embedtopics._utils.display import Displayed
 from embedtopics.decisions import Decision
@@ -175,3 +175,53 @@ class AnnotatorAgreement(Displayed):
     def _summary(self) -> str:
         each = ", ".join(f"{name} {value:.2f}" for name, value in self.alpha.items())
         return f"alpha {each} on {self.n_texts:,} texts, {len(self.disagreements):,} differ"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Coding(Displayed):
+    """The labels that a language model gave to texts; they are predictions, never gold.
+
+    Parameters
+    ----------
+    model : str
+    names : tuple of str
+        The labels of the codebook.
+    table : DataFrame
+        Aligned with the texts: label (None for none), answer, and the reason for no label.
+    """
+
+    model: str
+    names: tuple[str, ...]
+    table: pd.DataFrame
+
+    @property
+    def labels(self) -> pd.Series:
+        """The label of each text, None for none."""
+        return self.table["label"].rename(self.model)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the table."""
+        return self.table
+
+    def agreement(self, gold: Any) -> pd.DataFrame:
+        """Compare the labels with those of people.
+
+        Parameters
+        ----------
+        gold : sequence of str or None
+            People's label of each text, None for texts that nobody read.
+
+        Returns
+        -------
+        DataFrame
+            Accuracy and Krippendorff's alpha; recall, precision and alpha of each label: columns
+            class (None for all), metric, value, low, high (95 % intervals) and n. A text that the
+            model gave no label counts as wrong; alpha leaves it out.
+        """
+        from embedtopics.annotation._estimates import agreement_with_people
+
+        return agreement_with_people(self.names, self.table["label"], gold)
+
+    def _summary(self) -> str:
+        n_labelled = int(self.table["label"].notna().sum())
+        return f"{n_labelled:,} of {len(self.table):,} texts labelled by {self.model}"

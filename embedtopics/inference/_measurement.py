@@ -11,10 +11,12 @@ import numpy.typing as npt
 import pandas as pd
 
 from embedtopics._utils.checks import checked_choice, resolve_seed
+from embedtopics._utils.display import spell_count
 from embedtopics.corpus._texts import is_missing
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.inference._sample import Sample
+from embedtopics.inference.results import PredictedLabel
 from embedtopics.protocols import BoolArray, Float64Array, Int64Array, RandomState
 
 if TYPE_CHECKING:
@@ -53,7 +55,8 @@ class Measurement:
         of shape (n_rows,): classes, numbers, or with two classes the probability of the larger one;
         or of shape (n_rows, n_classes): probabilities, with the classes in ascending order. A
         DataFrame with one column a class holds probabilities; other DataFrames hold one prediction
-        a column. Predictions must not come from a model that was trained on the gold rows.
+        a column. Predictions must not come from a model that was trained on the gold rows. A row
+        whose predicted class is missing counts as the mean of the other rows' predictions.
     sampling : {"random"}, optional
         Says that the gold rows were drawn at random, all with the same probability.
     probability : array_like of shape (n_rows,), optional
@@ -122,6 +125,10 @@ class Measurement:
     ) -> None:
         values = list(gold)
         n = len(values)
+        for row, value in enumerate(values):
+            if isinstance(value, PredictedLabel):
+                remedy = "pass the labels of a language model as predictions"
+                raise InputError("gold", "given by people", value, remedy, row=row)
         is_gold = np.array([not is_missing(value) for value in values], dtype=np.bool_)
         if is_gold.sum() < 2:
             raise InputError("gold", "given for at least two rows", found=f"{is_gold.sum()}")
@@ -132,10 +139,15 @@ class Measurement:
         weight = np.where(is_gold, 1 / chance, 0.0)
         sample = Sample.of(weight, np.zeros(n) if stratum is None else stratum, unit)
         truth = _columns(values, classes, is_gold)
-        columns = [
-            _prediction(one, classes, n, key) for key, one in _by_name(predictions, classes).items()
-        ]
+        by_name = _by_name(predictions, classes)
+        columns = [_prediction(one, classes, n, key) for key, one in by_name.items()]
         decisions: list[Decision] = []
+        is_absent = {key: _is_absent(np.asarray(one)) for key, one in by_name.items()}
+        for key, absent in is_absent.items():
+            if n_absent := int(absent.sum()):
+                message = spell_count(n_absent, "row has", "rows have")
+                message += f" no prediction by {key}; the mean of its other predictions is used."
+                decisions.append(Decision("inference", "no_prediction", n_absent, message))
         proxy = columns[0]
         if len(columns) > 1 or proxy.shape[1] != truth.shape[1]:
             seed = resolve_seed(random_state)
@@ -147,7 +159,9 @@ class Measurement:
             decisions.append(Decision("inference", "predictions_combined", len(columns), message))
         # Scores have no classes of their own; those of the combined regression stand for them.
         naive = columns[0] if columns[0].shape[1] == truth.shape[1] else proxy
-        naive = naive if classes is None else np.eye(len(classes))[naive.argmax(axis=1)]
+        if classes is not None:
+            absent = next(iter(is_absent.values()))[:, None]
+            naive = np.where(absent, naive, np.eye(len(classes))[naive.argmax(axis=1)])
         if is_gold.sum() < FEW_GOLD:
             message = (
                 f"Only {is_gold.sum()} rows have a gold value. Intervals from fewer than "
@@ -357,6 +371,11 @@ def _by_name(predictions: Any, classes: tuple[Any, ...] | None) -> dict[str, Any
     return {"prediction": predictions}
 
 
+def _is_absent(values: npt.NDArray[Any]) -> BoolArray:
+    """Return whether the prediction of each row is missing, (n_rows,)."""
+    return np.asarray(pd.isna(values).reshape(len(values), -1).any(axis=1))
+
+
 def _prediction(
     values: Any, classes: tuple[Any, ...] | None, n: int, name: str
 ) -> npt.NDArray[np.float64]:
@@ -366,10 +385,15 @@ def _prediction(
         raise InputError(
             "predictions", f"{n:,} rows, one for each gold value", found=f"{len(array):,}"
         )
-    missing = np.asarray(pd.isna(array))
+    missing = _is_absent(array)
     if missing.any():
-        row = int(np.argwhere(missing)[0][0])
-        raise InputError("predictions", "present in every row", None, row=row)
+        if classes is None or array.ndim == 2 or missing.all():
+            row = int(missing.argmax())
+            raise InputError("predictions", "present in every row", None, row=row)
+        present = _prediction(array[~missing], classes, n - int(missing.sum()), name)
+        filled = np.tile(present.mean(axis=0), (n, 1))
+        filled[~missing] = present
+        return filled
     if array.ndim == 2:
         if classes is None or array.shape[1] != len(classes):
             expected = "classes, numbers, or one column of probabilities for each class"

@@ -21,6 +21,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+class PredictedLabel(str):
+    """A label that a language model gave: a text that is never taken as gold."""
+
+    __slots__ = ()
+
+
 class Variance(NamedTuple):
     """The parts of the variance of an estimate: of gold rows, and of the predictions of the others.
 

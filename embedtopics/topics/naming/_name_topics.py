@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from embedtopics._utils.chat import (
-    Answer,
     AnswerRecord,
     Chat,
+    ChatAnswer,
     Question,
     UnusableAnswer,
     fenced,
@@ -179,7 +179,7 @@ def _distinct(result: TopicResult, names: Mapping[int, str]) -> dict[int, str]:
 
 
 def _decisions(
-    result: TopicResult, chat: Chat, answers: Mapping[int, Answer], labels: Mapping[int, str]
+    result: TopicResult, chat: Chat, answers: Mapping[int, ChatAnswer], labels: Mapping[int, str]
 ) -> list[Decision]:
     """Return which documents were sent, and why topics have no name."""
     model = chat.request["model"]

@@ -79,7 +79,7 @@ BUDGET = {
 }
 # Folders above their budget: today's numbers, which only go down.
 OVER = {
-    "corpus": (3065, 11),
+    "corpus": (2850, 10),
     "encoders": (6785, 22),
     "retrieval": (6853, 25),
 }

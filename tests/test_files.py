@@ -314,10 +314,9 @@ def test_values_of_numpy_are_what_they_mean_in_a_workbook(tmp_path):
 @pytest.mark.parametrize(
     ("index", "expected"),
     [
-        (pd.Index(["a", "b"]), ["index (row label 1)"]),
-        (pd.Index(["a", "b"], name="key"), ["key (row label 1)"]),
-        (pd.MultiIndex.from_tuples([(1, "p"), (2, "q")], names=["n", None]),
-         ["n", "index (row label 2)"]),
+        (pd.Index(["a", "b"]), ["index_2"]),
+        (pd.Index(["a", "b"], name="key"), ["key_2"]),
+        (pd.MultiIndex.from_tuples([(1, "p"), (2, "q")], names=["n", None]), ["n", "index_2"]),
         (pd.RangeIndex(2), []),
     ],
 )  # fmt: skip
@@ -336,8 +335,6 @@ def test_what_is_there_stays_until_all_is_written(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="No space left on device; the previous content is intact"):
         write_table(FRAME, path)
     assert path.read_text() == "mine" and [p.name for p in tmp_path.iterdir()] == ["r.csv"]
-    with pytest.raises(InputError, match="cannot create the folder"):
-        write_table(FRAME, path / "t.csv")
 
 
 def test_a_sheet_that_is_too_small_says_what_to_do(tmp_path, monkeypatch):

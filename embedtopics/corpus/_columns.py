@@ -1,20 +1,25 @@
-"""Tables and lists as the fields of a corpus: which column holds what, named or guessed."""
+"""Columns as the fields of a corpus: which holds what, and its ids, numbers and dates.
+
+Dates have one format for a whole column, because one value (03/04/2021) may be ambiguous. A value
+in another format is an error: a misread date would silently move a document in time.
+"""
 
 import difflib
+import operator
 import re
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import Any, cast
+from dataclasses import replace
+from datetime import date
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 import pandas as pd
 
-from embedtopics.corpus._dates import read_dates
+from embedtopics.corpus._readers import DocumentTable, as_table, is_frame
 from embedtopics.corpus._texts import (
     MISSING_MARKERS,
     ArrowTexts,
-    TextRows,
     content_ids,
     held_in_arrow,
     is_missing,
@@ -23,77 +28,6 @@ from embedtopics.corpus._texts import (
 )
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError, name_rows
-
-
-@dataclass(frozen=True, eq=False)
-class DocumentTable:
-    """A table of documents and its source; `lines` holds the line of each row of a text file."""
-
-    frame: pd.DataFrame
-    source: str
-    notes: tuple[Decision, ...] = ()
-    lines: Sequence[int] | None = None
-    cells_only: bool = False
-    untyped: bool = False
-    ids: Sequence[str] | None = None
-
-
-def is_frame(data: object) -> bool:
-    """Return whether data has named columns: a frame, a table, a dataset or a mapping."""
-    if isinstance(data, Mapping):
-        return True
-    # The type, because the attribute of a lazy frame would start its computation.
-    return hasattr(type(data), "columns") or hasattr(type(data), "column_names")
-
-
-def is_records(data: object) -> bool:
-    """Return whether data is a list of mappings, one for each row."""
-    return isinstance(data, Sequence) and bool(len(data)) and isinstance(data[0], Mapping)
-
-
-def as_table(data: object) -> DocumentTable:
-    """Read a frame of any kind, or a list of mappings."""
-    source = type(data).__name__
-    untyped = False
-    if isinstance(data, pd.DataFrame):
-        frame = data
-    elif is_records(data) or isinstance(data, Mapping):
-        columns = data if isinstance(data, Mapping) else _columns_of(cast(Sequence[Any], data))
-        # pandas would read the letters of a string, and fill shorter columns.
-        lengths = {k: 1 if isinstance(v, str) else len(v) for k, v in columns.items()}
-        if len(set(lengths.values())) > 1 or any(isinstance(v, str) for v in columns.values()):
-            raise InputError("data", "a dict of lists of one length", found=f"lengths {lengths}")
-        # Objects, because strings of pandas cannot hold lone surrogates.
-        frame = pd.DataFrame({k: pd.Series(list(v), dtype=object) for k, v in columns.items()})
-        untyped = True
-    elif is_frame(data) and hasattr(data, "to_pandas"):
-        frame = data.to_pandas()
-    else:
-        raise InputError(
-            "expected a pandas or polars frame, an Arrow table, a datasets.Dataset or a dict of "
-            f"lists, got a {source}; give a list of strings as Corpus(texts)"
-        )
-    refuse_repeated(frame, source)
-    return DocumentTable(frame, source, untyped=untyped)
-
-
-def refuse_repeated(frame: pd.DataFrame, source: str) -> None:
-    """Refuse repeated column names."""
-    repeated = frame.columns[frame.columns.duplicated()]
-    if len(repeated):
-        raise InputError(
-            f"{source}: expected distinct column names, got {repeated[0]!r} more than once; "
-            "rename one of them"
-        )
-
-
-def _columns_of(data: Sequence[Any]) -> dict[str, list[Any]]:
-    for row, record in enumerate(data):
-        if not isinstance(record, Mapping):
-            raise InputError("data", "a list of mappings", record, row=row)
-    names = dict.fromkeys(name for record in data for name in record)
-    return {name: [record.get(name) for record in data] for name in names}
-
 
 # No leading zeros, which are significant in a postcode or a file number.
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
@@ -118,7 +52,8 @@ _GROUP_NAMES = (
     "parti", "primary_cat",
 )  # fmt: skip
 _SAMPLED_VALUES = 1000
-_NUMBER = re.compile(r"[-+]?(\d+([.,]\d*)?|[.,]\d+)([eE][-+]?\d+)?%?")
+_NO_WORDS = re.compile(r"[-+\d.,:/%eETZ\s]*\d[-+\d.,:/%eETZ\s]*")
+"""Numbers, dates and times."""
 
 
 def find_column(table: DocumentTable, name: str, role: str) -> str:
@@ -127,13 +62,8 @@ def find_column(table: DocumentTable, name: str, role: str) -> str:
     if name in columns:
         return name
     close = difflib.get_close_matches(str(name), map(str, columns), n=1, cutoff=0.5)
-    nearest = f"did you mean {close[0]!r}?" if close else "name one of these"
-    error = InputError(
-        f"{table.source}: expected a {role} column {name!r}, got the columns "
-        f"{list_names(columns)}; {nearest}"
-    )
-    error.parameter = role
-    raise error
+    nearest = f"did you mean {close[0]!r}?" if close else ""
+    raise InputError(role, f"a column of {table.source}: {list_names(columns)}", name, nearest)
 
 
 def list_names(columns: Sequence[Hashable]) -> str:
@@ -174,16 +104,12 @@ def guess_columns(frame: pd.DataFrame) -> dict[str, str | None]:
 
 def check_text_column(table: DocumentTable, name: str) -> None:
     """Refuse a column of numerals or dates where texts are expected."""
-    cells = _sample(table.frame[name])
-    if not all(isinstance(cell, str) for cell in cells):
-        return
-    present = [str(cell).strip() for cell in cells if cell not in {*MISSING_MARKERS, ""}]
-    is_number = table.cells_only and present and all(map(_NUMBER.fullmatch, present))
-    if is_number or (cells and _holds_dates(pd.Series(cells, dtype=object))):
+    cells = [cell for cell in _sample(table.frame[name]) if cell not in {*MISSING_MARKERS, ""}]
+    if cells and all(isinstance(cell, str) and _NO_WORDS.fullmatch(cell) for cell in cells):
         raise InputError(
-            f"{table.source}: expected strings in the text column {name!r}, got "
-            f"{'numbers' if is_number else 'dates'} in every cell; choose one of texts among "
-            f"{list_names(list(table.frame.columns))}"
+            "text",
+            f"a column of texts among {list_names(list(table.frame.columns))}",
+            found=f"numbers or dates in every cell of column {name!r} of {table.source}",
         )
 
 
@@ -276,30 +202,17 @@ def read_list(
     group: str | None = None,
 ) -> dict[str, Any]:
     """Return the fields of a corpus from a list of texts; see `Corpus`."""
-    source = type(texts).__name__
     values = _as_list(texts)
-    about = pd.DataFrame(index=range(len(values)))
-    table = DocumentTable(about, source) if metadata is None else as_table(metadata)
+    table = as_table(pd.DataFrame(index=range(len(values))) if metadata is None else metadata)
     _check_length("metadata", table.frame, len(values))
     if index is None:
         index = texts.index if isinstance(texts, pd.Series) else table.frame.index
     labels = index if isinstance(index, pd.Index) else pd.Index(index)
     _check_length("index", labels, len(values))
-    for role, name in (("time", time), ("group", group)):
-        if name is not None:
-            find_column(table, name, role)
-    about, n_repaired = _read_metadata(table, [])
-    notes: tuple[Decision, ...] = ()
-    if time is not None:
-        about[time], notes = read_dates(table.frame[time], f"column {time!r}", None)
-    about = about.set_axis(labels)
-    rows = read_texts(values, source)
-    names: Iterable[str] = content_ids(rows.hashes)
-    if ids is not None:
-        names = read_ids(ids, DocumentTable(about, source))
-        _check_length("ids", names, len(values))
-    roles = (None, time, group)
-    return _fields(rows, n_repaired, names, about, source, notes, roles)
+    table = replace(table, frame=table.frame.set_axis(labels), source=type(texts).__name__)
+    fields = _fields(table, values, table.source, ids, [], {"time": time, "group": group})
+    _check_length("ids", fields["ids"], len(values))
+    return fields
 
 
 def _check_length(name: str, values: Any, n_texts: int) -> None:
@@ -328,7 +241,11 @@ def _join_columns(table: DocumentTable, names: Sequence[str]) -> DocumentTable:
 
 
 def read_table(
-    table: DocumentTable, text: Any, id: str | None, time: str | None, group: str | None
+    table: DocumentTable,
+    text: Any = None,
+    id: str | None = None,
+    time: str | None = None,
+    group: str | None = None,
 ) -> dict[str, Any]:
     """Return the fields of a corpus from the columns of a table; see `Corpus`."""
     notes = list(table.notes)
@@ -336,37 +253,25 @@ def read_table(
     if isinstance(text, list | tuple):
         text_columns = list(text)
         table, text = _join_columns(table, text_columns), text_columns[-1]
-    named = {"text": text, "id": id, "time": time, "group": group}
-    for role, name in named.items():
-        if name is not None:
-            find_column(table, name, role)
     if text is None:
         text, decision = guess_text_column(table)
         notes.append(decision)
+    find_column(table, text, "text")
     check_text_column(table, text)
-    column = held_in_arrow(table.frame[text])
-    values: Sequence[object] = table.frame[text].tolist() if column is None else column
-    n_markers = 0
+    values: Sequence[object] = held_in_arrow(table.frame[text]) or table.frame[text].tolist()
     if table.cells_only:
         values = [value if is_missing(value) else str(value) for value in values]
         n_markers = sum(value in MISSING_MARKERS for value in values)
         values = [None if value in MISSING_MARKERS else value for value in values]
-    rows = read_texts(values, f"{table.source}: column {text!r}", table.lines)
-    ids: Iterable[str] = table.ids or content_ids(rows.hashes)
+        if n_markers:
+            message = f'{n_markers} cells of column {text!r} such as "NA" are read as missing.'
+            notes.append(Decision("corpus", "missing_markers", n_markers, message))
+    ids: Iterable[object] | None = table.ids
     if id is not None:
-        ids = read_ids(table.frame[id].tolist(), table)
-    metadata, n_repaired = _read_metadata(table, [text] if id is None else [text, id])
-    if table.cells_only:
-        notes.extend(_read_numbers(metadata, {time, group, *(text_columns or ())}))
-    if time is not None:
-        what = f"{table.source}, column {time!r}"
-        metadata[time], date_notes = read_dates(table.frame[time], what, table.lines)
-        notes.extend(date_notes)
-    if n_markers:
-        message = f'{n_markers} cells of column {text!r} such as "NA" are read as missing texts.'
-        notes.append(Decision("corpus", "missing_markers", n_markers, message))
-    columns = (text_columns or text, time, group)
-    return _fields(rows, n_repaired, ids, metadata, table.source, notes, columns)
+        ids = table.frame[find_column(table, id, "id")].tolist()
+    used, what = [text] if id is None else [text, id], f"{table.source}: column {text!r}"
+    fields = _fields(table, values, what, ids, used, {"time": time, "group": group}, notes)
+    return {**fields, "text_column": text_columns or text}
 
 
 def _as_list(texts: Any) -> Sequence[object]:
@@ -389,23 +294,64 @@ def _as_list(texts: Any) -> Sequence[object]:
     raise InputError(f"expected a list of texts, got a {type(texts).__name__}; use {remedy}")
 
 
+def _fields(
+    table: DocumentTable,
+    values: Iterable[object],
+    what: str,
+    ids: Iterable[object] | None,
+    used: list[str],
+    roles: dict[str, str | None],
+    notes: Iterable[Decision] = (),
+) -> dict[str, Any]:
+    """Return the fields of a corpus from its texts and the table of its metadata."""
+    notes = list(notes)
+    for role, name in roles.items():
+        if name is not None:
+            find_column(table, name, role)
+    rows = read_texts(values, what, table.lines)
+    names = content_ids(rows.hashes) if ids is None else read_ids(ids, table)
+    metadata, n_repaired = _read_metadata(table, used)
+    if table.cells_only:
+        notes += _read_numbers(metadata, {*roles.values()})
+    if (time := roles["time"]) is not None:
+        column = f"column {time!r} of {table.source}"
+        metadata[time], decisions = read_dates(table.frame[time], column, table.lines)
+        notes += decisions
+    n_repaired += rows.n_repaired
+    if n_repaired:
+        message = f"Lone surrogates were replaced by U+FFFD in {n_repaired} values."
+        notes.append(Decision("corpus", "replaced_characters", n_repaired, message))
+    return {
+        "texts": rows.texts,
+        "ids": ArrowTexts.of(names) if isinstance(rows.texts, ArrowTexts) else tuple(names),
+        "status": rows.status,
+        "metadata": metadata,
+        "text_column": None,
+        "time_column": time,
+        "group_column": roles["group"],
+        "source": replace_surrogates(table.source),
+        "notes": tuple(notes),
+        "hashes": rows.hashes,
+    }
+
+
 def _read_metadata(table: DocumentTable, used: list[str]) -> tuple[pd.DataFrame, int]:
     """Return the other columns without lone surrogates, and the number of repaired values."""
     metadata = table.frame.drop(columns=used)
     n_repaired = 0
-    for name in metadata.columns:
-        column = metadata[name]
-        if isinstance(column.dtype, np.dtype) and column.dtype == object:
-            cells = column.tolist()
-            clean = [replace_surrogates(v) if isinstance(v, str) else v for v in cells]
-            n_changed = sum(a is not b for a, b in zip(cells, clean, strict=True))
-            n_repaired += n_changed
-            if table.cells_only:
-                clean = [None if value == "" else value for value in clean]
-            if n_changed or table.untyped:
-                objects = pd.Series(clean, index=metadata.index, dtype=object)
-                # Column by column: pandas would keep strings of a frame of objects as objects.
-                metadata[name] = _inferred(objects) if table.untyped else objects
+    for name, dtype in metadata.dtypes.items():
+        if not pd.api.types.is_object_dtype(dtype):
+            continue
+        cells = metadata[name].tolist()
+        clean = [replace_surrogates(v) if isinstance(v, str) else v for v in cells]
+        n_changed = sum(map(operator.is_not, cells, clean))
+        n_repaired += n_changed
+        if table.cells_only:
+            clean = [None if value == "" else value for value in clean]
+        if n_changed or table.untyped:
+            objects = pd.Series(clean, index=metadata.index, dtype=object)
+            # Column by column: pandas would keep strings of a frame of objects as objects.
+            metadata[name] = _inferred(objects) if table.untyped else objects
     return metadata, n_repaired
 
 
@@ -423,50 +369,165 @@ def _read_numbers(metadata: pd.DataFrame, others: set[str | None]) -> tuple[Deci
     """Convert columns that hold only numerals to numbers."""
     read = []
     for name in metadata.columns:
-        cells = metadata[name].tolist()
-        cells = [None if isinstance(c, str) and c in MISSING_MARKERS else c for c in cells]
-        texts = [cell for cell in cells if isinstance(cell, str)]
-        if name in others or not texts or len(texts) < sum(not is_missing(c) for c in cells):
+        column = metadata[name]
+        present = column[column.notna() & ~column.isin(MISSING_MARKERS)]
+        if name in others or not len(present) or not all(isinstance(cell, str) for cell in present):
             continue
-        values: Any = None
-        if all(map(_INTEGER.fullmatch, texts)):
-            whole = [None if is_missing(cell) else int(str(cell)) for cell in cells]
-            values = pd.array(whole, dtype="Int64" if None in whole else "int64")
-        elif all(map(_REAL.fullmatch, texts)):
-            values = [float("nan") if is_missing(cell) else float(str(cell)) for cell in cells]
-        if values is not None:
-            metadata[name] = values
-            read.append(str(name))
+        if present.str.fullmatch(_INTEGER).all():
+            numbers: pd.Series = present.map(int).astype("Int64").reindex(column.index)
+            metadata[name] = numbers if numbers.hasnans else numbers.astype("int64")
+        elif present.str.fullmatch(_REAL).all():
+            metadata[name] = present.map(float).reindex(column.index)
+        else:
+            continue
+        read.append(str(name))
     if not read:
         return ()
     message = f"Columns of numerals are read as numbers: {', '.join(read)}."
     return (Decision("corpus", "numeric_columns", read, message),)
 
 
-def _fields(
-    rows: TextRows,
-    n_repaired: int,
-    ids: Iterable[str],
-    metadata: pd.DataFrame,
-    source: str,
-    notes: Iterable[Decision],
-    roles: tuple[str | list[str] | None, str | None, str | None],
-) -> dict[str, Any]:
-    """Return the fields of a corpus; `roles` are the columns of texts, dates and groups."""
-    n = rows.n_repaired + n_repaired
-    if n:
-        message = f"Lone surrogates were replaced by U+FFFD in {n} values."
-        notes = (*notes, Decision("corpus", "replaced_characters", n, message))
-    columns = ("text_column", "time_column", "group_column")
-    return {
-        "texts": rows.texts,
-        "ids": ArrowTexts.of(ids) if isinstance(rows.texts, ArrowTexts) else tuple(ids),
-        "status": rows.status,
-        "metadata": metadata,
-        "source": replace_surrogates(source),
-        "notes": tuple(notes),
-        # Values of cached properties, computed for the ids already.
-        "hashes": rows.hashes,
-        "_is_normal": rows.is_normal,
-        **dict(zip(columns, roles, strict=True)),
-    }
+_CLOCK = r":\d{2}(?::\d{2}(?:\.\d{1,9})?)?"
+_ZONE = r"(?:Z|[+-]\d{2}(?::?\d{2})?)"
+_ISO = "ISO 8601 (like 2021-05-17 or 2021)"
+_SLASHED = "day and month before the year (like 17/05/2021)"
+_COMPACT = "YYYYMMDD (like 20210517)"
+_SECONDS, _MILLISECONDS = "Unix time in seconds", "Unix time in milliseconds"
+_FORMATS = {
+    name: re.compile(pattern, re.ASCII)
+    for name, pattern in {
+        _ISO: rf"\d{{4}}(-\d{{2}}(-\d{{2}}([T ]\d{{2}}{_CLOCK} ?{_ZONE}?)?)?)?",
+        _SLASHED: rf"(\d{{1,2}})([/.-])(\d{{1,2}})\2(\d{{4}})(?:[T ](\d{{1,2}})({_CLOCK}))?",
+        _COMPACT: r"\d{8}",
+        _SECONDS: r"\d{9,11}",
+        _MILLISECONDS: r"\d{12,14}",
+    }.items()
+}
+_REMEDY = "write every date as YYYY-MM-DD, or convert the column with pandas.to_datetime first"
+
+Refuse = Callable[..., NoReturn]
+
+
+def read_dates(
+    values: Iterable[Any], name: str, lines: Sequence[int] | None = None
+) -> tuple[pd.Series, tuple[Decision, ...]]:
+    """Read dates of one format as datetime64[us] without time zone, and report the decisions.
+
+    `Corpus` lists the formats. Years and months alone stand for their first day; integers from
+    10**8 up are Unix time in seconds, from 10**11 up in milliseconds. Times with a zone are
+    converted to UTC. None, NaN, "" and "NA" are missing.
+    """
+    series = values if isinstance(values, pd.Series) else pd.Series(list(values), dtype=object)
+    decisions: list[Decision] = []
+    if isinstance(series.dtype, np.dtype) and series.dtype.kind == "M":
+        dates = series.astype("datetime64[us]")
+    else:
+        texts = np.array([_as_string(value) for value in series.tolist()], dtype=object)
+        codes, distinct = pd.factorize(texts)  # -1 for a missing value
+
+        def refuse(code: int, expected: str, earlier: int | None = None) -> NoReturn:
+            """Raise the error for a distinct value that contradicts an earlier one."""
+            rows = [int(np.argmax(codes == one)) for one in (code, earlier) if one is not None]
+            if earlier is not None:
+                expected += f", as in {name_rows(rows[1:], lines)} ({distinct[earlier]!r})"
+            raise InputError(
+                f"{name}, {name_rows(rows[:1], lines)}: expected {expected}, got "
+                f"{series.iloc[rows[0]]!r}; {_REMEDY}"
+            )
+
+        moments = np.array([], "datetime64[us]")
+        if len(distinct):
+            weights = np.bincount(codes[codes >= 0])
+            moments, decisions = _parse(pd.Series(distinct, dtype=object), weights, name, refuse)
+        # The last entry is NaT, and the code of a missing value is -1.
+        moments = np.append(moments, np.datetime64("NaT", "us"))
+        dates = pd.Series(moments[codes], index=series.index, name=series.name)
+    n_missing = int(dates.isna().sum())
+    if n_missing:
+        message = f"{n_missing} of {len(dates)} rows have no date in {name}."
+        decisions.append(Decision("corpus", "dates_missing", n_missing, message))
+    return dates, tuple(decisions)
+
+
+def _as_string(value: object) -> str | None:
+    """Return a value as text, None where missing."""
+    if is_missing(value):
+        return None
+    if isinstance(value, date):  # datetimes and pandas timestamps are dates
+        return value.isoformat()
+    if isinstance(value, np.datetime64):
+        return str(value.astype("datetime64[us]"))
+    if isinstance(value, float | np.floating) and value.is_integer():
+        value = int(value)
+    text = str(value).strip()
+    return None if not text or text in MISSING_MARKERS else text
+
+
+def _parse(
+    texts: pd.Series, weights: np.ndarray, name: str, refuse: Refuse
+) -> tuple[np.ndarray, list[Decision]]:
+    """Parse distinct values, all in the format of the first; `weights` are their numbers of rows.
+
+    The moments are datetime64[us].
+    """
+    formats = (form for form, pattern in _FORMATS.items() if pattern.fullmatch(texts[0]))
+    description = next(formats, None)
+    if description is None:
+        refuse(0, f"{_ISO}, {_SLASHED} or Unix time")
+    pattern = _FORMATS[description]
+    others = np.flatnonzero([not pattern.fullmatch(text) for text in texts])
+    if len(others):
+        refuse(int(others[0]), description, 0)
+    decisions = _describe_iso(texts, weights, name, refuse) if description == _ISO else []
+    if description in (_SECONDS, _MILLISECONDS):
+        unit: Literal["s", "ms"] = "s" if description == _SECONDS else "ms"
+        moments = pd.to_datetime(texts.map(int), unit=unit, errors="coerce", utc=True)
+    else:
+        if description == _SLASHED:
+            description, texts = _iso_of_slashed(texts, refuse)
+        format = "%Y%m%d" if description == _COMPACT else "ISO8601"
+        moments = pd.to_datetime(texts, format=format, errors="coerce", utc=True)
+    impossible = np.flatnonzero(moments.isna() | (moments.dt.year < 1))
+    if len(impossible):
+        refuse(int(impossible[0]), f"a day that exists, as {description}")
+    message = f"Dates in {name} are {description}."
+    decisions.insert(0, Decision("corpus", "dates", description, message))
+    return moments.dt.tz_localize(None).to_numpy().astype("datetime64[us]"), decisions
+
+
+def _iso_of_slashed(texts: pd.Series, refuse: Refuse) -> tuple[str, pd.Series]:
+    """Rewrite dates as ISO 8601; the number above 12 in the whole column is the day."""
+    parts = texts.str.extract(_FORMATS[_SLASHED]).fillna("")
+    first, second = (parts[place].astype(int) > 12 for place in (0, 2))
+    _refuse_both(first, second, "one order of day and month", refuse)
+    if not (first.any() or second.any()):
+        refuse(0, "some value above 12 in the column to tell days from months")
+    day, month = (0, 2) if first.any() else (2, 0)
+    days = parts[3] + "-" + parts[month].str.zfill(2) + "-" + parts[day].str.zfill(2)
+    times = ("T" + parts[4].str.zfill(2) + parts[5]).where(parts[4] != "", "")
+    return "day/month/year" if day == 0 else "month/day/year", days + times
+
+
+def _refuse_both(first: pd.Series, second: pd.Series, expected: str, refuse: Refuse) -> None:
+    """Refuse a column that has both kinds of values."""
+    if first.any() and second.any():
+        places = sorted(int(np.argmax(mask)) for mask in (first, second))
+        refuse(places[1], expected, places[0])
+
+
+def _describe_iso(
+    texts: pd.Series, weights: np.ndarray, name: str, refuse: Refuse
+) -> list[Decision]:
+    """Report dates without a day and times with a zone; refuse a column with zones in part."""
+    decisions = []
+    has_zone = texts.str.contains(rf":\d{{2}}.*{_ZONE}$", regex=True)
+    is_local = texts.str.contains(":") & ~has_zone  # a day alone needs no zone
+    _refuse_both(has_zone, is_local, "a time zone in every row or in none", refuse)
+    if has_zone.any():
+        message = f"Times in {name} were converted to UTC."
+        decisions.append(Decision("corpus", "time_zone", "UTC", message))
+    n_rounded = int(weights[texts.str.len() < len("2021-05-17")].sum())
+    if n_rounded:
+        message = f"{n_rounded} dates in {name} name no day; each stands for its first day."
+        decisions.append(Decision("corpus", "dates_without_day", n_rounded, message))
+    return decisions

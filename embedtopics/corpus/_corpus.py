@@ -15,9 +15,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from embedtopics._utils.display import html_table, spell_count
-from embedtopics.corpus._columns import as_table, is_frame, is_records, read_list, read_table
-from embedtopics.corpus._dates import read_dates
+from embedtopics.corpus._columns import read_dates, read_list, read_table
 from embedtopics.corpus._files import is_path, read_file, read_files
+from embedtopics.corpus._readers import as_table, is_frame, is_records
 from embedtopics.corpus._texts import (
     EMPTY,
     MISSING,
@@ -123,27 +123,27 @@ class Corpus:
         encoding: str = "utf-8",
         limit: int | None = None,
     ) -> None:
-        of_list = {"ids": ids, "metadata": metadata, "index": index}
         if isinstance(data, Corpus):
             vars(self).update(vars(data))
             return
+        table = None
         if isinstance(data, os.PathLike) or (isinstance(data, str) and is_path(data)):
             table = read_file(Path(data), encoding, limit)
         elif is_frame(data) or is_records(data):
             table = as_table(data)
-        else:
-            if text is not None or id is not None:
-                name = "text" if text is not None else "id"
-                raise InputError(name, "left out where the texts are a list", text or id)
-            vars(self).update(read_list(data, ids, index, metadata, time, group))
-            return
-        for name, value in of_list.items():
+        unsuitable: dict[str, Any] = {"text": text, "id": id}
+        expected = "left out where the texts are a list"
+        if table is not None:
+            unsuitable = {"ids": ids, "metadata": metadata, "index": index}
+            expected = f"left out where the texts are a column of a {table.source}"
+        for name, value in unsuitable.items():
             if value is not None:
-                expected = f"left out where the texts are a column of a {table.source}"
-                raise InputError(
-                    name, expected, remedy="name columns with text=, id=, time=, group="
-                )
-        vars(self).update(read_table(table, text, id, time, group))
+                raise InputError(name, expected)
+        if table is None:
+            fields = read_list(data, ids, index, metadata, time, group)
+        else:
+            fields = read_table(table, text, id, time, group)
+        vars(self).update(fields)
 
     @classmethod
     def from_file(
@@ -162,11 +162,10 @@ class Corpus:
         ----------
         path : path-like
             A table, with a document in each row: csv, tsv, xlsx (its first sheet), jsonl (ndjson),
-            json, parquet or Arrow (arrow, feather). Or a txt file with a document on each line, or
+            json or parquet (for millions of texts). Or a txt file with a document on each line, or
             a docx, pdf, html or xml (TEI) file with one in each paragraph. In a folder or an
             archive, each file that is no table is one document; ``talks/{speaker}_{date}.txt``
-            reads metadata from the names. ``hub:org/dataset/split`` downloads. For millions of
-            texts use parquet, or Arrow without compression, which is mapped into memory.
+            reads metadata from the names. ``hub:org/dataset/split`` downloads.
         text, id, time, group, encoding, limit
             See `Corpus`. Cells of tables such as "NA" are missing texts.
         """
@@ -186,8 +185,7 @@ class Corpus:
         """
         if isinstance(paths, str | os.PathLike):
             return cls.from_file(paths, encoding=encoding, limit=limit, **columns)
-        roles = (columns.pop(role, None) for role in ("text", "id", "time", "group"))
-        return cls.of_fields(**read_table(read_files(paths, encoding, limit), *roles, **columns))
+        return cls.of_fields(**read_table(read_files(paths, encoding, limit), **columns))
 
     @classmethod
     def of(cls, data: Any) -> Corpus:
@@ -215,14 +213,8 @@ class Corpus:
 
     def __getitem__(self, rows: Any) -> Any:
         """Return the text of one row, or the corpus of a slice, a mask or an array of rows."""
-        if isinstance(rows, int | np.integer) and not isinstance(rows, bool):
-            return self.texts[int(rows)]
-        if isinstance(rows, slice):
-            return self.take(np.arange(len(self))[rows])
-        positions = np.asarray(rows)
-        if positions.dtype == bool and positions.shape == (len(self),):
-            positions = np.flatnonzero(positions)
-        return self.take(positions)
+        is_row = isinstance(rows, int | np.integer)
+        return self.texts[int(rows)] if is_row else self.take(np.arange(len(self))[rows])
 
     def __repr__(self) -> str:
         n_text, n_empty, n_missing = (
@@ -264,11 +256,6 @@ class Corpus:
         return read_texts(self.texts, "texts").hashes
 
     @cached_property
-    def _is_normal(self) -> npt.NDArray[np.bool_]:
-        """Whether each text is known to be normalized."""
-        return np.zeros(len(self), dtype=np.bool_)
-
-    @cached_property
     def _distinct(self) -> DistinctDocuments:
         return find_distinct(self.hashes, self.status)
 
@@ -280,22 +267,12 @@ class Corpus:
         """Return the normalized text of each distinct document, in the order of `distinct`."""
         rows = self.distinct().first_rows
         if isinstance(self.texts, ArrowTexts):
-            return self.texts.take(rows, self._is_normal[rows])
-        return [
-            self.texts[row] if is_normal else normalize_text(self.texts[row])
-            for row, is_normal in zip(rows.tolist(), self._is_normal[rows].tolist(), strict=True)
-        ]
+            return self.texts.take(rows, normalized=True)
+        return [normalize_text(self.texts[row]) for row in rows.tolist()]
 
     def take(self, rows: npt.ArrayLike) -> Corpus:
         """Return the corpus of some rows, distinct positions from 0, with all that they have."""
-        positions = np.atleast_1d(np.asarray(rows))
-        if positions.size == 0:
-            positions = positions.astype(np.int64)
-        if positions.dtype.kind not in "iu" or positions.ndim != 1:
-            shown = f"an array of {positions.dtype} with shape {positions.shape}"
-            raise InputError(
-                "rows", "integer positions", found=shown, remedy="use np.flatnonzero(mask)"
-            )
+        positions = np.arange(len(self))[np.asarray(rows, dtype=np.int64)]
         if len(np.unique(positions)) < len(positions):
             raise InputError("rows", "distinct", remedy="use np.unique(rows)")
         message = f"{len(positions)} of {len(self)} rows were taken."
@@ -306,7 +283,6 @@ class Corpus:
             status=self.status[positions],
             metadata=self.metadata.iloc[positions],
             hashes=self.hashes[positions],
-            _is_normal=self._is_normal[positions],
         )
 
     def _with(self, *notes: Decision, **fields: Any) -> Corpus:
@@ -386,10 +362,6 @@ def recall_hashes(corpus: Corpus, documents: DistinctDocuments) -> Corpus:
 
 def blank_corpus(corpus: Corpus, columns: Sequence[Any] = ()) -> Corpus:
     """Return a corpus of the same rows without texts, ids, labels, notes and most columns."""
-    for name in columns:
-        if name not in corpus.metadata.columns:
-            there = list(corpus.metadata.columns)
-            raise InputError(f"expected columns of the corpus, got {name!r}; there are {there}")
     is_text = corpus.status == TEXT
     nothing = read_texts([""], "texts").hashes
     hashes = np.where(is_text[:, None], corpus.hashes, nothing)
@@ -439,7 +411,6 @@ def join_corpora(first: Corpus, second: Corpus) -> Corpus:
         group_column=roles["group"],
         # Hashing is the slow part of reading.
         hashes=np.concatenate([first.hashes, second.hashes]),
-        _is_normal=np.concatenate([first._is_normal, second._is_normal]),
     )
 
 
@@ -451,9 +422,7 @@ def _same_role(
     if ours is None:
         # A column of this name in the first corpus does not hold dates or groups.
         return table, None if theirs in first.metadata.columns else theirs
-    if theirs == ours:
-        return table, ours
-    if theirs is not None:
+    if theirs not in (None, ours):
         if ours in table.columns:
             raise InputError(
                 f"the {role} column {theirs!r} of the added rows would be renamed to {ours!r}, "
@@ -461,23 +430,19 @@ def _same_role(
             )
         message = f"The column {theirs!r} of added rows became {ours!r}."
         notes.append(Decision("corpus", f"{role}_renamed", str(theirs), message))
-        return table.rename(columns={theirs: ours}), ours
-    if role == "time" and ours in table.columns:
-        dates, decisions = read_dates(table[ours], f"added rows, column {ours!r}", None)
+        table = table.rename(columns={theirs: ours})
+    elif theirs is None and role == "time" and ours in table.columns:
+        dates, decisions = read_dates(table[ours], f"added rows, column {ours!r}")
         notes.extend(decisions)
-        return table.assign(**{ours: dates}) if isinstance(ours, str) else table, ours
+        table = table.copy()
+        table[ours] = dates
     return table, ours
 
 
 def _below(upper: pd.DataFrame, lower: pd.DataFrame) -> pd.DataFrame:
     """Concatenate two tables, columns of the upper one first."""
-    numbered = _is_numbered(upper.index) and _is_numbered(lower.index)
+    numbered = all(frame.index.equals(pd.RangeIndex(len(frame))) for frame in (upper, lower))
     # The type of an empty column does not count.
     tables = [table for table in (upper, lower) if len(table)] or [upper]
-    names = [*upper.columns, *(name for name in lower.columns if name not in upper.columns)]
     joined = pd.concat(tables, ignore_index=numbered)
-    return joined if list(joined.columns) == names else joined.reindex(columns=names)
-
-
-def _is_numbered(index: pd.Index) -> bool:
-    return isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1
+    return joined.reindex(columns=upper.columns.union(lower.columns, sort=False))

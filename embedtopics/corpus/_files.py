@@ -19,11 +19,13 @@ import pandas as pd
 from embedtopics._utils.checks import require
 from embedtopics._utils.display import one_line
 from embedtopics._utils.progress import progress_bar
-from embedtopics.corpus._columns import DocumentTable, as_table, guess_text_column
+from embedtopics.corpus._columns import guess_text_column
 from embedtopics.corpus._readers import (
     TABLES,
+    DocumentTable,
     File,
     Member,
+    as_table,
     check_package,
     check_path,
     check_unpacked,
@@ -118,8 +120,6 @@ def _page_lines(page: Any) -> list[_Line]:
 
 
 _LIGATURES = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl"}
-_PRINTED = re.compile(r"\d+/\d+/\d+, \d+:\d+.*|(https?|file)://\S+( \d+/\d+)?")
-"""What browsers print above and below a page."""
 
 _EDGE_LINES = 3
 """Lines at the top and at the bottom of a page among which headers and footers are sought."""
@@ -134,12 +134,7 @@ def _without_running_lines(pages: list[list[_Line]]) -> list[list[_Line]]:
         edges.append({line: re.sub(r"\d+", "0", line.text).casefold() for line in lines})
     counts = Counter(chain(*({*edge.values()} for edge in edges)))
     return [
-        [
-            line
-            for line in page
-            if counts[edge.get(line, "")] < max(2, len(pages) / 3)
-            and not _PRINTED.fullmatch(edge.get(line, ""))
-        ]
+        [line for line in page if counts[edge.get(line, "")] < max(2, len(pages) / 3)]
         for page, edge in zip(pages, edges, strict=True)
     ]
 
@@ -423,11 +418,8 @@ def _rows(
             remarks[note.name, note.message.rstrip(".")].append(name)
         if not is_mixed:
             return table.frame.to_dict("records")
-        # Columns of TEI headers are in small letters; those of workbooks often are not.
-        fields = {field for field, _ in _TEI_FIELDS}.difference(table.frame.columns)
-        names = {name: str(name).lower() for name in table.frame if str(name).lower() in fields}
-        names[guess_text_column(table)[0]] = "text"
-        return table.frame.rename(columns=names).to_dict("records")
+        frame = table.frame.rename(columns={guess_text_column(table)[0]: "text"})
+        return frame.to_dict("records")
     if suffix == ".txt":
         with open_text(file, encoding) as handle:
             return [{"text": handle.read()}]

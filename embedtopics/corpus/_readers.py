@@ -1,4 +1,4 @@
-"""Tables of documents in files: what kind, which encoding, and how much may come out."""
+"""Tables of documents, in memory and in files: of what kind, which encoding, and how large."""
 
 import codecs
 import csv
@@ -10,8 +10,9 @@ import stat
 import zipfile
 import zlib
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from types import SimpleNamespace
@@ -21,10 +22,74 @@ import pandas as pd
 
 from embedtopics._utils.checks import require
 from embedtopics._utils.display import one_line
-from embedtopics.corpus._columns import DocumentTable, refuse_repeated
-from embedtopics.corpus._texts import mapped_table, replace_surrogates
+from embedtopics.corpus._texts import distinct_names, replace_surrogates
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError, Remedy, name_rows
+
+
+@dataclass(frozen=True, eq=False)
+class DocumentTable:
+    """A table of documents and its source; `lines` holds the line of each row of a text file."""
+
+    frame: pd.DataFrame
+    source: str
+    notes: tuple[Decision, ...] = ()
+    lines: Sequence[int] | None = None
+    cells_only: bool = False
+    untyped: bool = False
+    ids: Sequence[str] | None = None
+
+
+def is_frame(data: object) -> bool:
+    """Return whether data has named columns: a frame, a table, a dataset or a mapping."""
+    if isinstance(data, Mapping):
+        return True
+    # The type, because the attribute of a lazy frame would start its computation.
+    return hasattr(type(data), "columns") or hasattr(type(data), "column_names")
+
+
+def is_records(data: object) -> bool:
+    """Return whether data is a list of mappings, one for each row."""
+    return isinstance(data, Sequence) and bool(len(data)) and isinstance(data[0], Mapping)
+
+
+def as_table(data: Any) -> DocumentTable:
+    """Read a frame of any kind, or a list of mappings."""
+    source = type(data).__name__
+    if is_records(data):
+        return DocumentTable(records_frame(data), source, untyped=True)
+    if isinstance(data, Mapping):
+        # Objects, because strings of pandas cannot hold lone surrogates.
+        columns = {k: [v] if isinstance(v, str) else list(v) for k, v in data.items()}
+        return DocumentTable(pd.DataFrame(columns, dtype=object), source, untyped=True)
+    if isinstance(data, pd.DataFrame):
+        frame = data
+    elif is_frame(data) and hasattr(data, "to_pandas"):
+        frame = data.to_pandas()
+    else:
+        raise InputError(
+            "expected a pandas or polars frame, an Arrow table, a datasets.Dataset or a dict of "
+            f"lists, got a {source}; give a list of strings as Corpus(texts)"
+        )
+    refuse_repeated(frame, source)
+    return DocumentTable(frame, source)
+
+
+def records_frame(records: Iterable[Mapping[Any, object]]) -> pd.DataFrame:
+    """Convert mappings to columns of objects, in the order of their keys; None where missing."""
+    frame = pd.DataFrame(list(records), dtype=object)
+    return frame.where(frame.notna(), None)
+
+
+def refuse_repeated(frame: pd.DataFrame, source: str) -> None:
+    """Refuse repeated column names."""
+    repeated = frame.columns[frame.columns.duplicated()]
+    if len(repeated):
+        raise InputError(
+            f"{source}: expected distinct column names, got {repeated[0]!r} more than once; "
+            "rename one of them"
+        )
+
 
 # UTF-32 first: its mark begins like that of UTF-16.
 _MARKS = (
@@ -187,14 +252,6 @@ _LARGEST_FIELD = 2**31 - 1
 _field_limit = Lock()
 
 
-class _BrokenRow(Exception):
-    """A row that does not fit; `row` is its position."""
-
-    def __init__(self, row: int, message: str) -> None:
-        super().__init__(message)
-        self.row = row
-
-
 def _read_csv(path: File, encoding: str, limit: int | None) -> DocumentTable:
     """Read a csv file with a header line; detect its delimiter."""
     with open_text(path, encoding, newline="") as handle:
@@ -230,15 +287,14 @@ def _read_delimited(
     notes: tuple[Decision, ...] = ()
     try:
         header, rows, lines = _read_rows(path, delimiter, encoding, limit, quoted=True)
-    except _BrokenRow as with_quotes:
+    except InputError as with_quotes:
         if delimiter not in ("\t", _NO_DELIMITER):
-            raise InputError(str(with_quotes)) from None
+            raise
         try:
             header, rows, lines = _read_rows(path, delimiter, encoding, limit, quoted=False)
-        except _BrokenRow as without_quotes:
+        except InputError as without_quotes:
             # The reading that came further is the right one.
-            further = max(with_quotes, without_quotes, key=lambda broken: broken.row)
-            raise InputError(str(further)) from None
+            raise max(with_quotes, without_quotes, key=lambda error: error.row or 0) from None
         message = (
             f"Quotes in {path.name} are ordinary characters: they do not enclose whole fields."
         )
@@ -259,6 +315,12 @@ def _read_rows(
     rows: list[tuple[str, ...]] = []
     lines = array("q")
     line = 1
+
+    def broken(place: str, expected: str) -> InputError:
+        error = InputError(f"{path.name}, {place}: expected {expected}")
+        error.row = len(rows)
+        return error
+
     quoting: Any = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
     with open_text(path, encoding, newline="") as handle, fields_of_any_size():
         reader = csv.reader(handle, delimiter=delimiter, quoting=quoting, strict=True)
@@ -269,11 +331,10 @@ def _read_rows(
                 elif fields:
                     lines.append(line)
                     if len(fields) != len(header):
-                        raise _BrokenRow(
-                            len(rows),
-                            f"{path.name}, {name_rows([len(rows)], lines)}: expected {len(header)} "
-                            f"fields as in the header, got {len(fields)}; put fields that hold "
-                            "the delimiter or a line end in double quotes",
+                        raise broken(
+                            f"line {line}",
+                            f"{len(header)} fields as in the header, got {len(fields)}; put fields "
+                            "that hold the delimiter or a line end in double quotes",
                         )
                     # The garbage collector does not track tuples of strings.
                     rows.append(tuple(fields))
@@ -281,13 +342,12 @@ def _read_rows(
                         break
                 line = reader.line_num + 1
         except csv.Error as error:
-            where = f"line {line}" if header else f"header (line {line})"
-            closes = "end of data" not in str(error)
-            raise _BrokenRow(
-                len(rows),
-                f"{path.name}, {where}: expected a closed quote around each quoted field, got "
-                f"{error if closes else 'a quote that is never closed'}; "
-                'write a quote inside a quoted field twice ("")',
+            never_closed = "a quote that is never closed"
+            raise broken(
+                f"line {line}" if header else f"header (line {line})",
+                "a closed quote around each quoted field, got "
+                f"{never_closed if 'end of data' in str(error) else error}; write a quote inside a "
+                'quoted field twice ("")',
             ) from None
     if not header:
         raise InputError(f"{path.name}: expected a header line and rows, got an empty file")
@@ -296,15 +356,9 @@ def _read_rows(
 
 def _name_columns(header: list[str]) -> tuple[list[str], tuple[Decision, ...]]:
     """Name columns without a name, and make repeated names distinct."""
-    names: list[str] = []
-    changed = []
-    for position, cell in enumerate(header, start=1):
-        name = cell.strip() or f"column {position}"
-        while name in names:
-            name = f"{name} ({position})"
-        if name != cell.strip():
-            changed.append(name)
-        names.append(name)
+    cells = [cell.strip() for cell in header]
+    names = distinct_names([cell or f"column {n}" for n, cell in enumerate(cells, 1)])
+    changed = [name for name, cell in zip(names, cells, strict=True) if name != cell]
     if not changed:
         return names, ()
     message = f"Columns without a distinct name were named {', '.join(map(repr, changed))}."
@@ -384,46 +438,15 @@ def _frame_of_records(
         rows.append({replace_surrogates(key): value for key, value in row.items()})
     if not rows:
         raise InputError(f"{path.name}: expected JSON objects, got an empty file")
-    frame = pd.DataFrame(rows, dtype=object)
-    return frame.where(frame.notna(), None)
+    return records_frame(rows)
 
 
 def _read_parquet(path: File, encoding: str, limit: int | None) -> DocumentTable:
     """Read a Parquet file, whose encoding is fixed."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    def batches_of(data: Any) -> tuple[Any, Iterator[Any]]:
-        file = pq.ParquetFile(data)
-        if limit is None:  # with a limit, other row groups are not read
-            groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
-            check_unpacked(path, sum(group.total_byte_size for group in groups))
-        return file.schema_arrow, file.iter_batches(batch_size=min(limit or 8192, 8192))
-
-    return _table_of_batches(path, limit, "a Parquet", batches_of)
-
-
-def _read_arrow(path: File, encoding: str, limit: int | None) -> DocumentTable:
-    """Read an Arrow file or stream; map an uncompressed one."""
-    import pyarrow as pa
-
-    def batches_of(data: Any) -> tuple[Any, Iterator[Any]]:
-        is_packed = isinstance(data, io.BytesIO)
-        whole = pa.py_buffer(data.read()) if is_packed else pa.memory_map(str(path)).read_buffer()
-        is_file = whole[:6].to_pybytes() == b"ARROW1"
-        reader = pa.ipc.open_file(whole) if is_file else pa.ipc.open_stream(whole)
-        places = range(reader.num_record_batches) if is_file else ()
-        return reader.schema, map(reader.get_batch, places) if is_file else iter(reader)
-
-    return _table_of_batches(path, limit, "an Arrow", batches_of)
-
-
-def _table_of_batches(
-    path: File, limit: int | None, kind: str, batches_of: Callable[[Any], tuple[Any, Iterator[Any]]]
-) -> DocumentTable:
-    """Read a file of record batches, which may exceed memory."""
-    import pyarrow as pa
-
-    def checked(batches: Iterator[Any]) -> Iterator[Any]:
+    def checked(batches: Iterable[Any]) -> Iterator[Any]:
         n_rows = n_bytes = 0
         for batch in batches:
             yield batch
@@ -435,17 +458,18 @@ def _table_of_batches(
                 return
 
     with open_binary(path) as stream:
-        data = io.BytesIO(stream.read()) if path.suffix.lower() == ".gz" else stream
         try:
-            schema, batches = batches_of(data)
-            frame = mapped_table(checked(batches), schema).slice(0, limit).to_pandas()
-            refuse_repeated(frame, path.name)
+            is_packed = path.suffix.lower() == ".gz"
+            file = pq.ParquetFile(io.BytesIO(stream.read()) if is_packed else stream)
+            batches = file.iter_batches(batch_size=min(limit or 8192, 8192))
+            table = pa.Table.from_batches(checked(batches), file.schema_arrow)
+            table.validate(full=True)  # offsets of a damaged file could point anywhere
+            frame = table.slice(0, limit).to_pandas()
         except pa.ArrowException as error:
-            reason = str(error).splitlines()[0]
             raise InputError(
-                f"{path.name}: expected {kind} file, got data that cannot be read as one "
-                f"({reason}); write the file again"
+                f"{path.name}: is no Parquet file ({str(error).splitlines()[0]}); write it again"
             ) from None
+    refuse_repeated(frame, path.name)
     if not len(frame):
         raise InputError(f"{path.name}: expected rows, got an empty file (no rows)")
     return DocumentTable(frame, path.name)
@@ -503,8 +527,6 @@ TABLES: dict[str, Callable[[File, str, int | None], DocumentTable]] = {
     ".ndjson": _read_json_lines,
     ".json": _read_json,
     ".parquet": _read_parquet,
-    ".arrow": _read_arrow,
-    ".feather": _read_arrow,
     ".xlsx": _read_workbook,
     ".txt": read_lines,
 }

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import math
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 from typing import Any, Literal, TextIO
@@ -44,8 +44,8 @@ def write_table(frame: pd.DataFrame, path: str | Path, *, name: str = "table") -
 def write_tables(frames: Mapping[str, pd.DataFrame], path: str | Path) -> Exported:
     """Write frames to one workbook, or to a folder with a csv file for each."""
     path, suffix = Path(path), format_of(path)
+    notes: list[Decision] = []
     if not suffix:
-        notes: list[Decision] = []
         with replacing_folder(path, KIND) as folder:
             for name, frame in frames.items():
                 notes += _write(folder / f"{name}.csv", name, frame)
@@ -55,15 +55,10 @@ def write_tables(frames: Mapping[str, pd.DataFrame], path: str | Path) -> Export
         raise InputError(
             "path", "a folder or an .xlsx file", path.name, found=f"{len(frames)} tables"
         )
-    try:
-        path.absolute().parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(
-            f"cannot create the folder of {path}: {error.strerror or error}; name another file"
-        ) from error
+    path.absolute().parent.mkdir(parents=True, exist_ok=True)
     with replacing_file(path) as fresh:
         if suffix == "xlsx":
-            notes = write_workbook(fresh, frames)
+            notes = _write_workbook(fresh, frames)
         else:
             ((name, frame),) = frames.items()
             notes = _write(fresh, name, frame)
@@ -74,7 +69,7 @@ def _write(path: Path, name: str, frame: pd.DataFrame) -> list[Decision]:
     """Write one table in the format of its suffix; return the changes that the format needs."""
     suffix = path.suffix.lower()
     if suffix == ".jsonl":
-        with_labels(frame).to_json(
+        _with_labels(frame).to_json(
             path, orient="records", lines=True, force_ascii=False, date_format="iso",
             date_unit="us", double_precision=15, default_handler=str,
         )  # fmt: skip
@@ -84,7 +79,7 @@ def _write(path: Path, name: str, frame: pd.DataFrame) -> list[Decision]:
         stored.to_parquet(path, engine="pyarrow", compression="zstd")
         message = f"{name}: columns that parquet cannot hold were written as text: {changed}."
         return [Decision("export", "columns_as_text", changed, message)] if changed else []
-    n_marked = write_csv(path, with_labels(frame), separator="\t" if suffix == ".tsv" else ",")
+    n_marked = write_csv(path, _with_labels(frame), separator="\t" if suffix == ".tsv" else ",")
     message = (
         f"{name}: an apostrophe precedes cells that a spreadsheet would run as formulas "
         f"(cells: {n_marked:,})."
@@ -92,41 +87,37 @@ def _write(path: Path, name: str, frame: pd.DataFrame) -> list[Decision]:
     return [Decision("export", "formulas", n_marked, message)] if n_marked else []
 
 
-def with_labels(frame: pd.DataFrame) -> pd.DataFrame:
+def _with_labels(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a frame with its row labels as columns, unless they are 0, 1, 2 ..."""
-    index = frame.index
-    names = {str(name) for name in frame.columns}
-    labelled = frame.reset_index(drop=True)
-    if index.name is not None or not index.equals(pd.RangeIndex(len(index))):
-        for place in range(index.nlevels):
-            label = index.get_level_values(place)
-            name = "index" if label.name is None else str(label.name)
-            name = name if name not in names else f"{name} (row label {place + 1})"
-            names.add(name)
-            labelled.insert(place, name, label.array, allow_duplicates=True)
-    labelled.columns = pd.Index(unique_names(labelled.columns))
-    return labelled
+    labelled = frame.set_axis(unique_names(frame.columns), axis=1)
+    if frame.index.name is None and frame.index.equals(pd.RangeIndex(len(frame))):
+        return labelled.reset_index(drop=True)
+    names = ["index" if name is None else str(name) for name in frame.index.names]
+    return labelled.reset_index(names=distinct_names(names, labelled.columns))
 
 
 def storable(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     """Return a frame that parquet can hold, and the columns converted to text."""
-    stored = frame.copy(deep=False)
-    names = unique_names(frame.columns)
-    stored.columns = pd.Index(names)
+    stored, changed = _columns_as_text(frame)
+    index = frame.index
+    labels, changed_levels = _columns_as_text(index.to_frame(index=False))
+    if changed_levels:
+        levels = [labels[name] for name in labels]
+        stored.index = levels[0] if index.nlevels == 1 else pd.MultiIndex.from_arrays(levels)
+        stored.index.names = index.names
+    return stored, changed
+
+
+def _columns_as_text(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """Convert the columns that parquet cannot hold, and return their names."""
+    stored = frame.set_axis(unique_names(frame.columns), axis=1)
     changed = []
-    for place, name in enumerate(names):
+    for place, name in enumerate(stored.columns):
         column = frame.iloc[:, place]
         if not _can_be_written(column):
-            stored.isetitem(place, _as_text(column).array)
+            texts = [None if _is_missing_scalar(v) else _writable(str(v)) for v in column]
+            stored.isetitem(place, pd.array(texts, dtype="string"))
             changed.append(name)
-    index = frame.index
-    levels = [index.get_level_values(level).to_series() for level in range(index.nlevels)]
-    if not all(map(_can_be_written, levels)):
-        texts = [level if _can_be_written(level) else _as_text(level) for level in levels]
-        stored.index = (
-            pd.Index(texts[0], name=index.name) if index.nlevels == 1
-            else pd.MultiIndex.from_arrays(texts, names=index.names)
-        )  # fmt: skip
     return stored, changed
 
 
@@ -154,12 +145,8 @@ def _can_be_written(column: pd.Series) -> bool:
     return True
 
 
-def _as_text(column: pd.Series) -> pd.Series:
-    text = [
-        None if pd.api.types.is_scalar(value) and pd.isna(value) else _writable(str(value))
-        for value in column
-    ]
-    return pd.Series(text, index=column.index, name=column.name, dtype="string")
+def _is_missing_scalar(value: Any) -> bool:
+    return pd.api.types.is_scalar(value) and bool(pd.isna(value))
 
 
 def _writable(text: str) -> str:
@@ -202,79 +189,62 @@ MOST_ROWS, MOST_CHARACTERS, MOST_DIGITS = 1_048_576, 32_767, 10**15
 FIRST_YEAR, AFTER_LAST_YEAR = 1901, 9999
 """Limits of Excel, with characters in UTF-16 units; it counts February 29, 1900, in error."""
 
-NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
-READ_AS_OTHER = (*FORMULA_STARTS, "#")
+_NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+_READ_AS_OTHER = (*FORMULA_STARTS, "#")
 """Characters that begin a formula or the name of an error."""
 
-CHANGES = {
-    "control_characters": "Control characters were removed",
-    "long_texts": f"Texts were cut at the {MOST_CHARACTERS:,} characters that a cell holds",
-    "values_as_text": "Values that a cell cannot hold exactly were written as text",
-}
 
-
-def write_workbook(path: Path, frames: Mapping[str, pd.DataFrame]) -> list[Decision]:
-    """Write tables as sheets; return the changes."""
-    Workbook = require("openpyxl", "writing Excel files", "files").Workbook
-    tables = {name: with_labels(frame) for name, frame in frames.items()}
-    for name, table in tables.items():
-        if len(table) >= MOST_ROWS:
+def _write_workbook(path: Path, frames: Mapping[str, pd.DataFrame]) -> list[Decision]:
+    """Write tables as sheets without formulas; return the changes."""
+    openpyxl = require("openpyxl", "writing Excel files", "files")
+    book = openpyxl.Workbook(write_only=True)
+    n_changed = 0
+    for name, frame in frames.items():
+        if len(frame) >= MOST_ROWS:
             raise InputError(
-                f"the table {name} has {len(table):,} rows, but a sheet holds {MOST_ROWS - 1:,}; "
+                f"the table {name} has {len(frame):,} rows, but a sheet holds {MOST_ROWS - 1:,}; "
                 "write a .csv or .parquet file"
             )
-    book = Workbook(write_only=True)
-    changed: Counter[str] = Counter()
-    for name, table in tables.items():
         sheet = book.create_sheet(name)
         sheet.freeze_panes = "A2"
-        for row in (table.columns, *zip(*(table[one].tolist() for one in table), strict=True)):
-            sheet.append(_cells(sheet, row, changed))
+        table = _with_labels(frame)
+        for row in itertools.chain([(*table.columns,)], table.itertuples(index=False, name=None)):
+            cells = [_cell_value(value) for value in row]
+            n_changed += sum(map(_is_shortened, row))
+            for place, cell in enumerate(cells):
+                if isinstance(cell, str) and cell.startswith(_READ_AS_OTHER):
+                    cells[place] = openpyxl.cell.WriteOnlyCell(sheet, cell)
+                    cells[place].data_type = "s"
+                    cells[place].quotePrefix = True  # it stays a text when somebody edits it
+            sheet.append(cells)
     book.save(path)
-    return [
-        Decision("export", name, changed[name], f"{message} (cells: {changed[name]:,}).")
-        for name, message in CHANGES.items()
-        if changed[name]
-    ]
+    message = (
+        f"Texts lost control characters, or what follows {MOST_CHARACTERS:,} characters "
+        f"(cells: {n_changed:,})."
+    )
+    return [Decision("export", "texts_shortened", n_changed, message)] if n_changed else []
 
 
-def _cells(sheet: Any, row: Any, changed: Counter[str]) -> Iterator[Any]:
-    """Yield the cells of a row; none is a formula."""
-    from openpyxl.cell import WriteOnlyCell
-
-    for value in row:
-        plain = _cell_value(value, changed)
-        if isinstance(plain, str) and plain.startswith(READ_AS_OTHER):
-            cell = WriteOnlyCell(sheet, plain)
-            cell.data_type = "s"
-            cell.quotePrefix = True  # the cell stays a text when somebody edits it
-            yield cell
-        else:
-            yield plain
+def _is_shortened(value: Any) -> bool:
+    is_text = isinstance(value, str)
+    return is_text and bool(_NOT_IN_XML.search(value) or len(value) > MOST_CHARACTERS)
 
 
-def _cell_value(value: Any, changed: Counter[str]) -> Any:
-    """Return a value that a cell can hold; None for a missing one."""
+def _cell_value(value: Any) -> Any:
+    """Return a value that a cell can hold exactly, else its text; None for a missing one."""
     if isinstance(value, np.number | np.bool_):
         value = value.item()
-    if pd.api.types.is_scalar(value) and pd.isna(value):
+    if _is_missing_scalar(value):
         return None
     if isinstance(value, date):  # datetimes and timestamps are dates
         moment = pd.Timestamp(value)
-        if moment.tzinfo is None and FIRST_YEAR <= moment.year < AFTER_LAST_YEAR:
-            return moment.to_pydatetime(warn=False)
-        value = moment.isoformat()
-        changed["values_as_text"] += 1
+        is_in_range = moment.tzinfo is None and FIRST_YEAR <= moment.year < AFTER_LAST_YEAR
+        return moment.to_pydatetime(warn=False) if is_in_range else moment.isoformat()
     if isinstance(value, float) and math.isfinite(value):
         return value
     if isinstance(value, int) and abs(value) < MOST_DIGITS:
         return value
-    changed["values_as_text"] += not isinstance(value, str)
     text = str(value).replace("\r\n", "\n").replace("\r", "\n")  # as XML readers do
-    cleaned = NOT_IN_XML.sub("", replace_surrogates(text))
-    changed["control_characters"] += cleaned != text
-    # Do not split a character of two units.
-    units = cleaned.encode("utf-16-le")[: 2 * MOST_CHARACTERS]
-    shortened = units.decode("utf-16-le", "ignore")
-    changed["long_texts"] += shortened != cleaned
-    return shortened
+    text = _NOT_IN_XML.sub("", replace_surrogates(text))
+    # The limit must not split a character of two units.
+    return text.encode("utf-16-le")[: 2 * MOST_CHARACTERS].decode("utf-16-le", "ignore")

@@ -6,17 +6,14 @@ depends on the position or the number of its rows.
 
 from __future__ import annotations
 
-import mmap
 import operator
 import re
-import shutil
-import tempfile
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import islice
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -134,13 +131,7 @@ def find_distinct(
 
 
 _BLOCK = 8192
-"""Strings decoded or written at a time."""
-
-MOST_IN_MEMORY = 1 << 26
-"""Maximum bytes of a table in memory; a larger one goes to a mapped file."""
-
-_FREE_ON_DISK = 1 << 34
-"""Minimum free bytes for a mapped file."""
+"""Strings decoded at a time."""
 
 
 class ArrowTexts(Sequence[str]):
@@ -153,13 +144,13 @@ class ArrowTexts(Sequence[str]):
     is_missing: BoolArray | None = None
 
     def __init__(
-        self, column: Any, rows: Int64Array | None = None, is_normal: BoolArray | None = None
+        self, column: Any, rows: Int64Array | None = None, normalized: bool = False
     ) -> None:
         import pyarrow as pa
 
         chunks = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
         self._column = chunks.cast(pa.large_string())
-        self._rows, self._is_normal = rows, is_normal
+        self._rows, self._normalized = rows, normalized
         if chunks.null_count and rows is None:
             self.is_missing = chunks.is_null().to_numpy()
 
@@ -171,18 +162,13 @@ class ArrowTexts(Sequence[str]):
     def __len__(self) -> int:
         return len(self._column if self._rows is None else self._rows)
 
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-    @overload
-    def __getitem__(self, place: slice) -> ArrowTexts: ...
-    def __getitem__(self, place: int | slice) -> str | ArrowTexts:
+    def __getitem__(self, place: Any) -> Any:
         if isinstance(place, slice):
             return self.take(np.arange(*place.indices(len(self))))
         number = range(len(self))[operator.index(place)]
         row = number if self._rows is None else int(self._rows[number])
         text = self._column[row].as_py() or ""
-        is_ready = self._is_normal is None or self._is_normal[number]
-        return text if is_ready else normalize_text(text)
+        return normalize_text(text) if self._normalized else text
 
     def __iter__(self) -> Iterator[str]:
         if self._rows is not None:
@@ -199,18 +185,13 @@ class ArrowTexts(Sequence[str]):
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __repr__(self) -> str:
-        return f"ArrowTexts({len(self):,} strings)"
-
     def __reduce__(self) -> tuple[Any, ...]:
         return ArrowTexts, (_column_of(self),)
 
-    def take(self, rows: npt.ArrayLike, is_normal: BoolArray | None = None) -> ArrowTexts:
-        """Return the strings of rows, (n_taken,), normalized unless they are `is_normal`."""
-        positions = np.asarray(rows, dtype=np.int64)
-        if self._is_normal is not None:
-            is_normal = self._is_normal[positions]
-        return ArrowTexts(self._column, self.row_numbers()[positions], is_normal)
+    def take(self, rows: npt.ArrayLike, *, normalized: bool = False) -> ArrowTexts:
+        """Return the strings of rows, (n_taken,), in their normal form if they are `normalized`."""
+        positions = self.row_numbers()[np.asarray(rows, dtype=np.int64)]
+        return ArrowTexts(self._column, positions, normalized or self._normalized)
 
     def row_numbers(self) -> Int64Array:
         """Return the rows of the strings in the whole column, (n_strings,)."""
@@ -263,44 +244,13 @@ def below(upper: Sequence[str], lower: Sequence[str]) -> Sequence[str]:
     return ArrowTexts(column, np.concatenate(rows))
 
 
-def mapped_table(batches: Iterable[Any], schema: Any) -> Any:
-    """Return a table of record batches; a large one goes to an unnamed mapped file.
-
-    The file disappears with the process.
-    """
-    import pyarrow as pa
-
-    in_memory: list[Any] = []
-    rest, before = iter(batches), pa.total_allocated_bytes()
-    for batch in rest:
-        batch.validate(full=True)  # offsets of a damaged file could point anywhere
-        in_memory.append(batch)
-        # A mapped batch allocates nothing.
-        is_large = pa.total_allocated_bytes() - before > MOST_IN_MEMORY
-        if is_large and shutil.disk_usage(tempfile.gettempdir()).free > _FREE_ON_DISK:
-            break
-    else:
-        return pa.Table.from_batches(in_memory, schema=schema)
-    with tempfile.TemporaryFile() as file:
-        with pa.ipc.new_stream(file, schema) as writer:
-            while in_memory:
-                writer.write_batch(in_memory.pop(0))
-            for batch in rest:
-                batch.validate(full=True)
-                writer.write_batch(batch)
-        file.flush()
-        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    return pa.ipc.open_stream(pa.py_buffer(mapped)).read_all()
-
-
 @dataclass(frozen=True, eq=False)
 class TextRows:
-    """A column of texts, each array (n_rows,) but `hashes` (n_rows, 2)."""
+    """A column of texts; `status` (n_rows,), `hashes` (n_rows, 2)."""
 
     texts: Sequence[str]
     status: npt.NDArray[np.int8]
     hashes: npt.NDArray[np.uint64]
-    is_normal: npt.NDArray[np.bool_]
     n_repaired: int
 
 
@@ -308,7 +258,7 @@ def read_texts(values: Iterable[object], what: str, lines: Sequence[int] | None 
     """Read a column of texts in one pass, without copying those in Arrow."""
     arrow = values if isinstance(values, ArrowTexts) else None
     texts: list[str] = []
-    status, is_normal, digests = bytearray(), bytearray(), bytearray()
+    status, digests = bytearray(), bytearray()
     n_repaired = 0
     for value in values:
         if isinstance(value, str):
@@ -326,7 +276,6 @@ def read_texts(values: Iterable[object], what: str, lines: Sequence[int] | None 
             )
         if arrow is None:
             texts.append(text)
-        is_normal.append(normal is text)
         digests += blake2b(normal.encode(), digest_size=16).digest()
     kinds = np.frombuffer(status, dtype=np.int8)
     if arrow is not None and arrow.is_missing is not None:
@@ -334,7 +283,4 @@ def read_texts(values: Iterable[object], what: str, lines: Sequence[int] | None 
     kinds.flags.writeable = False
     hashes = np.frombuffer(digests, dtype=">u8").astype(np.uint64).reshape(-1, 2)
     hashes.flags.writeable = False
-    is_normal_form = np.frombuffer(is_normal, dtype=np.bool_)
-    return TextRows(
-        tuple(texts) if arrow is None else arrow, kinds, hashes, is_normal_form, n_repaired
-    )
+    return TextRows(tuple(texts) if arrow is None else arrow, kinds, hashes, n_repaired)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from embedtopics.corpus._dates import read_dates
+from embedtopics.corpus._columns import read_dates
 from embedtopics.decisions import Decision
 from embedtopics.errors import InputError
 from embedtopics.protocols import BoolArray, Float64Array, Int64Array

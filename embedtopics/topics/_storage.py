@@ -41,7 +41,7 @@ from embedtopics._utils.folders import (
 from embedtopics.clustering.results import NOISE, Clustering, SpanningTree
 from embedtopics.corpus._corpus import Corpus, recall_hashes
 from embedtopics.corpus._table_files import storable, unique_names
-from embedtopics.corpus._texts import held_in_arrow, mapped_table
+from embedtopics.corpus._texts import held_in_arrow
 from embedtopics.corpus.results import DistinctDocuments
 from embedtopics.decisions import Decision
 from embedtopics.errors import CorruptFileError
@@ -455,7 +455,8 @@ def _saved_names(corpus: Corpus) -> list[str]:
 
 def _read_rows(stream: BinaryIO, about: dict[str, Any]) -> Corpus:
     file = pq.ParquetFile(pa.BufferReader(_mapped(stream)))
-    table = mapped_table(file.iter_batches(), file.schema_arrow)
+    table = file.read()
+    table.validate(full=True)  # offsets of a damaged file could point anywhere
     texts, ids = (held_in_arrow(table.column(name)) for name in (TEXT, ID))
     if texts is None or ids is None or texts.is_missing is not None:
         raise ValueError("the texts are missing")

@@ -16,16 +16,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from embedtopics._utils.checks import is_number
-from embedtopics.corpus._columns import (
-    DocumentTable,
-    as_table,
-    find_column,
-    first_named,
-    is_frame,
-    list_names,
-    read_id,
-)
+from embedtopics.corpus._columns import find_column, first_named, list_names, read_id
 from embedtopics.corpus._files import read_file
+from embedtopics.corpus._readers import DocumentTable, as_table, is_frame
 from embedtopics.corpus._texts import MISSING_MARKERS, TEXT, TextRows, normalize_text, read_texts
 from embedtopics.decisions import Decision, counted
 from embedtopics.errors import InputError, Remedy, name_rows

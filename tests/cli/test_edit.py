@@ -251,7 +251,7 @@ def test_what_is_refused_with_one_line(grown, tmp_path):
     for arguments, message in (
         ((tmp_path / "nowhere", file), "expected a folder that embedtopics topics"),
         ((grown, tmp_path / "nowhere.csv"), "no such file"),
-        ((grown, file, "--text", "foo"), "expected a text column 'foo'"),
+        ((grown, file, "--text", "foo"), "got 'foo'"),
         ((grown, file, "--encoder", "tfidf"), "--encoder must be the encoder of the fit"),
         ((grown, file, "--out", file), "is a file"),
     ):

@@ -5,13 +5,12 @@ import pickle
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.feather
 import pyarrow.parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedtopics.corpus import Corpus, _texts
+from embedtopics.corpus import Corpus
 from embedtopics.corpus._corpus import join_corpora
 from embedtopics.corpus._texts import ArrowTexts
 from embedtopics.errors import InputError
@@ -86,58 +85,26 @@ def test_what_lies_behind_a_missing_text_is_not_read():
     assert Corpus(column).status.tolist() == [0, 2, 0]
 
 
-WRITERS = {
-    "a.parquet": lambda table, path: pa.parquet.write_table(table, path, row_group_size=7),
-    "a.feather": lambda table, path: pa.feather.write_feather(table, path, compression="zstd"),
-    "a.arrow": lambda table, path: pa.feather.write_feather(table, path, "uncompressed"),
-    "stream.arrow": lambda table, path: pa.ipc.new_stream(path, table.schema).write(table),
-}
-
-
 @pytest.mark.parametrize("limit", [None, 9])
-@pytest.mark.parametrize("most", [0, _texts.MOST_IN_MEMORY])
-@pytest.mark.parametrize("name", WRITERS)
-def test_files_of_arrow(tmp_path, monkeypatch, name, most, limit):
-    monkeypatch.setattr(_texts, "MOST_IN_MEMORY", most)
+def test_parquet_files(tmp_path, limit):
     texts = [None if i % 5 == 0 else "" if i % 7 == 0 else f"Text {i // 2} é" for i in range(40)]
     frame = pd.DataFrame({
         "text": texts, "id": [f"n{i}" for i in range(40)], "n": range(40),
         "kind": pd.Categorical([f"k{i % 3}" for i in range(40)]),
         "date": pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(40), "D"),
     }, index=[f"row {i}" for i in range(40)])  # fmt: skip
-    WRITERS[name](pa.Table.from_pandas(frame), str(tmp_path / name))
-    found = Corpus.from_file(tmp_path / name, id="id", time="date", group="kind", limit=limit)
-    expected = Corpus(texts[:limit], ids=frame["id"][:limit])
-    assert_same(found, expected)
+    frame.to_parquet(tmp_path / "a.parquet", row_group_size=7)
+    found = Corpus(tmp_path / "a.parquet", id="id", time="date", group="kind", limit=limit)
+    assert_same(found, Corpus(texts[:limit], ids=frame["id"][:limit]))
     assert isinstance(found.texts, ArrowTexts) and isinstance(found.ids, ArrowTexts)
     others = frame.drop(columns=["text", "id"])[:limit]
     pd.testing.assert_frame_equal(found.metadata, others, check_freq=False)
     assert [note.name for note in found.notes] == ["text_column"]
 
 
-def test_large_tables_lie_in_a_mapped_file(tmp_path, monkeypatch):
-    monkeypatch.setattr(_texts, "MOST_IN_MEMORY", 1 << 16)
-    table = pa.table({"text": [f"{i} " * 300 for i in range(3000)]})
-    before = pa.total_allocated_bytes()
-    for name in ("a.parquet", "a.feather", "a.arrow"):
-        WRITERS[name](table, str(tmp_path / name))
-        corpus = Corpus.from_file(tmp_path / name)
-        assert pa.total_allocated_bytes() - before < table.nbytes / 4
-        assert corpus.texts == tuple(table["text"].to_pylist())
-        del corpus
-
-
-@pytest.mark.parametrize("content", [b"", b"ARROW1\0\0nothing", b"FEA1 of old", b"text\nnone\n"])
-def test_files_that_hold_no_arrow(tmp_path, content):
-    (tmp_path / "bad.arrow").write_bytes(content)
-    with pytest.raises(InputError, match=r"bad\.arrow: expected an Arrow file"):
-        Corpus.from_file(tmp_path / "bad.arrow")
-
-
-@pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
-def test_bytes_that_are_no_text_are_refused(tmp_path, name):
+def test_bytes_that_are_no_text_are_refused(tmp_path):
     places = pa.py_buffer(np.array([0, 1, 3], np.int32))
     column = pa.Array.from_buffers(pa.string(), 2, [None, places, pa.py_buffer(b"a\xff\xfe")])
-    WRITERS[name](pa.table({"text": column}), str(tmp_path / name))
-    with pytest.raises(InputError, match=r"expected an? (Parquet|Arrow) file.*UTF8"):
-        Corpus.from_file(tmp_path / name)
+    pa.parquet.write_table(pa.table({"text": column}), tmp_path / "a.parquet")
+    with pytest.raises(InputError, match=r"a\.parquet: is no Parquet file .*UTF8"):
+        Corpus.from_file(tmp_path / "a.parquet")

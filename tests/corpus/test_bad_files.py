@@ -28,7 +28,7 @@ MANY = b"a,b\n" + b"1,2\n" * 300_000
         ("a.json", b"[]", "got an empty file"),
         ("a.txt", b"", "a.txt is empty"),
         ("a.csv.gz", gzip.compress(b"", mtime=0), "got an empty file"),
-        ("a.parquet", b"", "a.parquet: expected a Parquet file"),
+        ("a.parquet", b"", "a.parquet: is no Parquet file"),
     ],
 )
 def test_empty_files(tmp_path, name, content, message):
@@ -59,8 +59,8 @@ def test_empty_files(tmp_path, name, content, message):
         ("a.json", b'[{"text": "a"},\n {"text": }]', "a.json: .* line 2 column 11"),
         ("a.json", b'[{"text": "a"}, 3]', "a.json, row 1: expected a JSON object .* got a int"),
         ("a.json", b'{\n "text": ["a"]\n}', "a.json, line 1: expected valid JSON"),
-        ("a.parquet", b"PAR1 and then nothing", "a.parquet: expected a Parquet file"),
-        ("a.parquet.gz", gzip.compress(b"text\n", mtime=0), "expected a Parquet file"),
+        ("a.parquet", b"PAR1 and then nothing", "a.parquet: is no Parquet file"),
+        ("a.parquet.gz", gzip.compress(b"text\n", mtime=0), "is no Parquet file"),
     ],
 )
 def test_broken_rows(tmp_path, name, content, message):
@@ -142,7 +142,7 @@ def test_unknown_suffixes(tmp_path, name):
     ],
 )
 def test_a_text_column_of_numbers(tmp_path, name, content, dtype):
-    message = rf"{name}: expected strings in the text column 'n', got {dtype}; .* 'n', 'body'"
+    message = f"text must be .* among 'n', 'body'; got numbers or .* of column 'n' of {name}"
     refuse(tmp_path, name, content, message, text="n")
 
 

@@ -1,5 +1,6 @@
 """The corpus: every kind of input, columns named or guessed, rows aligned, corpora joined."""
 
+import re
 from datetime import date
 
 import numpy as np
@@ -124,10 +125,9 @@ def test_take():
     assert len(corpus.take([])) == 0
 
 
-@pytest.mark.parametrize("rows", [[0, 0], [True, False], [0.5], [[0, 1]]])
-def test_take_refuses(rows):
+def test_take_refuses_a_row_twice():
     with refuses("rows"):
-        Corpus(["a", "b"]).take(rows)
+        Corpus(["a", "b"]).take([0, 0])
 
 
 @pytest.mark.parametrize(
@@ -147,8 +147,6 @@ def test_take_refuses(rows):
         (12, "got a int"),
         (None, "got a NoneType"),
         (pl.LazyFrame({"text": ["a"]}), "got a LazyFrame"),
-        ({"text": ["a"], "n": [1, 2]}, r"\{'text': 1, 'n': 2\}"),
-        ({"text": "a"}, r"lengths \{'text': 1\}"),
         (pd.DataFrame([["a", "b"]], columns=["t", "t"]), "got 't' more than once"),
         (pd.DataFrame({"n": [1, 2]}), "no column holds strings among 'n'"),
     ],
@@ -273,12 +271,10 @@ def test_guesses_are_only_what_could_be_read(columns, guessed):
 
 @pytest.mark.parametrize("role", ["text", "id", "time", "group"])
 def test_unknown_columns(role):
-    with pytest.raises(InputError) as caught:
+    names = ", ".join(map(repr, FRAME))
+    message = f"{role} must be a column of dict: {names}; got 'abstrct'; did you mean 'Abstract'?"
+    with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
         Corpus(FRAME, **{role: "abstrct"})
-    message = str(caught.value)
-    assert f"expected a {role} column 'abstrct'" in message
-    assert all(repr(name) in message for name in FRAME)
-    assert message.endswith("did you mean 'Abstract'?")
 
 
 @pytest.mark.parametrize("values", [[1, 2], [1.5, None], [True, False], [date(2021, 5, 17), None]])
@@ -286,7 +282,7 @@ def test_a_text_column_of_numbers_or_dates(values):
     frame = pd.DataFrame({"n": values, "body": ["a", "b"]})
     with pytest.raises(InputError, match=r"column 'n' must hold strings; row 0 holds"):
         Corpus(frame, text="n")
-    with pytest.raises(InputError, match=r"text column 'n', got dates in every cell"):
+    with pytest.raises(InputError, match="numbers or dates in every cell of column 'n'"):
         Corpus(frame.assign(n=["2020-01-01", "2020-02-03"]), text="n")
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from embedtopics.corpus._dates import read_dates
+from embedtopics.corpus._columns import read_dates
 from embedtopics.errors import InputError
 
 

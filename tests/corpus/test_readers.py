@@ -184,11 +184,11 @@ def test_quotes_in_tsv_files(tmp_path, content, texts, noted):
 def test_header_names_are_made_different(tmp_path):
     (tmp_path / "a.csv").write_text(",text, text ,n\n0,a,b,1\n1,c,d,\n")
     corpus = Corpus.from_file(tmp_path / "a.csv")
-    assert list(corpus.metadata.columns) == ["column 1", "text (3)", "n"]
+    assert list(corpus.metadata.columns) == ["column 1", "text_2", "n"]
     assert corpus.texts == ("a", "c")
     assert corpus.metadata["n"].isna().tolist() == [False, True]
     (renamed,) = [note for note in corpus.notes if note.name == "named_columns"]
-    assert renamed.value == ["column 1", "text (3)"]
+    assert renamed.value == ["column 1", "text_2"]
 
 
 def test_markers_of_missing_values_in_cells(tmp_path):

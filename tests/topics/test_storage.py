@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 
 import embedtopics as et
-from embedtopics.corpus import _texts
 from embedtopics.topics import _storage, at_resolution, levels, load_result, save_result
 from embedtopics.topics._storage import write_arrays
 from embedtopics.topics.results import Stability
@@ -41,7 +40,6 @@ def test_rows_are_written_some_at_a_time(fitted, tmp_path, monkeypatch):
     vars(result.corpus)["metadata"] = result.corpus.metadata.assign(kind=kinds)
     whole = load_result(save_result(result, tmp_path / "whole"))
     monkeypatch.setattr(_storage, "ROWS_AT_ONCE", 5)
-    monkeypatch.setattr(_texts, "MOST_IN_MEMORY", 0)
     parts = load_result(save_result(result, tmp_path / "parts"))
     same(parts, whole)
     for one in (whole.corpus, parts.corpus):

@@ -65,9 +65,7 @@ def checked_between(
 
 def checked_level(value: Any, name: str = "confidence") -> float:
     """Return a number between 0 and 1, neither included, or refuse it."""
-    if not is_number(value) or not 0.0 < float(value) < 1.0:
-        raise InputError(name, "between 0 and 1", value)
-    return float(value)
+    return checked_between(value, name, 0, 1)
 
 
 def resolve_seed(random_state: Any) -> int:

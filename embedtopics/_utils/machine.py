@@ -23,9 +23,7 @@ PACKAGES = (
 
 
 @contextmanager
-def in_background(
-    work: Callable[[Callable[[], bool]], Result],
-) -> Iterator[Callable[[], Result]]:
+def in_background(work: Callable[[Callable[[], bool]], Result]) -> Iterator[Callable[[], Result]]:
     """Run some work in another thread; yield a function that waits for its result."""
     unwanted = Event()
     executor = ThreadPoolExecutor(1)

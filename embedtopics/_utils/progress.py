@@ -10,13 +10,5 @@ def progress_bar(*, total: int, unit: str, description: str, show: bool | None) 
 
     if show is None:
         show = sys.stderr.isatty() or "ipykernel" in sys.modules
-    return tqdm(
-        total=total,
-        unit=unit,
-        desc=description,
-        disable=not show,
-        unit_scale=True,
-        file=sys.stderr,
-        leave=False,
-        delay=2.0,
-    )
+    options: Any = {"unit_scale": True, "file": sys.stderr, "leave": False, "delay": 2.0}
+    return tqdm(total=total, unit=unit, desc=description, disable=not show, **options)

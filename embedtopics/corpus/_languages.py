@@ -15,7 +15,7 @@ from typing import Any
 from embedtopics.corpus._texts import normalize_text
 from embedtopics.corpus.results import LanguageShares
 
-_FEWEST_LETTERS, _MOST_CHARACTERS = 20, 2000
+_FEWEST_LETTERS, _MOST_CHARACTERS = 20, 2000  # the identifier reads every byte in Python
 _LEAST_CONFIDENCE, _LEAST_PROBABILITY = 0.5, 0.1
 _NO_LANGUAGE, _FEWEST_OF_SCRIPT = "zxx", 4
 _TABLES = json.loads(files("embedtopics.corpus").joinpath("languages.json").read_text("utf-8"))
@@ -44,7 +44,8 @@ def languages_in_order(documents: Iterable[str], sample: int = 500) -> LanguageS
     Texts without a clear language, or with a rare one, are judged again: the probabilities of their
     languages are multiplied by the frequencies, plus one, among the texts with a clear language.
     """
-    judged = (scores for scores in map(_probabilities, documents) if scores is not None)
+    beginnings = (text[:_MOST_CHARACTERS] for text in documents)
+    judged = (scores for scores in map(_probabilities, beginnings) if scores is not None)
     texts = list(itertools.islice(judged, sample))
     clear = [_most_probable(scores) for scores in texts]
     counts = Counter(filter(None, clear))
@@ -60,14 +61,13 @@ def languages_in_order(documents: Iterable[str], sample: int = 500) -> LanguageS
 
 def language_of(text: str) -> str | None:
     """Return the language of a text, "" if it is not recognized, None for too few letters."""
-    scores = _probabilities(text)
+    scores = _probabilities(text[:_MOST_CHARACTERS])
     return None if scores is None else _most_probable(scores)
 
 
-def _probabilities(text: str) -> dict[str, float] | None:
+@functools.lru_cache(1000)  # a corpus is inspected and then fitted
+def _probabilities(text: str) -> Mapping[str, float] | None:
     """Return the probabilities of the languages of a text, None for too few letters."""
-    # The identifier reads every byte in Python, and the beginning is enough.
-    text = text[:_MOST_CHARACTERS]
     n_letters = sum(map(str.isalpha, text))
     by_script = _by_script(text, n_letters)
     if by_script or n_letters < _FEWEST_LETTERS:

@@ -21,9 +21,12 @@ from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import EXACT_LIMIT
 from embedtopics.protocols import Encoder
 
-TOKENS_TO_TIME, CHARACTERS_TO_LEARN_FROM = (6_000, 60_000), 60_000
-"""Tokens to encode and characters to learn from for the timing: about a second, or ten times as
-much if the first takes less. A few batches do not use all cores."""
+TOKENS_TO_TIME, SECONDS_TO_TIME, CHARACTERS_TO_LEARN_FROM = 6_000, 2.0, 60_000
+"""Tokens of the first part that is timed, and the seconds after which no further part is, twice as
+large each. Fewer tokens do not use all cores."""
+
+SOON = 10.0
+"""Estimated seconds below which the first part is enough."""
 
 CHARACTERS_A_WORD = 6
 """Characters of an English word with its space."""
@@ -89,7 +92,7 @@ def inspect_corpus(corpus: Corpus, encoder: Encoder | None = None) -> Inspection
     sample = texts[:: max(1, n_documents // TEXTS_TO_COUNT)][:TEXTS_TO_COUNT]
     resolved = None if encoder is None else resolve_encoder(encoder).reading_to_ends(texts)
     resolved, learning = _fitted(resolved, sample, n_characters)
-    mean_tokens, mean_seen, truncated, speed = _measure(resolved, sample, learning)
+    mean_tokens, mean_seen, truncated, speed = _measure(resolved, sample, n_documents, learning)
     is_exact = n_documents <= EXACT_LIMIT
     search = SECONDS_PER_PAIR * n_documents if is_exact else SECONDS_PER_SEARCH
     width = (resolved.dimensions if resolved else None) or 384
@@ -141,22 +144,25 @@ def _reach(lengths: npt.ArrayLike, most: int) -> int:
 
 
 def _measure(
-    encoder: BaseEncoder | None, sample: Sequence[str], learning: float
+    encoder: BaseEncoder | None, sample: Sequence[str], n_documents: int, learning: float
 ) -> tuple[float, float, float, float]:
     """Return mean tokens, mean tokens read, share of texts cut, and tokens per second."""
     counted = encoder.count_tokens(sample) if encoder is not None and sample else None
     if encoder is None or counted is None:
         return float("nan"), float("nan"), 0.0, float("nan")
     encoder = encoder.uncached
-    encoder.encode(sample[:1])  # the first call also sets things up
-    for n_tokens in TOKENS_TO_TIME:
-        n_timed = _reach(counted.n_seen, n_tokens)
+    # The first calls also start threads and take memory.
+    encoder.encode(sample[: _reach(counted.n_seen, TOKENS_TO_TIME // 4)])
+    n_timed, n_tokens, seconds = 0, 0, 0.0
+    while n_timed < len(sample) and seconds < SECONDS_TO_TIME:
+        part = slice(n_timed, n_timed + _reach(counted.n_seen[n_timed:], TOKENS_TO_TIME + n_tokens))
         begin = time.perf_counter()
-        encoder.encode(sample[:n_timed])
-        seconds = time.perf_counter() - begin
-        if seconds > 1:
+        encoder.encode(sample[part])
+        seconds += time.perf_counter() - begin
+        n_timed, n_tokens = part.stop, n_tokens + int(counted.n_seen[part].sum())
+        if seconds * n_documents / min(n_timed, len(sample)) < SOON:
             break
     seconds += learning * sum(map(len, sample[:n_timed]))
-    speed = float(counted.n_seen[:n_timed].sum() / seconds)
+    speed = n_tokens / seconds
     shares = counted.n_tokens.mean(), counted.n_seen.mean(), counted.truncated_share
     return float(shares[0]), float(shares[1]), float(shares[2]), speed
